@@ -1,0 +1,3 @@
+//! The `cli` program.
+
+fn main() {}

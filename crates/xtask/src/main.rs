@@ -1,0 +1,3 @@
+//! The `xtask` program.
+
+fn main() {}
