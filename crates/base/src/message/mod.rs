@@ -1,0 +1,110 @@
+//! Numbered messages for people: SQL Server's numbers, severities, states and wording.
+//!
+//! Users search the web for a message's number and text, so where SQL Server has a message for a
+//! situation its own words are used. Our own messages start at 50,000. [`table`] lists them all;
+//! `docs/messages.md` is printed from it. Errors are values of the crates below; only `instance`
+//! turns them into messages.
+
+pub mod table;
+
+use std::fmt;
+
+/// How serious a message is, on SQL Server's scale: up to 10 informs, 11 and more is an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Severity(pub u8);
+
+impl Severity {
+    /// The lowest severity that makes a script fail.
+    pub const ERROR: Self = Self(11);
+}
+
+/// A message as a client receives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// SQL Server's number, or ours from 50,000 on. 0 is what PRINT sends.
+    pub number: u32,
+    /// How serious it is.
+    pub severity: Severity,
+    /// Tells places apart that raise the same number.
+    pub state: u8,
+    /// Line of the script it belongs to, counted from 1; 0 when there is none.
+    pub line: u32,
+    /// The text, with its parameters filled in.
+    pub text: String,
+}
+
+impl Message {
+    /// What `PRINT` sends: text without a number.
+    pub fn print(text: impl Into<String>) -> Self {
+        Self {
+            number: 0,
+            severity: Severity(0),
+            state: 1,
+            line: 0,
+            text: text.into(),
+        }
+    }
+
+    /// The same message, raised at `line` of a script.
+    #[must_use]
+    pub fn at_line(mut self, line: u32) -> Self {
+        self.line = line;
+        self
+    }
+
+    /// The same message with another state.
+    #[must_use]
+    pub fn with_state(mut self, state: u8) -> Self {
+        self.state = state;
+        self
+    }
+
+    /// Whether the statement that raised it has failed.
+    pub fn is_error(&self) -> bool {
+        self.severity >= Severity::ERROR
+    }
+}
+
+impl fmt::Display for Message {
+    /// As `sqlcmd` prints it: errors carry a heading, informational messages are bare text.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_error() {
+            write!(
+                f,
+                "Msg {}, Level {}, State {}",
+                self.number, self.severity.0, self.state
+            )?;
+            if self.line > 0 {
+                write!(f, ", Line {}", self.line)?;
+            }
+            writeln!(f)?;
+        }
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_filled_in() {
+        let message = table::terminating_abnormally("BACKUP DATABASE");
+        assert_eq!(message.number, 3013);
+        assert_eq!(message.text, "BACKUP DATABASE is terminating abnormally.");
+        assert!(message.is_error());
+        assert_eq!(
+            message.at_line(7).to_string(),
+            "Msg 3013, Level 16, State 1, Line 7\nBACKUP DATABASE is terminating abnormally."
+        );
+    }
+
+    #[test]
+    fn numbers_are_listed_once_and_in_order() {
+        let numbers: Vec<u32> = table::ALL.iter().map(|entry| entry.number).collect();
+        assert!(
+            numbers.windows(2).all(|pair| pair[0] < pair[1]),
+            "sorted, without repetition"
+        );
+    }
+}

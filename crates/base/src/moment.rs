@@ -1,0 +1,172 @@
+//! Dates and times as media headers keep them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::civil::DateTime;
+
+/// A local date and time of day, to the second.
+///
+/// The stored form is Microsoft Tape Format's five octets: year 14 bits, month 4, day 5, hour 5,
+/// minute 6, second 6, most significant first; all zero means "none".
+/// Source: MTF 1.00a "Date and time"; observed in every real `.bak` file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(DateTime);
+
+impl Moment {
+    /// Takes a civil date and time, dropping the fraction of a second.
+    pub fn new(at: DateTime) -> Self {
+        Self(at.with().subsec_nanosecond(0).build().unwrap_or(at))
+    }
+
+    /// The current local time and the offset from UTC in quarter hours.
+    ///
+    /// The one place where this crate looks at the outside: callers that must be deterministic
+    /// pass moments in.
+    pub fn now() -> (Self, i8) {
+        let now = jiff::Zoned::now();
+        let quarter_hours = now.offset().seconds() / 900;
+        (
+            Self::new(now.datetime()),
+            i8::try_from(quarter_hours).unwrap_or(0),
+        )
+    }
+
+    /// The civil date and time.
+    pub fn to_civil(self) -> DateTime {
+        self.0
+    }
+
+    /// This moment plus whole days, saturating at the calendar's end.
+    pub fn plus_days(self, days: u32) -> Self {
+        Self(
+            self.0
+                .saturating_add(jiff::Span::new().days(i64::from(days.min(3_650_000)))),
+        )
+    }
+
+    /// The five octets of the stored form.
+    pub fn to_stored(self) -> [u8; 5] {
+        let (date, time) = (self.0.date(), self.0.time());
+        let mut bits = u64::from(date.year().unsigned_abs() & 0x3FFF);
+        for (value, width) in [
+            (date.month(), 4),
+            (date.day(), 5),
+            (time.hour(), 5),
+            (time.minute(), 6),
+            (time.second(), 6),
+        ] {
+            bits = bits << width | u64::from(value.unsigned_abs());
+        }
+        let [_, _, _, a, b, c, d, e] = bits.to_be_bytes();
+        [a, b, c, d, e]
+    }
+
+    /// Reads the five octets of the stored form: `None` when all zero or not a date.
+    pub fn from_stored(octets: [u8; 5]) -> Option<Self> {
+        let [a, b, c, d, e] = octets;
+        let bits = u64::from_be_bytes([0, 0, 0, a, b, c, d, e]);
+        let field = |shift: u32, width: u32| (bits >> shift & ((1 << width) - 1)) as i8;
+        let year = (bits >> 26) as i16;
+        DateTime::new(
+            year,
+            field(22, 4),
+            field(17, 5),
+            field(12, 5),
+            field(6, 6),
+            field(0, 6),
+            0,
+        )
+        .ok()
+        .map(Self)
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.strftime("%Y-%m-%d %H:%M:%S"))
+    }
+}
+
+impl fmt::Debug for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The text is not a date in a form that T-SQL scripts use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not a date and time")]
+pub struct MomentError(String);
+
+const FORMS: [&str; 8] = [
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%dT%H:%M:%S",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%d %H:%M",
+    "%Y%m%d %H:%M:%S",
+    "%m/%d/%Y %H:%M:%S",
+    "%m/%d/%Y %I:%M:%S %p",
+];
+
+const DATE_FORMS: [&str; 4] = ["%Y-%m-%d", "%Y%m%d", "%m/%d/%Y", "%b %d, %Y"];
+
+impl FromStr for Moment {
+    type Err = MomentError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let trimmed = text.trim();
+        let at = FORMS
+            .iter()
+            .find_map(|form| DateTime::strptime(form, trimmed).ok());
+        let at = at.or_else(|| {
+            let date = DATE_FORMS
+                .iter()
+                .find_map(|form| jiff::civil::Date::strptime(form, trimmed).ok());
+            date.map(|date| date.at(0, 0, 0, 0))
+        });
+        at.map(Self::new)
+            .ok_or_else(|| MomentError(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_form_round_trips() {
+        for text in [
+            "2026-11-20 23:59:59",
+            "1999-01-01 00:00:00",
+            "2007-03-30 23:13:00",
+        ] {
+            let moment: Moment = text.parse().unwrap();
+            assert_eq!(Moment::from_stored(moment.to_stored()), Some(moment));
+            assert_eq!(moment.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn all_zero_and_impossible_dates_are_none() {
+        assert_eq!(Moment::from_stored([0; 5]), None);
+        assert_eq!(Moment::from_stored([0xFF; 5]), None);
+    }
+
+    #[test]
+    fn dates_of_scripts_are_understood() {
+        for text in [
+            "2026-12-31",
+            "20261231",
+            "12/31/2026",
+            "2026-12-31T00:00:00",
+        ] {
+            assert_eq!(
+                text.parse::<Moment>().unwrap().to_string(),
+                "2026-12-31 00:00:00"
+            );
+        }
+        assert!("tomorrow".parse::<Moment>().is_err());
+    }
+}

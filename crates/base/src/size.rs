@@ -1,0 +1,71 @@
+//! Octets, rates and durations for people.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Prints octets with a binary unit: `512 B`, `64.0 KB`, `1.5 MB`, `2.0 GB`.
+///
+/// Units are SQL Server's: 1 KB is 1024 octets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Octets(pub u64);
+
+impl fmt::Display for Octets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 5] = ["KB", "MB", "GB", "TB", "PB"];
+        if self.0 < 1024 {
+            return write!(f, "{} B", self.0);
+        }
+        let mut value = self.0 as f64 / 1024.0;
+        let mut unit = 0;
+        while value >= 1024.0 && unit + 1 < UNITS.len() {
+            value /= 1024.0;
+            unit += 1;
+        }
+        write!(f, "{value:.1} {}", UNITS[unit])
+    }
+}
+
+/// Megabytes (2^20) per second; zero when no time has passed.
+pub fn megabytes_per_second(octets: u64, elapsed: Duration) -> f64 {
+    let seconds = elapsed.as_secs_f64();
+    if seconds > 0.0 {
+        octets as f64 / f64::from(1 << 20) / seconds
+    } else {
+        0.0
+    }
+}
+
+/// Reads a size with an optional unit: `1048576`, `64K`, `1MB`, `4 MiB`, `2g`.
+///
+/// Units are powers of 1024. `None` when the text is not such a size or does not fit.
+pub fn parse_octets(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits_end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(digits_end);
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octets_read_and_print_with_units() {
+        assert_eq!(parse_octets("64K"), Some(65536));
+        assert_eq!(parse_octets("4 MiB"), Some(4 << 20));
+        assert_eq!(parse_octets("99999999999999G"), None);
+        assert_eq!(parse_octets("x"), None);
+        assert_eq!(Octets(1_572_864).to_string(), "1.5 MB");
+        assert_eq!(Octets(512).to_string(), "512 B");
+    }
+}
