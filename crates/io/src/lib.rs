@@ -1,1 +1,23 @@
-//! The `io` crate.
+//! The only door to the operating system's storage: aligned memory, direct files, directories.
+//!
+//! Everything that is special to an operating system stays in this crate. Callers above see plain
+//! blocking calls that are safe from many threads; what they must know is written on each item.
+//!
+//! - [`AlignedBuffer`], [`BufferPool`]: memory that direct I/O accepts, allocated once.
+//! - [`DirectFile`]: positioned reads and writes past the page cache, with a fallback by itself.
+//! - [`directory`]: durable renames and free space.
+
+mod buffer;
+pub mod directory;
+mod file;
+mod pool;
+
+pub use buffer::AlignedBuffer;
+pub use file::{Access, DirectFile};
+pub use pool::{BufferPool, PooledBuffer};
+
+/// Alignment of memory, offsets and lengths for direct I/O.
+///
+/// 4096 is the largest logical block size of disks in use, so a transfer aligned to it is accepted
+/// by every Linux file system that knows direct I/O.
+pub const DIRECT_ALIGNMENT: usize = 4096;

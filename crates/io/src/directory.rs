@@ -1,0 +1,54 @@
+//! Durable changes of directories, and the space that is left.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The folder that holds `path`; `.` for a bare file name.
+pub fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Makes the names in `folder` survive a power failure.
+pub fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Renames `from` over `to` and syncs the folder, so that after a crash `to` is the old or the new
+/// file, whole either way. The content of `from` must have been synced before.
+pub fn replace(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::rename(from, to)?;
+    sync(&parent(to))
+}
+
+/// Octets that an unprivileged user may still write on the file system that holds `path`.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let info = rustix::fs::statvfs(path)?;
+    Ok(info.f_bavail.saturating_mul(info.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replace_leaves_only_the_new_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("a"), folder.path().join("b"));
+        std::fs::write(&from, "new").unwrap();
+        std::fs::write(&to, "old").unwrap();
+        replace(&from, &to).unwrap();
+        assert_eq!(std::fs::read(&to).unwrap(), b"new");
+        assert!(!from.exists());
+        assert!(free_bytes(folder.path()).unwrap() > 0);
+    }
+
+    #[test]
+    fn a_bare_name_lies_in_the_current_folder() {
+        assert_eq!(parent(Path::new("a.db")), Path::new("."));
+        assert_eq!(parent(Path::new("/x/a.db")), Path::new("/x"));
+    }
+}

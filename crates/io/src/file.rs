@@ -1,0 +1,270 @@
+//! Files read and written by position, past the page cache where the file system allows it.
+//!
+//! A [`DirectFile`] holds two descriptors of one file: an ordinary one and, where `O_DIRECT` is
+//! accepted, a direct one. A transfer whose memory, offset and length are multiples of
+//! [`DIRECT_ALIGNMENT`] takes the direct one; any other (the tail of a file) takes the ordinary
+//! one. The kernel keeps both views coherent. What had to go through the page cache is dropped
+//! from it, so that a backup does not evict what the database's users need.
+//!
+//! Closing a descriptor drops the POSIX locks that this process holds on the file, whoever took
+//! them. Do not open a live SQLite database here; `source` keeps a registry for that.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Advice, FallocateFlags, OFlags};
+
+use crate::DIRECT_ALIGNMENT;
+
+/// What a [`DirectFile`] is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reading an existing file.
+    Read,
+    /// Reading and writing an existing file.
+    ReadWrite,
+    /// Reading and writing a file that must not exist yet. Mode 0600 until the owner decides.
+    CreateNew,
+}
+
+/// A file with positioned, direct where possible, blocking I/O from any number of threads.
+#[derive(Debug)]
+pub struct DirectFile {
+    ordinary: File,
+    direct: Option<File>,
+    path: PathBuf,
+}
+
+impl DirectFile {
+    /// Opens `path`, with a direct descriptor where the file system offers one.
+    ///
+    /// # Errors
+    /// Those of `open(2)` for the ordinary descriptor. A refused `O_DIRECT` is not an error.
+    pub fn open(path: &Path, access: Access) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(access != Access::Read);
+        if access == Access::CreateNew {
+            options.create_new(true).mode(0o600);
+        }
+        let ordinary = options.open(path)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(access != Access::Read);
+        let flags = i32::try_from(OFlags::DIRECT.bits()).unwrap_or(0);
+        let direct = match ordinary.metadata() {
+            Ok(metadata) if metadata.is_file() => options.custom_flags(flags).open(path).ok(),
+            _ => None,
+        };
+        Ok(Self {
+            ordinary,
+            direct,
+            path: path.to_owned(),
+        })
+    }
+
+    /// The path it was opened by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether aligned transfers bypass the page cache.
+    pub fn is_direct(&self) -> bool {
+        self.direct.is_some()
+    }
+
+    /// Stops using direct I/O, for instance because the file system turned out to refuse it.
+    pub fn make_buffered(&mut self) {
+        self.direct = None;
+    }
+
+    /// The ordinary descriptor, for metadata and locks.
+    pub fn as_file(&self) -> &File {
+        &self.ordinary
+    }
+
+    /// Current length in octets.
+    pub fn len(&self) -> io::Result<u64> {
+        Ok(self.ordinary.metadata()?.len())
+    }
+
+    /// Whether the file has no octets.
+    pub fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Reads up to `buffer.len()` octets at `offset`; fewer only at the end of the file.
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            let rest = &mut buffer[done..];
+            match self.read_once(rest, offset + done as u64) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    /// Fills `buffer` from `offset`.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` when the file ends before.
+    pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        if self.read_at(buffer, offset)? < buffer.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(())
+    }
+
+    fn read_once(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        if let Some(direct) = &self.direct {
+            let whole = buffer.len() / DIRECT_ALIGNMENT * DIRECT_ALIGNMENT;
+            if whole > 0 && is_aligned(&buffer[..whole], offset) {
+                match direct.read_at(&mut buffer[..whole], offset) {
+                    Err(error) if refused(&error) => {}
+                    result => return result,
+                }
+            }
+        }
+        let count = self.ordinary.read_at(buffer, offset)?;
+        self.drop_from_cache(offset, count);
+        Ok(count)
+    }
+
+    /// Writes all of `buffer` at `offset`.
+    pub fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match self.write_once(&buffer[done..], offset + done as u64) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_once(&self, buffer: &[u8], offset: u64) -> io::Result<usize> {
+        if let Some(direct) = &self.direct {
+            let whole = buffer.len() / DIRECT_ALIGNMENT * DIRECT_ALIGNMENT;
+            if whole > 0 && is_aligned(&buffer[..whole], offset) {
+                match direct.write_at(&buffer[..whole], offset) {
+                    Err(error) if refused(&error) => {}
+                    result => return result,
+                }
+            }
+        }
+        self.ordinary.write_at(buffer, offset)
+    }
+
+    /// Writes two pieces back to back at `offset`, in one call where possible.
+    ///
+    /// This is how an uncompressed chunk leaves: its header from one buffer, the pages from the
+    /// buffer into which they were read.
+    pub fn write_pair_at(&self, first: &[u8], second: &[u8], offset: u64) -> io::Result<()> {
+        let second_offset = offset + first.len() as u64;
+        if let Some(direct) = &self.direct
+            && is_aligned(first, offset)
+            && is_aligned(second, second_offset)
+        {
+            let pieces = [IoSlice::new(first), IoSlice::new(second)];
+            match rustix::io::pwritev(direct, &pieces, offset) {
+                Ok(count) if count == first.len() + second.len() => return Ok(()),
+                // A short or refused write: the plain path below writes everything again.
+                Ok(_) | Err(rustix::io::Errno::INTR | rustix::io::Errno::INVAL) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.write_at(first, offset)?;
+        self.write_at(second, second_offset)
+    }
+
+    /// Makes everything written so far survive a power failure.
+    ///
+    /// After an error the file must be considered lost: the kernel may have dropped the very pages
+    /// it failed to write, so a second call would report success for nothing.
+    pub fn sync(&self) -> io::Result<()> {
+        self.ordinary.sync_all()
+    }
+
+    /// Cuts or extends (with zeros) the file.
+    pub fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.ordinary.set_len(bytes)
+    }
+
+    /// Reserves space from `offset` on without changing the length.
+    ///
+    /// # Errors
+    /// `StorageFull` when there is no room. A file system that cannot reserve is not an error.
+    pub fn reserve(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        match rustix::fs::fallocate(&self.ordinary, FallocateFlags::KEEP_SIZE, offset, bytes) {
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) | Ok(()) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Tells the kernel that a range will not be needed from the page cache again.
+    pub fn drop_from_cache(&self, offset: u64, bytes: usize) {
+        let length = std::num::NonZeroU64::new(bytes as u64);
+        // Advice may be ignored by the kernel; so may its refusal here.
+        let _ignored = rustix::fs::fadvise(&self.ordinary, offset, length, Advice::DontNeed);
+    }
+}
+
+fn is_aligned(buffer: &[u8], offset: u64) -> bool {
+    (buffer.as_ptr() as usize).is_multiple_of(DIRECT_ALIGNMENT)
+        && buffer.len().is_multiple_of(DIRECT_ALIGNMENT)
+        && offset.is_multiple_of(DIRECT_ALIGNMENT as u64)
+}
+
+/// Some file systems accept `O_DIRECT` at open and refuse the transfer itself.
+fn refused(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AlignedBuffer;
+
+    #[test]
+    fn what_was_written_is_read_whatever_the_alignment() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = DirectFile::open(&folder.path().join("f"), Access::CreateNew).unwrap();
+        let mut page = AlignedBuffer::new(8192);
+        page.fill(7);
+        file.write_at(&page, 4096).unwrap();
+        file.write_pair_at(&page[..4096], &page[4096..], 12288)
+            .unwrap();
+        file.write_at(b"tail", 20480).unwrap();
+        assert_eq!(file.len().unwrap(), 20484);
+
+        let mut back = AlignedBuffer::new(32768);
+        assert_eq!(
+            file.read_at(&mut back, 0).unwrap(),
+            20484,
+            "short at the end of the file"
+        );
+        assert!(back[..4096].iter().all(|&octet| octet == 0));
+        assert!(back[4096..20480].iter().all(|&octet| octet == 7));
+        assert_eq!(&back[20480..20484], b"tail");
+        let error = file.read_exact_at(&mut back, 0).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn an_existing_file_is_never_created_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        DirectFile::open(&path, Access::CreateNew).unwrap();
+        let error = DirectFile::open(&path, Access::CreateNew).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+    }
+}
