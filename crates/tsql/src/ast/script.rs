@@ -1,0 +1,198 @@
+//! The statements around the backups: variables, procedures, settings, transactions, pass-through SQL.
+
+use super::{DataType, Expr, Identifier, ObjectName, Switch, Value, Variable};
+use crate::span::Spanned;
+
+/// One variable of a `DECLARE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declaration {
+    /// The variable.
+    pub variable: Variable,
+    /// Its type.
+    pub data_type: DataType,
+    /// Its initial value; NULL when absent.
+    pub value: Option<Spanned<Expr>>,
+}
+
+/// `SET @x = value`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetVariable {
+    /// The variable.
+    pub variable: Spanned<Variable>,
+    /// `=`, or the operator of `+=` and its kin.
+    pub operator: AssignmentOperator,
+    /// The value.
+    pub value: Spanned<Expr>,
+}
+
+/// How `SET @x` combines the new value with the old.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AssignmentOperator {
+    /// `=`
+    Assign,
+    /// `+=`
+    Add,
+    /// `-=`
+    Subtract,
+    /// `*=`
+    Multiply,
+    /// `/=`
+    Divide,
+    /// `%=`
+    Modulo,
+}
+
+/// `SET option, ... value`: a session setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetOption {
+    /// The settings, several when separated by commas (`SET ANSI_NULLS, QUOTED_IDENTIFIER ON`), in
+    /// capitals. Settings of several words are joined by one space.
+    pub names: Vec<Spanned<String>>,
+    /// What they are set to.
+    pub value: SetOptionValue,
+}
+
+/// The value of a session setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SetOptionValue {
+    /// `ON`, `OFF`
+    Switch(Switch),
+    /// A string, number or variable (`SET LOCK_TIMEOUT 1000`).
+    Value(Value),
+    /// One or more words in capitals, joined by one space (`SET DATEFORMAT dmy`, `READ COMMITTED`).
+    Words(String),
+}
+
+/// `EXEC [@result =] procedure [argument, ...]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Execute {
+    /// The variable that receives the return code.
+    pub return_code: Option<Spanned<Variable>>,
+    /// The procedure.
+    pub procedure: Spanned<ObjectName>,
+    /// Its arguments in source order.
+    pub arguments: Vec<Spanned<Argument>>,
+}
+
+/// An argument of a procedure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Argument {
+    /// `@name =`
+    pub name: Option<Variable>,
+    /// The value.
+    pub value: ArgumentValue,
+    /// Whether `OUTPUT` or `OUT` follows.
+    pub direction: ArgumentDirection,
+}
+
+/// Whether a procedure may write to an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArgumentDirection {
+    /// The procedure only reads it.
+    Input,
+    /// `OUTPUT`
+    Output,
+}
+
+/// The value of an argument: T-SQL allows no expressions here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArgumentValue {
+    /// `NULL`
+    Null,
+    /// `DEFAULT`
+    Default,
+    /// A string, an integer or a variable.
+    Value(Value),
+    /// A number with a point or an exponent, with its sign, as written.
+    Decimal(String),
+    /// `0x...`: the bytes.
+    Binary(Vec<u8>),
+    /// A bare word, which T-SQL reads as a string.
+    Word(Identifier),
+}
+
+/// `RECONFIGURE [WITH OVERRIDE]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reconfigure {
+    /// `RECONFIGURE`
+    Checked,
+    /// `RECONFIGURE WITH OVERRIDE`
+    Override,
+}
+
+/// `DBCC command`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Dbcc {
+    /// `DBCC TRACEON (flag, ... [, -1])`, `DBCC TRACEOFF (...)`
+    Trace {
+        /// On or off.
+        switch: Switch,
+        /// The trace flags, without the `-1`.
+        flags: Vec<u32>,
+        /// Whether `-1` asks for all sessions.
+        scope: TraceScope,
+        /// Whether `WITH NO_INFOMSGS` follows.
+        messages: InformationMessages,
+    },
+    /// Any other command, verbatim.
+    Other {
+        /// The command in capitals.
+        command: String,
+        /// What follows it, as written, without the closing `;`.
+        text: String,
+    },
+}
+
+/// Which sessions a trace flag concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TraceScope {
+    /// This session.
+    Session,
+    /// All sessions (`-1`).
+    Global,
+}
+
+/// Whether a DBCC command prints its closing message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InformationMessages {
+    /// Printed.
+    Shown,
+    /// `WITH NO_INFOMSGS`
+    Suppressed,
+}
+
+/// A statement that begins or ends a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transaction {
+    /// `BEGIN TRAN[SACTION] [name [WITH MARK ['description']]]`
+    Begin {
+        /// The name.
+        name: Option<Spanned<super::Name>>,
+        /// `WITH MARK`: the log gets a mark of that name.
+        mark: Option<TransactionMark>,
+    },
+    /// `COMMIT [TRAN[SACTION] [name] | WORK]`
+    Commit {
+        /// The name.
+        name: Option<Spanned<super::Name>>,
+    },
+    /// `ROLLBACK [TRAN[SACTION] [name] | WORK]`
+    Rollback {
+        /// The name.
+        name: Option<Spanned<super::Name>>,
+    },
+}
+
+/// `WITH MARK ['description']`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransactionMark {
+    /// The description.
+    pub description: Option<Value>,
+}
+
+/// SQL that is passed on: one statement, verbatim, without the closing `;`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sql {
+    /// The text; the rewriter for pass-through SQL makes it fit for `SQLite`.
+    pub text: String,
+}

@@ -1,0 +1,77 @@
+//! Positions in the source text.
+//!
+//! Neighbours: the lexer makes spans, the parser joins them, errors and the AST carry them.
+//!
+//! Invariant: equality of AST nodes ignores positions, so [`Spanned`] compares its node only. That is
+//! what lets a test say `parse(print(statement)) == statement`.
+
+use std::ops::Deref;
+
+/// A stretch of source text and where it begins for a human reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    /// Byte offset of the first byte, from the start of the parsed text.
+    pub start: usize,
+    /// Byte offset one past the last byte.
+    pub end: usize,
+    /// Line of the first byte, counted from 1.
+    pub line: u32,
+    /// Column of the first byte in characters, counted from 1.
+    pub column: u32,
+}
+
+impl Span {
+    /// The span from the start of `self` to the end of `last`.
+    #[must_use]
+    pub fn to(self, last: Self) -> Self {
+        Self {
+            end: last.end.max(self.end),
+            ..self
+        }
+    }
+
+    /// The text the span covers; empty when the span does not belong to `text`.
+    pub fn text(self, text: &str) -> &str {
+        text.get(self.start..self.end).unwrap_or("")
+    }
+}
+
+/// A node and the text it was read from.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Spanned<T> {
+    /// What was read.
+    pub node: T,
+    /// Where it was read.
+    pub span: Span,
+}
+
+impl<T> Spanned<T> {
+    /// Joins a node and its position.
+    pub fn new(node: T, span: Span) -> Self {
+        Self { node, span }
+    }
+
+    /// A node that was built by a program rather than read.
+    pub fn unplaced(node: T) -> Self {
+        Self {
+            node,
+            span: Span::default(),
+        }
+    }
+}
+
+impl<T: PartialEq> PartialEq for Spanned<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.node == other.node
+    }
+}
+
+impl<T: Eq> Eq for Spanned<T> {}
+
+impl<T> Deref for Spanned<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.node
+    }
+}
