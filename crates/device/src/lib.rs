@@ -1,1 +1,87 @@
-//! The `device` crate.
+//! Where backup octets go and come from.
+//!
+//! A device holds one media family, or one mirror of it. Writing is strictly forward, so that the
+//! same octets can go to a disk file, to a tape or to an object store; reading is by position.
+//! Devices know nothing of tape format: `media` says what the octets are, `pipeline` moves them.
+//!
+//! A writer that is dropped before [`DeviceWriter::commit`] takes back what it did: a new or
+//! overwritten file never appears under its name, an append is cut off again. The octets of earlier
+//! backup sets are never touched.
+//!
+//! Any number of readers may have a device open, or one writer.
+#![forbid(unsafe_code)]
+
+mod address;
+mod disk_read;
+mod disk_write;
+mod error;
+pub mod fault;
+mod nul;
+mod transfer;
+
+use std::fmt;
+use std::time::Duration;
+
+pub use address::{DeviceAddress, DeviceKind};
+pub use error::{Error, Operation};
+
+/// Where a writer starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// A new family: the file is made beside its name and takes the name on commit.
+    Replace,
+    /// After the octets that are already there; what lies behind `at` (an interrupted append) goes.
+    Append {
+        /// Where the good part of the family ends, in octets from its start.
+        at: u64,
+    },
+}
+
+/// What a writer did so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WriteCounters {
+    /// Octets handed to the operating system.
+    pub bytes: u64,
+    /// Write calls.
+    pub calls: u64,
+    /// Time spent in those calls.
+    pub busy: Duration,
+}
+
+/// The writing end of a device, strictly forward.
+pub trait DeviceWriter: Send + fmt::Debug {
+    /// Where the next octet goes, counted from the start of the family.
+    fn position(&self) -> u64;
+
+    /// Adds octets, copying them into the transfer buffer.
+    fn append(&mut self, octets: &[u8]) -> Result<(), Error>;
+
+    /// Adds octets that may be written straight from where they lie.
+    ///
+    /// No copy is made when [`DeviceWriter::position`] and the memory are aligned to
+    /// [`windlass_io::DIRECT_ALIGNMENT`]; otherwise the same as [`DeviceWriter::append`].
+    fn append_in_place(&mut self, octets: &[u8]) -> Result<(), Error>;
+
+    /// Hands everything to the medium and waits until it would survive a power failure.
+    fn sync(&mut self) -> Result<(), Error>;
+
+    /// Makes what was synced visible under the device's name, for good.
+    fn commit(self: Box<Self>) -> Result<(), Error>;
+
+    /// What it did so far.
+    fn counters(&self) -> WriteCounters;
+}
+
+/// The reading end of a device.
+pub trait DeviceReader: Send + Sync + fmt::Debug {
+    /// Length of the family in octets.
+    fn len(&self) -> u64;
+
+    /// Whether there is nothing on the device.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Reads up to `buffer.len()` octets at `offset`; fewer only at the end.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error>;
+}

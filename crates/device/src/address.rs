@@ -1,0 +1,98 @@
+//! Names of devices, and how they are opened.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::disk_read::DiskReader;
+use crate::disk_write::DiskWriter;
+use crate::error::{Error, Operation};
+use crate::nul::NulWriter;
+use crate::{DeviceReader, DeviceWriter, Start};
+
+/// What kind of thing a device is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DeviceKind {
+    /// A file on disk.
+    Disk,
+    /// Discards what is written, but counts it: `DISK = 'NUL'`.
+    Nul,
+}
+
+/// A device as a statement names it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct DeviceAddress {
+    /// What it is.
+    pub kind: DeviceKind,
+    /// The name as the user wrote it, for messages.
+    pub name: String,
+    /// Where it is; empty for [`DeviceKind::Nul`].
+    pub path: PathBuf,
+}
+
+impl DeviceAddress {
+    /// A file on disk, named by its path.
+    pub fn disk(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self {
+            kind: DeviceKind::Disk,
+            name: path.display().to_string(),
+            path,
+        }
+    }
+
+    /// The device that discards.
+    pub fn nul() -> Self {
+        Self {
+            kind: DeviceKind::Nul,
+            name: "NUL".to_owned(),
+            path: PathBuf::new(),
+        }
+    }
+
+    /// Opens the device for writing with transfers of `transfer_bytes`.
+    ///
+    /// # Errors
+    /// When the device cannot be opened or another backup is writing to it.
+    pub fn open_writer(
+        &self,
+        start: Start,
+        transfer_bytes: usize,
+    ) -> Result<Box<dyn DeviceWriter>, Error> {
+        match self.kind {
+            DeviceKind::Disk => Ok(Box::new(DiskWriter::open(self, start, transfer_bytes)?)),
+            DeviceKind::Nul => Ok(Box::new(NulWriter::default())),
+        }
+    }
+
+    /// Opens the device for reading.
+    ///
+    /// # Errors
+    /// When it cannot be opened, does not exist, or is being written.
+    pub fn open_reader(&self) -> Result<Box<dyn DeviceReader>, Error> {
+        match self.kind {
+            DeviceKind::Disk => Ok(Box::new(DiskReader::open(self)?)),
+            DeviceKind::Nul => {
+                let nothing = std::io::Error::from(std::io::ErrorKind::NotFound);
+                Err(Error::new(Operation::Open, &self.name, nothing))
+            }
+        }
+    }
+
+    /// Whether there is something on the device: a file that exists and is not empty.
+    pub fn has_content(&self) -> Result<bool, Error> {
+        if self.kind == DeviceKind::Nul {
+            return Ok(false);
+        }
+        match std::fs::metadata(&self.path) {
+            Ok(metadata) => Ok(metadata.len() > 0 || !metadata.is_file()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Error::new(Operation::Open, &self.name, error)),
+        }
+    }
+}
+
+impl fmt::Display for DeviceAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}

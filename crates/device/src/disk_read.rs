@@ -1,0 +1,50 @@
+//! Reading a media family from a file on disk.
+
+use std::io;
+
+use rustix::fs::FlockOperation;
+use windlass_io::{Access, DirectFile};
+
+use crate::error::{Error, Operation};
+use crate::{DeviceAddress, DeviceReader};
+
+/// Reading end of a disk file. Holds a shared lock, so that no backup overwrites it meanwhile.
+#[derive(Debug)]
+pub(crate) struct DiskReader {
+    file: DirectFile,
+    name: String,
+    len: u64,
+}
+
+impl DiskReader {
+    pub(crate) fn open(address: &DeviceAddress) -> Result<Self, Error> {
+        let fail = |error: io::Error| Error::new(Operation::Open, &address.name, error);
+        let file = DirectFile::open(&address.path, Access::Read).map_err(fail)?;
+        if !file.as_file().metadata().map_err(fail)?.is_file() {
+            return Err(fail(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "not a regular file",
+            )));
+        }
+        rustix::fs::flock(file.as_file(), FlockOperation::NonBlockingLockShared)
+            .map_err(|error| fail(error.into()))?;
+        let len = file.len().map_err(fail)?;
+        Ok(Self {
+            file,
+            name: address.name.clone(),
+            len,
+        })
+    }
+}
+
+impl DeviceReader for DiskReader {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error> {
+        self.file
+            .read_at(buffer, offset)
+            .map_err(|error| Error::new(Operation::Read, &self.name, error))
+    }
+}

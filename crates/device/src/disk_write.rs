@@ -1,0 +1,340 @@
+//! Writing a media family to a file on disk.
+//!
+//! A new or overwritten family is written to `NAME.windlass-new` beside its name and renamed on
+//! commit, so that an interrupted overwrite leaves the old backup whole and an interrupted new one
+//! leaves nothing that could be taken for a backup. An append goes into the file itself: earlier
+//! sets are never touched, and what an interrupted append left is cut off by the next one.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rustix::fs::FlockOperation;
+use windlass_io::{Access, DIRECT_ALIGNMENT, DirectFile, directory};
+
+use crate::error::{Error, Operation};
+use crate::transfer::TransferBuffer;
+use crate::{DeviceAddress, DeviceWriter, Start, WriteCounters};
+
+/// Added to a device's name while its new content is being written.
+const STAGING_SUFFIX: &str = ".windlass-new";
+
+/// Space reserved ahead of the writes, so that the file system need not grow the file each time.
+const RESERVE_BYTES: u64 = 64 << 20;
+
+/// Writing end of a disk file.
+#[derive(Debug)]
+pub(crate) struct DiskWriter {
+    file: DirectFile,
+    name: String,
+    target: PathBuf,
+    start: Start,
+    transfer: TransferBuffer,
+    reserved_to: u64,
+    counters: WriteCounters,
+    committed: bool,
+    /// After a failed write or sync nothing more may be promised about this file.
+    failed: bool,
+}
+
+impl DiskWriter {
+    pub(crate) fn open(
+        address: &DeviceAddress,
+        start: Start,
+        transfer_bytes: usize,
+    ) -> Result<Self, Error> {
+        let fail = |error: io::Error| Error::new(Operation::Open, &address.name, error);
+        let target = resolve(&address.path).map_err(fail)?;
+        let (file, offset) = match start {
+            Start::Replace => (open_staging(&target).map_err(fail)?, 0),
+            Start::Append { at } => (open_append(&target, at).map_err(fail)?, at),
+        };
+        Ok(Self {
+            file,
+            name: address.name.clone(),
+            target,
+            start,
+            transfer: TransferBuffer::new(transfer_bytes, offset),
+            reserved_to: offset,
+            counters: WriteCounters::default(),
+            committed: false,
+            failed: false,
+        })
+    }
+
+    fn check_usable(&self) -> Result<(), Error> {
+        if self.failed {
+            let earlier = io::Error::other("an earlier write to this device failed");
+            return Err(Error::new(Operation::Write, &self.name, earlier));
+        }
+        Ok(())
+    }
+
+    fn reserve(&mut self, end: u64) -> io::Result<()> {
+        if end > self.reserved_to {
+            let bytes = (end - self.reserved_to).max(RESERVE_BYTES);
+            // Running out of space while reserving ahead is no error yet: the octets at hand may
+            // still fit, and the write itself decides.
+            match self.file.reserve(self.reserved_to, bytes) {
+                Ok(()) => self.reserved_to += bytes,
+                Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is gathered and then `body`, which follows it in the file.
+    fn flush_with(&mut self, body: &[u8]) -> Result<(), Error> {
+        self.check_usable()?;
+        let end = self.transfer.position() + body.len() as u64;
+        let begun = Instant::now();
+        let result = self.reserve(end).and_then(|()| {
+            let (head, offset) = self.transfer.pending();
+            if body.is_empty() {
+                self.file.write_at(head, offset)
+            } else if head.is_empty() {
+                self.file.write_at(body, offset)
+            } else {
+                self.file.write_pair_at(head, body, offset)
+            }
+        });
+        self.counters.busy += begun.elapsed();
+        self.counters.calls += 1;
+        self.counters.bytes += (self.transfer.pending().0.len() + body.len()) as u64;
+        if let Err(error) = result {
+            self.failed = true;
+            return Err(Error::new(Operation::Write, &self.name, error));
+        }
+        self.transfer.restart(end);
+        Ok(())
+    }
+
+    fn undo(&self) {
+        // Nobody is left to report to: the cause is already on its way up. What stays behind is
+        // cut off by the next backup and ignored by every reader.
+        match self.start {
+            Start::Replace => drop(std::fs::remove_file(staging_path(&self.target))),
+            Start::Append { at } => drop(self.file.set_len(at)),
+        }
+    }
+}
+
+impl DeviceWriter for DiskWriter {
+    fn position(&self) -> u64 {
+        self.transfer.position()
+    }
+
+    fn append(&mut self, octets: &[u8]) -> Result<(), Error> {
+        let mut rest = octets;
+        while !rest.is_empty() {
+            let count = self.transfer.fill(rest);
+            rest = &rest[count..];
+            if self.transfer.is_full() {
+                self.flush_with(&[])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn append_in_place(&mut self, octets: &[u8]) -> Result<(), Error> {
+        let aligned = (octets.as_ptr() as usize).is_multiple_of(DIRECT_ALIGNMENT)
+            && self.position().is_multiple_of(DIRECT_ALIGNMENT as u64);
+        let whole = if aligned {
+            octets.len() / DIRECT_ALIGNMENT * DIRECT_ALIGNMENT
+        } else {
+            0
+        };
+        let (body, tail) = octets.split_at(whole);
+        if !body.is_empty() {
+            self.flush_with(body)?;
+        }
+        self.append(tail)
+    }
+
+    fn sync(&mut self) -> Result<(), Error> {
+        if !self.transfer.pending().0.is_empty() {
+            self.flush_with(&[])?;
+        }
+        self.check_usable()?;
+        let begun = Instant::now();
+        let result = self.file.sync();
+        self.counters.busy += begun.elapsed();
+        self.failed = result.is_err();
+        result.map_err(|error| Error::new(Operation::Sync, &self.name, error))
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<(), Error> {
+        self.check_usable()?;
+        // Gives back what was reserved ahead; the length is exact already.
+        let end = self.transfer.position();
+        self.file
+            .set_len(end)
+            .map_err(|error| Error::new(Operation::Write, &self.name, error))?;
+        if self.start == Start::Replace {
+            directory::replace(&staging_path(&self.target), &self.target)
+                .map_err(|error| Error::new(Operation::Rename, &self.name, error))?;
+        }
+        self.committed = true;
+        Ok(())
+    }
+
+    fn counters(&self) -> WriteCounters {
+        self.counters
+    }
+}
+
+impl Drop for DiskWriter {
+    fn drop(&mut self) {
+        if !self.committed {
+            self.undo();
+        }
+    }
+}
+
+/// Follows a symbolic link, so that a rename replaces the file it names and not the link.
+fn resolve(path: &Path) -> io::Result<PathBuf> {
+    match std::fs::canonicalize(path) {
+        Ok(resolved) => Ok(resolved),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
+        Err(error) => Err(error),
+    }
+}
+
+fn staging_path(target: &Path) -> PathBuf {
+    let mut name = target.as_os_str().to_owned();
+    name.push(STAGING_SUFFIX);
+    PathBuf::from(name)
+}
+
+/// Makes the staging file, replacing one that a crash left behind but none that is in use.
+fn open_staging(target: &Path) -> io::Result<DirectFile> {
+    if let Ok(metadata) = std::fs::metadata(target) {
+        if metadata.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        // Nobody may be reading what is about to be replaced.
+        lock(&DirectFile::open(target, Access::ReadWrite)?)?;
+    }
+    let staging = staging_path(target);
+    if let Ok(stale) = DirectFile::open(&staging, Access::ReadWrite) {
+        lock(&stale)?;
+        std::fs::remove_file(&staging)?;
+    }
+    let file = DirectFile::open(&staging, Access::CreateNew)?;
+    lock(&file)?;
+    Ok(file)
+}
+
+fn open_append(target: &Path, at: u64) -> io::Result<DirectFile> {
+    let file = DirectFile::open(target, Access::ReadWrite)?;
+    lock(&file)?;
+    if file.len()? > at {
+        file.set_len(at)?;
+        file.sync()?;
+    }
+    Ok(file)
+}
+
+fn lock(file: &DirectFile) -> io::Result<()> {
+    rustix::fs::flock(file.as_file(), FlockOperation::NonBlockingLockExclusive)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(folder: &tempfile::TempDir) -> DeviceAddress {
+        DeviceAddress::disk(folder.path().join("a.bak"))
+    }
+
+    fn write(device: &DeviceAddress, start: Start, octets: &[u8]) -> Box<dyn DeviceWriter> {
+        let mut writer = device.open_writer(start, 8192).unwrap();
+        writer.append(octets).unwrap();
+        writer.sync().unwrap();
+        writer
+    }
+
+    #[test]
+    fn a_new_file_appears_only_on_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = device(&folder);
+        let writer = write(&device, Start::Replace, &[1; 20_000]);
+        assert!(!device.path.exists());
+        writer.commit().unwrap();
+        assert_eq!(std::fs::read(&device.path).unwrap(), [1; 20_000]);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_abandoned_overwrite_leaves_the_old_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = device(&folder);
+        write(&device, Start::Replace, b"old").commit().unwrap();
+        drop(write(&device, Start::Replace, b"new"));
+        assert_eq!(std::fs::read(&device.path).unwrap(), b"old");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_abandoned_append_is_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = device(&folder);
+        write(&device, Start::Replace, &[1; 5000]).commit().unwrap();
+        drop(write(&device, Start::Append { at: 5000 }, &[2; 50_000]));
+        assert_eq!(std::fs::read(&device.path).unwrap(), [1; 5000]);
+        write(&device, Start::Append { at: 4000 }, &[3; 9000])
+            .commit()
+            .unwrap();
+        let content = std::fs::read(&device.path).unwrap();
+        assert_eq!(
+            (content.len(), content[3999], content[4000]),
+            (13_000, 1, 3)
+        );
+    }
+
+    #[test]
+    fn pieces_in_place_and_copied_keep_their_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = device(&folder);
+        let mut page = windlass_io::AlignedBuffer::new(16384);
+        page.fill(9);
+        let mut writer = device.open_writer(Start::Replace, 8192).unwrap();
+        writer.append(&[1; 4096]).unwrap();
+        writer.append_in_place(&page).unwrap();
+        writer.append(&[2; 10]).unwrap();
+        writer.append_in_place(&page[..5000]).unwrap();
+        assert_eq!(writer.position(), 4096 + 16384 + 10 + 5000);
+        writer.sync().unwrap();
+        writer.commit().unwrap();
+        let content = std::fs::read(&device.path).unwrap();
+        let expected = [&[1; 4096][..], &page, &[2; 10], &page[..5000]].concat();
+        assert!(content == expected);
+    }
+
+    #[test]
+    fn a_device_has_one_writer_or_readers() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = device(&folder);
+        write(&device, Start::Replace, b"old").commit().unwrap();
+        let reader = device.open_reader().unwrap();
+        assert!(device.open_writer(Start::Append { at: 3 }, 4096).is_err());
+        assert!(device.open_writer(Start::Replace, 4096).is_err());
+        drop(reader);
+        let _writer = device.open_writer(Start::Replace, 4096).unwrap();
+        assert!(
+            device.open_writer(Start::Replace, 4096).is_err(),
+            "staging file is in use"
+        );
+    }
+
+    #[test]
+    fn a_staging_file_left_by_a_crash_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = device(&folder);
+        std::fs::write(staging_path(&device.path), "half").unwrap();
+        write(&device, Start::Replace, b"new").commit().unwrap();
+        assert_eq!(std::fs::read(&device.path).unwrap(), b"new");
+    }
+}

@@ -1,0 +1,86 @@
+//! The transfer buffer of a device: gathers small pieces into large aligned writes.
+//!
+//! Invariant: the octet for file offset `o` lies in the buffer at an index congruent to `o` modulo
+//! the direct-I/O alignment, so that a buffer whose file range is aligned is aligned in memory too.
+
+use windlass_io::{AlignedBuffer, DIRECT_ALIGNMENT};
+
+/// Octets gathered for the next write, and where they go.
+#[derive(Debug)]
+pub(crate) struct TransferBuffer {
+    memory: AlignedBuffer,
+    /// Index of the first gathered octet.
+    start: usize,
+    /// Index behind the last gathered octet.
+    end: usize,
+    /// File offset of the first gathered octet.
+    offset: u64,
+}
+
+impl TransferBuffer {
+    /// A buffer for transfers of `bytes` that begins at file offset `offset`.
+    pub(crate) fn new(bytes: usize, offset: u64) -> Self {
+        let memory = AlignedBuffer::new(bytes.max(DIRECT_ALIGNMENT));
+        let start = Self::phase(offset);
+        Self {
+            memory,
+            start,
+            end: start,
+            offset,
+        }
+    }
+
+    fn phase(offset: u64) -> usize {
+        (offset % DIRECT_ALIGNMENT as u64) as usize
+    }
+
+    /// File offset behind the last gathered octet.
+    pub(crate) fn position(&self) -> u64 {
+        self.offset + (self.end - self.start) as u64
+    }
+
+    /// Takes as much of `octets` as fits and returns how many that was.
+    pub(crate) fn fill(&mut self, octets: &[u8]) -> usize {
+        let count = octets.len().min(self.memory.len() - self.end);
+        self.memory[self.end..self.end + count].copy_from_slice(&octets[..count]);
+        self.end += count;
+        count
+    }
+
+    /// Whether no more fits.
+    pub(crate) fn is_full(&self) -> bool {
+        self.end == self.memory.len()
+    }
+
+    /// What is gathered, and the file offset where it goes.
+    pub(crate) fn pending(&self) -> (&[u8], u64) {
+        (&self.memory[self.start..self.end], self.offset)
+    }
+
+    /// Forgets what is gathered; the next octet goes to `offset`.
+    pub(crate) fn restart(&mut self, offset: u64) {
+        self.start = Self::phase(offset);
+        self.end = self.start;
+        self.offset = offset;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_follows_the_alignment_of_the_file() {
+        let mut buffer = TransferBuffer::new(8192, 4096 + 512);
+        assert_eq!(
+            buffer.fill(&[1; 10_000]),
+            8192 - 512,
+            "up to the next aligned file offset"
+        );
+        assert!(buffer.is_full());
+        assert_eq!(buffer.position(), 4096 + 8192);
+        buffer.restart(4096 + 8192);
+        assert_eq!(buffer.fill(&[2; 10_000]), 8192);
+        assert_eq!(buffer.pending().0.as_ptr() as usize % DIRECT_ALIGNMENT, 0);
+    }
+}
