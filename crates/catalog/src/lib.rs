@@ -1,1 +1,38 @@
-//! The `catalog` crate.
+//! What an instance remembers: its databases, its settings and the backup history of `msdb`.
+//!
+//! One SQLite file, `windlass.catalog`, in the instance's directory; a database in memory when there
+//! is no instance. Neighbours: `instance` above gives the rows their meaning; nothing below.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`Catalog`] | opening, migration, attaching to somebody else's connection |
+//! | [`DatabaseRecord`] | the registered databases |
+//! | [`BackupSetRecord`], [`RestoreRecord`] | the history tables, with SQL Server's columns |
+//! | [`Drive`] | settings: folders that stand for drive letters |
+//!
+//! Invariants:
+//! 1. Several processes may use one catalog at once: every call is one short transaction, begun as a
+//!    writer when it will write, and waits up to [`BUSY_SECONDS`] for others.
+//! 2. A catalog of a newer version is refused, never guessed at; an older one is migrated in one
+//!    transaction.
+//! 3. The views that scripts see (`sys.databases`, `msdb.dbo.backupset`) are only ever attached
+//!    read-only.
+//!
+//! Layout and version history: `docs/format/catalog.md`.
+#![forbid(unsafe_code)]
+
+mod catalog;
+mod database;
+mod error;
+mod history;
+mod restore_history;
+mod schema;
+mod setting;
+mod value;
+
+pub use catalog::{BUSY_SECONDS, Catalog, FILE_NAME};
+pub use database::{Base, DatabaseRecord, DatabaseState, FIRST_USER_DATABASE_ID, Origin};
+pub use error::Error;
+pub use history::{BackupFileRecord, BackupRecord, BackupSetRecord, FamilyRecord, MediaSetRecord};
+pub use restore_history::{RestoreFileRecord, RestoreRecord, RestoreType};
+pub use setting::Drive;

@@ -1,0 +1,271 @@
+//! Opening a catalog and lending it to other connections.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+use crate::error::Doing;
+use crate::{Error, schema};
+
+/// The catalog's file in the directory of an instance.
+pub const FILE_NAME: &str = "windlass.catalog";
+
+/// How long a call waits for another process that is writing.
+pub const BUSY_SECONDS: u64 = 30;
+
+/// An open catalog.
+#[derive(Debug)]
+pub struct Catalog {
+    connection: Connection,
+    /// What names it in `ATTACH`: an absolute path, or the name of a memory database.
+    location: Location,
+}
+
+#[derive(Debug)]
+enum Location {
+    File(PathBuf),
+    /// A name that all connections of this process share, see SQLite's `memdb` VFS.
+    Memory(String),
+}
+
+impl Catalog {
+    /// Opens the catalog in `folder`, making both when they do not exist.
+    ///
+    /// # Errors
+    /// [`Error::Folder`], [`Error::Open`], [`Error::Version`].
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        let failed = |source| Error::Folder {
+            path: folder.to_owned(),
+            source,
+        };
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        let path = folder.canonicalize().map_err(failed)?.join(FILE_NAME);
+        let connection = Connection::open(&path).map_err(|source| Error::Open {
+            path: path.clone(),
+            source,
+        })?;
+        Self::prepare(connection, Location::File(path))
+    }
+
+    /// A catalog that lives as long as the value.
+    ///
+    /// # Errors
+    /// [`Error::Open`] when memory cannot be had.
+    pub fn in_memory() -> Result<Self, Error> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let name = format!(
+            "file:/windlass-catalog-{}?vfs=memdb",
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection =
+            Connection::open_with_flags(&name, flags).map_err(|source| Error::Open {
+                path: PathBuf::from(":memory:"),
+                source,
+            })?;
+        Self::prepare(connection, Location::Memory(name))
+    }
+
+    fn prepare(connection: Connection, location: Location) -> Result<Self, Error> {
+        connection
+            .busy_timeout(Duration::from_secs(BUSY_SECONDS))
+            .doing("setting the time to wait")?;
+        let mut catalog = Self {
+            connection,
+            location,
+        };
+        catalog.migrate()?;
+        Ok(catalog)
+    }
+
+    fn migrate(&mut self) -> Result<(), Error> {
+        let path = self.path();
+        if self.version(&path)? == schema::VERSION {
+            return Ok(());
+        }
+        let transaction = self.write("beginning the migration")?;
+        // Another process may have migrated while this one waited.
+        let found = version_of(&transaction, &path)?;
+        if found > schema::VERSION {
+            return Err(Error::Version {
+                path,
+                found,
+                supported: schema::VERSION,
+            });
+        }
+        for step in schema::steps_from(found) {
+            transaction
+                .execute_batch(step)
+                .doing("making the catalog's tables")?;
+        }
+        transaction
+            .pragma_update(None, "user_version", schema::VERSION)
+            .doing("storing the catalog's version")?;
+        transaction.commit().doing("finishing the migration")
+    }
+
+    fn version(&self, path: &Path) -> Result<u32, Error> {
+        version_of(&self.connection, path)
+    }
+
+    /// The catalog's file; `:memory:` without an instance.
+    pub fn path(&self) -> PathBuf {
+        match &self.location {
+            Location::File(path) => path.clone(),
+            Location::Memory(_) => PathBuf::from(":memory:"),
+        }
+    }
+
+    /// Whether the catalog ends with the process.
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self.location, Location::Memory(_))
+    }
+
+    /// Attaches the catalog to `connection`, read-only, under the names `sys` and `msdb`.
+    ///
+    /// The connection must accept URI file names.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn attach_to(&self, connection: &Connection) -> Result<(), Error> {
+        let uri = match &self.location {
+            Location::File(path) => file_uri(path),
+            Location::Memory(name) => name.clone(),
+        };
+        for schema in ["sys", "msdb"] {
+            connection
+                .execute(&format!("ATTACH ?1 AS {schema}"), [&uri])
+                .doing("attaching the catalog")?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Begins a transaction that will write, waiting for other writers now rather than later.
+    pub(crate) fn write(&mut self, doing: &'static str) -> Result<Transaction<'_>, Error> {
+        self.connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .doing(doing)
+    }
+}
+
+fn version_of(connection: &Connection, path: &Path) -> Result<u32, Error> {
+    connection
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(|source| Error::Open {
+            path: path.to_owned(),
+            source,
+        })
+}
+
+/// The read-only URI of a file, with the characters escaped that mean something in a URI.
+fn file_uri(path: &Path) -> String {
+    use std::fmt::Write as _;
+    let mut uri = String::from("file:");
+    for &octet in path.as_os_str().as_encoded_bytes() {
+        match octet {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                uri.push(char::from(octet));
+            }
+            _ => {
+                // Writing to a String cannot fail.
+                let _ = write!(uri, "%{octet:02X}");
+            }
+        }
+    }
+    uri.push_str("?mode=ro");
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader() -> Connection {
+        Connection::open_with_flags(
+            ":memory:",
+            OpenFlags::SQLITE_OPEN_READ_WRITE
+                | OpenFlags::SQLITE_OPEN_CREATE
+                | OpenFlags::SQLITE_OPEN_URI,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn a_catalog_is_made_once_and_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("new/instance #1 50%");
+        for _ in 0..2 {
+            let catalog = Catalog::open(&place).unwrap();
+            assert!(place.join(FILE_NAME).exists());
+            assert!(!catalog.is_in_memory());
+        }
+    }
+
+    #[test]
+    fn the_attached_views_can_be_read_and_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let in_file = Catalog::open(&folder.path().join("a b%#?")).unwrap();
+        let in_memory = Catalog::in_memory().unwrap();
+        for catalog in [&in_file, &in_memory] {
+            let connection = reader();
+            catalog.attach_to(&connection).unwrap();
+            let names: i64 = connection
+                .query_row("SELECT count(*) FROM sys.databases", [], |row| row.get(0))
+                .unwrap();
+            assert_eq!(names, 2, "master and msdb");
+            let sets: i64 = connection
+                .query_row("SELECT count(*) FROM msdb.backupset", [], |row| row.get(0))
+                .unwrap();
+            assert_eq!(sets, 0);
+        }
+        let connection = reader();
+        in_file.attach_to(&connection).unwrap();
+        assert!(
+            connection
+                .execute("DELETE FROM msdb.backupset", [])
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn a_newer_catalog_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Catalog::open(folder.path()).unwrap());
+        let connection = Connection::open(folder.path().join(FILE_NAME)).unwrap();
+        connection.pragma_update(None, "user_version", 99).unwrap();
+        drop(connection);
+        let error = Catalog::open(folder.path()).unwrap_err();
+        assert!(matches!(error, Error::Version { found: 99, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_no_database_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(
+            folder.path().join(FILE_NAME),
+            "not a database, but text. ".repeat(99),
+        )
+        .unwrap();
+        let error = Catalog::open(folder.path()).unwrap_err();
+        assert!(matches!(error, Error::Open { .. }), "{error}");
+    }
+
+    #[test]
+    fn processes_that_open_a_new_catalog_together_agree() {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| Catalog::open(folder.path()).unwrap());
+            }
+        });
+    }
+}

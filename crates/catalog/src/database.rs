@@ -1,0 +1,335 @@
+//! The registered databases.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{OptionalExtension as _, Row, params};
+use windlass_base::{Guid, Lsn, Moment};
+
+use crate::error::Doing;
+use crate::value::{Stored, path_text, read, text_path};
+use crate::{Catalog, Error};
+
+/// The first number given to a database that is not a system database.
+pub const FIRST_USER_DATABASE_ID: i64 = 5;
+
+/// Whether a database can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatabaseState {
+    /// It can be used.
+    Online = 0,
+    /// A restore has begun and waits for more, or for recovery.
+    Restoring = 1,
+}
+
+impl DatabaseState {
+    /// SQL Server's word in `state_desc`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Online => "ONLINE",
+            Self::Restoring => "RESTORING",
+        }
+    }
+}
+
+/// How a database came to be registered: what `DROP DATABASE` may do depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The file existed and was attached.
+    Attached = 0,
+    /// A restore of this instance made the file.
+    Restored = 1,
+}
+
+/// The full backup from which a differential counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Base {
+    /// Identity of the backup set.
+    pub set_guid: Guid,
+    /// Its checkpoint.
+    pub lsn: Lsn,
+    /// When it finished.
+    pub finished: Moment,
+}
+
+/// A registered database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatabaseRecord {
+    /// Its number; 0 lets [`Catalog::register`] choose the next one.
+    pub database_id: i64,
+    /// Its name, compared without regard to case.
+    pub name: String,
+    /// The logical name of its file.
+    pub logical_name: String,
+    /// Its file, absolute.
+    pub path: PathBuf,
+    /// The identity it shares with its restored copies, once known.
+    pub family_guid: Option<Guid>,
+    /// Whether it can be used.
+    pub state: DatabaseState,
+    /// How it came here.
+    pub origin: Origin,
+    /// When it was registered.
+    pub create_date: Moment,
+    /// Its differential base: the last full backup that was not copy-only, or the set restored last.
+    pub base: Option<Base>,
+}
+
+const COLUMNS: &str = "database_id, name, logical_name, path, family_guid, state, origin, \
+                       create_date, base_set_guid, base_lsn, base_date";
+
+impl Catalog {
+    /// All registered databases, in the order of their numbers.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`], [`Error::Stored`].
+    pub fn databases(&self) -> Result<Vec<DatabaseRecord>, Error> {
+        let mut statement = self
+            .connection()
+            .prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM own_database ORDER BY database_id"
+            ))
+            .doing("listing databases")?;
+        let mut rows = statement.query([]).doing("listing databases")?;
+        let mut records = Vec::new();
+        while let Some(row) = rows.next().doing("listing databases")? {
+            records.push(record_of(row)?);
+        }
+        Ok(records)
+    }
+
+    /// The database of that name.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`], [`Error::Stored`].
+    pub fn database(&self, name: &str) -> Result<Option<DatabaseRecord>, Error> {
+        self.find("name = ?1", name)
+    }
+
+    /// The database whose file is `path`, which must be absolute.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`], [`Error::Stored`].
+    pub fn database_at(&self, path: &Path) -> Result<Option<DatabaseRecord>, Error> {
+        self.find("path = ?1", &path_text(path))
+    }
+
+    fn find(&self, condition: &str, value: &str) -> Result<Option<DatabaseRecord>, Error> {
+        self.connection()
+            .query_row(
+                &format!("SELECT {COLUMNS} FROM own_database WHERE {condition}"),
+                [value],
+                |row| Ok(record_of(row)),
+            )
+            .optional()
+            .doing("looking up a database")?
+            .transpose()
+    }
+
+    /// Registers a database and returns its number.
+    ///
+    /// # Errors
+    /// [`Error::NameTaken`], [`Error::PathTaken`], [`Error::Sqlite`].
+    pub fn register(&mut self, record: &DatabaseRecord) -> Result<i64, Error> {
+        let transaction = self.write("registering a database")?;
+        let taken: Option<(String, String)> = transaction
+            .query_row(
+                "SELECT name, path FROM own_database WHERE name = ?1 OR path = ?2 \
+                 ORDER BY name = ?1 DESC",
+                [&record.name, &path_text(&record.path)],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .optional()
+            .doing("registering a database")?;
+        if let Some((name, path)) = taken {
+            return Err(if name.eq_ignore_ascii_case(&record.name) {
+                Error::NameTaken { name }
+            } else {
+                Error::PathTaken {
+                    path: text_path(path),
+                    database: name,
+                }
+            });
+        }
+        let next: i64 = transaction
+            .query_row(
+                "SELECT max(ifnull(max(database_id) + 1, ?1), ?1) FROM own_database",
+                [FIRST_USER_DATABASE_ID],
+                |row| row.get(0),
+            )
+            .doing("registering a database")?;
+        let chosen = DatabaseRecord {
+            database_id: if record.database_id > 0 {
+                record.database_id
+            } else {
+                next
+            },
+            ..record.clone()
+        };
+        put(&transaction, &chosen)?;
+        transaction.commit().doing("registering a database")?;
+        Ok(chosen.database_id)
+    }
+
+    /// Stores what changed of a registered database, found by its number.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn update(&mut self, record: &DatabaseRecord) -> Result<(), Error> {
+        let transaction = self.write("changing a database's entry")?;
+        put(&transaction, record)?;
+        transaction.commit().doing("changing a database's entry")
+    }
+
+    /// Forgets a database; false when it was not registered.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn unregister(&mut self, name: &str) -> Result<bool, Error> {
+        let removed = self
+            .connection()
+            .execute("DELETE FROM own_database WHERE name = ?1", [name])
+            .doing("removing a database's entry")?;
+        Ok(removed > 0)
+    }
+}
+
+fn put(connection: &rusqlite::Connection, record: &DatabaseRecord) -> Result<(), Error> {
+    connection
+        .execute(
+            &format!(
+                "INSERT OR REPLACE INTO own_database ({COLUMNS}) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+            ),
+            params![
+                record.database_id,
+                record.name,
+                record.logical_name,
+                path_text(&record.path),
+                Stored(record.family_guid),
+                record.state as i64,
+                record.origin as i64,
+                Stored(record.create_date),
+                Stored(record.base.map(|base| base.set_guid)),
+                Stored(record.base.map(|base| base.lsn)),
+                Stored(record.base.map(|base| base.finished)),
+            ],
+        )
+        .map(|_| ())
+        .doing("storing a database's entry")
+}
+
+fn record_of(row: &Row<'_>) -> Result<DatabaseRecord, Error> {
+    let text = |column: &str| {
+        row.get::<_, String>(column)
+            .doing("reading a database's entry")
+    };
+    let number = |column: &str| {
+        row.get::<_, i64>(column)
+            .doing("reading a database's entry")
+    };
+    let stored = |found: String, expected| Error::Stored { found, expected };
+    let base = match (
+        read::<Guid>(row, "base_set_guid", "an identity")?,
+        read::<Lsn>(row, "base_lsn", "a log sequence number")?,
+        read::<Moment>(row, "base_date", "a date")?,
+    ) {
+        (Some(set_guid), Some(lsn), Some(finished)) => Some(Base {
+            set_guid,
+            lsn,
+            finished,
+        }),
+        _ => None,
+    };
+    Ok(DatabaseRecord {
+        database_id: number("database_id")?,
+        name: text("name")?,
+        logical_name: text("logical_name")?,
+        path: text_path(text("path")?),
+        family_guid: read(row, "family_guid", "an identity")?,
+        state: match number("state")? {
+            0 => DatabaseState::Online,
+            1 => DatabaseState::Restoring,
+            other => return Err(stored(other.to_string(), "a state")),
+        },
+        origin: match number("origin")? {
+            0 => Origin::Attached,
+            1 => Origin::Restored,
+            other => return Err(stored(other.to_string(), "an origin")),
+        },
+        create_date: read(row, "create_date", "a date")?
+            .ok_or_else(|| stored("NULL".to_owned(), "a date"))?,
+        base,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(name: &str, path: &str) -> DatabaseRecord {
+        DatabaseRecord {
+            database_id: 0,
+            name: name.to_owned(),
+            logical_name: name.to_owned(),
+            path: PathBuf::from(path),
+            family_guid: Some(Guid::random()),
+            state: DatabaseState::Online,
+            origin: Origin::Attached,
+            create_date: "2026-11-20 10:00:00".parse().unwrap(),
+            base: None,
+        }
+    }
+
+    #[test]
+    fn databases_are_numbered_from_five_and_found_in_any_case() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        assert_eq!(
+            catalog.register(&record("Sales", "/d/sales.db")).unwrap(),
+            5
+        );
+        assert_eq!(catalog.register(&record("app", "/d/app.db")).unwrap(), 6);
+        let found = catalog.database("SALES").unwrap().unwrap();
+        assert_eq!(found.name, "Sales");
+        assert_eq!(
+            catalog
+                .database_at(Path::new("/d/app.db"))
+                .unwrap()
+                .unwrap()
+                .name,
+            "app"
+        );
+        assert_eq!(catalog.databases().unwrap().len(), 2);
+        assert!(catalog.unregister("sales").unwrap());
+        assert!(!catalog.unregister("sales").unwrap());
+    }
+
+    #[test]
+    fn a_name_and_a_file_belong_to_one_database() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        catalog.register(&record("Sales", "/d/sales.db")).unwrap();
+        assert!(matches!(
+            catalog.register(&record("SALES", "/d/other.db")),
+            Err(Error::NameTaken { .. })
+        ));
+        assert!(matches!(
+            catalog.register(&record("other", "/d/sales.db")),
+            Err(Error::PathTaken { database, .. }) if database == "Sales"
+        ));
+    }
+
+    #[test]
+    fn every_field_survives_storing() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        let mut written = record("Sales", "/d/sales.db");
+        written.database_id = catalog.register(&written).unwrap();
+        written.state = DatabaseState::Restoring;
+        written.origin = Origin::Restored;
+        written.base = Some(Base {
+            set_guid: Guid::random(),
+            lsn: "4294967295:1:1".parse().unwrap(),
+            finished: "2026-11-20 10:00:01".parse().unwrap(),
+        });
+        catalog.update(&written).unwrap();
+        assert_eq!(catalog.database("sales").unwrap().unwrap(), written);
+    }
+}

@@ -1,0 +1,474 @@
+//! The backup history of `msdb`: media sets, media families, backup sets and their files.
+//!
+//! Columns that have one value for every set we make are filled in here, so that callers only name
+//! what differs.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use windlass_base::{Guid, Lsn, Moment};
+
+use crate::error::Doing;
+use crate::value::Stored;
+use crate::{Catalog, Error};
+
+/// A row of `backupmediaset`.
+#[derive(Debug, Clone)]
+pub struct MediaSetRecord {
+    /// `media_uuid`
+    pub media_set_guid: Guid,
+    /// `media_family_count`
+    pub family_count: u32,
+    /// `name`
+    pub name: Option<String>,
+    /// `description`
+    pub description: Option<String>,
+    /// `software_name`
+    pub software_name: String,
+    /// `mirror_count`
+    pub mirror_count: u32,
+    /// `is_compressed`: whether the sets on it are.
+    pub is_compressed: bool,
+}
+
+/// A row of `backupmediafamily`.
+#[derive(Debug, Clone)]
+pub struct FamilyRecord {
+    /// `family_sequence_number`, from 1.
+    pub sequence_number: u32,
+    /// `media_family_id`
+    pub family_id: Option<Guid>,
+    /// `physical_device_name`
+    pub physical_device_name: String,
+    /// `device_type`: 2 for disk.
+    pub device_type: u8,
+    /// `physical_block_size`
+    pub block_bytes: u32,
+    /// `mirror`, from 0.
+    pub mirror: u32,
+}
+
+/// A row of `backupset`.
+#[expect(clippy::struct_excessive_bools, reason = "the columns are bits")]
+#[derive(Debug, Clone)]
+pub struct BackupSetRecord {
+    /// `backup_set_uuid`
+    pub set_guid: Guid,
+    /// `position`
+    pub position: u32,
+    /// `last_family_number`
+    pub family_count: u32,
+    /// `expiration_date`
+    pub expires: Option<Moment>,
+    /// `name`
+    pub name: Option<String>,
+    /// `description`
+    pub description: Option<String>,
+    /// `user_name`
+    pub user_name: String,
+    /// `software_major_version`, `software_minor_version`, `software_build_version`
+    pub software_version: (u32, u32, u32),
+    /// `time_zone`, in quarter hours.
+    pub time_zone: i32,
+    /// `first_lsn`
+    pub first_lsn: Lsn,
+    /// `last_lsn`
+    pub last_lsn: Lsn,
+    /// `checkpoint_lsn`
+    pub checkpoint_lsn: Lsn,
+    /// `database_backup_lsn`
+    pub database_backup_lsn: Lsn,
+    /// `database_creation_date`
+    pub database_created: Option<Moment>,
+    /// `backup_start_date`
+    pub started: Moment,
+    /// `backup_finish_date`
+    pub finished: Moment,
+    /// `type`: `D` full, `I` differential.
+    pub kind: char,
+    /// `database_version`
+    pub database_version: i32,
+    /// `backup_size`
+    pub backup_bytes: u64,
+    /// `compressed_backup_size`
+    pub compressed_bytes: u64,
+    /// `database_name`
+    pub database_name: String,
+    /// `server_name`
+    pub server_name: String,
+    /// `machine_name`
+    pub machine_name: String,
+    /// `flags`
+    pub flags: u32,
+    /// `collation_name`
+    pub collation: Option<String>,
+    /// `is_readonly`
+    pub is_read_only: bool,
+    /// `has_backup_checksums`
+    pub has_checksums: bool,
+    /// `is_damaged`
+    pub is_damaged: bool,
+    /// `is_copy_only`
+    pub is_copy_only: bool,
+    /// `first_recovery_fork_guid`, `last_recovery_fork_guid`
+    pub recovery_fork: Option<Guid>,
+    /// `database_guid`
+    pub database_guid: Option<Guid>,
+    /// `family_guid`
+    pub family_guid: Guid,
+    /// `differential_base_lsn`, `differential_base_guid`
+    pub base: Option<(Lsn, Guid)>,
+    /// `compression_algorithm`
+    pub compression_algorithm: Option<String>,
+    /// `compression_level`, which SQL Server does not have.
+    pub compression_level: Option<String>,
+}
+
+/// A row of `backupfile`.
+#[derive(Debug, Clone)]
+pub struct BackupFileRecord {
+    /// `file_number`
+    pub file_number: u32,
+    /// `logical_name`
+    pub logical_name: String,
+    /// `physical_name`
+    pub physical_name: String,
+    /// `file_guid`
+    pub file_guid: Option<Guid>,
+    /// `page_size`
+    pub page_bytes: u32,
+    /// `backed_up_page_count`
+    pub page_count: u64,
+    /// `source_file_block_size`
+    pub source_block_bytes: u32,
+    /// `file_size`
+    pub file_bytes: u64,
+    /// `backup_size`
+    pub backup_bytes: u64,
+}
+
+/// Everything that one backup adds to the history.
+#[derive(Debug, Clone)]
+pub struct BackupRecord {
+    /// The media set; written once for all its backup sets.
+    pub media: MediaSetRecord,
+    /// Its families, all mirrors.
+    pub families: Vec<FamilyRecord>,
+    /// The backup set.
+    pub set: BackupSetRecord,
+    /// Its files.
+    pub files: Vec<BackupFileRecord>,
+}
+
+impl Catalog {
+    /// Adds a backup to the history and returns its `backup_set_id`.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn record_backup(&mut self, record: &BackupRecord) -> Result<i64, Error> {
+        let transaction = self.write("recording a backup")?;
+        let id = insert_backup(&transaction, record)?;
+        transaction.commit().doing("recording a backup")?;
+        Ok(id)
+    }
+}
+
+/// The row of a set that is known already, or a new one.
+pub(crate) fn find_or_insert(connection: &Connection, record: &BackupRecord) -> Result<i64, Error> {
+    let known = connection
+        .query_row(
+            "SELECT backup_set_id FROM backupset JOIN backupmediaset USING (media_set_id) \
+             WHERE backup_set_uuid = ?1 AND media_uuid = ?2",
+            params![
+                Stored(record.set.set_guid),
+                Stored(record.media.media_set_guid)
+            ],
+            |row| row.get(0),
+        )
+        .optional()
+        .doing("looking up a backup set")?;
+    match known {
+        Some(id) => Ok(id),
+        None => insert_backup(connection, record),
+    }
+}
+
+fn insert_backup(connection: &Connection, record: &BackupRecord) -> Result<i64, Error> {
+    let media_set_id = insert_media(connection, &record.media)?;
+    for family in &record.families {
+        insert_family(connection, media_set_id, family)?;
+    }
+    let set_id = insert_set(connection, media_set_id, &record.set)?;
+    for file in &record.files {
+        insert_file(connection, set_id, &record.set, file)?;
+    }
+    connection
+        .execute(
+            "INSERT INTO backupfilegroup (backup_set_id, name, filegroup_id, type, type_desc, \
+             is_default, is_readonly) VALUES (?1, 'PRIMARY', 1, 'FG', 'ROWS_FILEGROUP', 1, 0)",
+            [set_id],
+        )
+        .doing("recording a filegroup")?;
+    Ok(set_id)
+}
+
+fn insert_media(connection: &Connection, media: &MediaSetRecord) -> Result<i64, Error> {
+    connection
+        .query_row(
+            "INSERT INTO backupmediaset (media_uuid, media_family_count, name, description, \
+             software_name, software_vendor_id, MTF_major_version, mirror_count, \
+             is_password_protected, is_compressed) \
+             VALUES (?1, ?2, ?3, ?4, ?5, 4608, 1, ?6, 0, ?7) \
+             ON CONFLICT (media_uuid) DO UPDATE SET is_compressed = excluded.is_compressed \
+             RETURNING media_set_id",
+            params![
+                Stored(media.media_set_guid),
+                media.family_count,
+                media.name,
+                media.description,
+                media.software_name,
+                media.mirror_count,
+                media.is_compressed,
+            ],
+            |row| row.get(0),
+        )
+        .doing("recording a media set")
+}
+
+fn insert_family(
+    connection: &Connection,
+    media_set_id: i64,
+    family: &FamilyRecord,
+) -> Result<(), Error> {
+    connection
+        .execute(
+            "INSERT OR REPLACE INTO backupmediafamily (media_set_id, family_sequence_number, \
+             media_family_id, media_count, physical_device_name, device_type, \
+             physical_block_size, mirror) VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7)",
+            params![
+                media_set_id,
+                family.sequence_number,
+                Stored(family.family_id),
+                family.physical_device_name,
+                family.device_type,
+                family.block_bytes,
+                family.mirror,
+            ],
+        )
+        .map(|_| ())
+        .doing("recording a media family")
+}
+
+fn insert_set(
+    connection: &Connection,
+    media_set_id: i64,
+    set: &BackupSetRecord,
+) -> Result<i64, Error> {
+    let (major, minor, build) = set.software_version;
+    connection
+        .execute(
+            "INSERT INTO backupset (
+                backup_set_uuid, media_set_id, first_family_number, first_media_number,
+                last_family_number, last_media_number, catalog_family_number,
+                catalog_media_number, position, expiration_date, software_vendor_id, name,
+                description, user_name, software_major_version, software_minor_version,
+                software_build_version, time_zone, mtf_minor_version, first_lsn, last_lsn,
+                checkpoint_lsn, database_backup_lsn, database_creation_date, backup_start_date,
+                backup_finish_date, type, sort_order, code_page, compatibility_level,
+                database_version, backup_size, database_name, server_name, machine_name, flags,
+                collation_name, is_password_protected, recovery_model, has_bulk_logged_data,
+                is_snapshot, is_readonly, is_single_user, has_backup_checksums, is_damaged,
+                begins_log_chain, has_incomplete_metadata, is_force_offline, is_copy_only,
+                first_recovery_fork_guid, last_recovery_fork_guid, database_guid, family_guid,
+                differential_base_lsn, differential_base_guid, compressed_backup_size,
+                compression_algorithm, compression_level)
+             VALUES (?1, ?2, 1, 1, ?3, 1, 1, 1, ?4, ?5, 4608, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0,
+                ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, 0, 0, 170, ?21, ?22, ?23, ?24, ?25, ?26,
+                ?27, 0, 'SIMPLE', 0, 0, ?28, 0, ?29, ?30, 0, 0, 0, ?31, ?32, ?32, ?33, ?34, ?35,
+                ?36, ?37, ?38, ?39)",
+            params![
+                Stored(set.set_guid),
+                media_set_id,
+                set.family_count,
+                set.position,
+                Stored(set.expires),
+                set.name,
+                set.description,
+                set.user_name,
+                major,
+                minor,
+                build,
+                set.time_zone,
+                Stored(set.first_lsn),
+                Stored(set.last_lsn),
+                Stored(set.checkpoint_lsn),
+                Stored(set.database_backup_lsn),
+                Stored(set.database_created),
+                Stored(set.started),
+                Stored(set.finished),
+                set.kind.to_string(),
+                set.database_version,
+                integer(set.backup_bytes),
+                set.database_name,
+                set.server_name,
+                set.machine_name,
+                set.flags,
+                set.collation,
+                set.is_read_only,
+                set.has_checksums,
+                set.is_damaged,
+                set.is_copy_only,
+                Stored(set.recovery_fork),
+                Stored(set.database_guid),
+                Stored(set.family_guid),
+                Stored(set.base.map(|(lsn, _)| lsn)),
+                Stored(set.base.map(|(_, guid)| guid)),
+                integer(set.compressed_bytes),
+                set.compression_algorithm,
+                set.compression_level,
+            ],
+        )
+        .doing("recording a backup set")?;
+    Ok(connection.last_insert_rowid())
+}
+
+fn insert_file(
+    connection: &Connection,
+    set_id: i64,
+    set: &BackupSetRecord,
+    file: &BackupFileRecord,
+) -> Result<(), Error> {
+    connection
+        .execute(
+            "INSERT INTO backupfile (backup_set_id, first_family_number, first_media_number,
+                filegroup_name, page_size, file_number, backed_up_page_count, file_type,
+                source_file_block_size, file_size, logical_name, physical_name, state, state_desc,
+                create_lsn, file_guid, differential_base_lsn, differential_base_guid, backup_size,
+                is_readonly, is_present)
+             VALUES (?1, 1, 1, 'PRIMARY', ?2, ?3, ?4, 'D', ?5, ?6, ?7, ?8, 0, 'ONLINE', 0, ?9,
+                ?10, ?11, ?12, ?13, 1)",
+            params![
+                set_id,
+                file.page_bytes,
+                file.file_number,
+                integer(file.page_count),
+                file.source_block_bytes,
+                integer(file.file_bytes),
+                file.logical_name,
+                file.physical_name,
+                Stored(file.file_guid),
+                Stored(set.base.map(|(lsn, _)| lsn)),
+                Stored(set.base.map(|(_, guid)| guid)),
+                integer(file.backup_bytes),
+                set.is_read_only,
+            ],
+        )
+        .map(|_| ())
+        .doing("recording a file")
+}
+
+/// An amount as SQLite's signed integer; no file reaches the limit.
+fn integer(amount: u64) -> i64 {
+    i64::try_from(amount).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn sample() -> BackupRecord {
+        let lsn: Lsn = "39:992:1".parse().unwrap();
+        let moment: Moment = "2026-11-20 10:00:00".parse().unwrap();
+        BackupRecord {
+            media: MediaSetRecord {
+                media_set_guid: Guid::random(),
+                family_count: 2,
+                name: Some("nightly".to_owned()),
+                description: None,
+                software_name: "Windlass".to_owned(),
+                mirror_count: 1,
+                is_compressed: true,
+            },
+            families: (1..=2)
+                .map(|number| FamilyRecord {
+                    sequence_number: number,
+                    family_id: Some(Guid::random()),
+                    physical_device_name: format!("/b/{number}.bak"),
+                    device_type: 2,
+                    block_bytes: 4096,
+                    mirror: 0,
+                })
+                .collect(),
+            set: BackupSetRecord {
+                set_guid: Guid::random(),
+                position: 1,
+                family_count: 2,
+                expires: None,
+                name: None,
+                description: None,
+                user_name: "me".to_owned(),
+                software_version: (0, 1, 0),
+                time_zone: 0,
+                first_lsn: lsn,
+                last_lsn: lsn,
+                checkpoint_lsn: lsn,
+                database_backup_lsn: Lsn::ZERO,
+                database_created: None,
+                started: moment,
+                finished: moment,
+                kind: 'D',
+                database_version: 1,
+                backup_bytes: 1000,
+                compressed_bytes: 100,
+                database_name: "app".to_owned(),
+                server_name: "s".to_owned(),
+                machine_name: "m".to_owned(),
+                flags: 512,
+                collation: None,
+                is_read_only: false,
+                has_checksums: false,
+                is_damaged: false,
+                is_copy_only: false,
+                recovery_fork: None,
+                database_guid: None,
+                family_guid: Guid::random(),
+                base: None,
+                compression_algorithm: Some("ZSTD".to_owned()),
+                compression_level: Some("LOW".to_owned()),
+            },
+            files: vec![BackupFileRecord {
+                file_number: 1,
+                logical_name: "app".to_owned(),
+                physical_name: "/d/app.db".to_owned(),
+                file_guid: None,
+                page_bytes: 4096,
+                page_count: 3,
+                source_block_bytes: 512,
+                file_bytes: 12288,
+                backup_bytes: 12288,
+            }],
+        }
+    }
+
+    #[test]
+    fn two_backups_on_one_media_set_share_its_row() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        let first = sample();
+        let mut second = sample();
+        second.media = first.media.clone();
+        second.set.position = 2;
+        assert_eq!(catalog.record_backup(&first).unwrap(), 1);
+        assert_eq!(catalog.record_backup(&second).unwrap(), 2);
+        let count = |table: &str| -> i64 {
+            catalog
+                .connection()
+                .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| {
+                    row.get(0)
+                })
+                .unwrap()
+        };
+        assert_eq!(count("backupmediaset"), 1);
+        assert_eq!(count("backupmediafamily"), 2);
+        assert_eq!(count("backupset"), 2);
+        assert_eq!(count("backupfile"), 2);
+        assert_eq!(count("backupfilegroup"), 2);
+    }
+}

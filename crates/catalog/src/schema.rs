@@ -1,0 +1,152 @@
+//! The tables of a catalog and how an older catalog becomes a current one.
+//!
+//! Tables that scripts may see carry SQL Server's names and columns; the others begin with `own_`.
+//! Log sequence numbers are stored as integers where they fit and as text of 25 digits where they do
+//! not; identities as upper-case text; dates as `YYYY-MM-DD hh:mm:ss`, local time.
+//!
+//! Version history:
+//! 1. The first.
+
+/// The version this program writes, kept in SQLite's `user_version`.
+pub(crate) const VERSION: u32 = 1;
+
+/// The statements that lead from version `found` to [`VERSION`], in order.
+pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
+    let done = usize::try_from(found).unwrap_or(usize::MAX);
+    STEPS.get(done..).unwrap_or(&[])
+}
+
+const STEPS: &[&str] = &[VERSION_1];
+
+const VERSION_1: &str = "
+CREATE TABLE own_database (
+    database_id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+    logical_name TEXT NOT NULL,
+    path TEXT NOT NULL UNIQUE,
+    family_guid TEXT,
+    state INTEGER NOT NULL,
+    origin INTEGER NOT NULL,
+    create_date TEXT NOT NULL,
+    base_set_guid TEXT,
+    base_lsn,
+    base_date TEXT
+);
+CREATE TABLE own_drive (
+    letter TEXT PRIMARY KEY,
+    folder TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE VIEW databases AS
+    SELECT 'master' AS name, 1 AS database_id, NULL AS source_database_id,
+           '2003-04-08 09:13:36' AS create_date, 170 AS compatibility_level,
+           'BINARY' AS collation_name, 0 AS state, 'ONLINE' AS state_desc,
+           3 AS recovery_model, 'SIMPLE' AS recovery_model_desc,
+           NULL AS physical_name, NULL AS family_guid,
+           NULL AS differential_base_guid, NULL AS differential_base_lsn,
+           NULL AS differential_base_time
+    UNION ALL
+    SELECT 'msdb', 4, NULL, '2003-04-08 09:13:36', 170, 'BINARY', 0, 'ONLINE', 3, 'SIMPLE',
+           NULL, NULL, NULL, NULL, NULL
+    UNION ALL
+    SELECT name, database_id, NULL, create_date, 170, 'BINARY', state,
+           CASE state WHEN 0 THEN 'ONLINE' WHEN 1 THEN 'RESTORING' END, 3, 'SIMPLE',
+           path, family_guid, base_set_guid, base_lsn, base_date
+    FROM own_database;
+
+CREATE VIEW master_files AS
+    SELECT database_id, 1 AS file_id, 0 AS type, 'ROWS' AS type_desc, 1 AS data_space_id,
+           logical_name AS name, path AS physical_name, state,
+           CASE state WHEN 0 THEN 'ONLINE' WHEN 1 THEN 'RESTORING' END AS state_desc,
+           base_lsn AS differential_base_lsn, base_set_guid AS differential_base_guid,
+           base_date AS differential_base_time
+    FROM own_database;
+
+CREATE TABLE backupmediaset (
+    media_set_id INTEGER PRIMARY KEY AUTOINCREMENT, media_uuid TEXT UNIQUE,
+    media_family_count INTEGER, name TEXT, description TEXT, software_name TEXT,
+    software_vendor_id INTEGER, MTF_major_version INTEGER, mirror_count INTEGER,
+    is_password_protected INTEGER, is_compressed INTEGER, is_encrypted INTEGER
+);
+CREATE TABLE backupmediafamily (
+    media_set_id INTEGER NOT NULL REFERENCES backupmediaset, family_sequence_number INTEGER NOT NULL,
+    media_family_id TEXT, media_count INTEGER NOT NULL, logical_device_name TEXT,
+    physical_device_name TEXT, device_type INTEGER, physical_block_size INTEGER,
+    mirror INTEGER NOT NULL,
+    PRIMARY KEY (media_set_id, family_sequence_number, media_count, mirror)
+);
+CREATE TABLE backupset (
+    backup_set_id INTEGER PRIMARY KEY AUTOINCREMENT, backup_set_uuid TEXT NOT NULL,
+    media_set_id INTEGER NOT NULL REFERENCES backupmediaset,
+    first_family_number INTEGER, first_media_number INTEGER,
+    last_family_number INTEGER, last_media_number INTEGER,
+    catalog_family_number INTEGER, catalog_media_number INTEGER,
+    position INTEGER, expiration_date TEXT, software_vendor_id INTEGER, name TEXT,
+    description TEXT, user_name TEXT, software_major_version INTEGER,
+    software_minor_version INTEGER, software_build_version INTEGER, time_zone INTEGER,
+    mtf_minor_version INTEGER, first_lsn, last_lsn, checkpoint_lsn, database_backup_lsn,
+    database_creation_date TEXT, backup_start_date TEXT, backup_finish_date TEXT, type TEXT,
+    sort_order INTEGER, code_page INTEGER, compatibility_level INTEGER, database_version INTEGER,
+    backup_size INTEGER, database_name TEXT, server_name TEXT, machine_name TEXT, flags INTEGER,
+    unicode_locale INTEGER, unicode_compare_style INTEGER, collation_name TEXT,
+    is_password_protected INTEGER, recovery_model TEXT, has_bulk_logged_data INTEGER,
+    is_snapshot INTEGER, is_readonly INTEGER, is_single_user INTEGER,
+    has_backup_checksums INTEGER, is_damaged INTEGER, begins_log_chain INTEGER,
+    has_incomplete_metadata INTEGER, is_force_offline INTEGER, is_copy_only INTEGER,
+    first_recovery_fork_guid TEXT, last_recovery_fork_guid TEXT, fork_point_lsn,
+    database_guid TEXT, family_guid TEXT, differential_base_lsn, differential_base_guid TEXT,
+    compressed_backup_size INTEGER, key_algorithm TEXT, encryptor_thumbprint BLOB,
+    encryptor_type TEXT, last_valid_restore_time TEXT, compression_algorithm TEXT,
+    compression_level TEXT
+);
+CREATE INDEX backupset_uuid ON backupset (backup_set_uuid);
+CREATE INDEX backupset_of_database ON backupset (database_name, backup_finish_date);
+CREATE TABLE backupfile (
+    backup_set_id INTEGER NOT NULL REFERENCES backupset, first_family_number INTEGER,
+    first_media_number INTEGER, filegroup_name TEXT, page_size INTEGER,
+    file_number INTEGER NOT NULL, backed_up_page_count INTEGER, file_type TEXT,
+    source_file_block_size INTEGER, file_size INTEGER, logical_name TEXT, physical_drive TEXT,
+    physical_name TEXT, state INTEGER, state_desc TEXT, create_lsn, drop_lsn, file_guid TEXT,
+    read_only_lsn, read_write_lsn, differential_base_lsn, differential_base_guid TEXT,
+    backup_size INTEGER, filegroup_guid TEXT, is_readonly INTEGER, is_present INTEGER,
+    PRIMARY KEY (backup_set_id, file_number)
+);
+CREATE TABLE backupfilegroup (
+    backup_set_id INTEGER NOT NULL REFERENCES backupset, name TEXT, filegroup_id INTEGER NOT NULL,
+    filegroup_guid TEXT, type TEXT, type_desc TEXT, is_default INTEGER, is_readonly INTEGER,
+    log_filegroup_guid TEXT,
+    PRIMARY KEY (backup_set_id, filegroup_id)
+);
+CREATE TABLE restorehistory (
+    restore_history_id INTEGER PRIMARY KEY AUTOINCREMENT, restore_date TEXT,
+    destination_database_name TEXT, user_name TEXT,
+    backup_set_id INTEGER NOT NULL REFERENCES backupset, restore_type TEXT, \"replace\" INTEGER,
+    recovery INTEGER, restart INTEGER, stop_at TEXT, device_count INTEGER,
+    stop_at_mark_name TEXT, stop_before INTEGER
+);
+CREATE TABLE restorefile (
+    restore_history_id INTEGER NOT NULL REFERENCES restorehistory, file_number INTEGER,
+    destination_phys_drive TEXT, destination_phys_name TEXT
+);
+CREATE TABLE restorefilegroup (
+    restore_history_id INTEGER NOT NULL REFERENCES restorehistory, filegroup_name TEXT
+);
+CREATE TABLE suspect_pages (
+    database_id INTEGER NOT NULL, file_id INTEGER NOT NULL, page_id INTEGER NOT NULL,
+    event_type INTEGER NOT NULL, error_count INTEGER NOT NULL, last_update_date TEXT NOT NULL
+);
+CREATE VIEW backup_devices AS
+    SELECT NULL AS name, NULL AS type, NULL AS type_desc, NULL AS physical_name WHERE 0;
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_step_to_every_version() {
+        assert_eq!(STEPS.len(), VERSION as usize);
+        assert!(steps_from(VERSION).is_empty());
+        assert!(steps_from(u32::MAX).is_empty());
+    }
+}

@@ -1,0 +1,97 @@
+//! Settings of an instance: the folders that stand for drive letters.
+
+use std::path::PathBuf;
+
+use crate::error::Doing;
+use crate::value::{path_text, text_path};
+use crate::{Catalog, Error};
+
+/// A folder that stands for a drive letter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drive {
+    /// The letter, upper case.
+    pub letter: char,
+    /// The folder.
+    pub folder: PathBuf,
+}
+
+impl Catalog {
+    /// The mapped drives, by letter.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`], [`Error::Stored`].
+    pub fn drives(&self) -> Result<Vec<Drive>, Error> {
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT letter, folder FROM own_drive ORDER BY letter")
+            .doing("listing drives")?;
+        let mut rows = statement.query([]).doing("listing drives")?;
+        let mut drives = Vec::new();
+        while let Some(row) = rows.next().doing("listing drives")? {
+            let letter: String = row.get(0).doing("listing drives")?;
+            drives.push(Drive {
+                letter: letter.chars().next().ok_or(Error::Stored {
+                    found: letter,
+                    expected: "a drive letter",
+                })?,
+                folder: text_path(row.get(1).doing("listing drives")?),
+            });
+        }
+        Ok(drives)
+    }
+
+    /// Maps a drive, replacing what the letter stood for.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn set_drive(&mut self, drive: &Drive) -> Result<(), Error> {
+        self.connection()
+            .execute(
+                "INSERT OR REPLACE INTO own_drive (letter, folder) VALUES (upper(?1), ?2)",
+                [drive.letter.to_string(), path_text(&drive.folder)],
+            )
+            .map(|_| ())
+            .doing("mapping a drive")
+    }
+
+    /// Forgets a drive; false when it was not mapped.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn remove_drive(&mut self, letter: char) -> Result<bool, Error> {
+        let removed = self
+            .connection()
+            .execute(
+                "DELETE FROM own_drive WHERE letter = upper(?1)",
+                [letter.to_string()],
+            )
+            .doing("removing a drive")?;
+        Ok(removed > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_letter_stands_for_one_folder() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        for (letter, folder) in [('d', "/one"), ('C', "/two"), ('D', "/three")] {
+            catalog
+                .set_drive(&Drive {
+                    letter,
+                    folder: folder.into(),
+                })
+                .unwrap();
+        }
+        let drives = catalog.drives().unwrap();
+        let listed: Vec<_> = drives
+            .iter()
+            .map(|drive| (drive.letter, drive.folder.to_str()))
+            .collect();
+        assert_eq!(listed, [('C', Some("/two")), ('D', Some("/three"))]);
+        assert!(catalog.remove_drive('d').unwrap());
+        assert!(!catalog.remove_drive('d').unwrap());
+    }
+}
