@@ -1,3 +1,95 @@
-//! The `xtask` program.
+//! The repository's own tasks: `cargo xtask test`, `tidy`, `messages`, `fuzz`, `bench`, `acceptance`.
+//!
+//! `test` is all of continuous integration. The others are its parts, or too long for it.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a tool that talks to its caller"
+)]
 
-fn main() {}
+mod fuzz;
+mod messages;
+mod run;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Tasks of the Windlass repository")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Format check, lints, tidy, messages, all tests, documentation, a short fuzz run.
+    Test,
+    /// Checks layout rules: file and function sizes, module docs, dependency direction.
+    Tidy,
+    /// Writes docs/messages.md from the message table.
+    Messages {
+        /// Only compare; fail when the file is stale.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Runs each fuzz target for a while.
+    Fuzz {
+        /// Seconds for each target.
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+        /// Only this target.
+        #[arg(long)]
+        target: Option<String>,
+    },
+    /// Runs the benchmarks on a database.
+    Bench {
+        /// The database; without it the StackOverflow-like one of the shared data is built.
+        database: Option<std::path::PathBuf>,
+    },
+    /// The acceptance runs that take longer than `test` allows.
+    Acceptance,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().task {
+        Task::Test => test(),
+        Task::Tidy => tidy::check(),
+        Task::Messages { check } => messages::write(check),
+        Task::Fuzz { seconds, target } => fuzz::run(seconds, target.as_deref()),
+        Task::Bench { database } => run::bench(database.as_deref()),
+        Task::Acceptance => run::acceptance(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("FAILED: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn test() -> Result<(), String> {
+    run::step("format", "cargo", &["fmt", "--all", "--check"])?;
+    tidy::check()?;
+    messages::write(true)?;
+    run::step(
+        "lints",
+        "cargo",
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    )?;
+    run::documentation()?;
+    fuzz::run(5, None)?;
+    run::step("tests", "cargo", &["test", "--workspace", "--no-fail-fast"])
+}

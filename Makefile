@@ -1,0 +1,24 @@
+# Two commands do everything: `make demo` runs the main job, `make test` proves it.
+# They need a Rust toolchain (1.89 or newer), a C and a C++ compiler, and the package registries.
+
+CARGO ?= cargo
+
+.PHONY: demo test build bench fuzz clean
+
+demo: build
+	./target/release/windlass demo
+
+build:
+	$(CARGO) build --release --package windlass
+
+test:
+	$(CARGO) xtask test
+
+bench:
+	$(CARGO) xtask bench
+
+fuzz:
+	$(CARGO) xtask fuzz --seconds 600
+
+clean:
+	$(CARGO) clean

@@ -1,0 +1,88 @@
+//! Runs the fuzz targets with libFuzzer, coverage-guided, on the stable toolchain.
+//!
+//! The instrumentation is the one that `cargo fuzz --sanitizer none` uses; nothing else is needed
+//! from that program. Corpora grow in `fuzz/corpus` and are not committed.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::run::execute;
+
+const TARGETS: [&str; 4] = [
+    "tsql_parse",
+    "media_family",
+    "codec_decode",
+    "codec_round_trip",
+];
+
+const INSTRUMENTATION: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 --cfg fuzzing";
+
+/// Builds all targets and runs each, or only `target`, for `seconds`.
+pub(crate) fn run(seconds: u32, target: Option<&str>) -> Result<(), String> {
+    if let Some(name) = target
+        && !TARGETS.contains(&name)
+    {
+        return Err(format!(
+            "there is no fuzz target '{name}', only {}",
+            TARGETS.join(", ")
+        ));
+    }
+    let host = host_triple()?;
+    let mut build = Command::new("cargo");
+    build.args([
+        "build",
+        "--quiet",
+        "--release",
+        "--manifest-path",
+        "fuzz/Cargo.toml",
+        "--target",
+        &host,
+    ]);
+    execute("fuzz targets", build.env("RUSTFLAGS", INSTRUMENTATION))?;
+    for name in TARGETS
+        .into_iter()
+        .filter(|name| target.is_none_or(|wanted| wanted == *name))
+    {
+        run_target(name, &host, seconds)?;
+    }
+    Ok(())
+}
+
+fn run_target(name: &str, host: &str, seconds: u32) -> Result<(), String> {
+    let corpus = Path::new("fuzz/corpus").join(name);
+    let artifacts = Path::new("fuzz/artifacts").join(name);
+    for folder in [&corpus, &artifacts] {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    let mut command = Command::new(format!("fuzz/target/{host}/release/{name}"));
+    command
+        .arg(&corpus)
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-artifact_prefix={}/", artifacts.display()))
+        .args([
+            "-rss_limit_mb=2048",
+            "-malloc_limit_mb=512",
+            "-timeout=20",
+            "-verbosity=0",
+            "-print_final_stats=1",
+        ]);
+    let seeds = Path::new("fuzz/seeds").join(name);
+    if seeds.is_dir() {
+        command.arg(seeds);
+    }
+    execute(&format!("fuzz {name}, {seconds} s"), &mut command)
+}
+
+fn host_triple() -> Result<String, String> {
+    let output = Command::new("rustc")
+        .arg("-vV")
+        .output()
+        .map_err(|error| format!("rustc: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().find_map(|line| line.strip_prefix("host: "));
+    line.map(str::to_owned)
+        .ok_or_else(|| "rustc -vV names no host".to_owned())
+}

@@ -1,0 +1,36 @@
+//! Prints the message table as a page of the documentation.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use windlass_base::message::table;
+
+const PAGE: &str = "docs/messages.md";
+
+const HEAD: &str = "# Messages
+
+Every numbered message, as `cargo xtask messages` prints it from the table in `crates/base`. Numbers
+below 50,000 are SQL Server's, with its severity and wording; the others are ours. A severity of 11
+or more means that the statement failed.
+
+| number | severity | text |
+|---|---|---|
+";
+
+/// Writes the page, or fails when it is not what would be written.
+pub(crate) fn write(check: bool) -> Result<(), String> {
+    let mut page = HEAD.to_owned();
+    for entry in table::ALL {
+        let text = entry.template.replace('|', "\\|");
+        writeln!(page, "| {} | {} | {text} |", entry.number, entry.severity)
+            .map_err(|error| error.to_string())?;
+    }
+    let path = Path::new(PAGE);
+    if check {
+        return match std::fs::read_to_string(path) {
+            Ok(current) if current == page => Ok(()),
+            _ => Err(format!("{PAGE} is stale: run `cargo xtask messages`")),
+        };
+    }
+    std::fs::write(path, page).map_err(|error| format!("{PAGE}: {error}"))
+}

@@ -1,0 +1,147 @@
+//! Layout rules that no lint knows: file and function sizes, module docs, dependency direction.
+
+use std::path::{Path, PathBuf};
+
+/// A file longer than this does two jobs. Tables and tests are exempt.
+const FILE_LINES_MAX: usize = 500;
+
+/// A function longer than this does not fit a screen.
+const FUNCTION_LINES_MAX: usize = 70;
+
+/// Which crates a crate may name in `[dependencies]`: arrows point down only.
+const LAYERS: [(&str, &[&str]); 10] = [
+    ("base", &[]),
+    ("io", &["base"]),
+    ("tsql", &["base"]),
+    ("codec", &["base"]),
+    ("media", &["base"]),
+    ("device", &["base", "io"]),
+    ("source", &["base", "io"]),
+    (
+        "pipeline",
+        &["base", "codec", "device", "io", "media", "source"],
+    ),
+    ("catalog", &["base", "io"]),
+    (
+        "instance",
+        &[
+            "base", "catalog", "codec", "device", "io", "media", "pipeline", "source", "tsql",
+        ],
+    ),
+];
+
+/// Checks all rules and lists every violation.
+pub(crate) fn check() -> Result<(), String> {
+    let mut complaints = Vec::new();
+    for file in rust_files(Path::new("crates"))? {
+        let text = std::fs::read_to_string(&file)
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+        check_file(&file, &text, &mut complaints);
+    }
+    for (name, allowed) in LAYERS {
+        check_layer(name, allowed, &mut complaints)?;
+    }
+    if complaints.is_empty() {
+        println!("== tidy: ok");
+        return Ok(());
+    }
+    Err(format!("tidy:\n  {}", complaints.join("\n  ")))
+}
+
+fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut files = Vec::new();
+    let entries =
+        std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files.extend(rust_files(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn check_file(path: &Path, text: &str, complaints: &mut Vec<String>) {
+    let shown = path.display();
+    if !text.starts_with("//!") {
+        complaints.push(format!("{shown}: no module documentation"));
+    }
+    let is_test = path.components().any(|part| part.as_os_str() == "tests")
+        || shown.to_string().ends_with("tests.rs");
+    let is_table = shown.to_string().ends_with("table.rs");
+    let code = text
+        .split("#[cfg(test)]\nmod tests")
+        .next()
+        .unwrap_or_default();
+    let lines = code.lines().count();
+    if lines > FILE_LINES_MAX && !is_test && !is_table {
+        complaints.push(format!(
+            "{shown}: {lines} lines without tests, more than {FILE_LINES_MAX}"
+        ));
+    }
+    if !is_test {
+        check_functions(path, code, complaints);
+    }
+    for (number, line) in text.lines().enumerate() {
+        if line.contains("FIX\u{4d}E") || line.contains("TO\u{44}O") {
+            complaints.push(format!(
+                "{shown}:{}: unfinished business on main",
+                number + 1
+            ));
+        }
+    }
+}
+
+/// Finds functions by rustfmt's layout: a body ends at the first line that is the indent and `}`.
+fn check_functions(path: &Path, code: &str, complaints: &mut Vec<String>) {
+    let lines: Vec<&str> = code.lines().collect();
+    for (start, line) in lines.iter().enumerate() {
+        let trimmed = line.trim_start();
+        let is_function = [
+            "fn ",
+            "pub fn ",
+            "pub(crate) fn ",
+            "pub(super) fn ",
+            "unsafe fn ",
+        ]
+        .iter()
+        .any(|head| trimmed.starts_with(head));
+        if !is_function || trimmed.ends_with(';') || trimmed.ends_with('}') {
+            continue;
+        }
+        let close = format!("{}}}", &line[..line.len() - trimmed.len()]);
+        let length = lines[start..]
+            .iter()
+            .position(|candidate| **candidate == close);
+        if let Some(length) = length
+            && length > FUNCTION_LINES_MAX
+        {
+            complaints.push(format!(
+                "{}:{}: a function of {length} lines",
+                path.display(),
+                start + 1
+            ));
+        }
+    }
+}
+
+fn check_layer(name: &str, allowed: &[&str], complaints: &mut Vec<String>) -> Result<(), String> {
+    let manifest = format!("crates/{name}/Cargo.toml");
+    let text =
+        std::fs::read_to_string(&manifest).map_err(|error| format!("{manifest}: {error}"))?;
+    let section = text.split("[dependencies]").nth(1).unwrap_or_default();
+    let section = section.split("\n[").next().unwrap_or_default();
+    for line in section
+        .lines()
+        .filter_map(|line| line.strip_prefix("windlass-"))
+    {
+        let dependency = line.split(['.', ' ', '=']).next().unwrap_or_default();
+        if !allowed.contains(&dependency) {
+            complaints.push(format!("{manifest}: {name} may not depend on {dependency}"));
+        }
+    }
+    Ok(())
+}
