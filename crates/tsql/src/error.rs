@@ -7,6 +7,7 @@
 
 use thiserror::Error;
 
+use crate::keyword;
 use crate::span::Span;
 
 /// A syntax error. The whole batch is refused: nothing of it has run.
@@ -14,7 +15,7 @@ use crate::span::Span;
 #[error("{text}{}", self.hint.as_ref().map(|hint| format!(" {hint}")).unwrap_or_default())]
 #[non_exhaustive]
 pub struct ParseError {
-    /// SQL Server's message number: 102, 105, 113, 155, 156 and a few more.
+    /// SQL Server's message number: 102, 105, 113, 155, 156; ours begin at 50000.
     pub number: u32,
     /// Always 15: the user can correct it.
     pub severity: u8,
@@ -34,7 +35,7 @@ pub struct ParseError {
 
 impl ParseError {
     /// An error at `span` with message `number`, state 1.
-    pub fn new(number: u32, span: Span, text: String) -> Self {
+    pub(crate) fn new(number: u32, span: Span, text: String) -> Self {
         Self {
             number,
             severity: 15,
@@ -49,7 +50,7 @@ impl ParseError {
 
     /// The same error with advice.
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
@@ -60,4 +61,68 @@ impl ParseError {
         self.line = self.line.saturating_add(lines);
         self
     }
+
+    /// 102, or 156 when the text is a reserved word.
+    pub(crate) fn near(span: Span, found: &str) -> Self {
+        let shown = shortened(found);
+        if keyword::is_reserved(found) {
+            Self::new(
+                156,
+                span,
+                format!("Incorrect syntax near the keyword '{shown}'."),
+            )
+        } else {
+            Self::new(102, span, format!("Incorrect syntax near '{shown}'."))
+        }
+    }
+
+    /// 102 for a text that ends too early: SQL Server names the last token.
+    pub(crate) fn ends_early(last: Span, found: &str) -> Self {
+        Self::new(
+            102,
+            last,
+            format!("Incorrect syntax near '{}'.", shortened(found)),
+        )
+        .with_hint("The statement is not complete.")
+    }
+
+    /// 105: a string or quoted identifier without its end.
+    pub(crate) fn unclosed_quote(span: Span, content: &str) -> Self {
+        let text = format!(
+            "Unclosed quotation mark after the character string '{}'.",
+            shortened(content)
+        );
+        Self::new(105, span, text)
+    }
+
+    /// 113: a block comment without its end.
+    pub(crate) fn missing_end_comment(span: Span) -> Self {
+        Self::new(113, span, "Missing end comment mark '*/'.".to_owned())
+    }
+
+    /// 155: a word after `WITH` that `statement` does not know.
+    pub(crate) fn unknown_option(span: Span, option: &str, statement: &str) -> Self {
+        let text = format!(
+            "'{}' is not a recognized {statement} option.",
+            shortened(option)
+        );
+        Self::new(155, span, text)
+    }
+
+    /// Ours: T-SQL that SQL Server would run and this product does not.
+    pub(crate) fn not_supported(span: Span, what: &str, hint: &str) -> Self {
+        Self::new(
+            50005,
+            span,
+            format!("{} is not supported.", shortened(what)),
+        )
+        .with_hint(hint)
+    }
+}
+
+/// At most so many characters of the source appear in a message.
+const SHOWN_CHARACTERS_MAX: usize = 128;
+
+fn shortened(text: &str) -> String {
+    text.chars().take(SHOWN_CHARACTERS_MAX).collect()
 }

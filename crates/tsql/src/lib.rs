@@ -14,5 +14,9 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
+pub mod batch;
 pub mod error;
+pub mod keyword;
+pub mod lexer;
+pub mod option;
 pub mod span;

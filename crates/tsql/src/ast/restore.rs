@@ -50,8 +50,8 @@ pub enum RestoreSource {
     None,
     /// `FROM device, ...`; never empty.
     Devices(Vec<Spanned<Device>>),
-    /// `FROM DATABASE_SNAPSHOT = 'name'`: revert. Only with [`RestoreAction::Database`].
-    DatabaseSnapshot(Spanned<Value>),
+    /// `FROM DATABASE_SNAPSHOT = 'name'` (or a name, or a variable): revert. Only with [`RestoreAction::Database`].
+    DatabaseSnapshot(Spanned<Name>),
 }
 
 /// One option after `WITH`. The option table says what each is for.

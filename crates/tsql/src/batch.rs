@@ -1,0 +1,190 @@
+//! A script is a row of batches, each ended by a line that says `GO`.
+//!
+//! `GO` is not T-SQL: the tools that send scripts to the server (`sqlcmd`, SSMS) split at it, so the
+//! server never sees it. A batch is parsed as a whole, and a syntax error in it stops all of it.
+//!
+//! Neighbours: whoever reads scripts splits with [`split`], parses each [`Batch::text`], and passes
+//! errors through [`Batch::locate`] so that they name the line in the file.
+
+use crate::error::ParseError;
+use crate::lexer::{Lexer, Token, TokenKind};
+
+/// The text between two `GO` lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batch<'a> {
+    /// The statements.
+    pub text: &'a str,
+    /// Byte offset of `text` in the script.
+    pub offset: usize,
+    /// The line of the script on which `text` begins, counted from 1.
+    pub first_line: u32,
+    /// How often the batch is to run: the number after `GO`, otherwise 1.
+    pub count: u32,
+}
+
+impl Batch<'_> {
+    /// `error`, which was found in this batch, with its place in the script.
+    #[must_use]
+    pub fn locate(&self, error: ParseError) -> ParseError {
+        let mut error = error.moved_down(self.first_line.saturating_sub(1));
+        error.offset = error.offset.saturating_add(self.offset);
+        error
+    }
+
+    /// The line in the script of a line of this batch, both counted from 1.
+    pub fn line_in_script(&self, line: u32) -> u32 {
+        line.saturating_add(self.first_line.saturating_sub(1))
+    }
+}
+
+/// Splits a script at its `GO` lines. Batches that are empty or white space are left out.
+///
+/// A `GO` line holds `GO` in any case, an optional count, and an optional comment after that; `GO`
+/// inside a string, a quoted identifier or a block comment does not count.
+pub fn split(script: &str) -> Vec<Batch<'_>> {
+    let mut batches = Vec::new();
+    let mut start = Start { offset: 0, line: 1 };
+    let mut line_is_empty = true;
+    let mut tokens = Lexer::new(script);
+    while let Some(token) = tokens.next() {
+        if line_is_empty && token.is_word(script, "GO") {
+            let mut rest_of_line = tokens.clone();
+            if let Some(count) = go_count(script, &mut rest_of_line) {
+                push(&mut batches, script, start, token.span.start, count);
+                let end = rest_of_line
+                    .next()
+                    .map_or(script.len(), |next| next.span.end);
+                start = after_line(script, token, end);
+            }
+        }
+        line_is_empty = match token.kind {
+            TokenKind::Space => line_is_empty || token.span.text(script).contains('\n'),
+            _ => false,
+        };
+    }
+    push(&mut batches, script, start, script.len(), 1);
+    batches
+}
+
+#[derive(Clone, Copy)]
+struct Start {
+    offset: usize,
+    line: u32,
+}
+
+fn push<'a>(batches: &mut Vec<Batch<'a>>, script: &'a str, start: Start, end: usize, count: u32) {
+    let text = script.get(start.offset..end).unwrap_or("");
+    if !text.trim().is_empty() {
+        batches.push(Batch {
+            text,
+            offset: start.offset,
+            first_line: start.line,
+            count,
+        });
+    }
+}
+
+/// The count of a `GO` whose line goes on with `tokens`; `None` when the line holds more than it may.
+/// Leaves `tokens` before the white space that ends the line.
+fn go_count(script: &str, tokens: &mut Lexer<'_>) -> Option<u32> {
+    let mut count = None;
+    let mut commented = false;
+    loop {
+        let mut ahead = tokens.clone();
+        let Some(token) = ahead.next() else {
+            return Some(count.unwrap_or(1));
+        };
+        let text = token.span.text(script);
+        match token.kind {
+            TokenKind::Space if text.contains('\n') => return Some(count.unwrap_or(1)),
+            TokenKind::Space => {}
+            TokenKind::LineComment => commented = true,
+            TokenKind::BlockComment { .. } if !text.contains('\n') => commented = true,
+            TokenKind::Integer if count.is_none() && !commented => {
+                count = Some(text.parse::<u32>().ok()?);
+            }
+            _ => return None,
+        }
+        *tokens = ahead;
+    }
+}
+
+/// Where the line after that of `go` begins; `end` is the end of the white space that closes it.
+fn after_line(script: &str, go: Token, end: usize) -> Start {
+    let rest = script.get(go.span.end..end).unwrap_or("");
+    match rest.find('\n') {
+        Some(newline) => Start {
+            offset: go.span.end + newline + 1,
+            line: go.span.line.saturating_add(1),
+        },
+        None => Start {
+            offset: end,
+            line: go.span.line,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(script: &str) -> Vec<(String, u32, u32)> {
+        split(script)
+            .into_iter()
+            .map(|batch| (batch.text.trim().to_owned(), batch.first_line, batch.count))
+            .collect()
+    }
+
+    #[test]
+    fn go_splits_in_any_case_with_count_and_comment() {
+        assert_eq!(
+            texts("a\nGO\nb\n go 5 -- five times\nc\r\nGo\r\n\r\nd\nGO/* end */"),
+            [
+                ("a".to_owned(), 1, 1),
+                ("b".to_owned(), 3, 5),
+                ("c".to_owned(), 5, 1),
+                ("d".to_owned(), 7, 1),
+            ]
+        );
+    }
+
+    #[test]
+    fn go_in_strings_names_and_comments_does_not_split() {
+        assert_eq!(
+            texts("PRINT 'x\nGO\n'\n/*\nGO\n/*\nGO\n*/\nGO\n*/\n[a\nGO\n]\n\"\nGO\n\"").len(),
+            1
+        );
+    }
+
+    #[test]
+    fn go_with_company_on_its_line_does_not_split() {
+        for script in [
+            "a\nGO b\nc",
+            "a\nGO;\nc",
+            "a GO\nc",
+            "a\nGO 1 2\nc",
+            "a\nGO 99999999999\nc",
+        ] {
+            assert_eq!(texts(script).len(), 1, "{script}");
+        }
+    }
+
+    #[test]
+    fn an_unclosed_string_takes_the_rest_of_the_script() {
+        assert_eq!(texts("a\nGO\nPRINT 'x\nGO\nb").len(), 2);
+    }
+
+    #[test]
+    fn errors_name_the_line_of_the_file() {
+        let script = "PRINT 1\nGO\n\nPRINT 'x\n";
+        let batch = split(script)[1];
+        let error = batch.locate(crate::lexer::tokenize(batch.text).unwrap_err());
+        assert_eq!((error.line, error.column), (4, 7));
+        assert_eq!(script.get(error.offset..=error.offset), Some("'"));
+    }
+
+    #[test]
+    fn empty_batches_are_left_out() {
+        assert!(split("GO\n\nGO 3\n  \nGO").is_empty());
+    }
+}

@@ -1,0 +1,46 @@
+//! Characters that web pages and word processors put in the place of quotes and dashes.
+//!
+//! T-SQL gives them no meaning outside strings and comments, so a script that holds one was damaged
+//! on its way, and saying "incorrect syntax" would leave the reader looking at a quote that looks right.
+
+use crate::error::ParseError;
+use crate::span::Span;
+
+const APOSTROPHES: &str = "‘’‚‛′‹›´ʼ＇";
+const QUOTATION_MARKS: &str = "“”„‟″«»＂";
+const DASHES: &str = "‐‑‒–—―−";
+
+/// Whether `character` passes for a quote or a dash.
+pub(super) fn is_lookalike(character: char) -> bool {
+    !character.is_ascii()
+        && [APOSTROPHES, QUOTATION_MARKS, DASHES]
+            .iter()
+            .any(|set| set.contains(character))
+}
+
+/// The error for a token that is such a character.
+pub(super) fn error(span: Span, found: &str) -> Option<ParseError> {
+    let character = found
+        .chars()
+        .next()
+        .filter(|character| is_lookalike(*character))?;
+    let shown = format!("{character} (U+{:04X})", u32::from(character));
+    if DASHES.contains(character) {
+        let hint = format!(
+            "The character {shown} is a typographic dash, as web pages and word processors make \
+             them. Type - instead."
+        );
+        return Some(ParseError::near(span, found).with_hint(hint));
+    }
+    let instead = if APOSTROPHES.contains(character) {
+        "' (apostrophe)"
+    } else {
+        "' (apostrophe) around a string or \" (quotation mark) around a name"
+    };
+    let Span { line, column, .. } = span;
+    let text = format!(
+        "The character {shown} at line {line}, column {column} is a typographic quotation mark, as \
+         web pages and word processors make them. Type {instead} instead."
+    );
+    Some(ParseError::new(50002, span, text))
+}

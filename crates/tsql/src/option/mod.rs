@@ -1,0 +1,197 @@
+//! The options after `WITH` of BACKUP and RESTORE: which there are, what they take, where they apply.
+//!
+//! One table, [`table`], is the source: the parser reads options by it, and help, documentation and
+//! fuzz dictionaries can be derived from it. Adding an option is one row, one variant of
+//! [`BackupOption`] or [`RestoreOption`], and its name in the list in `convert.rs`.
+//!
+//! [`BackupOption`]: crate::ast::BackupOption
+//! [`RestoreOption`]: crate::ast::RestoreOption
+
+mod convert;
+pub mod table;
+
+pub use table::{BACKUP, OptionWord, RESTORE};
+
+/// A row of the option table.
+#[derive(Debug, Clone, Copy)]
+pub struct OptionRow {
+    /// The word that begins the option.
+    pub word: OptionWord,
+    /// What follows the word.
+    pub argument: ArgumentKind,
+    /// The statements that know the option; the parser accepts it in every statement of the same
+    /// verb, as SQL Server's does, and the others are refused later (message 3032).
+    pub applies_to: &'static [StatementKind],
+    /// The options that cannot stand beside it (message 3031).
+    pub conflicts: &'static [OptionWord],
+    /// Who made it up.
+    pub origin: Origin,
+    /// What it is for, in one sentence.
+    pub doc: &'static str,
+}
+
+impl OptionRow {
+    /// How the option is written, with its argument in the notation of SQL Server's documentation.
+    pub fn synopsis(&self) -> String {
+        format!("{}{}", self.word.spelling(), self.argument.synopsis())
+    }
+
+    /// Whether `statement` knows the option.
+    pub fn applies(&self, statement: StatementKind) -> bool {
+        self.applies_to.contains(&statement)
+    }
+}
+
+/// The row of a BACKUP option.
+pub fn backup_row(word: OptionWord) -> Option<&'static OptionRow> {
+    BACKUP.iter().find(|row| row.word == word)
+}
+
+/// The row of a RESTORE option.
+pub fn restore_row(word: OptionWord) -> Option<&'static OptionRow> {
+    RESTORE.iter().find(|row| row.word == word)
+}
+
+/// What follows the word of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArgumentKind {
+    /// Nothing.
+    None,
+    /// `= value`: a string, an integer or a variable. Which of them makes sense is decided later.
+    Value,
+    /// `[= value]`
+    OptionalValue,
+    /// `= number`: an integer or a variable.
+    Number,
+    /// `[(ALGORITHM = x [, LEVEL = y])]`
+    Compression,
+    /// `(ALGORITHM = x, SERVER CERTIFICATE | SERVER ASYMMETRIC KEY = y)`
+    Encryption,
+    /// `[= 'credential']`, a name being allowed in the place of the string.
+    Credential,
+    /// `= n | AUTO`
+    ThreadCount,
+    /// `= AUTO`
+    Auto,
+    /// `'logical' TO 'path'`
+    Move,
+    /// `(DIRECTORY_NAME = x)`
+    Filestream,
+    /// `= 'mark' [AFTER 'datetime']`
+    StopMark,
+    /// `= name`, where a string or a variable may hold the name.
+    DatabaseName,
+}
+
+impl ArgumentKind {
+    fn synopsis(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Value => " = value",
+            Self::OptionalValue => " [= value]",
+            Self::Number => " = number",
+            Self::Compression => {
+                " [(ALGORITHM = MS_XPRESS|ZSTD|QAT_DEFLATE [, LEVEL = LOW|MEDIUM|HIGH|AUTO])]"
+            }
+            Self::Encryption => {
+                " (ALGORITHM = AES_128|AES_192|AES_256|TRIPLE_DES_3KEY, \
+                 SERVER CERTIFICATE|SERVER ASYMMETRIC KEY = name)"
+            }
+            Self::Credential => " [= 'credential']",
+            Self::ThreadCount => " = number|AUTO",
+            Self::Auto => " = AUTO",
+            Self::Move => " 'logical file' TO 'path'",
+            Self::Filestream => " (DIRECTORY_NAME = value)",
+            Self::StopMark => " = 'mark'|'lsn:number' [AFTER 'datetime']",
+            Self::DatabaseName => " = database",
+        }
+    }
+}
+
+/// The statements that take options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatementKind {
+    /// `BACKUP DATABASE`
+    BackupDatabase,
+    /// `BACKUP LOG`
+    BackupLog,
+    /// `BACKUP GROUP`
+    BackupGroup,
+    /// `BACKUP SERVER`
+    BackupServer,
+    /// `RESTORE DATABASE`
+    RestoreDatabase,
+    /// `RESTORE LOG`
+    RestoreLog,
+    /// `RESTORE HEADERONLY`
+    HeaderOnly,
+    /// `RESTORE FILELISTONLY`
+    FileListOnly,
+    /// `RESTORE LABELONLY`
+    LabelOnly,
+    /// `RESTORE VERIFYONLY`
+    VerifyOnly,
+    /// `RESTORE REWINDONLY`
+    RewindOnly,
+}
+
+/// Who made an option up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// SQL Server has it.
+    SqlServer,
+    /// Windlass adds it.
+    Windlass,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_has_a_row_and_no_table_names_a_word_twice() {
+        for table in [BACKUP, RESTORE] {
+            for (index, row) in table.iter().enumerate() {
+                assert!(
+                    table
+                        .iter()
+                        .skip(index + 1)
+                        .all(|other| other.word != row.word)
+                );
+                assert!(
+                    !row.applies_to.is_empty() && row.doc.ends_with('.'),
+                    "{row:?}"
+                );
+            }
+        }
+        for word in OptionWord::ALL {
+            assert!(
+                backup_row(*word).is_some() || restore_row(*word).is_some(),
+                "{word:?}"
+            );
+            assert_eq!(
+                OptionWord::find(&word.spelling().to_lowercase()),
+                Some(*word)
+            );
+        }
+    }
+
+    #[test]
+    fn conflicts_are_mutual() {
+        for table in [BACKUP, RESTORE] {
+            for row in table {
+                for conflict in row.conflicts {
+                    let other = table.iter().find(|other| other.word == *conflict);
+                    let mutual = other.is_some_and(|other| other.conflicts.contains(&row.word));
+                    assert!(mutual, "{:?} and {conflict:?}", row.word);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn synopses_read_like_the_documentation() {
+        let row = backup_row(OptionWord::Stats).unwrap();
+        assert_eq!(row.synopsis(), "STATS [= value]");
+    }
+}

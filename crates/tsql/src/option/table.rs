@@ -1,0 +1,280 @@
+//! The option table. One row per option and verb.
+
+use super::ArgumentKind as A;
+use super::OptionWord as W;
+use super::{ArgumentKind, OptionRow, Origin, StatementKind};
+
+macro_rules! option_words {
+    ($($word:ident $spelling:literal,)*) => {
+        /// The words that begin an option.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum OptionWord {
+            $(#[doc = concat!("`", $spelling, "`")] $word,)*
+        }
+
+        impl OptionWord {
+            /// All words, in the order of the documentation: BACKUP first.
+            pub const ALL: &[Self] = &[$(Self::$word),*];
+
+            /// How the word is written.
+            pub fn spelling(self) -> &'static str {
+                match self {
+                    $(Self::$word => $spelling,)*
+                }
+            }
+        }
+    };
+}
+
+#[rustfmt::skip]
+option_words! {
+    Differential "DIFFERENTIAL",
+    CopyOnly "COPY_ONLY",
+    Compression "COMPRESSION",
+    NoCompression "NO_COMPRESSION",
+    Encryption "ENCRYPTION",
+    NoEncryption "NO_ENCRYPTION",
+    Credential "CREDENTIAL",
+    FileSnapshot "FILE_SNAPSHOT",
+    MetadataOnly "METADATA_ONLY",
+    Snapshot "SNAPSHOT",
+    Name "NAME",
+    Description "DESCRIPTION",
+    ExpireDate "EXPIREDATE",
+    RetainDays "RETAINDAYS",
+    Init "INIT",
+    NoInit "NOINIT",
+    Skip "SKIP",
+    NoSkip "NOSKIP",
+    Format "FORMAT",
+    NoFormat "NOFORMAT",
+    MediaName "MEDIANAME",
+    MediaDescription "MEDIADESCRIPTION",
+    Password "PASSWORD",
+    MediaPassword "MEDIAPASSWORD",
+    BlockSize "BLOCKSIZE",
+    BufferCount "BUFFERCOUNT",
+    MaxTransferSize "MAXTRANSFERSIZE",
+    Checksum "CHECKSUM",
+    NoChecksum "NO_CHECKSUM",
+    StopOnError "STOP_ON_ERROR",
+    ContinueAfterError "CONTINUE_AFTER_ERROR",
+    Restart "RESTART",
+    Stats "STATS",
+    Rewind "REWIND",
+    NoRewind "NOREWIND",
+    Unload "UNLOAD",
+    NoUnload "NOUNLOAD",
+    BackupOptions "BACKUP_OPTIONS",
+    NoRecovery "NORECOVERY",
+    Standby "STANDBY",
+    NoTruncate "NO_TRUNCATE",
+    NoWrite "NOWRITE",
+    NoCompressWrite "NOCOMPRESSWRITE",
+    ThreadCount "THREADCOUNT",
+    Level "LEVEL",
+    Partial "PARTIAL",
+    Recovery "RECOVERY",
+    Move "MOVE",
+    Replace "REPLACE",
+    RestrictedUser "RESTRICTED_USER",
+    File "FILE",
+    KeepReplication "KEEP_REPLICATION",
+    KeepCdc "KEEP_CDC",
+    KeepTemporalRetention "KEEP_TEMPORAL_RETENTION",
+    Filestream "FILESTREAM",
+    EnableBroker "ENABLE_BROKER",
+    ErrorBrokerConversations "ERROR_BROKER_CONVERSATIONS",
+    NewBroker "NEW_BROKER",
+    DbName "DBNAME",
+    RestoreOptions "RESTORE_OPTIONS",
+    StopAt "STOPAT",
+    StopAtMark "STOPATMARK",
+    StopBeforeMark "STOPBEFOREMARK",
+    Verbose "VERBOSE",
+    LoadHistory "LOADHISTORY",
+    CommitDifferentialBase "COMMIT_DIFFERENTIAL_BASE",
+    SnapshotImport "SNAPSHOT_IMPORT",
+    SnapshotRestorePhase "SNAPSHOTRESTOREPHASE",
+    EnhancedIntegrity "ENHANCEDINTEGRITY",
+}
+
+impl OptionWord {
+    /// The word spelled `text`, in any case.
+    pub fn find(text: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|word| word.spelling().eq_ignore_ascii_case(text))
+    }
+}
+
+/// The options of `BACKUP`.
+#[rustfmt::skip]
+pub const BACKUP: &[OptionRow] = &[
+    row(W::Differential, A::None, BACKUP_DATABASE, &[W::NoRecovery, W::Standby, W::NoTruncate], "Stores only the extents changed since the last full backup that is not COPY_ONLY."),
+    row(W::CopyOnly, A::None, BACKUP_ONE, &[], "Leaves the sequence of backups alone: no differential base, no log truncation."),
+    row(W::Compression, A::Compression, BACKUP_ANY, &[W::NoCompression], "Compresses the backup, with the server's default algorithm unless one is named."),
+    row(W::NoCompression, A::None, BACKUP_ANY, &[W::Compression], "Stores the backup uncompressed."),
+    row(W::Encryption, A::Encryption, BACKUP_ANY, &[W::NoEncryption], "Encrypts the backup with a key that the named certificate or asymmetric key protects."),
+    row(W::NoEncryption, A::None, BACKUP_ANY, &[W::Encryption], "Stores the backup unencrypted."),
+    row(W::Credential, A::Credential, BACKUP_ANY, &[], "Names the credential for devices that are URLs."),
+    row(W::FileSnapshot, A::None, BACKUP_ANY, &[], "Takes snapshots of database files that are Azure blobs."),
+    row(W::MetadataOnly, A::None, BACKUP_ANY, &[], "Writes only the metadata of a snapshot that was taken while the databases were suspended."),
+    row(W::Snapshot, A::None, BACKUP_ANY, &[], "The older spelling of METADATA_ONLY."),
+    row(W::Name, A::Value, BACKUP_ANY, &[], "Names the backup set, at most 128 characters."),
+    row(W::Description, A::Value, BACKUP_ANY, &[], "Describes the backup set, at most 255 characters."),
+    row(W::ExpireDate, A::Value, BACKUP_ANY, &[], "Says when the backup set may be overwritten."),
+    row(W::RetainDays, A::Value, BACKUP_ANY, &[], "Says after how many days the backup set may be overwritten; wins over EXPIREDATE."),
+    row(W::Init, A::None, BACKUP_ANY, &[W::NoInit], "Overwrites the backup sets on the media and keeps the media header."),
+    row(W::NoInit, A::None, BACKUP_ANY, &[W::Init, W::Format], "Appends to the media; the default."),
+    row(W::Skip, A::None, BACKUP_ANY, &[W::NoSkip], "Does not check the expiry and names of the backup sets on the media."),
+    row(W::NoSkip, A::None, BACKUP_ANY, &[W::Skip], "Checks the expiry of the backup sets before overwriting them; the default."),
+    row(W::Format, A::None, BACKUP_ANY, &[W::NoFormat, W::NoInit], "Writes a new media header; all that the media held is lost."),
+    row(W::NoFormat, A::None, BACKUP_ANY, &[W::Format], "Keeps the media header; the default."),
+    row(W::MediaName, A::Value, BACKUP_ANY, &[], "Names the media set, at most 128 characters; must match unless FORMAT."),
+    row(W::MediaDescription, A::Value, BACKUP_ANY, &[], "Describes the media set, at most 255 characters."),
+    row(W::Password, A::Value, BACKUP_ANY, &[], "Discontinued: a password for the backup set."),
+    row(W::MediaPassword, A::Value, BACKUP_ANY, &[], "Discontinued: a password for the media set."),
+    row(W::BlockSize, A::Value, BACKUP_ANY, &[], "Sets the physical block size in bytes, a power of two from 512 to 65536."),
+    row(W::BufferCount, A::Value, BACKUP_ANY, &[], "Sets the number of I/O buffers."),
+    row(W::MaxTransferSize, A::Value, BACKUP_ANY, &[], "Sets the largest transfer in bytes, a multiple of 64 KB up to 4 MB."),
+    row(W::Checksum, A::None, BACKUP_ANY, &[W::NoChecksum], "Verifies page checksums where there are any, and adds a checksum over the backup."),
+    row(W::NoChecksum, A::None, BACKUP_ANY, &[W::Checksum], "Neither verifies nor adds checksums."),
+    row(W::StopOnError, A::None, BACKUP_ANY, &[W::ContinueAfterError], "Fails when a page does not verify; the default."),
+    row(W::ContinueAfterError, A::None, BACKUP_ANY, &[W::StopOnError], "Goes on in spite of pages that do not verify, and marks the set as damaged."),
+    row(W::Restart, A::None, BACKUP_ANY, &[], "Has no effect; accepted for old scripts."),
+    row(W::Stats, A::OptionalValue, BACKUP_ANY, &[], "Reports progress every so many percent, 10 when no number is given."),
+    row(W::Rewind, A::None, BACKUP_ANY, &[W::NoRewind], "Rewinds the tape; no effect on disk."),
+    row(W::NoRewind, A::None, BACKUP_ANY, &[W::Rewind, W::Unload], "Keeps the tape open; no effect on disk."),
+    row(W::Unload, A::None, BACKUP_ANY, &[W::NoUnload, W::NoRewind], "Unloads the tape; no effect on disk."),
+    row(W::NoUnload, A::None, BACKUP_ANY, &[W::Unload], "Leaves the tape loaded; no effect on disk."),
+    row(W::BackupOptions, A::Value, BACKUP_ANY, &[], "Passes options as JSON to an S3-compatible store."),
+    row(W::NoRecovery, A::None, BACKUP_LOG, &[W::Standby, W::Differential], "Backs up the tail of the log and leaves the database restoring."),
+    row(W::Standby, A::Value, BACKUP_LOG, &[W::NoRecovery, W::Differential], "Backs up the tail of the log and leaves the database read-only, with an undo file."),
+    row(W::NoTruncate, A::None, BACKUP_LOG, &[W::Differential], "Backs up the log of a damaged database and does not truncate it."),
+    ours(W::NoWrite, A::None, BACKUP_ANY, &[W::NoCompressWrite], "Reads and compresses and writes nothing: the rate the compression can reach."),
+    ours(W::NoCompressWrite, A::None, BACKUP_ANY, &[W::NoWrite], "Reads and neither compresses nor writes: the rate the disks can reach."),
+    ours(W::ThreadCount, A::ThreadCount, BACKUP_ANY, &[], "Sets the number of compression threads."),
+    ours(W::Level, A::Auto, BACKUP_ANY, &[], "Picks the compression level while the backup runs, by what the devices can take."),
+];
+
+/// The options of `RESTORE`.
+#[rustfmt::skip]
+pub const RESTORE: &[OptionRow] = &[
+    row(W::Partial, A::None, RESTORE_DATABASE, &[], "Begins a piecemeal restore: the primary filegroup and those that are named."),
+    row(W::Recovery, A::None, RESTORE_ONE, &[W::NoRecovery, W::Standby], "Brings the database online; the default."),
+    row(W::NoRecovery, A::None, RESTORE_ONE, &[W::Recovery, W::Standby, W::KeepReplication, W::KeepCdc], "Leaves the database restoring, so that further backups can be applied."),
+    row(W::Standby, A::Value, RESTORE_ONE, &[W::Recovery, W::NoRecovery], "Leaves the database read-only between restores, with an undo file."),
+    row(W::Move, A::Move, RESTORE_AND_VERIFY, &[], "Restores a file to another path."),
+    row(W::Replace, A::None, RESTORE_ONE, &[], "Overwrites an existing database or file although it does not belong to the backup."),
+    row(W::Restart, A::None, RESTORE_ONE, &[], "Continues a restore that was interrupted."),
+    row(W::RestrictedUser, A::None, RESTORE_ONE, &[], "Lets only owners and administrators into the restored database."),
+    row(W::Credential, A::Credential, RESTORE_ANY, &[], "Names the credential for devices that are URLs."),
+    row(W::File, A::Number, RESTORE_SETS, &[], "Picks the backup set on the media by its position, 1 unless given."),
+    row(W::Password, A::Value, RESTORE_SETS, &[], "The password of the backup set."),
+    row(W::MediaPassword, A::Value, RESTORE_MEDIA, &[], "The password of the media set."),
+    row(W::MediaName, A::Value, RESTORE_MEDIA, &[], "The name that the media set must have."),
+    row(W::BlockSize, A::Value, RESTORE_ONE, &[], "Sets the physical block size in bytes."),
+    row(W::BufferCount, A::Value, RESTORE_ONE, &[], "Sets the number of I/O buffers."),
+    row(W::MaxTransferSize, A::Value, RESTORE_ONE, &[], "Sets the largest transfer in bytes."),
+    row(W::Checksum, A::None, RESTORE_MEDIA, &[W::NoChecksum], "Verifies checksums and fails when the backup has none."),
+    row(W::NoChecksum, A::None, RESTORE_MEDIA, &[W::Checksum], "Does not verify checksums."),
+    row(W::StopOnError, A::None, RESTORE_MEDIA, &[W::ContinueAfterError], "Stops at the first error; the default, except for VERIFYONLY."),
+    row(W::ContinueAfterError, A::None, RESTORE_MEDIA, &[W::StopOnError], "Goes on after errors as far as possible."),
+    row(W::Stats, A::OptionalValue, RESTORE_AND_VERIFY, &[], "Reports progress every so many percent, 10 when no number is given."),
+    row(W::Rewind, A::None, RESTORE_ANY, &[W::NoRewind], "Rewinds the tape; no effect on disk."),
+    row(W::NoRewind, A::None, RESTORE_ANY, &[W::Rewind, W::Unload], "Keeps the tape open; no effect on disk."),
+    row(W::Unload, A::None, RESTORE_ANY, &[W::NoUnload, W::NoRewind], "Unloads the tape; no effect on disk."),
+    row(W::NoUnload, A::None, RESTORE_ANY, &[W::Unload], "Leaves the tape loaded; no effect on disk."),
+    row(W::KeepReplication, A::None, RESTORE_ONE, &[W::NoRecovery], "Keeps replication settings when a published database is restored elsewhere."),
+    row(W::KeepCdc, A::None, RESTORE_ONE, &[W::NoRecovery], "Keeps change data capture when the database is restored elsewhere."),
+    row(W::KeepTemporalRetention, A::None, RESTORE_ONE, &[], "Keeps the retention policy of temporal tables."),
+    row(W::Filestream, A::Filestream, RESTORE_DATABASE, &[], "Names the directory for FILESTREAM data."),
+    row(W::EnableBroker, A::None, RESTORE_DATABASE, &[W::ErrorBrokerConversations, W::NewBroker], "Turns Service Broker on after the restore."),
+    row(W::ErrorBrokerConversations, A::None, RESTORE_DATABASE, &[W::EnableBroker, W::NewBroker], "Ends all Service Broker conversations with an error."),
+    row(W::NewBroker, A::None, RESTORE_DATABASE, &[W::EnableBroker, W::ErrorBrokerConversations], "Gives the database a new Service Broker identifier."),
+    row(W::MetadataOnly, A::None, RESTORE_AND_VERIFY, &[], "Restores from the metadata of a snapshot whose files are already in place."),
+    row(W::Snapshot, A::None, RESTORE_AND_VERIFY, &[], "The older spelling of METADATA_ONLY."),
+    row(W::DbName, A::DatabaseName, RESTORE_AND_VERIFY, &[], "Picks one database of a snapshot backup of several."),
+    row(W::RestoreOptions, A::Value, RESTORE_ANY, &[], "Passes options as JSON to an S3-compatible store."),
+    row(W::StopAt, A::Value, RESTORE_ONE, &[W::StopAtMark, W::StopBeforeMark], "Restores to a point in time."),
+    row(W::StopAtMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopBeforeMark], "Restores to a marked transaction or LSN, which is included."),
+    row(W::StopBeforeMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopAtMark], "Restores to a marked transaction or LSN, which is left out."),
+    row(W::Verbose, A::None, RESTORE_ANY, &[], "Has no documented effect."),
+    row(W::LoadHistory, A::None, VERIFY, &[], "Writes the verified backup into the history tables."),
+    row(W::CommitDifferentialBase, A::None, RESTORE_ONE, &[], "Undocumented: commits a snapshot restore as a differential base."),
+    row(W::SnapshotImport, A::None, RESTORE_ONE, &[], "Undocumented: imports a snapshot."),
+    row(W::SnapshotRestorePhase, A::Value, RESTORE_ONE, &[], "Undocumented: the phase of a snapshot restore."),
+    row(W::EnhancedIntegrity, A::Value, RESTORE_ANY, &[], "Undocumented: the integrity check of the set."),
+];
+
+const fn row(
+    word: OptionWord,
+    argument: ArgumentKind,
+    applies_to: &'static [StatementKind],
+    conflicts: &'static [OptionWord],
+    doc: &'static str,
+) -> OptionRow {
+    OptionRow {
+        word,
+        argument,
+        applies_to,
+        conflicts,
+        origin: Origin::SqlServer,
+        doc,
+    }
+}
+
+const fn ours(
+    word: OptionWord,
+    argument: ArgumentKind,
+    applies_to: &'static [StatementKind],
+    conflicts: &'static [OptionWord],
+    doc: &'static str,
+) -> OptionRow {
+    OptionRow {
+        origin: Origin::Windlass,
+        ..row(word, argument, applies_to, conflicts, doc)
+    }
+}
+
+use StatementKind::{
+    BackupDatabase, BackupGroup, BackupLog, BackupServer, FileListOnly, HeaderOnly, LabelOnly,
+    RestoreDatabase, RestoreLog, RewindOnly, VerifyOnly,
+};
+
+const BACKUP_ANY: &[StatementKind] = &[BackupDatabase, BackupLog, BackupGroup, BackupServer];
+const BACKUP_ONE: &[StatementKind] = &[BackupDatabase, BackupLog];
+const BACKUP_DATABASE: &[StatementKind] = &[BackupDatabase];
+const BACKUP_LOG: &[StatementKind] = &[BackupLog];
+const RESTORE_ANY: &[StatementKind] = &[
+    RestoreDatabase,
+    RestoreLog,
+    HeaderOnly,
+    FileListOnly,
+    LabelOnly,
+    VerifyOnly,
+    RewindOnly,
+];
+/// Statements that read the media header.
+const RESTORE_MEDIA: &[StatementKind] = &[
+    RestoreDatabase,
+    RestoreLog,
+    HeaderOnly,
+    FileListOnly,
+    LabelOnly,
+    VerifyOnly,
+];
+/// Statements that pick a backup set.
+const RESTORE_SETS: &[StatementKind] = &[
+    RestoreDatabase,
+    RestoreLog,
+    HeaderOnly,
+    FileListOnly,
+    VerifyOnly,
+];
+const RESTORE_AND_VERIFY: &[StatementKind] = &[RestoreDatabase, RestoreLog, VerifyOnly];
+const RESTORE_ONE: &[StatementKind] = &[RestoreDatabase, RestoreLog];
+const RESTORE_DATABASE: &[StatementKind] = &[RestoreDatabase];
+const VERIFY: &[StatementKind] = &[VerifyOnly];
