@@ -1,0 +1,288 @@
+//! The parser's place in the tokens, and the smallest steps forward.
+
+use crate::ast::Identifier;
+use crate::error::ParseError;
+use crate::keyword;
+use crate::lexer::{Token, TokenKind, unquoted};
+use crate::span::{Span, Spanned};
+
+/// How deep parentheses, signs and functions may nest in one expression.
+pub const NESTING_MAX: usize = 100;
+
+/// The longest identifier, in characters.
+const IDENTIFIER_CHARACTERS_MAX: usize = 128;
+
+/// A place in the tokens of one batch.
+pub(super) struct Parser<'a> {
+    pub(super) text: &'a str,
+    tokens: &'a [Token],
+    position: usize,
+    depth: usize,
+}
+
+/// A remembered position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place(usize);
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a str, tokens: &'a [Token]) -> Self {
+        Self {
+            text,
+            tokens,
+            position: 0,
+            depth: 0,
+        }
+    }
+
+    pub(super) fn token_at(&self, ahead: usize) -> Option<&'a Token> {
+        self.tokens.get(self.position.checked_add(ahead)?)
+    }
+
+    pub(super) fn token(&self) -> Option<&'a Token> {
+        self.token_at(0)
+    }
+
+    pub(super) fn kind(&self) -> Option<TokenKind> {
+        self.token().map(|token| token.kind)
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.token().is_none()
+    }
+
+    /// The text of the token `ahead` of here; empty past the end.
+    pub(super) fn text_at(&self, ahead: usize) -> &'a str {
+        self.token_at(ahead)
+            .map_or("", |token| token.span.text(self.text))
+    }
+
+    /// The span of the next token, or of the end of the text.
+    pub(super) fn here(&self) -> Span {
+        self.token()
+            .map_or_else(|| self.previous_span(), |token| token.span)
+    }
+
+    /// The span of the token before.
+    pub(super) fn previous_span(&self) -> Span {
+        let before = self
+            .position
+            .checked_sub(1)
+            .and_then(|index| self.tokens.get(index));
+        before.map_or_else(Span::default, |token| token.span)
+    }
+
+    /// The text of the previous token; empty at the start.
+    pub(super) fn text_before(&self) -> &'a str {
+        if self.position == 0 {
+            ""
+        } else {
+            self.previous_span().text(self.text)
+        }
+    }
+
+    /// Whether a line ends between the previous token and the next one.
+    pub(super) fn is_at_line_start(&self) -> bool {
+        let before = self.previous_span().end;
+        let gap = self
+            .token()
+            .and_then(|token| self.text.get(before..token.span.start));
+        self.position == 0 || gap.is_some_and(|gap| gap.contains('\n'))
+    }
+
+    /// The source from the token at `start` to the one before here.
+    pub(super) fn text_since(&self, start: Place) -> &'a str {
+        let first = self.tokens.get(start.0).map_or(0, |token| token.span.start);
+        self.text.get(first..self.previous_span().end).unwrap_or("")
+    }
+
+    /// A place to come back to.
+    pub(super) fn place(&self) -> Place {
+        Place(self.position)
+    }
+
+    /// Goes back to `place`.
+    pub(super) fn return_to(&mut self, place: Place) {
+        self.position = place.0;
+    }
+
+    pub(super) fn bump(&mut self) {
+        self.position = self.position.saturating_add(1).min(self.tokens.len());
+    }
+
+    /// The next token's text when it is a regular word.
+    pub(super) fn word(&self) -> Option<&'a str> {
+        (self.kind() == Some(TokenKind::Word)).then(|| self.text_at(0))
+    }
+
+    pub(super) fn is_word_at(&self, ahead: usize, word: &str) -> bool {
+        self.token_at(ahead)
+            .is_some_and(|token| token.is_word(self.text, word))
+    }
+
+    pub(super) fn is_word(&self, word: &str) -> bool {
+        self.is_word_at(0, word)
+    }
+
+    pub(super) fn is_symbol_at(&self, ahead: usize, symbol: &str) -> bool {
+        self.token_at(ahead)
+            .is_some_and(|token| token.kind == TokenKind::Symbol)
+            && self.text_at(ahead) == symbol
+    }
+
+    pub(super) fn is_symbol(&self, symbol: &str) -> bool {
+        self.is_symbol_at(0, symbol)
+    }
+
+    pub(super) fn accept_word(&mut self, word: &str) -> bool {
+        let found = self.is_word(word);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    pub(super) fn accept_symbol(&mut self, symbol: &str) -> bool {
+        let found = self.is_symbol(symbol);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    pub(super) fn expect_word(&mut self, word: &str) -> Result<(), ParseError> {
+        if self.accept_word(word) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    pub(super) fn expect_words(&mut self, words: &[&str]) -> Result<(), ParseError> {
+        words.iter().try_for_each(|word| self.expect_word(word))
+    }
+
+    pub(super) fn expect_symbol(&mut self, symbol: &str) -> Result<(), ParseError> {
+        if self.accept_symbol(symbol) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    /// The value of the next word in `choices`; an error when there is none.
+    pub(super) fn one_of<T: Copy>(&mut self, choices: &[(&str, T)]) -> Result<T, ParseError> {
+        let found = choices.iter().find(|(word, _)| self.is_word(word));
+        let (_, value) = found.ok_or_else(|| self.unexpected())?;
+        self.bump();
+        Ok(*value)
+    }
+
+    /// `item {, item}`
+    pub(super) fn comma_list<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T, ParseError>,
+    ) -> Result<Vec<T>, ParseError> {
+        let mut items = vec![item(self)?];
+        while self.accept_symbol(",") {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    /// What `read` reads, with its place.
+    pub(super) fn spanned<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, ParseError>,
+    ) -> Result<Spanned<T>, ParseError> {
+        let start = self.here();
+        let node = read(self)?;
+        Ok(Spanned::new(node, start.to(self.previous_span())))
+    }
+
+    /// Runs `read` one level deeper; refuses what nests too deep.
+    pub(super) fn nested<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, ParseError>,
+    ) -> Result<T, ParseError> {
+        if self.depth >= NESTING_MAX {
+            return Err(self.too_deep());
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// The error for an expression that nests too deep.
+    pub(super) fn too_deep(&self) -> ParseError {
+        let text = "Some part of your SQL statement is nested too deeply. Rewrite the query or break \
+                    it up into smaller queries.";
+        ParseError::new(191, self.here(), text.to_owned())
+    }
+
+    /// Whether the next token is an identifier: in brackets, quoted, or a word that is not reserved.
+    pub(super) fn is_at_identifier(&self) -> bool {
+        match self.kind() {
+            Some(TokenKind::BracketedIdentifier | TokenKind::QuotedIdentifier) => true,
+            Some(TokenKind::Word) => !keyword::is_reserved(self.text_at(0)),
+            _ => false,
+        }
+    }
+
+    pub(super) fn identifier(&mut self) -> Result<Identifier, ParseError> {
+        let Some(token) = self.token().filter(|_| self.is_at_identifier()) else {
+            return Err(self.unexpected());
+        };
+        let identifier = checked_identifier(unquoted(token, self.text), token.span)?;
+        self.bump();
+        Ok(identifier)
+    }
+
+    /// The error that the next token should not be there.
+    pub(super) fn unexpected(&self) -> ParseError {
+        match self.token() {
+            Some(token) => ParseError::near(token.span, shown(token, self.text)),
+            None => {
+                ParseError::ends_early(self.previous_span(), self.previous_span().text(self.text))
+            }
+        }
+    }
+
+    /// The error that the next token begins something we do not do.
+    pub(super) fn not_supported(&self, what: &str, hint: &str) -> ParseError {
+        ParseError::not_supported(self.here(), what, hint)
+    }
+}
+
+/// How SQL Server names a token in message 102: strings and names without their quotes.
+fn shown<'a>(token: &Token, text: &'a str) -> &'a str {
+    let found = token.span.text(text);
+    let quotes = match token.kind {
+        TokenKind::Text { national: true } => 2,
+        TokenKind::Text { national: false }
+        | TokenKind::BracketedIdentifier
+        | TokenKind::QuotedIdentifier => 1,
+        _ => return found,
+    };
+    found
+        .get(quotes..found.len().saturating_sub(1))
+        .unwrap_or(found)
+}
+
+/// `text` as an identifier, if it is neither empty nor too long.
+pub(super) fn checked_identifier(text: String, span: Span) -> Result<Identifier, ParseError> {
+    if text.is_empty() {
+        let message = "An object or column name is missing or empty. Names written as '', [] or \"\" \
+                       are not allowed.";
+        return Err(ParseError::new(1038, span, message.to_owned()));
+    }
+    if text.chars().count() > IDENTIFIER_CHARACTERS_MAX {
+        let beginning: String = text.chars().take(IDENTIFIER_CHARACTERS_MAX).collect();
+        let message = format!(
+            "The identifier that starts with '{beginning}' is too long. Maximum length is \
+             {IDENTIFIER_CHARACTERS_MAX}."
+        );
+        return Err(ParseError::new(103, span, message));
+    }
+    Ok(Identifier { text })
+}

@@ -1,0 +1,318 @@
+//! Scalar expressions.
+//!
+//! Invariant: a tree is never higher than [`HEIGHT_MAX`], so that those who walk it (printer, evaluator,
+//! comparison, `Drop`) may recurse. Nesting is bounded by [`super::NESTING_MAX`]; a long chain such as
+//! `'a' + 'b' + ...` grows the tree without nesting, hence the second bound.
+
+use super::cursor::Parser;
+use crate::ast::{Expr, InfixOperator, OnConversionFailure, Statement, UnaryOperator};
+use crate::error::ParseError;
+use crate::lexer::{TokenKind, unquoted};
+use crate::span::{Span, Spanned};
+
+/// The greatest height of an expression tree.
+pub const HEIGHT_MAX: usize = 1000;
+
+/// Functions whose names are reserved words.
+pub(crate) const RESERVED_FUNCTIONS: &[&str] = &["COALESCE", "LEFT", "NULLIF", "RIGHT"];
+
+/// Functions that are called without parentheses.
+pub(crate) const BARE_FUNCTIONS: &[&str] = &[
+    "CURRENT_TIMESTAMP",
+    "CURRENT_USER",
+    "SESSION_USER",
+    "SYSTEM_USER",
+    "USER",
+];
+
+/// An expression and the height of its tree.
+struct Measured {
+    expression: Spanned<Expr>,
+    height: usize,
+}
+
+impl Measured {
+    fn leaf(expression: Expr, span: Span) -> Self {
+        Self {
+            expression: Spanned::new(expression, span),
+            height: 1,
+        }
+    }
+}
+
+type Read = Result<Measured, ParseError>;
+
+const SUMS: &[(&str, InfixOperator)] = &[("+", InfixOperator::Add), ("-", InfixOperator::Subtract)];
+
+const PRODUCTS: &[(&str, InfixOperator)] = &[
+    ("*", InfixOperator::Multiply),
+    ("/", InfixOperator::Divide),
+    ("%", InfixOperator::Modulo),
+];
+
+impl Parser<'_> {
+    pub(super) fn print(&mut self) -> Result<Statement, ParseError> {
+        self.expect_word("PRINT")?;
+        self.expression().map(Statement::Print)
+    }
+
+    pub(super) fn expression(&mut self) -> Result<Spanned<Expr>, ParseError> {
+        self.measured().map(|measured| measured.expression)
+    }
+
+    fn measured(&mut self) -> Read {
+        self.nested(|parser| parser.chain(SUMS, |parser| parser.chain(PRODUCTS, Self::signed)))
+    }
+
+    /// `operand {operator operand}`, grouped from the left.
+    fn chain(
+        &mut self,
+        operators: &[(&str, InfixOperator)],
+        operand: impl Fn(&mut Self) -> Read,
+    ) -> Read {
+        let mut left = operand(self)?;
+        while let Some((_, operator)) = operators.iter().find(|(symbol, _)| self.is_symbol(symbol))
+        {
+            self.bump();
+            let right = operand(self)?;
+            let height = 1 + left.height.max(right.height);
+            if height > HEIGHT_MAX {
+                return Err(self.too_deep());
+            }
+            let span = left.expression.span.to(right.expression.span);
+            let expression = Expr::Infix {
+                operator: *operator,
+                left: Box::new(left.expression),
+                right: Box::new(right.expression),
+            };
+            left = Measured {
+                expression: Spanned::new(expression, span),
+                height,
+            };
+        }
+        Ok(left)
+    }
+
+    fn signed(&mut self) -> Read {
+        let operator = match self.text_at(0) {
+            "-" => UnaryOperator::Negate,
+            "+" => UnaryOperator::Plus,
+            _ => return self.primary(),
+        };
+        let start = self.here();
+        self.bump();
+        let operand = self.nested(Self::signed)?;
+        let span = start.to(operand.expression.span);
+        let expression = Expr::Unary {
+            operator,
+            operand: Box::new(operand.expression),
+        };
+        Ok(Measured {
+            expression: Spanned::new(expression, span),
+            height: operand.height + 1,
+        })
+    }
+
+    fn primary(&mut self) -> Read {
+        if self.is_symbol("(") {
+            return self.parenthesised();
+        }
+        let Some(token) = self.token() else {
+            return Err(self.unexpected());
+        };
+        let text = token.span.text(self.text);
+        let constant = match token.kind {
+            TokenKind::Text { national } => Expr::Text {
+                text: unquoted(token, self.text),
+                national,
+            },
+            TokenKind::Integer => text
+                .parse()
+                .map_or_else(|_| Expr::Decimal(text.to_owned()), Expr::Integer),
+            TokenKind::Decimal => Expr::Decimal(text.to_owned()),
+            TokenKind::Hexadecimal => Expr::Binary(bytes_of_hexadecimal(text)),
+            TokenKind::Variable => {
+                return Ok(Measured::leaf(Expr::Variable(self.variable()?), token.span));
+            }
+            _ => return self.worded(token.span),
+        };
+        self.bump();
+        Ok(Measured::leaf(constant, token.span))
+    }
+
+    /// `(expression)` or `(SELECT ...)`
+    fn parenthesised(&mut self) -> Read {
+        let start = self.here();
+        self.expect_symbol("(")?;
+        if ["SELECT", "WITH", "VALUES"]
+            .iter()
+            .any(|word| self.is_word(word))
+        {
+            let text = self.skip_to_closing_parenthesis()?.to_owned();
+            self.expect_symbol(")")?;
+            let span = start.to(self.previous_span());
+            return Ok(Measured::leaf(Expr::Subquery { text }, span));
+        }
+        let mut inner = self.measured()?;
+        self.expect_symbol(")")?;
+        inner.expression.span = start.to(self.previous_span());
+        Ok(inner)
+    }
+
+    /// `NULL`, a conversion, or a function.
+    fn worded(&mut self, start: Span) -> Read {
+        if self.accept_word("NULL") {
+            return Ok(Measured::leaf(Expr::Null, start));
+        }
+        if self.is_word("CASE") {
+            return Err(self.not_supported("CASE", "Write (SELECT CASE ... END) instead."));
+        }
+        if self.is_symbol_at(1, "(") {
+            match self.text_at(0).to_ascii_uppercase().as_str() {
+                "CAST" => return self.cast(OnConversionFailure::Error),
+                "TRY_CAST" => return self.cast(OnConversionFailure::Null),
+                "CONVERT" => return self.convert(OnConversionFailure::Error),
+                "TRY_CONVERT" => return self.convert(OnConversionFailure::Null),
+                _ => {}
+            }
+        }
+        self.call(start)
+    }
+
+    fn call(&mut self, start: Span) -> Read {
+        let bare = BARE_FUNCTIONS.iter().any(|word| self.is_word(word));
+        let reserved = bare
+            || self.is_symbol_at(1, "(")
+                && RESERVED_FUNCTIONS.iter().any(|word| self.is_word(word));
+        let function = if reserved {
+            self.reserved_name()
+        } else {
+            self.object_name()?
+        };
+        if bare {
+            return Ok(Measured::leaf(
+                Expr::Call {
+                    function,
+                    arguments: Vec::new(),
+                },
+                start,
+            ));
+        }
+        if !self.is_symbol("(") {
+            return Err(name_not_permitted(
+                start.to(self.previous_span()),
+                self.text,
+            ));
+        }
+        self.bump();
+        let mut height = 0;
+        let mut arguments = Vec::new();
+        if !self.is_symbol(")") {
+            arguments = self.comma_list(|parser| {
+                let argument = parser.measured()?;
+                height = argument.height.max(height);
+                Ok(argument.expression)
+            })?;
+        }
+        self.finish(
+            start,
+            Expr::Call {
+                function,
+                arguments,
+            },
+            height,
+        )
+    }
+
+    fn reserved_name(&mut self) -> crate::ast::ObjectName {
+        let object = crate::ast::Identifier::new(self.text_at(0));
+        self.bump();
+        crate::ast::ObjectName {
+            qualifiers: Vec::new(),
+            object,
+        }
+    }
+
+    fn cast(&mut self, on_failure: OnConversionFailure) -> Read {
+        let start = self.here();
+        self.bump();
+        self.expect_symbol("(")?;
+        let value = self.measured()?;
+        self.expect_word("AS")?;
+        let data_type = self.data_type()?;
+        let expression = Expr::Cast {
+            value: Box::new(value.expression),
+            data_type,
+            on_failure,
+        };
+        self.finish(start, expression, value.height)
+    }
+
+    fn convert(&mut self, on_failure: OnConversionFailure) -> Read {
+        let start = self.here();
+        self.bump();
+        self.expect_symbol("(")?;
+        let data_type = self.data_type()?;
+        self.expect_symbol(",")?;
+        let value = self.measured()?;
+        let mut height = value.height;
+        let mut style = None;
+        if self.accept_symbol(",") {
+            let measured = self.measured()?;
+            height = height.max(measured.height);
+            style = Some(Box::new(measured.expression));
+        }
+        let value = Box::new(value.expression);
+        self.finish(
+            start,
+            Expr::Convert {
+                data_type,
+                value,
+                style,
+                on_failure,
+            },
+            height,
+        )
+    }
+
+    /// The closing parenthesis of a function whose arguments are `height` high.
+    fn finish(&mut self, start: Span, expression: Expr, height: usize) -> Read {
+        self.expect_symbol(")")?;
+        if height >= HEIGHT_MAX {
+            return Err(self.too_deep());
+        }
+        let span = start.to(self.previous_span());
+        Ok(Measured {
+            expression: Spanned::new(expression, span),
+            height: height + 1,
+        })
+    }
+}
+
+fn name_not_permitted(span: Span, text: &str) -> ParseError {
+    let name: String = span.text(text).chars().take(128).collect();
+    let message = format!(
+        "The name \"{name}\" is not permitted in this context. Valid expressions are constants, \
+         constant expressions, and (in some contexts) variables. Column names are not permitted."
+    );
+    ParseError::new(128, span, message)
+}
+
+/// The bytes of `0x...`; an odd digit count means a leading zero, as on SQL Server.
+pub(super) fn bytes_of_hexadecimal(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text
+        .chars()
+        .skip(2)
+        .filter_map(|digit| {
+            digit
+                .to_digit(16)
+                .and_then(|value| u8::try_from(value).ok())
+        })
+        .collect();
+    let odd = digits.len() % 2;
+    let first = digits.iter().take(odd).copied();
+    let pairs = digits.get(odd..).unwrap_or(&[]).chunks_exact(2);
+    first
+        .chain(pairs.map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)))
+        .collect()
+}

@@ -1,0 +1,110 @@
+//! Tokens to statements: recursive descent, one file per family of statements.
+//!
+//! Neighbours: [`crate::lexer`] below, [`crate::option`] for the options of BACKUP and RESTORE,
+//! [`crate::printer`] the way back.
+//!
+//! Invariants:
+//! * A batch is all or nothing: the first syntax error refuses the whole of it, as on SQL Server.
+//! * Recursion goes through [`Parser::nested`], so that no input exhausts the stack.
+//! * The parser looks ahead a few tokens at most and goes back in one place only (`ALTER DATABASE`), so
+//!   that time stays linear.
+
+mod backup;
+mod cursor;
+mod database;
+mod execute;
+mod expression;
+mod option;
+mod passthrough;
+mod restore;
+mod script;
+mod value;
+
+pub use cursor::NESTING_MAX;
+pub use expression::HEIGHT_MAX;
+pub(crate) use expression::{BARE_FUNCTIONS, RESERVED_FUNCTIONS};
+pub(crate) use passthrough::is_starter as is_sql_starter;
+
+use crate::ast::Statement;
+use crate::error::ParseError;
+use crate::lexer::tokenize;
+use crate::span::Spanned;
+use cursor::Parser;
+
+/// The statements of one batch (a script without `GO` lines; see [`crate::batch::split`]).
+pub fn parse_batch(text: &str) -> Result<Vec<Spanned<Statement>>, ParseError> {
+    let tokens = tokenize(text)?;
+    let mut parser = Parser::new(text, &tokens);
+    let mut statements = Vec::new();
+    loop {
+        while parser.accept_symbol(";") {}
+        if parser.is_at_end() {
+            return Ok(statements);
+        }
+        let start = parser.here();
+        let statement = parser.statement(statements.is_empty())?;
+        statements.push(Spanned::new(statement, start.to(parser.previous_span())));
+    }
+}
+
+/// Words that begin statements which SQL Server runs and this product does not.
+const CONTROL_FLOW: &[&str] = &[
+    "IF",
+    "ELSE",
+    "WHILE",
+    "BREAK",
+    "CONTINUE",
+    "RETURN",
+    "GOTO",
+    "THROW",
+    "RAISERROR",
+    "END",
+    "CATCH",
+];
+
+impl Parser<'_> {
+    fn statement(&mut self, first_in_batch: bool) -> Result<Statement, ParseError> {
+        let Some(word) = self.word() else {
+            return self.unworded_statement(first_in_batch);
+        };
+        match word.to_ascii_uppercase().as_str() {
+            "BACKUP" => self.backup(),
+            "RESTORE" => self.restore(),
+            "USE" => self.use_database(),
+            "DECLARE" => self.declare(),
+            "SET" => self.set(),
+            "PRINT" => self.print(),
+            "EXEC" | "EXECUTE" => self.execute(),
+            "RECONFIGURE" => self.reconfigure(),
+            "CHECKPOINT" => self.checkpoint(),
+            "DBCC" => self.dbcc(),
+            "WAITFOR" => self.wait_for(),
+            "BEGIN" | "COMMIT" | "ROLLBACK" | "SAVE" => self.transaction(),
+            "CREATE" if self.is_word_at(1, "DATABASE") => self.create_database(),
+            "DROP" if self.is_word_at(1, "DATABASE") => self.drop_database(),
+            "ALTER" if self.is_word_at(1, "DATABASE") => self.alter_database(),
+            "ALTER" if self.is_word_at(1, "SERVER") => self.alter_server_configuration(),
+            "GO" => Err(self
+                .unexpected()
+                .with_hint("GO must stand on a line by itself.")),
+            upper if CONTROL_FLOW.contains(&upper) => Err(self.control_flow(upper)),
+            upper if passthrough::STARTERS.contains(&upper) => self.sql(),
+            _ => self.unworded_statement(first_in_batch),
+        }
+    }
+
+    /// What begins with no word that we know: a procedure if it is the first of its batch.
+    fn unworded_statement(&mut self, first_in_batch: bool) -> Result<Statement, ParseError> {
+        if first_in_batch && self.is_at_identifier() {
+            return self.bare_execute();
+        }
+        Err(self.unexpected())
+    }
+
+    fn control_flow(&self, word: &str) -> ParseError {
+        self.not_supported(
+            word,
+            "Scripts run straight through: statements, variables and GO.",
+        )
+    }
+}

@@ -1,0 +1,92 @@
+//! Statements to canonical text: keywords in capitals, one space, names in brackets only where needed.
+//!
+//! Neighbours: [`crate::ast`] is what is printed, [`crate::parser`] reads it back.
+//!
+//! Invariants:
+//! * `parse(print(statement)) == statement` for every statement the parser can make.
+//! * The text nests no deeper than the one that was parsed, so it can be parsed again.
+
+mod backup;
+mod database;
+mod expression;
+mod restore;
+mod script;
+mod value;
+
+use std::fmt::{self, Display, Formatter};
+
+use crate::ast::Statement;
+use crate::span::Spanned;
+
+/// The text of a batch: one statement after another, each ended by `;` and a line end.
+pub fn print_batch(statements: &[Spanned<Statement>]) -> String {
+    Batch(statements).to_string()
+}
+
+struct Batch<'a>(&'a [Spanned<Statement>]);
+
+impl Display for Batch<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.0
+            .iter()
+            .try_for_each(|statement| writeln!(f, "{};", statement.node))
+    }
+}
+
+impl Display for Statement {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Backup(statement) => statement.fmt(f),
+            Self::Restore(statement) => statement.fmt(f),
+            Self::CreateDatabase(statement) => statement.fmt(f),
+            Self::DropDatabase(statement) => statement.fmt(f),
+            Self::AlterDatabase(statement) => statement.fmt(f),
+            Self::AlterServerConfiguration(statement) => statement.fmt(f),
+            Self::Use(name) => write!(f, "USE {}", name.node),
+            Self::Declare(declarations) => write!(f, "DECLARE {}", List(declarations)),
+            Self::SetVariable(statement) => statement.fmt(f),
+            Self::SetOption(statement) => statement.fmt(f),
+            Self::Print(expression) => write!(f, "PRINT {}", expression.node),
+            Self::Execute(statement) => statement.fmt(f),
+            Self::Reconfigure(statement) => statement.fmt(f),
+            Self::Checkpoint {
+                duration_seconds: None,
+            } => f.write_str("CHECKPOINT"),
+            Self::Checkpoint {
+                duration_seconds: Some(duration),
+            } => {
+                write!(f, "CHECKPOINT {}", duration.node)
+            }
+            Self::Dbcc(statement) => statement.fmt(f),
+            Self::WaitForDelay(delay) => write!(f, "WAITFOR DELAY {}", delay.node),
+            Self::Transaction(statement) => statement.fmt(f),
+            Self::Sql(sql) => f.write_str(&sql.text),
+        }
+    }
+}
+
+/// Items with `, ` between them.
+struct List<'a, T>(&'a [Spanned<T>]);
+
+impl<T: Display> Display for List<'_, T> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (index, item) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            write!(f, "{separator}{}", item.node)?;
+        }
+        Ok(())
+    }
+}
+
+/// `WITH option, ...` with a space before it, or nothing.
+struct With<'a, T>(&'a [Spanned<T>]);
+
+impl<T: Display> Display for With<'_, T> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " WITH {}", List(self.0))
+        }
+    }
+}
