@@ -1,0 +1,95 @@
+//! Compresses chunks.
+
+use crate::choice::{FRAME_BYTES_MAX, ZstdChoice};
+use crate::deflate::DeflateEncoder;
+use crate::zstd::ZstdEncoder;
+use crate::{Algorithm, Compression, Error, Level};
+
+/// What became of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// The first so many octets of the output are the payload; fewer than the input has.
+    Compressed(usize),
+    /// The chunk would not shrink: store the input as it is, with [`Algorithm::None`].
+    Plain,
+}
+
+/// Compresses one chunk after the other with the same contexts.
+#[derive(Debug)]
+pub struct Encoder {
+    compression: Compression,
+    frame_bytes_max: usize,
+    method: Method,
+}
+
+#[derive(Debug)]
+enum Method {
+    None,
+    Zstd(ZstdEncoder),
+    Deflate(DeflateEncoder),
+}
+
+impl Encoder {
+    /// An encoder for chunks of up to `frame_bytes_max` octets.
+    ///
+    /// # Errors
+    /// [`Error::LevelNotTaken`], [`Error::FrameTooLong`] above [`FRAME_BYTES_MAX`], and
+    /// [`Error::Memory`] if a library cannot allocate its context.
+    pub fn new(compression: Compression, frame_bytes_max: usize) -> Result<Self, Error> {
+        let compression = compression.resolved()?;
+        if frame_bytes_max > FRAME_BYTES_MAX {
+            return Err(Error::FrameTooLong {
+                found: frame_bytes_max,
+            });
+        }
+        let method = match compression.algorithm {
+            Algorithm::None | Algorithm::MsXpress => Method::None,
+            Algorithm::Zstd => {
+                let level = compression.level.unwrap_or(Level::Low);
+                Method::Zstd(ZstdEncoder::new(ZstdChoice::of(level))?)
+            }
+            Algorithm::QatDeflate => Method::Deflate(DeflateEncoder::new()),
+        };
+        Ok(Self {
+            compression,
+            frame_bytes_max,
+            method,
+        })
+    }
+
+    /// What this encoder was made for, with the level filled in.
+    pub fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// Compresses a chunk into the start of `output`, whose rest may be overwritten too.
+    ///
+    /// # Errors
+    /// [`Error::ChunkTooLong`], [`Error::OutputTooShort`] if `output` is shorter than `input`, and
+    /// [`Error::Encode`] if a library fails.
+    pub fn encode(&mut self, input: &[u8], output: &mut [u8]) -> Result<Stored, Error> {
+        if input.len() > self.frame_bytes_max {
+            return Err(Error::ChunkTooLong {
+                found: input.len(),
+                max: self.frame_bytes_max,
+            });
+        }
+        if output.len() < input.len() {
+            return Err(Error::OutputTooShort {
+                found: output.len(),
+                needed: input.len(),
+            });
+        }
+        // One octet less than the chunk: a payload as long as its chunk is not worth expanding.
+        let Some(limit) = input.len().checked_sub(1) else {
+            return Ok(Stored::Plain);
+        };
+        let room = &mut output[..limit];
+        let length = match &mut self.method {
+            Method::None => None,
+            Method::Zstd(encoder) => encoder.encode(input, room)?,
+            Method::Deflate(encoder) => encoder.encode(input, room),
+        };
+        Ok(length.map_or(Stored::Plain, Stored::Compressed))
+    }
+}
