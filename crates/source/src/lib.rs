@@ -1,1 +1,26 @@
-//! The `source` crate.
+//! What a backup reads and what a restore writes: one trait each, and the databases behind them.
+//!
+//! - [`Snapshot`]: one committed state of a database, pinned, read by many threads at once.
+//! - [`RestoreTarget`]: a database being put together again, written by many threads at once.
+//! - [`sqlite`]: `SQLite` files where they lie, in use or not.
+//!
+//! Neighbours: `pipeline` above drives both traits and knows no implementation; `io` below is the
+//! door to the operating system. Nothing here knows media, compression or T-SQL.
+//!
+//! Invariants:
+//! 1. [`Snapshot::read`] gives the octets of the pinned state or an error, whatever other processes
+//!    do meanwhile.
+//! 2. A database that is only backed up is never changed: no checkpoint, no attribute, no side file
+//!    that was not there (the one exception, a crashed writer's hot journal, is `SQLite`'s own
+//!    recovery).
+//! 3. The name of a restore's target leads to the old database or to the whole new one, never to
+//!    anything between, wherever the restore stops.
+
+mod error;
+mod source;
+pub mod sqlite;
+mod target;
+
+pub use error::Error;
+pub use source::{DatabaseIdentity, FileKind, Position, RecoveryModel, Snapshot, SourceFile};
+pub use target::{Recovery, RestoreTarget};

@@ -1,0 +1,159 @@
+//! The three calls of `SQLite` that rusqlite does not wrap. The one module with `unsafe`.
+#![expect(
+    unsafe_code,
+    reason = "SQLite's C interface for snapshots and file locks"
+)]
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr;
+
+use rusqlite::{Connection, ffi};
+
+const MAIN: &CStr = c"main";
+
+/// The wal-index header as of a read transaction: the mark up to which its reader sees the log.
+///
+/// The layout is `WalIndexHdr` of the WAL file format, "The WAL-Index Header"; it is in the byte
+/// order of the machine, being shared memory.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct WalIndexHeader {
+    version: u32,
+    unused: u32,
+    change: u32,
+    is_initialized: u8,
+    big_endian_checksums: u8,
+    /// 1 stands for 65536.
+    page_size_code: u16,
+    /// Last valid frame, from 1; 0 when the log holds nothing.
+    pub(super) frame_max: u32,
+    /// Pages in the database as of that frame.
+    pub(super) page_count: u32,
+    /// Checksum stored in that frame.
+    pub(super) frame_checksum: [u32; 2],
+    /// The two salts, as octets of the log's header.
+    pub(super) salt: [[u8; 4]; 2],
+    checksum: [u32; 2],
+}
+
+const _: () = assert!(size_of::<WalIndexHeader>() == size_of::<ffi::sqlite3_snapshot>());
+
+impl WalIndexHeader {
+    /// Octets per page.
+    pub(super) fn page_bytes(&self) -> u32 {
+        let code = u32::from(self.page_size_code);
+        (code & 0xFE00) | ((code & 1) << 16)
+    }
+}
+
+/// Pins the newest committed state and tells up to where it reaches into the log.
+///
+/// Must be the first thing in a `BEGIN`, on a connection that has read before in WAL mode: then
+/// `SQLite` takes a read mark other than 0 unless the log is empty. `None` when there is no log: not
+/// in WAL mode, or nothing was ever written to it. The transaction may or may not have begun then.
+pub(super) fn pin_snapshot(connection: &Connection) -> Result<Option<WalIndexHeader>, c_int> {
+    let mut snapshot: *mut ffi::sqlite3_snapshot = ptr::null_mut();
+    // SAFETY: the handle is valid while `connection` lives and is not closed here.
+    let handle = unsafe { connection.handle() };
+    // SAFETY: a live handle, a NUL-terminated name and a place for the result.
+    let code = unsafe { ffi::sqlite3_snapshot_get(handle, MAIN.as_ptr(), &raw mut snapshot) };
+    match code {
+        ffi::SQLITE_OK => {}
+        ffi::SQLITE_ERROR => return Ok(None),
+        other => return Err(other),
+    }
+    // SAFETY: on SQLITE_OK the object holds a wal-index header, of the size asserted above; it need
+    // not be aligned for it.
+    let header = unsafe { ptr::read_unaligned(snapshot.cast::<WalIndexHeader>()) };
+    // SAFETY: obtained from sqlite3_snapshot_get above and freed once.
+    unsafe { ffi::sqlite3_snapshot_free(snapshot) };
+    Ok(Some(header))
+}
+
+/// Whether the database file is no longer what the connection's path leads to.
+pub(super) fn has_moved(connection: &Connection) -> bool {
+    let mut moved: c_int = 0;
+    let code = file_control(
+        connection,
+        ffi::SQLITE_FCNTL_HAS_MOVED,
+        (&raw mut moved).cast(),
+    );
+    code == ffi::SQLITE_OK && moved != 0
+}
+
+/// Whether the connection reads through a write-ahead log.
+///
+/// `PRAGMA journal_mode` would tell too, but it reads the schema, which may be damaged.
+pub(super) fn is_wal(connection: &Connection) -> bool {
+    // Either the log or the rollback journal; the latter is not open while nothing is written.
+    file_of(connection, ffi::SQLITE_FCNTL_JOURNAL_POINTER).is_ok()
+}
+
+fn file_control(connection: &Connection, operation: c_int, argument: *mut c_void) -> c_int {
+    // SAFETY: the handle is valid while `connection` lives and is not closed here.
+    let handle = unsafe { connection.handle() };
+    // SAFETY: both callers pass an argument of the type that their operation documents.
+    unsafe { ffi::sqlite3_file_control(handle, MAIN.as_ptr(), operation, argument) }
+}
+
+/// A lock on a database file in `SQLite`'s own protocol, for content that `SQLite` itself refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileLock {
+    /// Others may read.
+    Shared = ffi::SQLITE_LOCK_SHARED as isize,
+    /// Nobody else may do anything.
+    Exclusive = ffi::SQLITE_LOCK_EXCLUSIVE as isize,
+}
+
+/// Takes `lock` through `SQLite`'s file object, so that its bookkeeping of locks within this process
+/// stays right. Held until the connection is closed. The connection must not run statements before
+/// or after: its pager does not know of the lock.
+pub(super) fn lock_file(connection: &Connection, lock: FileLock) -> Result<(), c_int> {
+    let (file, methods) = file_of(connection, ffi::SQLITE_FCNTL_FILE_POINTER)?;
+    let Some(take) = methods.xLock else {
+        return Err(ffi::SQLITE_NOLFS);
+    };
+    // SAFETY: `file` is the open file of a live connection, and `take` its own method.
+    let code = unsafe { take(file, lock as c_int) };
+    if code == ffi::SQLITE_OK {
+        Ok(())
+    } else {
+        Err(code)
+    }
+}
+
+/// Whether some connection holds RESERVED or more: a transaction that is being written.
+pub(super) fn is_reserved(connection: &Connection) -> Result<bool, c_int> {
+    let (file, methods) = file_of(connection, ffi::SQLITE_FCNTL_FILE_POINTER)?;
+    let Some(check) = methods.xCheckReservedLock else {
+        return Err(ffi::SQLITE_NOLFS);
+    };
+    let mut reserved: c_int = 0;
+    // SAFETY: `file` is the open file of a live connection, and `check` its own method.
+    let code = unsafe { check(file, &raw mut reserved) };
+    if code == ffi::SQLITE_OK {
+        Ok(reserved != 0)
+    } else {
+        Err(code)
+    }
+}
+
+/// A file object of the connection and its methods; `which` is a file control that gives one.
+fn file_of(
+    connection: &Connection,
+    which: c_int,
+) -> Result<(*mut ffi::sqlite3_file, ffi::sqlite3_io_methods), c_int> {
+    let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
+    let code = file_control(connection, which, (&raw mut file).cast());
+    if code != ffi::SQLITE_OK {
+        return Err(code);
+    }
+    // SAFETY: both controls give a file object of the connection, alive as long as it is.
+    let methods = unsafe { file.as_ref() }.and_then(|file| {
+        // SAFETY: an open file's methods are a static table; null for a file that is not open.
+        unsafe { file.pMethods.as_ref() }
+    });
+    methods
+        .map(|methods| (file, *methods))
+        .ok_or(ffi::SQLITE_CANTOPEN)
+}

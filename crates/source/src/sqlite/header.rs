@@ -1,0 +1,88 @@
+//! The 100 octets at the start of every `SQLite` database file.
+//!
+//! Source: the `SQLite` file format, section 1.3 "The Database Header".
+
+/// Octets of the header.
+pub(super) const HEADER_BYTES: usize = 100;
+
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// The parts of the header that a backup is interested in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Header {
+    /// Octets per page; 0 when the content is not a database, as far as can be seen.
+    pub(super) page_bytes: u32,
+    /// Octets at the end of each page that are not `SQLite`'s.
+    pub(super) reserved_bytes: u8,
+    pub(super) is_wal: bool,
+    pub(super) user_version: u32,
+    pub(super) application_id: u32,
+    /// `SQLITE_VERSION_NUMBER` of whoever wrote last.
+    pub(super) written_by: u32,
+}
+
+impl Header {
+    /// Reads a header; all zero when `octets` do not begin a database.
+    pub(super) fn parse(octets: &[u8]) -> Self {
+        let Some(octets) = octets.first_chunk::<HEADER_BYTES>() else {
+            return Self::default();
+        };
+        let page_bytes = match u32::from(u16::from_be_bytes([octets[16], octets[17]])) {
+            1 => 65536,
+            bytes if bytes >= 512 && bytes.is_power_of_two() => bytes,
+            _ => 0,
+        };
+        if !octets.starts_with(MAGIC) || page_bytes == 0 {
+            return Self::default();
+        }
+        Self {
+            page_bytes,
+            reserved_bytes: octets[20],
+            is_wal: octets[19] == 2,
+            user_version: be32(octets, 60),
+            application_id: be32(octets, 68),
+            written_by: be32(octets, 96),
+        }
+    }
+}
+
+/// The big-endian number at `at`; 0 beyond the end.
+pub(super) fn be32(octets: &[u8], at: usize) -> u32 {
+    octets
+        .get(at..)
+        .and_then(<[u8]>::first_chunk)
+        .map_or(0, |four| u32::from_be_bytes(*four))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_size_of_one_means_65536() {
+        let mut octets = [0; HEADER_BYTES];
+        octets[..16].copy_from_slice(MAGIC);
+        octets[16..18].copy_from_slice(&[0, 1]);
+        octets[20] = 8;
+        octets[60..64].copy_from_slice(&[0, 0, 1, 2]);
+        let header = Header::parse(&octets);
+        assert_eq!(
+            (
+                header.page_bytes,
+                header.reserved_bytes,
+                header.user_version
+            ),
+            (65536, 8, 258)
+        );
+    }
+
+    #[test]
+    fn what_is_no_database_has_no_page_size() {
+        assert_eq!(Header::parse(&[0; 100]), Header::default());
+        assert_eq!(Header::parse(b"SQLite format 3\0"), Header::default());
+        let mut odd = [0; 100];
+        odd[..16].copy_from_slice(MAGIC);
+        odd[16..18].copy_from_slice(&[3, 0]);
+        assert_eq!(Header::parse(&odd).page_bytes, 0, "768 is no page size");
+    }
+}

@@ -1,0 +1,193 @@
+//! Who a database file is, before and after it travels.
+//!
+//! `SQLite` keeps no identity in a database. A restore writes two extended attributes to the file it
+//! makes; they stay through everything `SQLite` does to it. A file without them has identities that
+//! are a pure function of the machine and the file's path, so that a backup writes nothing to it and
+//! yet names it the same way every time.
+
+use std::fs::File;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::SystemTime;
+
+use rustix::fs::XattrFlags;
+use windlass_base::{Guid, Lsn, Moment};
+
+use crate::Position;
+
+const FAMILY_ATTRIBUTE: &str = "user.windlass.family_guid";
+const DATABASE_ATTRIBUTE: &str = "user.windlass.database_guid";
+
+/// Name space of the identities that are derived from machine and path. Chosen once at random.
+const SPACE: [u8; 16] = [
+    0x6E, 0x1B, 0x8D, 0x52, 0x09, 0xC7, 0x4A, 0x43, 0x9F, 0x60, 0xD4, 0x1E, 0x35, 0x7A, 0xE8, 0x2C,
+];
+
+/// The two identities of a database file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileIdentity {
+    /// Of the database and everything restored from its backups.
+    pub family_guid: Guid,
+    /// Of this file.
+    pub database_guid: Guid,
+}
+
+impl FileIdentity {
+    /// Reads the identities of the database at `path`, or derives what was never written.
+    ///
+    /// Opens nothing, so it is safe on databases in use; `path` must be absolute and free of links
+    /// for the result to be the same every time.
+    pub fn of(path: &Path) -> Self {
+        let family_guid = attribute(path, FAMILY_ATTRIBUTE).unwrap_or_else(|| {
+            let machine = std::fs::read("/etc/machine-id").unwrap_or_default();
+            let machine = Guid::named(Guid::from_stored(SPACE), machine.trim_ascii());
+            Guid::named(machine, path.as_os_str().as_encoded_bytes())
+        });
+        let database_guid = attribute(path, DATABASE_ATTRIBUTE)
+            .unwrap_or_else(|| Guid::named(family_guid, b"database"));
+        Self {
+            family_guid,
+            database_guid,
+        }
+    }
+
+    /// Writes both to a file. A file system without extended attributes is not an error: the
+    /// database then has the identities of its path, as any other.
+    pub(super) fn record(self, file: &File) -> std::io::Result<()> {
+        for (name, guid) in [
+            (FAMILY_ATTRIBUTE, self.family_guid),
+            (DATABASE_ATTRIBUTE, self.database_guid),
+        ] {
+            let text = guid.to_string();
+            match rustix::fs::fsetxattr(file, name, text.as_bytes(), XattrFlags::empty()) {
+                Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::PERM) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn attribute(path: &Path, name: &str) -> Option<Guid> {
+    let mut text = [0_u8; 36];
+    let bytes = rustix::fs::getxattr(path, name, &mut text).ok()?;
+    let text = std::str::from_utf8(text.get(..bytes)?).ok()?;
+    Guid::from_str(text).ok()
+}
+
+/// Octets-and-seconds of a position: the second of the Unix clock is the virtual log file, the
+/// 512-nanosecond tick within it the block.
+const TICK_NANOSECONDS: u32 = 512;
+const TICKS_PER_SECOND: u32 = 1_000_000_000 / TICK_NANOSECONDS;
+
+/// Makes a position out of the moment a snapshot was pinned, since a `SQLite` file has no log to
+/// take it from: strictly after `after`, also when the clock was set back.
+///
+/// First and checkpoint LSN are the moment in slot 1; the last LSN is one slot later.
+pub(super) fn position_at(moment: SystemTime, after: Lsn) -> Position {
+    let elapsed = moment
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    let now = Lsn {
+        vlf: u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX),
+        block: elapsed.subsec_nanos() / TICK_NANOSECONDS,
+        slot: 1,
+    };
+    let checkpoint = if now > after { now } else { next_tick(after) };
+    let last_lsn = Lsn {
+        slot: checkpoint.slot + 1,
+        ..checkpoint
+    };
+    Position {
+        first_lsn: checkpoint,
+        last_lsn,
+        checkpoint_lsn: checkpoint,
+    }
+}
+
+fn next_tick(after: Lsn) -> Lsn {
+    if after.block < TICKS_PER_SECOND {
+        Lsn {
+            vlf: after.vlf,
+            block: after.block + 1,
+            slot: 1,
+        }
+    } else {
+        Lsn {
+            vlf: after.vlf.saturating_add(1),
+            block: 0,
+            slot: 1,
+        }
+    }
+}
+
+/// When the file was made, in local time, where the file system knows.
+pub(super) fn created(path: &Path) -> Option<Moment> {
+    let born = std::fs::metadata(path).ok()?.created().ok()?;
+    let stamp = jiff::Timestamp::try_from(born).ok()?;
+    Some(Moment::new(
+        stamp.to_zoned(jiff::tz::TimeZone::system()).datetime(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn positions_grow_even_when_the_clock_does_not() {
+        let moment = SystemTime::UNIX_EPOCH + Duration::new(1_800_000_000, 5120);
+        let first = position_at(moment, Lsn::ZERO);
+        assert_eq!(format!("{:#}", first.checkpoint_lsn), "1800000000:10:1");
+        assert_eq!(format!("{:#}", first.last_lsn), "1800000000:10:2");
+        let mut last = first.last_lsn;
+        for _ in 0..5 {
+            let next = position_at(moment - Duration::from_secs(3600), last);
+            assert!(next.checkpoint_lsn > last);
+            last = next.last_lsn;
+        }
+        let at_the_end = Lsn {
+            vlf: 7,
+            block: TICKS_PER_SECOND,
+            slot: 2,
+        };
+        assert_eq!(
+            next_tick(at_the_end),
+            Lsn {
+                vlf: 8,
+                block: 0,
+                slot: 1
+            }
+        );
+    }
+
+    #[test]
+    fn an_identity_is_derived_until_one_is_recorded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("who.db");
+        let file = File::create(&path).unwrap();
+        let derived = FileIdentity::of(&path);
+        assert_eq!(
+            FileIdentity::of(&path),
+            derived,
+            "nothing but the path decides"
+        );
+        assert_ne!(FileIdentity::of(&folder.path().join("other.db")), derived);
+        let given = FileIdentity {
+            family_guid: Guid::random(),
+            database_guid: Guid::random(),
+        };
+        given.record(&file).unwrap();
+        let found = FileIdentity::of(&path);
+        if found == derived {
+            println!(
+                "SKIPPED: no extended attributes in {}",
+                folder.path().display()
+            );
+        } else {
+            assert_eq!(found, given);
+        }
+    }
+}

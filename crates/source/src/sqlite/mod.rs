@@ -1,0 +1,105 @@
+//! `SQLite` database files, backed up where they lie and restored beside their target.
+//!
+//! # Why a copy of a database in use is one committed state
+//!
+//! A connection of our own begins a read transaction and keeps it for the whole copy; the octets are
+//! then read around `SQLite`, in large direct reads. What must be shown is that these octets stay
+//! those of the transaction.
+//!
+//! *Rollback journal.* The transaction holds the SHARED lock. Whoever wants to change the file needs
+//! EXCLUSIVE and waits (or gets `SQLITE_BUSY`) until the copy is done. The image is the whole file,
+//! including what lies behind the last page.
+//!
+//! *Write-ahead log.* `sqlite3_snapshot_get` as the first thing in the transaction makes `SQLite` take
+//! a read mark and tells the mark (a frame number), the salts of the log and the size of the
+//! database at the mark.
+//!
+//! 1. *The log is empty (mark 0).* `SQLite` holds read lock 0, or a mark of 0. A checkpoint needs lock
+//!    0 exclusively, and copies no frame beyond any mark, so the file is frozen, and it alone is the
+//!    snapshot: the image is the whole file. Writers append to the log, which we do not read.
+//! 2. *The log holds frames.* The mark is locked at 1..4, never at 0: asked for a snapshot, `SQLite`
+//!    does so even if everything is checkpointed already. A writer may begin the log anew only when
+//!    no such lock is held, so the frames up to the mark stay where they are; later frames go behind
+//!    them. A checkpoint copies only frames up to the lowest locked mark. So while we read, the
+//!    database file may change in pages that have a frame up to our mark, and in no others. We take
+//!    the former from the log (the last frame up to the mark) and the latter from the file: either
+//!    way the octets of the snapshot, and torn octets of a page that is being checkpointed are
+//!    overwritten before anybody sees them. The image is page count times page size. A page beyond
+//!    the end of the file that has no frame was never written (`SQLite` does not write pages that
+//!    were freed in the transaction that made them) and reads as zero, as in `SQLite`.
+//!
+//! The file is never shortened while the mark is held: a checkpoint does that only when it has
+//! copied the newest frame, that is, when its header is the snapshot's own or the mark is ours.
+//!
+//! Belt and braces: frame headers must carry the snapshot's salts and the last one its checksum; on
+//! closing, the log's header must still be the one from the beginning, and the file still be the one
+//! that the path leads to. A failure is an error, never a warning.
+//!
+//! # What is not `SQLite`
+//!
+//! Content that `SQLite` refuses (`SQLITE_NOTADB`, `SQLITE_CORRUPT`: encrypted, damaged, cut off) is
+//! copied as it is under the same SHARED lock, provided that no journal or log lies beside it.
+//!
+//! # Descriptors
+//!
+//! See [`descriptors`]: no descriptor of a live database is ever closed here. For the same reason
+//! nothing else in a process may open and close a database file except through `SQLite`.
+
+mod descriptors;
+mod ffi;
+mod header;
+mod identity;
+mod open;
+mod page_checksum;
+mod restore;
+mod snapshot;
+mod wal;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use identity::FileIdentity;
+pub use open::SnapshotOptions;
+pub use restore::{
+    DifferentialBase, Existing, RestoreProgress, RestoreRequest, RestoringState, SqliteTarget,
+    forget, recover, restoring,
+};
+pub use snapshot::SqliteSnapshot;
+
+use crate::Error;
+
+/// Name of a file beside a database: the database's own name and a suffix.
+fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(database);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn wal_path(database: &Path) -> PathBuf {
+    beside(database, "-wal")
+}
+
+fn journal_path(database: &Path) -> PathBuf {
+    beside(database, "-journal")
+}
+
+fn file_error(action: &'static str, path: &Path, source: io::Error) -> Error {
+    let path = path.to_owned();
+    match source.kind() {
+        io::ErrorKind::NotFound => Error::NotFound { path },
+        _ => Error::Io {
+            action,
+            path,
+            source,
+        },
+    }
+}
+
+fn sqlite_error(action: &'static str, path: &Path, source: rusqlite::Error) -> Error {
+    Error::Sqlite {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}

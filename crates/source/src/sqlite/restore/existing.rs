@@ -1,0 +1,182 @@
+//! The database that a restore replaces: held exclusively until it is.
+
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, ffi as code};
+
+use super::super::descriptors::FileId;
+use super::super::ffi::{self, FileLock};
+use super::super::{file_error, sqlite_error, wal_path};
+use super::{Existing, users};
+use crate::Error;
+
+/// Exclusive access to the file at the target.
+#[derive(Debug)]
+pub(super) struct ExistingTarget {
+    path: PathBuf,
+    metadata: Metadata,
+    /// Never used by two threads at once; the lock only says so to the compiler.
+    connection: Mutex<Connection>,
+    /// Whether `SQLite` understands the file; if not it has no log that could be folded.
+    is_database: bool,
+    /// Whether there was no log before `SQLite` made an empty one.
+    made_log: bool,
+}
+
+impl ExistingTarget {
+    /// Gets exclusive access to the file at `path`; `None` when there is no file.
+    ///
+    /// Does not wait: a database that somebody uses is not to be pulled away in the first moment
+    /// when they do not look.
+    pub(super) fn seize(path: &Path, existing: Existing) -> Result<Option<Self>, Error> {
+        let metadata = match std::fs::metadata(path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(file_error("examine", path, error)),
+        };
+        if existing == Existing::Refuse {
+            return Err(Error::TargetExists {
+                path: path.to_owned(),
+            });
+        }
+        let had_log = wal_path(path).exists();
+        let (connection, is_database) = match lock_database(path)? {
+            Some(connection) => (connection, true),
+            None => (lock_content(path)?, false),
+        };
+        let target = Self {
+            path: path.to_owned(),
+            metadata,
+            connection: Mutex::new(connection),
+            is_database,
+            made_log: !had_log,
+        };
+        target.confirm_unused()?;
+        Ok(Some(target))
+    }
+
+    pub(super) fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Confirms that nobody else has the file open, and that it is still the one that was seized.
+    pub(super) fn confirm_unused(&self) -> Result<(), Error> {
+        let path = self.path.clone();
+        let file = FileId::of(&self.metadata);
+        let named = std::fs::metadata(&self.path);
+        if !named.is_ok_and(|named| FileId::of(&named) == file) {
+            return Err(Error::ChangedWhileReading { path });
+        }
+        // One descriptor is the connection's own.
+        match users::other_user(file, 1) {
+            Some(process_id) => Err(Error::InUse {
+                path,
+                process_id: Some(process_id),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Copies the database's log into it, so that it is whole without the log. It is ours to
+    /// replace, so it is ours to checkpoint.
+    pub(super) fn fold(&mut self) -> Result<(), Error> {
+        if !self.is_database {
+            return Ok(());
+        }
+        let connection = self.connection.get_mut();
+        let fold = connection
+            .unwrap_or_else(PoisonError::into_inner)
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
+        let busy: i64 = fold.map_err(|error| sqlite_error("checkpoint", &self.path, error))?;
+        let log_bytes = std::fs::metadata(wal_path(&self.path)).map_or(0, |log| log.len());
+        if busy != 0 || log_bytes != 0 {
+            return Err(Error::InUse {
+                path: self.path.clone(),
+                process_id: None,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ExistingTarget {
+    /// An empty log that was not there before goes, if the database was not replaced after all:
+    /// closing as the last connection removes it.
+    fn drop(&mut self) {
+        let log = std::fs::metadata(wal_path(&self.path));
+        let is_there = std::fs::metadata(&self.path)
+            .is_ok_and(|named| FileId::of(&named) == FileId::of(&self.metadata));
+        if self.made_log && is_there && log.is_ok_and(|log| log.len() == 0) {
+            let connection = self
+                .connection
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner);
+            // If it fails an empty file stays, which harms nobody.
+            let _kept = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+        }
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let open = || {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(std::time::Duration::ZERO)?;
+        // Closing comes after the rename: it must not touch a log, which would be the new file's.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        Ok(connection)
+    };
+    open().map_err(|error| sqlite_error("open", path, error))
+}
+
+/// Locks a database for good, rolling back what a crashed writer left. `None` when `SQLite` does not
+/// take the file for a database.
+///
+/// In exclusive locking mode the lock outlives the transaction, and the index of the log is kept in
+/// memory instead of a -shm file.
+fn lock_database(path: &Path) -> Result<Option<Connection>, Error> {
+    let connection = connect(path)?;
+    let lock = || {
+        connection.query_row("PRAGMA locking_mode = EXCLUSIVE", [], |_| Ok(()))?;
+        connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")
+    };
+    let Err(error) = lock() else {
+        return Ok(Some(connection));
+    };
+    match error
+        .sqlite_error()
+        .map(|failure| failure.extended_code & 0xFF)
+    {
+        Some(code::SQLITE_BUSY | code::SQLITE_LOCKED) => Err(in_use(path)),
+        Some(code::SQLITE_NOTADB | code::SQLITE_CORRUPT) => Ok(None),
+        _ => Err(sqlite_error("lock", path, error)),
+    }
+}
+
+/// Locks a file that is not a database, in case somebody else takes it for one.
+fn lock_content(path: &Path) -> Result<Connection, Error> {
+    let connection = connect(path)?;
+    for lock in [FileLock::Shared, FileLock::Exclusive] {
+        match ffi::lock_file(&connection, lock) {
+            Ok(()) => {}
+            Err(code::SQLITE_BUSY) => return Err(in_use(path)),
+            Err(other) => {
+                let error = rusqlite::Error::SqliteFailure(code::Error::new(other), None);
+                return Err(sqlite_error("lock", path, error));
+            }
+        }
+    }
+    Ok(connection)
+}
+
+fn in_use(path: &Path) -> Error {
+    let file = std::fs::metadata(path).map(|metadata| FileId::of(&metadata));
+    let process_id = file.ok().and_then(|file| users::other_user(file, 1));
+    Error::InUse {
+        path: path.to_owned(),
+        process_id,
+    }
+}

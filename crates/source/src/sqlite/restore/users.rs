@@ -1,0 +1,59 @@
+//! Who else has a file open.
+//!
+//! A connection in rollback mode that is not in a transaction holds no lock at all, but would go on
+//! writing to the file that was replaced under it. The descriptors in `/proc` show it.
+//!
+//! Processes of other users are visible to a privileged process only. What cannot be seen is not
+//! counted; `SQLite`'s locks still protect whoever is in a transaction or in WAL mode.
+
+use std::fs;
+use std::path::Path;
+
+use super::super::descriptors::{self, FileId};
+
+/// A process that has `file` open besides this one's `own_count` descriptors for reading and
+/// locking it.
+pub(super) fn other_user(file: FileId, own_count: usize) -> Option<u32> {
+    let own_id = std::process::id();
+    let allowed = own_count + descriptors::count(file);
+    let processes = fs::read_dir("/proc").ok()?;
+    processes
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
+        .find(|&id| {
+            let open = descriptors_on(file, id);
+            if id == own_id {
+                open > allowed
+            } else {
+                open > 0
+            }
+        })
+}
+
+fn descriptors_on(file: FileId, process_id: u32) -> usize {
+    let Ok(folder) = fs::read_dir(Path::new("/proc").join(process_id.to_string()).join("fd"))
+    else {
+        return 0;
+    };
+    folder
+        .filter_map(Result::ok)
+        .filter_map(|entry| fs::metadata(entry.path()).ok())
+        .filter(|metadata| FileId::of(metadata) == file)
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_descriptor_of_this_process_is_found_unless_it_is_our_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("open");
+        let file = fs::File::create(&path).unwrap();
+        let id = FileId::of(&file.metadata().unwrap());
+        assert_eq!(other_user(id, 0), Some(std::process::id()));
+        assert_eq!(other_user(id, 1), None);
+        drop(file);
+        assert_eq!(other_user(id, 0), None);
+    }
+}

@@ -1,0 +1,310 @@
+//! A pinned `SQLite` database, read by any number of threads.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+use windlass_base::EXTENT_BYTES;
+use windlass_io::DirectFile;
+
+use super::header::{HEADER_BYTES, Header};
+use super::identity::{FileIdentity, created, position_at};
+use super::open::{Pin, Pinned, SnapshotOptions, pin, refuse_log};
+use super::wal::Overlay;
+use super::{descriptors, ffi, file_error, page_checksum, sqlite_error, wal_path};
+use crate::{DatabaseIdentity, Error, FileKind, Position, RecoveryModel, Snapshot, SourceFile};
+
+/// The number of the one file that a `SQLite` database has.
+pub(super) const FILE_ID: u16 = 1;
+
+/// The page size assumed for content that does not tell: `SQLite`'s default.
+const PAGE_BYTES_ASSUMED: u32 = 4096;
+
+/// One committed state of a `SQLite` database. See the module for why it stays one.
+#[derive(Debug)]
+pub struct SqliteSnapshot {
+    path: PathBuf,
+    /// Taken out when the pin is released. A connection may move between threads, not be shared.
+    connection: Mutex<Option<Connection>>,
+    pin: Pin,
+    made_wal: bool,
+    file: Arc<DirectFile>,
+    overlay: Option<Overlay>,
+    files: [SourceFile; 1],
+    identity: DatabaseIdentity,
+    position: Position,
+    page_checksums: bool,
+}
+
+impl SqliteSnapshot {
+    /// Pins the newest committed state of the database at `path`.
+    ///
+    /// Waits up to `options.busy_timeout` for a connection that has locked the database, and no
+    /// longer. Links are followed.
+    pub fn open(path: &Path, options: &SnapshotOptions) -> Result<Self, Error> {
+        let path = std::fs::canonicalize(path).map_err(|error| file_error("open", path, error))?;
+        let metadata =
+            std::fs::metadata(&path).map_err(|error| file_error("examine", &path, error))?;
+        if !metadata.is_file() {
+            return Err(Error::NotAFile { path });
+        }
+        let pinned = pin(&path, options.busy_timeout)?;
+        Self::of_pinned(path, pinned, options)
+    }
+
+    pub(super) fn of_pinned(
+        path: PathBuf,
+        pinned: Pinned,
+        options: &SnapshotOptions,
+    ) -> Result<Self, Error> {
+        let position = position_at(SystemTime::now(), options.after);
+        let file = descriptors::open(&path)?;
+        if pinned.connection.as_ref().is_some_and(ffi::has_moved) {
+            return Err(Error::ChangedWhileReading { path });
+        }
+        let overlay = match &pinned.pin {
+            Pin::Log(mark) => Some(Overlay::pinned(&wal_path(&path), mark)?),
+            Pin::ReadOnlyMedium if wal_path(&path).exists() => Overlay::leftover(&wal_path(&path))?,
+            Pin::File | Pin::Raw | Pin::ReadOnlyMedium => None,
+        };
+        let size_bytes = match &overlay {
+            Some(overlay) => overlay.database_bytes(),
+            None => file
+                .len()
+                .map_err(|error| file_error("examine", &path, error))?,
+        };
+        let name = options.database_name.clone().unwrap_or_else(|| stem(&path));
+        let mut snapshot = Self {
+            files: [SourceFile {
+                id: FILE_ID,
+                logical_name: name.clone(),
+                physical_name: path.to_string_lossy().into_owned(),
+                path: path.clone(),
+                kind: FileKind::Data,
+                size_bytes,
+                page_bytes: overlay
+                    .as_ref()
+                    .map_or(PAGE_BYTES_ASSUMED, Overlay::page_bytes),
+            }],
+            identity: identity_of(&path, name, &pinned, options),
+            path,
+            connection: Mutex::new(pinned.connection),
+            pin: pinned.pin,
+            made_wal: pinned.made_wal,
+            file,
+            overlay,
+            position,
+            page_checksums: false,
+        };
+        snapshot.look_at_first_page()?;
+        Ok(snapshot)
+    }
+
+    /// Takes from the first page, as of the snapshot, what it says about the database.
+    fn look_at_first_page(&mut self) -> Result<(), Error> {
+        let mut octets = vec![0; self.files[0].size_bytes.min(65536) as usize];
+        if octets.is_empty() {
+            return Ok(());
+        }
+        self.read(FILE_ID, 0, &mut octets)?;
+        let header = Header::parse(octets.get(..HEADER_BYTES).unwrap_or_default());
+        if header.page_bytes > 0 {
+            self.files[0].page_bytes = header.page_bytes;
+        }
+        self.identity.page_bytes = self.files[0].page_bytes;
+        self.identity.product_version = header.written_by;
+        self.identity.user_version = header.user_version;
+        self.identity.application_id = header.application_id;
+        self.page_checksums = usize::from(header.reserved_bytes) == page_checksum::CHECKSUM_BYTES
+            && octets
+                .get(..header.page_bytes as usize)
+                .is_some_and(page_checksum::verifies);
+        Ok(())
+    }
+
+    /// Whether a stretch is one that callers may ask for.
+    fn check_stretch(&self, file_id: u16, offset: u64, bytes: usize) -> Result<(), Error> {
+        let size_bytes = if file_id == FILE_ID {
+            self.files[0].size_bytes
+        } else {
+            0
+        };
+        let bytes = bytes as u64;
+        match offset.checked_add(bytes) {
+            Some(end) if end <= size_bytes => Ok(()),
+            _ => Err(Error::OutOfRange {
+                file_id,
+                offset,
+                bytes,
+                size_bytes,
+            }),
+        }
+    }
+
+    /// Whether everything that was read is what was pinned.
+    fn confirm(&self, connection: Option<&Connection>) -> Result<(), Error> {
+        if connection.is_some_and(ffi::has_moved) {
+            return Err(Error::ChangedWhileReading {
+                path: self.path.clone(),
+            });
+        }
+        if matches!(self.pin, Pin::Raw) {
+            refuse_log(&self.path)?;
+        }
+        if let Some(overlay) = &self.overlay {
+            return overlay.confirm();
+        }
+        let length = self
+            .file
+            .len()
+            .map_err(|error| file_error("examine", &self.path, error))?;
+        if length == self.files[0].size_bytes {
+            Ok(())
+        } else {
+            Err(Error::ChangedWhileReading {
+                path: self.path.clone(),
+            })
+        }
+    }
+
+    /// Ends the transaction and closes the connection, leaving beside the database what was there.
+    ///
+    /// A log that this connection made and that is still empty goes with it: `SQLite` removes it when
+    /// the last connection closes, which includes a checkpoint of nothing. Any other log stays.
+    fn release(&self) -> Result<Option<Connection>, rusqlite::Error> {
+        let mut connection = self
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Some(connection) = connection.take() else {
+            return Ok(None);
+        };
+        if !connection.is_autocommit() {
+            connection.execute_batch("ROLLBACK")?;
+        }
+        let log = std::fs::metadata(wal_path(&self.path));
+        if self.made_wal && log.is_ok_and(|log| log.len() == 0) {
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+        }
+        Ok(Some(connection))
+    }
+}
+
+impl Snapshot for SqliteSnapshot {
+    fn identity(&self) -> &DatabaseIdentity {
+        &self.identity
+    }
+
+    fn position(&self) -> Position {
+        self.position
+    }
+
+    fn files(&self) -> &[SourceFile] {
+        &self.files
+    }
+
+    fn ranges(&self, file_id: u16) -> Vec<Range<u64>> {
+        let whole = 0..self.files[0].size_bytes;
+        if file_id == FILE_ID && !whole.is_empty() {
+            vec![whole]
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn read(&self, file_id: u16, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.check_stretch(file_id, offset, buffer.len())?;
+        let overlay = self.overlay.as_ref();
+        if !overlay.is_some_and(|overlay| overlay.covers(offset, buffer.len())) {
+            let bytes = self
+                .file
+                .read_at(buffer, offset)
+                .map_err(|error| file_error("read", &self.path, error))?;
+            if bytes < buffer.len() && overlay.is_none() {
+                return Err(Error::ChangedWhileReading {
+                    path: self.path.clone(),
+                });
+            }
+            buffer[bytes..].fill(0);
+        }
+        overlay.map_or(Ok(()), |overlay| overlay.apply(offset, buffer))
+    }
+
+    fn check_pages(&self, _file_id: u16, offset: u64, octets: &[u8], on_bad: &mut dyn FnMut(u64)) {
+        let page_bytes = self.files[0].page_bytes as usize;
+        if !self.page_checksums {
+            return;
+        }
+        let first = offset / page_bytes as u64 + 1;
+        // A part of a page at the end of the file is none.
+        for (index, page) in octets.chunks_exact(page_bytes).enumerate() {
+            if !page_checksum::verifies(page) {
+                on_bad(first + index as u64);
+            }
+        }
+    }
+
+    fn has_page_checksums(&self) -> bool {
+        self.page_checksums
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Error> {
+        let confirmed = {
+            let connection = self
+                .connection
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            self.confirm(connection.as_ref())
+        };
+        let released = self.release().and_then(|connection| match connection {
+            Some(connection) => connection.close().map_err(|(_, error)| error),
+            None => Ok(()),
+        });
+        confirmed?;
+        released.map_err(|error| sqlite_error("close", &self.path, error))
+    }
+}
+
+impl Drop for SqliteSnapshot {
+    fn drop(&mut self) {
+        // Nobody is left to tell; the connection closes either way.
+        drop(self.release());
+    }
+}
+
+fn identity_of(
+    path: &Path,
+    name: String,
+    pinned: &Pinned,
+    options: &SnapshotOptions,
+) -> DatabaseIdentity {
+    let found = FileIdentity::of(path);
+    DatabaseIdentity {
+        name,
+        family_guid: options.family_guid.unwrap_or(found.family_guid),
+        database_guid: found.database_guid,
+        created: created(path),
+        page_bytes: PAGE_BYTES_ASSUMED,
+        recovery_model: RecoveryModel::Simple,
+        product: "SQLite",
+        product_version: 0,
+        user_version: 0,
+        application_id: 0,
+        journal_mode: if pinned.is_wal { "wal" } else { "delete" }.to_owned(),
+        is_read_only: pinned.is_read_only,
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+const _: () = assert!(
+    EXTENT_BYTES.is_multiple_of(65536),
+    "a page never spans two extents"
+);

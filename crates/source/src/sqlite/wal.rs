@@ -1,0 +1,295 @@
+//! Pages that are newer in the write-ahead log than in the database file.
+//!
+//! Source: the `SQLite` file format, section 4 "The Write-Ahead Log".
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::ffi::WalIndexHeader;
+use super::file_error;
+use super::header::be32;
+use crate::Error;
+use crate::error::WalDamage;
+
+const HEADER_BYTES: usize = 32;
+const FRAME_HEADER_BYTES: usize = 24;
+const MAGIC: u32 = 0x377F_0682;
+const FORMAT_VERSION: u32 = 3_007_000;
+
+/// The newest frame of each page up to a mark in the log.
+#[derive(Debug)]
+pub(super) struct Overlay {
+    file: File,
+    path: PathBuf,
+    header: [u8; HEADER_BYTES],
+    page_bytes: u32,
+    page_count: u32,
+    /// Ascending by page, each page once.
+    newest: Vec<NewestFrame>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct NewestFrame {
+    page: u32,
+    /// From 1, as `SQLite` counts.
+    frame: u32,
+}
+
+impl Overlay {
+    /// Collects the frames up to the mark of a pinned snapshot.
+    ///
+    /// Frame headers must carry the salts of the snapshot, and the last one the checksum that the
+    /// wal-index remembers of it: then it is the very log that the snapshot was taken of. Page
+    /// content is not summed up here, as `SQLite` does not when it reads a frame.
+    pub(super) fn pinned(path: &Path, mark: &WalIndexHeader) -> Result<Self, Error> {
+        let file = File::open(path).map_err(|error| file_error("open", path, error))?;
+        let mut overlay = Self {
+            header: read_header(&file, path)?,
+            file,
+            path: path.to_owned(),
+            page_bytes: mark.page_bytes(),
+            page_count: mark.page_count,
+            newest: Vec::new(),
+        };
+        let salt = mark.salt.concat();
+        if overlay.header[16..24] != salt || be32(&overlay.header, 8) != overlay.page_bytes {
+            return Err(overlay.damaged(0, WalDamage::Salt));
+        }
+        let mut frame_header = [0; FRAME_HEADER_BYTES];
+        for frame in 1..=mark.frame_max {
+            overlay.read_log(
+                &mut frame_header,
+                overlay.frame_offset(frame),
+                mark.frame_max,
+            )?;
+            if frame_header[8..16] != salt {
+                return Err(overlay.damaged(frame, WalDamage::Salt));
+            }
+            overlay.add(&frame_header, frame);
+        }
+        let commit = [
+            be32(&frame_header, 4),
+            be32(&frame_header, 16),
+            be32(&frame_header, 20),
+        ];
+        if commit
+            != [
+                mark.page_count,
+                mark.frame_checksum[0],
+                mark.frame_checksum[1],
+            ]
+        {
+            return Err(overlay.damaged(mark.frame_max, WalDamage::Checksum));
+        }
+        overlay.keep_newest();
+        Ok(overlay)
+    }
+
+    /// Collects the committed frames of a log that nobody has open, as `SQLite`'s recovery would:
+    /// up to the last commit before the first frame whose checksum fails. `None` when nothing is
+    /// committed in it.
+    pub(super) fn leftover(path: &Path) -> Result<Option<Self>, Error> {
+        let file = File::open(path).map_err(|error| file_error("open", path, error))?;
+        let length = file
+            .metadata()
+            .map_err(|error| file_error("examine", path, error))?
+            .len();
+        if length <= (HEADER_BYTES + FRAME_HEADER_BYTES) as u64 {
+            return Ok(None);
+        }
+        let header = read_header(&file, path)?;
+        let Some(mut sum) = RunningSum::of_header(&header) else {
+            return Ok(None);
+        };
+        let page_bytes = be32(&header, 8);
+        if be32(&header, 4) != FORMAT_VERSION {
+            let path = path.to_owned();
+            return Err(Error::WalDamaged {
+                path,
+                frame: 0,
+                damage: WalDamage::Header,
+            });
+        }
+        let mut overlay = Self {
+            file,
+            path: path.to_owned(),
+            header,
+            page_bytes,
+            page_count: 0,
+            newest: Vec::new(),
+        };
+        let mut committed = 0;
+        let mut octets = vec![0; FRAME_HEADER_BYTES + page_bytes as usize];
+        let frame_count = (length - HEADER_BYTES as u64) / octets.len() as u64;
+        for frame in 1..=u32::try_from(frame_count).unwrap_or(u32::MAX - 1) {
+            overlay.read_log(&mut octets, overlay.frame_offset(frame), frame)?;
+            if octets[8..16] != header[16..24] || be32(&octets, 0) == 0 || !sum.matches(&octets) {
+                break;
+            }
+            overlay.add(&octets, frame);
+            if be32(&octets, 4) != 0 {
+                overlay.page_count = be32(&octets, 4);
+                committed = overlay.newest.len();
+            }
+        }
+        overlay.newest.truncate(committed);
+        overlay.keep_newest();
+        Ok((committed > 0).then_some(overlay))
+    }
+
+    /// Length of the database as of the mark.
+    pub(super) fn database_bytes(&self) -> u64 {
+        u64::from(self.page_count) * u64::from(self.page_bytes)
+    }
+
+    pub(super) fn page_bytes(&self) -> u32 {
+        self.page_bytes
+    }
+
+    /// Whether every page of a stretch of the database is in the log.
+    pub(super) fn covers(&self, offset: u64, bytes: usize) -> bool {
+        let page_bytes = u64::from(self.page_bytes);
+        let pages = (offset + bytes as u64).div_ceil(page_bytes) - offset / page_bytes;
+        self.frames_within(offset, bytes).len() as u64 == pages
+    }
+
+    /// Puts the pages of the log over `buffer`, which holds the database file from `offset` on.
+    pub(super) fn apply(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        let page_bytes = u64::from(self.page_bytes);
+        let end = offset + buffer.len() as u64;
+        for newest in self.frames_within(offset, buffer.len()) {
+            let page_start = (u64::from(newest.page) - 1) * page_bytes;
+            let (from, to) = (page_start.max(offset), (page_start + page_bytes).min(end));
+            let in_log = self.frame_offset(newest.frame) + FRAME_HEADER_BYTES as u64;
+            let part = &mut buffer[(from - offset) as usize..(to - offset) as usize];
+            self.read_log(part, in_log + (from - page_start), newest.frame)?;
+        }
+        Ok(())
+    }
+
+    /// Confirms that the log was not begun anew since it was opened: a writer that does so rewrites
+    /// the header, with other salts, before any frame.
+    pub(super) fn confirm(&self) -> Result<(), Error> {
+        if read_header(&self.file, &self.path)? == self.header {
+            Ok(())
+        } else {
+            Err(Error::ChangedWhileReading {
+                path: self.path.clone(),
+            })
+        }
+    }
+
+    fn add(&mut self, frame_header: &[u8], frame: u32) {
+        self.newest.push(NewestFrame {
+            page: be32(frame_header, 0),
+            frame,
+        });
+    }
+
+    /// Of each page the last frame only; none of pages that a later commit cut off.
+    fn keep_newest(&mut self) {
+        let page_count = self.page_count;
+        self.newest
+            .retain(|newest| (1..=page_count).contains(&newest.page));
+        self.newest
+            .sort_unstable_by_key(|newest| (newest.page, std::cmp::Reverse(newest.frame)));
+        self.newest.dedup_by_key(|newest| newest.page);
+        self.newest.shrink_to_fit();
+    }
+
+    fn frames_within(&self, offset: u64, bytes: usize) -> &[NewestFrame] {
+        let page_bytes = u64::from(self.page_bytes);
+        let first = offset / page_bytes + 1;
+        let last = (offset + bytes as u64).div_ceil(page_bytes);
+        let from = self
+            .newest
+            .partition_point(|newest| u64::from(newest.page) < first);
+        let to = self
+            .newest
+            .partition_point(|newest| u64::from(newest.page) <= last);
+        self.newest.get(from..to).unwrap_or_default()
+    }
+
+    fn frame_offset(&self, frame: u32) -> u64 {
+        let frame_bytes = FRAME_HEADER_BYTES as u64 + u64::from(self.page_bytes);
+        HEADER_BYTES as u64 + u64::from(frame - 1) * frame_bytes
+    }
+
+    fn read_log(&self, octets: &mut [u8], offset: u64, expected: u32) -> Result<(), Error> {
+        match self.file.read_exact_at(octets, offset) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(self.damaged(expected, WalDamage::TooShort { expected }))
+            }
+            Err(error) => Err(file_error("read", &self.path, error)),
+        }
+    }
+
+    fn damaged(&self, frame: u32, damage: WalDamage) -> Error {
+        Error::WalDamaged {
+            path: self.path.clone(),
+            frame,
+            damage,
+        }
+    }
+}
+
+fn read_header(file: &File, path: &Path) -> Result<[u8; HEADER_BYTES], Error> {
+    let mut header = [0; HEADER_BYTES];
+    file.read_exact_at(&mut header, 0)
+        .map_err(|error| file_error("read", path, error))?;
+    Ok(header)
+}
+
+/// The checksum that runs through the log, each frame's beginning with the one before.
+struct RunningSum {
+    big_endian: bool,
+    sum: [u32; 2],
+}
+
+impl RunningSum {
+    /// `None` when the header is not that of a log, which `SQLite` takes for an empty one.
+    fn of_header(header: &[u8; HEADER_BYTES]) -> Option<Self> {
+        let magic = be32(header, 0);
+        let page_bytes = be32(header, 8);
+        if magic & !1 != MAGIC
+            || !page_bytes.is_power_of_two()
+            || !(512..=65536).contains(&page_bytes)
+        {
+            return None;
+        }
+        let mut sum = Self {
+            big_endian: magic & 1 != 0,
+            sum: [0, 0],
+        };
+        sum.update(&header[..24]);
+        (sum.sum == [be32(header, 24), be32(header, 28)]).then_some(sum)
+    }
+
+    /// Goes over a frame, header and page, and compares with the checksum stored in it.
+    fn matches(&mut self, frame: &[u8]) -> bool {
+        self.update(&frame[..8]);
+        self.update(&frame[FRAME_HEADER_BYTES..]);
+        self.sum == [be32(frame, 16), be32(frame, 20)]
+    }
+
+    fn update(&mut self, octets: &[u8]) {
+        let [mut first, mut second] = self.sum;
+        for pair in octets.chunks_exact(8) {
+            let (left, right) = (
+                word(pair, self.big_endian),
+                word(&pair[4..], self.big_endian),
+            );
+            first = first.wrapping_add(left).wrapping_add(second);
+            second = second.wrapping_add(right).wrapping_add(first);
+        }
+        self.sum = [first, second];
+    }
+}
+
+fn word(octets: &[u8], big_endian: bool) -> u32 {
+    let big = be32(octets, 0);
+    if big_endian { big } else { big.swap_bytes() }
+}

@@ -1,0 +1,92 @@
+//! What all tests here need: a place, an image, a restore.
+
+use std::path::{Path, PathBuf};
+
+use windlass_base::{EXTENT_BYTES, Guid};
+use windlass_io::AlignedBuffer;
+use windlass_source::sqlite::{
+    Existing, RestoreRequest, SnapshotOptions, SqliteSnapshot, SqliteTarget,
+};
+use windlass_source::{Recovery, RestoreTarget, Snapshot};
+
+/// The folder of shared test data, or nothing, said loudly.
+pub(crate) fn shared() -> Option<PathBuf> {
+    let folder = std::env::var_os("WINDLASS_SHARED").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+        PathBuf::from,
+    );
+    let folder = folder.join("data/sqlite");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    println!("SKIPPED: no test databases at {}", folder.display());
+    None
+}
+
+pub(crate) fn open(path: &Path) -> SqliteSnapshot {
+    SqliteSnapshot::open(path, &SnapshotOptions::default()).unwrap()
+}
+
+/// Everything a snapshot holds, read in pieces of `extents`, checked and closed.
+pub(crate) fn image(snapshot: SqliteSnapshot, extents: usize) -> Vec<u8> {
+    let mut octets = Vec::new();
+    let mut buffer = AlignedBuffer::new(extents * EXTENT_BYTES);
+    for range in snapshot.ranges(1) {
+        let mut offset = range.start;
+        while offset < range.end {
+            let bytes = (range.end - offset).min(buffer.len() as u64) as usize;
+            snapshot.read(1, offset, &mut buffer[..bytes]).unwrap();
+            octets.extend_from_slice(&buffer[..bytes]);
+            offset += bytes as u64;
+        }
+    }
+    assert_eq!(octets.len() as u64, snapshot.files()[0].size_bytes);
+    Box::new(snapshot).close().unwrap();
+    octets
+}
+
+/// A full restore's request for `bytes` octets.
+pub(crate) fn request(target: &Path, size_bytes: u64) -> RestoreRequest {
+    RestoreRequest {
+        target: target.to_owned(),
+        existing: Existing::Refuse,
+        database_name: "test".to_owned(),
+        family_guid: Guid::random(),
+        set_guid: Guid::random(),
+        checkpoint_lsn: windlass_base::Lsn {
+            vlf: 1_800_000_000,
+            block: 0,
+            slot: 1,
+        },
+        size_bytes,
+        base: None,
+    }
+}
+
+/// Writes `octets` in pieces, from two threads.
+pub(crate) fn fill(target: &dyn RestoreTarget, octets: &[u8]) {
+    let mut aligned = AlignedBuffer::new(octets.len());
+    aligned[..octets.len()].copy_from_slice(octets);
+    let pieces: Vec<_> = aligned[..octets.len()]
+        .chunks(2 * EXTENT_BYTES)
+        .enumerate()
+        .collect();
+    std::thread::scope(|scope| {
+        for worker in 0..2 {
+            let pieces = &pieces;
+            scope.spawn(move || {
+                for (index, piece) in pieces.iter().skip(worker).step_by(2) {
+                    target
+                        .write(1, (index * 2 * EXTENT_BYTES) as u64, piece)
+                        .unwrap();
+                }
+            });
+        }
+    });
+}
+
+pub(crate) fn restore(request: &RestoreRequest, octets: &[u8], recovery: Recovery) {
+    let target = Box::new(SqliteTarget::begin(request).unwrap());
+    fill(&*target, octets);
+    target.finish(recovery).unwrap();
+}
