@@ -15,6 +15,8 @@
 //!
 //! Neighbours: the parser finds [`crate::ast::Sql`]; the `instance` crate runs what this makes of it.
 
+use std::collections::HashMap;
+
 use crate::ast::Variable;
 use crate::lexer::{Lexer, Token, TokenKind, unquoted};
 
@@ -47,11 +49,12 @@ pub struct Parameter {
 /// assert_eq!(sql.parameters[0].variable.name, "@id");
 /// ```
 pub fn rewrite(sql: &str) -> SqliteText {
-    let tokens: Vec<Token> = Lexer::new(sql).collect();
-    let mut output = SqliteText {
+    let mut output = Rewriter {
         text: String::with_capacity(sql.len()),
         parameters: Vec::new(),
+        indexes: HashMap::new(),
     };
+    let tokens: Vec<Token> = Lexer::new(sql).collect();
     let mut index = 0;
     while let Some(token) = tokens.get(index) {
         let rest = tokens.get(index..).unwrap_or(&[]);
@@ -68,10 +71,20 @@ pub fn rewrite(sql: &str) -> SqliteText {
             }
         }
     }
-    output
+    SqliteText {
+        text: output.text,
+        parameters: output.parameters,
+    }
 }
 
-impl SqliteText {
+struct Rewriter {
+    text: String,
+    parameters: Vec<Parameter>,
+    /// Where in `parameters` a variable is, by its name in lower case.
+    indexes: HashMap<String, usize>,
+}
+
+impl Rewriter {
     fn push(&mut self, sql: &str, token: &Token) {
         let text = token.span.text(sql);
         match token.kind {
@@ -109,11 +122,11 @@ impl SqliteText {
     /// The placeholder of a variable, which is entered in the list when it is new. T-SQL does not tell
     /// variables apart by case and `SQLite` does, so all spellings share the placeholder of the first.
     fn placeholder(&mut self, name: &str) -> String {
-        let known = self
-            .parameters
-            .iter()
-            .find(|parameter| parameter.variable.name.to_lowercase() == name.to_lowercase());
-        if let Some(parameter) = known {
+        let index = self
+            .indexes
+            .entry(name.to_lowercase())
+            .or_insert(self.parameters.len());
+        if let Some(parameter) = self.parameters.get(*index) {
             return parameter.placeholder.clone();
         }
         let readable = name
