@@ -1,0 +1,556 @@
+//! Generators for the complete syntax tree of BACKUP and RESTORE, and for expressions.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use windlass_tsql::Spanned;
+use windlass_tsql::ast::*;
+
+fn spanned<T: std::fmt::Debug>(
+    inner: impl Strategy<Value = T>,
+) -> impl Strategy<Value = Spanned<T>> {
+    inner.prop_map(Spanned::unplaced)
+}
+
+fn identifier() -> impl Strategy<Value = Identifier> {
+    let odd = "[a-z@#$_\\]\\[\"' .é漢-]{1,12}";
+    let words = [
+        "x", "file", "Database", "WITH", "TAPE", "select", "#t", "pragma", "AUTO",
+    ];
+    prop_oneof![
+        "[A-Za-z_][A-Za-z0-9_]{0,10}",
+        odd,
+        select(words.to_vec()).prop_map(str::to_owned)
+    ]
+    .prop_map(Identifier::new)
+}
+
+fn variable() -> impl Strategy<Value = Variable> {
+    "@@?[A-Za-z_][A-Za-z0-9_#$]{0,8}".prop_map(Variable::new)
+}
+
+fn name() -> impl Strategy<Value = Name> {
+    prop_oneof![
+        identifier().prop_map(Name::Identifier),
+        variable().prop_map(Name::Variable)
+    ]
+}
+
+fn text() -> impl Strategy<Value = Value> {
+    (any::<String>(), any::<bool>()).prop_map(|(text, national)| Value::Text { text, national })
+}
+
+fn text_or_variable() -> impl Strategy<Value = Value> {
+    prop_oneof![text(), variable().prop_map(Value::Variable)]
+}
+
+fn number_or_variable() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        any::<i64>().prop_map(Value::Number),
+        variable().prop_map(Value::Variable)
+    ]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    prop_oneof![text_or_variable(), number_or_variable()]
+}
+
+fn device() -> impl Strategy<Value = Device> {
+    let kinds = [
+        DeviceKind::Disk,
+        DeviceKind::Tape,
+        DeviceKind::Url,
+        DeviceKind::VirtualDevice,
+    ];
+    prop_oneof![
+        name().prop_map(Device::Logical),
+        (select(kinds.to_vec()), text_or_variable())
+            .prop_map(|(kind, path)| Device::Physical { kind, path }),
+    ]
+}
+
+fn devices() -> impl Strategy<Value = Vec<Spanned<Device>>> {
+    vec(spanned(device()), 1..5)
+}
+
+fn names() -> impl Strategy<Value = Vec<Spanned<Value>>> {
+    vec(spanned(text_or_variable()), 1..4)
+}
+
+fn file_spec() -> impl Strategy<Value = FileSpec> {
+    prop_oneof![
+        names().prop_map(FileSpec::File),
+        names().prop_map(FileSpec::Filegroup),
+        Just(FileSpec::ReadWriteFilegroups),
+    ]
+}
+
+fn file_spec_or_page() -> impl Strategy<Value = FileSpec> {
+    prop_oneof![
+        file_spec(),
+        spanned(text_or_variable()).prop_map(FileSpec::Page)
+    ]
+}
+
+fn compression() -> impl Strategy<Value = Compression> {
+    use CompressionAlgorithm::{MsXpress, QatDeflate, Zstd};
+    use CompressionLevel::{Auto, High, Low, Medium};
+    (
+        select(vec![MsXpress, Zstd, QatDeflate]),
+        option::of(select(vec![Low, Medium, High, Auto])),
+    )
+        .prop_map(|(algorithm, level)| Compression { algorithm, level })
+}
+
+fn encryption() -> impl Strategy<Value = Encryption> {
+    use EncryptionAlgorithm::{Aes128, Aes192, Aes256, TripleDes3Key};
+    let encryptor = prop_oneof![
+        spanned(identifier()).prop_map(Encryptor::ServerCertificate),
+        spanned(identifier()).prop_map(Encryptor::ServerAsymmetricKey),
+    ];
+    (
+        select(vec![Aes128, Aes192, Aes256, TripleDes3Key]),
+        encryptor,
+    )
+        .prop_map(|(algorithm, encryptor)| Encryption {
+            algorithm,
+            encryptor,
+        })
+}
+
+fn credential() -> impl Strategy<Value = Option<Credential>> {
+    option::of(prop_oneof![
+        text_or_variable().prop_map(Credential::Value),
+        identifier().prop_map(Credential::Identifier),
+    ])
+}
+
+fn backup_flag() -> impl Strategy<Value = BackupOption> {
+    use BackupOption::*;
+    select(vec![
+        Differential,
+        CopyOnly,
+        NoCompression,
+        NoEncryption,
+        FileSnapshot,
+        MetadataOnly,
+        Snapshot,
+        Init,
+        NoInit,
+        Skip,
+        NoSkip,
+        Format,
+        NoFormat,
+        Checksum,
+        NoChecksum,
+        StopOnError,
+        ContinueAfterError,
+        Restart,
+        Rewind,
+        NoRewind,
+        Unload,
+        NoUnload,
+        NoRecovery,
+        NoTruncate,
+        NoWrite,
+        NoCompressWrite,
+        LevelAuto,
+    ])
+}
+
+fn backup_setting() -> impl Strategy<Value = BackupOption> {
+    use BackupOption::*;
+    let make: Vec<fn(Value) -> BackupOption> = vec![
+        Name,
+        Description,
+        ExpireDate,
+        RetainDays,
+        MediaName,
+        MediaDescription,
+        Password,
+        MediaPassword,
+        BlockSize,
+        BufferCount,
+        MaxTransferSize,
+        BackupOptions,
+        Standby,
+    ];
+    (select(make), value()).prop_map(|(make, value)| make(value))
+}
+
+fn backup_option() -> impl Strategy<Value = BackupOption> {
+    prop_oneof![
+        4 => backup_flag(),
+        4 => backup_setting(),
+        1 => option::of(compression()).prop_map(BackupOption::Compression),
+        1 => encryption().prop_map(BackupOption::Encryption),
+        1 => credential().prop_map(BackupOption::Credential),
+        1 => option::of(value()).prop_map(BackupOption::Stats),
+        1 => Just(BackupOption::ThreadCount(ThreadCount::Auto)),
+        1 => value().prop_map(|count| BackupOption::ThreadCount(ThreadCount::Count(count))),
+    ]
+}
+
+fn backup_target() -> impl Strategy<Value = BackupTarget> {
+    prop_oneof![
+        (spanned(name()), vec(spanned(file_spec()), 0..3))
+            .prop_map(|(name, files)| BackupTarget::Database { name, files }),
+        spanned(name()).prop_map(|name| BackupTarget::Log { name }),
+        vec(spanned(name()), 1..4).prop_map(|names| BackupTarget::Group { names }),
+        Just(BackupTarget::Server),
+    ]
+}
+
+pub(crate) fn backup() -> impl Strategy<Value = Statement> {
+    (
+        backup_target(),
+        devices(),
+        vec(devices(), 0..4),
+        vec(spanned(backup_option()), 0..6),
+    )
+        .prop_map(|(target, devices, mirrors, options)| {
+            let statement = BackupStatement {
+                target,
+                devices,
+                mirrors,
+                options,
+            };
+            Statement::Backup(Box::new(statement))
+        })
+}
+
+fn restore_flag() -> impl Strategy<Value = RestoreOption> {
+    use RestoreOption::*;
+    select(vec![
+        Partial,
+        Recovery,
+        NoRecovery,
+        Replace,
+        Restart,
+        RestrictedUser,
+        Checksum,
+        NoChecksum,
+        StopOnError,
+        ContinueAfterError,
+        Rewind,
+        NoRewind,
+        Unload,
+        NoUnload,
+        KeepReplication,
+        KeepCdc,
+        KeepTemporalRetention,
+        EnableBroker,
+        ErrorBrokerConversations,
+        NewBroker,
+        MetadataOnly,
+        Snapshot,
+        Verbose,
+        LoadHistory,
+        CommitDifferentialBase,
+        SnapshotImport,
+    ])
+}
+
+fn restore_setting() -> impl Strategy<Value = RestoreOption> {
+    use RestoreOption::*;
+    let make: Vec<fn(Value) -> RestoreOption> = vec![
+        Standby,
+        Password,
+        MediaPassword,
+        MediaName,
+        BlockSize,
+        BufferCount,
+        MaxTransferSize,
+        RestoreOptions,
+        StopAt,
+        SnapshotRestorePhase,
+        EnhancedIntegrity,
+    ];
+    (select(make), value()).prop_map(|(make, value)| make(value))
+}
+
+fn stop_mark() -> impl Strategy<Value = StopMark> {
+    (
+        spanned(text_or_variable()),
+        option::of(spanned(text_or_variable())),
+    )
+        .prop_map(|(mark, after)| StopMark { mark, after })
+}
+
+fn restore_option() -> impl Strategy<Value = RestoreOption> {
+    prop_oneof![
+        4 => restore_flag(),
+        4 => restore_setting(),
+        1 => (spanned(text_or_variable()), spanned(text_or_variable()))
+            .prop_map(|(logical, path)| RestoreOption::Move { logical, path }),
+        1 => number_or_variable().prop_map(RestoreOption::File),
+        1 => credential().prop_map(RestoreOption::Credential),
+        1 => option::of(value()).prop_map(RestoreOption::Stats),
+        1 => text_or_variable()
+            .prop_map(|directory_name| RestoreOption::Filestream { directory_name }),
+        1 => name().prop_map(RestoreOption::DbName),
+        1 => stop_mark().prop_map(RestoreOption::StopAtMark),
+        1 => stop_mark().prop_map(RestoreOption::StopBeforeMark),
+    ]
+}
+
+fn restore_of_data() -> impl Strategy<Value = (RestoreAction, RestoreSource)> {
+    let files = vec(spanned(file_spec_or_page()), 0..3);
+    let action = (spanned(name()), files, any::<bool>()).prop_map(|(name, files, log)| {
+        if log {
+            RestoreAction::Log { name, files }
+        } else {
+            RestoreAction::Database { name, files }
+        }
+    });
+    let source = prop_oneof![
+        Just(RestoreSource::None),
+        devices().prop_map(RestoreSource::Devices)
+    ];
+    (action, source)
+}
+
+fn restore_of_header() -> impl Strategy<Value = (RestoreAction, RestoreSource)> {
+    use RestoreAction::{FileListOnly, HeaderOnly, LabelOnly, RewindOnly, VerifyOnly};
+    let actions = vec![HeaderOnly, FileListOnly, LabelOnly, VerifyOnly, RewindOnly];
+    (select(actions), devices().prop_map(RestoreSource::Devices))
+}
+
+pub(crate) fn restore() -> impl Strategy<Value = Statement> {
+    let read = (
+        prop_oneof![restore_of_data(), restore_of_header()],
+        vec(spanned(restore_option()), 0..6),
+    )
+        .prop_map(|((action, source), options)| RestoreStatement {
+            action,
+            source,
+            options,
+        });
+    let revert = (spanned(name()), spanned(name())).prop_map(|(name, snapshot)| RestoreStatement {
+        action: RestoreAction::Database {
+            name,
+            files: Vec::new(),
+        },
+        source: RestoreSource::DatabaseSnapshot(snapshot),
+        options: Vec::new(),
+    });
+    prop_oneof![6 => read, 1 => revert]
+        .prop_map(|statement| Statement::Restore(Box::new(statement)))
+}
+
+fn object_name() -> impl Strategy<Value = ObjectName> {
+    (option::of(identifier()), identifier()).prop_map(|(schema, object)| ObjectName {
+        qualifiers: schema.into_iter().map(Some).collect(),
+        object,
+    })
+}
+
+fn data_type() -> impl Strategy<Value = DataType> {
+    let argument = prop_oneof![
+        any::<u32>().prop_map(TypeArgument::Number),
+        Just(TypeArgument::Max)
+    ];
+    (object_name(), vec(argument, 0..3)).prop_map(|(name, arguments)| DataType { name, arguments })
+}
+
+fn leaf() -> impl Strategy<Value = Expr> {
+    prop_oneof![
+        Just(Expr::Null),
+        (any::<String>(), any::<bool>()).prop_map(|(text, national)| Expr::Text { text, national }),
+        (0..=i64::MAX).prop_map(Expr::Integer),
+        "[0-9]{1,4}\\.[0-9]{0,4}(e[+-]?[0-9])?".prop_map(Expr::Decimal),
+        vec(any::<u8>(), 0..6).prop_map(Expr::Binary),
+        variable().prop_map(Expr::Variable),
+    ]
+}
+
+type Inner = BoxedStrategy<Expr>;
+
+fn boxed(inner: Inner) -> impl Strategy<Value = Box<Spanned<Expr>>> {
+    spanned(inner).prop_map(Box::new)
+}
+
+fn infix(inner: Inner) -> impl Strategy<Value = Expr> {
+    use InfixOperator::{Add, Divide, Modulo, Multiply, Subtract};
+    let operator = select(vec![Add, Subtract, Multiply, Divide, Modulo]);
+    (operator, boxed(inner.clone()), boxed(inner)).prop_map(|(operator, left, right)| Expr::Infix {
+        operator,
+        left,
+        right,
+    })
+}
+
+fn unary(inner: Inner) -> impl Strategy<Value = Expr> {
+    let operator = select(vec![UnaryOperator::Negate, UnaryOperator::Plus]);
+    (operator, boxed(inner)).prop_map(|(operator, operand)| Expr::Unary { operator, operand })
+}
+
+fn conversion(inner: Inner) -> impl Strategy<Value = Expr> {
+    let on_failure = select(vec![OnConversionFailure::Error, OnConversionFailure::Null]);
+    let style = option::of(boxed(inner.clone()));
+    (boxed(inner), data_type(), on_failure, any::<bool>(), style).prop_map(
+        |(value, data_type, on_failure, cast, style)| {
+            if cast {
+                Expr::Cast {
+                    value,
+                    data_type,
+                    on_failure,
+                }
+            } else {
+                Expr::Convert {
+                    data_type,
+                    value,
+                    style,
+                    on_failure,
+                }
+            }
+        },
+    )
+}
+
+fn call(inner: Inner) -> impl Strategy<Value = Expr> {
+    let special = ["LEFT", "cast", "USER", "CONVERT", "getdate"];
+    let function = prop_oneof![
+        object_name(),
+        select(special.to_vec()).prop_map(|word| ObjectName {
+            qualifiers: vec![],
+            object: Identifier::new(word)
+        }),
+    ];
+    (function, vec(spanned(inner), 0..4)).prop_map(|(function, arguments)| Expr::Call {
+        function,
+        arguments,
+    })
+}
+
+pub(crate) fn expression() -> impl Strategy<Value = Expr> {
+    leaf().prop_recursive(5, 40, 4, |inner| {
+        prop_oneof![
+            infix(inner.clone()),
+            unary(inner.clone()),
+            conversion(inner.clone()),
+            call(inner),
+        ]
+    })
+}
+
+fn argument() -> impl Strategy<Value = Argument> {
+    let value = prop_oneof![
+        Just(ArgumentValue::Null),
+        Just(ArgumentValue::Default),
+        value().prop_map(ArgumentValue::Value),
+        "-?[0-9]{1,3}\\.[0-9]{1,3}".prop_map(ArgumentValue::Decimal),
+        vec(any::<u8>(), 0..4).prop_map(ArgumentValue::Binary),
+        identifier().prop_map(ArgumentValue::Word),
+    ];
+    let direction = select(vec![ArgumentDirection::Input, ArgumentDirection::Output]);
+    (option::of(variable()), value, direction).prop_map(|(name, value, direction)| Argument {
+        name,
+        value,
+        direction,
+    })
+}
+
+pub(crate) fn execute() -> impl Strategy<Value = Statement> {
+    (
+        option::of(spanned(variable())),
+        spanned(object_name()),
+        vec(spanned(argument()), 0..5),
+    )
+        .prop_map(|(return_code, procedure, arguments)| {
+            Statement::Execute(Execute {
+                return_code,
+                procedure,
+                arguments,
+            })
+        })
+}
+
+pub(crate) fn variables() -> impl Strategy<Value = Statement> {
+    use AssignmentOperator::{Add, Assign, Divide, Modulo, Multiply, Subtract};
+    let declaration = (variable(), data_type(), option::of(spanned(expression()))).prop_map(
+        |(variable, data_type, value)| Declaration {
+            variable,
+            data_type,
+            value,
+        },
+    );
+    let operator = select(vec![Assign, Add, Subtract, Multiply, Divide, Modulo]);
+    let set = (spanned(variable()), operator, spanned(expression())).prop_map(
+        |(variable, operator, value)| SetVariable {
+            variable,
+            operator,
+            value,
+        },
+    );
+    prop_oneof![
+        vec(spanned(declaration), 1..4).prop_map(Statement::Declare),
+        set.prop_map(Statement::SetVariable),
+        spanned(expression()).prop_map(Statement::Print),
+    ]
+}
+
+fn file_definition() -> impl Strategy<Value = FileDefinition> {
+    use SizeUnit::{Gigabyte, Kilobyte, Megabyte, Terabyte};
+    let size = (
+        any::<u64>(),
+        option::of(select(vec![Kilobyte, Megabyte, Gigabyte, Terabyte])),
+    )
+        .prop_map(|(count, unit)| FileSize { count, unit });
+    let limit = prop_oneof![
+        size.clone().prop_map(FileSizeLimit::Size),
+        Just(FileSizeLimit::Unlimited)
+    ];
+    let growth = prop_oneof![
+        size.clone().prop_map(FileGrowth::Size),
+        any::<u64>().prop_map(FileGrowth::Percent)
+    ];
+    (
+        spanned(identifier()),
+        option::of(spanned(any::<String>())),
+        option::of(size),
+        option::of(limit),
+        option::of(growth),
+    )
+        .prop_map(|(name, filename, size, max_size, growth)| FileDefinition {
+            name: Some(name),
+            filename,
+            size,
+            max_size,
+            growth,
+        })
+}
+
+fn files() -> impl Strategy<Value = Vec<Spanned<FileDefinition>>> {
+    vec(spanned(file_definition()), 1..3)
+}
+
+pub(crate) fn create_database() -> impl Strategy<Value = Statement> {
+    let filegroup =
+        (spanned(identifier()), files()).prop_map(|(name, files)| Filegroup { name, files });
+    let origin = prop_oneof![
+        Just(DatabaseOrigin::New),
+        Just(DatabaseOrigin::Attach),
+        Just(DatabaseOrigin::AttachRebuildLog),
+        spanned(identifier()).prop_map(DatabaseOrigin::SnapshotOf),
+    ];
+    let log = prop_oneof![Just(Vec::new()), files()];
+    (
+        spanned(identifier()),
+        files(),
+        vec(filegroup, 0..3),
+        log,
+        origin,
+    )
+        .prop_map(|(name, primary_files, filegroups, log_files, origin)| {
+            let statement = CreateDatabase {
+                name,
+                primary_files,
+                filegroups,
+                log_files,
+                origin,
+            };
+            Statement::CreateDatabase(Box::new(statement))
+        })
+}
