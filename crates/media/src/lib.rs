@@ -1,1 +1,48 @@
-//! The `media` crate.
+//! Microsoft Tape Format 1.00a, and what Windlass stores in it. Octets in, values out; no I/O.
+//!
+//! `docs/format/media.md` is the format; this crate is one implementation of it.
+//!
+//! - [`FamilyWriter`]: values to octets, strictly forward.
+//! - [`FamilyReader`]: octets to values; hostile input gives errors, never a panic, and never an
+//!   allocation larger than a named maximum.
+//! - [`MediaHeader`], [`SetConfiguration`], [`ChunkHeader`], [`IndexSegment`], [`SetEnd`]: the values.
+//!
+//! Invariants:
+//! 1. Each octet of a good set is under a checksum, or is padding that a reader requires to be zero.
+//! 2. A set is complete on a family if and only if its `ESET` block and the filemark behind it are
+//!    there and right.
+//! 3. The last block of a good family is a filemark that leads to every set.
+#![forbid(unsafe_code)]
+#![warn(clippy::indexing_slicing)]
+
+mod chunk;
+mod configuration;
+mod cursor;
+mod error;
+mod filemark;
+mod fuzzing;
+mod header;
+mod index;
+mod mtf;
+mod reader;
+mod record;
+mod set_blocks;
+mod set_walk;
+mod streams;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use chunk::{CHUNK_BYTES_MAX, ChunkHeader, ChunkKind, RUNS_MAX, Run, chunk_mix};
+pub use configuration::{DatabaseFile, FILES_MAX, SetConfiguration, SetType, SourceKind};
+pub use error::{MediaError, ReadError};
+pub use fuzzing::fuzz_family;
+pub use header::{
+    BLOCK_BYTES, FAMILIES_MAX, FORMAT_VERSION, MediaHeader, SOFTWARE_NAME, VENDOR_ID,
+};
+pub use index::{IndexEntry, IndexSegment, SEGMENT_CHUNKS_MAX};
+pub use reader::{FamilyReader, Listing, SetListing};
+pub use set_blocks::SetEnd;
+pub use set_walk::WalkedSet;
+pub use streams::ReadAt;
+pub use writer::{AppendPosition, FamilyWriter};

@@ -1,0 +1,330 @@
+//! Chunks: compressed or plain stretches of database files, each describing itself.
+
+use windlass_base::{Digest, Guid};
+
+use crate::cursor::{Cursor, Emission, require_at_most};
+use crate::error::MediaError;
+
+/// Most octets of the database in one chunk, and most octets of a payload.
+pub const CHUNK_BYTES_MAX: u32 = 4 << 20;
+
+/// Most stretches, and most extents, in one chunk: 4 MB in extents of 64 KB.
+pub const RUNS_MAX: u16 = 64;
+
+/// Octets of the header's fixed part.
+const FIXED_BYTES: usize = 64;
+const RUN_BYTES: usize = 12;
+const CHECKSUM_BYTES: usize = 8;
+
+/// Octets of the longest header, without the padding behind it.
+pub(crate) const HEADER_BYTES_MAX: usize =
+    FIXED_BYTES + RUNS_MAX as usize * (RUN_BYTES + Digest::BYTES) + CHECKSUM_BYTES;
+
+const _: () = assert!(
+    HEADER_BYTES_MAX + 4096 < u16::MAX as usize,
+    "header length and padding fit their field"
+);
+
+/// What a chunk holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ChunkKind {
+    /// Pages of a data file.
+    Data = 1,
+    /// Octets of the log.
+    Log = 2,
+}
+
+/// A stretch of a database file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// First octet in the file.
+    pub offset: u64,
+    /// Octets.
+    pub bytes: u32,
+}
+
+/// What a chunk says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkHeader {
+    /// What it holds.
+    pub kind: ChunkKind,
+    /// How the payload is compressed: 0 not, 1 MS_XPRESS, 2 ZSTD, 3 QAT_DEFLATE.
+    pub codec: u8,
+    /// Database file.
+    pub file_id: u16,
+    /// Media family that it was written to.
+    pub family: u16,
+    /// Set that it belongs to.
+    pub set_guid: Guid,
+    /// Number within the set, over all families, from 0.
+    pub ordinal: u64,
+    /// Octets of the database in it; the sum over its runs.
+    pub raw_bytes: u32,
+    /// Octets of the payload.
+    pub stored_bytes: u32,
+    /// CRC-64 of the octets of the database.
+    pub raw_checksum: u64,
+    /// CRC-64 of the payload.
+    pub stored_checksum: u64,
+    /// Where the octets belong, in order.
+    pub runs: Vec<Run>,
+    /// Digests of the extents, in order; empty where none were taken.
+    pub digests: Vec<Digest>,
+}
+
+/// What a chunk adds to the checksum of its set, which is the wrapping sum over all chunks.
+///
+/// A sum does not depend on the order in which threads finish; the mixing (SplitMix64's finaliser
+/// over both values) makes sure that swapped or doubled chunks change it.
+pub fn chunk_mix(ordinal: u64, raw_checksum: u64) -> u64 {
+    let mut mixed = ordinal.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ raw_checksum;
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ mixed >> 31
+}
+
+impl ChunkHeader {
+    /// Octets from the start of the stream's data to the payload, which begins at a multiple of
+    /// `alignment` if the data begin at family offset `data_offset`.
+    pub(crate) fn padded_bytes(&self, data_offset: u64, alignment: u32) -> u64 {
+        let bytes = FIXED_BYTES
+            + self.runs.len() * RUN_BYTES
+            + self.digests.len() * Digest::BYTES
+            + CHECKSUM_BYTES;
+        let alignment = u64::from(alignment.max(1));
+        (data_offset + bytes as u64).next_multiple_of(alignment) - data_offset
+    }
+
+    /// Appends the header and its padding, `padded_bytes` in all.
+    pub(crate) fn emit(&self, padded_bytes: u64, out: &mut Emission<'_>) -> Result<(), MediaError> {
+        self.check(0)?;
+        let begin = out.offset();
+        out.u16(padded_bytes as u16);
+        out.u8(self.kind as u8);
+        out.u8(self.codec);
+        out.u16(0);
+        out.u16(self.file_id);
+        out.u16(self.family);
+        out.u16(self.runs.len() as u16);
+        out.u16(self.digests.len() as u16);
+        out.u16(0);
+        out.u64(self.ordinal);
+        out.u32(self.raw_bytes);
+        out.u32(self.stored_bytes);
+        out.u64(self.raw_checksum);
+        out.u64(self.stored_checksum);
+        out.guid(self.set_guid);
+        for run in &self.runs {
+            out.u64(run.offset);
+            out.u32(run.bytes);
+        }
+        for digest in &self.digests {
+            out.bytes(&digest.0);
+        }
+        out.seal(begin);
+        let written = out.offset() - begin;
+        out.zeros((padded_bytes - written) as usize);
+        Ok(())
+    }
+
+    /// Reads the header at the start of a chunk stream's data and returns it with its length, the
+    /// padding behind it included. `data` holds the header or the whole stream, whichever is less.
+    pub(crate) fn parse(data: &[u8], offset: u64) -> Result<(Self, u16), MediaError> {
+        const WHAT: &str = "chunk header";
+        let mut cursor = Cursor::new(data, offset, WHAT);
+        let padded_bytes = cursor.u16()?;
+        let kind = cursor.u8()?;
+        let codec = cursor.u8()?;
+        cursor.zeros(2)?;
+        let (file_id, family) = (cursor.u16()?, cursor.u16()?);
+        let (run_count, digest_count) = (cursor.u16()?, cursor.u16()?);
+        cursor.zeros(2)?;
+        require_at_most(
+            u64::from(run_count),
+            u64::from(RUNS_MAX),
+            "number of stretches",
+            offset,
+        )?;
+        require_at_most(
+            u64::from(digest_count),
+            u64::from(RUNS_MAX),
+            "number of digests",
+            offset,
+        )?;
+        let mut header = Self {
+            kind: if kind == ChunkKind::Log as u8 {
+                ChunkKind::Log
+            } else {
+                ChunkKind::Data
+            },
+            codec,
+            file_id,
+            family,
+            ordinal: cursor.u64()?,
+            raw_bytes: cursor.u32()?,
+            stored_bytes: cursor.u32()?,
+            raw_checksum: cursor.u64()?,
+            stored_checksum: cursor.u64()?,
+            set_guid: cursor.guid()?,
+            runs: Vec::with_capacity(run_count.into()),
+            digests: Vec::with_capacity(digest_count.into()),
+        };
+        for _ in 0..run_count {
+            header.runs.push(Run {
+                offset: cursor.u64()?,
+                bytes: cursor.u32()?,
+            });
+        }
+        for _ in 0..digest_count {
+            header.digests.push(cursor.digest()?);
+        }
+        let covered = (cursor.offset() - offset) as usize;
+        let sum = windlass_base::checksum(data.get(..covered).unwrap_or_default());
+        let found = cursor.u64()?;
+        cursor.expect(sum, found)?;
+        if kind != header.kind as u8 {
+            return Err(MediaError::Damaged {
+                offset,
+                what: "kind of chunk",
+                expected: 1,
+                found: kind.into(),
+            });
+        }
+        header.check(offset)?;
+        let used = cursor.offset() - offset;
+        if u64::from(padded_bytes) < used {
+            let (expected, found) = (used, padded_bytes.into());
+            return Err(MediaError::Damaged {
+                offset,
+                what: "length of a chunk header",
+                expected,
+                found,
+            });
+        }
+        Ok((header, padded_bytes))
+    }
+
+    fn check(&self, offset: u64) -> Result<(), MediaError> {
+        let maximum = u64::from(CHUNK_BYTES_MAX);
+        require_at_most(self.raw_bytes.into(), maximum, "length of a chunk", offset)?;
+        require_at_most(
+            self.stored_bytes.into(),
+            maximum,
+            "length of a payload",
+            offset,
+        )?;
+        require_at_most(
+            self.runs.len() as u64,
+            RUNS_MAX.into(),
+            "number of stretches",
+            offset,
+        )?;
+        require_at_most(
+            self.digests.len() as u64,
+            RUNS_MAX.into(),
+            "number of digests",
+            offset,
+        )?;
+        let sum: u64 = self.runs.iter().map(|run| u64::from(run.bytes)).sum();
+        if sum != u64::from(self.raw_bytes) {
+            let (expected, found) = (self.raw_bytes.into(), sum);
+            return Err(MediaError::Damaged {
+                offset,
+                what: "stretches of a chunk",
+                expected,
+                found,
+            });
+        }
+        let end = |run: &Run| run.offset.checked_add(run.bytes.into());
+        if self.runs.iter().any(|run| end(run).is_none()) {
+            return Err(MediaError::Damaged {
+                offset,
+                what: "stretch of a chunk",
+                expected: 0,
+                found: u64::MAX,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> ChunkHeader {
+        ChunkHeader {
+            kind: ChunkKind::Data,
+            codec: 2,
+            file_id: 1,
+            family: 2,
+            set_guid: Guid::from_stored([5; 16]),
+            ordinal: 77,
+            raw_bytes: 70_000,
+            stored_bytes: 1234,
+            raw_checksum: 1,
+            stored_checksum: 2,
+            runs: vec![
+                Run {
+                    offset: 65536,
+                    bytes: 65536,
+                },
+                Run {
+                    offset: 1 << 40,
+                    bytes: 4464,
+                },
+            ],
+            digests: vec![Digest([7; 16]), Digest([9; 16])],
+        }
+    }
+
+    #[test]
+    fn payload_begins_where_it_was_asked_to() {
+        for (data_offset, alignment) in [(22, 4), (4118, 4096), (4090, 4096)] {
+            let mut bytes = Vec::new();
+            let padded = header().padded_bytes(data_offset, alignment);
+            header()
+                .emit(padded, &mut Emission::new(&mut bytes, data_offset))
+                .unwrap();
+            assert_eq!((data_offset + bytes.len() as u64) % u64::from(alignment), 0);
+            assert_eq!(
+                ChunkHeader::parse(&bytes, data_offset).unwrap(),
+                (header(), bytes.len() as u16)
+            );
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let mut bytes = Vec::new();
+        let padded = header().padded_bytes(0, 1);
+        header()
+            .emit(padded, &mut Emission::new(&mut bytes, 0))
+            .unwrap();
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(ChunkHeader::parse(&flipped, 0).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn stretches_must_add_up() {
+        let mut wrong = header();
+        wrong.runs.pop();
+        assert!(
+            wrong
+                .emit(200, &mut Emission::new(&mut Vec::new(), 0))
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn swapped_chunks_change_the_sum() {
+        assert_ne!(
+            chunk_mix(0, 5).wrapping_add(chunk_mix(1, 6)),
+            chunk_mix(0, 6).wrapping_add(chunk_mix(1, 5))
+        );
+    }
+}

@@ -1,0 +1,296 @@
+//! What a backup set is: everything its headers tell.
+//!
+//! Stored twice in a set: at its start, as known then, and at its end, with the final numbers.
+
+use windlass_base::{Guid, Lsn, Moment};
+
+use crate::cursor::require_at_most;
+use crate::error::MediaError;
+use crate::record::{self, Known, Stored, records};
+
+/// Most database files that a set describes.
+pub const FILES_MAX: usize = 32_767;
+
+const WHAT: &str = "set configuration";
+const FILE_TAG: u16 = 0x0100;
+
+/// What a set holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum SetType {
+    /// A full backup.
+    #[default]
+    Full = 1,
+    /// A log backup.
+    Log = 2,
+    /// A differential backup.
+    Differential = 5,
+}
+
+impl SetType {
+    /// `BackupType` of RESTORE HEADERONLY.
+    pub fn id(self) -> u8 {
+        self as u8
+    }
+}
+
+impl Stored for SetType {
+    fn store(&self, out: &mut Vec<u8>) {
+        out.push(*self as u8);
+    }
+
+    fn load(octets: &[u8]) -> Option<Self> {
+        match octets {
+            [1] => Some(Self::Full),
+            [2] => Some(Self::Log),
+            [5] => Some(Self::Differential),
+            _ => None,
+        }
+    }
+}
+
+/// What kind of database a set was made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum SourceKind {
+    /// A SQLite file.
+    #[default]
+    Sqlite = 1,
+    /// A database of the page engine.
+    Engine = 2,
+    /// A PostgreSQL cluster.
+    Postgres = 3,
+}
+
+impl Stored for SourceKind {
+    fn store(&self, out: &mut Vec<u8>) {
+        out.push(*self as u8);
+    }
+
+    fn load(octets: &[u8]) -> Option<Self> {
+        match octets {
+            [1] => Some(Self::Sqlite),
+            [2] => Some(Self::Engine),
+            [3] => Some(Self::Postgres),
+            _ => None,
+        }
+    }
+}
+
+records! {
+    /// One file of the database.
+    DatabaseFile, "database file" {
+        /// Number within the database.
+        0x01 file_id: u16,
+        /// Whether it is a log file; a data file otherwise.
+        0x02 is_log: bool,
+        /// Name within the database.
+        0x03 logical_name: String,
+        /// Path on the machine where it was backed up.
+        0x04 physical_name: String,
+        /// Length in octets.
+        0x05 size_bytes: u64,
+        /// Octets per page.
+        0x06 page_bytes: u32,
+        /// Octets of it in this set.
+        0x07 backup_bytes: u64,
+        /// Its own identity.
+        0x08 file_guid: Guid,
+        /// LSN at which it was created.
+        0x09 create_lsn: Lsn,
+        /// The base of a differential: its LSN.
+        0x0A differential_base_lsn: Lsn,
+        /// The base of a differential: its set.
+        0x0B differential_base_guid: Guid,
+    }
+}
+
+records! {
+    /// A backup set. Columns of RESTORE HEADERONLY carry its fields one to one.
+    SetConfiguration, "set configuration" {
+        /// Identity of the set.
+        0x8001 set_guid: Guid,
+        /// Position on the media, from 1.
+        0x8002 position: u16,
+        /// What it holds.
+        0x8003 set_type: SetType,
+        /// What kind of database it was made from.
+        0x8004 source_kind: SourceKind,
+        /// Whether this is the final configuration.
+        0x8005 is_final: bool,
+        /// `COPY_ONLY`.
+        0x10 is_copy_only: bool,
+        /// `NAME`.
+        0x11 name: String,
+        /// `DESCRIPTION`.
+        0x12 description: String,
+        /// Login.
+        0x13 user: String,
+        /// Server.
+        0x14 server: String,
+        /// Machine.
+        0x15 machine: String,
+        /// Database.
+        0x16 database: String,
+        /// Version of the database's own format or product.
+        0x17 database_version: u32,
+        /// When the database was created.
+        0x18 database_created: Option<Moment>,
+        /// When the backup began.
+        0x19 started: Option<Moment>,
+        /// When it was finished; only in the final configuration.
+        0x1A finished: Option<Moment>,
+        /// Until when the set is protected.
+        0x1B expires: Option<Moment>,
+        /// Offset from UTC in quarter hours.
+        0x1C time_zone: i8,
+        /// Algorithm as asked for: 0 none, 1 MS_XPRESS, 2 ZSTD, 3 QAT_DEFLATE.
+        0x20 compression: u8,
+        /// Level as asked for: 0 none, 1 LOW, 2 MEDIUM, 3 HIGH.
+        0x21 compression_level: u8,
+        /// Octets of the database in a full chunk.
+        0x8022 frame_bytes: u32,
+        /// First log record needed.
+        0x30 first_lsn: Lsn,
+        /// One past the last log record.
+        0x31 last_lsn: Lsn,
+        /// The checkpoint the backup began with.
+        0x32 checkpoint_lsn: Lsn,
+        /// Checkpoint of the last full backup before.
+        0x33 database_backup_lsn: Lsn,
+        /// The base of a differential: its checkpoint.
+        0x34 differential_base_lsn: Lsn,
+        /// The base of a differential: its set.
+        0x35 differential_base_guid: Guid,
+        /// Identity of the database that survives restores.
+        0x36 family_guid: Guid,
+        /// Identity of this one database.
+        0x37 database_guid: Guid,
+        /// Recovery fork at the end of the set.
+        0x38 recovery_fork_guid: Guid,
+        /// `SIMPLE` or `FULL`.
+        0x39 recovery_model: String,
+        /// Octets per page of the database.
+        0x3A page_bytes: u32,
+        /// Whether the database was read-only.
+        0x3B is_read_only: bool,
+        /// `CHECKSUM`: the database's own page checksums were verified.
+        0x3C has_checksums: bool,
+        /// Damage was found and carried on from.
+        0x3D is_damaged: bool,
+        /// Version of the program: major.
+        0x40 software_major: u8,
+        /// Version of the program: minor.
+        0x41 software_minor: u8,
+        /// Version of the program: build.
+        0x42 software_build: u16,
+        /// Octets of the database in the set, before compression.
+        0x50 backup_bytes: u64,
+        /// Octets of all chunks as stored.
+        0x51 stored_bytes: u64,
+        /// Chunks in the set, over all families.
+        0x52 chunk_count: u64,
+        /// Sum over all chunks of [`chunk_mix`](crate::chunk_mix).
+        0x53 set_checksum: u64,
+        /// The database's files.
+        0x8100 files: Vec<DatabaseFile>,
+    }
+}
+
+impl Stored for Vec<DatabaseFile> {
+    fn store(&self, out: &mut Vec<u8>) {
+        for file in self {
+            let mut records = Vec::new();
+            file.store_records(&mut records);
+            record::put(out, FILE_TAG, &Nested(records));
+        }
+    }
+
+    fn load(octets: &[u8]) -> Option<Self> {
+        let mut files = Self::new();
+        record::each(octets, 0, WHAT, |tag, octets| {
+            let mut file = DatabaseFile::default();
+            let loaded = record::each(octets, 0, WHAT, |tag, octets| file.load_record(tag, octets));
+            if tag != FILE_TAG || loaded.is_err() || files.len() == FILES_MAX {
+                return Known::Unreadable;
+            }
+            files.push(file);
+            Known::Read
+        })
+        .ok()?;
+        Some(files)
+    }
+}
+
+/// Records within a record.
+struct Nested(Vec<u8>);
+
+impl Stored for Nested {
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+
+    fn load(octets: &[u8]) -> Option<Self> {
+        Some(Self(octets.to_vec()))
+    }
+}
+
+impl SetConfiguration {
+    /// The stored form.
+    ///
+    /// # Errors
+    /// When it is longer than any reader takes.
+    pub(crate) fn emit(&self) -> Result<Vec<u8>, MediaError> {
+        let list = self.store_list();
+        require_at_most(list.len() as u64, record::LIST_BYTES_MAX, WHAT, 0)?;
+        require_at_most(
+            self.files.len() as u64,
+            FILES_MAX as u64,
+            "number of database files",
+            0,
+        )?;
+        Ok(list)
+    }
+
+    /// Reads the stored form that lies at `offset` of a family.
+    pub(crate) fn parse(list: &[u8], offset: u64) -> Result<Self, MediaError> {
+        Self::load_list(list, offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_with_files_round_trips() {
+        let file = |file_id| DatabaseFile {
+            file_id,
+            logical_name: format!("file {file_id} \u{e9}"),
+            size_bytes: 1 << 40,
+            ..DatabaseFile::default()
+        };
+        let set = SetConfiguration {
+            set_guid: Guid::random(),
+            position: 3,
+            set_type: SetType::Differential,
+            name: "nightly".to_owned(),
+            started: "2026-11-20 21:00:00".parse().ok(),
+            checkpoint_lsn: Lsn {
+                vlf: 1,
+                block: 2,
+                slot: 3,
+            },
+            set_checksum: u64::MAX,
+            files: vec![file(1), file(2)],
+            ..SetConfiguration::default()
+        };
+        let list = set.emit().unwrap();
+        assert_eq!(SetConfiguration::parse(&list, 0).unwrap(), set);
+        for bit in 0..list.len() * 8 {
+            let mut flipped = list.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(SetConfiguration::parse(&flipped, 0).is_err(), "bit {bit}");
+        }
+    }
+}

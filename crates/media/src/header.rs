@@ -1,0 +1,196 @@
+//! The media header: the `TAPE` block with our `WLMS` stream.
+
+use windlass_base::{Guid, Moment};
+
+use crate::cursor::{Cursor, Emission, align_up};
+use crate::error::MediaError;
+use crate::mtf::{
+    BlockBuilder, BlockHeader, FILEMARK_UNIT_BYTES, Id, LOGICAL_BLOCK_BYTES, MTF_MAJOR_VERSION,
+    emit_pad_stream, emit_stream,
+};
+use crate::record::records;
+use crate::streams::{ReadAt, Streams, emit_check_stream, read_exact};
+
+/// Newest version of what we store in tape format.
+pub const FORMAT_VERSION: u16 = 1;
+
+/// Our software vendor id. The specification's list is closed, so this is a number that nobody in
+/// it has: "WL" as two characters.
+pub const VENDOR_ID: u16 = u16::from_le_bytes(*b"WL");
+
+/// Software name in the media header.
+pub const SOFTWARE_NAME: &str = "Windlass";
+
+/// Smallest and largest block size.
+pub const BLOCK_BYTES: std::ops::RangeInclusive<u32> = 512..=65536;
+
+/// Most families in a media set.
+pub const FAMILIES_MAX: u16 = 64;
+
+/// First octets of SQL Server's compressed container.
+const SQL_SERVER_CONTAINER: &[u8; 8] = b"MSSQLBAK";
+
+records! {
+    /// What a media family says about itself and its media set.
+    MediaHeader, "media header" {
+        /// Version of our format that the family was begun with.
+        0x8001 format_version: u16,
+        /// Identity of the media set.
+        0x8002 media_set_guid: Guid,
+        /// Families in the media set.
+        0x8003 family_count: u16,
+        /// Number of this family, from 1.
+        0x8004 family_number: u16,
+        /// Copies of each family, this one included.
+        0x8005 mirror_count: u8,
+        /// Unit in which descriptor blocks are laid out.
+        0x8006 block_bytes: u32,
+        /// Random number of this family, for tape libraries.
+        0x07 media_family_id: u32,
+        /// When the media set was begun.
+        0x08 created: Option<Moment>,
+        /// `MEDIANAME`.
+        0x09 media_name: String,
+        /// `MEDIADESCRIPTION`.
+        0x0A media_description: String,
+        /// Version of the program that began it.
+        0x0B software_version: String,
+    }
+}
+
+impl MediaHeader {
+    /// Appends the `TAPE` block, padded to a multiple of the block size.
+    pub(crate) fn emit(&self, out: &mut Emission<'_>) -> Result<(), MediaError> {
+        check_block_bytes(self.block_bytes)?;
+        let begin = out.offset();
+        let mut block = BlockBuilder::new(out, Id::TAPE, 0, 0);
+        let fields = block.fields();
+        fields.u32(self.media_family_id);
+        fields.u32(0);
+        fields.u16(1);
+        fields.u16(0);
+        fields.u16((self.block_bytes / FILEMARK_UNIT_BYTES) as u16);
+        fields.u16(0);
+        block.text(&self.media_name);
+        block.text(&self.media_description);
+        block.text("");
+        block.text(SOFTWARE_NAME);
+        let fields = block.fields();
+        fields.u16(LOGICAL_BLOCK_BYTES as u16);
+        fields.u16(VENDOR_ID);
+        fields.moment(self.created);
+        fields.u8(MTF_MAJOR_VERSION);
+        block.finish();
+        emit_stream(out, Id::WLMS, &self.store_list());
+        emit_check_stream(out, begin);
+        emit_pad_stream(out, self.block_bytes.into(), begin);
+        Ok(())
+    }
+
+    /// Reads the media header at the start of a family, and where it ends.
+    pub(crate) fn read(family: &dyn ReadAt) -> Result<(Self, u64), MediaError> {
+        recognise(family)?;
+        let mut streams = Streams::open(family, 0, Id::TAPE)?;
+        let list = streams.expect(Id::WLMS)?;
+        let octets = streams.read_data(&list)?;
+        let header = Self::load_list(&octets, list.data_offset)?;
+        if header.format_version > FORMAT_VERSION {
+            let (found, supported) = (header.format_version, FORMAT_VERSION);
+            return Err(MediaError::FormatVersion { found, supported });
+        }
+        check_block_bytes(header.block_bytes)?;
+        let families = 1..=FAMILIES_MAX;
+        if !families.contains(&header.family_count)
+            || !(1..=header.family_count).contains(&header.family_number)
+        {
+            let (what, offset) = ("family number", list.data_offset);
+            let (expected, found) = (header.family_count.into(), header.family_number.into());
+            return Err(MediaError::Damaged {
+                offset,
+                what,
+                expected,
+                found,
+            });
+        }
+        streams.check_stream()?;
+        let end = streams.pad()?;
+        let aligned = align_up(end, header.block_bytes.into());
+        if aligned != end {
+            let what = "end of the media header";
+            return Err(MediaError::Damaged {
+                offset: end,
+                what,
+                expected: aligned,
+                found: end,
+            });
+        }
+        Ok((header, end))
+    }
+}
+
+/// Tells our media from everything else that may lie on a device.
+fn recognise(family: &dyn ReadAt) -> Result<(), MediaError> {
+    let mut start = [0; 94];
+    let present = family.len().min(start.len() as u64) as usize;
+    let start = start.get_mut(..present).unwrap_or_default();
+    family.read_at(0, start)?;
+    if start.starts_with(SQL_SERVER_CONTAINER) {
+        return Err(MediaError::SqlServerMedia { compressed: true });
+    }
+    if !start.starts_with(&Id::TAPE.0) {
+        return Err(MediaError::NotMtf {
+            found: start.iter().take(4).copied().collect(),
+        });
+    }
+    let header = BlockHeader::parse(start, 0)?;
+    let mut fields = Cursor::new(start.get(52..).unwrap_or_default(), 52, "media header");
+    fields.take(28)?;
+    let (name_bytes, name_offset) = (fields.u16()?, fields.u16()?);
+    fields.take(2)?;
+    let vendor = fields.u16()?;
+    fields.take(5)?;
+    let version = fields.u8()?;
+    if version != MTF_MAJOR_VERSION {
+        return Err(MediaError::MtfVersion {
+            found: version,
+            supported: MTF_MAJOR_VERSION,
+        });
+    }
+    if vendor == VENDOR_ID {
+        return Ok(());
+    }
+    let mut name = vec![0; usize::from(name_bytes.min(256))];
+    read_exact(family, u64::from(name_offset), &mut name, "software name")?;
+    let units: Vec<u16> = name
+        .as_chunks::<2>()
+        .0
+        .iter()
+        .map(|unit| u16::from_le_bytes(*unit))
+        .collect();
+    let software = String::from_utf16_lossy(&units)
+        .trim_end_matches('\0')
+        .to_owned();
+    // SQL Server's media carry the vendor id 4608 and a RAID stream first.
+    let mut stream = [0; 4];
+    let is_raid = read_exact(
+        family,
+        header.first_stream.into(),
+        &mut stream,
+        "first stream",
+    )
+    .is_ok()
+        && stream == Id::RAID.0;
+    if is_raid || software == "Microsoft SQL Server" {
+        return Err(MediaError::SqlServerMedia { compressed: false });
+    }
+    Err(MediaError::ForeignMtf { software, vendor })
+}
+
+/// A block size that tape format and direct I/O both take.
+pub(crate) fn check_block_bytes(found: u32) -> Result<(), MediaError> {
+    if BLOCK_BYTES.contains(&found) && found.is_power_of_two() {
+        Ok(())
+    } else {
+        Err(MediaError::BlockSize { found })
+    }
+}

@@ -1,0 +1,161 @@
+//! The chunk index of a family: where each chunk is, and the digests of its extents.
+//!
+//! Written in segments (`WLIX`) of at most [`SEGMENT_CHUNKS_MAX`] chunks among the chunks
+//! themselves, so that neither writer nor reader holds more than one segment in memory.
+
+use windlass_base::Guid;
+
+use crate::chunk::{ChunkHeader, RUNS_MAX, Run};
+use crate::cursor::{Cursor, Emission, require_at_most};
+use crate::error::MediaError;
+
+/// Most chunks in a segment.
+pub const SEGMENT_CHUNKS_MAX: u32 = 1024;
+
+const WHAT: &str = "chunk index";
+
+/// A chunk as the index knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexEntry {
+    /// Number within the set.
+    pub ordinal: u64,
+    /// Offset of the chunk's stream header, counted from the set's first block.
+    pub stream_offset: u64,
+    /// Octets of the payload.
+    pub stored_bytes: u32,
+    /// Octets of the database.
+    pub raw_bytes: u32,
+    /// How the payload is compressed.
+    pub codec: u8,
+    /// Database file.
+    pub file_id: u16,
+    /// Where the octets belong.
+    pub runs: Vec<Run>,
+    /// Digests of the extents.
+    pub digests: Vec<windlass_base::Digest>,
+}
+
+impl IndexEntry {
+    pub(crate) fn of(header: &ChunkHeader, stream_offset: u64) -> Self {
+        Self {
+            ordinal: header.ordinal,
+            stream_offset,
+            stored_bytes: header.stored_bytes,
+            raw_bytes: header.raw_bytes,
+            codec: header.codec,
+            file_id: header.file_id,
+            runs: header.runs.clone(),
+            digests: header.digests.clone(),
+        }
+    }
+
+    /// Whether the entry describes this chunk.
+    pub(crate) fn describes(&self, header: &ChunkHeader, stream_offset: u64) -> bool {
+        *self == Self::of(header, stream_offset)
+    }
+}
+
+/// Consecutive chunks of a family.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexSegment {
+    /// The set it belongs to.
+    pub set_guid: Guid,
+    /// Offset of the segment before, counted from the set's first block; 0 for none.
+    pub previous: u64,
+    /// The chunks since the segment before, in order.
+    pub entries: Vec<IndexEntry>,
+}
+
+impl IndexSegment {
+    /// The stored form.
+    pub(crate) fn emit(&self) -> Vec<u8> {
+        let mut octets = Vec::new();
+        let mut out = Emission::new(&mut octets, 0);
+        out.guid(self.set_guid);
+        out.u64(self.previous);
+        out.u32(self.entries.len() as u32);
+        for entry in &self.entries {
+            out.u64(entry.ordinal);
+            out.u64(entry.stream_offset);
+            out.u32(entry.stored_bytes);
+            out.u32(entry.raw_bytes);
+            out.u8(entry.codec);
+            out.u8(0);
+            out.u16(entry.file_id);
+            out.u16(entry.runs.len() as u16);
+            out.u16(entry.digests.len() as u16);
+            for run in &entry.runs {
+                out.u64(run.offset);
+                out.u32(run.bytes);
+            }
+            for digest in &entry.digests {
+                out.bytes(&digest.0);
+            }
+        }
+        out.seal(0);
+        octets
+    }
+
+    /// Reads the stored form that lies at `offset` of a family.
+    pub(crate) fn parse(octets: &[u8], offset: u64) -> Result<Self, MediaError> {
+        let records = crate::record::open(octets, offset, WHAT)?;
+        let mut cursor = Cursor::new(records, offset, WHAT);
+        let set_guid = cursor.guid()?;
+        let previous = cursor.u64()?;
+        let count = cursor.u32()?;
+        require_at_most(
+            count.into(),
+            SEGMENT_CHUNKS_MAX.into(),
+            "chunks in an index segment",
+            offset,
+        )?;
+        let mut entries = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            entries.push(Self::parse_entry(&mut cursor)?);
+        }
+        cursor.end()?;
+        Ok(Self {
+            set_guid,
+            previous,
+            entries,
+        })
+    }
+
+    fn parse_entry(cursor: &mut Cursor<'_>) -> Result<IndexEntry, MediaError> {
+        let (ordinal, stream_offset) = (cursor.u64()?, cursor.u64()?);
+        let (stored_bytes, raw_bytes) = (cursor.u32()?, cursor.u32()?);
+        let codec = cursor.u8()?;
+        cursor.zeros(1)?;
+        let file_id = cursor.u16()?;
+        let (run_count, digest_count) = (cursor.u16()?, cursor.u16()?);
+        let at = cursor.offset();
+        require_at_most(run_count.into(), RUNS_MAX.into(), "number of stretches", at)?;
+        require_at_most(
+            digest_count.into(),
+            RUNS_MAX.into(),
+            "number of digests",
+            at,
+        )?;
+        let mut runs = Vec::with_capacity(run_count.into());
+        for _ in 0..run_count {
+            runs.push(Run {
+                offset: cursor.u64()?,
+                bytes: cursor.u32()?,
+            });
+        }
+        let mut digests = Vec::with_capacity(digest_count.into());
+        for _ in 0..digest_count {
+            digests.push(cursor.digest()?);
+        }
+        Ok(IndexEntry {
+            ordinal,
+            stream_offset,
+            stored_bytes,
+            raw_bytes,
+            codec,
+            file_id,
+            runs,
+            digests,
+        })
+    }
+}

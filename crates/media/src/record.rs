@@ -1,0 +1,278 @@
+//! Tagged records: how configurations are stored, so that fields can be added without a new format.
+//!
+//! A record list is any number of `tag u16, length u32, value`, then the CRC-64 of all of it. A reader
+//! skips tags it does not know. A tag that is absent reads as zero, empty or none. Tags with the top
+//! bit set must be understood: a reader that does not know one refuses the list.
+
+use windlass_base::{Guid, Lsn, Moment, checksum};
+
+use crate::cursor::{Cursor, require_at_most};
+use crate::error::MediaError;
+
+/// Longest record list that is read. A thousand database files with long names fit.
+pub(crate) const LIST_BYTES_MAX: u64 = 4 << 20;
+
+/// Tags from here on must be understood.
+pub(crate) const MANDATORY_TAGS: u16 = 0x8000;
+
+/// Longest text in a record, in octets; T-SQL's longest names are shorter.
+const TEXT_BYTES_MAX: usize = 4096;
+
+/// A value that has a stored form.
+pub(crate) trait Stored: Sized {
+    fn store(&self, out: &mut Vec<u8>);
+    /// `None` when the octets are no such value.
+    fn load(octets: &[u8]) -> Option<Self>;
+}
+
+macro_rules! stored_number {
+    ($($number:ty),*) => {$(
+        impl Stored for $number {
+            fn store(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_le_bytes());
+            }
+
+            fn load(octets: &[u8]) -> Option<Self> {
+                octets.try_into().ok().map(Self::from_le_bytes)
+            }
+        }
+    )*};
+}
+
+stored_number!(u8, u16, u32, u64, i8);
+
+impl Stored for bool {
+    fn store(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(*self));
+    }
+
+    fn load(octets: &[u8]) -> Option<Self> {
+        match octets {
+            [0] => Some(false),
+            [1] => Some(true),
+            _ => None,
+        }
+    }
+}
+
+impl Stored for Guid {
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_stored());
+    }
+
+    fn load(octets: &[u8]) -> Option<Self> {
+        octets.try_into().ok().map(Self::from_stored)
+    }
+}
+
+impl Stored for Lsn {
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_stored());
+    }
+
+    fn load(octets: &[u8]) -> Option<Self> {
+        octets.try_into().ok().map(Self::from_stored)
+    }
+}
+
+impl Stored for Option<Moment> {
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.map_or([0; 5], Moment::to_stored));
+    }
+
+    fn load(octets: &[u8]) -> Option<Self> {
+        octets.try_into().ok().map(Moment::from_stored)
+    }
+}
+
+impl Stored for String {
+    fn store(&self, out: &mut Vec<u8>) {
+        let end = self.floor_char_boundary(TEXT_BYTES_MAX);
+        out.extend_from_slice(self.as_bytes().get(..end).unwrap_or_default());
+    }
+
+    fn load(octets: &[u8]) -> Option<Self> {
+        (octets.len() <= TEXT_BYTES_MAX)
+            .then(|| Self::from_utf8(octets.to_vec()).ok())
+            .flatten()
+    }
+}
+
+/// Appends one record.
+pub(crate) fn put(out: &mut Vec<u8>, tag: u16, value: &impl Stored) {
+    let begin = out.len();
+    out.extend_from_slice(&tag.to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    value.store(out);
+    let length = (out.len() - begin - 6) as u32;
+    if let Some(field) = out.get_mut(begin + 2..begin + 6) {
+        field.copy_from_slice(&length.to_le_bytes());
+    }
+}
+
+/// Appends the CRC-64 that ends a list.
+pub(crate) fn seal(mut records: Vec<u8>) -> Vec<u8> {
+    let sum = checksum(&records);
+    records.extend_from_slice(&sum.to_le_bytes());
+    records
+}
+
+/// Checks the CRC-64 and returns the records before it.
+pub(crate) fn open<'a>(
+    list: &'a [u8],
+    offset: u64,
+    what: &'static str,
+) -> Result<&'a [u8], MediaError> {
+    require_at_most(list.len() as u64, LIST_BYTES_MAX, what, offset)?;
+    let Some((records, sum)) = list.split_last_chunk::<8>() else {
+        let (expected, found) = (8, list.len() as u64);
+        return Err(MediaError::Damaged {
+            offset,
+            what,
+            expected,
+            found,
+        });
+    };
+    let (expected, found) = (checksum(records), u64::from_le_bytes(*sum));
+    if expected != found {
+        return Err(MediaError::Damaged {
+            offset,
+            what,
+            expected,
+            found,
+        });
+    }
+    Ok(records)
+}
+
+/// Hands each record to `take`, which says whether it knows the tag and could read the value.
+pub(crate) fn each(
+    records: &[u8],
+    offset: u64,
+    what: &'static str,
+    mut take: impl FnMut(u16, &[u8]) -> Known,
+) -> Result<(), MediaError> {
+    let mut cursor = Cursor::new(records, offset, what);
+    while cursor.left() > 0 {
+        let at = cursor.offset();
+        let tag = cursor.u16()?;
+        let length = cursor.u32()? as usize;
+        match take(tag, cursor.take(length)?) {
+            Known::Read => {}
+            Known::No if tag < MANDATORY_TAGS => {}
+            Known::No => return Err(MediaError::UnknownField { offset: at, tag }),
+            Known::Unreadable => {
+                return Err(MediaError::Damaged {
+                    offset: at,
+                    what,
+                    expected: 0,
+                    found: u64::from(tag),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What became of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// Its value was taken.
+    Read,
+    /// Its tag is not known.
+    No,
+    /// Its tag is known, but its value is not of the right kind.
+    Unreadable,
+}
+
+/// Declares a struct whose fields are stored as records, with their tags.
+macro_rules! records {
+    ($(#[$meta:meta])* $name:ident, $what:literal { $($(#[$field_meta:meta])* $tag:literal $field:ident: $type:ty,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, Default)]
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: $type,)*
+        }
+
+        impl $name {
+            /// Appends the records of this value.
+            pub(crate) fn store_records(&self, out: &mut Vec<u8>) {
+                $($crate::record::put(out, $tag, &self.$field);)*
+            }
+
+            /// Takes one record.
+            pub(crate) fn load_record(&mut self, tag: u16, octets: &[u8]) -> $crate::record::Known {
+                match tag {
+                    $($tag => match $crate::record::Stored::load(octets) {
+                        Some(value) => {
+                            self.$field = value;
+                            $crate::record::Known::Read
+                        }
+                        None => $crate::record::Known::Unreadable,
+                    },)*
+                    _ => $crate::record::Known::No,
+                }
+            }
+
+            #[allow(dead_code, reason = "lists that hold nested lists have their own form")]
+            pub(crate) fn store_list(&self) -> Vec<u8> {
+                let mut out = Vec::new();
+                self.store_records(&mut out);
+                $crate::record::seal(out)
+            }
+
+            #[allow(dead_code, reason = "lists that hold nested lists have their own form")]
+            pub(crate) fn load_list(list: &[u8], offset: u64) -> Result<Self, $crate::error::MediaError> {
+                let records = $crate::record::open(list, offset, $what)?;
+                let mut value = Self::default();
+                $crate::record::each(records, offset, $what, |tag, octets| value.load_record(tag, octets))?;
+                Ok(value)
+            }
+        }
+    };
+}
+
+pub(crate) use records;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    records! {
+        /// For the tests below.
+        Sample, "sample" {
+            /// A number.
+            1 number: u32,
+            /// A text.
+            2 text: String,
+        }
+    }
+
+    #[test]
+    fn unknown_fields_are_skipped_unless_they_must_be_understood() {
+        let sample = Sample {
+            number: 7,
+            text: "abc".to_owned(),
+        };
+        let mut records = Vec::new();
+        sample.store_records(&mut records);
+        put(&mut records, 99, &1_u8);
+        assert_eq!(
+            Sample::load_list(&seal(records.clone()), 0).unwrap(),
+            sample
+        );
+        put(&mut records, MANDATORY_TAGS | 1, &1_u8);
+        let error = Sample::load_list(&seal(records), 0).unwrap_err();
+        assert!(matches!(error, MediaError::UnknownField { .. }));
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_kind_is_refused() {
+        let mut records = Vec::new();
+        put(&mut records, 1, &1_u8);
+        assert!(matches!(
+            Sample::load_list(&seal(records), 0),
+            Err(MediaError::Damaged { .. })
+        ));
+    }
+}

@@ -1,0 +1,263 @@
+//! Walks one backup set from its first block to its last filemark, examining every octet that is
+//! not a payload: headers, checksums, index against chunks, and paddings, which must be zero.
+
+use windlass_base::Guid;
+
+use crate::chunk::{ChunkHeader, HEADER_BYTES_MAX};
+use crate::configuration::SetConfiguration;
+use crate::error::MediaError;
+use crate::filemark::Filemark;
+use crate::index::{IndexEntry, IndexSegment, SEGMENT_CHUNKS_MAX};
+use crate::mtf::Id;
+use crate::reader::{check_configuration, read_set_end};
+use crate::set_blocks::SetEnd;
+use crate::streams::{ReadAt, Stream, Streams, read_exact, require_zeros_between};
+
+/// A set that was walked to its end.
+#[derive(Debug, Clone)]
+pub struct WalkedSet {
+    /// The final configuration.
+    pub configuration: SetConfiguration,
+    /// The end of the set.
+    pub end: SetEnd,
+    /// Family offset of the filemark behind the data.
+    pub(crate) data_filemark: u64,
+    /// Family offset of the filemark behind the end.
+    pub(crate) end_filemark: u64,
+}
+
+/// Where the walk is, and what it has seen.
+struct Walk<'a> {
+    family: &'a dyn ReadAt,
+    set_guid: Guid,
+    set_offset: u64,
+    /// Chunks since the last index segment.
+    unindexed: Vec<IndexEntry>,
+    previous_segment: u64,
+    chunk_count: u64,
+    stored_bytes: u64,
+    configuration: Option<(SetConfiguration, u64)>,
+    buffer: Vec<u8>,
+}
+
+/// Walks the set whose first block is at `offset`. `visit` gets each chunk's header and the family
+/// offset of its payload, and returns whether to go on; stopping gives the error of a cut set.
+pub(crate) fn walk_set(
+    family: &dyn ReadAt,
+    offset: u64,
+    block_bytes: u32,
+    visit: &mut dyn FnMut(ChunkHeader, u64) -> bool,
+) -> Result<WalkedSet, MediaError> {
+    let mut streams = Streams::open(family, offset, Id::SSET)?;
+    let stream = streams.expect(Id::WLSC)?;
+    let octets = streams.read_data(&stream)?;
+    let start = SetConfiguration::parse(&octets, stream.data_offset)?;
+    streams.check_stream()?;
+    let mut next = streams.pad()?;
+    for id in [Id::VOLB, Id::DIRB] {
+        let mut streams = Streams::open(family, next, id)?;
+        streams.check_stream()?;
+        next = streams.pad()?;
+    }
+    let mut streams = Streams::open(family, next, Id::FILE)?;
+    streams.check_stream()?;
+    let mut walk = Walk {
+        family,
+        set_guid: start.set_guid,
+        set_offset: offset,
+        unindexed: Vec::new(),
+        previous_segment: 0,
+        chunk_count: 0,
+        stored_bytes: 0,
+        configuration: None,
+        buffer: vec![0; HEADER_BYTES_MAX],
+    };
+    let data_filemark = walk.data(&mut streams, visit)?;
+    let mark = Filemark::read(family, data_filemark, block_bytes)?;
+    let (end, end_filemark) = read_set_end(family, data_filemark + u64::from(block_bytes))?;
+    let last = Filemark::read(family, end_filemark, block_bytes)?;
+    expect(
+        "chain of filemarks",
+        end_filemark,
+        mark.offset,
+        last.previous,
+    )?;
+    expect(
+        "number of complete sets",
+        end_filemark,
+        u64::from(mark.sets) + 1,
+        last.sets.into(),
+    )?;
+    let configuration = walk.finish(&end, end_filemark)?;
+    Ok(WalkedSet {
+        configuration,
+        end,
+        data_filemark,
+        end_filemark,
+    })
+}
+
+fn expect(what: &'static str, offset: u64, expected: u64, found: u64) -> Result<(), MediaError> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(MediaError::Damaged {
+            offset,
+            what,
+            expected,
+            found,
+        })
+    }
+}
+
+impl Walk<'_> {
+    /// The streams of the `FILE` block; where its padding ends.
+    fn data(
+        &mut self,
+        streams: &mut Streams<'_>,
+        visit: &mut dyn FnMut(ChunkHeader, u64) -> bool,
+    ) -> Result<u64, MediaError> {
+        loop {
+            let stream = streams.next()?;
+            match stream.id {
+                Id::WLDT => {
+                    let (header, payload_offset) = self.chunk(&stream)?;
+                    if !visit(header, payload_offset) {
+                        let needed = stream.data_offset + stream.length;
+                        return Err(MediaError::Truncated {
+                            offset: stream.offset,
+                            what: "set, whose walk was stopped",
+                            needed,
+                            available: stream.offset,
+                        });
+                    }
+                }
+                Id::WLIX => self.segment(&stream, &streams.read_data(&stream)?)?,
+                Id::WLSC => {
+                    let octets = streams.read_data(&stream)?;
+                    let configuration = SetConfiguration::parse(&octets, stream.data_offset)?;
+                    self.configuration = Some((configuration, stream.offset));
+                }
+                Id::SPAD => return streams.pad_data(&stream),
+                other => return Err(self.unexpected(&stream, other)),
+            }
+        }
+    }
+
+    fn unexpected(&self, stream: &Stream, found: Id) -> MediaError {
+        let expected = Id::WLDT.as_number();
+        MediaError::Damaged {
+            offset: stream.offset,
+            what: "stream type",
+            expected,
+            found: found.as_number(),
+        }
+    }
+
+    /// Reads a chunk's header; also where its payload is.
+    fn chunk(&mut self, stream: &Stream) -> Result<(ChunkHeader, u64), MediaError> {
+        let present = stream.length.min(self.buffer.len() as u64) as usize;
+        let window = self.buffer.get_mut(..present).unwrap_or_default();
+        read_exact(self.family, stream.data_offset, window, "chunk header")?;
+        let (header, padded_bytes) = ChunkHeader::parse(window, stream.data_offset)?;
+        let (expected, found) = (self.set_guid, header.set_guid);
+        if expected != found {
+            return Err(MediaError::WrongIdentity {
+                offset: stream.data_offset,
+                what: "backup set",
+                expected,
+                found,
+            });
+        }
+        let length = u64::from(padded_bytes) + u64::from(header.stored_bytes);
+        expect(
+            "length of a chunk's stream",
+            stream.offset,
+            length,
+            stream.length,
+        )?;
+        let payload_offset = stream.data_offset + u64::from(padded_bytes);
+        let used = header.padded_bytes(stream.data_offset, 1);
+        require_zeros_between(
+            self.family,
+            stream.data_offset + used,
+            payload_offset,
+            "padding of a chunk header",
+        )?;
+        if self.unindexed.len() >= SEGMENT_CHUNKS_MAX as usize {
+            return Err(self.unexpected(stream, stream.id));
+        }
+        self.unindexed
+            .push(IndexEntry::of(&header, stream.offset - self.set_offset));
+        self.chunk_count += 1;
+        self.stored_bytes += u64::from(header.stored_bytes);
+        Ok((header, payload_offset))
+    }
+
+    /// The index segment must describe exactly the chunks since the one before.
+    fn segment(&mut self, stream: &Stream, octets: &[u8]) -> Result<(), MediaError> {
+        let segment = IndexSegment::parse(octets, stream.data_offset)?;
+        expect(
+            "previous index segment",
+            stream.offset,
+            self.previous_segment,
+            segment.previous,
+        )?;
+        if segment.entries != self.unindexed || segment.set_guid != self.set_guid {
+            let (expected, found) = (self.unindexed.len() as u64, segment.entries.len() as u64);
+            return Err(MediaError::Damaged {
+                offset: stream.offset,
+                what: "chunk index",
+                expected,
+                found,
+            });
+        }
+        self.unindexed.clear();
+        self.previous_segment = stream.offset - self.set_offset;
+        Ok(())
+    }
+
+    /// Compares what was seen with what the end of the set says.
+    fn finish(self, end: &SetEnd, offset: u64) -> Result<SetConfiguration, MediaError> {
+        let Some((configuration, configuration_offset)) = self.configuration else {
+            return Err(MediaError::Damaged {
+                offset,
+                what: "final configuration",
+                expected: 1,
+                found: 0,
+            });
+        };
+        check_configuration(&configuration, end, configuration_offset)?;
+        expect(
+            "chunks without index",
+            offset,
+            0,
+            self.unindexed.len() as u64,
+        )?;
+        expect(
+            "chunks of a family",
+            offset,
+            end.chunk_count,
+            self.chunk_count,
+        )?;
+        expect(
+            "octets of a family",
+            offset,
+            end.stored_bytes,
+            self.stored_bytes,
+        )?;
+        expect(
+            "last index segment",
+            offset,
+            end.index_offset,
+            self.previous_segment,
+        )?;
+        expect(
+            "place of the configuration",
+            offset,
+            end.configuration_offset,
+            configuration_offset - self.set_offset,
+        )?;
+        Ok(configuration)
+    }
+}

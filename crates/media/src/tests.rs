@@ -1,0 +1,286 @@
+//! Whole families: what was written is read back, and nothing that happens to them goes unnoticed.
+
+use windlass_base::{Digest, Guid, checksum};
+
+use crate::{
+    ChunkHeader, ChunkKind, DatabaseFile, FamilyReader, FamilyWriter, MediaError, MediaHeader, Run,
+    SetConfiguration, SetType, chunk_mix,
+};
+
+const BLOCK_BYTES: u32 = 512;
+
+fn guid(number: u8) -> Guid {
+    Guid::from_stored([number; 16])
+}
+
+fn media_header() -> MediaHeader {
+    MediaHeader {
+        format_version: 1,
+        media_set_guid: guid(1),
+        family_count: 1,
+        family_number: 1,
+        mirror_count: 1,
+        block_bytes: BLOCK_BYTES,
+        media_family_id: 0x1234_5678,
+        created: "2026-11-20 12:00:00".parse().ok(),
+        media_name: "nightly".to_owned(),
+        media_description: "all of it".to_owned(),
+        software_version: "0.1.0".to_owned(),
+    }
+}
+
+fn configuration(position: u16) -> SetConfiguration {
+    SetConfiguration {
+        set_guid: guid(10 + position as u8),
+        position,
+        set_type: SetType::Full,
+        name: format!("set {position}"),
+        database: "app".to_owned(),
+        user: "dba".to_owned(),
+        started: "2026-11-20 12:00:01".parse().ok(),
+        frame_bytes: 65536,
+        files: vec![DatabaseFile {
+            file_id: 1,
+            logical_name: "app".to_owned(),
+            size_bytes: 300,
+            ..DatabaseFile::default()
+        }],
+        ..SetConfiguration::default()
+    }
+}
+
+fn payload(ordinal: u64) -> Vec<u8> {
+    (0..100 + ordinal * 7)
+        .map(|value| (value * 31 + ordinal) as u8)
+        .collect()
+}
+
+/// Appends a set of `chunks` chunks.
+fn write_set(writer: &mut FamilyWriter, family: &mut Vec<u8>, position: u16, chunks: u64) {
+    let mut set = configuration(position);
+    family.extend(writer.begin_set(&set).unwrap());
+    for ordinal in 0..chunks {
+        let payload = payload(ordinal);
+        let header = ChunkHeader {
+            kind: ChunkKind::Data,
+            codec: 0,
+            file_id: 1,
+            family: 1,
+            set_guid: set.set_guid,
+            ordinal,
+            raw_bytes: payload.len() as u32,
+            stored_bytes: payload.len() as u32,
+            raw_checksum: checksum(&payload),
+            stored_checksum: checksum(&payload),
+            runs: vec![Run {
+                offset: ordinal * 65536,
+                bytes: payload.len() as u32,
+            }],
+            digests: vec![Digest([ordinal as u8; 16])],
+        };
+        set.set_checksum = set
+            .set_checksum
+            .wrapping_add(chunk_mix(ordinal, header.raw_checksum));
+        let alignment = if ordinal % 2 == 0 { 4 } else { 512 };
+        writer.chunk_header(&header, alignment, family).unwrap();
+        assert_eq!(family.len() as u64 % u64::from(alignment), 0);
+        family.extend(payload);
+        writer.chunk_written(family);
+        assert_eq!(family.len() as u64, writer.offset());
+    }
+    set.is_final = true;
+    set.chunk_count = chunks;
+    family.extend(writer.end_of_data(&set).unwrap());
+    family.extend(writer.end_set().unwrap());
+    assert_eq!(family.len() as u64, writer.offset());
+}
+
+fn family(sets: u16, chunks: u64) -> Vec<u8> {
+    let (mut writer, mut family) = FamilyWriter::format(&media_header()).unwrap();
+    for position in 1..=sets {
+        write_set(&mut writer, &mut family, position, chunks);
+    }
+    family
+}
+
+/// Everything that verification looks at: header, listing, walk, payloads. The number of good sets.
+fn verify(family: &[u8]) -> Result<usize, String> {
+    let (reader, header) = FamilyReader::open(&family).map_err(|error| error.to_string())?;
+    assert_eq!(header, media_header());
+    let listing = reader.list();
+    if let Some(trouble) = &listing.trouble {
+        return Err(trouble.to_string());
+    }
+    for set in &listing.sets {
+        let mut bad = None;
+        let walked = reader.walk(set, &mut |header, offset| {
+            let stored = &family[offset as usize..][..header.stored_bytes as usize];
+            if checksum(stored) != header.stored_checksum {
+                bad = Some(format!("payload of chunk {}", header.ordinal));
+            }
+            true
+        });
+        walked.map_err(|error| error.to_string())?;
+        bad.map_or(Ok(()), Err)?;
+    }
+    Ok(listing.sets.len())
+}
+
+#[test]
+fn sets_are_found_and_hold_what_was_written() {
+    let family = family(3, 5);
+    assert_eq!(family.len() % BLOCK_BYTES as usize, 0);
+    assert_eq!(verify(&family), Ok(3));
+    let octets = family.as_slice();
+    let (reader, _) = FamilyReader::open(&octets).unwrap();
+    let listing = reader.list();
+    let names: Vec<_> = listing
+        .sets
+        .iter()
+        .map(|set| set.configuration.name.clone())
+        .collect();
+    assert_eq!(names, ["set 1", "set 2", "set 3"]);
+    let mut ordinals = Vec::new();
+    reader
+        .walk(&listing.sets[1], &mut |header, offset| {
+            assert_eq!(
+                octets[offset as usize..][..header.stored_bytes as usize],
+                payload(header.ordinal)
+            );
+            ordinals.push(header.ordinal);
+            true
+        })
+        .unwrap();
+    assert_eq!(ordinals, [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn an_append_after_any_set_continues_the_family() {
+    let whole = family(3, 4);
+    for kept in 0..=3 {
+        let octets = whole.as_slice();
+        let (reader, header) = FamilyReader::open(&octets).unwrap();
+        let position = reader.list().append_position(kept);
+        let mut shorter = whole[..position.offset as usize].to_vec();
+        assert_eq!(position.sets, kept);
+        let mut writer = FamilyWriter::append_after(&header, position);
+        write_set(&mut writer, &mut shorter, kept + 1, 2);
+        assert_eq!(verify(&shorter), Ok(usize::from(kept) + 1));
+    }
+}
+
+#[test]
+fn many_chunks_make_several_index_segments() {
+    let family = family(1, 2100);
+    assert_eq!(verify(&family), Ok(1));
+    let segments = family.windows(4).filter(|window| window == b"WLIX").count();
+    assert_eq!(segments, 3);
+}
+
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let family = family(2, 3);
+    for bit in 0..family.len() * 8 {
+        let mut flipped = family.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        let unnoticed =
+            std::panic::catch_unwind(|| verify(&flipped)).is_ok_and(|result| result.is_ok());
+        assert!(!unnoticed, "bit {} of octet {:#x}", bit % 8, bit / 8);
+    }
+}
+
+#[test]
+fn a_cut_anywhere_leaves_the_sets_before_it() {
+    let whole = family(3, 2);
+    let octets = whole.as_slice();
+    let (reader, _) = FamilyReader::open(&octets).unwrap();
+    let listing = reader.list();
+    let ends: Vec<u64> = (0..=3)
+        .map(|sets| listing.append_position(sets).offset)
+        .collect();
+    for length in (ends[0]..ends[3]).step_by(7) {
+        let cut = &whole[..length as usize];
+        let (reader, _) = FamilyReader::open(&cut).unwrap();
+        let found = reader.list();
+        let complete = ends.iter().filter(|end| **end <= length).count() - 1;
+        assert_eq!(
+            usize::from(found.complete_sets()),
+            complete,
+            "cut at {length}"
+        );
+        assert_eq!(
+            found.trouble.is_none(),
+            ends.contains(&length),
+            "cut at {length}"
+        );
+        assert_eq!(found.append_position(u16::MAX).offset, ends[complete]);
+    }
+}
+
+#[test]
+fn other_octets_are_told_apart() {
+    let open = |octets: &[u8]| FamilyReader::open(&octets).map(drop).unwrap_err();
+    assert!(matches!(open(b""), MediaError::NotMtf { .. }));
+    assert!(matches!(
+        open(b"SQLite format 3\0"),
+        MediaError::NotMtf { .. }
+    ));
+    assert!(matches!(
+        open(b"MSSQLBAK........"),
+        MediaError::SqlServerMedia { compressed: true }
+    ));
+    assert!(matches!(
+        open(b"TAPE"),
+        MediaError::Truncated { .. } | MediaError::Damaged { .. }
+    ));
+    let mut newer = media_header();
+    newer.format_version = 9;
+    let (_, octets) = FamilyWriter::format(&newer).unwrap();
+    assert!(matches!(
+        open(&octets),
+        MediaError::FormatVersion {
+            found: 9,
+            supported: 1
+        }
+    ));
+}
+
+#[test]
+fn hostile_octets_give_errors() {
+    let family = family(2, 4);
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    for _ in 0..4000 {
+        let mut mutated = family.clone();
+        for _ in 0..3 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let at = (state >> 33) as usize % mutated.len();
+            mutated[at] = (state >> 24) as u8;
+        }
+        crate::fuzz_family(&mutated);
+    }
+}
+
+#[test]
+fn calls_out_of_order_are_refused() {
+    let (mut writer, _) = FamilyWriter::format(&media_header()).unwrap();
+    assert!(matches!(
+        writer.end_set(),
+        Err(MediaError::OutOfOrder { .. })
+    ));
+    writer.begin_set(&configuration(1)).unwrap();
+    assert!(matches!(
+        writer.begin_set(&configuration(2)),
+        Err(MediaError::OutOfOrder { .. })
+    ));
+}
+
+#[test]
+fn the_format_has_not_changed() {
+    let golden = checksum(&family(2, 3));
+    assert_eq!(
+        golden, 14_529_582_361_143_265_704,
+        "octets of format version 1: a change needs a new version number"
+    );
+}

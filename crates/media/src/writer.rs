@@ -1,0 +1,258 @@
+//! Writing a media family: a state machine from values to octets.
+//!
+//! ```text
+//!  Idle --begin_set--> Data --chunk_header/chunk_written*--> Data --end_of_data--> Ending --end_set--> Idle
+//! ```
+//!
+//! Every call returns or appends the octets that come next in the family; nothing is ever written
+//! behind them. The caller syncs all families between `end_of_data` and `end_set`, because the end
+//! of a set says that everything before it is there.
+
+use crate::chunk::ChunkHeader;
+use crate::configuration::SetConfiguration;
+use crate::cursor::Emission;
+use crate::error::MediaError;
+use crate::filemark::{Filemark, capacity};
+use crate::header::MediaHeader;
+use crate::index::{IndexEntry, IndexSegment, SEGMENT_CHUNKS_MAX};
+use crate::mtf::{
+    Id, STREAM_ALIGNMENT, STREAM_HEADER_BYTES, StreamHeader, emit_pad_stream, emit_stream,
+};
+use crate::set_blocks::{SetEnd, emit_set_end, emit_set_start};
+
+/// Where an append continues: behind the last good set of a family.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AppendPosition {
+    /// Family offset of the next octet.
+    pub offset: u64,
+    /// Complete sets before it.
+    pub sets: u16,
+    /// Offsets of earlier filemarks, newest first; at least one.
+    pub filemarks: Vec<u64>,
+}
+
+#[derive(Debug)]
+enum State {
+    Idle,
+    Data(Box<OpenSet>),
+    Ending(Box<OpenSet>),
+}
+
+#[derive(Debug)]
+struct OpenSet {
+    configuration: SetConfiguration,
+    end: SetEnd,
+    segment: IndexSegment,
+    /// Payload octets that the caller still owes.
+    payload_due: u64,
+}
+
+/// Puts one media family together.
+#[derive(Debug)]
+pub struct FamilyWriter {
+    block_bytes: u32,
+    family_number: u16,
+    offset: u64,
+    sets: u16,
+    filemarks: Vec<u64>,
+    state: State,
+}
+
+impl FamilyWriter {
+    /// Begins a family: the media header and the first filemark.
+    ///
+    /// # Errors
+    /// When the block size is not one that tape format takes.
+    pub fn format(header: &MediaHeader) -> Result<(Self, Vec<u8>), MediaError> {
+        let mut writer = Self {
+            block_bytes: header.block_bytes,
+            family_number: header.family_number,
+            offset: 0,
+            sets: 0,
+            filemarks: Vec::new(),
+            state: State::Idle,
+        };
+        let mut octets = Vec::new();
+        let mut out = Emission::new(&mut octets, 0);
+        header.emit(&mut out)?;
+        writer.emit_filemark(&mut out);
+        writer.offset = out.offset();
+        Ok((writer, octets))
+    }
+
+    /// Continues a family behind its last good set.
+    pub fn append_after(header: &MediaHeader, position: AppendPosition) -> Self {
+        Self {
+            block_bytes: header.block_bytes,
+            family_number: header.family_number,
+            offset: position.offset,
+            sets: position.sets,
+            filemarks: position.filemarks,
+            state: State::Idle,
+        }
+    }
+
+    /// Family offset of the next octet.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn emit_filemark(&mut self, out: &mut Emission<'_>) {
+        let offset = out.offset();
+        let previous = self.filemarks.first().copied().unwrap_or(0);
+        Filemark {
+            offset,
+            previous,
+            sets: self.sets,
+        }
+        .emit(self.block_bytes, &self.filemarks, out);
+        self.filemarks.insert(0, offset);
+        self.filemarks.truncate(capacity(self.block_bytes));
+    }
+
+    /// Begins a set; returns everything up to the first chunk.
+    ///
+    /// # Errors
+    /// When a set is open, or the configuration cannot be stored.
+    pub fn begin_set(&mut self, set: &SetConfiguration) -> Result<Vec<u8>, MediaError> {
+        if !matches!(self.state, State::Idle) {
+            return Err(self.out_of_order("begin_set"));
+        }
+        let mut octets = Vec::new();
+        let mut out = Emission::new(&mut octets, self.offset);
+        emit_set_start(set, &mut out)?;
+        let end = SetEnd {
+            set_guid: set.set_guid,
+            position: set.position,
+            family_number: self.family_number,
+            set_offset: self.offset,
+            ..SetEnd::default()
+        };
+        let segment = IndexSegment {
+            set_guid: set.set_guid,
+            previous: 0,
+            entries: Vec::new(),
+        };
+        let configuration = set.clone();
+        self.offset = out.offset();
+        self.state = State::Data(Box::new(OpenSet {
+            configuration,
+            end,
+            segment,
+            payload_due: 0,
+        }));
+        Ok(octets)
+    }
+
+    /// Appends a chunk's header, padded so that the payload begins at a multiple of `alignment` in
+    /// the family. The caller writes the payload next and then calls
+    /// [`FamilyWriter::chunk_written`].
+    ///
+    /// # Errors
+    /// When no set is open, or the header cannot be stored.
+    pub fn chunk_header(
+        &mut self,
+        header: &ChunkHeader,
+        alignment: u32,
+        octets: &mut Vec<u8>,
+    ) -> Result<(), MediaError> {
+        let State::Data(set) = &mut self.state else {
+            return Err(self.out_of_order("chunk_header"));
+        };
+        let mut out = Emission::new(octets, self.offset);
+        out.pad_to(STREAM_ALIGNMENT, 0);
+        let stream_offset = out.offset() - set.end.set_offset;
+        let header_bytes =
+            header.padded_bytes(out.offset() + STREAM_HEADER_BYTES as u64, alignment);
+        let length = header_bytes + u64::from(header.stored_bytes);
+        StreamHeader {
+            id: Id::WLDT,
+            length,
+        }
+        .emit(&mut out);
+        header.emit(header_bytes, &mut out)?;
+        self.offset = out.offset();
+        set.payload_due = header.stored_bytes.into();
+        set.segment
+            .entries
+            .push(IndexEntry::of(header, stream_offset));
+        set.end.chunk_count += 1;
+        set.end.stored_bytes += u64::from(header.stored_bytes);
+        Ok(())
+    }
+
+    /// Accounts for the payload that was written, and appends what must follow it.
+    pub fn chunk_written(&mut self, octets: &mut Vec<u8>) {
+        let State::Data(set) = &mut self.state else {
+            return;
+        };
+        self.offset += set.payload_due;
+        set.payload_due = 0;
+        if set.segment.entries.len() >= SEGMENT_CHUNKS_MAX as usize {
+            let mut out = Emission::new(octets, self.offset);
+            set.emit_segment(&mut out);
+            self.offset = out.offset();
+        }
+    }
+
+    /// Ends the data: last index segment, final configuration, filemark.
+    ///
+    /// # Errors
+    /// When no set is open, a payload is due, or the configuration cannot be stored.
+    pub fn end_of_data(&mut self, set: &SetConfiguration) -> Result<Vec<u8>, MediaError> {
+        let State::Data(mut open) = std::mem::replace(&mut self.state, State::Idle) else {
+            return Err(self.out_of_order("end_of_data"));
+        };
+        let mut octets = Vec::new();
+        let mut out = Emission::new(&mut octets, self.offset);
+        if !open.segment.entries.is_empty() {
+            open.emit_segment(&mut out);
+        }
+        out.pad_to(STREAM_ALIGNMENT, 0);
+        open.end.configuration_offset = out.offset() - open.end.set_offset;
+        emit_stream(&mut out, Id::WLSC, &set.emit()?);
+        emit_pad_stream(&mut out, self.block_bytes.into(), 0);
+        open.configuration = set.clone();
+        self.emit_filemark(&mut out);
+        self.offset = out.offset();
+        self.state = State::Ending(open);
+        Ok(octets)
+    }
+
+    /// Ends the set: end block and filemark. Everything before must be durable on every family.
+    ///
+    /// # Errors
+    /// When the data have not been ended.
+    pub fn end_set(&mut self) -> Result<Vec<u8>, MediaError> {
+        let State::Ending(open) = std::mem::replace(&mut self.state, State::Idle) else {
+            return Err(self.out_of_order("end_set"));
+        };
+        let mut octets = Vec::new();
+        let mut out = Emission::new(&mut octets, self.offset);
+        emit_set_end(&open.end, &open.configuration, self.block_bytes, &mut out);
+        self.sets += 1;
+        self.emit_filemark(&mut out);
+        self.offset = out.offset();
+        Ok(octets)
+    }
+
+    fn out_of_order(&self, call: &'static str) -> MediaError {
+        let state = match self.state {
+            State::Idle => "the end of a set",
+            State::Data(_) => "the chunks of a set",
+            State::Ending(_) => "the end of the data",
+        };
+        MediaError::OutOfOrder { call, state }
+    }
+}
+
+impl OpenSet {
+    fn emit_segment(&mut self, out: &mut Emission<'_>) {
+        out.pad_to(STREAM_ALIGNMENT, 0);
+        let offset = out.offset() - self.end.set_offset;
+        emit_stream(out, Id::WLIX, &self.segment.emit());
+        self.segment.previous = offset;
+        self.segment.entries.clear();
+        self.end.index_offset = offset;
+    }
+}
