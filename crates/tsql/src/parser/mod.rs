@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! * A batch is all or nothing: the first syntax error refuses the whole of it, as on SQL Server.
-//! * Recursion goes through [`Parser::nested`], so that no input exhausts the stack.
+//! * Recursion goes through `Parser::nested`, so that no input exhausts the stack.
 //! * The parser looks ahead a few tokens at most and goes back in one place only (`ALTER DATABASE`), so
 //!   that time stays linear.
 

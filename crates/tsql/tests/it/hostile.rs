@@ -79,7 +79,7 @@ impl Dice {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 11).unwrap() % bound.max(1)
+        (self.0 >> 11) as usize % bound.max(1)
     }
 }
 
@@ -91,7 +91,7 @@ fn mutated(dice: &mut Dice) -> Vec<u8> {
         match dice.roll(5) {
             0 => drop(bytes.drain(at..end)),
             1 => bytes.truncate(at),
-            2 if at < bytes.len() => bytes[at] = u8::try_from(dice.roll(256)).unwrap(),
+            2 if at < bytes.len() => bytes[at] = dice.roll(256) as u8,
             3 => {
                 let other = CORPUS[dice.roll(CORPUS.len())].as_bytes();
                 let from = dice.roll(other.len());
@@ -166,10 +166,7 @@ fn deep_nesting_is_refused_and_not_followed() {
 
 #[test]
 fn the_deepest_expression_that_parses_also_prints_and_parses() {
-    let signs = format!(
-        "PRINT {}1",
-        "-".repeat(1).to_owned() + &" -".repeat(NESTING_MAX - 3)
-    );
+    let signs = format!("PRINT {}1", "- ".repeat(NESTING_MAX - 2));
     fuzz_parse(signs.as_bytes());
     parse_batch(&signs).unwrap();
     let alternating = format!(
@@ -191,10 +188,9 @@ fn assert_linear(what: &str, piece: &str, suffix: &str) {
     };
     let count = 100_000 / piece.len();
     time(count);
-    let short = (0..3)
-        .map(|_| time(count))
-        .min()
-        .unwrap()
+    let short = time(count)
+        .min(time(count))
+        .min(time(count))
         .max(Duration::from_millis(2));
     let long = time(8 * count);
     assert!(
@@ -246,9 +242,9 @@ fn time_grows_with_the_length_of_the_text() {
 
 #[test]
 fn many_distinct_variables_are_listed_in_linear_time() {
-    let list: String = (0..50_000).map(|number| format!("@v{number}, ")).collect();
+    let names: Vec<String> = (0..50_000).map(|number| format!("@v{number}")).collect();
     let start = Instant::now();
-    let sql = windlass_tsql::sqlite::rewrite(&format!("SELECT {list} 1"));
+    let sql = windlass_tsql::sqlite::rewrite(&format!("SELECT {}", names.join(", ")));
     assert_eq!(sql.parameters.len(), 50_000);
     assert!(start.elapsed() < Duration::from_secs(5));
 }

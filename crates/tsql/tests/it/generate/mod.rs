@@ -1,4 +1,8 @@
-//! Generators for the complete syntax tree of BACKUP and RESTORE, and for expressions.
+//! Generators for the complete syntax tree of BACKUP and RESTORE.
+
+mod script;
+
+pub(crate) use script::{create_database, execute, variables};
 
 use proptest::collection::vec;
 use proptest::option;
@@ -7,13 +11,13 @@ use proptest::sample::select;
 use windlass_tsql::Spanned;
 use windlass_tsql::ast::*;
 
-fn spanned<T: std::fmt::Debug>(
+pub(super) fn spanned<T: std::fmt::Debug>(
     inner: impl Strategy<Value = T>,
 ) -> impl Strategy<Value = Spanned<T>> {
     inner.prop_map(Spanned::unplaced)
 }
 
-fn identifier() -> impl Strategy<Value = Identifier> {
+pub(super) fn identifier() -> impl Strategy<Value = Identifier> {
     let odd = "[a-z@#$_\\]\\[\"' .é漢-]{1,12}";
     let words = [
         "x", "file", "Database", "WITH", "TAPE", "select", "#t", "pragma", "AUTO",
@@ -26,7 +30,7 @@ fn identifier() -> impl Strategy<Value = Identifier> {
     .prop_map(Identifier::new)
 }
 
-fn variable() -> impl Strategy<Value = Variable> {
+pub(super) fn variable() -> impl Strategy<Value = Variable> {
     "@@?[A-Za-z_][A-Za-z0-9_#$]{0,8}".prop_map(Variable::new)
 }
 
@@ -52,7 +56,7 @@ fn number_or_variable() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn value() -> impl Strategy<Value = Value> {
+pub(super) fn value() -> impl Strategy<Value = Value> {
     prop_oneof![text_or_variable(), number_or_variable()]
 }
 
@@ -337,220 +341,4 @@ pub(crate) fn restore() -> impl Strategy<Value = Statement> {
     });
     prop_oneof![6 => read, 1 => revert]
         .prop_map(|statement| Statement::Restore(Box::new(statement)))
-}
-
-fn object_name() -> impl Strategy<Value = ObjectName> {
-    (option::of(identifier()), identifier()).prop_map(|(schema, object)| ObjectName {
-        qualifiers: schema.into_iter().map(Some).collect(),
-        object,
-    })
-}
-
-fn data_type() -> impl Strategy<Value = DataType> {
-    let argument = prop_oneof![
-        any::<u32>().prop_map(TypeArgument::Number),
-        Just(TypeArgument::Max)
-    ];
-    (object_name(), vec(argument, 0..3)).prop_map(|(name, arguments)| DataType { name, arguments })
-}
-
-fn leaf() -> impl Strategy<Value = Expr> {
-    prop_oneof![
-        Just(Expr::Null),
-        (any::<String>(), any::<bool>()).prop_map(|(text, national)| Expr::Text { text, national }),
-        (0..=i64::MAX).prop_map(Expr::Integer),
-        "[0-9]{1,4}\\.[0-9]{0,4}(e[+-]?[0-9])?".prop_map(Expr::Decimal),
-        vec(any::<u8>(), 0..6).prop_map(Expr::Binary),
-        variable().prop_map(Expr::Variable),
-    ]
-}
-
-type Inner = BoxedStrategy<Expr>;
-
-fn boxed(inner: Inner) -> impl Strategy<Value = Box<Spanned<Expr>>> {
-    spanned(inner).prop_map(Box::new)
-}
-
-fn infix(inner: Inner) -> impl Strategy<Value = Expr> {
-    use InfixOperator::{Add, Divide, Modulo, Multiply, Subtract};
-    let operator = select(vec![Add, Subtract, Multiply, Divide, Modulo]);
-    (operator, boxed(inner.clone()), boxed(inner)).prop_map(|(operator, left, right)| Expr::Infix {
-        operator,
-        left,
-        right,
-    })
-}
-
-fn unary(inner: Inner) -> impl Strategy<Value = Expr> {
-    let operator = select(vec![UnaryOperator::Negate, UnaryOperator::Plus]);
-    (operator, boxed(inner)).prop_map(|(operator, operand)| Expr::Unary { operator, operand })
-}
-
-fn conversion(inner: Inner) -> impl Strategy<Value = Expr> {
-    let on_failure = select(vec![OnConversionFailure::Error, OnConversionFailure::Null]);
-    let style = option::of(boxed(inner.clone()));
-    (boxed(inner), data_type(), on_failure, any::<bool>(), style).prop_map(
-        |(value, data_type, on_failure, cast, style)| {
-            if cast {
-                Expr::Cast {
-                    value,
-                    data_type,
-                    on_failure,
-                }
-            } else {
-                Expr::Convert {
-                    data_type,
-                    value,
-                    style,
-                    on_failure,
-                }
-            }
-        },
-    )
-}
-
-fn call(inner: Inner) -> impl Strategy<Value = Expr> {
-    let special = ["LEFT", "cast", "USER", "CONVERT", "getdate"];
-    let function = prop_oneof![
-        object_name(),
-        select(special.to_vec()).prop_map(|word| ObjectName {
-            qualifiers: vec![],
-            object: Identifier::new(word)
-        }),
-    ];
-    (function, vec(spanned(inner), 0..4)).prop_map(|(function, arguments)| Expr::Call {
-        function,
-        arguments,
-    })
-}
-
-pub(crate) fn expression() -> impl Strategy<Value = Expr> {
-    leaf().prop_recursive(5, 40, 4, |inner| {
-        prop_oneof![
-            infix(inner.clone()),
-            unary(inner.clone()),
-            conversion(inner.clone()),
-            call(inner),
-        ]
-    })
-}
-
-fn argument() -> impl Strategy<Value = Argument> {
-    let value = prop_oneof![
-        Just(ArgumentValue::Null),
-        Just(ArgumentValue::Default),
-        value().prop_map(ArgumentValue::Value),
-        "-?[0-9]{1,3}\\.[0-9]{1,3}".prop_map(ArgumentValue::Decimal),
-        vec(any::<u8>(), 0..4).prop_map(ArgumentValue::Binary),
-        identifier().prop_map(ArgumentValue::Word),
-    ];
-    let direction = select(vec![ArgumentDirection::Input, ArgumentDirection::Output]);
-    (option::of(variable()), value, direction).prop_map(|(name, value, direction)| Argument {
-        name,
-        value,
-        direction,
-    })
-}
-
-pub(crate) fn execute() -> impl Strategy<Value = Statement> {
-    (
-        option::of(spanned(variable())),
-        spanned(object_name()),
-        vec(spanned(argument()), 0..5),
-    )
-        .prop_map(|(return_code, procedure, arguments)| {
-            Statement::Execute(Execute {
-                return_code,
-                procedure,
-                arguments,
-            })
-        })
-}
-
-pub(crate) fn variables() -> impl Strategy<Value = Statement> {
-    use AssignmentOperator::{Add, Assign, Divide, Modulo, Multiply, Subtract};
-    let declaration = (variable(), data_type(), option::of(spanned(expression()))).prop_map(
-        |(variable, data_type, value)| Declaration {
-            variable,
-            data_type,
-            value,
-        },
-    );
-    let operator = select(vec![Assign, Add, Subtract, Multiply, Divide, Modulo]);
-    let set = (spanned(variable()), operator, spanned(expression())).prop_map(
-        |(variable, operator, value)| SetVariable {
-            variable,
-            operator,
-            value,
-        },
-    );
-    prop_oneof![
-        vec(spanned(declaration), 1..4).prop_map(Statement::Declare),
-        set.prop_map(Statement::SetVariable),
-        spanned(expression()).prop_map(Statement::Print),
-    ]
-}
-
-fn file_definition() -> impl Strategy<Value = FileDefinition> {
-    use SizeUnit::{Gigabyte, Kilobyte, Megabyte, Terabyte};
-    let size = (
-        any::<u64>(),
-        option::of(select(vec![Kilobyte, Megabyte, Gigabyte, Terabyte])),
-    )
-        .prop_map(|(count, unit)| FileSize { count, unit });
-    let limit = prop_oneof![
-        size.clone().prop_map(FileSizeLimit::Size),
-        Just(FileSizeLimit::Unlimited)
-    ];
-    let growth = prop_oneof![
-        size.clone().prop_map(FileGrowth::Size),
-        any::<u64>().prop_map(FileGrowth::Percent)
-    ];
-    (
-        spanned(identifier()),
-        option::of(spanned(any::<String>())),
-        option::of(size),
-        option::of(limit),
-        option::of(growth),
-    )
-        .prop_map(|(name, filename, size, max_size, growth)| FileDefinition {
-            name: Some(name),
-            filename,
-            size,
-            max_size,
-            growth,
-        })
-}
-
-fn files() -> impl Strategy<Value = Vec<Spanned<FileDefinition>>> {
-    vec(spanned(file_definition()), 1..3)
-}
-
-pub(crate) fn create_database() -> impl Strategy<Value = Statement> {
-    let filegroup =
-        (spanned(identifier()), files()).prop_map(|(name, files)| Filegroup { name, files });
-    let origin = prop_oneof![
-        Just(DatabaseOrigin::New),
-        Just(DatabaseOrigin::Attach),
-        Just(DatabaseOrigin::AttachRebuildLog),
-        spanned(identifier()).prop_map(DatabaseOrigin::SnapshotOf),
-    ];
-    let log = prop_oneof![Just(Vec::new()), files()];
-    (
-        spanned(identifier()),
-        files(),
-        vec(filegroup, 0..3),
-        log,
-        origin,
-    )
-        .prop_map(|(name, primary_files, filegroups, log_files, origin)| {
-            let statement = CreateDatabase {
-                name,
-                primary_files,
-                filegroups,
-                log_files,
-                origin,
-            };
-            Statement::CreateDatabase(Box::new(statement))
-        })
 }
