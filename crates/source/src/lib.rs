@@ -21,6 +21,6 @@ mod source;
 pub mod sqlite;
 mod target;
 
-pub use error::Error;
+pub use error::{Error, Obstacle, WalDamage};
 pub use source::{DatabaseIdentity, FileKind, Position, RecoveryModel, Snapshot, SourceFile};
 pub use target::{Recovery, RestoreTarget};

@@ -85,6 +85,7 @@ pub(super) fn pin(path: &Path, busy_timeout: Duration) -> Result<Pinned, Error> 
             }
             Err(refusal) => refusal,
         };
+        remove_log_with(&connection, path, !had_wal);
         drop(connection);
         match Remedy::of(&refusal) {
             Remedy::Wait if Instant::now() < deadline => pause(),
@@ -149,6 +150,16 @@ fn connect(path: &Path, deadline: Instant) -> Result<Connection, Error> {
         Ok(connection)
     };
     open().map_err(|error| sqlite_error("open", path, error))
+}
+
+/// Lets the closing of `connection` remove the log that it made, while that is still empty: closing as
+/// the last connection does so, which includes a checkpoint of nothing. Any other log stays as found.
+pub(super) fn remove_log_with(connection: &Connection, path: &Path, made_log: bool) {
+    let is_empty = || std::fs::metadata(wal_path(path)).is_ok_and(|log| log.len() == 0);
+    if made_log && is_empty() {
+        // If it fails an empty file stays, which harms nobody.
+        let _kept = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+    }
 }
 
 /// Begins the read transaction. See the parent module for why in this order.

@@ -6,13 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use rusqlite::Connection;
-use rusqlite::config::DbConfig;
 use windlass_base::EXTENT_BYTES;
 use windlass_io::DirectFile;
 
 use super::header::{HEADER_BYTES, Header};
 use super::identity::{FileIdentity, created, position_at};
-use super::open::{Pin, Pinned, SnapshotOptions, pin, refuse_log};
+use super::open::{Pin, Pinned, SnapshotOptions, pin, refuse_log, remove_log_with};
 use super::wal::Overlay;
 use super::{descriptors, ffi, file_error, page_checksum, sqlite_error, wal_path};
 use crate::{DatabaseIdentity, Error, FileKind, Position, RecoveryModel, Snapshot, SourceFile};
@@ -170,10 +169,8 @@ impl SqliteSnapshot {
         }
     }
 
-    /// Ends the transaction and closes the connection, leaving beside the database what was there.
-    ///
-    /// A log that this connection made and that is still empty goes with it: `SQLite` removes it when
-    /// the last connection closes, which includes a checkpoint of nothing. Any other log stays.
+    /// Ends the transaction and gives the connection to be closed, so that what lies beside the
+    /// database is what was there before.
     fn release(&self) -> Result<Option<Connection>, rusqlite::Error> {
         let mut connection = self
             .connection
@@ -185,10 +182,7 @@ impl SqliteSnapshot {
         if !connection.is_autocommit() {
             connection.execute_batch("ROLLBACK")?;
         }
-        let log = std::fs::metadata(wal_path(&self.path));
-        if self.made_wal && log.is_ok_and(|log| log.len() == 0) {
-            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
-        }
+        remove_log_with(&connection, &self.path, self.made_wal);
         Ok(Some(connection))
     }
 }

@@ -1,6 +1,15 @@
 //! `SQLite` databases through both traits: pinned, read, written, compared.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-#![expect(clippy::print_stdout, reason = "what was skipped must be heard of")]
+#![expect(
+    clippy::print_stdout,
+    reason = "what was skipped must be heard of; helpers answer on it"
+)]
 
+mod content;
 mod corpus;
+mod locks;
+mod media;
+mod process;
+mod restoring;
 mod support;
+mod writers;

@@ -9,7 +9,8 @@ use rusqlite::{Connection, OpenFlags, ffi as code};
 
 use super::super::descriptors::FileId;
 use super::super::ffi::{self, FileLock};
-use super::super::{file_error, sqlite_error, wal_path};
+use super::super::open::remove_log_with;
+use super::super::{file_error, journal_path, sqlite_error, wal_path};
 use super::{Existing, users};
 use crate::Error;
 
@@ -103,19 +104,16 @@ impl ExistingTarget {
 }
 
 impl Drop for ExistingTarget {
-    /// An empty log that was not there before goes, if the database was not replaced after all:
-    /// closing as the last connection removes it.
+    /// If the database was not replaced after all, a log that was not there before goes.
     fn drop(&mut self) {
-        let log = std::fs::metadata(wal_path(&self.path));
         let is_there = std::fs::metadata(&self.path)
             .is_ok_and(|named| FileId::of(&named) == FileId::of(&self.metadata));
-        if self.made_log && is_there && log.is_ok_and(|log| log.len() == 0) {
+        if is_there {
             let connection = self
                 .connection
                 .get_mut()
                 .unwrap_or_else(PoisonError::into_inner);
-            // If it fails an empty file stays, which harms nobody.
-            let _kept = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+            remove_log_with(connection, &self.path, self.made_log);
         }
     }
 }
@@ -138,6 +136,7 @@ fn connect(path: &Path) -> Result<Connection, Error> {
 /// In exclusive locking mode the lock outlives the transaction, and the index of the log is kept in
 /// memory instead of a -shm file.
 fn lock_database(path: &Path) -> Result<Option<Connection>, Error> {
+    roll_back(path)?;
     let connection = connect(path)?;
     let lock = || {
         connection.query_row("PRAGMA locking_mode = EXCLUSIVE", [], |_| Ok(()))?;
@@ -154,6 +153,16 @@ fn lock_database(path: &Path) -> Result<Option<Connection>, Error> {
         Some(code::SQLITE_NOTADB | code::SQLITE_CORRUPT) => Ok(None),
         _ => Err(sqlite_error("lock", path, error)),
     }
+}
+
+/// Lets `SQLite` roll back a crashed writer's journal, on a connection that closes the journal again: in
+/// exclusive locking mode it would stay open and be removed, by name, when the connection closes.
+fn roll_back(path: &Path) -> Result<(), Error> {
+    if journal_path(path).exists() {
+        // What is wrong will show again when the database is locked, if it matters.
+        let _answer = connect(path)?.query_row("PRAGMA schema_version", [], |_| Ok(()));
+    }
+    Ok(())
 }
 
 /// Locks a file that is not a database, in case somebody else takes it for one.

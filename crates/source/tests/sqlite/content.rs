@@ -1,0 +1,241 @@
+//! What is in an image, page size by page size, and what a snapshot says about itself.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rusqlite::Connection;
+use windlass_base::{EXTENT_BYTES, Guid, Lsn};
+use windlass_io::AlignedBuffer;
+use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
+use windlass_source::{Error, Recovery, RecoveryModel, Snapshot};
+
+use crate::support::{image, open, request, restore};
+
+/// A database in WAL mode whose newest pages are in the log only; the connection keeps them there.
+fn with_log(path: &Path, page_bytes: u32) -> Connection {
+    let connection = Connection::open(path).unwrap();
+    connection
+        .execute_batch(&format!(
+            "PRAGMA page_size = {page_bytes}; PRAGMA journal_mode = WAL;
+             PRAGMA wal_autocheckpoint = 0;
+             CREATE TABLE t(a INTEGER PRIMARY KEY, b BLOB);
+             WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n WHERE v < 300)
+               INSERT INTO t SELECT v, randomblob(1000) FROM n;
+             PRAGMA wal_checkpoint(TRUNCATE);
+             UPDATE t SET b = randomblob(1500) WHERE a % 3 = 0;
+             DELETE FROM t WHERE a > 250;
+             UPDATE t SET b = randomblob(1200) WHERE a % 30 = 0;"
+        ))
+        .unwrap();
+    connection
+}
+
+#[test]
+fn pages_of_the_log_lie_over_those_of_the_file_for_every_page_size() {
+    for page_bytes in [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sizes.db");
+        let connection = with_log(&path, page_bytes);
+        let log = fs::read(folder.path().join("sizes.db-wal")).unwrap();
+        let snapshot = open(&path);
+        assert_eq!(snapshot.identity().page_bytes, page_bytes);
+        let octets = image(snapshot, 3);
+        assert_eq!(
+            fs::read(folder.path().join("sizes.db-wal")).unwrap(),
+            log,
+            "log as found"
+        );
+        let before = fs::read(&path).unwrap();
+        connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            .unwrap();
+        let after = fs::read(&path).unwrap();
+        assert!(before != after && octets == after, "page size {page_bytes}");
+    }
+}
+
+#[test]
+fn a_log_left_by_a_crash_is_read_and_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("crashed.db");
+    let connection = with_log(&path, 4096);
+    let copy = folder.path().join("copy.db");
+    fs::copy(&path, &copy).unwrap();
+    let log = folder.path().join("copy.db-wal");
+    fs::copy(folder.path().join("crashed.db-wal"), &log).unwrap();
+    let (file_before, log_before) = (fs::read(&copy).unwrap(), fs::read(&log).unwrap());
+    let octets = image(open(&copy), 1);
+    assert_eq!(fs::read(&copy).unwrap(), file_before);
+    assert_eq!(fs::read(&log).unwrap(), log_before);
+    connection
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    assert!(octets == fs::read(&path).unwrap());
+}
+
+#[test]
+fn what_is_no_database_is_carried_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let encrypted: Vec<u8> = (0..200_123_u32)
+        .map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
+    let mut cut_off = Vec::new();
+    let source = folder.path().join("whole.db");
+    drop(with_log(&source, 4096));
+    cut_off.extend_from_slice(&fs::read(&source).unwrap()[..70_000]);
+    for (name, content) in [
+        ("empty", vec![]),
+        ("one", vec![7]),
+        ("encrypted", encrypted),
+        ("cut", cut_off),
+    ] {
+        let path = folder.path().join(name);
+        fs::write(&path, &content).unwrap();
+        let octets = image(open(&path), 1);
+        assert!(octets == content, "{name}");
+        let target = folder.path().join(format!("{name}.restored"));
+        restore(
+            &request(&target, octets.len() as u64),
+            &octets,
+            Recovery::Recovery,
+        );
+        assert!(fs::read(&target).unwrap() == content, "{name}");
+        assert!(!folder.path().join(format!("{name}-wal")).exists());
+    }
+}
+
+#[test]
+fn content_that_needs_a_log_which_nobody_can_read_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("secret");
+    fs::write(&path, [0xA5; 8192]).unwrap();
+    let side = folder.path().join("secret-wal");
+    fs::write(&side, [1; 100]).unwrap();
+    let error = SqliteSnapshot::open(&path, &SnapshotOptions::default()).unwrap_err();
+    assert!(
+        matches!(&error, Error::HotJournal { journal, .. } if *journal == side),
+        "{error}"
+    );
+    fs::remove_file(&side).unwrap();
+    image(open(&path), 1);
+}
+
+#[test]
+fn what_is_not_a_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = SnapshotOptions::default();
+    let error = SqliteSnapshot::open(folder.path(), &options).unwrap_err();
+    assert!(matches!(error, Error::NotAFile { .. }), "{error}");
+    let error = SqliteSnapshot::open(&folder.path().join("none"), &options).unwrap_err();
+    assert!(matches!(error, Error::NotFound { .. }), "{error}");
+    assert!(!folder.path().join("none").exists());
+}
+
+#[test]
+fn offsets_beyond_four_gigabytes_are_read_and_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.db");
+    drop(with_log(&path, 4096));
+    let file = File::options().write(true).open(&path).unwrap();
+    let size_bytes = (5_u64 << 30) + 12_345;
+    file.set_len(size_bytes).unwrap();
+    let marks = [1 << 30, (1 << 32) - 1, 1 << 32, size_bytes - 1];
+    for mark in marks {
+        file.write_at(b"!", mark).unwrap();
+    }
+    drop(file);
+    let snapshot = open(&path);
+    let target = folder.path().join("copy.db");
+    let target =
+        windlass_source::sqlite::SqliteTarget::begin(&request(&target, size_bytes)).unwrap();
+    let mut buffer = AlignedBuffer::new(EXTENT_BYTES);
+    for mark in marks {
+        let offset = mark / EXTENT_BYTES as u64 * EXTENT_BYTES as u64;
+        let bytes = (size_bytes - offset).min(EXTENT_BYTES as u64) as usize;
+        snapshot.read(1, offset, &mut buffer[..bytes]).unwrap();
+        assert_eq!(buffer[(mark - offset) as usize], b'!');
+        windlass_source::RestoreTarget::write(&target, 1, offset, &buffer[..bytes]).unwrap();
+    }
+    let error = snapshot.read(1, 5 << 30, &mut buffer).unwrap_err();
+    assert!(matches!(error, Error::OutOfRange { .. }), "{error}");
+    Box::new(snapshot).close().unwrap();
+    windlass_source::RestoreTarget::finish(Box::new(target), Recovery::Recovery).unwrap();
+    let copy = File::open(folder.path().join("copy.db")).unwrap();
+    for mark in marks {
+        let mut octet = [0];
+        copy.read_exact_at(&mut octet, mark).unwrap();
+        assert_eq!(&octet, b"!");
+    }
+}
+
+#[test]
+fn a_snapshot_says_who_it_is_and_where_it_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("Sales.db");
+    let connection = with_log(&path, 8192);
+    connection
+        .execute_batch("PRAGMA user_version = 77; PRAGMA application_id = 4711")
+        .unwrap();
+    let snapshot = open(&path);
+    let identity = snapshot.identity().clone();
+    assert_eq!(identity.name, "Sales");
+    assert_eq!((identity.user_version, identity.application_id), (77, 4711));
+    assert_eq!(
+        identity.product_version,
+        rusqlite::version_number().unsigned_abs()
+    );
+    assert_eq!(
+        (identity.journal_mode.as_str(), identity.is_read_only),
+        ("wal", false)
+    );
+    assert_eq!(identity.recovery_model, RecoveryModel::Simple);
+    let position = snapshot.position();
+    assert_eq!(position.first_lsn, position.checkpoint_lsn);
+    assert!(position.last_lsn > position.checkpoint_lsn);
+    drop(snapshot);
+
+    let given = Guid::random();
+    let options = SnapshotOptions {
+        database_name: Some("Orders".to_owned()),
+        family_guid: Some(given),
+        after: Lsn {
+            vlf: u32::MAX - 1,
+            block: 5,
+            slot: 2,
+        },
+        ..SnapshotOptions::default()
+    };
+    let snapshot = SqliteSnapshot::open(&path, &options).unwrap();
+    assert_eq!(snapshot.identity().name, "Orders");
+    assert_eq!(snapshot.identity().family_guid, given);
+    assert_eq!(
+        snapshot.identity().database_guid,
+        identity.database_guid,
+        "the same file"
+    );
+    assert!(snapshot.position().first_lsn > options.after);
+}
+
+#[test]
+fn a_restored_database_is_of_the_family_and_yet_another_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("parent.db");
+    drop(with_log(&path, 4096));
+    let snapshot = open(&path);
+    let parent = snapshot.identity().clone();
+    let octets = image(snapshot, 1);
+    let target = folder.path().join("child.db");
+    let mut request = request(&target, octets.len() as u64);
+    request.family_guid = parent.family_guid;
+    restore(&request, &octets, Recovery::Recovery);
+    let child = open(&target).identity().clone();
+    if child.family_guid != parent.family_guid {
+        println!(
+            "SKIPPED: no extended attributes in {}",
+            folder.path().display()
+        );
+        return;
+    }
+    assert_ne!(child.database_guid, parent.database_guid);
+}

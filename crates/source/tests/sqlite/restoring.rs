@@ -1,0 +1,374 @@
+//! Restores: what is refused, what stays, what a sequence of full and differential makes.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+
+use rusqlite::Connection;
+use windlass_base::{EXTENT_BYTES, Guid, Lsn};
+use windlass_source::sqlite::{
+    DifferentialBase, Existing, RestoreRequest, SqliteTarget, forget, recover, restoring,
+};
+use windlass_source::{Error, Recovery, RestoreTarget};
+
+use crate::locks::notes;
+use crate::process::Process;
+use crate::support::{fill, image, open, request, restore};
+
+fn replacing(target: &Path, octets: &[u8]) -> RestoreRequest {
+    RestoreRequest {
+        existing: Existing::Replace,
+        ..request(target, octets.len() as u64)
+    }
+}
+
+fn other_content() -> Vec<u8> {
+    (0..300_000_u32).map(|index| (index % 253) as u8).collect()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn an_existing_target_is_replaced_only_when_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = notes(folder.path());
+    let old = fs::read(&path).unwrap();
+    let new = other_content();
+    let error = SqliteTarget::begin(&request(&path, 10)).unwrap_err();
+    assert!(matches!(error, Error::TargetExists { .. }), "{error}");
+    assert!(fs::read(&path).unwrap() == old);
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+    restore(&replacing(&path, &new), &new, Recovery::Recovery);
+    assert!(fs::read(&path).unwrap() == new);
+    assert_eq!(
+        fs::metadata(&path).unwrap().mode() & 0o777,
+        0o640,
+        "as the replaced file"
+    );
+    assert_eq!(names(folder.path()), ["notes.db"]);
+    // Now what is there is no database; that does not matter.
+    restore(&replacing(&path, &old), &old, Recovery::Recovery);
+    assert!(fs::read(&path).unwrap() == old);
+}
+
+#[test]
+fn a_target_that_appears_meanwhile_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.db");
+    let target = Box::new(SqliteTarget::begin(&request(&path, 4)).unwrap());
+    fs::write(&path, "mine").unwrap();
+    let error = target.finish(Recovery::Recovery).unwrap_err();
+    assert!(matches!(error, Error::TargetExists { .. }), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), b"mine");
+    assert_eq!(names(folder.path()), ["new.db"]);
+}
+
+#[test]
+fn a_target_in_use_is_not_pulled_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = notes(folder.path());
+    let old = fs::read(&path).unwrap();
+    let refused = |what: &str| {
+        let error = SqliteTarget::begin(&replacing(&path, &old)).unwrap_err();
+        assert!(matches!(error, Error::InUse { .. }), "{what}: {error}");
+    };
+    {
+        let _idle = Process::start("idle", &path);
+        refused("an idle connection of another process");
+    }
+    {
+        let _locker = Process::start("exclusive", &path);
+        refused("a transaction of another process");
+    }
+    {
+        let _same_process = Connection::open(&path).unwrap();
+        refused("a connection of this process");
+    }
+    {
+        let _snapshot = open(&path);
+        refused("a backup");
+    }
+    let target = Box::new(SqliteTarget::begin(&replacing(&path, &old)).unwrap());
+    fill(&*target, &old);
+    {
+        let _late = Process::of(crate::process::command("one write", &path));
+        assert_eq!(
+            Process::of(crate::process::command("one write", &path)).answer(),
+            "busy"
+        );
+    }
+    let file = fs::File::open(&path).unwrap();
+    let error = target.finish(Recovery::Recovery).unwrap_err();
+    assert!(
+        matches!(error, Error::InUse { .. }),
+        "somebody who came later: {error}"
+    );
+    drop(file);
+    assert_eq!(
+        names(folder.path()),
+        ["notes.db"],
+        "nothing is left of the restore"
+    );
+    assert!(fs::read(&path).unwrap() == old);
+}
+
+#[test]
+fn a_target_in_wal_mode_that_somebody_has_open_is_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = notes(folder.path());
+    Connection::open(&path)
+        .unwrap()
+        .query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))
+        .unwrap();
+    let idle = Process::start("idle", &path);
+    let error = SqliteTarget::begin(&replacing(&path, b"")).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::InUse {
+                process_id: Some(_),
+                ..
+            }
+        ),
+        "{error}"
+    );
+    drop(idle);
+    let new = other_content();
+    restore(&replacing(&path, &new), &new, Recovery::Recovery);
+    assert_eq!(names(folder.path()), ["notes.db"], "the old log is gone");
+    assert!(fs::read(&path).unwrap() == new);
+}
+
+#[test]
+fn giving_up_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = notes(folder.path());
+    Connection::open(&path)
+        .unwrap()
+        .query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))
+        .unwrap();
+    let old = fs::read(&path).unwrap();
+    let target = SqliteTarget::begin(&replacing(&path, &old)).unwrap();
+    assert!(names(folder.path()).contains(&"notes.db.windlass-restoring".to_owned()));
+    let error = SqliteTarget::begin(&replacing(&path, &old)).unwrap_err();
+    assert!(
+        matches!(error, Error::InUse { .. } | Error::RestoreRunning { .. }),
+        "{error}"
+    );
+    Box::new(target).abandon().unwrap();
+    assert_eq!(names(folder.path()), ["notes.db"]);
+    drop(SqliteTarget::begin(&replacing(&path, &old)).unwrap());
+    assert_eq!(names(folder.path()), ["notes.db"]);
+    assert!(fs::read(&path).unwrap() == old);
+}
+
+#[test]
+fn two_restores_of_a_new_target_do_not_mix() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.db");
+    let first = SqliteTarget::begin(&request(&path, 100)).unwrap();
+    let error = SqliteTarget::begin(&request(&path, 100)).unwrap_err();
+    assert!(matches!(error, Error::RestoreRunning { .. }), "{error}");
+    Box::new(first).finish(Recovery::Recovery).unwrap();
+}
+
+#[test]
+fn impossible_targets_are_refused_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = SqliteTarget::begin(&request(folder.path(), 1)).unwrap_err();
+    assert!(matches!(error, Error::NotAFile { .. }), "{error}");
+    let error = SqliteTarget::begin(&request(&folder.path().join("none/a.db"), 1)).unwrap_err();
+    assert!(matches!(error, Error::NotFound { .. }), "{error}");
+    let huge = request(&folder.path().join("huge.db"), u64::MAX / 2);
+    let error = SqliteTarget::begin(&huge).unwrap_err();
+    assert!(matches!(error, Error::NoSpace { needed_bytes, .. } if needed_bytes == u64::MAX / 2));
+    let target = SqliteTarget::begin(&request(&folder.path().join("a.db"), 100)).unwrap();
+    for (file_id, offset, bytes) in [(1, 99, 2), (2, 0, 1), (1, u64::MAX, 1)] {
+        let error = target.write(file_id, offset, &vec![0; bytes]).unwrap_err();
+        assert!(matches!(error, Error::OutOfRange { .. }), "{error}");
+    }
+    drop(target);
+    assert!(names(folder.path()).is_empty());
+}
+
+#[test]
+fn a_link_stays_and_what_it_leads_to_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let (elsewhere, link) = (
+        folder.path().join("elsewhere"),
+        folder.path().join("link.db"),
+    );
+    fs::create_dir(&elsewhere).unwrap();
+    symlink("elsewhere/real.db", &link).unwrap();
+    for content in [b"first".as_slice(), b"second"] {
+        restore(&replacing(&link, content), content, Recovery::Recovery);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(elsewhere.join("real.db")).unwrap(), content);
+    }
+    symlink("loop", folder.path().join("loop")).unwrap();
+    let error = SqliteTarget::begin(&request(&folder.path().join("loop"), 1)).unwrap_err();
+    assert!(matches!(error, Error::NotAFile { .. }), "{error}");
+}
+
+#[test]
+fn side_files_without_a_database_do_not_get_into_the_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = notes(folder.path());
+    let octets = image(open(&source), 1);
+    let path = folder.path().join("target.db");
+    for side in ["target.db-wal", "target.db-journal", "target.db-shm"] {
+        fs::write(folder.path().join(side), [1; 5000]).unwrap();
+    }
+    restore(
+        &request(&path, octets.len() as u64),
+        &octets,
+        Recovery::Recovery,
+    );
+    assert_eq!(names(folder.path()), ["notes.db", "target.db"]);
+}
+
+/// Extents of a differential, by their index in the file.
+type Changed = Vec<(usize, Vec<u8>)>;
+
+/// Content, a differential of it that grows or shrinks it, and the result.
+fn differential(to_extents: usize) -> (Vec<u8>, Changed, Vec<u8>) {
+    let base: Vec<u8> = (0..6 * EXTENT_BYTES + 777)
+        .map(|index| (index % 251) as u8)
+        .collect();
+    let mut result = base.clone();
+    result.resize(to_extents * EXTENT_BYTES + 100, 0);
+    result[EXTENT_BYTES + 5] ^= 0xFF;
+    let last = result.len() - 1;
+    result[last] = 0xAB;
+    let changed = result
+        .chunks(EXTENT_BYTES)
+        .enumerate()
+        .filter(|(index, extent)| base.chunks(EXTENT_BYTES).nth(*index) != Some(extent))
+        .map(|(index, extent)| (index, extent.to_vec()))
+        .collect();
+    (base, changed, result)
+}
+
+fn apply(
+    request: &RestoreRequest,
+    changed: &[(usize, Vec<u8>)],
+    recovery: Recovery,
+) -> Result<(), Error> {
+    let target = Box::new(SqliteTarget::begin(request)?);
+    for (index, extent) in changed {
+        target.write(1, (index * EXTENT_BYTES) as u64, extent)?;
+    }
+    target.finish(recovery)
+}
+
+#[test]
+fn a_differential_grows_or_shrinks_the_full_backup_it_belongs_on() {
+    for extents in [3, 6, 11] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seq.db");
+        let (base, changed, result) = differential(extents);
+        let full = request(&path, base.len() as u64);
+        restore(&full, &base, Recovery::NoRecovery);
+        assert!(!path.exists(), "nothing to open yet");
+        let state = restoring(&path).unwrap().unwrap();
+        assert_eq!(
+            (state.set_guid, state.is_differential),
+            (full.set_guid, false)
+        );
+        let base = DifferentialBase {
+            set_guid: full.set_guid,
+            checkpoint_lsn: full.checkpoint_lsn,
+        };
+        let next = RestoreRequest {
+            base: Some(base),
+            ..request(&path, result.len() as u64)
+        };
+        apply(&next, &changed, Recovery::Recovery).unwrap();
+        assert!(fs::read(&path).unwrap() == result);
+        assert_eq!(names(folder.path()), ["seq.db"]);
+        assert_eq!(restoring(&path).unwrap(), None);
+    }
+}
+
+#[test]
+fn a_sequence_keeps_to_its_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seq.db");
+    let (base, changed, result) = differential(7);
+    let full = request(&path, base.len() as u64);
+    let on = |set_guid| RestoreRequest {
+        base: Some(DifferentialBase {
+            set_guid,
+            checkpoint_lsn: Lsn::ZERO,
+        }),
+        ..request(&path, result.len() as u64)
+    };
+    let error = apply(&on(full.set_guid), &changed, Recovery::Recovery).unwrap_err();
+    assert!(matches!(error, Error::NotRestoring { .. }), "{error}");
+    let error = recover(&path, Existing::Refuse).unwrap_err();
+    assert!(matches!(error, Error::NotRestoring { .. }), "{error}");
+
+    restore(&full, &base, Recovery::NoRecovery);
+    let error = apply(&on(Guid::random()), &changed, Recovery::Recovery).unwrap_err();
+    assert!(matches!(error, Error::WrongBase { .. }), "{error}");
+    apply(&on(full.set_guid), &changed, Recovery::NoRecovery).unwrap();
+    let error = apply(&on(full.set_guid), &changed, Recovery::Recovery).unwrap_err();
+    assert!(
+        matches!(error, Error::WrongBase { .. }),
+        "one differential per full: {error}"
+    );
+    recover(&path, Existing::Refuse).unwrap();
+    assert!(fs::read(&path).unwrap() == result);
+    assert_eq!(names(folder.path()), ["seq.db"]);
+}
+
+#[test]
+fn a_sequence_over_an_existing_database_replaces_it_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = notes(folder.path());
+    let old = fs::read(&path).unwrap();
+    let new = other_content();
+    restore(&replacing(&path, &new), &new, Recovery::NoRecovery);
+    assert!(fs::read(&path).unwrap() == old, "until RECOVERY");
+    let error = recover(&path, Existing::Refuse).unwrap_err();
+    assert!(matches!(error, Error::TargetExists { .. }), "{error}");
+    let idle = Process::start("idle", &path);
+    let error = recover(&path, Existing::Replace).unwrap_err();
+    assert!(matches!(error, Error::InUse { .. }), "{error}");
+    drop(idle);
+    recover(&path, Existing::Replace).unwrap();
+    assert!(fs::read(&path).unwrap() == new);
+
+    restore(&replacing(&path, &old), &old, Recovery::NoRecovery);
+    forget(&path).unwrap();
+    assert_eq!(names(folder.path()), ["notes.db"]);
+    assert!(fs::read(&path).unwrap() == new);
+}
+
+#[test]
+fn a_differential_that_was_given_up_ends_the_sequence() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seq.db");
+    let (base, _, _) = differential(7);
+    let full = request(&path, base.len() as u64);
+    restore(&full, &base, Recovery::NoRecovery);
+    let on = DifferentialBase {
+        set_guid: full.set_guid,
+        checkpoint_lsn: full.checkpoint_lsn,
+    };
+    let next = RestoreRequest {
+        base: Some(on),
+        ..request(&path, 5)
+    };
+    drop(SqliteTarget::begin(&next).unwrap());
+    assert!(names(folder.path()).is_empty());
+    let error = SqliteTarget::begin(&next).unwrap_err();
+    assert!(matches!(error, Error::NotRestoring { .. }), "{error}");
+}
