@@ -302,3 +302,34 @@ const _: () = assert!(
     EXTENT_BYTES.is_multiple_of(65536),
     "a page never spans two extents"
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_verified_where_they_carry_checksums() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sealed.db");
+        let mut octets: Vec<u8> = (0..9 * 1024_u32).map(|index| (index % 241) as u8).collect();
+        octets[..16].copy_from_slice(b"SQLite format 3\0");
+        octets[16..21].copy_from_slice(&[4, 0, 1, 1, 8]);
+        octets.chunks_mut(1024).for_each(page_checksum::seal);
+        octets[7 * 1024 + 3] ^= 4;
+        octets.extend_from_slice(b"a part of a page");
+        let bad_pages = |octets: &[u8]| {
+            std::fs::write(&path, octets).unwrap();
+            let snapshot = SqliteSnapshot::open(&path, &SnapshotOptions::default()).unwrap();
+            let mut bad = Vec::new();
+            snapshot.check_pages(FILE_ID, 0, octets, &mut |page| bad.push(page));
+            (snapshot.has_page_checksums(), bad)
+        };
+        assert_eq!(bad_pages(&octets), (true, vec![8]));
+        octets[20] = 0;
+        assert_eq!(
+            bad_pages(&octets),
+            (false, vec![]),
+            "no reserved octets, no checksums"
+        );
+    }
+}

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use windlass_base::{EXTENT_BYTES, Guid, Lsn};
 use windlass_io::AlignedBuffer;
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
-use windlass_source::{Error, Recovery, RecoveryModel, Snapshot};
+use windlass_source::{Error, Recovery, RecoveryModel, Snapshot, WalDamage};
 
 use crate::support::{image, open, request, restore};
 
@@ -238,4 +238,37 @@ fn a_restored_database_is_of_the_family_and_yet_another_one() {
         return;
     }
     assert_ne!(child.database_guid, parent.database_guid);
+}
+
+#[test]
+fn a_log_that_is_damaged_under_its_readers_is_refused() {
+    for (damage, expected) in [
+        ("salt", WalDamage::Salt),
+        ("checksum", WalDamage::Checksum),
+        ("length", WalDamage::TooShort { expected: 0 }),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("damaged.db");
+        let _connection = with_log(&path, 1024);
+        let log_path = folder.path().join("damaged.db-wal");
+        let log = File::options().write(true).open(log_path).unwrap();
+        let frame_bytes = 24 + 1024;
+        let length = log.metadata().unwrap().len();
+        match damage {
+            "salt" => log.write_all_at(&[0xEE], 32 + 2 * frame_bytes + 9).unwrap(),
+            "checksum" => log
+                .write_all_at(&[0xEE], length - frame_bytes + 20)
+                .unwrap(),
+            _ => log.set_len(length - frame_bytes).unwrap(),
+        }
+        let error = SqliteSnapshot::open(&path, &SnapshotOptions::default()).unwrap_err();
+        let Error::WalDamaged { damage: found, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!(
+            std::mem::discriminant(&found),
+            std::mem::discriminant(&expected),
+            "{found}"
+        );
+    }
 }

@@ -29,6 +29,8 @@ mod existing;
 mod fault;
 mod stage;
 mod state;
+#[cfg(test)]
+mod tests;
 mod users;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,196 @@
+//! Restores that are killed between two steps. The victim is this test binary again.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rusqlite::Connection;
+use windlass_base::{Guid, Lsn};
+
+use super::*;
+use crate::Recovery;
+
+const FOLDER: &str = "WINDLASS_TEST_FOLDER";
+const PLAN: &str = "WINDLASS_TEST_PLAN";
+
+/// Runs a restore in another process, which dies after `step`.
+fn kill_after(step: &str, plan: &str, folder: &Path) {
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "sqlite::restore::tests::victim",
+            "--exact",
+            "--test-threads=1",
+        ])
+        .env(FOLDER, folder)
+        .env(PLAN, plan)
+        .env("WINDLASS_CRASH_AFTER", step)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), None, "{plan} was killed after '{step}'");
+}
+
+/// Not a test: what the other process runs.
+#[test]
+fn victim() {
+    let (Some(folder), Ok(plan)) = (std::env::var_os(FOLDER), std::env::var(PLAN)) else {
+        return;
+    };
+    run(&plan, Path::new(&folder)).unwrap();
+}
+
+const FULL_SET: u32 = 1;
+
+fn set_guid(number: u32) -> Guid {
+    Guid::named(Guid::NIL, &number.to_le_bytes())
+}
+
+fn run(plan: &str, folder: &Path) -> Result<(), Error> {
+    let new = fs::read(folder.join("new.db")).unwrap();
+    let base = DifferentialBase {
+        set_guid: set_guid(FULL_SET),
+        checkpoint_lsn: Lsn::ZERO,
+    };
+    let (recovery, base) = match plan {
+        "full" => (Recovery::Recovery, None),
+        "full without recovery" => (Recovery::NoRecovery, None),
+        "differential" => (Recovery::Recovery, Some(base)),
+        _ => return recover(&folder.join("app.db"), Existing::Replace),
+    };
+    let target = SqliteTarget::begin(&RestoreRequest {
+        target: folder.join("app.db"),
+        existing: Existing::Replace,
+        database_name: "app".to_owned(),
+        family_guid: Guid::random(),
+        set_guid: set_guid(FULL_SET + u32::from(base.is_some())),
+        checkpoint_lsn: Lsn::ZERO,
+        size_bytes: new.len() as u64,
+        base,
+    })?;
+    target.write(FILE_ID, 0, &new)?;
+    Box::new(target).finish(recovery)
+}
+
+/// `app.db` with a committed row in its log only, as a crash leaves it, and `new.db` to replace it.
+fn prepare_folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let make = |name: &str, row: &str| {
+        let connection = Connection::open(folder.path().join(name)).unwrap();
+        connection
+            .pragma_update(None, "journal_mode", "WAL")
+            .unwrap();
+        connection
+            .execute_batch("CREATE TABLE t(a, b); PRAGMA wal_autocheckpoint = 0")
+            .unwrap();
+        connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            .unwrap();
+        connection
+            .execute("INSERT INTO t VALUES (?1, randomblob(200000))", [row])
+            .unwrap();
+        connection
+    };
+    drop(make("new.db", "new"));
+    let connection = make("old.db", "old");
+    for suffix in ["", "-wal"] {
+        let from = folder.path().join(format!("old.db{suffix}"));
+        fs::copy(from, folder.path().join(format!("app.db{suffix}"))).unwrap();
+    }
+    drop(connection);
+    folder
+}
+
+/// Which of the two databases is at the target, found whole.
+fn found(folder: &Path) -> String {
+    let connection = Connection::open(folder.join("app.db")).unwrap();
+    let answer: String = connection
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(answer, "ok");
+    connection
+        .query_row("SELECT a FROM t", [], |row| row.get(0))
+        .unwrap()
+}
+
+fn leftovers(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| name.contains("app.db")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_killed_restore_leaves_the_old_database_or_the_new_one() {
+    let steps = [
+        ("staged", "old"),
+        ("synced", "old"),
+        ("dressed", "old"),
+        ("folded", "old"),
+        ("side files removed", "old"),
+        ("renamed", "new"),
+    ];
+    for (step, expected) in steps {
+        let folder = prepare_folder();
+        kill_after(step, "full", folder.path());
+        assert_eq!(found(folder.path()), expected, "killed after '{step}'");
+        run("full", folder.path()).unwrap();
+        assert_eq!(
+            leftovers(folder.path()),
+            ["app.db"],
+            "the next restore after '{step}'"
+        );
+        assert_eq!(found(folder.path()), "new");
+    }
+}
+
+#[test]
+fn a_full_restore_killed_before_it_was_ready_begins_no_sequence() {
+    let folder = prepare_folder();
+    kill_after("synced", "full without recovery", folder.path());
+    assert_eq!(restoring(&folder.path().join("app.db")).unwrap(), None);
+    let error = run("differential", folder.path()).unwrap_err();
+    assert!(matches!(error, Error::NotRestoring { .. }), "{error}");
+    kill_after("ready", "full without recovery", folder.path());
+    run("differential", folder.path()).unwrap();
+    assert_eq!(found(folder.path()), "new");
+    assert_eq!(leftovers(folder.path()), ["app.db"]);
+}
+
+#[test]
+fn a_killed_differential_must_begin_again_with_the_full_backup() {
+    for step in ["differential marked", "staged", "synced"] {
+        let folder = prepare_folder();
+        run("full without recovery", folder.path()).unwrap();
+        kill_after(step, "differential", folder.path());
+        assert_eq!(found(folder.path()), "old", "killed after '{step}'");
+        for plan in ["differential", "recovery"] {
+            let error = run(plan, folder.path()).unwrap_err();
+            assert!(
+                matches!(error, Error::RestoreInterrupted { .. }),
+                "{step}, {plan}: {error}"
+            );
+        }
+        run("full without recovery", folder.path()).unwrap();
+        run("differential", folder.path()).unwrap();
+        assert_eq!(found(folder.path()), "new");
+    }
+}
+
+#[test]
+fn once_a_differential_is_complete_recovery_can_be_repeated() {
+    for (step, expected) in [("ready", "old"), ("folded", "old"), ("renamed", "new")] {
+        let folder = prepare_folder();
+        run("full without recovery", folder.path()).unwrap();
+        kill_after(step, "differential", folder.path());
+        assert_eq!(found(folder.path()), expected, "killed after '{step}'");
+        let repeated = run("recovery", folder.path());
+        assert_eq!(
+            repeated.is_ok(),
+            expected == "old",
+            "after '{step}': {repeated:?}"
+        );
+        assert_eq!(found(folder.path()), "new");
+    }
+}
