@@ -25,6 +25,11 @@ const _: () = assert!(
     "header length and padding fit their field"
 );
 
+/// Octets of a header with so many stretches and digests, without the padding behind it.
+pub(crate) fn header_bytes(runs: usize, digests: usize) -> usize {
+    FIXED_BYTES + runs * RUN_BYTES + digests * Digest::BYTES + CHECKSUM_BYTES
+}
+
 /// What a chunk holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -33,6 +38,22 @@ pub enum ChunkKind {
     Data = 1,
     /// Octets of the log.
     Log = 2,
+}
+
+impl ChunkKind {
+    /// Reads the stored form, which lies at `offset` of a family.
+    pub(crate) fn from_stored(found: u8, offset: u64) -> Result<Self, MediaError> {
+        match found {
+            1 => Ok(Self::Data),
+            2 => Ok(Self::Log),
+            _ => Err(MediaError::Damaged {
+                offset,
+                what: "kind of chunk",
+                expected: 1,
+                found: found.into(),
+            }),
+        }
+    }
 }
 
 /// A stretch of a database file.
@@ -49,7 +70,7 @@ pub struct Run {
 pub struct ChunkHeader {
     /// What it holds.
     pub kind: ChunkKind,
-    /// How the payload is compressed: 0 not, 1 MS_XPRESS, 2 ZSTD, 3 QAT_DEFLATE.
+    /// How the payload is compressed: 0 not, 1 `MS_XPRESS`, 2 `ZSTD`, 3 `QAT_DEFLATE`.
     pub codec: u8,
     /// Database file.
     pub file_id: u16,
@@ -75,7 +96,7 @@ pub struct ChunkHeader {
 
 /// What a chunk adds to the checksum of its set, which is the wrapping sum over all chunks.
 ///
-/// A sum does not depend on the order in which threads finish; the mixing (SplitMix64's finaliser
+/// A sum does not depend on the order in which threads finish; the mixing (the finaliser of `SplitMix64`
 /// over both values) makes sure that swapped or doubled chunks change it.
 pub fn chunk_mix(ordinal: u64, raw_checksum: u64) -> u64 {
     let mut mixed = ordinal.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ raw_checksum;
@@ -88,10 +109,7 @@ impl ChunkHeader {
     /// Octets from the start of the stream's data to the payload, which begins at a multiple of
     /// `alignment` if the data begin at family offset `data_offset`.
     pub(crate) fn padded_bytes(&self, data_offset: u64, alignment: u32) -> u64 {
-        let bytes = FIXED_BYTES
-            + self.runs.len() * RUN_BYTES
-            + self.digests.len() * Digest::BYTES
-            + CHECKSUM_BYTES;
+        let bytes = header_bytes(self.runs.len(), self.digests.len());
         let alignment = u64::from(alignment.max(1));
         (data_offset + bytes as u64).next_multiple_of(alignment) - data_offset
     }
@@ -99,6 +117,8 @@ impl ChunkHeader {
     /// Appends the header and its padding, `padded_bytes` in all.
     pub(crate) fn emit(&self, padded_bytes: u64, out: &mut Emission<'_>) -> Result<(), MediaError> {
         self.check(0)?;
+        let maximum = u64::from(u16::MAX);
+        require_at_most(padded_bytes, maximum, "length of a chunk header", 0)?;
         let begin = out.offset();
         out.u16(padded_bytes as u16);
         out.u8(self.kind as u8);
@@ -134,7 +154,7 @@ impl ChunkHeader {
         const WHAT: &str = "chunk header";
         let mut cursor = Cursor::new(data, offset, WHAT);
         let padded_bytes = cursor.u16()?;
-        let kind = cursor.u8()?;
+        let kind = ChunkKind::from_stored(cursor.u8()?, offset)?;
         let codec = cursor.u8()?;
         cursor.zeros(2)?;
         let (file_id, family) = (cursor.u16()?, cursor.u16()?);
@@ -153,11 +173,7 @@ impl ChunkHeader {
             offset,
         )?;
         let mut header = Self {
-            kind: if kind == ChunkKind::Log as u8 {
-                ChunkKind::Log
-            } else {
-                ChunkKind::Data
-            },
+            kind,
             codec,
             file_id,
             family,
@@ -183,14 +199,6 @@ impl ChunkHeader {
         let sum = windlass_base::checksum(data.get(..covered).unwrap_or_default());
         let found = cursor.u64()?;
         cursor.expect(sum, found)?;
-        if kind != header.kind as u8 {
-            return Err(MediaError::Damaged {
-                offset,
-                what: "kind of chunk",
-                expected: 1,
-                found: kind.into(),
-            });
-        }
         header.check(offset)?;
         let used = cursor.offset() - offset;
         if u64::from(padded_bytes) < used {

@@ -6,7 +6,7 @@ use windlass_base::{Guid, Lsn, Moment};
 
 use crate::cursor::require_at_most;
 use crate::error::MediaError;
-use crate::record::{self, Known, Stored, records};
+use crate::record::{self, Known, Records, Stored, records};
 
 /// Most database files that a set describes.
 pub const FILES_MAX: usize = 32_767;
@@ -144,7 +144,7 @@ records! {
         0x1B expires: Option<Moment>,
         /// Offset from UTC in quarter hours.
         0x1C time_zone: i8,
-        /// Algorithm as asked for: 0 none, 1 MS_XPRESS, 2 ZSTD, 3 QAT_DEFLATE.
+        /// Algorithm as asked for: 0 none, 1 `MS_XPRESS`, 2 ZSTD, 3 `QAT_DEFLATE`.
         0x20 compression: u8,
         /// Level as asked for: 0 none, 1 LOW, 2 MEDIUM, 3 HIGH.
         0x21 compression_level: u8,

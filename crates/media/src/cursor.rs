@@ -3,7 +3,7 @@
 //! Nothing else in this crate takes a slice apart, so that no length in hostile input can reach
 //! past the window it was found in. All numbers on media are little-endian.
 
-use windlass_base::{Digest, Guid, Lsn, Moment, checksum};
+use windlass_base::{Digest, Guid, Moment, checksum};
 
 use crate::error::MediaError;
 
@@ -78,16 +78,8 @@ impl<'a> Cursor<'a> {
         self.array().map(Guid::from_stored)
     }
 
-    pub(crate) fn lsn(&mut self) -> Result<Lsn, MediaError> {
-        self.array().map(Lsn::from_stored)
-    }
-
     pub(crate) fn digest(&mut self) -> Result<Digest, MediaError> {
         self.array().map(Digest)
-    }
-
-    pub(crate) fn moment(&mut self) -> Result<Option<Moment>, MediaError> {
-        self.array().map(Moment::from_stored)
     }
 
     /// Takes `length` bytes that must be zero.

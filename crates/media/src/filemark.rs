@@ -1,148 +1,223 @@
 //! Soft filemarks: the `SFMB` block, one block size long.
 //!
-//! Filemarks separate the media header, the data of a set and its end. The last block of a good
-//! family is one, and each knows the one before, so all sets are found from the end backwards.
+//! Filemarks separate the media header, the data of a set and its end. They are numbered from 1;
+//! the one behind the media header and those behind the end of a set have odd numbers. The last
+//! block of a good family is one of these, and through MTF's list of earlier filemarks it leads to
+//! every set, without a look at what lies between.
 //!
-//! The list of earlier filemarks is MTF's; its capacity ends before the last 32 octets of the
-//! block, which are ours: `u64` own offset, `u64` offset of the filemark before (0 for none),
-//! `u16` complete sets so far, 6 zero octets, CRC-64 of the block before it.
+//! MTF's list ends before the last 40 octets of the block, which are ours: `u64` own offset,
+//! media set GUID, `u16` family number, 6 zero octets, CRC-64 of the block before it. So a filemark
+//! of other media, or one that a database happened to contain, is not taken for one of this family.
 
-use crate::cursor::{Cursor, Emission, require_zero};
+use crate::cursor::{Cursor, Emission};
 use crate::error::MediaError;
-use crate::mtf::{BLOCK_HEADER_BYTES, BlockHeader, Id, seal_block_header};
+use crate::header::FamilyIdentity;
+use crate::mtf::{BLOCK_HEADER_BYTES, BlockBuilder, BlockHeader, Id, seal_block_header};
 use crate::streams::{ReadAt, read_exact};
 
-const TAIL_BYTES: usize = 32;
+const WHAT: &str = "soft filemark";
+const TAIL_BYTES: usize = 40;
 const LIST_OFFSET: usize = BLOCK_HEADER_BYTES + 8;
-/// The block's unsigned attribute "end of family is not yet known", as other writers set it.
-const ATTRIBUTES: u32 = 0;
+const ENTRY_BYTES: usize = 8;
 
 /// A filemark as it stands on the media.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Filemark {
     /// Family offset of this filemark.
     pub(crate) offset: u64,
-    /// Family offset of the one before; 0 for none.
-    pub(crate) previous: u64,
-    /// Complete sets before this filemark.
-    pub(crate) sets: u16,
+    /// Number within the family, from 1.
+    pub(crate) number: u32,
+    /// Family offsets of earlier filemarks, newest first, as many as fit.
+    pub(crate) earlier: Vec<u64>,
 }
 
-/// Earlier filemarks that fit a block, newest first.
+/// Earlier filemarks that fit a block.
 pub(crate) fn capacity(block_bytes: u32) -> usize {
-    (block_bytes as usize - LIST_OFFSET - TAIL_BYTES) / 4
+    (block_bytes as usize - LIST_OFFSET - TAIL_BYTES) / ENTRY_BYTES
 }
 
 impl Filemark {
-    /// Appends the block. `earlier` holds the offsets of earlier filemarks, newest first.
-    pub(crate) fn emit(&self, block_bytes: u32, earlier: &[u64], out: &mut Emission<'_>) {
+    /// Number of the filemark behind the end of set `sets`; for 0, behind the media header.
+    pub(crate) fn number_behind(sets: u16) -> u32 {
+        2 * u32::from(sets) + 1
+    }
+
+    /// Whether a set may follow: the filemark is not one between the data and the end of a set.
+    pub(crate) fn is_between_sets(&self) -> bool {
+        self.number % 2 == 1
+    }
+
+    /// Sets before this filemark, not counting one whose end is still missing.
+    pub(crate) fn sets(&self) -> u16 {
+        (self.number.saturating_sub(1) / 2) as u16
+    }
+
+    /// Appends the block.
+    pub(crate) fn emit(&self, family: &FamilyIdentity, out: &mut Emission<'_>) {
         let begin = out.offset();
-        out.bytes(&Id::SFMB.0);
-        out.u32(ATTRIBUTES);
-        out.zeros(BLOCK_HEADER_BYTES - 8);
-        let capacity = capacity(block_bytes);
-        let used = earlier.len().min(capacity);
+        let block_bytes = family.block_bytes as usize;
+        let unit = u64::from(family.block_bytes);
+        // No strings and no streams follow the header; it is sealed below.
+        drop(BlockBuilder::new(
+            out,
+            Id::SFMB,
+            self.offset / unit,
+            self.number,
+        ));
+        let capacity = capacity(family.block_bytes);
+        let used = self.earlier.len().min(capacity);
         out.u32(capacity as u32);
         out.u32(used as u32);
-        for offset in earlier.iter().take(used) {
-            // Addresses are in blocks; one beyond 32 bits is told by our own fields alone.
-            out.u32(u32::try_from(offset / u64::from(block_bytes)).unwrap_or(u32::MAX));
+        for offset in self.earlier.iter().take(used) {
+            out.u64(offset / unit);
         }
-        out.zeros((capacity - used) * 4);
-        let gap = block_bytes as usize - LIST_OFFSET - TAIL_BYTES - capacity * 4;
-        out.zeros(gap);
-        seal_block_header(out, begin, block_bytes as u16);
+        out.zeros(block_bytes - TAIL_BYTES - (out.offset() - begin) as usize);
+        seal_block_header(out, begin, family.block_bytes as u16);
         out.u64(self.offset);
-        out.u64(self.previous);
-        out.u16(self.sets);
+        out.guid(family.media_set_guid);
+        out.u16(family.number);
         out.zeros(6);
         out.seal(begin);
     }
 
     /// Reads the filemark at `offset`.
     pub(crate) fn read(
-        family: &dyn ReadAt,
+        source: &dyn ReadAt,
         offset: u64,
-        block_bytes: u32,
+        family: &FamilyIdentity,
     ) -> Result<Self, MediaError> {
-        const WHAT: &str = "soft filemark";
-        let mut block = vec![0; block_bytes as usize];
-        read_exact(family, offset, &mut block, WHAT)?;
-        let header = BlockHeader::parse(&block, offset)?;
-        if header.id != Id::SFMB {
-            let (expected, found) = (Id::SFMB.as_number(), header.id.as_number());
-            return Err(MediaError::Damaged {
-                offset,
-                what: "descriptor block type",
-                expected,
-                found,
-            });
-        }
-        let (body, sum) = block
-            .split_last_chunk::<8>()
-            .ok_or(MediaError::BlockSize { found: block_bytes })?;
-        let (expected, found) = (windlass_base::checksum(body), u64::from_le_bytes(*sum));
-        if expected != found {
-            return Err(MediaError::Damaged {
-                offset,
-                what: WHAT,
-                expected,
-                found,
-            });
-        }
-        let tail_at = block.len() - TAIL_BYTES;
-        let mut tail = Cursor::new(
-            block.get(tail_at..).unwrap_or_default(),
-            offset + tail_at as u64,
-            WHAT,
-        );
-        let mark = Self {
-            offset: tail.u64()?,
-            previous: tail.u64()?,
-            sets: tail.u16()?,
-        };
-        require_zero(tail.take(6)?, offset, WHAT)?;
-        if mark.offset != offset || (mark.previous != 0 && mark.previous >= offset) {
-            return Err(MediaError::Damaged {
-                offset,
-                what: "place of a filemark",
-                expected: offset,
-                found: mark.offset,
-            });
-        }
-        Ok(mark)
+        let mut block = vec![0; family.block_bytes as usize];
+        read_exact(source, offset, &mut block, WHAT)?;
+        Self::parse(&block, offset, family)
     }
+
+    /// Reads the filemark that fills `block`, which lies at `offset`.
+    pub(crate) fn parse(
+        block: &[u8],
+        offset: u64,
+        family: &FamilyIdentity,
+    ) -> Result<Self, MediaError> {
+        let header = BlockHeader::parse(block, offset)?;
+        let mut cursor = Cursor::new(block, offset, WHAT);
+        cursor.expect(Id::SFMB.as_number(), header.id.as_number())?;
+        let mut body = cursor.window(block.len().saturating_sub(8), WHAT)?;
+        let covered = block.get(..body.left()).unwrap_or_default();
+        let found = cursor.u64()?;
+        cursor.expect(windlass_base::checksum(covered), found)?;
+
+        body.take(BLOCK_HEADER_BYTES)?;
+        let (entries, used) = (body.u32()?, body.u32()?);
+        body.expect(capacity(family.block_bytes) as u64, entries.into())?;
+        let earlier = list(&mut body, used.min(entries), offset, family)?;
+        body.zeros(body.left().saturating_sub(TAIL_BYTES - 8))?;
+        let own_offset = body.u64()?;
+        body.expect(offset, own_offset)?;
+        let (expected, found) = (family.media_set_guid, body.guid()?);
+        if expected != found {
+            return Err(MediaError::WrongIdentity {
+                offset,
+                what: "media set",
+                expected,
+                found,
+            });
+        }
+        let number = body.u16()?;
+        body.expect(family.number.into(), number.into())?;
+        body.zeros(6)?;
+        Ok(Self {
+            offset,
+            number: header.control_block_id,
+            earlier,
+        })
+    }
+}
+
+/// The list of earlier filemarks; each must lie before the one before it in the list.
+fn list(
+    body: &mut Cursor<'_>,
+    used: u32,
+    offset: u64,
+    family: &FamilyIdentity,
+) -> Result<Vec<u64>, MediaError> {
+    let mut earlier = Vec::with_capacity(used as usize);
+    let mut bound = offset;
+    for _ in 0..used {
+        let block = body.u64()?;
+        match block.checked_mul(family.block_bytes.into()) {
+            Some(at) if at < bound => {
+                earlier.push(at);
+                bound = at;
+            }
+            _ => {
+                return Err(MediaError::TooLarge {
+                    offset,
+                    what: "address of an earlier filemark",
+                    found: block,
+                    maximum: (bound / u64::from(family.block_bytes)).saturating_sub(1),
+                });
+            }
+        }
+    }
+    Ok(earlier)
 }
 
 #[cfg(test)]
 mod tests {
+    use windlass_base::Guid;
+
     use super::*;
+
+    fn family(block_bytes: u32) -> FamilyIdentity {
+        FamilyIdentity {
+            media_set_guid: Guid::from_stored([3; 16]),
+            number: 2,
+            block_bytes,
+        }
+    }
 
     #[test]
     fn a_filemark_is_one_block_and_guards_each_bit() {
         for block_bytes in [512, 65536] {
             let mark = Filemark {
                 offset: 1 << 20,
-                previous: 4096,
-                sets: 3,
+                number: 7,
+                earlier: vec![131_072, 65536],
             };
-            let mut octets = vec![0; 1 << 20];
-            let mut out = Emission::new(&mut octets, 1 << 20);
-            mark.emit(block_bytes, &[65536, 4096], &mut out);
-            assert_eq!(octets.len(), (1 << 20) + block_bytes as usize);
-            assert_eq!(
-                Filemark::read(&octets.as_slice(), 1 << 20, block_bytes).unwrap(),
-                mark
+            let mut octets = Vec::new();
+            mark.emit(
+                &family(block_bytes),
+                &mut Emission::new(&mut octets, 1 << 20),
             );
+            assert_eq!(octets.len(), block_bytes as usize);
+            let read = |octets: &[u8]| Filemark::parse(octets, 1 << 20, &family(block_bytes));
+            assert_eq!(read(&octets).unwrap(), mark);
             for bit in (0..block_bytes as usize * 8).step_by(61) {
-                let at = (1 << 20) + bit / 8;
-                octets[at] ^= 1 << (bit % 8);
-                assert!(
-                    Filemark::read(&octets.as_slice(), 1 << 20, block_bytes).is_err(),
-                    "bit {bit}"
-                );
-                octets[at] ^= 1 << (bit % 8);
+                octets[bit / 8] ^= 1 << (bit % 8);
+                assert!(read(&octets).is_err(), "bit {bit}");
+                octets[bit / 8] ^= 1 << (bit % 8);
             }
         }
+    }
+
+    #[test]
+    fn filemarks_of_other_places_and_media_are_refused() {
+        let mark = Filemark {
+            offset: 4096,
+            number: 1,
+            earlier: Vec::new(),
+        };
+        let mut octets = Vec::new();
+        mark.emit(&family(512), &mut Emission::new(&mut octets, 4096));
+        assert!(Filemark::parse(&octets, 8192, &family(512)).is_err());
+        let other_set = FamilyIdentity {
+            media_set_guid: Guid::NIL,
+            ..family(512)
+        };
+        let other_family = FamilyIdentity {
+            number: 1,
+            ..family(512)
+        };
+        assert!(Filemark::parse(&octets, 4096, &other_set).is_err());
+        assert!(Filemark::parse(&octets, 4096, &other_family).is_err());
     }
 }

@@ -1,18 +1,126 @@
 //! The reader's entry points, fed with arbitrary octets.
+//!
+//! Checksums stop a fuzzer at the door: nearly every change it makes is noticed at once, and the
+//! code behind is never reached. So it may ask, with the first octet, for all checksums to be made
+//! right again first.
 
+use windlass_base::checksum;
+
+use crate::cursor::align_up;
+use crate::mtf::{
+    BLOCK_HEADER_BYTES, BlockHeader, Id, STREAM_ALIGNMENT, STREAM_HEADER_BYTES, StreamHeader,
+    xor_words,
+};
 use crate::reader::FamilyReader;
 
+/// Octets of a CRC-64.
+const SUM_BYTES: usize = 8;
+/// Where a chunk header counts its stretches and its digests.
+const CHUNK_COUNTS: std::ops::Range<usize> = 10..14;
+
 /// Reads `data` as a media family through every entry point. Must neither panic nor run away.
+///
+/// The first octet chooses: even, the rest is read as it is; odd, checksums are repaired first.
 pub fn fuzz_family(data: &[u8]) {
-    let Ok((reader, _)) = FamilyReader::open(&data) else {
+    let Some((&mode, octets)) = data.split_first() else {
         return;
     };
+    if mode % 2 == 0 {
+        read_everything(octets);
+    } else {
+        let mut repaired = octets.to_vec();
+        repair(&mut repaired);
+        read_everything(&repaired);
+    }
+}
+
+fn read_everything(octets: &[u8]) {
+    let Ok((reader, _)) = FamilyReader::open(&octets) else {
+        return;
+    };
+    // Whether each of these succeeds does not matter here, only that it comes back.
+    drop(reader.check_header());
     let listing = reader.list();
     for set in &listing.sets {
-        // Whether the walk succeeds does not matter here, only that it comes back.
-        drop(reader.walk(set, &mut |header, _| header.stored_bytes < u32::MAX));
+        drop(reader.walk(set, &mut |header, offset| {
+            offset <= octets.len() as u64 && header.stored_bytes < u32::MAX
+        }));
+        drop(reader.index(set, &mut |segment| segment.entries.len() < usize::MAX));
     }
     for sets in 0..=listing.complete_sets() {
-        assert!(listing.append_position(sets).offset <= data.len() as u64);
+        drop(listing.append_position(sets));
+    }
+}
+
+/// Makes all checksums right that a walk over `family` meets: of descriptor blocks, of streams, and
+/// the CRCs of our own streams and of filemarks.
+pub(crate) fn repair(family: &mut [u8]) {
+    let mut at = 0;
+    // Each turn moves forward by a block header at least.
+    while let Some(next) = repair_block(family, at) {
+        at = next;
+    }
+}
+
+/// Repairs the block at `at` and its streams; where the next one begins.
+fn repair_block(family: &mut [u8], at: usize) -> Option<usize> {
+    let block_bytes = usize::from(u16_at(family, 64)?) * 512;
+    let header = family.get_mut(at..at.checked_add(BLOCK_HEADER_BYTES)?)?;
+    put_xor(header);
+    let parsed = BlockHeader::parse(header, at as u64).ok()?;
+    if parsed.id == Id::SFMB {
+        let end = at.checked_add(block_bytes.max(BLOCK_HEADER_BYTES + SUM_BYTES))?;
+        put_sum(family.get_mut(at..end)?);
+        return Some(end);
+    }
+    let first = usize::from(parsed.first_stream).max(BLOCK_HEADER_BYTES);
+    let mut stream_at = at.checked_add(first)?;
+    loop {
+        stream_at = align_up(stream_at as u64, STREAM_ALIGNMENT) as usize;
+        let data_at = stream_at.checked_add(STREAM_HEADER_BYTES)?;
+        let header = family.get_mut(stream_at..data_at)?;
+        put_xor(header);
+        let parsed = StreamHeader::parse(header, stream_at as u64).ok()?;
+        let end = data_at.checked_add(usize::try_from(parsed.length).ok()?)?;
+        if parsed.id == Id::WLCK {
+            let sum = checksum(family.get(at..stream_at)?);
+            let slot = family.get_mut(data_at..data_at + SUM_BYTES)?;
+            slot.copy_from_slice(&sum.to_le_bytes());
+        } else if parsed.id == Id::WLDT {
+            let length = chunk_header_bytes(family.get(data_at..end)?)?;
+            put_sum(family.get_mut(data_at..data_at + length)?);
+        } else if parsed.id != Id::SPAD {
+            put_sum(family.get_mut(data_at..end)?);
+        }
+        if parsed.id == Id::SPAD {
+            return Some(end);
+        }
+        stream_at = end;
+    }
+}
+
+/// Octets of a chunk header up to the end of its CRC.
+fn chunk_header_bytes(data: &[u8]) -> Option<usize> {
+    let counts = data.get(CHUNK_COUNTS)?;
+    let (runs, digests) = (u16_at(counts, 0)?, u16_at(counts, 2)?);
+    Some(crate::chunk::header_bytes(runs.into(), digests.into()))
+}
+
+fn u16_at(octets: &[u8], at: usize) -> Option<u16> {
+    let (value, _) = octets.get(at..)?.split_first_chunk::<2>()?;
+    Some(u16::from_le_bytes(*value))
+}
+
+/// Ends `octets` with the XOR of the words before.
+fn put_xor(octets: &mut [u8]) {
+    if let Some((words, sum)) = octets.split_last_chunk_mut::<2>() {
+        *sum = xor_words(words).to_le_bytes();
+    }
+}
+
+/// Ends `octets` with the CRC-64 of those before.
+fn put_sum(octets: &mut [u8]) {
+    if let Some((covered, sum)) = octets.split_last_chunk_mut::<SUM_BYTES>() {
+        *sum = checksum(covered).to_le_bytes();
     }
 }

@@ -8,7 +8,7 @@ use crate::mtf::{
     BlockBuilder, BlockHeader, FILEMARK_UNIT_BYTES, Id, LOGICAL_BLOCK_BYTES, MTF_MAJOR_VERSION,
     emit_pad_stream, emit_stream,
 };
-use crate::record::records;
+use crate::record::{self, Records, records};
 use crate::streams::{ReadAt, Streams, emit_check_stream, read_exact};
 
 /// Newest version of what we store in tape format.
@@ -26,6 +26,12 @@ pub const BLOCK_BYTES: std::ops::RangeInclusive<u32> = 512..=65536;
 
 /// Most families in a media set.
 pub const FAMILIES_MAX: u16 = 64;
+
+/// Attribute of the media header: filemarks are `SFMB` blocks.
+const TAPE_SOFT_FILEMARK: u32 = 1;
+
+/// Tag of the format version, which every version of the format keeps.
+const FORMAT_VERSION_TAG: u16 = 0x8001;
 
 /// First octets of SQL Server's compressed container.
 const SQL_SERVER_CONTAINER: &[u8; 8] = b"MSSQLBAK";
@@ -58,7 +64,23 @@ records! {
     }
 }
 
+/// What tells one family of a media set from all others, and how it is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FamilyIdentity {
+    pub(crate) media_set_guid: Guid,
+    pub(crate) number: u16,
+    pub(crate) block_bytes: u32,
+}
+
 impl MediaHeader {
+    pub(crate) fn identity(&self) -> FamilyIdentity {
+        FamilyIdentity {
+            media_set_guid: self.media_set_guid,
+            number: self.family_number,
+            block_bytes: self.block_bytes,
+        }
+    }
+
     /// Appends the `TAPE` block, padded to a multiple of the block size.
     pub(crate) fn emit(&self, out: &mut Emission<'_>) -> Result<(), MediaError> {
         check_block_bytes(self.block_bytes)?;
@@ -66,7 +88,7 @@ impl MediaHeader {
         let mut block = BlockBuilder::new(out, Id::TAPE, 0, 0);
         let fields = block.fields();
         fields.u32(self.media_family_id);
-        fields.u32(0);
+        fields.u32(TAPE_SOFT_FILEMARK);
         fields.u16(1);
         fields.u16(0);
         fields.u16((self.block_bytes / FILEMARK_UNIT_BYTES) as u16);
@@ -93,11 +115,8 @@ impl MediaHeader {
         let mut streams = Streams::open(family, 0, Id::TAPE)?;
         let list = streams.expect(Id::WLMS)?;
         let octets = streams.read_data(&list)?;
+        check_format_version(&octets, list.data_offset)?;
         let header = Self::load_list(&octets, list.data_offset)?;
-        if header.format_version > FORMAT_VERSION {
-            let (found, supported) = (header.format_version, FORMAT_VERSION);
-            return Err(MediaError::FormatVersion { found, supported });
-        }
         check_block_bytes(header.block_bytes)?;
         let families = 1..=FAMILIES_MAX;
         if !families.contains(&header.family_count)
@@ -128,6 +147,17 @@ impl MediaHeader {
     }
 }
 
+/// Refuses media of a newer format before anything else in the header, which may be all different.
+fn check_format_version(list: &[u8], offset: u64) -> Result<(), MediaError> {
+    let records = record::open(list, offset, "media header")?;
+    let found = record::find(records, FORMAT_VERSION_TAG).unwrap_or(0);
+    if found == 0 || found > FORMAT_VERSION {
+        let supported = FORMAT_VERSION;
+        return Err(MediaError::FormatVersion { found, supported });
+    }
+    Ok(())
+}
+
 /// Tells our media from everything else that may lie on a device.
 fn recognise(family: &dyn ReadAt) -> Result<(), MediaError> {
     let mut start = [0; 94];
@@ -156,31 +186,20 @@ fn recognise(family: &dyn ReadAt) -> Result<(), MediaError> {
             supported: MTF_MAJOR_VERSION,
         });
     }
-    if vendor == VENDOR_ID {
+    let mut stream = [0; 4];
+    let at = header.first_stream.into();
+    read_exact(family, at, &mut stream, "first stream of the media header")?;
+    if stream == Id::WLMS.0 || vendor == VENDOR_ID {
         return Ok(());
     }
     let mut name = vec![0; usize::from(name_bytes.min(256))];
     read_exact(family, u64::from(name_offset), &mut name, "software name")?;
-    let units: Vec<u16> = name
-        .as_chunks::<2>()
-        .0
-        .iter()
-        .map(|unit| u16::from_le_bytes(*unit))
-        .collect();
-    let software = String::from_utf16_lossy(&units)
-        .trim_end_matches('\0')
-        .to_owned();
-    // SQL Server's media carry the vendor id 4608 and a RAID stream first.
-    let mut stream = [0; 4];
-    let is_raid = read_exact(
-        family,
-        header.first_stream.into(),
-        &mut stream,
-        "first stream",
-    )
-    .is_ok()
-        && stream == Id::RAID.0;
-    if is_raid || software == "Microsoft SQL Server" {
+    let units = name.as_chunks::<2>().0.iter();
+    let units: Vec<u16> = units.map(|unit| u16::from_le_bytes(*unit)).collect();
+    let software = String::from_utf16_lossy(&units);
+    let software = software.trim_end_matches('\0').to_owned();
+    // SQL Server's media begin with a RAID stream.
+    if stream == Id::RAID.0 || software == "Microsoft SQL Server" {
         return Err(MediaError::SqlServerMedia { compressed: false });
     }
     Err(MediaError::ForeignMtf { software, vendor })

@@ -5,7 +5,7 @@
 
 use windlass_base::Guid;
 
-use crate::chunk::{ChunkHeader, RUNS_MAX, Run};
+use crate::chunk::{ChunkHeader, ChunkKind, RUNS_MAX, Run};
 use crate::cursor::{Cursor, Emission, require_at_most};
 use crate::error::MediaError;
 
@@ -25,6 +25,8 @@ pub struct IndexEntry {
     pub stored_bytes: u32,
     /// Octets of the database.
     pub raw_bytes: u32,
+    /// What the chunk holds.
+    pub kind: ChunkKind,
     /// How the payload is compressed.
     pub codec: u8,
     /// Database file.
@@ -42,16 +44,12 @@ impl IndexEntry {
             stream_offset,
             stored_bytes: header.stored_bytes,
             raw_bytes: header.raw_bytes,
+            kind: header.kind,
             codec: header.codec,
             file_id: header.file_id,
             runs: header.runs.clone(),
             digests: header.digests.clone(),
         }
-    }
-
-    /// Whether the entry describes this chunk.
-    pub(crate) fn describes(&self, header: &ChunkHeader, stream_offset: u64) -> bool {
-        *self == Self::of(header, stream_offset)
     }
 }
 
@@ -80,7 +78,7 @@ impl IndexSegment {
             out.u32(entry.stored_bytes);
             out.u32(entry.raw_bytes);
             out.u8(entry.codec);
-            out.u8(0);
+            out.u8(entry.kind as u8);
             out.u16(entry.file_id);
             out.u16(entry.runs.len() as u16);
             out.u16(entry.digests.len() as u16);
@@ -125,7 +123,7 @@ impl IndexSegment {
         let (ordinal, stream_offset) = (cursor.u64()?, cursor.u64()?);
         let (stored_bytes, raw_bytes) = (cursor.u32()?, cursor.u32()?);
         let codec = cursor.u8()?;
-        cursor.zeros(1)?;
+        let kind = ChunkKind::from_stored(cursor.u8()?, cursor.offset())?;
         let file_id = cursor.u16()?;
         let (run_count, digest_count) = (cursor.u16()?, cursor.u16()?);
         let at = cursor.offset();
@@ -152,6 +150,7 @@ impl IndexSegment {
             stream_offset,
             stored_bytes,
             raw_bytes,
+            kind,
             codec,
             file_id,
             runs,

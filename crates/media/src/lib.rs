@@ -9,8 +9,7 @@
 //!
 //! Invariants:
 //! 1. Each octet of a good set is under a checksum, or is padding that a reader requires to be zero.
-//! 2. A set is complete on a family if and only if its `ESET` block and the filemark behind it are
-//!    there and right.
+//! 2. A set is complete on a family if and only if its `ESET` block is there and right.
 //! 3. The last block of a good family is a filemark that leads to every set.
 #![forbid(unsafe_code)]
 #![warn(clippy::indexing_slicing)]
@@ -23,6 +22,7 @@ mod filemark;
 mod fuzzing;
 mod header;
 mod index;
+mod listing;
 mod mtf;
 mod reader;
 mod record;
@@ -41,7 +41,8 @@ pub use header::{
     BLOCK_BYTES, FAMILIES_MAX, FORMAT_VERSION, MediaHeader, SOFTWARE_NAME, VENDOR_ID,
 };
 pub use index::{IndexEntry, IndexSegment, SEGMENT_CHUNKS_MAX};
-pub use reader::{FamilyReader, Listing, SetListing};
+pub use listing::{Listing, SetListing};
+pub use reader::FamilyReader;
 pub use set_blocks::SetEnd;
 pub use set_walk::WalkedSet;
 pub use streams::ReadAt;

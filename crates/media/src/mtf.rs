@@ -79,7 +79,6 @@ pub(crate) fn xor_words(bytes: &[u8]) -> u16 {
 pub(crate) struct BlockHeader {
     pub(crate) id: Id,
     pub(crate) first_stream: u16,
-    pub(crate) logical_address: u64,
     pub(crate) control_block_id: u32,
 }
 
@@ -92,16 +91,13 @@ impl BlockHeader {
         let id = Id(header.array()?);
         header.take(4)?;
         let first_stream = header.u16()?;
-        header.take(10)?;
-        let logical_address = header.u64()?;
-        header.take(8)?;
+        header.take(26)?;
         let control_block_id = header.u32()?;
         header.take(10)?;
         header.expect(u64::from(sum), u64::from(header.clone().u16()?))?;
         Ok(Self {
             id,
             first_stream,
-            logical_address,
             control_block_id,
         })
     }
@@ -227,7 +223,7 @@ impl<'o, 'e> BlockBuilder<'o, 'e> {
             out.pad_to(2, 0);
             let at = out.offset() - begin;
             let room = (LOGICAL_BLOCK_BYTES - at) as usize & !1;
-            let kept = stored.get(..room).unwrap_or(stored);
+            let kept = cut_text(stored, room);
             let [size_low, size_high] = (kept.len() as u16).to_le_bytes();
             let [at_low, at_high] = (at as u16).to_le_bytes();
             out.patch(*field, &[size_low, size_high, at_low, at_high]);
@@ -236,6 +232,15 @@ impl<'o, 'e> BlockBuilder<'o, 'e> {
         out.pad_to(STREAM_ALIGNMENT, 0);
         let first_stream = (out.offset() - begin) as u16;
         seal_block_header(out, begin, first_stream);
+    }
+}
+
+/// The first whole characters of UTF-16 text that fit `room` bytes.
+fn cut_text(stored: &[u8], room: usize) -> &[u8] {
+    let kept = stored.get(..room).unwrap_or(stored);
+    match kept.split_last_chunk::<2>() {
+        Some((whole, &unit)) if (0xD800..0xDC00).contains(&u16::from_le_bytes(unit)) => whole,
+        _ => kept,
     }
 }
 

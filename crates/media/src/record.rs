@@ -87,7 +87,8 @@ impl Stored for Option<Moment> {
 
 impl Stored for String {
     fn store(&self, out: &mut Vec<u8>) {
-        let end = self.floor_char_boundary(TEXT_BYTES_MAX);
+        let mut ends = (0..=self.len().min(TEXT_BYTES_MAX)).rev();
+        let end = ends.find(|&at| self.is_char_boundary(at)).unwrap_or(0);
         out.extend_from_slice(self.as_bytes().get(..end).unwrap_or_default());
     }
 
@@ -174,6 +175,19 @@ pub(crate) fn each(
     Ok(())
 }
 
+/// The value of the record with tag `wanted`, if there is one that can be read.
+pub(crate) fn find<T: Stored>(records: &[u8], wanted: u16) -> Option<T> {
+    let mut value = None;
+    let take = |tag, octets: &[u8]| {
+        if tag == wanted {
+            value = T::load(octets);
+        }
+        Known::Read
+    };
+    each(records, 0, "record", take).ok()?;
+    value
+}
+
 /// What became of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
@@ -185,6 +199,34 @@ pub(crate) enum Known {
     Unreadable,
 }
 
+/// A struct whose fields are stored as records; declared with [`records!`].
+pub(crate) trait Records: Default {
+    /// What it is, for errors.
+    const WHAT: &'static str;
+
+    /// Appends the records of this value.
+    fn store_records(&self, out: &mut Vec<u8>);
+
+    /// Takes one record.
+    fn load_record(&mut self, tag: u16, octets: &[u8]) -> Known;
+
+    /// The whole list, with its CRC-64.
+    fn store_list(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.store_records(&mut out);
+        seal(out)
+    }
+
+    /// Reads a whole list that lies at `offset` of a family.
+    fn load_list(list: &[u8], offset: u64) -> Result<Self, MediaError> {
+        let records = open(list, offset, Self::WHAT)?;
+        let mut value = Self::default();
+        let take = |tag, octets: &[u8]| value.load_record(tag, octets);
+        each(records, offset, Self::WHAT, take)?;
+        Ok(value)
+    }
+}
+
 /// Declares a struct whose fields are stored as records, with their tags.
 macro_rules! records {
     ($(#[$meta:meta])* $name:ident, $what:literal { $($(#[$field_meta:meta])* $tag:literal $field:ident: $type:ty,)* }) => {
@@ -194,14 +236,14 @@ macro_rules! records {
             $($(#[$field_meta])* pub $field: $type,)*
         }
 
-        impl $name {
-            /// Appends the records of this value.
-            pub(crate) fn store_records(&self, out: &mut Vec<u8>) {
+        impl $crate::record::Records for $name {
+            const WHAT: &'static str = $what;
+
+            fn store_records(&self, out: &mut Vec<u8>) {
                 $($crate::record::put(out, $tag, &self.$field);)*
             }
 
-            /// Takes one record.
-            pub(crate) fn load_record(&mut self, tag: u16, octets: &[u8]) -> $crate::record::Known {
+            fn load_record(&mut self, tag: u16, octets: &[u8]) -> $crate::record::Known {
                 match tag {
                     $($tag => match $crate::record::Stored::load(octets) {
                         Some(value) => {
@@ -212,21 +254,6 @@ macro_rules! records {
                     },)*
                     _ => $crate::record::Known::No,
                 }
-            }
-
-            #[allow(dead_code, reason = "lists that hold nested lists have their own form")]
-            pub(crate) fn store_list(&self) -> Vec<u8> {
-                let mut out = Vec::new();
-                self.store_records(&mut out);
-                $crate::record::seal(out)
-            }
-
-            #[allow(dead_code, reason = "lists that hold nested lists have their own form")]
-            pub(crate) fn load_list(list: &[u8], offset: u64) -> Result<Self, $crate::error::MediaError> {
-                let records = $crate::record::open(list, offset, $what)?;
-                let mut value = Self::default();
-                $crate::record::each(records, offset, $what, |tag, octets| value.load_record(tag, octets))?;
-                Ok(value)
             }
         }
     };
@@ -240,6 +267,7 @@ mod tests {
 
     records! {
         /// For the tests below.
+        #[expect(unreachable_pub, reason = "the macro declares public types")]
         Sample, "sample" {
             /// A number.
             1 number: u32,

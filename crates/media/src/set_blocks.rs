@@ -8,9 +8,9 @@ use windlass_base::Guid;
 use crate::configuration::{SetConfiguration, SetType};
 use crate::cursor::Emission;
 use crate::error::MediaError;
-use crate::header::VENDOR_ID;
+use crate::header::{FamilyIdentity, SOFTWARE_NAME, VENDOR_ID};
 use crate::mtf::{BlockBuilder, Id, LOGICAL_BLOCK_BYTES, emit_pad_stream, emit_stream};
-use crate::record::records;
+use crate::record::{Records, records};
 use crate::streams::emit_check_stream;
 
 /// MTF's kinds of data set, as bits of the set's attributes.
@@ -18,8 +18,14 @@ const SSET_COPY: u32 = 1 << 1;
 const SSET_NORMAL: u32 = 1 << 2;
 const SSET_DIFFERENTIAL: u32 = 1 << 3;
 
-/// Version of the media catalogue that MTF asks for.
-const CATALOG_VERSION: u8 = 2;
+/// The name of a volume's device means something to the writing program alone.
+const VOLB_DEVICE_VENDOR_SPECIFIC: u32 = 1 << 5;
+
+/// Control block ids: 0 is the `SSET`, then one more for each block up to the `ESET`.
+const VOLB_CONTROL_ID: u32 = 1;
+const DIRB_CONTROL_ID: u32 = 2;
+const FILE_CONTROL_ID: u32 = 3;
+const ESET_CONTROL_ID: u32 = 4;
 
 records! {
     /// The end of a set on one family. Offsets count from the set's first block.
@@ -28,7 +34,7 @@ records! {
         0x8001 set_guid: Guid,
         /// Position on the media.
         0x8002 position: u16,
-        /// The family.
+        /// Number of the family.
         0x8003 family_number: u16,
         /// Family offset of the set's first block.
         0x8004 set_offset: u64,
@@ -46,7 +52,7 @@ records! {
 fn attributes(set: &SetConfiguration) -> u32 {
     match set.set_type {
         SetType::Differential => SSET_DIFFERENTIAL,
-        _ if set.is_copy_only => SSET_NORMAL | SSET_COPY,
+        _ if set.is_copy_only => SSET_COPY,
         _ => SSET_NORMAL,
     }
 }
@@ -54,17 +60,22 @@ fn attributes(set: &SetConfiguration) -> u32 {
 /// Appends everything from the set's first block to the place where the first chunk goes.
 pub(crate) fn emit_set_start(
     set: &SetConfiguration,
+    family: &FamilyIdentity,
     out: &mut Emission<'_>,
 ) -> Result<(), MediaError> {
     let begin = out.offset();
-    emit_set(set, out)?;
+    emit_set(set, family, out)?;
     emit_volume(set, begin, out);
     emit_directory(set, begin, out);
     emit_file(set, begin, out);
     Ok(())
 }
 
-fn emit_set(set: &SetConfiguration, out: &mut Emission<'_>) -> Result<(), MediaError> {
+fn emit_set(
+    set: &SetConfiguration,
+    family: &FamilyIdentity,
+    out: &mut Emission<'_>,
+) -> Result<(), MediaError> {
     let begin = out.offset();
     let mut block = BlockBuilder::new(out, Id::SSET, 0, 0);
     let fields = block.fields();
@@ -78,13 +89,12 @@ fn emit_set(set: &SetConfiguration, out: &mut Emission<'_>) -> Result<(), MediaE
     block.text("");
     block.text(&set.user);
     let fields = block.fields();
-    fields.u64(begin);
+    fields.u64(begin / u64::from(family.block_bytes));
     fields.moment(set.started);
     fields.u8(set.software_major);
     fields.u8(set.software_minor);
     fields.bytes(&set.time_zone.to_le_bytes());
-    fields.u8(0);
-    fields.u8(CATALOG_VERSION);
+    fields.zeros(2);
     block.finish();
     emit_stream(out, Id::WLSC, &set.emit()?);
     emit_check_stream(out, begin);
@@ -99,10 +109,10 @@ fn logical_address(out: &Emission<'_>, set_begin: u64) -> u64 {
 fn emit_volume(set: &SetConfiguration, set_begin: u64, out: &mut Emission<'_>) {
     let begin = out.offset();
     let address = logical_address(out, set_begin);
-    let mut block = BlockBuilder::new(out, Id::VOLB, address, 1);
-    block.fields().u32(0);
-    block.text("C:");
-    block.text("");
+    let mut block = BlockBuilder::new(out, Id::VOLB, address, VOLB_CONTROL_ID);
+    block.fields().u32(VOLB_DEVICE_VENDOR_SPECIFIC);
+    block.text(SOFTWARE_NAME);
+    block.text(&set.server);
     block.text(&set.machine);
     block.fields().moment(set.started);
     block.finish();
@@ -113,7 +123,7 @@ fn emit_volume(set: &SetConfiguration, set_begin: u64, out: &mut Emission<'_>) {
 fn emit_directory(set: &SetConfiguration, set_begin: u64, out: &mut Emission<'_>) {
     let begin = out.offset();
     let address = logical_address(out, set_begin);
-    let mut block = BlockBuilder::new(out, Id::DIRB, address, 2);
+    let mut block = BlockBuilder::new(out, Id::DIRB, address, DIRB_CONTROL_ID);
     let fields = block.fields();
     fields.u32(0);
     for _ in 0..4 {
@@ -130,7 +140,7 @@ fn emit_directory(set: &SetConfiguration, set_begin: u64, out: &mut Emission<'_>
 fn emit_file(set: &SetConfiguration, set_begin: u64, out: &mut Emission<'_>) {
     let begin = out.offset();
     let address = logical_address(out, set_begin);
-    let mut block = BlockBuilder::new(out, Id::FILE, address, 3);
+    let mut block = BlockBuilder::new(out, Id::FILE, address, FILE_CONTROL_ID);
     let fields = block.fields();
     fields.u32(0);
     for _ in 0..4 {
@@ -144,24 +154,26 @@ fn emit_file(set: &SetConfiguration, set_begin: u64, out: &mut Emission<'_>) {
 }
 
 /// Appends the `ESET` block, padded to a multiple of the block size.
+///
+/// MTF lets it repeat the attributes, number and date of the set's `SSET`.
 pub(crate) fn emit_set_end(
     end: &SetEnd,
     set: &SetConfiguration,
-    block_bytes: u32,
+    family: &FamilyIdentity,
     out: &mut Emission<'_>,
 ) {
     let begin = out.offset();
-    let mut block = BlockBuilder::new(out, Id::ESET, 0, 0);
+    let mut block = BlockBuilder::new(out, Id::ESET, 0, ESET_CONTROL_ID);
     let fields = block.fields();
     fields.u32(attributes(set));
     fields.u32(0);
     fields.u64(0);
     fields.u64(0);
-    fields.u16(1);
+    fields.u16(0);
     fields.u16(set.position);
-    fields.moment(set.finished);
+    fields.moment(set.started);
     block.finish();
     emit_stream(out, Id::WLES, &end.store_list());
     emit_check_stream(out, begin);
-    emit_pad_stream(out, block_bytes.into(), 0);
+    emit_pad_stream(out, family.block_bytes.into(), 0);
 }

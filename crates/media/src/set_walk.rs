@@ -7,6 +7,7 @@ use crate::chunk::{ChunkHeader, HEADER_BYTES_MAX};
 use crate::configuration::SetConfiguration;
 use crate::error::MediaError;
 use crate::filemark::Filemark;
+use crate::header::FamilyIdentity;
 use crate::index::{IndexEntry, IndexSegment, SEGMENT_CHUNKS_MAX};
 use crate::mtf::Id;
 use crate::reader::{check_configuration, read_set_end};
@@ -14,7 +15,7 @@ use crate::set_blocks::SetEnd;
 use crate::streams::{ReadAt, Stream, Streams, read_exact, require_zeros_between};
 
 /// A set that was walked to its end.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct WalkedSet {
     /// The final configuration.
     pub configuration: SetConfiguration,
@@ -24,11 +25,14 @@ pub struct WalkedSet {
     pub(crate) data_filemark: u64,
     /// Family offset of the filemark behind the end.
     pub(crate) end_filemark: u64,
+    /// What is wrong with that filemark.
+    pub(crate) end_trouble: Option<MediaError>,
 }
 
 /// Where the walk is, and what it has seen.
 struct Walk<'a> {
     family: &'a dyn ReadAt,
+    family_number: u16,
     set_guid: Guid,
     set_offset: u64,
     /// Chunks since the last index segment.
@@ -45,7 +49,7 @@ struct Walk<'a> {
 pub(crate) fn walk_set(
     family: &dyn ReadAt,
     offset: u64,
-    block_bytes: u32,
+    identity: &FamilyIdentity,
     visit: &mut dyn FnMut(ChunkHeader, u64) -> bool,
 ) -> Result<WalkedSet, MediaError> {
     let mut streams = Streams::open(family, offset, Id::SSET)?;
@@ -63,6 +67,7 @@ pub(crate) fn walk_set(
     streams.check_stream()?;
     let mut walk = Walk {
         family,
+        family_number: identity.number,
         set_guid: start.set_guid,
         set_offset: offset,
         unindexed: Vec::new(),
@@ -73,28 +78,38 @@ pub(crate) fn walk_set(
         buffer: vec![0; HEADER_BYTES_MAX],
     };
     let data_filemark = walk.data(&mut streams, visit)?;
-    let mark = Filemark::read(family, data_filemark, block_bytes)?;
-    let (end, end_filemark) = read_set_end(family, data_filemark + u64::from(block_bytes))?;
-    let last = Filemark::read(family, end_filemark, block_bytes)?;
+    let mark = Filemark::read(family, data_filemark, identity)?;
     expect(
-        "chain of filemarks",
-        end_filemark,
-        mark.offset,
-        last.previous,
+        "filemark behind the data",
+        data_filemark,
+        0,
+        u64::from(mark.is_between_sets()),
     )?;
-    expect(
-        "number of complete sets",
-        end_filemark,
-        u64::from(mark.sets) + 1,
-        last.sets.into(),
-    )?;
+    let (end, end_filemark) =
+        read_set_end(family, data_filemark + u64::from(identity.block_bytes))?;
     let configuration = walk.finish(&end, end_filemark)?;
+    let end_trouble = check_end_filemark(family, identity, &mark, end_filemark).err();
     Ok(WalkedSet {
         configuration,
         end,
         data_filemark,
         end_filemark,
+        end_trouble,
     })
+}
+
+/// The filemark behind the end of a set must be the next one after that behind its data.
+fn check_end_filemark(
+    family: &dyn ReadAt,
+    identity: &FamilyIdentity,
+    behind_data: &Filemark,
+    offset: u64,
+) -> Result<(), MediaError> {
+    let last = Filemark::read(family, offset, identity)?;
+    let previous = last.earlier.first().copied().unwrap_or(0);
+    expect("chain of filemarks", offset, behind_data.offset, previous)?;
+    let expected = u64::from(behind_data.number) + 1;
+    expect("number of a filemark", offset, expected, last.number.into())
 }
 
 fn expect(what: &'static str, offset: u64, expected: u64, found: u64) -> Result<(), MediaError> {
@@ -139,18 +154,8 @@ impl Walk<'_> {
                     self.configuration = Some((configuration, stream.offset));
                 }
                 Id::SPAD => return streams.pad_data(&stream),
-                other => return Err(self.unexpected(&stream, other)),
+                _ => return Err(unexpected(&stream, Id::WLDT)),
             }
-        }
-    }
-
-    fn unexpected(&self, stream: &Stream, found: Id) -> MediaError {
-        let expected = Id::WLDT.as_number();
-        MediaError::Damaged {
-            offset: stream.offset,
-            what: "stream type",
-            expected,
-            found: found.as_number(),
         }
     }
 
@@ -169,6 +174,12 @@ impl Walk<'_> {
                 found,
             });
         }
+        expect(
+            "family of a chunk",
+            stream.data_offset,
+            self.family_number.into(),
+            header.family.into(),
+        )?;
         let length = u64::from(padded_bytes) + u64::from(header.stored_bytes);
         expect(
             "length of a chunk's stream",
@@ -185,7 +196,7 @@ impl Walk<'_> {
             "padding of a chunk header",
         )?;
         if self.unindexed.len() >= SEGMENT_CHUNKS_MAX as usize {
-            return Err(self.unexpected(stream, stream.id));
+            return Err(unexpected(stream, Id::WLIX));
         }
         self.unindexed
             .push(IndexEntry::of(&header, stream.offset - self.set_offset));
@@ -259,5 +270,15 @@ impl Walk<'_> {
             configuration_offset - self.set_offset,
         )?;
         Ok(configuration)
+    }
+}
+
+/// Another type of stream than the one that must come here.
+fn unexpected(stream: &Stream, wanted: Id) -> MediaError {
+    MediaError::Damaged {
+        offset: stream.offset,
+        what: "stream type",
+        expected: wanted.as_number(),
+        found: stream.id.as_number(),
     }
 }

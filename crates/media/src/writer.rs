@@ -13,22 +13,25 @@ use crate::configuration::SetConfiguration;
 use crate::cursor::Emission;
 use crate::error::MediaError;
 use crate::filemark::{Filemark, capacity};
-use crate::header::MediaHeader;
+use crate::header::{FamilyIdentity, MediaHeader};
 use crate::index::{IndexEntry, IndexSegment, SEGMENT_CHUNKS_MAX};
 use crate::mtf::{
     Id, STREAM_ALIGNMENT, STREAM_HEADER_BYTES, StreamHeader, emit_pad_stream, emit_stream,
 };
 use crate::set_blocks::{SetEnd, emit_set_end, emit_set_start};
 
-/// Where an append continues: behind the last good set of a family.
+/// Where an append continues: behind a set of a family.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppendPosition {
     /// Family offset of the next octet.
     pub offset: u64,
-    /// Complete sets before it.
+    /// Sets before it.
     pub sets: u16,
     /// Offsets of earlier filemarks, newest first; at least one.
     pub filemarks: Vec<u64>,
+    /// Whether the filemark behind the last set is still to be written: the end of that set is
+    /// good, but its filemark was cut off or damaged.
+    pub needs_filemark: bool,
 }
 
 #[derive(Debug)]
@@ -50,11 +53,12 @@ struct OpenSet {
 /// Puts one media family together.
 #[derive(Debug)]
 pub struct FamilyWriter {
-    block_bytes: u32,
-    family_number: u16,
+    family: FamilyIdentity,
     offset: u64,
     sets: u16,
+    /// Earlier filemarks, newest first, as many as a filemark lists.
     filemarks: Vec<u64>,
+    needs_filemark: bool,
     state: State,
 }
 
@@ -65,29 +69,29 @@ impl FamilyWriter {
     /// When the block size is not one that tape format takes.
     pub fn format(header: &MediaHeader) -> Result<(Self, Vec<u8>), MediaError> {
         let mut writer = Self {
-            block_bytes: header.block_bytes,
-            family_number: header.family_number,
+            family: header.identity(),
             offset: 0,
             sets: 0,
             filemarks: Vec::new(),
+            needs_filemark: false,
             state: State::Idle,
         };
         let mut octets = Vec::new();
         let mut out = Emission::new(&mut octets, 0);
         header.emit(&mut out)?;
-        writer.emit_filemark(&mut out);
+        writer.emit_filemark(&mut out, Filemark::number_behind(0));
         writer.offset = out.offset();
         Ok((writer, octets))
     }
 
-    /// Continues a family behind its last good set.
+    /// Continues a family. The caller has cut off whatever lies behind `position`.
     pub fn append_after(header: &MediaHeader, position: AppendPosition) -> Self {
         Self {
-            block_bytes: header.block_bytes,
-            family_number: header.family_number,
+            family: header.identity(),
             offset: position.offset,
             sets: position.sets,
             filemarks: position.filemarks,
+            needs_filemark: position.needs_filemark,
             state: State::Idle,
         }
     }
@@ -97,35 +101,48 @@ impl FamilyWriter {
         self.offset
     }
 
-    fn emit_filemark(&mut self, out: &mut Emission<'_>) {
+    fn emit_filemark(&mut self, out: &mut Emission<'_>, number: u32) {
         let offset = out.offset();
-        let previous = self.filemarks.first().copied().unwrap_or(0);
-        Filemark {
+        let earlier = std::mem::take(&mut self.filemarks);
+        let mark = Filemark {
             offset,
-            previous,
-            sets: self.sets,
-        }
-        .emit(self.block_bytes, &self.filemarks, out);
+            number,
+            earlier,
+        };
+        mark.emit(&self.family, out);
+        self.filemarks = mark.earlier;
         self.filemarks.insert(0, offset);
-        self.filemarks.truncate(capacity(self.block_bytes));
+        self.filemarks.truncate(capacity(self.family.block_bytes));
     }
 
     /// Begins a set; returns everything up to the first chunk.
     ///
     /// # Errors
-    /// When a set is open, or the configuration cannot be stored.
+    /// When a set is open, the set's position is not the next one, or the configuration cannot be
+    /// stored.
     pub fn begin_set(&mut self, set: &SetConfiguration) -> Result<Vec<u8>, MediaError> {
         if !matches!(self.state, State::Idle) {
             return Err(self.out_of_order("begin_set"));
         }
+        if Some(set.position) != self.sets.checked_add(1) {
+            return Err(MediaError::Unwritable {
+                what: "position of a set",
+                found: set.position.into(),
+                rule: "sets are numbered in order",
+            });
+        }
         let mut octets = Vec::new();
         let mut out = Emission::new(&mut octets, self.offset);
-        emit_set_start(set, &mut out)?;
+        if std::mem::take(&mut self.needs_filemark) {
+            self.emit_filemark(&mut out, Filemark::number_behind(self.sets));
+        }
+        let set_offset = out.offset();
+        emit_set_start(set, &self.family, &mut out)?;
         let end = SetEnd {
             set_guid: set.set_guid,
             position: set.position,
-            family_number: self.family_number,
-            set_offset: self.offset,
+            family_number: self.family.number,
+            set_offset,
             ..SetEnd::default()
         };
         let segment = IndexSegment {
@@ -159,6 +176,9 @@ impl FamilyWriter {
         let State::Data(set) = &mut self.state else {
             return Err(self.out_of_order("chunk_header"));
         };
+        if set.payload_due > 0 {
+            return Err(self.out_of_order("chunk_header"));
+        }
         let mut out = Emission::new(octets, self.offset);
         out.pad_to(STREAM_ALIGNMENT, 0);
         let stream_offset = out.offset() - set.end.set_offset;
@@ -200,8 +220,12 @@ impl FamilyWriter {
     /// # Errors
     /// When no set is open, a payload is due, or the configuration cannot be stored.
     pub fn end_of_data(&mut self, set: &SetConfiguration) -> Result<Vec<u8>, MediaError> {
-        let State::Data(mut open) = std::mem::replace(&mut self.state, State::Idle) else {
-            return Err(self.out_of_order("end_of_data"));
+        let mut open = match std::mem::replace(&mut self.state, State::Idle) {
+            State::Data(open) if open.payload_due == 0 => open,
+            other => {
+                self.state = other;
+                return Err(self.out_of_order("end_of_data"));
+            }
         };
         let mut octets = Vec::new();
         let mut out = Emission::new(&mut octets, self.offset);
@@ -211,9 +235,9 @@ impl FamilyWriter {
         out.pad_to(STREAM_ALIGNMENT, 0);
         open.end.configuration_offset = out.offset() - open.end.set_offset;
         emit_stream(&mut out, Id::WLSC, &set.emit()?);
-        emit_pad_stream(&mut out, self.block_bytes.into(), 0);
+        emit_pad_stream(&mut out, self.family.block_bytes.into(), 0);
         open.configuration = set.clone();
-        self.emit_filemark(&mut out);
+        self.emit_filemark(&mut out, Filemark::number_behind(self.sets) + 1);
         self.offset = out.offset();
         self.state = State::Ending(open);
         Ok(octets)
@@ -224,21 +248,26 @@ impl FamilyWriter {
     /// # Errors
     /// When the data have not been ended.
     pub fn end_set(&mut self) -> Result<Vec<u8>, MediaError> {
-        let State::Ending(open) = std::mem::replace(&mut self.state, State::Idle) else {
-            return Err(self.out_of_order("end_set"));
+        let open = match std::mem::replace(&mut self.state, State::Idle) {
+            State::Ending(open) => open,
+            other => {
+                self.state = other;
+                return Err(self.out_of_order("end_set"));
+            }
         };
         let mut octets = Vec::new();
         let mut out = Emission::new(&mut octets, self.offset);
-        emit_set_end(&open.end, &open.configuration, self.block_bytes, &mut out);
+        emit_set_end(&open.end, &open.configuration, &self.family, &mut out);
         self.sets += 1;
-        self.emit_filemark(&mut out);
+        self.emit_filemark(&mut out, Filemark::number_behind(self.sets));
         self.offset = out.offset();
         Ok(octets)
     }
 
     fn out_of_order(&self, call: &'static str) -> MediaError {
-        let state = match self.state {
+        let state = match &self.state {
             State::Idle => "the end of a set",
+            State::Data(open) if open.payload_due > 0 => "the header of a chunk",
             State::Data(_) => "the chunks of a set",
             State::Ending(_) => "the end of the data",
         };

@@ -1,0 +1,307 @@
+//! What sets are on a family, and where the good part of it ends.
+//!
+//! Normally the last block is the filemark behind the last set, and its list leads to the ends of
+//! all sets: a few blocks are read, whatever the family holds. Where the last block is no such
+//! filemark, an append was interrupted or something was damaged. Then the last good filemark between
+//! sets is looked for, first by walking forward from set to set, and, where a walk meets damage,
+//! block by block from the end: a set behind a damaged one must not be taken for free space.
+
+use crate::configuration::SetConfiguration;
+use crate::cursor::require_at_most;
+use crate::error::MediaError;
+use crate::filemark::Filemark;
+use crate::mtf::Id;
+use crate::reader::{FamilyReader, read_start};
+use crate::set_blocks::SetEnd;
+use crate::streams::read_exact;
+use crate::writer::AppendPosition;
+
+/// Octets read at once while filemarks are looked for from the end.
+const SCAN_BYTES: u64 = 1 << 20;
+
+/// A set found on a family.
+#[derive(Debug, Clone)]
+pub struct SetListing {
+    /// The final configuration; the one from the start when the set is incomplete or its end is
+    /// damaged; nothing but the position when both are.
+    pub configuration: SetConfiguration,
+    /// Family offset of its first block.
+    pub offset: u64,
+    /// Its end; absent when it was never finished, or is damaged.
+    pub end: Option<SetEnd>,
+}
+
+/// What is on a family.
+#[derive(Debug)]
+pub struct Listing {
+    /// Sets in order of their positions, from 1.
+    pub sets: Vec<SetListing>,
+    /// The first thing that is not as it should be, apart from the inside of sets, which only
+    /// [`FamilyReader::walk`] looks at. With [`MediaError::is_truncation`] or behind the last
+    /// complete set it is what an interrupted append left.
+    pub trouble: Option<MediaError>,
+    /// Filemarks up to the last kept set, in order: one behind the header, two a set.
+    filemarks: Vec<u64>,
+    /// Whether the last of them is bad although the set before it is good.
+    needs_filemark: bool,
+    block_bytes: u32,
+}
+
+/// Where the sets end that can be trusted.
+struct Rest {
+    mark: Filemark,
+    /// A set behind it whose end is good, but not its filemark: that of its data, of its end.
+    unclosed: Option<[u64; 2]>,
+    trouble: Option<MediaError>,
+}
+
+impl Listing {
+    /// Sets that were finished. What became of one since then, its end or a walk tells; an append
+    /// keeps it in any case.
+    pub fn complete_sets(&self) -> u16 {
+        (self.filemarks.len().saturating_sub(1) / 2) as u16
+    }
+
+    /// Where an append behind the first `sets` finished sets continues.
+    pub fn append_position(&self, sets: u16) -> AppendPosition {
+        let kept = self.complete_sets();
+        let sets = sets.min(kept);
+        let marks = self.filemarks.get(..=2 * usize::from(sets));
+        let mut filemarks: Vec<u64> = marks.unwrap_or_default().iter().rev().copied().collect();
+        let needs_filemark = self.needs_filemark && sets == kept;
+        let last = filemarks.first().copied().unwrap_or(0);
+        let mut offset = last + u64::from(self.block_bytes);
+        if needs_filemark {
+            offset = last;
+            filemarks.remove(0);
+        }
+        AppendPosition {
+            offset,
+            sets,
+            filemarks,
+            needs_filemark,
+        }
+    }
+
+    pub(crate) fn of(reader: &FamilyReader<'_>) -> Self {
+        let mut listing = Self {
+            sets: Vec::new(),
+            trouble: None,
+            filemarks: vec![reader.first_filemark],
+            needs_filemark: false,
+            block_bytes: reader.identity.block_bytes,
+        };
+        let rest = Rest::find(reader);
+        match chain(reader, &rest.mark) {
+            Ok(filemarks) => listing.filemarks = filemarks,
+            Err(trouble) => {
+                listing.trouble = Some(trouble);
+                return listing;
+            }
+        }
+        if let Some(marks) = rest.unclosed {
+            listing.filemarks.extend(marks);
+            listing.needs_filemark = true;
+        }
+        for number in 1..=listing.complete_sets() {
+            listing.add_set(reader, number);
+        }
+        listing.trouble = listing.trouble.or(rest.trouble);
+        listing.add_unfinished(reader);
+        listing
+    }
+
+    /// Adds the set between the filemarks that are known to enclose it.
+    fn add_set(&mut self, reader: &FamilyReader<'_>, number: u16) {
+        let block = u64::from(self.block_bytes);
+        let index = 2 * (usize::from(number) - 1);
+        let Some([before, between]) = self.filemarks.get(index..index + 2) else {
+            return;
+        };
+        let offset = before + block;
+        let set = reader.read_listing(offset, between + block, number);
+        let set = set.unwrap_or_else(|trouble| {
+            self.trouble.get_or_insert(trouble);
+            let start = read_start(reader.family, offset).ok();
+            let start = start.filter(|start| start.position == number);
+            SetListing {
+                configuration: start.unwrap_or_else(|| SetConfiguration {
+                    position: number,
+                    ..SetConfiguration::default()
+                }),
+                offset,
+                end: None,
+            }
+        });
+        self.sets.push(set);
+    }
+
+    /// Adds the set behind the last filemark, if enough of it is there to tell what it was to be.
+    fn add_unfinished(&mut self, reader: &FamilyReader<'_>) {
+        let block = u64::from(self.block_bytes);
+        let offset = self.filemarks.last().map_or(0, |last| last + block);
+        let number = self.sets.len() as u16 + 1;
+        if let Ok(configuration) = read_start(reader.family, offset)
+            && configuration.position == number
+        {
+            self.sets.push(SetListing {
+                configuration,
+                offset,
+                end: None,
+            });
+        }
+    }
+}
+
+impl Rest {
+    /// The last good filemark between sets.
+    fn find(reader: &FamilyReader<'_>) -> Self {
+        let block = u64::from(reader.identity.block_bytes);
+        let first = Filemark::read(reader.family, reader.first_filemark, &reader.identity);
+        let first_trouble = first.err();
+        let last = reader.family.len().saturating_sub(block);
+        if let Ok(mark) = Filemark::read(reader.family, last, &reader.identity)
+            && mark.is_between_sets()
+        {
+            return Self {
+                mark,
+                unclosed: None,
+                trouble: first_trouble,
+            };
+        }
+        let mut rest = Self {
+            mark: Filemark {
+                offset: reader.first_filemark,
+                number: Filemark::number_behind(0),
+                earlier: Vec::new(),
+            },
+            unclosed: None,
+            trouble: None,
+        };
+        rest.advance(reader);
+        rest.trouble = first_trouble.or(rest.trouble);
+        rest
+    }
+
+    /// Moves forward, from set to set and over damage, to the last good filemark between sets.
+    fn advance(&mut self, reader: &FamilyReader<'_>) {
+        let block = u64::from(reader.identity.block_bytes);
+        loop {
+            let offset = self.mark.offset + block;
+            if offset == reader.family.len() {
+                return;
+            }
+            let number = self.mark.sets().saturating_add(1);
+            let (trouble, unclosed) = match step(reader, offset, number) {
+                Step::Closed(mark) => {
+                    self.mark = mark;
+                    continue;
+                }
+                Step::Unclosed(trouble, marks) => (trouble, Some(marks)),
+                Step::Bad(trouble) => (trouble, None),
+            };
+            // A walk that came to the end of the family has seen that nothing follows.
+            if !trouble.is_truncation()
+                && let Some(mark) = scan_back(reader, offset)
+            {
+                self.mark = mark;
+                continue;
+            }
+            self.trouble = Some(trouble);
+            self.unclosed = unclosed;
+            return;
+        }
+    }
+}
+
+/// What a walk over the set behind a filemark came to.
+enum Step {
+    /// The filemark behind the set.
+    Closed(Filemark),
+    /// The set is good, but not the filemark behind it; with that of its data, of its end.
+    Unclosed(MediaError, [u64; 2]),
+    /// The set is not good.
+    Bad(MediaError),
+}
+
+fn step(reader: &FamilyReader<'_>, offset: u64, number: u16) -> Step {
+    let walked = match reader.walk_at(offset, number, &mut |_, _| true) {
+        Ok(walked) => walked,
+        Err(trouble) => return Step::Bad(trouble),
+    };
+    if let Some(trouble) = walked.end_trouble {
+        return Step::Unclosed(trouble, [walked.data_filemark, walked.end_filemark]);
+    }
+    match Filemark::read(reader.family, walked.end_filemark, &reader.identity) {
+        Ok(mark) => Step::Closed(mark),
+        Err(trouble) => Step::Bad(trouble),
+    }
+}
+
+/// The last good filemark between sets from `from` on, looked for block by block from the end.
+fn scan_back(reader: &FamilyReader<'_>, from: u64) -> Option<Filemark> {
+    let block = u64::from(reader.identity.block_bytes);
+    let mut buffer = vec![0; SCAN_BYTES as usize];
+    let mut end = reader.family.len() / block * block;
+    while end > from {
+        let begin = end.saturating_sub(SCAN_BYTES).max(from);
+        let window = buffer.get_mut(..(end - begin) as usize).unwrap_or_default();
+        // Blocks that cannot be read hold no good filemark.
+        if read_exact(reader.family, begin, window, "soft filemark").is_ok() {
+            let mut at = end;
+            for candidate in window.chunks_exact(block as usize).rev() {
+                at -= block;
+                if candidate.starts_with(&Id::SFMB.0)
+                    && let Ok(mark) = Filemark::parse(candidate, at, &reader.identity)
+                    && mark.is_between_sets()
+                {
+                    return Some(mark);
+                }
+            }
+        }
+        end = begin;
+    }
+    None
+}
+
+/// The offsets of all filemarks up to `last`, in order.
+///
+/// Filemarks that `last` does not list are found through older ones; a bad one is passed over as
+/// long as another lists what it would have listed.
+fn chain(reader: &FamilyReader<'_>, last: &Filemark) -> Result<Vec<u64>, MediaError> {
+    let maximum = u64::from(Filemark::number_behind(u16::MAX));
+    require_at_most(
+        last.number.into(),
+        maximum,
+        "number of a filemark",
+        last.offset,
+    )?;
+    let wanted = last.number as usize;
+    let mut marks = vec![last.offset];
+    marks.extend(&last.earlier);
+    let mut listed = 0;
+    while marks.len() < wanted {
+        let candidates = marks.iter().enumerate().skip(listed + 1).rev();
+        let mut older = candidates.filter_map(|(index, &offset)| {
+            let mark = Filemark::read(reader.family, offset, &reader.identity).ok()?;
+            (mark.number as usize == wanted - index).then_some((index, mark))
+        });
+        let Some((index, mark)) = older.next() else {
+            break;
+        };
+        marks.truncate(index + 1);
+        marks.extend(&mark.earlier);
+        listed = index;
+    }
+    let first = marks.last().copied().unwrap_or(0);
+    if marks.len() != wanted || first != reader.first_filemark {
+        return Err(MediaError::Damaged {
+            offset: last.offset,
+            what: "chain of filemarks",
+            expected: wanted as u64,
+            found: marks.len() as u64,
+        });
+    }
+    marks.reverse();
+    Ok(marks)
+}
