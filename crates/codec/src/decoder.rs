@@ -1,12 +1,14 @@
 //! Expands chunks.
 
 use crate::deflate::DeflateDecoder;
+use crate::xpress::{BlockDecoder, frame};
 use crate::zstd::ZstdDecoder;
 use crate::{Algorithm, Error};
 
 /// Expands chunks of every algorithm; contexts are made when first needed and reused.
 #[derive(Debug, Default)]
 pub struct Decoder {
+    xpress: Option<Box<BlockDecoder>>,
     zstd: Option<ZstdDecoder>,
     deflate: Option<DeflateDecoder>,
 }
@@ -31,7 +33,11 @@ impl Decoder {
         output: &mut [u8],
     ) -> Result<(), Error> {
         let found = match algorithm {
-            Algorithm::None | Algorithm::MsXpress => copy(input, output),
+            Algorithm::None => copy(input, output),
+            Algorithm::MsXpress => {
+                let decoder = self.xpress.get_or_insert_default();
+                return frame::decode(decoder, input, output);
+            }
             Algorithm::Zstd => context(&mut self.zstd, ZstdDecoder::new)?.decode(input, output)?,
             Algorithm::QatDeflate => self
                 .deflate

@@ -2,6 +2,7 @@
 
 use crate::choice::{FRAME_BYTES_MAX, ZstdChoice};
 use crate::deflate::DeflateEncoder;
+use crate::xpress::{BlockEncoder, frame};
 use crate::zstd::ZstdEncoder;
 use crate::{Algorithm, Compression, Error, Level};
 
@@ -25,6 +26,7 @@ pub struct Encoder {
 #[derive(Debug)]
 enum Method {
     None,
+    Xpress(Box<BlockEncoder>),
     Zstd(ZstdEncoder),
     Deflate(DeflateEncoder),
 }
@@ -43,7 +45,8 @@ impl Encoder {
             });
         }
         let method = match compression.algorithm {
-            Algorithm::None | Algorithm::MsXpress => Method::None,
+            Algorithm::None => Method::None,
+            Algorithm::MsXpress => Method::Xpress(Box::default()),
             Algorithm::Zstd => {
                 let level = compression.level.unwrap_or(Level::Low);
                 Method::Zstd(ZstdEncoder::new(ZstdChoice::of(level))?)
@@ -87,6 +90,7 @@ impl Encoder {
         let room = &mut output[..limit];
         let length = match &mut self.method {
             Method::None => None,
+            Method::Xpress(encoder) => frame::encode(encoder, input, room),
             Method::Zstd(encoder) => encoder.encode(input, room)?,
             Method::Deflate(encoder) => encoder.encode(input, room),
         };

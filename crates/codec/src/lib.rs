@@ -21,6 +21,9 @@ mod decoder;
 mod deflate;
 mod encoder;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
+pub mod xpress;
 mod zstd;
 
 pub use algorithm::{Algorithm, Compression, Level};

@@ -1,141 +1,165 @@
-//! Canonical codes of limited length from symbol counts.
+//! Code lengths and canonical codes of the 512 symbols.
+//!
+//! Lengths are at most 15 bits and fill the code space exactly, as in every block that SQL Server
+//! writes; the decoder relies on it.
 
-use super::{CODE_BITS_MAX, SYMBOLS};
+use super::{CODE_BITS_MAX, LENGTH_TABLE_BYTES, SYMBOLS};
 
-/// Depths of code words that are counted apart.
-const DEPTHS: usize = CODE_BITS_MAX as usize + 1;
-
-/// Code words and their lengths by symbol; length 0 means that the symbol has none.
+/// Makes code lengths and codes from how often each symbol occurs.
 #[derive(Debug)]
-pub(super) struct Code {
-    pub(super) lengths: [u8; SYMBOLS],
-    pub(super) words: [u16; SYMBOLS],
-    /// Used symbols, rarest first: `count << 9 | symbol`.
-    sorted: [u32; SYMBOLS],
-    /// Weights, then parents, then depths of the inner nodes.
+pub(super) struct HuffmanBuilder {
+    /// `frequency << 9 | symbol` of the symbols that occur, ascending.
+    order: [u32; SYMBOLS],
+    /// Weights, then parents, then depths of the tree's nodes.
     nodes: [u32; SYMBOLS],
 }
 
+/// A symbol's code: the code in the low bits, its length above [`Code::LENGTH_SHIFT`].
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Code(u32);
+
 impl Code {
+    const LENGTH_SHIFT: u32 = 16;
+
+    fn new(code: u32, length: u32) -> Self {
+        Self(length << Self::LENGTH_SHIFT | code)
+    }
+
+    pub(super) fn bits(self) -> u64 {
+        u64::from(self.0 & 0xFFFF)
+    }
+
+    pub(super) fn length(self) -> u32 {
+        self.0 >> Self::LENGTH_SHIFT
+    }
+}
+
+impl HuffmanBuilder {
     pub(super) fn new() -> Self {
         Self {
-            lengths: [0; SYMBOLS],
-            words: [0; SYMBOLS],
-            sorted: [0; SYMBOLS],
+            order: [0; SYMBOLS],
             nodes: [0; SYMBOLS],
         }
     }
 
-    /// Makes the best code of at most 15 bits (nearly: see [`limit`]) for `counts`, of which at
-    /// least two must not be zero and none may exceed 2^23.
+    /// Sets the code of each symbol that occurs, and no code (length 0) for the others.
     ///
-    /// The code is complete: its words fill the code space exactly.
-    pub(super) fn assign(&mut self, counts: &[u32; SYMBOLS]) {
-        let used = self.sort(counts);
-        debug_assert!(used >= 2, "a complete code has two words at least");
-        let mut depth_counts = self.depth_counts(used);
-        limit(&mut depth_counts);
-        self.assign_lengths(used, &depth_counts);
-        self.assign_words(&depth_counts);
+    /// # Panics
+    /// If fewer than two symbols occur, or one more than 2^22 times: bugs in the caller.
+    pub(super) fn build(&mut self, frequencies: &[u32; SYMBOLS], codes: &mut [Code; SYMBOLS]) {
+        let count = self.sort(frequencies);
+        assert!(count >= 2, "a code space of one symbol cannot be filled");
+        let mut lengths_of = self.depth_counts(count);
+        limit_depths(&mut lengths_of);
+        self.assign(count, &lengths_of, codes);
     }
 
-    /// Fills `sorted`; returns the number of used symbols.
-    fn sort(&mut self, counts: &[u32; SYMBOLS]) -> usize {
-        let mut used = 0;
-        for (symbol, &count) in counts.iter().enumerate() {
-            if count > 0 {
-                self.sorted[used] = count << 9 | symbol as u32;
-                used += 1;
+    /// Orders the symbols that occur by frequency; returns how many there are.
+    fn sort(&mut self, frequencies: &[u32; SYMBOLS]) -> usize {
+        let mut count = 0;
+        for (symbol, &frequency) in (0_u32..).zip(frequencies) {
+            if frequency != 0 {
+                assert!(frequency < 1 << 22, "a block has fewer symbols");
+                self.order[count] = frequency << 9 | symbol;
+                count += 1;
             }
         }
-        self.sorted[..used].sort_unstable();
-        used
+        self.order[..count].sort_unstable();
+        count
     }
 
-    /// Builds Huffman's tree with two queues, the sorted leaves and the inner nodes in the order of
-    /// their making, and counts the leaves by depth; depths beyond the last are counted in the last.
-    fn depth_counts(&mut self, used: usize) -> [u32; DEPTHS] {
-        let inner_count = used - 1;
-        let (mut leaf, mut inner) = (0, 0);
-        for made in 0..inner_count {
+    /// How many symbols have each depth in the optimal tree, however deep.
+    ///
+    /// The in-place method of Moffat and Katajainen: `nodes` holds weights of leaves not yet merged,
+    /// weights of internal nodes not yet merged, and parents of those merged, all in one array.
+    fn depth_counts(&mut self, count: usize) -> [u32; SYMBOLS] {
+        let nodes = &mut self.nodes[..count];
+        for (node, &leaf) in nodes.iter_mut().zip(&self.order) {
+            *node = leaf >> 9;
+        }
+        let (mut leaf, mut internal) = (0, 0);
+        for next in 0..count - 1 {
             let mut weight = 0;
             for _ in 0..2 {
-                let take_leaf = leaf < used
-                    && (inner >= made || self.sorted[leaf] >> 9 <= self.nodes[inner]);
-                if take_leaf {
-                    weight += self.sorted[leaf] >> 9;
-                    leaf += 1;
+                if internal < next && (leaf >= count || nodes[internal] < nodes[leaf]) {
+                    weight += nodes[internal];
+                    nodes[internal] = next as u32;
+                    internal += 1;
                 } else {
-                    weight += self.nodes[inner];
-                    self.nodes[inner] = made as u32;
-                    inner += 1;
+                    weight += nodes[leaf];
+                    leaf += 1;
                 }
             }
-            self.nodes[made] = weight;
+            nodes[next] = weight;
         }
-        self.count_leaves(inner_count)
+        let root = count - 2;
+        let mut internals_at = [0_u32; SYMBOLS];
+        nodes[root] = 0;
+        internals_at[0] = 1;
+        for index in (0..root).rev() {
+            let depth = nodes[nodes[index] as usize] + 1;
+            nodes[index] = depth;
+            internals_at[depth as usize] += 1;
+        }
+        // Each internal node has two children one level down; those that are not internal are
+        // leaves.
+        let mut leaves_at = [0_u32; SYMBOLS];
+        for depth in 1..SYMBOLS {
+            leaves_at[depth] = 2 * internals_at[depth - 1] - internals_at[depth];
+        }
+        leaves_at
     }
 
-    /// From the root down: each inner node at a depth turns one leaf there into two below it.
-    fn count_leaves(&mut self, inner_count: usize) -> [u32; DEPTHS] {
-        let mut counts = [0; DEPTHS];
-        counts[1] = 2;
-        let root = inner_count - 1;
-        self.nodes[root] = 0;
-        for node in (0..root).rev() {
-            let depth = self.nodes[self.nodes[node] as usize] + 1;
-            self.nodes[node] = depth;
-            let depth = (depth as usize).min(DEPTHS - 1);
-            let below = (depth + 1).min(DEPTHS - 1);
-            counts[depth] = counts[depth].wrapping_sub(1);
-            counts[below] = counts[below].wrapping_add(2);
-        }
-        counts
-    }
-
-    /// The rarest symbols get the longest words.
-    fn assign_lengths(&mut self, used: usize, depth_counts: &[u32; DEPTHS]) {
-        self.lengths.fill(0);
-        let mut symbols = self.sorted[..used].iter();
-        for depth in (1..DEPTHS).rev() {
-            for &entry in symbols.by_ref().take(depth_counts[depth] as usize) {
-                self.lengths[entry as usize % SYMBOLS] = depth as u8;
+    /// Gives the longest codes to the rarest symbols, then canonical codes by length and number.
+    fn assign(&self, count: usize, lengths_of: &[u32; SYMBOLS], codes: &mut [Code; SYMBOLS]) {
+        let mut lengths = [0_u8; SYMBOLS];
+        let mut rarest = self.order[..count].iter();
+        for length in (1..=CODE_BITS_MAX).rev() {
+            for &leaf in rarest.by_ref().take(lengths_of[length] as usize) {
+                lengths[(leaf & 0x1FF) as usize] = length as u8;
             }
         }
-    }
-
-    /// Words in order of length, then of symbol.
-    fn assign_words(&mut self, depth_counts: &[u32; DEPTHS]) {
-        let mut next = [0_u32; DEPTHS];
-        for depth in 2..DEPTHS {
-            next[depth] = (next[depth - 1] + depth_counts[depth - 1]) << 1;
+        let mut next_code = [0_u32; CODE_BITS_MAX + 1];
+        for length in 2..=CODE_BITS_MAX {
+            next_code[length] = (next_code[length - 1] + lengths_of[length - 1]) << 1;
         }
-        for (word, &length) in self.words.iter_mut().zip(&self.lengths) {
-            let place = &mut next[usize::from(length) % DEPTHS];
-            *word = *place as u16;
-            *place += 1;
+        for (code, &length) in codes.iter_mut().zip(&lengths) {
+            let next = &mut next_code[usize::from(length)];
+            *code = Code::new(*next, u32::from(length));
+            *next += u32::from(length != 0);
         }
     }
 }
 
-/// Makes the counts those of a complete code again after deep leaves were counted at the last depth.
+/// Moves leaves deeper than the limit up to it, and as many shallower ones down as make room.
 ///
-/// Every step takes one leaf of the last depth away from an overfull code by hanging it beside the
-/// deepest leaf above; this costs a fraction of a percent against the best limited code, and only
-/// for the rare codes that are too deep.
-fn limit(depth_counts: &mut [u32; DEPTHS]) {
-    let deepest = DEPTHS - 1;
-    let full = 1_u32 << deepest;
-    let mut taken: u32 = (1..DEPTHS)
-        .map(|depth| depth_counts[depth] << (deepest - depth))
+/// Each leaf beyond the limit is cut to it. The code space is then overfull by a whole number of
+/// codes of the longest length; splitting the deepest shorter leaf frees one such code at the least
+/// cost. Source: the heuristic that zlib and its descendants use.
+fn limit_depths(lengths_of: &mut [u32; SYMBOLS]) {
+    let beyond: u32 = lengths_of[CODE_BITS_MAX + 1..].iter().sum();
+    if beyond == 0 {
+        return;
+    }
+    lengths_of[CODE_BITS_MAX + 1..].fill(0);
+    lengths_of[CODE_BITS_MAX] += beyond;
+    let used: u32 = (1..=CODE_BITS_MAX)
+        .map(|length| lengths_of[length] << (CODE_BITS_MAX - length))
         .sum();
-    while taken > full {
-        let Some(depth) = (1..deepest).rev().find(|&depth| depth_counts[depth] > 0) else {
-            return;
-        };
-        depth_counts[depth] -= 1;
-        depth_counts[depth + 1] += 2;
-        depth_counts[deepest] -= 1;
-        taken -= 1;
+    for _ in 0..used - (1 << CODE_BITS_MAX) {
+        let length = (1..CODE_BITS_MAX)
+            .rev()
+            .find(|&length| lengths_of[length] != 0)
+            .expect("512 codes of 15 bits do not overfill the space");
+        lengths_of[length] -= 1;
+        lengths_of[length + 1] += 2;
+        lengths_of[CODE_BITS_MAX] -= 1;
+    }
+}
+
+/// Writes the lengths of all codes, two in an octet, the lower symbol in the low half.
+pub(super) fn write_lengths(codes: &[Code; SYMBOLS], table: &mut [u8; LENGTH_TABLE_BYTES]) {
+    for (octet, pair) in table.iter_mut().zip(codes.as_chunks::<2>().0) {
+        *octet = (pair[0].length() | pair[1].length() << 4) as u8;
     }
 }

@@ -1,42 +1,39 @@
-//! `MS_XPRESS`: the LZ77+Huffman format of [MS-XCA] 2.2, in independent blocks of 64 KiB.
+//! `MS_XPRESS`: the LZ77+Huffman format of [MS-XCA] section 2.1 and 2.2, our own.
 //!
-//! A chunk is a table of block lengths followed by the blocks; `docs/codecs.md` has the layout. Each
-//! block is exactly what SQL Server stores in a record of a compressed backup, so that the decoder
-//! serves both (`decode::expand_block`).
-//!
-//! Neighbours: `encode` finds matches (`match_finder`), makes a code (`huffman`) and writes it
-//! (`bit_writer`); `decode` reads the code's table (`table`) and expands.
-//!
-//! Invariants: a block never refers to what lies before it, and no block takes more room than its
-//! plain octets.
+//! One block is up to 64 KiB that stands for itself: 256 octets of code lengths, then the bit
+//! stream. This is what one record of a compressed SQL Server backup holds, so that the same decoder
+//! reads those. A chunk of ours is a row of such blocks, see [`frame`].
 
+mod bit_reader;
 mod bit_writer;
-mod chunk;
 mod decode;
+mod decode_table;
 mod encode;
+pub(crate) mod frame;
 mod huffman;
 mod match_finder;
-mod table;
+mod parse;
 
-pub(crate) use chunk::{XpressDecoder, XpressEncoder};
+pub use decode::{BlockDecoder, Damage};
+pub use encode::BlockEncoder;
 
-/// Octets of a block, except the last of a chunk.
-pub(crate) const BLOCK_BYTES: usize = 64 << 10;
+/// The most octets one block stands for.
+pub const BLOCK_BYTES_MAX: usize = 1 << 16;
 
-/// 256 literals, and 16 offset classes times 16 length classes.
+/// Literals 0 to 255, then matches: 16 length codes for each of 16 offset bit counts.
 const SYMBOLS: usize = 512;
 
-/// The length table in front of a block: four bits for each symbol.
-const TABLE_BYTES: usize = SYMBOLS / 2;
+/// Octets of the code lengths at the start of a block.
+const LENGTH_TABLE_BYTES: usize = SYMBOLS / 2;
 
 /// The longest code.
-const CODE_BITS_MAX: u32 = 15;
+const CODE_BITS_MAX: usize = 15;
 
-/// The shortest match the format can express.
-const MATCH_MIN: usize = 3;
+/// The shortest match.
+const MATCH_BYTES_MIN: usize = 3;
 
-/// Written after the last symbol; inside a block it is the match of length 3 at offset 1.
-const END_OF_DATA: usize = 256;
+/// The length code that announces extra octets with the rest of the length.
+const LENGTH_CODE_EXTRA: u32 = 15;
 
-/// From this length on (less [`MATCH_MIN`]) the length follows in octets of its own.
-const LENGTH_CLASS_LONG: usize = 15;
+/// The end of the data: a match of the shortest length and offset that is never carried out.
+const END_SYMBOL: usize = 256;

@@ -1,0 +1,88 @@
+//! The bit stream with octets woven in, read four octets at a time.
+//!
+//! [MS-XCA]'s decoder holds 16 to 31 bits after each symbol and finds the extra octets of a length
+//! behind the words it has read. Ours reads further ahead, so it must know where that other decoder
+//! would stand: words have 16 bits, so the number of bits held modulo 16 is the same for both.
+
+/// Reads bits and octets of a slice; behind its end come zeros, which [`BitReader::overran`] tells.
+#[derive(Debug)]
+pub(super) struct BitReader<'a> {
+    input: &'a [u8],
+    /// The next bits, from the most significant.
+    bits: u64,
+    /// How many of them are there.
+    held: u32,
+    /// The octet behind the last word read.
+    next: usize,
+}
+
+impl<'a> BitReader<'a> {
+    pub(super) fn new(input: &'a [u8]) -> Self {
+        Self {
+            input,
+            bits: 0,
+            held: 0,
+            next: 0,
+        }
+    }
+
+    /// Makes at least 32 bits available.
+    #[inline]
+    pub(super) fn refill(&mut self) {
+        if self.held <= 32 {
+            let octets = match self.input.get(self.next..self.next + 4) {
+                Some(octets) => [octets[0], octets[1], octets[2], octets[3]],
+                None => self.last_octets(),
+            };
+            let words = u32::from_le_bytes(octets).rotate_left(16);
+            self.bits |= u64::from(words) << (32 - self.held);
+            self.held += 32;
+            self.next += 4;
+        }
+    }
+
+    /// The next `count` bits, 1 to 63.
+    #[inline]
+    pub(super) fn peek(&self, count: u32) -> usize {
+        (self.bits >> (64 - count)) as usize
+    }
+
+    /// All bits held, the next one the most significant.
+    #[inline]
+    pub(super) fn bits(&self) -> u64 {
+        self.bits
+    }
+
+    #[inline]
+    pub(super) fn skip(&mut self, count: u32) {
+        self.bits <<= count;
+        self.held -= count;
+    }
+
+    /// The next `N` octets behind the words that [MS-XCA]'s decoder would have read; `None` if the
+    /// input ends.
+    ///
+    /// Must follow the skipping of a symbol, and leaves at least 16 bits.
+    pub(super) fn octets<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let held = 16 + self.held % 16;
+        let start = self.next - (self.held - held) as usize / 8;
+        let octets = *self.input.get(start..)?.first_chunk::<N>()?;
+        self.bits &= u64::MAX << (64 - held);
+        self.held = held;
+        self.next = start + N;
+        Some(octets)
+    }
+
+    /// Whether bits were taken that are not in the input.
+    pub(super) fn overran(&self) -> bool {
+        self.next * 8 - self.held as usize > self.input.len() * 8
+    }
+
+    #[cold]
+    fn last_octets(&self) -> [u8; 4] {
+        let mut octets = [0; 4];
+        let rest = self.input.get(self.next..).unwrap_or_default();
+        octets[..rest.len()].copy_from_slice(rest);
+        octets
+    }
+}

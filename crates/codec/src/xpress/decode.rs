@@ -1,0 +1,250 @@
+//! Expands one block.
+
+use super::bit_reader::BitReader;
+use super::decode_table::{DecodeTable, Entry, TABLE_BITS};
+use super::{BLOCK_BYTES_MAX, LENGTH_CODE_EXTRA, LENGTH_TABLE_BYTES, MATCH_BYTES_MIN};
+
+/// What is wrong with a block.
+#[non_exhaustive]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    /// Fewer octets than the code lengths take.
+    #[error("it ends within the code lengths")]
+    Truncated,
+    /// Code lengths that do not fill the code space exactly.
+    #[error("the code lengths do not fill the code space")]
+    CodeLengths,
+    /// A match from before the start of the block.
+    #[error("a match reaches before the start of the block")]
+    Offset,
+    /// A match beyond the end of the block, or a length in a longer form than needed.
+    #[error("a match has an impossible length")]
+    Length,
+    /// Bits or octets missing at the end.
+    #[error("it ends before the block is complete")]
+    InputEnds,
+    /// A block of more than 64 KiB.
+    #[error("a block has at most 65536 bytes")]
+    BlockTooLong,
+}
+
+impl Damage {
+    /// The same words as `Display`, without allocation.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::Truncated => "it ends within the code lengths",
+            Self::CodeLengths => "the code lengths do not fill the code space",
+            Self::Offset => "a match reaches before the start of the block",
+            Self::Length => "a match has an impossible length",
+            Self::InputEnds => "it ends before the block is complete",
+            Self::BlockTooLong => "a block has at most 65536 bytes",
+        }
+    }
+}
+
+/// Expands one block after the other with the same table.
+#[derive(Debug)]
+pub struct BlockDecoder {
+    table: DecodeTable,
+}
+
+impl BlockDecoder {
+    /// A decoder with its table.
+    pub fn new() -> Self {
+        Self {
+            table: DecodeTable::new(),
+        }
+    }
+
+    /// Expands `input` into exactly `block.len()` octets.
+    ///
+    /// Octets left over at the end of the input are not looked at.
+    ///
+    /// # Errors
+    /// [`Damage`] if `input` does not expand to that many octets; `block` is then undefined.
+    pub fn decode_block(&mut self, input: &[u8], block: &mut [u8]) -> Result<(), Damage> {
+        if block.len() > BLOCK_BYTES_MAX {
+            return Err(Damage::BlockTooLong);
+        }
+        let (table, stream) = input
+            .split_first_chunk::<LENGTH_TABLE_BYTES>()
+            .ok_or(Damage::Truncated)?;
+        self.table.build(table)?;
+        let mut reader = BitReader::new(stream);
+        let position = self.decode_fast(&mut reader, block)?;
+        self.decode_rest(&mut reader, block, position)?;
+        if reader.overran() {
+            return Err(Damage::InputEnds);
+        }
+        Ok(())
+    }
+
+    /// Expands until less than [`SLACK`] is left, so that copies may write beyond their ends.
+    fn decode_fast(&self, reader: &mut BitReader<'_>, block: &mut [u8]) -> Result<usize, Damage> {
+        let mut position = 0;
+        let Some(limit) = block.len().checked_sub(SLACK) else {
+            return Ok(0);
+        };
+        while position < limit {
+            reader.refill();
+            let mut entry = self.table.entry(reader.peek(TABLE_BITS));
+            if entry.is_literal() {
+                block[position..position + 2].copy_from_slice(&entry.literals());
+                position += entry.literal_count();
+                reader.skip(entry.code_bits());
+                entry = self.table.entry(reader.peek(TABLE_BITS));
+                if entry.is_literal() {
+                    block[position..position + 2].copy_from_slice(&entry.literals());
+                    position += entry.literal_count();
+                    reader.skip(entry.code_bits());
+                    continue;
+                }
+                reader.refill();
+            }
+            if entry.is_longer() {
+                entry = self.table.longer(reader.peek(16) as u32);
+                if entry.is_literal() {
+                    block[position] = entry.literals()[0];
+                    position += 1;
+                    reader.skip(entry.code_bits());
+                    continue;
+                }
+            }
+            let (length, offset) = read_match(reader, entry)?;
+            if offset > position {
+                return Err(Damage::Offset);
+            }
+            if position + length <= limit {
+                copy_match_fast(block, position, offset, length);
+            } else {
+                copy_match(block, position, offset, length)?;
+            }
+            position += length;
+        }
+        Ok(position)
+    }
+
+    /// Expands the rest, one symbol at a time, to the exact end.
+    fn decode_rest(
+        &self,
+        reader: &mut BitReader<'_>,
+        block: &mut [u8],
+        mut position: usize,
+    ) -> Result<(), Damage> {
+        while position < block.len() {
+            reader.refill();
+            let mut entry = self.table.entry(reader.peek(TABLE_BITS));
+            if entry.is_longer() {
+                entry = self.table.longer(reader.peek(16) as u32);
+            }
+            if entry.is_literal() {
+                let first = entry.first();
+                block[position] = first.literals()[0];
+                position += 1;
+                reader.skip(first.code_bits());
+                continue;
+            }
+            let (length, offset) = read_match(reader, entry)?;
+            copy_match(block, position, offset, length)?;
+            position += length;
+        }
+        Ok(())
+    }
+}
+
+impl Default for BlockDecoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Octets that the fast loop may write beyond what it was asked for.
+const SLACK: usize = 32;
+
+/// Length and offset of the match that `entry` announces.
+#[inline]
+fn read_match(reader: &mut BitReader<'_>, entry: Entry) -> Result<(usize, usize), Damage> {
+    reader.skip(entry.code_bits());
+    let mut length = entry.length_code() as usize;
+    if entry.length_code() == LENGTH_CODE_EXTRA {
+        length = read_extra(reader)?;
+    }
+    let count = entry.offset_bits();
+    // Two shifts, because a shift by 64 is none.
+    let offset = 1 << count | (reader.bits() >> 1 >> (63 - count)) as usize;
+    reader.skip(count);
+    Ok((length + MATCH_BYTES_MIN, offset))
+}
+
+/// The length that did not fit into its code, less the shortest.
+fn read_extra(reader: &mut BitReader<'_>) -> Result<usize, Damage> {
+    let [octet] = reader.octets().ok_or(Damage::InputEnds)?;
+    if octet != 255 {
+        return Ok(usize::from(octet) + LENGTH_CODE_EXTRA as usize);
+    }
+    let mut length = u32::from(u16::from_le_bytes(
+        reader.octets().ok_or(Damage::InputEnds)?,
+    ));
+    if length == 0 {
+        length = u32::from_le_bytes(reader.octets().ok_or(Damage::InputEnds)?);
+    }
+    if length < LENGTH_CODE_EXTRA || length as usize > BLOCK_BYTES_MAX {
+        return Err(Damage::Length);
+    }
+    Ok(length as usize)
+}
+
+/// Copies a match, up to [`SLACK`] octets beyond its end.
+#[inline]
+fn copy_match_fast(block: &mut [u8], position: usize, offset: usize, length: usize) {
+    let end = position + length;
+    let mut to = position;
+    let mut from = position - offset;
+    if offset >= 16 {
+        while to < end {
+            copy_octets::<16>(block, from, to);
+            to += 16;
+            from += 16;
+        }
+    } else if offset >= 8 {
+        while to < end {
+            copy_octets::<8>(block, from, to);
+            to += 8;
+            from += 8;
+        }
+    } else {
+        // Each copy makes only `offset` octets right, and the next one starts behind them.
+        while to < end {
+            copy_octets::<8>(block, from, to);
+            to += offset;
+            from += offset;
+        }
+    }
+}
+
+#[inline]
+fn copy_octets<const N: usize>(block: &mut [u8], from: usize, to: usize) {
+    let octets: [u8; N] = block[from..from + N]
+        .try_into()
+        .expect("a range of N octets");
+    block[to..to + N].copy_from_slice(&octets);
+}
+
+/// Copies a match to its exact end.
+fn copy_match(
+    block: &mut [u8],
+    position: usize,
+    offset: usize,
+    length: usize,
+) -> Result<(), Damage> {
+    if offset > position {
+        return Err(Damage::Offset);
+    }
+    if length > block.len() - position {
+        return Err(Damage::Length);
+    }
+    for to in position..position + length {
+        block[to] = block[to - offset];
+    }
+    Ok(())
+}

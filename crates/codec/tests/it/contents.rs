@@ -1,0 +1,133 @@
+//! Octets of many kinds, from a seed.
+
+use std::path::PathBuf;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+/// What a chunk may look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Zero,
+    OneValue,
+    Random,
+    /// Few values without order: only the code saves anything.
+    FewValues,
+    Text,
+    TextUtf16,
+    /// Pages of rows with numbers, text and free space.
+    Pages,
+    /// Frequencies that double from value to value: the deepest code tree.
+    Skewed,
+    /// Runs of all lengths, for the three forms of a match length.
+    Runs,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Zero,
+        Self::OneValue,
+        Self::Random,
+        Self::FewValues,
+        Self::Text,
+        Self::TextUtf16,
+        Self::Pages,
+        Self::Skewed,
+        Self::Runs,
+    ];
+
+    /// `length` octets of this kind.
+    pub(crate) fn octets(self, length: usize, seed: u64) -> Vec<u8> {
+        let mut random = StdRng::seed_from_u64(seed);
+        let mut octets = Vec::with_capacity(length + 70_000);
+        while octets.len() < length {
+            match self {
+                Self::Zero => octets.resize(length, 0),
+                Self::OneValue => octets.resize(length, 0xA5),
+                Self::Random => octets.push(random.random()),
+                Self::FewValues => octets.push(random.random_range(b'a'..=b'e')),
+                Self::Text => octets.extend(word(&mut random).bytes()),
+                Self::TextUtf16 => {
+                    octets.extend(word(&mut random).bytes().flat_map(|octet| [octet, 0]));
+                }
+                Self::Pages => page(&mut random, &mut octets),
+                Self::Skewed => octets.push(random.random::<u32>().trailing_zeros() as u8),
+                Self::Runs => {
+                    let run = 1_usize << random.random_range(0..16);
+                    let value: u8 = random.random();
+                    octets.extend(std::iter::repeat_n(value, random.random_range(1..=run)));
+                    octets.push(random.random());
+                }
+            }
+        }
+        octets.truncate(length);
+        octets
+    }
+}
+
+fn word(random: &mut StdRng) -> &'static str {
+    const WORDS: [&str; 16] = [
+        "backup ",
+        "of ",
+        "the ",
+        "database ",
+        "is ",
+        "not ",
+        "a ",
+        "restore ",
+        "page",
+        "s ",
+        "which ",
+        "SELECT ",
+        "FROM ",
+        ", ",
+        ".\r\n",
+        "extent ",
+    ];
+    WORDS[random.random_range(0..WORDS.len())]
+}
+
+fn page(random: &mut StdRng, octets: &mut Vec<u8>) {
+    let end = octets.len() + 8192;
+    octets.extend([1, 1, 0, 4, 0, 0, 0, 1]);
+    let rows = random.random_range(0..60);
+    for row in 0..rows {
+        octets.extend(u32::to_be_bytes(random.random_range(0..100_000)));
+        octets.extend(u64::to_le_bytes(1_577_836_800 + row * 77));
+        for _ in 0..random.random_range(1..8) {
+            octets.extend(word(random).bytes().flat_map(|octet| [octet, 0]));
+        }
+    }
+    octets.resize(end, 0);
+}
+
+/// Real files that are not part of the repository; `None`, said aloud, where they are absent.
+pub(crate) fn shared(folder: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("WINDLASS_SHARED").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
+        PathBuf::from,
+    );
+    let path = root.join(folder);
+    if path.is_dir() {
+        return Some(path);
+    }
+    println!("SKIPPED: {} is absent", path.display());
+    None
+}
+
+/// Complete files of a folder, in the order of their names.
+pub(crate) fn files(folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let Some(folder) = shared(folder) else {
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .collect();
+    paths.sort();
+    paths
+        .into_iter()
+        .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+        .collect()
+}
