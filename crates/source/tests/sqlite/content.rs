@@ -56,6 +56,26 @@ fn pages_of_the_log_lie_over_those_of_the_file_for_every_page_size() {
 }
 
 #[test]
+fn pages_that_were_never_written_are_zero() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("holes.db");
+    let connection = with_log(&path, 1024);
+    connection
+        .execute_batch(
+            "PRAGMA wal_checkpoint(TRUNCATE); BEGIN; CREATE TABLE gone(b);
+             INSERT INTO gone VALUES (zeroblob(900000)); DROP TABLE gone;
+             INSERT INTO t VALUES (1000, 'kept'); COMMIT;",
+        )
+        .unwrap();
+    let octets = image(open(&path), 2);
+    assert!(octets.len() as u64 > fs::metadata(&path).unwrap().len() + 500_000);
+    connection
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    assert!(octets == fs::read(&path).unwrap());
+}
+
+#[test]
 fn a_log_left_by_a_crash_is_read_and_left() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("crashed.db");

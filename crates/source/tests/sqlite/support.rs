@@ -35,6 +35,7 @@ pub(crate) fn image(snapshot: SqliteSnapshot, extents: usize) -> Vec<u8> {
         let mut offset = range.start;
         while offset < range.end {
             let bytes = (range.end - offset).min(buffer.len() as u64) as usize;
+            buffer.fill(0xEE);
             snapshot.read(1, offset, &mut buffer[..bytes]).unwrap();
             octets.extend_from_slice(&buffer[..bytes]);
             offset += bytes as u64;

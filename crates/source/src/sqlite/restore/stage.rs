@@ -12,7 +12,7 @@ use windlass_io::{Access, DirectFile, directory};
 use super::super::descriptors::FileId;
 use super::super::identity::FileIdentity;
 use super::super::{beside, file_error};
-use super::{remove_file, state};
+use super::{remove_file, state, users};
 use crate::Error;
 
 /// Permissions of a database that replaces none: those that `SQLite` gives, less the umask.
@@ -182,10 +182,18 @@ pub(super) fn remove_stale(target: &Path) -> Result<(), Error> {
 
 /// Whether this process is the only one that works on the stage, and `path` still leads to it.
 fn lock(file: &DirectFile, path: &Path) -> Result<bool, Error> {
-    match rustix::fs::flock(file.as_file(), FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(false),
-        Err(error) => return Err(file_error("lock", path, error.into())),
+    let mut looks = users::LOOKS;
+    loop {
+        match rustix::fs::flock(file.as_file(), FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => break,
+            // A process that is being started shares the lock of the one that starts it, for a moment.
+            Err(rustix::io::Errno::WOULDBLOCK) if looks > 1 => {
+                looks -= 1;
+                std::thread::sleep(users::BETWEEN_LOOKS);
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(false),
+            Err(error) => return Err(file_error("lock", path, error.into())),
+        }
     }
     let locked = file
         .as_file()

@@ -8,12 +8,28 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use super::super::descriptors::{self, FileId};
+
+/// How often, and how long apart, a user must be seen: a process that is being started has the
+/// descriptors of the one that starts it, for a moment.
+pub(super) const LOOKS: u32 = 10;
+/// See [`LOOKS`].
+pub(super) const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// A process that has `file` open besides this one's `own_count` descriptors for reading and
 /// locking it.
 pub(super) fn other_user(file: FileId, own_count: usize) -> Option<u32> {
+    let mut user = look(file, own_count)?;
+    for _ in 1..LOOKS {
+        std::thread::sleep(BETWEEN_LOOKS);
+        user = look(file, own_count)?;
+    }
+    Some(user)
+}
+
+fn look(file: FileId, own_count: usize) -> Option<u32> {
     let own_id = std::process::id();
     let allowed = own_count + descriptors::count(file);
     let processes = fs::read_dir("/proc").ok()?;
