@@ -1,14 +1,9 @@
 //! Small families with fixed identities and dates, for the tests of this crate.
-#![expect(
-    clippy::allow_attributes,
-    reason = "each test binary uses another part"
-)]
-#![allow(dead_code, reason = "each test binary uses another part")]
 
 use windlass_base::{Digest, Guid, Lsn, checksum, digest};
 use windlass_media::{
-    AppendPosition, ChunkHeader, ChunkKind, DatabaseFile, FORMAT_VERSION, FamilyWriter,
-    MediaHeader, Run, SetConfiguration, SetType, chunk_mix,
+    ChunkHeader, ChunkKind, DatabaseFile, FORMAT_VERSION, FamilyReader, FamilyWriter, MediaHeader,
+    Run, SetConfiguration, SetType, chunk_mix,
 };
 
 pub(crate) fn guid(last: u8) -> Guid {
@@ -18,7 +13,7 @@ pub(crate) fn guid(last: u8) -> Guid {
 }
 
 /// A chunk to be written: how long, and where its payload is to begin.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct TestChunk {
     codec: u8,
     stored_bytes: u32,
@@ -135,8 +130,10 @@ impl FamilyBuilder {
         }
     }
 
-    /// Goes on behind `position`, as a later backup does.
-    pub(crate) fn append_after(&mut self, position: AppendPosition) {
+    /// Goes on behind set `sets`, as a later backup does; what lies behind it goes.
+    pub(crate) fn reopen(&mut self, sets: u16) {
+        let listing = FamilyReader::open(&self.bytes.as_slice()).unwrap().0.list();
+        let position = listing.append_position(sets);
         self.bytes.truncate(position.offset as usize);
         self.sets = position.sets;
         self.writer = FamilyWriter::append_after(&self.header, position);
