@@ -1,1 +1,45 @@
-//! The `pipeline` crate.
+//! Moves a database to backup media and back.
+//!
+//! ```text
+//! backup    source --read--> frames --transform--> chunks --write--> media families
+//! restore   media families --read--> chunks --transform--> frames --write--> target
+//! verify    media families --read--> chunks --transform--> nothing
+//! ```
+//!
+//! Each arrow is a stage with its own threads; buffers travel by ownership and come back to their
+//! pool when dropped, so memory is bounded by the [`Plan`] whatever the database's size. Nothing
+//! here knows which database or which device it serves, nor how T-SQL is spelled.
+//!
+//! Invariants:
+//! 1. The first error stops every stage; no set is left that could be mistaken for a good one: the
+//!    end of a set is written last, after everything before it is durable on every family.
+//! 2. A chunk is independent of every other; whichever device is free takes the next one.
+//! 3. Uncompressed chunks are written from the buffers into which they were read.
+//! 4. A restore or verification succeeds only if every chunk of the set was seen exactly once with
+//!    both its checksums right, and the chunks cover the database.
+#![forbid(unsafe_code)]
+
+mod backup;
+mod control;
+pub mod digests;
+mod error;
+mod media_set;
+mod plan;
+mod report;
+mod request;
+mod restore;
+mod window;
+
+pub use backup::backup;
+pub use digests::{DigestError, DigestFile};
+pub use error::{Damage, Error};
+pub use media_set::{MediaSet, SetEntry};
+pub use plan::{Chosen, Plan};
+pub use report::{
+    BackupReport, DamagedPage, FilePages, Observer, ReadReport, StageCounters, Stages, Unobserved,
+};
+pub use request::{
+    BackupKind, BackupRequest, DifferentialBase, MediaRequest, OnDamage, Origin, Overwrite,
+    ReadRequest, Tuning,
+};
+pub use restore::{extract_digests, restore, verify};

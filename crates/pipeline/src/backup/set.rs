@@ -1,0 +1,106 @@
+//! What a new set's configuration says, at its start and at its end.
+
+use std::sync::atomic::Ordering;
+
+use windlass_base::{Guid, Lsn, Moment};
+use windlass_codec::Level;
+use windlass_media::{DatabaseFile, SetConfiguration, SetType, SourceKind};
+use windlass_source::{FileKind, Snapshot};
+
+use super::transform::Totals;
+use crate::plan::Plan;
+use crate::request::{BackupKind, BackupRequest};
+
+/// The configuration as known before the first chunk.
+pub(super) fn configuration(
+    request: &BackupRequest,
+    snapshot: &dyn Snapshot,
+    plan: &Plan,
+    position: u16,
+) -> SetConfiguration {
+    let identity = snapshot.identity();
+    let lsns = snapshot.position();
+    let (started, time_zone) = Moment::now();
+    let (set_type, base_guid, base_lsn) = match &request.kind {
+        BackupKind::Full => (SetType::Full, Guid::NIL, Lsn::ZERO),
+        BackupKind::Differential(base) => (SetType::Differential, base.set_guid, base.lsn),
+    };
+    let version = |text: &str| text.parse().unwrap_or_default();
+    SetConfiguration {
+        set_guid: Guid::random(),
+        position,
+        set_type,
+        source_kind: SourceKind::Sqlite,
+        is_copy_only: request.copy_only && set_type == SetType::Full,
+        name: request.name.clone().unwrap_or_default(),
+        description: request.description.clone().unwrap_or_default(),
+        user: request.origin.user.clone(),
+        server: request.origin.server.clone(),
+        machine: request.origin.machine.clone(),
+        database: identity.name.clone(),
+        database_version: identity.product_version,
+        database_created: identity.created,
+        started: Some(started),
+        expires: request.expires,
+        time_zone,
+        compression: request.compression.algorithm.id(),
+        compression_level: Level::to_id(request.compression.level),
+        frame_bytes: plan.frame_bytes.value as u32,
+        first_lsn: lsns.first_lsn,
+        last_lsn: lsns.last_lsn,
+        checkpoint_lsn: lsns.checkpoint_lsn,
+        database_backup_lsn: request.database_backup_lsn,
+        differential_base_lsn: base_lsn,
+        differential_base_guid: base_guid,
+        family_guid: identity.family_guid,
+        database_guid: identity.database_guid,
+        recovery_fork_guid: identity.family_guid,
+        recovery_model: identity.recovery_model.to_string(),
+        page_bytes: identity.page_bytes,
+        is_read_only: identity.is_read_only,
+        has_checksums: request.checksum,
+        software_major: version(env!("CARGO_PKG_VERSION_MAJOR")),
+        software_minor: version(env!("CARGO_PKG_VERSION_MINOR")),
+        software_build: env!("CARGO_PKG_VERSION_PATCH").parse().unwrap_or_default(),
+        files: snapshot
+            .files()
+            .iter()
+            .map(|file| database_file(file, identity.database_guid, base_guid, base_lsn))
+            .collect(),
+        ..SetConfiguration::default()
+    }
+}
+
+fn database_file(
+    file: &windlass_source::SourceFile,
+    database_guid: Guid,
+    base_guid: Guid,
+    base_lsn: Lsn,
+) -> DatabaseFile {
+    DatabaseFile {
+        file_id: file.id,
+        is_log: file.kind == FileKind::Log,
+        logical_name: file.logical_name.clone(),
+        physical_name: file.physical_name.clone(),
+        size_bytes: file.size_bytes,
+        page_bytes: file.page_bytes,
+        file_guid: Guid::named(database_guid, &file.id.to_le_bytes()),
+        differential_base_lsn: base_lsn,
+        differential_base_guid: base_guid,
+        ..DatabaseFile::default()
+    }
+}
+
+/// Fills in what is known once the last chunk is made.
+pub(super) fn complete(set: &mut SetConfiguration, totals: &Totals, is_damaged: bool) {
+    set.is_final = true;
+    set.is_damaged = is_damaged;
+    set.finished = Some(Moment::now().0);
+    set.backup_bytes = totals.raw_bytes.load(Ordering::Relaxed);
+    set.stored_bytes = totals.stored_bytes.load(Ordering::Relaxed);
+    set.chunk_count = totals.chunks.load(Ordering::Relaxed);
+    set.set_checksum = totals.checksum.load(Ordering::Relaxed);
+    for file in &mut set.files {
+        file.backup_bytes = totals.file_bytes(file.file_id);
+    }
+}

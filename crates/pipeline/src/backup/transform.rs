@@ -1,0 +1,248 @@
+//! Second stage of a backup: frames become chunks.
+//!
+//! Page checksums are verified, extents digested, unchanged extents of a differential left out, the
+//! rest compressed and checksummed. A chunk that would not shrink is stored as it is.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crossbeam_channel::{Receiver, Sender};
+use windlass_base::{Digest, EXTENT_BYTES, Guid, checksum, digest};
+use windlass_codec::{Algorithm, Encoder, Stored};
+use windlass_io::{BufferPool, PooledBuffer};
+use windlass_media::{ChunkHeader, ChunkKind, Run, chunk_mix};
+use windlass_source::Snapshot;
+
+use super::read::Frame;
+use crate::control::{Control, timed};
+use crate::digests::{DigestFile, DigestWriter};
+use crate::error::Error;
+use crate::plan::Plan;
+use crate::report::{DamagedPage, StageCounters};
+use crate::request::OnDamage;
+
+/// Damaged pages named in a report; the rest is only counted by the flag on the set.
+const DAMAGED_PAGES_MAX: usize = 1000;
+
+/// A chunk ready to be written.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    pub(super) header: ChunkHeader,
+    pub(super) payload: PooledBuffer,
+}
+
+/// What the transform threads share.
+pub(super) struct Transform<'a> {
+    pub(super) snapshot: &'a dyn Snapshot,
+    pub(super) plan: &'a Plan,
+    pub(super) set_guid: Guid,
+    pub(super) verify_pages: bool,
+    pub(super) on_damage: OnDamage,
+    /// Digests to compare with: present for a differential.
+    pub(super) base: Option<&'a DigestFile>,
+    pub(super) digests_to: Option<&'a DigestWriter>,
+    pub(super) output: &'a BufferPool,
+    pub(super) totals: Totals,
+    pub(super) damaged: Mutex<Vec<DamagedPage>>,
+}
+
+/// Sums over all chunks of the set, made by all threads.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    pub(super) chunks: AtomicU64,
+    pub(super) raw_bytes: AtomicU64,
+    pub(super) stored_bytes: AtomicU64,
+    pub(super) checksum: AtomicU64,
+    by_file: Mutex<Vec<(u16, u64)>>,
+}
+
+impl Totals {
+    fn count(&self, header: &ChunkHeader) {
+        self.raw_bytes
+            .fetch_add(u64::from(header.raw_bytes), Ordering::Relaxed);
+        self.stored_bytes
+            .fetch_add(u64::from(header.stored_bytes), Ordering::Relaxed);
+        self.checksum.fetch_add(
+            chunk_mix(header.ordinal, header.raw_checksum),
+            Ordering::Relaxed,
+        );
+        let mut by_file = self.by_file.lock().unwrap_or_else(PoisonError::into_inner);
+        match by_file.iter_mut().find(|(file, _)| *file == header.file_id) {
+            Some((_, bytes)) => *bytes += u64::from(header.raw_bytes),
+            None => by_file.push((header.file_id, u64::from(header.raw_bytes))),
+        }
+    }
+
+    /// Octets of a database file in the set.
+    pub(super) fn file_bytes(&self, file_id: u16) -> u64 {
+        let by_file = self.by_file.lock().unwrap_or_else(PoisonError::into_inner);
+        by_file
+            .iter()
+            .find(|(file, _)| *file == file_id)
+            .map_or(0, |(_, bytes)| *bytes)
+    }
+}
+
+impl Transform<'_> {
+    /// Turns frames into chunks until no more come. One call per thread.
+    pub(super) fn run(
+        &self,
+        frames: &Receiver<Frame>,
+        chunks: &Sender<Chunk>,
+        control: &Control<'_>,
+    ) -> Result<StageCounters, Error> {
+        let mut counters = StageCounters {
+            threads: 1,
+            ..StageCounters::default()
+        };
+        let mut encoder = Encoder::new(self.plan.compression, self.plan.frame_bytes.value)?;
+        let mut base_digests = Vec::new();
+        while !control.is_stopped() {
+            let Ok(frame) = timed(&mut counters.wait_input, || frames.recv()) else {
+                break;
+            };
+            counters.calls += 1;
+            counters.bytes_in += frame.bytes as u64;
+            let bytes = frame.bytes as u64;
+            let output = match self.plan.compression.algorithm {
+                Algorithm::None => None,
+                _ => match timed(&mut counters.wait_output, || self.output.take()) {
+                    Some(buffer) => Some(buffer),
+                    None => break,
+                },
+            };
+            let chunk = timed(&mut counters.busy, || {
+                self.transform(frame, &mut encoder, output, &mut base_digests)
+            })?;
+            let stored = chunk
+                .as_ref()
+                .map_or(0, |chunk| u64::from(chunk.header.stored_bytes));
+            counters.bytes_out += stored;
+            control.advance(bytes, stored);
+            if let Some(chunk) = chunk
+                && timed(&mut counters.wait_output, || chunks.send(chunk)).is_err()
+            {
+                break;
+            }
+        }
+        Ok(counters)
+    }
+
+    /// One frame to one chunk; none when a differential finds nothing changed in it.
+    fn transform(
+        &self,
+        mut frame: Frame,
+        encoder: &mut Encoder,
+        output: Option<PooledBuffer>,
+        base_digests: &mut Vec<Digest>,
+    ) -> Result<Option<Chunk>, Error> {
+        if self.verify_pages {
+            self.check_pages(&frame)?;
+        }
+        let mut digests: Vec<Digest> = frame.buffer[..frame.bytes]
+            .chunks(EXTENT_BYTES)
+            .map(digest)
+            .collect();
+        let first_extent = frame.offset / EXTENT_BYTES as u64;
+        if let Some(writer) = self.digests_to {
+            writer.write(frame.file_id, first_extent, &digests)?;
+        }
+        let mut runs = vec![Run {
+            offset: frame.offset,
+            bytes: frame.bytes as u32,
+        }];
+        if let Some(base) = self.base {
+            base.read(frame.file_id, first_extent, base_digests, digests.len())?;
+            runs = keep_changed(&mut frame, &mut digests, base_digests);
+            if runs.is_empty() {
+                return Ok(None);
+            }
+        }
+        let raw = &frame.buffer[..frame.bytes];
+        let mut header = ChunkHeader {
+            kind: ChunkKind::Data,
+            codec: Algorithm::None.id(),
+            file_id: frame.file_id,
+            family: 0,
+            set_guid: self.set_guid,
+            ordinal: self.totals.chunks.fetch_add(1, Ordering::Relaxed),
+            raw_bytes: frame.bytes as u32,
+            stored_bytes: frame.bytes as u32,
+            raw_checksum: checksum(raw),
+            stored_checksum: 0,
+            runs,
+            digests,
+        };
+        let mut payload = frame.buffer;
+        if let Some(mut output) = output
+            && let Stored::Compressed(bytes) =
+                encoder.encode(&payload[..frame.bytes], &mut output)?
+        {
+            header.codec = self.plan.compression.algorithm.id();
+            header.stored_bytes = bytes as u32;
+            payload = output;
+        }
+        header.stored_checksum = match header.codec {
+            codec if codec == Algorithm::None.id() => header.raw_checksum,
+            _ => checksum(&payload[..header.stored_bytes as usize]),
+        };
+        self.totals.count(&header);
+        Ok(Some(Chunk { header, payload }))
+    }
+
+    fn check_pages(&self, frame: &Frame) -> Result<(), Error> {
+        let mut first = None;
+        let file = self
+            .snapshot
+            .files()
+            .iter()
+            .find(|file| file.id == frame.file_id);
+        let name = file
+            .map(|file| file.physical_name.clone())
+            .unwrap_or_default();
+        let octets = &frame.buffer[..frame.bytes];
+        self.snapshot
+            .check_pages(frame.file_id, frame.offset, octets, &mut |page| {
+                let damaged = DamagedPage {
+                    file_id: frame.file_id,
+                    page,
+                    file: name.clone(),
+                };
+                let mut all = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
+                if all.len() < DAMAGED_PAGES_MAX {
+                    all.push(damaged.clone());
+                }
+                first.get_or_insert(damaged);
+            });
+        match (first, self.on_damage) {
+            (Some(page), OnDamage::Stop) => Err(Error::PageDamaged(page)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Moves the changed extents of a frame together and returns where they came from.
+fn keep_changed(frame: &mut Frame, digests: &mut Vec<Digest>, base: &[Digest]) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut kept_bytes = 0;
+    let mut kept = Vec::with_capacity(digests.len());
+    for (index, found) in digests.iter().enumerate() {
+        if base.get(index) == Some(found) {
+            continue;
+        }
+        let start = index * EXTENT_BYTES;
+        let end = (start + EXTENT_BYTES).min(frame.bytes);
+        frame.buffer.copy_within(start..end, kept_bytes);
+        kept_bytes += end - start;
+        kept.push(*found);
+        let offset = frame.offset + start as u64;
+        let bytes = (end - start) as u32;
+        match runs.last_mut() {
+            Some(run) if run.offset + u64::from(run.bytes) == offset => run.bytes += bytes,
+            _ => runs.push(Run { offset, bytes }),
+        }
+    }
+    frame.bytes = kept_bytes;
+    *digests = kept;
+    runs
+}

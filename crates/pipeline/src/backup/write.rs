@@ -1,0 +1,153 @@
+//! Last stage of a backup: chunks go to whichever media family is free.
+
+use crossbeam_channel::Receiver;
+use windlass_codec::Algorithm;
+use windlass_device::DeviceWriter;
+use windlass_io::DIRECT_ALIGNMENT;
+use windlass_media::{FamilyWriter, SetConfiguration};
+
+use super::transform::Chunk;
+use crate::control::{Control, timed};
+use crate::error::Error;
+use crate::report::StageCounters;
+
+/// Compressed chunks are packed as closely as tape format allows.
+const PACKED_ALIGNMENT: u32 = 4;
+
+/// One media family being written, with its mirrors.
+#[derive(Debug)]
+pub(super) struct Family {
+    pub(super) writer: FamilyWriter,
+    pub(super) number: u16,
+    /// The device and its mirrors: all receive the same octets.
+    pub(super) devices: Vec<Box<dyn DeviceWriter>>,
+    /// Octets of tape format on their way to the devices; reused.
+    scratch: Vec<u8>,
+}
+
+impl Family {
+    pub(super) fn new(
+        writer: FamilyWriter,
+        number: u16,
+        devices: Vec<Box<dyn DeviceWriter>>,
+    ) -> Self {
+        Self {
+            writer,
+            number,
+            devices,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Writes the start of the set.
+    pub(super) fn begin(&mut self, set: &SetConfiguration) -> Result<(), Error> {
+        let start = self
+            .writer
+            .begin_set(set)
+            .map_err(|error| self.media_error(error))?;
+        self.append(&start)
+    }
+
+    /// Adds octets of tape format to every copy.
+    pub(super) fn append(&mut self, octets: &[u8]) -> Result<(), Error> {
+        for device in &mut self.devices {
+            device.append(octets)?;
+        }
+        Ok(())
+    }
+
+    fn media_error(&self, source: windlass_media::MediaError) -> Error {
+        Error::Media {
+            device: format!("media family {}", self.number),
+            source,
+        }
+    }
+
+    /// Writes chunks until no more come.
+    pub(super) fn run(
+        &mut self,
+        chunks: &Receiver<Chunk>,
+        control: &Control<'_>,
+    ) -> Result<StageCounters, Error> {
+        let mut counters = StageCounters {
+            threads: 1,
+            ..StageCounters::default()
+        };
+        while !control.is_stopped() {
+            let Ok(chunk) = timed(&mut counters.wait_input, || chunks.recv()) else {
+                break;
+            };
+            counters.bytes_in += u64::from(chunk.header.stored_bytes);
+            timed(&mut counters.busy, || self.write(chunk))?;
+        }
+        for device in &self.devices {
+            counters.bytes_out += device.counters().bytes;
+            counters.calls += device.counters().calls;
+        }
+        Ok(counters)
+    }
+
+    fn write(&mut self, mut chunk: Chunk) -> Result<(), Error> {
+        chunk.header.family = self.number;
+        let stored_plain = chunk.header.codec == Algorithm::None.id();
+        let alignment = if stored_plain {
+            DIRECT_ALIGNMENT as u32
+        } else {
+            PACKED_ALIGNMENT
+        };
+        let payload = &chunk.payload[..chunk.header.stored_bytes as usize];
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        self.writer
+            .chunk_header(&chunk.header, alignment, &mut scratch)
+            .map_err(|error| self.media_error(error))?;
+        for device in &mut self.devices {
+            device.append(&scratch)?;
+            if stored_plain {
+                device.append_in_place(payload)?;
+            } else {
+                device.append(payload)?;
+            }
+        }
+        scratch.clear();
+        self.writer.chunk_written(&mut scratch);
+        self.append(&scratch)?;
+        self.scratch = scratch;
+        Ok(())
+    }
+
+    /// Writes everything that precedes the end of the set, and waits until it is durable.
+    pub(super) fn end_data(&mut self, set: &SetConfiguration) -> Result<(), Error> {
+        let octets = self
+            .writer
+            .end_of_data(set)
+            .map_err(|error| self.media_error(error))?;
+        self.append(&octets)?;
+        self.sync()
+    }
+
+    /// Writes the end of the set, and waits until it is durable.
+    pub(super) fn end_set(&mut self) -> Result<(), Error> {
+        let octets = self
+            .writer
+            .end_set()
+            .map_err(|error| self.media_error(error))?;
+        self.append(&octets)?;
+        self.sync()
+    }
+
+    fn sync(&mut self) -> Result<(), Error> {
+        for device in &mut self.devices {
+            device.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Makes the family visible under its devices' names.
+    pub(super) fn commit(self) -> Result<(), Error> {
+        for device in self.devices {
+            device.commit()?;
+        }
+        Ok(())
+    }
+}

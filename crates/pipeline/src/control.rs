@@ -1,0 +1,128 @@
+//! How a run stops: the first error wins, everybody else goes home.
+//!
+//! Invariant: once [`Control::fail`] was called, every thread ends within one transfer: pools are
+//! closed, so nobody waits for a buffer, and each loop asks [`Control::is_stopped`] between
+//! transfers. Only the first error is kept; later ones are its consequences.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use windlass_io::BufferPool;
+
+use crate::error::Error;
+use crate::report::Observer;
+
+/// Shared by all threads of a run.
+pub(crate) struct Control<'a> {
+    observer: &'a dyn Observer,
+    stopped: AtomicBool,
+    first_error: Mutex<Option<Error>>,
+    pools: Vec<BufferPool>,
+    total_bytes: u64,
+    done_bytes: AtomicU64,
+    stored_bytes: AtomicU64,
+}
+
+impl<'a> Control<'a> {
+    /// For a run over `total_bytes` of the database whose buffers come from `pools`.
+    pub(crate) fn new(
+        observer: &'a dyn Observer,
+        total_bytes: u64,
+        pools: Vec<BufferPool>,
+    ) -> Self {
+        Self {
+            observer,
+            stopped: AtomicBool::new(false),
+            first_error: Mutex::new(None),
+            pools,
+            total_bytes,
+            done_bytes: AtomicU64::new(0),
+            stored_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Stops the run because of `error`.
+    pub(crate) fn fail(&self, error: Error) {
+        let mut first = self
+            .first_error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert(error);
+        drop(first);
+        self.stopped.store(true, Ordering::Release);
+        for pool in &self.pools {
+            pool.close();
+        }
+    }
+
+    /// Runs a thread's work and stops the run if it fails.
+    pub(crate) fn guard<T: Default>(&self, work: impl FnOnce() -> Result<T, Error>) -> T {
+        work().unwrap_or_else(|error| {
+            self.fail(error);
+            T::default()
+        })
+    }
+
+    /// Whether to go home. Asks the observer, so a cancelled run stops here too.
+    pub(crate) fn is_stopped(&self) -> bool {
+        if self.stopped.load(Ordering::Acquire) {
+            return true;
+        }
+        if self.observer.is_cancelled() {
+            self.fail(Error::Cancelled);
+            return true;
+        }
+        false
+    }
+
+    /// Counts octets of the database that are through, and what they took on media.
+    pub(crate) fn advance(&self, done: u64, stored: u64) {
+        let done = self.done_bytes.fetch_add(done, Ordering::Relaxed) + done;
+        let stored = self.stored_bytes.fetch_add(stored, Ordering::Relaxed) + stored;
+        self.observer
+            .progress(done.min(self.total_bytes), self.total_bytes, stored);
+    }
+
+    /// The outcome: `Err` with the first error.
+    pub(crate) fn finish(&self) -> Result<(), Error> {
+        // A run that was cancelled while its last chunk was under way did all its work, but the
+        // user was told that it stops.
+        self.is_stopped();
+        match self
+            .first_error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Measures a piece of work or of waiting into `into`.
+pub(crate) fn timed<T>(into: &mut Duration, work: impl FnOnce() -> T) -> T {
+    let begun = Instant::now();
+    let result = work();
+    *into += begun.elapsed();
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Unobserved;
+
+    #[test]
+    fn the_first_error_is_the_one_reported() {
+        let control = Control::new(&Unobserved, 0, vec![BufferPool::new(0, 1)]);
+        control.fail(Error::Cancelled);
+        control.fail(Error::SetNotFound {
+            device: "a".to_owned(),
+            position: 3,
+        });
+        assert!(control.is_stopped());
+        assert!(matches!(control.finish(), Err(Error::Cancelled)));
+    }
+}

@@ -1,0 +1,240 @@
+//! Why a backup, a restore or a verification did not happen.
+
+use windlass_base::Moment;
+
+use crate::digests::DigestError;
+use crate::report::DamagedPage;
+
+/// The cause, never the consequence: the first thing that went wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A device could not be opened, read, written or synced.
+    #[error(transparent)]
+    Device(#[from] windlass_device::Error),
+    /// The database could not be read, or the target not be written.
+    #[error(transparent)]
+    Source(#[from] windlass_source::Error),
+    /// The encoder or decoder failed.
+    #[error(transparent)]
+    Codec(#[from] windlass_codec::Error),
+    /// The digests of the differential base could not be read or written.
+    #[error(transparent)]
+    Digests(#[from] DigestError),
+    /// What is on the device is not what it should be.
+    #[error("'{device}': {source}")]
+    Media {
+        /// The device.
+        device: String,
+        /// What is wrong with it.
+        #[source]
+        source: windlass_media::MediaError,
+    },
+    /// The observer asked to stop.
+    #[error("the operation was cancelled")]
+    Cancelled,
+    /// There is nothing on a device that should belong to the media set.
+    #[error("'{device}' is empty")]
+    VolumeEmpty {
+        /// The device.
+        device: String,
+    },
+    /// Fewer devices were named than the media set has families.
+    #[error("the media set has {expected} families, but {provided} were named")]
+    FamiliesMissing {
+        /// Families in the media set.
+        expected: usize,
+        /// Devices that were named.
+        provided: usize,
+    },
+    /// The media on a device belongs to a set of another size.
+    #[error(
+        "'{device}' belongs to a media set of {found} families, but {expected} devices were named"
+    )]
+    FamilyCountDiffers {
+        /// The device.
+        device: String,
+        /// Families its header speaks of.
+        found: usize,
+        /// Devices that were named.
+        expected: usize,
+    },
+    /// The same family was named twice.
+    #[error("'{device}' and '{other}' hold the same media family {family}")]
+    FamilyTwice {
+        /// The second device.
+        device: String,
+        /// The first one.
+        other: String,
+        /// The family's number.
+        family: u16,
+    },
+    /// A device belongs to another media set.
+    #[error("'{device}' is not part of the media set")]
+    OtherMediaSet {
+        /// The device.
+        device: String,
+    },
+    /// The families disagree about a backup set.
+    #[error(
+        "'{device}' (family {family}) does not hold the backup set that the other families hold"
+    )]
+    OtherBackupSet {
+        /// The device.
+        device: String,
+        /// The family's number.
+        family: u16,
+    },
+    /// The mirrors do not have the shape of the first copy, or of the media.
+    #[error("the media set has {expected} mirrors per family, but {provided} were named")]
+    MirrorCount {
+        /// Copies the media set has.
+        expected: usize,
+        /// Copies that were named.
+        provided: usize,
+    },
+    /// A mirror has another number of devices than the first copy.
+    #[error("a mirror needs {expected} devices like the first copy, but {provided} were named")]
+    MirrorShape {
+        /// Devices of the first copy.
+        expected: usize,
+        /// Devices of the mirror.
+        provided: usize,
+    },
+    /// A mirrored media set must be begun with FORMAT.
+    #[error("a mirrored media set begins with FORMAT")]
+    MirrorNeedsFormat,
+    /// The media's name is not the one given.
+    #[error("'{device}' has media name '{found}', not '{given}'")]
+    MediaNameDiffers {
+        /// The device.
+        device: String,
+        /// Name on the media.
+        found: String,
+        /// Name in the statement.
+        given: String,
+    },
+    /// A set on the media has not expired yet.
+    #[error("'{device}' expires on {expires}")]
+    NotExpired {
+        /// The device.
+        device: String,
+        /// Until when it is protected.
+        expires: Moment,
+    },
+    /// The media was formatted with another block size.
+    #[error("'{device}' was formatted with a block size of {found}, not {given}")]
+    BlockSizeDiffers {
+        /// The device.
+        device: String,
+        /// Block size of the media.
+        found: u32,
+        /// `BLOCKSIZE` of the statement.
+        given: u32,
+    },
+    /// There is no set at this position.
+    #[error("'{device}' has no backup set {position}")]
+    SetNotFound {
+        /// The device.
+        device: String,
+        /// The position asked for.
+        position: u16,
+    },
+    /// The set was never finished.
+    #[error("backup set {position} on '{device}' is incomplete")]
+    SetIncomplete {
+        /// The device where its end is missing.
+        device: String,
+        /// The set.
+        position: u16,
+    },
+    /// The set does not hold what it should.
+    #[error("backup set on '{device}' is damaged: {damage}")]
+    SetDamaged {
+        /// The device, or all of them.
+        device: String,
+        /// What is wrong.
+        damage: Damage,
+    },
+    /// A page of the database has a wrong checksum.
+    #[error("page {} of '{}' has a wrong checksum", .0.page, .0.file)]
+    PageDamaged(DamagedPage),
+    /// A database larger than its set can describe.
+    #[error("a frame of {bytes} octets does not fit a chunk")]
+    FrameTooLarge {
+        /// The size.
+        bytes: usize,
+    },
+}
+
+/// What is wrong with a backup set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Damage {
+    /// A chunk's octets are not those that were written.
+    #[error(
+        "chunk {ordinal} at offset {offset}: {part} checksum {found:#018x}, its header says {expected:#018x}"
+    )]
+    Checksum {
+        /// The chunk.
+        ordinal: u64,
+        /// Where it is in the family.
+        offset: u64,
+        /// `stored` or `uncompressed`.
+        part: &'static str,
+        /// Computed.
+        found: u64,
+        /// Recorded.
+        expected: u64,
+    },
+    /// A chunk cannot be decoded.
+    #[error("chunk {ordinal} at offset {offset} cannot be decompressed: {reason}")]
+    Undecodable {
+        /// The chunk.
+        ordinal: u64,
+        /// Where it is in the family.
+        offset: u64,
+        /// What the decoder says.
+        reason: windlass_codec::Error,
+    },
+    /// A chunk comes twice, or its number is beyond the set's.
+    #[error("chunk {ordinal} does not belong here: the set has {count} chunks, each once")]
+    UnexpectedChunk {
+        /// The chunk.
+        ordinal: u64,
+        /// Chunks in the set.
+        count: u64,
+    },
+    /// A chunk says it comes from elsewhere.
+    #[error("chunk {ordinal} at offset {offset} belongs to another backup set or file")]
+    ForeignChunk {
+        /// The chunk.
+        ordinal: u64,
+        /// Where it is in the family.
+        offset: u64,
+    },
+    /// Chunks are missing.
+    #[error("{found} of {expected} chunks are there")]
+    MissingChunks {
+        /// Found.
+        found: u64,
+        /// Recorded.
+        expected: u64,
+    },
+    /// The totals do not match.
+    #[error("the sum over all chunks is {found:#018x}, the set says {expected:#018x}")]
+    SetChecksum {
+        /// Computed.
+        found: u64,
+        /// Recorded.
+        expected: u64,
+    },
+    /// Octets of the database are not covered by any chunk.
+    #[error("the chunks hold {found} of {expected} octets of the database")]
+    Coverage {
+        /// Found.
+        found: u64,
+        /// Recorded.
+        expected: u64,
+    },
+}

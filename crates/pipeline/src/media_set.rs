@@ -1,0 +1,266 @@
+//! Media sets as a whole: families opened together, identified, brought into order.
+
+use std::sync::Arc;
+
+use windlass_device::{DeviceAddress, DeviceReader};
+use windlass_media::{
+    FamilyReader, Listing, MediaError, MediaHeader, SetConfiguration, SetListing,
+};
+
+use crate::error::Error;
+use crate::window::Window;
+
+/// Octets read at once while headers are looked for.
+const HEADER_WINDOW_BYTES: usize = 64 << 10;
+
+/// One media family, opened for reading.
+#[derive(Debug)]
+pub(crate) struct Family {
+    pub(crate) device: Arc<str>,
+    pub(crate) reader: Box<dyn DeviceReader>,
+    pub(crate) header: MediaHeader,
+    pub(crate) listing: Listing,
+}
+
+impl Family {
+    /// Opens a device and reads what is on it.
+    pub(crate) fn open(address: &DeviceAddress) -> Result<Self, Error> {
+        let reader = address.open_reader()?;
+        if reader.is_empty() {
+            return Err(Error::VolumeEmpty {
+                device: address.name.clone(),
+            });
+        }
+        let device: Arc<str> = address.name.as_str().into();
+        let window = Window::new(&*reader, HEADER_WINDOW_BYTES);
+        let (family, header) =
+            FamilyReader::open(&window).map_err(|source| media_error(&device, source))?;
+        let listing = family.list();
+        drop(window);
+        Ok(Self {
+            device,
+            reader,
+            header,
+            listing,
+        })
+    }
+
+    pub(crate) fn number(&self) -> u16 {
+        self.header.family_number
+    }
+
+    fn set(&self, position: u16) -> Option<&SetListing> {
+        self.listing.sets.get(usize::from(position).checked_sub(1)?)
+    }
+}
+
+/// Names the device of a media error; the device's own errors stay what they are.
+pub(crate) fn media_error(device: &str, source: MediaError) -> Error {
+    match source {
+        MediaError::Read(error) if error.source.kind() != std::io::ErrorKind::UnexpectedEof => {
+            windlass_device::Error::new(windlass_device::Operation::Read, device, error.source)
+                .into()
+        }
+        source => Error::Media {
+            device: device.to_owned(),
+            source,
+        },
+    }
+}
+
+/// The families of a media set that were named, in the order of their numbers.
+#[derive(Debug)]
+pub struct MediaSet {
+    pub(crate) families: Vec<Family>,
+}
+
+/// A backup set on a media set.
+#[derive(Debug, Clone)]
+pub struct SetEntry {
+    /// What its headers tell; the final configuration if it is complete.
+    pub configuration: SetConfiguration,
+    /// Whether it was finished on every family that was opened.
+    pub is_complete: bool,
+}
+
+impl MediaSet {
+    /// Opens all families of a media set, named in any order.
+    ///
+    /// # Errors
+    /// When one is missing, given twice, or belongs elsewhere.
+    pub fn open(devices: &[DeviceAddress]) -> Result<Self, Error> {
+        let set = Self::open_any(devices)?;
+        let first = set.families.first().ok_or(Error::FamiliesMissing {
+            expected: 1,
+            provided: 0,
+        })?;
+        let (expected, provided) = (usize::from(first.header.family_count), set.families.len());
+        if provided < expected {
+            return Err(Error::FamiliesMissing { expected, provided });
+        }
+        Ok(set)
+    }
+
+    /// Opens some families of a media set: enough to read headers.
+    ///
+    /// # Errors
+    /// As [`MediaSet::open`], but missing families are no error.
+    pub fn open_any(devices: &[DeviceAddress]) -> Result<Self, Error> {
+        let mut families: Vec<Family> = Vec::with_capacity(devices.len());
+        for device in devices {
+            let family = Family::open(device)?;
+            if let Some(first) = families.first() {
+                same_media_set(first, &family)?;
+            }
+            if let Some(twin) = families
+                .iter()
+                .find(|twin| twin.number() == family.number())
+            {
+                let (device, other) = (family.device.to_string(), twin.device.to_string());
+                return Err(Error::FamilyTwice {
+                    device,
+                    other,
+                    family: family.number(),
+                });
+            }
+            families.push(family);
+        }
+        families.sort_by_key(Family::number);
+        Ok(Self { families })
+    }
+
+    /// The header of the first family.
+    pub fn header(&self) -> &MediaHeader {
+        &self.families[0].header
+    }
+
+    /// The backup sets. At most the last is incomplete.
+    pub fn sets(&self) -> Vec<SetEntry> {
+        let count = self
+            .families
+            .iter()
+            .map(|family| family.listing.sets.len())
+            .max()
+            .unwrap_or(0);
+        (1..=count as u16)
+            .filter_map(|position| self.entry(position))
+            .collect()
+    }
+
+    /// The set at a position.
+    ///
+    /// # Errors
+    /// When there is none, or the families hold different sets there.
+    pub fn set(&self, position: u16) -> Result<SetEntry, Error> {
+        let device = self.families[0].device.to_string();
+        let entry = self
+            .entry(position)
+            .ok_or(Error::SetNotFound { device, position })?;
+        for family in &self.families {
+            let found = family.set(position).map(|set| set.configuration.set_guid);
+            if found.is_some_and(|guid| guid != entry.configuration.set_guid) {
+                return Err(Error::OtherBackupSet {
+                    device: family.device.to_string(),
+                    family: family.number(),
+                });
+            }
+        }
+        Ok(entry)
+    }
+
+    fn entry(&self, position: u16) -> Option<SetEntry> {
+        let mut found: Vec<Option<&SetListing>> = self
+            .families
+            .iter()
+            .map(|family| family.set(position))
+            .collect();
+        let is_complete = found
+            .iter()
+            .all(|set| set.is_some_and(|set| set.end.is_some()));
+        found.sort_by_key(|set| set.is_none_or(|set| set.end.is_none()));
+        let configuration = found.into_iter().flatten().next()?.configuration.clone();
+        Some(SetEntry {
+            configuration,
+            is_complete,
+        })
+    }
+
+    /// The listing of a complete set on each family.
+    ///
+    /// # Errors
+    /// When it is missing, incomplete or another one on any family.
+    pub(crate) fn complete(&self, position: u16) -> Result<Vec<&SetListing>, Error> {
+        self.set(position)?;
+        let mut sets = Vec::with_capacity(self.families.len());
+        for family in &self.families {
+            match family.set(position) {
+                Some(set) if set.end.is_some() => sets.push(set),
+                _ => return Err(incomplete(family, position)),
+            }
+        }
+        Ok(sets)
+    }
+
+    /// Sets that are complete on every family, counted from the first.
+    pub(crate) fn complete_sets(&self) -> u16 {
+        let counts = self
+            .families
+            .iter()
+            .map(|family| family.listing.complete_sets());
+        counts.min().unwrap_or(0)
+    }
+
+    /// The devices, for a message about all of them.
+    pub(crate) fn devices(&self) -> String {
+        let names: Vec<&str> = self.families.iter().map(|family| &*family.device).collect();
+        names.join(", ")
+    }
+
+    /// Trouble behind the last complete set of a family: what an interrupted append left, or damage.
+    pub fn trouble(&self) -> Option<(&str, &MediaError)> {
+        self.families.iter().find_map(|family| {
+            family
+                .listing
+                .trouble
+                .as_ref()
+                .map(|trouble| (&*family.device, trouble))
+        })
+    }
+}
+
+/// Why a set is not complete on a family: damage that was found there says more than its absence.
+fn incomplete(family: &Family, position: u16) -> Error {
+    let device = family.device.to_string();
+    match &family.listing.trouble {
+        Some(trouble) if !trouble.is_truncation() => {
+            let (offset, what, expected, found) = match trouble {
+                MediaError::Damaged {
+                    offset,
+                    what,
+                    expected,
+                    found,
+                } => (*offset, *what, *expected, *found),
+                _ => return Error::SetIncomplete { device, position },
+            };
+            Error::Media {
+                device,
+                source: MediaError::Damaged {
+                    offset,
+                    what,
+                    expected,
+                    found,
+                },
+            }
+        }
+        _ => Error::SetIncomplete { device, position },
+    }
+}
+
+fn same_media_set(first: &Family, other: &Family) -> Result<(), Error> {
+    if first.header.media_set_guid == other.header.media_set_guid {
+        return Ok(());
+    }
+    Err(Error::OtherMediaSet {
+        device: other.device.to_string(),
+    })
+}

@@ -1,0 +1,293 @@
+//! The plan of a run: every number decided, and why. Nothing below it chooses anything.
+//!
+//! Invariant: a run allocates no more than [`Plan::memory_bytes`] for its buffers, transfer
+//! buffers and encoders, whatever the size of the database.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+
+use windlass_base::size::Octets;
+use windlass_codec::{Algorithm, Compression};
+
+use crate::request::Tuning;
+
+/// A number and the reason for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chosen {
+    /// The number.
+    pub value: usize,
+    /// Why this and no other.
+    pub because: &'static str,
+}
+
+/// Every number of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// How chunks are compressed. For reading: how the set was.
+    pub compression: Compression,
+    /// Media families (stripes).
+    pub families: usize,
+    /// Copies of each family beyond the first.
+    pub mirrors: usize,
+    /// Octets of the database in one chunk.
+    pub frame_bytes: Chosen,
+    /// Octets in one write to a device.
+    pub transfer_bytes: Chosen,
+    /// Threads that checksum and compress, or their reverse.
+    pub threads: Chosen,
+    /// Reads of the source, or writes to the target, in flight.
+    pub depth: Chosen,
+    /// Buffers of one frame between source and transform.
+    pub frame_buffers: Chosen,
+    /// Buffers of one frame between transform and media; none when chunks are not compressed,
+    /// because the pages leave from the buffers into which they were read.
+    pub output_buffers: Chosen,
+    /// Upper bound of the memory of one encoder or decoder.
+    pub codec_bytes: usize,
+}
+
+/// Requests in flight at the source. Two keep a solid-state disk busy while a third is being
+/// handed over; more only take memory.
+const DEPTH: usize = 3;
+
+/// Default of MAXTRANSFERSIZE, as SQL Server's for disk.
+const TRANSFER_BYTES: usize = 1 << 20;
+
+/// Octets that index segments and chunk headers of one family may take while they are gathered.
+const INDEX_BYTES: usize = 6 << 20;
+
+impl Plan {
+    /// Decides the numbers of a backup.
+    pub fn for_backup(
+        compression: Compression,
+        families: usize,
+        mirrors: usize,
+        tuning: Tuning,
+    ) -> Self {
+        let transfer_bytes = chosen_transfer(tuning);
+        let frame_bytes = match compression.algorithm {
+            Algorithm::None => Chosen {
+                value: transfer_bytes.value,
+                because: "one transfer: chunks are written as read",
+            },
+            _ => Chosen {
+                value: compression.frame_bytes(),
+                because: "the frame with the best ratio at this level's speed",
+            },
+        };
+        let threads = chosen_threads(tuning);
+        let depth = Chosen {
+            value: DEPTH,
+            because: "keeps the source busy while buffers change hands",
+        };
+        let frame_buffers = chosen_buffers(
+            tuning,
+            frame_bytes.value,
+            threads.value + depth.value + families,
+        );
+        let output_buffers = match compression.algorithm {
+            Algorithm::None => Chosen {
+                value: 0,
+                because: "uncompressed chunks leave from the buffers they were read into",
+            },
+            _ => Chosen {
+                value: threads.value + families + 1,
+                because: "one per thread, one per family being written, one spare",
+            },
+        };
+        let codec_bytes = compression.encoder_bytes(frame_bytes.value);
+        Self {
+            compression,
+            families,
+            mirrors,
+            frame_bytes,
+            transfer_bytes,
+            threads,
+            depth,
+            frame_buffers,
+            output_buffers,
+            codec_bytes,
+        }
+    }
+
+    /// Decides the numbers of a restore or verification of a set whose chunks hold `frame_bytes`.
+    pub fn for_reading(
+        compression: Compression,
+        families: usize,
+        frame_bytes: usize,
+        tuning: Tuning,
+    ) -> Self {
+        let threads = chosen_threads(tuning);
+        let depth = Chosen {
+            value: DEPTH,
+            because: "keeps the target busy while buffers change hands",
+        };
+        let frame = Chosen {
+            value: frame_bytes,
+            because: "the frame the set was written with",
+        };
+        let frame_buffers = chosen_buffers(tuning, frame_bytes, threads.value + families + 1);
+        let output_buffers = Chosen {
+            value: threads.value + depth.value,
+            because: "one per thread and one per write in flight",
+        };
+        Self {
+            compression,
+            families,
+            mirrors: 0,
+            frame_bytes: frame,
+            transfer_bytes: chosen_transfer(tuning),
+            threads,
+            depth,
+            frame_buffers,
+            output_buffers,
+            codec_bytes: compression.decoder_bytes(frame_bytes),
+        }
+    }
+
+    /// Upper bound of what the run allocates for moving data, in octets.
+    pub fn memory_bytes(&self) -> usize {
+        let frames =
+            (self.frame_buffers.value + self.output_buffers.value) * self.frame_bytes.value;
+        let transfers = self.families * (self.mirrors + 1) * self.transfer_bytes.value;
+        frames + transfers + self.threads.value * self.codec_bytes + self.families * INDEX_BYTES
+    }
+}
+
+fn chosen_transfer(tuning: Tuning) -> Chosen {
+    match tuning.transfer_bytes {
+        Some(bytes) => Chosen {
+            value: bytes as usize,
+            because: "MAXTRANSFERSIZE as given",
+        },
+        None => Chosen {
+            value: TRANSFER_BYTES,
+            because: "the default for disk",
+        },
+    }
+}
+
+fn chosen_threads(tuning: Tuning) -> Chosen {
+    match tuning.threads {
+        Some(threads) => Chosen {
+            value: threads.max(1) as usize,
+            because: "THREADCOUNT as given",
+        },
+        None => {
+            let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+            Chosen {
+                value: cores,
+                because: "one per processor",
+            }
+        }
+    }
+}
+
+fn chosen_buffers(tuning: Tuning, frame_bytes: usize, wanted: usize) -> Chosen {
+    match tuning.buffer_count {
+        Some(count) => {
+            let bytes = (count as usize).saturating_mul(chosen_transfer(tuning).value);
+            Chosen {
+                value: bytes.div_ceil(frame_bytes).clamp(2, 1 << 16),
+                because: "BUFFERCOUNT transfers, in whole frames",
+            }
+        }
+        None => Chosen {
+            value: wanted,
+            because: "one for each thread, transfer and family that may hold one",
+        },
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut line = |name: &str, value: String, because: &str| {
+            if because.is_empty() {
+                writeln!(f, "{name:<16}{value}")
+            } else {
+                writeln!(f, "{name:<16}{value:<12}{because}")
+            }
+        };
+        let octets = |chosen: Chosen| Octets(chosen.value as u64).to_string();
+        line("compression", self.compression.to_string(), "")?;
+        line("families", self.families.to_string(), "")?;
+        line("mirrors", self.mirrors.to_string(), "")?;
+        line(
+            "transfer",
+            octets(self.transfer_bytes),
+            self.transfer_bytes.because,
+        )?;
+        line("frame", octets(self.frame_bytes), self.frame_bytes.because)?;
+        line(
+            "threads",
+            self.threads.value.to_string(),
+            self.threads.because,
+        )?;
+        line("depth", self.depth.value.to_string(), self.depth.because)?;
+        line(
+            "frame buffers",
+            self.frame_buffers.value.to_string(),
+            self.frame_buffers.because,
+        )?;
+        line(
+            "output buffers",
+            self.output_buffers.value.to_string(),
+            self.output_buffers.because,
+        )?;
+        line(
+            "codec memory",
+            Octets(self.codec_bytes as u64).to_string(),
+            "for each thread",
+        )?;
+        line(
+            "memory",
+            Octets(self.memory_bytes() as u64).to_string(),
+            "upper bound of all of the above",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn given_numbers_are_used_and_say_so() {
+        let tuning = Tuning {
+            buffer_count: Some(8),
+            transfer_bytes: Some(256 << 10),
+            threads: Some(3),
+        };
+        let plan = Plan::for_backup(Compression::NONE, 2, 1, tuning);
+        assert_eq!(plan.frame_bytes.value, 256 << 10);
+        assert_eq!(plan.frame_buffers.value, 8);
+        assert_eq!(
+            plan.threads,
+            Chosen {
+                value: 3,
+                because: "THREADCOUNT as given"
+            }
+        );
+        assert_eq!(plan.output_buffers.value, 0);
+        assert!(plan.to_string().contains("BUFFERCOUNT transfers"));
+    }
+
+    #[test]
+    fn memory_is_what_buffers_transfers_and_encoders_add_up_to() {
+        let plan = Plan::for_backup(
+            Compression::ZSTD_LOW,
+            1,
+            0,
+            Tuning {
+                threads: Some(2),
+                ..Tuning::default()
+            },
+        );
+        let frames = plan.frame_buffers.value + plan.output_buffers.value;
+        let expected = frames * plan.frame_bytes.value
+            + plan.transfer_bytes.value
+            + 2 * plan.codec_bytes
+            + INDEX_BYTES;
+        assert_eq!(plan.memory_bytes(), expected);
+    }
+}

@@ -1,0 +1,132 @@
+//! What a backup, a restore or a verification is asked to do: typed, conflicts resolved, defaults
+//! not yet filled. `plan` fills them and says why.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass_base::{Guid, Lsn, Moment};
+use windlass_codec::Compression;
+use windlass_device::DeviceAddress;
+
+use crate::digests::DigestFile;
+
+/// What happens to backup sets that are on the media already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overwrite {
+    /// `NOINIT`: the new set goes behind them.
+    Append,
+    /// `INIT`: they go, the media header stays.
+    Initialize,
+    /// `FORMAT`: everything goes, a new media set begins.
+    Format,
+}
+
+/// Which media a backup goes to.
+#[derive(Debug, Clone)]
+pub struct MediaRequest {
+    /// One device per media family (stripe), in order.
+    pub devices: Vec<DeviceAddress>,
+    /// Up to three further copies of the same shape: `MIRROR TO`.
+    pub mirrors: Vec<Vec<DeviceAddress>>,
+    /// What happens to sets that are there already.
+    pub overwrite: Overwrite,
+    /// `SKIP`: expiry and names are not checked before overwriting.
+    pub skip_checks: bool,
+    /// `MEDIANAME`: written on new media, compared on existing media.
+    pub media_name: Option<String>,
+    /// `MEDIADESCRIPTION`.
+    pub media_description: Option<String>,
+    /// `BLOCKSIZE` in octets; the media's own, or the device's, when absent.
+    pub block_bytes: Option<u32>,
+}
+
+/// What a differential is taken against.
+#[derive(Debug, Clone)]
+pub struct DifferentialBase {
+    /// The full backup's set GUID.
+    pub set_guid: Guid,
+    /// Its checkpoint LSN.
+    pub lsn: Lsn,
+    /// The digests of its extents.
+    pub digests: Arc<DigestFile>,
+}
+
+/// Full, or against a base.
+#[derive(Debug, Clone)]
+pub enum BackupKind {
+    /// Everything.
+    Full,
+    /// Extents that changed since the base.
+    Differential(DifferentialBase),
+}
+
+/// What to do about damage in what is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDamage {
+    /// `STOP_ON_ERROR`.
+    Stop,
+    /// `CONTINUE_AFTER_ERROR`.
+    Continue,
+}
+
+/// Numbers the user fixed; everything absent is chosen by the plan.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tuning {
+    /// `BUFFERCOUNT`: transfers in flight between the stages.
+    pub buffer_count: Option<u32>,
+    /// `MAXTRANSFERSIZE` in octets: a multiple of 64 KB, 64 KB to 4 MB.
+    pub transfer_bytes: Option<u32>,
+    /// `THREADCOUNT`: transform threads.
+    pub threads: Option<u32>,
+}
+
+/// A backup of one database.
+#[derive(Debug, Clone)]
+pub struct BackupRequest {
+    /// Where it goes.
+    pub media: MediaRequest,
+    /// Full or differential.
+    pub kind: BackupKind,
+    /// `COPY_ONLY`: does not become a differential base.
+    pub copy_only: bool,
+    /// How chunks are compressed.
+    pub compression: Compression,
+    /// `CHECKSUM`: verify the database's own page checksums and mark the set.
+    pub checksum: bool,
+    /// `STOP_ON_ERROR` or `CONTINUE_AFTER_ERROR`.
+    pub on_damage: OnDamage,
+    /// `NAME`, `DESCRIPTION`.
+    pub name: Option<String>,
+    /// See `name`.
+    pub description: Option<String>,
+    /// `EXPIREDATE` or `RETAINDAYS`: until then the set is not overwritten unless `SKIP`.
+    pub expires: Option<Moment>,
+    /// Who asks: login, server, machine.
+    pub origin: Origin,
+    /// The last full, non-copy-only backup before this one; zero when there is none.
+    pub database_backup_lsn: Lsn,
+    /// Where the extent digests of a full backup are also kept, for the differentials to come.
+    pub digests_to: Option<PathBuf>,
+    /// Numbers the user fixed.
+    pub tuning: Tuning,
+}
+
+/// Who asks for a backup, as the headers tell it.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// Login.
+    pub user: String,
+    /// Server or instance.
+    pub server: String,
+    /// Machine.
+    pub machine: String,
+}
+
+/// How a set is restored or verified.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadRequest {
+    /// What to do about damage.
+    pub on_damage: OnDamage,
+    /// Numbers the user fixed.
+    pub tuning: Tuning,
+}

@@ -1,0 +1,246 @@
+//! Restore and verification: the same picture, with and without a target.
+
+mod digests;
+mod read;
+mod transform;
+mod write;
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crossbeam_channel::bounded;
+use windlass_codec::{Algorithm, Compression, Level};
+use windlass_io::BufferPool;
+use windlass_media::{CHUNK_BYTES_MAX, SetConfiguration, SetListing, SetType};
+use windlass_source::RestoreTarget;
+
+pub use digests::extract_digests;
+
+use self::read::Read;
+use self::transform::{Seen, Transform};
+use crate::control::Control;
+use crate::error::{Damage, Error};
+use crate::media_set::MediaSet;
+use crate::plan::Plan;
+use crate::report::{FilePages, Observer, ReadReport, Stages};
+use crate::request::{OnDamage, ReadRequest};
+
+/// Reads a set back into a target. The caller finishes the target when this has succeeded.
+///
+/// # Errors
+/// The first thing that went wrong; the target must then be abandoned.
+pub fn restore(
+    media: &MediaSet,
+    position: u16,
+    request: ReadRequest,
+    target: &dyn RestoreTarget,
+    observer: &dyn Observer,
+) -> Result<ReadReport, Error> {
+    run(media, position, request, Some(target), observer)
+}
+
+/// Reads a set and checks every octet of it, writing nothing.
+///
+/// # Errors
+/// The first damage that was found.
+pub fn verify(
+    media: &MediaSet,
+    position: u16,
+    request: ReadRequest,
+    observer: &dyn Observer,
+) -> Result<ReadReport, Error> {
+    run(media, position, request, None, observer)
+}
+
+fn run(
+    media: &MediaSet,
+    position: u16,
+    request: ReadRequest,
+    target: Option<&dyn RestoreTarget>,
+    observer: &dyn Observer,
+) -> Result<ReadReport, Error> {
+    let sets = media.complete(position)?;
+    let set = &sets[0].configuration;
+    check_chunk_count(media, set)?;
+    let plan = plan(media, set, request);
+    observer.planned(&plan);
+    let begun = Instant::now();
+    let frames = BufferPool::new(plan.frame_buffers.value, plan.frame_bytes.value);
+    let output = BufferPool::new(plan.output_buffers.value, plan.frame_bytes.value);
+    let control = Control::new(
+        observer,
+        set.backup_bytes,
+        vec![frames.clone(), output.clone()],
+    );
+    let movement = Movement {
+        media,
+        sets: &sets,
+        plan: &plan,
+        target,
+        frames: &frames,
+        control: &control,
+    };
+    let (stages, seen) = movement.run(&output, request.on_damage);
+    control.finish()?;
+    let damaged_chunks = seen.damaged.load(Ordering::Relaxed);
+    if damaged_chunks == 0 {
+        check_totals(media, set, &seen)?;
+    }
+    let files = set.files.iter().map(|file| FilePages {
+        logical_name: file.logical_name.clone(),
+        pages: file.backup_bytes.div_ceil(windlass_base::PAGE_BYTES),
+    });
+    Ok(ReadReport {
+        files: files.collect(),
+        processed_bytes: seen.raw_bytes.load(Ordering::Relaxed),
+        stored_bytes: seen.stored_bytes.load(Ordering::Relaxed),
+        elapsed: begun.elapsed(),
+        plan,
+        stages,
+        damaged_chunks,
+    })
+}
+
+/// The threads of a run and what they pass on.
+struct Movement<'a> {
+    media: &'a MediaSet,
+    sets: &'a [&'a SetListing],
+    plan: &'a Plan,
+    target: Option<&'a dyn RestoreTarget>,
+    frames: &'a BufferPool,
+    control: &'a Control<'a>,
+}
+
+impl Movement<'_> {
+    /// Starts every thread of every stage and waits for all of them.
+    fn run(&self, output: &BufferPool, on_damage: OnDamage) -> (Stages, Seen) {
+        let set = &self.sets[0].configuration;
+        let (plan, control) = (self.plan, self.control);
+        let (chunk_sender, chunks) = bounded(plan.frame_buffers.value);
+        let (restored_sender, restored) =
+            bounded(plan.frame_buffers.value + plan.output_buffers.value);
+        let files: Vec<(u16, u64)> = set
+            .files
+            .iter()
+            .map(|file| (file.file_id, file.size_bytes))
+            .collect();
+        let transform = Transform {
+            output,
+            on_damage,
+            seen: Seen::new(set.chunk_count),
+        };
+        let wanted = self.target.map(|_| restored_sender);
+        let mut stages = Stages::default();
+        std::thread::scope(|scope| {
+            let readers: Vec<_> = (self.media.families.iter().zip(self.sets))
+                .map(|(family, set)| {
+                    let read = Read {
+                        pool: self.frames,
+                        window_bytes: plan.transfer_bytes.value,
+                        frame_bytes: plan.frame_bytes.value,
+                        files: &files,
+                        chunks: chunk_sender.clone(),
+                    };
+                    scope.spawn(move || control.guard(|| read.run(family, set, control)))
+                })
+                .collect();
+            drop(chunk_sender);
+            let transform = &transform;
+            let transforms: Vec<_> = (0..plan.threads.value)
+                .map(|_| {
+                    let (chunks, wanted) = (chunks.clone(), wanted.clone());
+                    scope.spawn(move || {
+                        control.guard(|| transform.run(&chunks, wanted.as_ref(), control))
+                    })
+                })
+                .collect();
+            drop((chunks, wanted));
+            let writers: Vec<_> = (self
+                .target
+                .into_iter()
+                .flat_map(|target| (0..plan.depth.value).map(move |_| target)))
+            .map(|target| {
+                let restored = restored.clone();
+                scope.spawn(move || control.guard(|| write::run(target, &restored, control)))
+            })
+            .collect();
+            drop(restored);
+            for reader in readers {
+                stages.read.add(&reader.join().unwrap_or_default());
+            }
+            for transform in transforms {
+                stages.transform.add(&transform.join().unwrap_or_default());
+            }
+            for writer in writers {
+                stages.write.add(&writer.join().unwrap_or_default());
+            }
+        });
+        (stages, transform.seen)
+    }
+}
+
+/// The numbers of the run. What the set says is bounded before anything is allocated by it.
+fn plan(media: &MediaSet, set: &SetConfiguration, request: ReadRequest) -> Plan {
+    let algorithm = Algorithm::from_id(set.compression).unwrap_or(Algorithm::None);
+    let level = Level::from_id(set.compression_level).ok().flatten();
+    let frame_bytes = set.frame_bytes.clamp(64 << 10, CHUNK_BYTES_MAX) as usize;
+    Plan::for_reading(
+        Compression { algorithm, level },
+        media.families.len(),
+        frame_bytes,
+        request.tuning,
+    )
+}
+
+/// A set cannot have more chunks than would fit its media with no payload at all.
+fn check_chunk_count(media: &MediaSet, set: &SetConfiguration) -> Result<(), Error> {
+    let bytes: u64 = media
+        .families
+        .iter()
+        .map(|family| family.reader.len())
+        .sum();
+    let (found, expected) = (bytes / CHUNK_OVERHEAD_BYTES, set.chunk_count);
+    if expected <= found {
+        return Ok(());
+    }
+    Err(Error::SetDamaged {
+        device: media.devices(),
+        damage: Damage::MissingChunks { found, expected },
+    })
+}
+
+/// Stream header and the fixed part of a chunk header.
+const CHUNK_OVERHEAD_BYTES: u64 = 22 + 64;
+
+/// Every chunk was there once, they add up, and a full backup covers its files.
+fn check_totals(media: &MediaSet, set: &SetConfiguration, seen: &Seen) -> Result<(), Error> {
+    let chunks = seen.chunks.load(Ordering::Relaxed);
+    let checksum = seen.checksum.load(Ordering::Relaxed);
+    let raw_bytes = seen.raw_bytes.load(Ordering::Relaxed);
+    let whole: u64 = match set.set_type {
+        SetType::Full => set.files.iter().map(|file| file.backup_bytes).sum(),
+        SetType::Differential | SetType::Log => set.backup_bytes,
+    };
+    let damage = if chunks != set.chunk_count {
+        Damage::MissingChunks {
+            found: chunks,
+            expected: set.chunk_count,
+        }
+    } else if checksum != set.set_checksum {
+        Damage::SetChecksum {
+            found: checksum,
+            expected: set.set_checksum,
+        }
+    } else if raw_bytes != set.backup_bytes || whole != set.backup_bytes {
+        Damage::Coverage {
+            found: raw_bytes,
+            expected: whole,
+        }
+    } else {
+        return Ok(());
+    };
+    Err(Error::SetDamaged {
+        device: media.devices(),
+        damage,
+    })
+}

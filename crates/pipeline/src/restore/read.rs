@@ -1,0 +1,134 @@
+//! First stage of a restore or verification: reads the chunks of one media family, front to back.
+
+use std::sync::Arc;
+
+use crossbeam_channel::Sender;
+use windlass_io::{BufferPool, PooledBuffer};
+use windlass_media::{ChunkHeader, FamilyReader, ReadAt, SetListing};
+
+use crate::control::{Control, timed};
+use crate::error::{Damage, Error};
+use crate::media_set::{Family, media_error};
+use crate::report::StageCounters;
+use crate::window::Window;
+
+/// A chunk as it lies on the media, not verified yet.
+#[derive(Debug)]
+pub(super) struct StoredChunk {
+    pub(super) header: ChunkHeader,
+    pub(super) payload: PooledBuffer,
+    /// Where the payload lies in its family.
+    pub(super) offset: u64,
+    pub(super) device: Arc<str>,
+}
+
+/// What the reading threads share.
+pub(super) struct Read<'a> {
+    pub(super) pool: &'a BufferPool,
+    pub(super) window_bytes: usize,
+    pub(super) frame_bytes: usize,
+    /// Database files of the set: id and length.
+    pub(super) files: &'a [(u16, u64)],
+    pub(super) chunks: Sender<StoredChunk>,
+}
+
+impl Read<'_> {
+    /// Walks a set on one family and hands on its chunks. Every octet between them is examined.
+    pub(super) fn run(
+        &self,
+        family: &Family,
+        set: &SetListing,
+        control: &Control<'_>,
+    ) -> Result<StageCounters, Error> {
+        let mut counters = StageCounters {
+            threads: 1,
+            ..StageCounters::default()
+        };
+        let begun = std::time::Instant::now();
+        let window = Window::new(&*family.reader, self.window_bytes);
+        let (reader, _) =
+            FamilyReader::open(&window).map_err(|source| media_error(&family.device, source))?;
+        let mut failure = None;
+        let mut stopped = false;
+        let walked = reader.walk(set, &mut |header, offset| match self.hand_on(
+            family,
+            &window,
+            header,
+            offset,
+            &mut counters,
+        ) {
+            Ok(true) => !control.is_stopped(),
+            Ok(false) => {
+                stopped = true;
+                false
+            }
+            Err(error) => {
+                failure = Some(error);
+                false
+            }
+        });
+        counters.calls = window.calls();
+        counters.busy = begun.elapsed().saturating_sub(counters.wait_output);
+        match (failure, walked) {
+            (Some(error), _) => Err(error),
+            (None, Err(source)) if !stopped && !control.is_stopped() => {
+                Err(media_error(&family.device, source))
+            }
+            _ => Ok(counters),
+        }
+    }
+
+    /// Reads a payload and sends it on; `false` when nobody wants it any more.
+    fn hand_on(
+        &self,
+        family: &Family,
+        window: &Window<'_>,
+        header: ChunkHeader,
+        offset: u64,
+        counters: &mut StageCounters,
+    ) -> Result<bool, Error> {
+        self.check(&header, offset, family)?;
+        let Some(mut payload) = timed(&mut counters.wait_output, || self.pool.take()) else {
+            return Ok(false);
+        };
+        let stored = header.stored_bytes as usize;
+        window
+            .read_at(offset, &mut payload[..stored])
+            .map_err(|error| media_error(&family.device, error.into()))?;
+        counters.bytes_in += stored as u64;
+        counters.bytes_out += stored as u64;
+        let chunk = StoredChunk {
+            header,
+            payload,
+            offset,
+            device: Arc::clone(&family.device),
+        };
+        Ok(timed(&mut counters.wait_output, || self.chunks.send(chunk)).is_ok())
+    }
+
+    /// A chunk must fit the buffers and the file that it says it belongs to.
+    fn check(&self, header: &ChunkHeader, offset: u64, family: &Family) -> Result<(), Error> {
+        let size = self
+            .files
+            .iter()
+            .find(|(id, _)| *id == header.file_id)
+            .map_or(0, |(_, size)| *size);
+        let fits_file = header.runs.iter().all(|run| {
+            run.offset
+                .checked_add(run.bytes.into())
+                .is_some_and(|end| end <= size)
+        });
+        let longest = header.raw_bytes.max(header.stored_bytes) as usize;
+        if fits_file && longest <= self.frame_bytes && header.family == family.number() {
+            return Ok(());
+        }
+        let damage = Damage::ForeignChunk {
+            ordinal: header.ordinal,
+            offset,
+        };
+        Err(Error::SetDamaged {
+            device: family.device.to_string(),
+            damage,
+        })
+    }
+}

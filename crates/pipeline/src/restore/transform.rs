@@ -1,0 +1,231 @@
+//! Second stage of a restore or verification: chunks become frames again, or are found wanting.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crossbeam_channel::{Receiver, Sender};
+use windlass_base::checksum;
+use windlass_codec::{Algorithm, Decoder};
+use windlass_io::{BufferPool, PooledBuffer};
+use windlass_media::{ChunkHeader, Run, chunk_mix};
+
+use super::read::StoredChunk;
+use crate::control::{Control, timed};
+use crate::error::{Damage, Error};
+use crate::report::StageCounters;
+use crate::request::OnDamage;
+
+/// A stretch of the database, verified.
+#[derive(Debug)]
+pub(super) struct Restored {
+    pub(super) file_id: u16,
+    pub(super) runs: Vec<Run>,
+    pub(super) octets: PooledBuffer,
+}
+
+/// What the transform threads share.
+pub(super) struct Transform<'a> {
+    pub(super) output: &'a BufferPool,
+    pub(super) on_damage: OnDamage,
+    pub(super) seen: Seen,
+}
+
+/// Which chunks have come by, and their sums. One bit per chunk of the set.
+#[derive(Debug)]
+pub(super) struct Seen {
+    expected: u64,
+    ordinals: Mutex<Vec<u64>>,
+    pub(super) chunks: AtomicU64,
+    pub(super) raw_bytes: AtomicU64,
+    pub(super) stored_bytes: AtomicU64,
+    pub(super) checksum: AtomicU64,
+    pub(super) damaged: AtomicU64,
+}
+
+impl Seen {
+    /// For a set of `expected` chunks; the caller has checked that so many fit the media.
+    pub(super) fn new(expected: u64) -> Self {
+        let words = usize::try_from(expected.div_ceil(64)).unwrap_or(0);
+        Self {
+            expected,
+            ordinals: Mutex::new(vec![0; words]),
+            chunks: AtomicU64::new(0),
+            raw_bytes: AtomicU64::new(0),
+            stored_bytes: AtomicU64::new(0),
+            checksum: AtomicU64::new(0),
+            damaged: AtomicU64::new(0),
+        }
+    }
+
+    fn mark(&self, ordinal: u64) -> Result<(), Damage> {
+        let unexpected = Damage::UnexpectedChunk {
+            ordinal,
+            count: self.expected,
+        };
+        if ordinal >= self.expected {
+            return Err(unexpected);
+        }
+        let mut ordinals = self.ordinals.lock().unwrap_or_else(PoisonError::into_inner);
+        let bit = 1 << (ordinal % 64);
+        match ordinals.get_mut((ordinal / 64) as usize) {
+            Some(word) if *word & bit == 0 => {
+                *word |= bit;
+                Ok(())
+            }
+            _ => Err(unexpected),
+        }
+    }
+
+    fn count(&self, header: &ChunkHeader) {
+        self.chunks.fetch_add(1, Ordering::Relaxed);
+        self.raw_bytes
+            .fetch_add(u64::from(header.raw_bytes), Ordering::Relaxed);
+        self.stored_bytes
+            .fetch_add(u64::from(header.stored_bytes), Ordering::Relaxed);
+        self.checksum.fetch_add(
+            chunk_mix(header.ordinal, header.raw_checksum),
+            Ordering::Relaxed,
+        );
+    }
+}
+
+impl Transform<'_> {
+    /// Verifies and decodes chunks until no more come; what is good goes to `restored`, if anybody
+    /// wants it. One call per thread.
+    pub(super) fn run(
+        &self,
+        chunks: &Receiver<StoredChunk>,
+        restored: Option<&Sender<Restored>>,
+        control: &Control<'_>,
+    ) -> Result<StageCounters, Error> {
+        let mut counters = StageCounters {
+            threads: 1,
+            ..StageCounters::default()
+        };
+        let mut decoder = Decoder::new();
+        while !control.is_stopped() {
+            let Ok(chunk) = timed(&mut counters.wait_input, || chunks.recv()) else {
+                break;
+            };
+            let (raw_bytes, stored_bytes) = (
+                u64::from(chunk.header.raw_bytes),
+                u64::from(chunk.header.stored_bytes),
+            );
+            counters.calls += 1;
+            counters.bytes_in += stored_bytes;
+            counters.bytes_out += raw_bytes;
+            let Some(output) = self.output_for(&chunk, &mut counters) else {
+                break;
+            };
+            let device = Arc::clone(&chunk.device);
+            match timed(&mut counters.busy, || {
+                self.decode(chunk, output, &mut decoder)
+            }) {
+                Ok(frame) => {
+                    if let Some(sender) = restored
+                        && timed(&mut counters.wait_output, || sender.send(frame)).is_err()
+                    {
+                        break;
+                    }
+                }
+                Err(damage) if self.on_damage == OnDamage::Stop => {
+                    return Err(Error::SetDamaged {
+                        device: device.to_string(),
+                        damage,
+                    });
+                }
+                Err(_) => drop(self.seen.damaged.fetch_add(1, Ordering::Relaxed)),
+            }
+            control.advance(raw_bytes, stored_bytes);
+        }
+        Ok(counters)
+    }
+
+    /// A buffer to decode into; `Some(None)` where the payload is the data itself.
+    fn output_for(
+        &self,
+        chunk: &StoredChunk,
+        counters: &mut StageCounters,
+    ) -> Option<Option<PooledBuffer>> {
+        if chunk.header.codec == Algorithm::None.id() {
+            return Some(None);
+        }
+        timed(&mut counters.wait_output, || self.output.take()).map(Some)
+    }
+
+    fn decode(
+        &self,
+        chunk: StoredChunk,
+        output: Option<PooledBuffer>,
+        decoder: &mut Decoder,
+    ) -> Result<Restored, Damage> {
+        let StoredChunk {
+            header,
+            payload,
+            offset,
+            ..
+        } = chunk;
+        let ordinal = header.ordinal;
+        let stored = &payload[..header.stored_bytes as usize];
+        compare(
+            ordinal,
+            offset,
+            "stored",
+            checksum(stored),
+            header.stored_checksum,
+        )?;
+        let octets = match output {
+            None => payload,
+            Some(mut output) => {
+                let raw = &mut output[..header.raw_bytes as usize];
+                let algorithm = Algorithm::from_id(header.codec);
+                let algorithm = algorithm.ok_or(Damage::ForeignChunk { ordinal, offset })?;
+                decoder
+                    .decode(algorithm, stored, raw)
+                    .map_err(|reason| Damage::Undecodable {
+                        ordinal,
+                        offset,
+                        reason,
+                    })?;
+                output
+            }
+        };
+        let raw = octets
+            .get(..header.raw_bytes as usize)
+            .ok_or(Damage::ForeignChunk { ordinal, offset })?;
+        compare(
+            ordinal,
+            offset,
+            "uncompressed",
+            checksum(raw),
+            header.raw_checksum,
+        )?;
+        self.seen.mark(ordinal)?;
+        self.seen.count(&header);
+        Ok(Restored {
+            file_id: header.file_id,
+            runs: header.runs,
+            octets,
+        })
+    }
+}
+
+fn compare(
+    ordinal: u64,
+    offset: u64,
+    part: &'static str,
+    found: u64,
+    expected: u64,
+) -> Result<(), Damage> {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(Damage::Checksum {
+            ordinal,
+            offset,
+            part,
+            found,
+            expected,
+        })
+    }
+}

@@ -1,0 +1,409 @@
+//! Whole runs through the library: backup, verify, restore, differential, damage, full disks.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rusqlite::Connection;
+use windlass_base::{Guid, Lsn};
+use windlass_codec::Compression;
+use windlass_device::DeviceAddress;
+use windlass_pipeline::{
+    BackupKind, BackupReport, BackupRequest, Damage, DifferentialBase, DigestFile, Error,
+    MediaRequest, MediaSet, Observer, OnDamage, Origin, Overwrite, ReadRequest, Tuning, Unobserved,
+    backup, extract_digests, restore, verify,
+};
+use windlass_source::sqlite::{
+    self, Existing, RestoreRequest, SnapshotOptions, SqliteSnapshot, SqliteTarget,
+};
+use windlass_source::{Recovery, RestoreTarget, Snapshot};
+
+const READ: ReadRequest = ReadRequest {
+    on_damage: OnDamage::Stop,
+    tuning: Tuning {
+        buffer_count: None,
+        transfer_bytes: None,
+        threads: None,
+    },
+};
+
+fn make_database(path: &Path, rows: u32) {
+    let connection = Connection::open(path).unwrap();
+    connection
+        .execute_batch(
+            "PRAGMA page_size = 8192; CREATE TABLE t(id INTEGER PRIMARY KEY, body TEXT);",
+        )
+        .unwrap();
+    let sql = format!(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})
+         INSERT INTO t SELECT i, hex(randomblob(100)) || ' the same words again and again ' || hex(zeroblob(200)) FROM n"
+    );
+    connection.execute_batch(&sql).unwrap();
+}
+
+fn devices(folder: &Path, names: &[&str]) -> Vec<DeviceAddress> {
+    names
+        .iter()
+        .map(|name| DeviceAddress::disk(folder.join(name)))
+        .collect()
+}
+
+fn request(devices: &[DeviceAddress], compression: Compression) -> BackupRequest {
+    BackupRequest {
+        media: MediaRequest {
+            devices: devices.to_vec(),
+            mirrors: Vec::new(),
+            overwrite: Overwrite::Append,
+            skip_checks: false,
+            media_name: None,
+            media_description: None,
+            block_bytes: None,
+        },
+        kind: BackupKind::Full,
+        copy_only: false,
+        compression,
+        checksum: false,
+        on_damage: OnDamage::Stop,
+        name: Some("a set".to_owned()),
+        description: None,
+        expires: None,
+        origin: Origin::default(),
+        database_backup_lsn: Lsn::ZERO,
+        digests_to: None,
+        tuning: Tuning::default(),
+    }
+}
+
+fn snapshot(database: &Path) -> Box<dyn Snapshot> {
+    Box::new(SqliteSnapshot::open(database, &SnapshotOptions::default()).unwrap())
+}
+
+fn back_up(database: &Path, request: &BackupRequest) -> BackupReport {
+    backup(request, snapshot(database), &Unobserved).unwrap()
+}
+
+fn restore_to(
+    media: &MediaSet,
+    position: u16,
+    target: &Path,
+    recovery: Recovery,
+) -> Result<(), Error> {
+    let set = media.set(position)?.configuration;
+    let base = (!set.differential_base_guid.is_nil()).then_some(sqlite::DifferentialBase {
+        set_guid: set.differential_base_guid,
+        checkpoint_lsn: set.differential_base_lsn,
+    });
+    let request = RestoreRequest {
+        target: target.to_owned(),
+        size_bytes: set.files[0].size_bytes,
+        existing: Existing::Replace,
+        set_guid: set.set_guid,
+        checkpoint_lsn: set.checkpoint_lsn,
+        database_name: set.database.clone(),
+        family_guid: set.family_guid,
+        base,
+    };
+    let target = SqliteTarget::begin(&request)?;
+    restore(media, position, READ, &target, &Unobserved)?;
+    Box::new(target).finish(recovery)?;
+    Ok(())
+}
+
+fn same(first: &Path, second: &Path) -> bool {
+    std::fs::read(first).unwrap() == std::fs::read(second).unwrap()
+}
+
+struct Folder {
+    folder: tempfile::TempDir,
+    database: PathBuf,
+}
+
+fn prepared(rows: u32) -> Folder {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("app.db");
+    make_database(&database, rows);
+    Folder { folder, database }
+}
+
+#[test]
+fn every_algorithm_and_level_on_one_media_set_restores_byte_for_byte() {
+    let Folder { folder, database } = prepared(3000);
+    let devices = devices(folder.path(), &["1.bak", "2.bak", "3.bak"]);
+    let all = [
+        Compression::NONE,
+        Compression::MS_XPRESS,
+        Compression::ZSTD_LOW,
+        Compression::ZSTD_MEDIUM,
+        Compression::ZSTD_HIGH,
+        Compression::QAT_DEFLATE,
+    ];
+    for (index, compression) in all.into_iter().enumerate() {
+        let report = back_up(&database, &request(&devices, compression));
+        assert_eq!(usize::from(report.set.position), index + 1);
+        assert_eq!(
+            report.processed_bytes,
+            std::fs::metadata(&database).unwrap().len()
+        );
+    }
+    let mut shuffled = devices.clone();
+    shuffled.rotate_left(1);
+    let media = MediaSet::open(&shuffled).unwrap();
+    assert_eq!(media.sets().len(), all.len());
+    for position in 1..=all.len() as u16 {
+        verify(&media, position, READ, &Unobserved).unwrap();
+        let target = folder.path().join(format!("{position}.db"));
+        restore_to(&media, position, &target, Recovery::Recovery).unwrap();
+        assert!(same(&database, &target), "set {position}");
+    }
+}
+
+#[test]
+fn a_differential_stores_what_changed_and_restores_onto_its_base() {
+    let Folder { folder, database } = prepared(6000);
+    let devices = devices(folder.path(), &["1.bak", "2.bak"]);
+    let mut full = request(&devices, Compression::ZSTD_LOW);
+    full.digests_to = Some(folder.path().join("digests"));
+    let full_report = back_up(&database, &full);
+    let connection = Connection::open(&database).unwrap();
+    connection.execute_batch("UPDATE t SET body = 'changed' WHERE id = 17; INSERT INTO t(body) SELECT body FROM t LIMIT 900").unwrap();
+    drop(connection);
+
+    let digests = DigestFile::open(&folder.path().join("digests")).unwrap();
+    let media = MediaSet::open(&devices).unwrap();
+    let extracted = extract_digests(&media, 1, &folder.path().join("extracted")).unwrap();
+    assert_eq!(extracted.set_guid(), full_report.set.set_guid);
+    assert!(
+        same(
+            &folder.path().join("digests"),
+            &folder.path().join("extracted")
+        ),
+        "media carry the same digests"
+    );
+    drop(media);
+
+    let mut differential = request(&devices, Compression::ZSTD_LOW);
+    let (set_guid, lsn) = (full_report.set.set_guid, full_report.set.checkpoint_lsn);
+    differential.kind = BackupKind::Differential(DifferentialBase {
+        set_guid,
+        lsn,
+        digests: Arc::new(digests),
+    });
+    let report = back_up(&database, &differential);
+    assert!(
+        report.processed_bytes < full_report.processed_bytes,
+        "{} of {}",
+        report.processed_bytes,
+        full_report.processed_bytes
+    );
+
+    let media = MediaSet::open(&devices).unwrap();
+    verify(&media, 2, READ, &Unobserved).unwrap();
+    let target = folder.path().join("copy.db");
+    restore_to(&media, 1, &target, Recovery::NoRecovery).unwrap();
+    assert!(!target.exists(), "NORECOVERY leaves nothing that opens");
+    restore_to(&media, 2, &target, Recovery::Recovery).unwrap();
+    assert!(same(&database, &target));
+}
+
+#[test]
+fn mirrors_are_identical_and_either_restores() {
+    let Folder { folder, database } = prepared(2000);
+    let first = devices(folder.path(), &["1.bak", "2.bak"]);
+    let mirror = devices(folder.path(), &["m1.bak", "m2.bak"]);
+    let mut mirrored = request(&first, Compression::ZSTD_LOW);
+    mirrored.media.mirrors = vec![mirror.clone()];
+    let refused = backup(&mirrored, snapshot(&database), &Unobserved);
+    assert!(matches!(refused, Err(Error::MirrorNeedsFormat)));
+    mirrored.media.overwrite = Overwrite::Format;
+    back_up(&database, &mirrored);
+    assert!(same(&first[0].path, &mirror[0].path) && same(&first[1].path, &mirror[1].path));
+    mirrored.media.overwrite = Overwrite::Append;
+    back_up(&database, &mirrored);
+    let mixed = [first[0].clone(), mirror[1].clone()];
+    let media = MediaSet::open(&mixed).unwrap();
+    restore_to(
+        &media,
+        2,
+        &folder.path().join("copy.db"),
+        Recovery::Recovery,
+    )
+    .unwrap();
+    assert!(same(&database, &folder.path().join("copy.db")));
+}
+
+#[test]
+fn stripes_are_checked_to_belong_together() {
+    let Folder { folder, database } = prepared(500);
+    let (one, other) = (
+        devices(folder.path(), &["1.bak", "2.bak"]),
+        devices(folder.path(), &["3.bak", "4.bak"]),
+    );
+    back_up(&database, &request(&one, Compression::NONE));
+    back_up(&database, &request(&other, Compression::NONE));
+    let open = |devices: &[&DeviceAddress]| {
+        let devices: Vec<_> = devices.iter().map(|device| (*device).clone()).collect();
+        MediaSet::open(&devices).map(drop).unwrap_err()
+    };
+    assert!(matches!(
+        open(&[&one[0]]),
+        Error::FamiliesMissing {
+            expected: 2,
+            provided: 1
+        }
+    ));
+    assert!(matches!(
+        open(&[&one[0], &other[1]]),
+        Error::OtherMediaSet { .. }
+    ));
+    assert!(matches!(
+        open(&[&one[0], &one[0]]),
+        Error::FamilyTwice { .. }
+    ));
+    let fewer = backup(
+        &request(&one[..1], Compression::NONE),
+        snapshot(&database),
+        &Unobserved,
+    );
+    assert!(matches!(fewer, Err(Error::FamiliesMissing { .. })));
+    let mut three = one.clone();
+    three.push(DeviceAddress::disk(folder.path().join("5.bak")));
+    let more = backup(
+        &request(&three, Compression::NONE),
+        snapshot(&database),
+        &Unobserved,
+    );
+    assert!(more.is_err());
+}
+
+#[test]
+fn nul_counts_and_keeps_nothing() {
+    let Folder { folder, database } = prepared(500);
+    let report = back_up(
+        &database,
+        &request(&[DeviceAddress::nul()], Compression::ZSTD_LOW),
+    );
+    assert!(report.set.stored_bytes > 0);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn an_unexpired_set_is_not_overwritten_unless_skip() {
+    let Folder { folder, database } = prepared(100);
+    let devices = devices(folder.path(), &["1.bak"]);
+    let mut dated = request(&devices, Compression::NONE);
+    dated.expires = "2999-01-01".parse().ok();
+    back_up(&database, &dated);
+    dated.media.overwrite = Overwrite::Initialize;
+    assert!(matches!(
+        backup(&dated, snapshot(&database), &Unobserved),
+        Err(Error::NotExpired { .. })
+    ));
+    dated.media.skip_checks = true;
+    back_up(&database, &dated);
+    let media = MediaSet::open(&devices).unwrap();
+    assert_eq!(media.sets().len(), 1);
+}
+
+#[test]
+fn damage_is_found_and_named() {
+    let Folder { folder, database } = prepared(3000);
+    let devices = devices(folder.path(), &["1.bak"]);
+    back_up(&database, &request(&devices, Compression::ZSTD_LOW));
+    let mut octets = std::fs::read(&devices[0].path).unwrap();
+    let middle = octets.len() / 2;
+    octets[middle] ^= 0x10;
+    std::fs::write(&devices[0].path, &octets).unwrap();
+    let media = MediaSet::open(&devices).unwrap();
+    let found = verify(&media, 1, READ, &Unobserved);
+    assert!(
+        matches!(
+            &found,
+            Err(Error::SetDamaged {
+                damage: Damage::Checksum { .. },
+                ..
+            })
+        ),
+        "{found:?}"
+    );
+    let target = folder.path().join("copy.db");
+    assert!(restore_to(&media, 1, &target, Recovery::Recovery).is_err());
+    let left = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(
+        left, 2,
+        "database and media: a failed restore leaves nothing"
+    );
+    let carry_on = ReadRequest {
+        on_damage: OnDamage::Continue,
+        ..READ
+    };
+    assert_eq!(
+        verify(&media, 1, carry_on, &Unobserved)
+            .unwrap()
+            .damaged_chunks,
+        1
+    );
+}
+
+struct CancelAt(u64, AtomicU64);
+
+impl Observer for CancelAt {
+    fn progress(&self, done: u64, _total: u64, _stored: u64) {
+        self.1.store(done, Ordering::Relaxed);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.1.load(Ordering::Relaxed) >= self.0
+    }
+}
+
+#[test]
+fn a_cancelled_backup_leaves_what_was_there() {
+    let Folder { folder, database } = prepared(6000);
+    let devices = devices(folder.path(), &["1.bak", "2.bak"]);
+    back_up(&database, &request(&devices, Compression::ZSTD_LOW));
+    let before: Vec<_> = devices
+        .iter()
+        .map(|device| std::fs::read(&device.path).unwrap())
+        .collect();
+    for overwrite in [Overwrite::Append, Overwrite::Initialize, Overwrite::Format] {
+        let mut again = request(&devices, Compression::MS_XPRESS);
+        again.media.overwrite = overwrite;
+        let outcome = backup(&again, snapshot(&database), &CancelAt(1, AtomicU64::new(0)));
+        assert!(matches!(outcome, Err(Error::Cancelled)));
+        let after: Vec<_> = devices
+            .iter()
+            .map(|device| std::fs::read(&device.path).unwrap())
+            .collect();
+        assert!(before == after, "{overwrite:?}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
+}
+
+#[test]
+fn a_database_of_no_octets_survives() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("empty.db");
+    std::fs::write(&database, b"").unwrap();
+    let devices = devices(folder.path(), &["1.bak"]);
+    back_up(&database, &request(&devices, Compression::ZSTD_LOW));
+    let media = MediaSet::open(&devices).unwrap();
+    let target = folder.path().join("copy.db");
+    restore_to(&media, 1, &target, Recovery::Recovery).unwrap();
+    assert_eq!(std::fs::metadata(&target).unwrap().len(), 0);
+}
+
+#[test]
+fn a_guid_names_the_set() {
+    let Folder { folder, database } = prepared(10);
+    let devices = devices(folder.path(), &["1.bak"]);
+    let report = back_up(&database, &request(&devices, Compression::NONE));
+    assert_ne!(report.set.set_guid, Guid::NIL);
+    assert_eq!(
+        MediaSet::open(&devices)
+            .unwrap()
+            .set(1)
+            .unwrap()
+            .configuration,
+        report.set
+    );
+}
