@@ -1,0 +1,56 @@
+//! How a statement fails.
+
+use windlass_base::Message;
+
+/// What a failed statement sends, cause first, and whether the rest of its batch still runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The messages, in order.
+    pub messages: Vec<Message>,
+    /// Whether the batch goes on with its next statement.
+    pub batch: AfterFailure,
+}
+
+/// What becomes of the rest of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterFailure {
+    /// The next statement runs, as after most errors in T-SQL.
+    Continues,
+    /// The batch ends here: a later statement would work on something it was not meant for.
+    Ends,
+}
+
+impl Failure {
+    /// A failure after which the batch ends.
+    pub fn ending(message: Message) -> Self {
+        Self {
+            messages: vec![message],
+            batch: AfterFailure::Ends,
+        }
+    }
+
+    /// The same failure with a further message at its end.
+    #[must_use]
+    pub fn then(mut self, message: Message) -> Self {
+        self.messages.push(message);
+        self
+    }
+}
+
+impl From<Message> for Failure {
+    fn from(message: Message) -> Self {
+        Self {
+            messages: vec![message],
+            batch: AfterFailure::Continues,
+        }
+    }
+}
+
+impl From<Vec<Message>> for Failure {
+    fn from(messages: Vec<Message>) -> Self {
+        Self {
+            messages,
+            batch: AfterFailure::Continues,
+        }
+    }
+}

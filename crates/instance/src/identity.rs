@@ -1,0 +1,76 @@
+//! Who speaks: server, machine and login, as headers, history and functions tell it.
+
+use windlass_pipeline::Origin;
+
+use crate::Value;
+
+/// What `@@VERSION` says first.
+pub const PRODUCT: &str = "Windlass";
+
+/// Names of server, machine and login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The server: the machine, and the instance's directory name after a backslash.
+    pub server: String,
+    /// The machine.
+    pub machine: String,
+    /// The login.
+    pub user: String,
+    /// The name of the instance; `None` for none.
+    pub instance: Option<String>,
+}
+
+impl Identity {
+    /// Asks the system. `instance` is the name of the instance's directory.
+    pub fn of_process(instance: Option<String>) -> Self {
+        let machine = rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned();
+        let user = std::env::var("USER")
+            .or_else(|_| std::env::var("LOGNAME"))
+            .ok()
+            .filter(|user| !user.is_empty())
+            .unwrap_or_else(|| format!("uid{}", rustix::process::getuid().as_raw()));
+        let server = match &instance {
+            Some(name) => format!("{machine}\\{name}"),
+            None => machine.clone(),
+        };
+        Self {
+            server,
+            machine,
+            user,
+            instance,
+        }
+    }
+
+    /// What headers tell.
+    pub fn to_origin(&self) -> Origin {
+        Origin {
+            user: self.user.clone(),
+            server: self.server.clone(),
+            machine: self.machine.clone(),
+        }
+    }
+
+    /// `@@VERSION`
+    pub fn version_text() -> String {
+        format!(
+            "{PRODUCT} {} (SQLite {})",
+            env!("CARGO_PKG_VERSION"),
+            rusqlite::version()
+        )
+    }
+
+    /// `SERVERPROPERTY('...')`; NULL for what is not known.
+    pub fn property(&self, name: &str) -> Value {
+        match name.to_ascii_lowercase().as_str() {
+            "servername" => Value::text(&self.server),
+            "machinename" | "computernamephysicalnetbios" => Value::text(&self.machine),
+            "instancename" => Value::optional_text(self.instance.as_deref()),
+            "productversion" => Value::text(env!("CARGO_PKG_VERSION")),
+            "edition" => Value::text(PRODUCT),
+            _ => Value::Null,
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! An instance: its databases, drives and identity.
+//!
+//! Neighbours: `catalog` below remembers them; sessions above use them. An instance without a
+//! directory lives as long as its value: that is what one-off commands use.
+
+use std::path::{Path, PathBuf};
+
+use windlass_base::{Guid, Moment};
+use windlass_catalog::{
+    BackupRecord, Catalog, DatabaseRecord, DatabaseState, Drive, Error as CatalogError, Origin,
+    RestoreRecord,
+};
+
+use crate::Identity;
+use crate::names::{Drives, absolute, logical_name};
+
+/// The databases that a statement may not touch, with their numbers.
+pub const SYSTEM_DATABASES: [(&str, i64); 4] =
+    [("master", 1), ("tempdb", 2), ("model", 3), ("msdb", 4)];
+
+/// An instance.
+#[derive(Debug)]
+pub struct Instance {
+    catalog: Catalog,
+    folder: Option<PathBuf>,
+    drives: Drives,
+    identity: Identity,
+    /// Databases that one command uses and nobody registers. Their numbers are below zero.
+    passing: Vec<DatabaseRecord>,
+}
+
+impl Instance {
+    /// The instance in `folder`, made when it does not exist; without one, an instance that ends
+    /// with the value.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn open(folder: Option<&Path>) -> Result<Self, CatalogError> {
+        let catalog = match folder {
+            Some(folder) => Catalog::open(folder)?,
+            None => Catalog::in_memory()?,
+        };
+        let folder = folder
+            .map(|_| catalog.path().parent().map(Path::to_owned))
+            .unwrap_or_default();
+        let mut drives = Drives::default();
+        for drive in catalog.drives()? {
+            drives.set(drive);
+        }
+        let name = folder.as_deref().and_then(Path::file_name);
+        let identity = Identity::of_process(name.map(|name| name.to_string_lossy().into_owned()));
+        Ok(Self {
+            catalog,
+            folder,
+            drives,
+            identity,
+            passing: Vec::new(),
+        })
+    }
+
+    /// Its directory.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// Its catalog.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Its names.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The folders that stand for drive letters.
+    pub fn drives(&self) -> &Drives {
+        &self.drives
+    }
+
+    /// Maps a drive for as long as this value lives.
+    pub fn map_drive(&mut self, drive: Drive) {
+        self.drives.set(drive);
+    }
+
+    /// Maps a drive for good.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn keep_drive(&mut self, drive: Drive) -> Result<(), CatalogError> {
+        self.catalog.set_drive(&drive)?;
+        self.drives.set(drive);
+        Ok(())
+    }
+
+    /// Forgets a drive for good.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn forget_drive(&mut self, letter: char) -> Result<(), CatalogError> {
+        self.catalog.remove_drive(letter)?;
+        self.drives.remove(letter);
+        Ok(())
+    }
+
+    /// The database of that name.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn database(&self, name: &str) -> Result<Option<DatabaseRecord>, CatalogError> {
+        let passing = self
+            .passing
+            .iter()
+            .find(|known| known.name.eq_ignore_ascii_case(name));
+        match passing {
+            Some(record) => Ok(Some(record.clone())),
+            None => self.catalog.database(name),
+        }
+    }
+
+    /// The database whose file this is.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn database_at(&self, path: &Path) -> Result<Option<DatabaseRecord>, CatalogError> {
+        match self.passing.iter().find(|known| known.path == path) {
+            Some(record) => Ok(Some(record.clone())),
+            None => self.catalog.database_at(path),
+        }
+    }
+
+    /// Registers a file as a database.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn register(&mut self, record: &DatabaseRecord) -> Result<i64, CatalogError> {
+        self.catalog.register(record)
+    }
+
+    /// Uses a file as a database without registering it, and returns its name: that of the file,
+    /// with a number behind it when another database has the same.
+    ///
+    /// A file that is registered already is used under its registered name.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn pass(&mut self, path: &Path) -> Result<String, CatalogError> {
+        let path = absolute(path).map_err(|source| CatalogError::Folder {
+            path: path.to_owned(),
+            source,
+        })?;
+        if let Some(known) = self.database_at(&path)? {
+            return Ok(known.name);
+        }
+        let stem = logical_name(&path);
+        let mut name = stem.clone();
+        let mut number = 2;
+        while is_system_database(&name) || self.database(&name)?.is_some() {
+            name = format!("{stem}_{number}");
+            number += 1;
+        }
+        let mut record = new_record(&name, &path, Origin::Attached);
+        record.database_id = -1 - i64::try_from(self.passing.len()).unwrap_or(i64::MAX - 1);
+        self.passing.push(record);
+        Ok(name)
+    }
+
+    /// Stores what changed of a database.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn store(&mut self, record: &DatabaseRecord) -> Result<(), CatalogError> {
+        let passing = self
+            .passing
+            .iter_mut()
+            .find(|known| known.database_id == record.database_id);
+        match passing {
+            Some(known) => {
+                known.clone_from(record);
+                Ok(())
+            }
+            None => self.catalog.update(record),
+        }
+    }
+
+    /// Forgets a database.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn forget(&mut self, name: &str) -> Result<bool, CatalogError> {
+        let before = self.passing.len();
+        self.passing
+            .retain(|known| !known.name.eq_ignore_ascii_case(name));
+        Ok(self.passing.len() < before || self.catalog.unregister(name)?)
+    }
+
+    /// Adds a backup to the history.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn record_backup(&mut self, record: &BackupRecord) -> Result<i64, CatalogError> {
+        self.catalog.record_backup(record)
+    }
+
+    /// Adds a restore to the history.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn record_restore(&mut self, record: &RestoreRecord) -> Result<i64, CatalogError> {
+        self.catalog.record_restore(record)
+    }
+
+    /// Where the digests of a family's differential base are kept; `None` without a directory.
+    pub fn digests_path(&self, family: Guid) -> Option<PathBuf> {
+        let folder = self.folder.as_ref()?;
+        Some(folder.join("bases").join(format!("{family}.digests")))
+    }
+}
+
+/// Whether statements may not touch a database of that name.
+pub fn is_system_database(name: &str) -> bool {
+    SYSTEM_DATABASES
+        .iter()
+        .any(|(system, _)| system.eq_ignore_ascii_case(name))
+}
+
+/// The entry of a database that is to be registered now.
+pub(crate) fn new_record(name: &str, path: &Path, origin: Origin) -> DatabaseRecord {
+    DatabaseRecord {
+        database_id: 0,
+        name: name.to_owned(),
+        logical_name: logical_name(path),
+        path: path.to_owned(),
+        family_guid: None,
+        state: DatabaseState::Online,
+        origin,
+        create_date: Moment::now().0,
+        base: None,
+    }
+}

@@ -1,0 +1,91 @@
+//! Errors of backups, restores and verifications.
+
+use windlass_base::Message;
+use windlass_base::message::table;
+use windlass_pipeline::{Damage, DigestError, Error};
+
+use super::{device_message, media_message, os_error, source_message};
+
+/// What went wrong, in the order in which SQL Server tells it; the closing 3013 is the caller's.
+///
+/// `state` is 1 for backups and 2 for restores.
+pub fn pipeline_messages(error: &Error, state: u8) -> Vec<Message> {
+    match error {
+        Error::SetDamaged { device, damage } => damage_message(device, damage),
+        Error::NotExpired { device, expires } => {
+            vec![table::not_expired(device, expires), table::aborted()]
+        }
+        Error::Media { device, source } => {
+            let mut messages = vec![media_message(device, source)];
+            // The offset and the field are what one needs to look into the file.
+            messages.push(table::note(format!("'{device}': {source}.")));
+            messages
+        }
+        other => vec![message(other, state)],
+    }
+}
+
+fn message(error: &Error, state: u8) -> Message {
+    match error {
+        Error::Device(error) => device_message(error, state),
+        Error::Source(error) => source_message(error),
+        Error::Codec(error) => table::instance_failed("cannot compress", error),
+        Error::Digests(error) => digest_message(error),
+        Error::Cancelled => table::aborted(),
+        Error::VolumeEmpty { device } => table::volume_empty(device),
+        Error::FamiliesMissing { expected, provided } => {
+            table::families_missing(expected, provided)
+        }
+        Error::FamilyCountDiffers {
+            device,
+            found,
+            expected,
+        } => table::family_count_differs(device, found, expected),
+        Error::FamilyTwice {
+            device,
+            other,
+            family,
+        } => table::family_given_twice(device, family, other),
+        Error::OtherMediaSet { device } => table::not_part_of_media_set(device),
+        Error::OtherBackupSet { device, family } => table::set_identity_missing(device, family),
+        Error::MirrorCount { .. } => table::mirror_member_count(),
+        Error::MirrorNeedsFormat => table::format_needed_for_mirror(),
+        Error::MediaNameDiffers {
+            device,
+            found,
+            given,
+        } => table::media_name_differs(given, found, device),
+        Error::BlockSizeDiffers {
+            device,
+            found,
+            given,
+        } => table::block_size_incompatible(device, found, given),
+        Error::SetNotFound { device, position } => table::file_id_malformed(position, device),
+        Error::SetIncomplete { device, .. } => table::set_incomplete(device),
+        Error::PageDamaged(page) => table::logical_consistency(
+            "incorrect checksum",
+            format!("({}:{})", page.file_id, page.page),
+            "its place",
+            &page.file,
+        ),
+        Error::FrameTooLarge { .. } => table::internal_consistency(),
+        other => table::instance_failed("cannot go on", other),
+    }
+}
+
+fn digest_message(error: &DigestError) -> Message {
+    match error {
+        DigestError::Io { path, source } => {
+            table::cannot_open_file(path.display(), os_error(source))
+        }
+        other => table::set_not_comparable(other),
+    }
+}
+
+/// What is wrong with a backup set: SQL Server's message and the place.
+pub fn damage_message(device: &str, damage: &Damage) -> Vec<Message> {
+    vec![
+        table::set_damaged(),
+        table::note(format!("'{device}': {damage}.")),
+    ]
+}

@@ -1,0 +1,84 @@
+//! Errors of databases that are read or restored.
+
+use windlass_base::Message;
+use windlass_base::message::table;
+use windlass_source::Error;
+
+use super::os_error;
+
+/// What a database says.
+pub fn source_message(error: &Error) -> Message {
+    match error {
+        Error::NotFound { path } => {
+            let missing = std::io::Error::from_raw_os_error(NO_SUCH_FILE);
+            table::cannot_open_file(path.display(), os_error(&missing))
+        }
+        Error::NotAFile { path } => {
+            table::not_a_sqlite_database(path.display(), "it is not a file.")
+        }
+        Error::Io {
+            action: "read",
+            path,
+            source,
+        } => table::nonrecoverable_io(path.display(), os_error(source)),
+        Error::Io { path, source, .. } => table::cannot_open_file(path.display(), os_error(source)),
+        Error::Sqlite {
+            action,
+            path,
+            source,
+        } => table::not_a_sqlite_database(
+            path.display(),
+            format!("SQLite cannot {action} it: {source}."),
+        ),
+        Error::Busy { path, waited } => table::not_a_sqlite_database(
+            path.display(),
+            format!(
+                "another program has kept it locked for {} seconds. Try again when its transaction has ended.",
+                waited.as_secs()
+            ),
+        ),
+        Error::HotJournal { .. }
+        | Error::WalNotAccessible { .. }
+        | Error::WalDamaged { .. }
+        | Error::ChangedWhileReading { .. } => {
+            table::not_a_sqlite_database(error_path(error), format!("{error}."))
+        }
+        Error::TargetExists { path } => table::file_exists(path.display(), path.display()),
+        Error::InUse { .. } => table::exclusive_access(),
+        Error::RestoreRunning { path } => table::restoring_over_restore(
+            path.display(),
+            "Wait for it to end. When it belongs to a program that was killed, try again.",
+        ),
+        Error::NoSpace {
+            path,
+            needed_bytes,
+            available_bytes,
+        } => table::insufficient_space(path.display(), needed_bytes, available_bytes),
+        Error::NotRestoring { .. } => table::not_ready_to_rollforward(),
+        Error::WrongBase { .. } => table::wrong_differential_base(),
+        Error::RestoreInterrupted { path } => table::restoring_over_restore(
+            path.display(),
+            "A differential was interrupted while it was applied. Begin again with the full backup.",
+        ),
+        Error::StateUnreadable { path, source } => table::restoring_over_restore(
+            path.display(),
+            format!("Its state cannot be read ({source}). Begin again with the full backup."),
+        ),
+        Error::WrongLength { .. } => table::set_damaged(),
+        Error::OutOfRange { .. } => table::internal_consistency(),
+        other => table::not_a_sqlite_database(error_path(other), format!("{other}.")),
+    }
+}
+
+/// `ENOENT`, which every Unix numbers alike.
+const NO_SUCH_FILE: i32 = 2;
+
+fn error_path(error: &Error) -> String {
+    match error {
+        Error::HotJournal { path, .. }
+        | Error::WalNotAccessible { path }
+        | Error::WalDamaged { path, .. }
+        | Error::ChangedWhileReading { path } => path.display().to_string(),
+        _ => String::new(),
+    }
+}

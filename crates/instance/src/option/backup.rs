@@ -1,0 +1,218 @@
+//! The options of BACKUP.
+
+use windlass_base::Moment;
+use windlass_base::message::table;
+use windlass_codec::{Algorithm, Compression, Level};
+use windlass_pipeline::{OnDamage, Overwrite, Tuning};
+use windlass_tsql::ast::{
+    BackupOption, Compression as WrittenCompression, CompressionAlgorithm, CompressionLevel,
+    ThreadCount,
+};
+use windlass_tsql::option::{BACKUP, OptionWord, StatementKind};
+use windlass_tsql::span::Spanned;
+
+use super::{
+    block_size, buffer_count, check, invalid, limited_text, number, refused, stats, text,
+    transfer_size,
+};
+use crate::{Environment, Failure};
+
+const NAME_CHARACTERS_MAX: usize = 128;
+const DESCRIPTION_CHARACTERS_MAX: usize = 255;
+const RETAIN_DAYS_MAX: i64 = 99_999;
+const THREADS_MAX: i64 = 1024;
+
+/// What the options of a BACKUP DATABASE say. Absent numbers are for the plan to choose.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
+#[derive(Debug, Clone)]
+pub(crate) struct BackupChoices {
+    pub(crate) differential: bool,
+    pub(crate) copy_only: bool,
+    pub(crate) compression: Compression,
+    pub(crate) overwrite: Overwrite,
+    pub(crate) skip_checks: bool,
+    pub(crate) name: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) media_name: Option<String>,
+    pub(crate) media_description: Option<String>,
+    pub(crate) expires: Option<Moment>,
+    pub(crate) block_bytes: Option<u32>,
+    pub(crate) tuning: Tuning,
+    pub(crate) checksum: bool,
+    pub(crate) on_damage: OnDamage,
+    pub(crate) stats: Option<u32>,
+}
+
+impl Default for BackupChoices {
+    fn default() -> Self {
+        Self {
+            differential: false,
+            copy_only: false,
+            compression: Compression::NONE,
+            overwrite: Overwrite::Append,
+            skip_checks: false,
+            name: None,
+            description: None,
+            media_name: None,
+            media_description: None,
+            expires: None,
+            block_bytes: None,
+            tuning: Tuning::default(),
+            checksum: false,
+            on_damage: OnDamage::Stop,
+            stats: None,
+        }
+    }
+}
+
+/// Reads the options of a BACKUP DATABASE.
+///
+/// # Errors
+/// 3031, 3032, 3217, 3250, 3253, and the refusal of what is not built.
+pub(crate) fn choose(
+    options: &[Spanned<BackupOption>],
+    environment: &mut dyn Environment,
+) -> Result<BackupChoices, Failure> {
+    let words: Vec<OptionWord> = options.iter().map(|option| option.word()).collect();
+    check(&words, BACKUP, StatementKind::BackupDatabase)?;
+    let mut choices = BackupChoices::default();
+    let mut expire_date = None;
+    let mut retain_days = None;
+    for option in options {
+        match &option.node {
+            BackupOption::ExpireDate(value) => {
+                let text = text(value, environment)?.unwrap_or_default();
+                let date: Result<Moment, _> = text.parse();
+                expire_date = Some(date.map_err(|_| invalid(OptionWord::ExpireDate))?);
+            }
+            BackupOption::RetainDays(value) => {
+                let range = 0..=RETAIN_DAYS_MAX;
+                retain_days = Some(number(OptionWord::RetainDays, value, range, environment)?);
+            }
+            option => apply(option, &mut choices, environment)?,
+        }
+    }
+    // RETAINDAYS wins over EXPIREDATE, as on SQL Server.
+    choices.expires = match retain_days {
+        Some(0) => None,
+        Some(days) => Some(Moment::now().0.plus_days(days)),
+        None => expire_date,
+    };
+    // With DIFFERENTIAL, COPY_ONLY has no effect on SQL Server.
+    choices.copy_only &= !choices.differential;
+    Ok(choices)
+}
+
+fn apply(
+    option: &BackupOption,
+    choices: &mut BackupChoices,
+    environment: &mut dyn Environment,
+) -> Result<(), Failure> {
+    use BackupOption as O;
+    match option {
+        O::Differential => choices.differential = true,
+        O::CopyOnly => choices.copy_only = true,
+        O::Compression(written) => choices.compression = compression(written.as_ref())?,
+        O::NoCompression => choices.compression = Compression::NONE,
+        O::Init if choices.overwrite == Overwrite::Append => {
+            choices.overwrite = Overwrite::Initialize;
+        }
+        O::Skip => choices.skip_checks = true,
+        // FORMAT implies INIT and SKIP.
+        O::Format => {
+            choices.overwrite = Overwrite::Format;
+            choices.skip_checks = true;
+        }
+        O::Checksum => choices.checksum = true,
+        O::ContinueAfterError => choices.on_damage = OnDamage::Continue,
+        O::Stats(value) => choices.stats = Some(stats(value.as_ref(), environment)?),
+        O::ThreadCount(ThreadCount::Count(value)) => {
+            let range = 1..=THREADS_MAX;
+            choices.tuning.threads =
+                Some(number(OptionWord::ThreadCount, value, range, environment)?);
+        }
+        O::BlockSize(value) => choices.block_bytes = Some(block_size(value, environment)?),
+        O::BufferCount(value) => {
+            choices.tuning.buffer_count = Some(buffer_count(value, environment)?);
+        }
+        O::MaxTransferSize(value) => {
+            choices.tuning.transfer_bytes = Some(transfer_size(value, environment)?);
+        }
+        O::Name(_) | O::Description(_) | O::MediaName(_) | O::MediaDescription(_) => {
+            apply_text(option, choices, environment)?;
+        }
+        // The defaults; FORMAT goes beyond INIT; tapes and restarts are not known on disk.
+        O::Init
+        | O::NoInit
+        | O::NoSkip
+        | O::NoFormat
+        | O::NoChecksum
+        | O::StopOnError
+        | O::NoEncryption
+        | O::Restart
+        | O::Rewind
+        | O::NoRewind
+        | O::Unload
+        | O::NoUnload
+        | O::ThreadCount(ThreadCount::Auto)
+        | O::ExpireDate(_)
+        | O::RetainDays(_) => {}
+        O::Encryption(_)
+        | O::Credential(_)
+        | O::FileSnapshot
+        | O::MetadataOnly
+        | O::Snapshot
+        | O::Password(_)
+        | O::MediaPassword(_)
+        | O::BackupOptions(_)
+        | O::NoRecovery
+        | O::Standby(_)
+        | O::NoTruncate
+        | O::NoWrite
+        | O::NoCompressWrite
+        | O::LevelAuto => {
+            return Err(refused(option.word()));
+        }
+    }
+    Ok(())
+}
+
+fn apply_text(
+    option: &BackupOption,
+    choices: &mut BackupChoices,
+    environment: &mut dyn Environment,
+) -> Result<(), Failure> {
+    let word = option.word();
+    let Some(value) = option.value() else {
+        return Ok(());
+    };
+    let (limit, into) = match word {
+        OptionWord::Name => (NAME_CHARACTERS_MAX, &mut choices.name),
+        OptionWord::MediaName => (NAME_CHARACTERS_MAX, &mut choices.media_name),
+        OptionWord::Description => (DESCRIPTION_CHARACTERS_MAX, &mut choices.description),
+        _ => (DESCRIPTION_CHARACTERS_MAX, &mut choices.media_description),
+    };
+    *into = limited_text(word, value, limit, environment)?;
+    Ok(())
+}
+
+/// A bare COMPRESSION means what SQL Server's default means.
+fn compression(written: Option<&WrittenCompression>) -> Result<Compression, Failure> {
+    let Some(written) = written else {
+        return Ok(Compression::MS_XPRESS);
+    };
+    let algorithm = match written.algorithm {
+        CompressionAlgorithm::MsXpress => Algorithm::MsXpress,
+        CompressionAlgorithm::Zstd => Algorithm::Zstd,
+        CompressionAlgorithm::QatDeflate => Algorithm::QatDeflate,
+    };
+    let level = match written.level {
+        None => None,
+        Some(CompressionLevel::Low) => Some(Level::Low),
+        Some(CompressionLevel::Medium) => Some(Level::Medium),
+        Some(CompressionLevel::High) => Some(Level::High),
+        Some(CompressionLevel::Auto) => return Err(refused(OptionWord::Level)),
+    };
+    Compression::new(algorithm, level)
+        .map_err(|_| table::option_conflict("LEVEL", format!("ALGORITHM = {algorithm}")).into())
+}

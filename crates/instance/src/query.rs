@@ -1,0 +1,306 @@
+//! The SQLite connection behind a session: for every SQL text that is not ours.
+//!
+//! The connection is opened when a statement first needs it and behaves as in any other SQLite
+//! program: writes, checkpoints and temporary tables are the user's own. The catalog is attached
+//! read-only as `sys` and `msdb`. Without a user database (`master`, `msdb`, `tempdb`) it is an empty
+//! database in memory that cannot be written, so that nothing is created only to be lost.
+//!
+//! Invariant: [`Queries::release`] closes the connection before anything else opens or replaces one
+//! of its files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rusqlite::functions::FunctionFlags;
+use rusqlite::types::{Value as SqliteValue, ValueRef};
+use rusqlite::{Connection, OpenFlags};
+use windlass_base::message::table;
+use windlass_catalog::Catalog;
+
+use crate::expression::sqlite_function;
+use crate::message_of::{catalog_message, sqlite_message};
+use crate::{Failure, Value};
+
+/// How long a statement waits for another program's lock unless `SET LOCK_TIMEOUT` says otherwise.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many steps of SQLite's machine go by between two looks at the cancel flag.
+const STEPS_BETWEEN_LOOKS: i32 = 1000;
+
+/// The functions of T-SQL that SQLite lacks and queries may call.
+const FUNCTIONS: &[&str] = &[
+    "GETDATE",
+    "GETUTCDATE",
+    "SYSDATETIME",
+    "SYSUTCDATETIME",
+    "NEWID",
+    "YEAR",
+    "MONTH",
+    "DAY",
+    "LEN",
+    "DATALENGTH",
+    "LEFT",
+    "RIGHT",
+    "CHARINDEX",
+    "REPLICATE",
+    "SPACE",
+    "STUFF",
+    "REVERSE",
+    "QUOTENAME",
+    "ISNULL",
+];
+
+/// The current database and the connection to it.
+pub(crate) struct Queries {
+    name: String,
+    path: Option<PathBuf>,
+    connection: Option<Connection>,
+    depth: u32,
+    lock_timeout: Duration,
+    cancel: Arc<AtomicBool>,
+}
+
+impl std::fmt::Debug for Queries {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Queries")
+            .field("name", &self.name)
+            .field("path", &self.path)
+            .field("depth", &self.depth)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Queries {
+    /// On `master`.
+    pub(crate) fn new(cancel: Arc<AtomicBool>) -> Self {
+        Self {
+            name: "master".to_owned(),
+            path: None,
+            connection: None,
+            depth: 0,
+            lock_timeout: LOCK_TIMEOUT,
+            cancel,
+        }
+    }
+
+    /// The name of the current database.
+    pub(crate) fn database_name(&self) -> &str {
+        &self.name
+    }
+
+    /// Makes a database the current one. The caller has seen to it that no transaction is open.
+    pub(crate) fn use_database(&mut self, name: &str, path: Option<&Path>) {
+        self.connection = None;
+        self.depth = 0;
+        name.clone_into(&mut self.name);
+        self.path = path.map(Path::to_owned);
+    }
+
+    /// How many `BEGIN TRANSACTION` are open.
+    pub(crate) fn transaction_depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Whether a transaction is open, however it was begun.
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        self.depth > 0
+            || self
+                .connection
+                .as_ref()
+                .is_some_and(|connection| !connection.is_autocommit())
+    }
+
+    /// Sets how long statements wait for locks.
+    pub(crate) fn set_lock_timeout(&mut self, timeout: Duration) -> Result<(), Failure> {
+        self.lock_timeout = timeout;
+        match &self.connection {
+            Some(connection) => connection
+                .busy_timeout(timeout)
+                .map_err(|error| sqlite_message(&error).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// The connection, opened now if it is not open.
+    pub(crate) fn connection(&mut self, catalog: &Catalog) -> Result<&Connection, Failure> {
+        if self.connection.is_none() {
+            self.connection = Some(self.open(catalog)?);
+        }
+        self.connection
+            .as_ref()
+            .ok_or_else(|| table::internal_consistency().into())
+    }
+
+    fn open(&self, catalog: &Catalog) -> Result<Connection, Failure> {
+        let failed = |error: rusqlite::Error| Failure::from(sqlite_message(&error));
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = match &self.path {
+            // A leading `file:` would be taken for a URI; absolute paths never have one.
+            Some(path) => Connection::open_with_flags(path, flags).map_err(failed)?,
+            None => Connection::open_with_flags(":memory:", flags).map_err(failed)?,
+        };
+        connection.busy_timeout(self.lock_timeout).map_err(failed)?;
+        catalog
+            .attach_to(&connection)
+            .map_err(|error| catalog_message(&error))?;
+        if self.path.is_none() {
+            connection
+                .pragma_update(None, "query_only", true)
+                .map_err(failed)?;
+        }
+        let cancel = Arc::clone(&self.cancel);
+        connection
+            .progress_handler(
+                STEPS_BETWEEN_LOOKS,
+                Some(move || cancel.load(Ordering::Relaxed)),
+            )
+            .map_err(failed)?;
+        add_functions(&connection, &self.name).map_err(failed)?;
+        Ok(connection)
+    }
+
+    /// Whether the current database is one that holds no data of the user's.
+    pub(crate) fn is_system(&self) -> bool {
+        self.path.is_none()
+    }
+
+    /// Closes the connection if it has `path` open, so that a backup or restore may have it.
+    pub(crate) fn release(&mut self, path: &Path) {
+        let holds = self
+            .connection
+            .as_ref()
+            .is_some_and(|connection| has_open(connection, path));
+        if holds {
+            self.connection = None;
+            self.depth = 0;
+        }
+    }
+
+    /// `BEGIN TRANSACTION`
+    pub(crate) fn begin(&mut self, catalog: &Catalog) -> Result<(), Failure> {
+        if self.depth == 0 {
+            self.run(catalog, "BEGIN")?;
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    /// `COMMIT`: the outermost one commits.
+    pub(crate) fn commit(&mut self, catalog: &Catalog) -> Result<(), Failure> {
+        match self.depth {
+            0 => return Err(table::commit_without_begin().into()),
+            1 => self.run(catalog, "COMMIT")?,
+            _ => {}
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// `ROLLBACK`: ends all levels.
+    pub(crate) fn roll_back(&mut self, catalog: &Catalog) -> Result<(), Failure> {
+        if self.depth == 0 {
+            return Err(table::rollback_without_begin().into());
+        }
+        self.depth = 0;
+        self.run(catalog, "ROLLBACK")
+    }
+
+    /// Rolls back whatever is open; whether there was anything.
+    pub(crate) fn roll_back_all(&mut self) -> bool {
+        let open = self.is_in_transaction();
+        if open && let Some(connection) = &self.connection {
+            // Closing rolls back as well, should this fail.
+            drop(connection.execute_batch("ROLLBACK"));
+        }
+        self.depth = 0;
+        open
+    }
+
+    /// SQLite ends a transaction by itself after some errors; the depth must follow.
+    pub(crate) fn notice_rollback(&mut self) {
+        if self
+            .connection
+            .as_ref()
+            .is_some_and(Connection::is_autocommit)
+        {
+            self.depth = 0;
+        }
+    }
+
+    fn run(&mut self, catalog: &Catalog, text: &str) -> Result<(), Failure> {
+        let connection = self.connection(catalog)?;
+        connection
+            .execute_batch(text)
+            .map_err(|error| sqlite_message(&error).into())
+    }
+}
+
+fn has_open(connection: &Connection, path: &Path) -> bool {
+    let files = || -> rusqlite::Result<Vec<String>> {
+        let mut statement = connection.prepare("PRAGMA database_list")?;
+        let rows = statement.query_map([], |row| row.get::<_, Option<String>>("file"))?;
+        rows.filter_map(Result::transpose).collect()
+    };
+    // When SQLite cannot tell, the connection goes: that is always safe.
+    files().map_or(true, |files| {
+        files
+            .iter()
+            .any(|file| crate::absolute(Path::new(file)).is_ok_and(|file| file == path))
+    })
+}
+
+fn add_functions(connection: &Connection, database: &str) -> rusqlite::Result<()> {
+    for name in FUNCTIONS {
+        connection.create_scalar_function(
+            *name,
+            -1,
+            FunctionFlags::SQLITE_UTF8,
+            move |context| {
+                let arguments = (0..context.len())
+                    .map(|index| value_of(context.get_raw(index)))
+                    .collect::<Vec<_>>();
+                sqlite_function(name, arguments)
+                    .map(|value| to_sqlite(&value))
+                    .map_err(|failure| {
+                        let text = failure.messages.first().map(|message| message.text.clone());
+                        rusqlite::Error::UserFunctionError(text.unwrap_or_default().into())
+                    })
+            },
+        )?;
+    }
+    let database = database.to_owned();
+    connection.create_scalar_function("DB_NAME", 0, FunctionFlags::SQLITE_UTF8, move |_| {
+        Ok(database.clone())
+    })
+}
+
+/// A value of SQLite as one of ours.
+pub(crate) fn value_of(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => Value::Integer(number),
+        ValueRef::Real(number) => Value::Float(number),
+        ValueRef::Text(octets) => Value::Text(String::from_utf8_lossy(octets).into_owned()),
+        ValueRef::Blob(octets) => Value::Binary(octets.to_vec()),
+    }
+}
+
+/// One of our values as SQLite stores it: exact numbers that do not fit and dates become text.
+pub(crate) fn to_sqlite(value: &Value) -> SqliteValue {
+    match value {
+        Value::Null => SqliteValue::Null,
+        Value::Bit(bit) => SqliteValue::Integer(i64::from(*bit)),
+        Value::Integer(number) => SqliteValue::Integer(*number),
+        Value::Float(number) => SqliteValue::Real(*number),
+        Value::Decimal(decimal) => match decimal.to_string().parse() {
+            Ok(number) => SqliteValue::Integer(number),
+            Err(_) => SqliteValue::Real(decimal.to_f64()),
+        },
+        Value::Binary(octets) => SqliteValue::Blob(octets.clone()),
+        other => SqliteValue::Text(other.to_string()),
+    }
+}

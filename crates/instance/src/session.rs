@@ -1,0 +1,397 @@
+//! A session: executes batches, one statement after the other.
+//!
+//! Neighbours: `tsql` reads the text; [`crate::statement`] gives each statement its meaning; a
+//! [`Sink`] receives what they yield.
+//!
+//! Invariants:
+//! 1. A batch with a syntax error runs nothing.
+//! 2. A statement's messages go out in SQL Server's order; none is lost when a later one follows.
+//! 3. No SQLite connection of the session is open on a file while a backup or restore works on it:
+//!    POSIX locks belong to the process, and would be lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use windlass_base::message::table;
+use windlass_base::{Message, Severity};
+use windlass_tsql::ast::{BackupStatement, RestoreStatement, Statement};
+use windlass_tsql::error::ParseError;
+use windlass_tsql::parser::parse_batch;
+use windlass_tsql::span::Spanned;
+
+use crate::failure::AfterFailure;
+use crate::message_of::catalog_message;
+use crate::query::Queries;
+use crate::statement::backup::BackupExtras;
+use crate::statement::restore::RestoreExtras;
+use crate::statement::verify_only::VerifyExtras;
+use crate::{Environment, Failure, Identity, Instance, Sink, Value, Variables, Which, statement};
+
+/// How often a batch may execute a batch in itself (`sp_executesql`).
+const NESTING_MAX: u32 = 32;
+
+/// How a batch ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BatchEnd {
+    /// Without any error.
+    Clean,
+    /// At least one message was an error.
+    Failed,
+}
+
+/// A session on an instance.
+#[derive(Debug)]
+pub struct Session {
+    pub(crate) instance: Instance,
+    pub(crate) queries: Queries,
+    pub(crate) variables: Variables,
+    pub(crate) settings: Settings,
+    pub(crate) last_error: u32,
+    pub(crate) row_count: i64,
+    cancel: Arc<AtomicBool>,
+    nesting: u32,
+}
+
+/// The settings that `SET` changes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Settings {
+    /// `SET NOCOUNT ON`
+    pub(crate) hides_counts: bool,
+    /// `SET XACT_ABORT ON`
+    pub(crate) aborts_transactions: bool,
+}
+
+impl Session {
+    /// A session whose current database is `master`.
+    pub fn new(instance: Instance) -> Self {
+        let cancel = Arc::new(AtomicBool::new(false));
+        Self {
+            queries: Queries::new(Arc::clone(&cancel)),
+            instance,
+            variables: Variables::default(),
+            settings: Settings::default(),
+            last_error: 0,
+            row_count: 0,
+            cancel,
+            nesting: 0,
+        }
+    }
+
+    /// The instance.
+    pub fn instance(&self) -> &Instance {
+        &self.instance
+    }
+
+    /// The instance, to change it.
+    pub fn instance_mut(&mut self) -> &mut Instance {
+        &mut self.instance
+    }
+
+    /// The name of the current database.
+    pub fn current_database(&self) -> &str {
+        self.queries.database_name()
+    }
+
+    /// Set by whoever wants the running statement to stop; stays set until it is cleared.
+    pub fn cancel_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.cancel)
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+
+    /// Executes a batch. `first_line` is the line of the script on which `text` begins.
+    pub fn execute_batch(&mut self, text: &str, first_line: u32, sink: &mut dyn Sink) -> BatchEnd {
+        let statements = match parse_batch(text) {
+            Ok(statements) => statements,
+            Err(error) => {
+                let message = parse_message(&error.moved_down(first_line.saturating_sub(1)));
+                self.last_error = message.number;
+                sink.message(message);
+                return BatchEnd::Failed;
+            }
+        };
+        self.variables.clear();
+        self.execute_statements(&statements, first_line, sink)
+    }
+
+    /// Executes statements that were read or made.
+    pub fn execute_statements(
+        &mut self,
+        statements: &[Spanned<Statement>],
+        first_line: u32,
+        sink: &mut dyn Sink,
+    ) -> BatchEnd {
+        let mut end = BatchEnd::Clean;
+        for statement in statements {
+            let line = match statement.span.line {
+                0 => 0,
+                line => line.saturating_add(first_line.saturating_sub(1)),
+            };
+            match statement::execute(
+                self,
+                &statement.node,
+                &mut Placed {
+                    sink: &mut *sink,
+                    line,
+                },
+            ) {
+                Ok(()) => self.succeeded(&statement.node),
+                Err(failure) => {
+                    end = BatchEnd::Failed;
+                    if self.failed(failure, line, sink) == AfterFailure::Ends {
+                        return end;
+                    }
+                }
+            }
+            if self.is_cancelled() {
+                return BatchEnd::Failed;
+            }
+        }
+        end
+    }
+
+    /// Executes a BACKUP statement with what T-SQL cannot say.
+    pub fn backup(
+        &mut self,
+        statement: &BackupStatement,
+        extras: &BackupExtras,
+        sink: &mut dyn Sink,
+    ) -> BatchEnd {
+        let result = statement::backup::run(self, statement, extras, sink);
+        self.ended(result, sink)
+    }
+
+    /// Executes a RESTORE DATABASE statement with what T-SQL cannot say.
+    pub fn restore(
+        &mut self,
+        statement: &RestoreStatement,
+        database: &str,
+        extras: &RestoreExtras,
+        sink: &mut dyn Sink,
+    ) -> BatchEnd {
+        let result = statement::restore::run_closing(self, statement, database, extras, sink);
+        self.ended(result, sink)
+    }
+
+    /// Executes a RESTORE VERIFYONLY statement with what T-SQL cannot say.
+    pub fn verify(
+        &mut self,
+        statement: &RestoreStatement,
+        extras: VerifyExtras,
+        sink: &mut dyn Sink,
+    ) -> BatchEnd {
+        let result = statement::verify_only::run(self, statement, extras, sink);
+        self.ended(result, sink)
+    }
+
+    fn ended(&mut self, result: Result<(), Failure>, sink: &mut dyn Sink) -> BatchEnd {
+        match result {
+            Ok(()) => BatchEnd::Clean,
+            Err(failure) => {
+                self.failed(failure, 0, sink);
+                BatchEnd::Failed
+            }
+        }
+    }
+
+    /// Executes a batch within a statement, with variables of its own.
+    pub(crate) fn execute_nested(
+        &mut self,
+        text: &str,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        if self.nesting >= NESTING_MAX {
+            return Err(Failure::ending(table::nesting_exceeded(NESTING_MAX)));
+        }
+        let statements = parse_batch(text).map_err(|error| Failure::from(parse_message(&error)))?;
+        let outer = std::mem::take(&mut self.variables);
+        self.nesting += 1;
+        let end = self.execute_statements(&statements, 1, sink);
+        self.nesting -= 1;
+        self.variables = outer;
+        // What failed inside has been told inside.
+        match end {
+            BatchEnd::Clean => Ok(()),
+            BatchEnd::Failed => Err(Failure::from(Vec::new())),
+        }
+    }
+
+    fn succeeded(&mut self, statement: &Statement) {
+        // Reading @@ERROR or declaring a variable must not hide what went before.
+        if !matches!(statement, Statement::Declare(_)) {
+            self.last_error = 0;
+        }
+    }
+
+    fn failed(&mut self, failure: Failure, line: u32, sink: &mut dyn Sink) -> AfterFailure {
+        let number = failure
+            .messages
+            .iter()
+            .rev()
+            .find(|message| message.is_error());
+        // A nested batch has told its messages and set the number itself.
+        if let Some(message) = number {
+            self.last_error = message.number;
+        }
+        self.row_count = 0;
+        for message in failure.messages {
+            sink.message(at_line(message, line));
+        }
+        if self.settings.aborts_transactions {
+            if self.queries.roll_back_all() {
+                sink.message(table::note(
+                    "The transaction was rolled back (XACT_ABORT is ON).",
+                ));
+            }
+            return AfterFailure::Ends;
+        }
+        failure.batch
+    }
+
+    /// Ends the session: an open transaction is rolled back, and that is told.
+    pub fn close(mut self, sink: &mut dyn Sink) {
+        if self.queries.roll_back_all() {
+            sink.message(table::note(
+                "The transaction that was still open at the end of the session was rolled back.",
+            ));
+        }
+    }
+}
+
+/// The message of a syntax error, with its hint and its column.
+pub fn parse_message(error: &ParseError) -> Message {
+    let mut text = error.text.clone();
+    if let Some(hint) = &error.hint {
+        text.push(' ');
+        text.push_str(hint);
+    }
+    Message {
+        number: error.number,
+        severity: Severity(error.severity),
+        state: error.state,
+        line: error.line,
+        text,
+    }
+}
+
+fn at_line(message: Message, line: u32) -> Message {
+    if message.line == 0 {
+        message.at_line(line)
+    } else {
+        message
+    }
+}
+
+/// A sink that gives messages the line of their statement.
+struct Placed<'a> {
+    sink: &'a mut dyn Sink,
+    line: u32,
+}
+
+impl Sink for Placed<'_> {
+    fn message(&mut self, message: Message) {
+        self.sink.message(at_line(message, self.line));
+    }
+
+    fn columns(&mut self, columns: &[crate::Column]) {
+        self.sink.columns(columns);
+    }
+
+    fn row(&mut self, row: &[Value]) {
+        self.sink.row(row);
+    }
+
+    fn rows_end(&mut self, count: u64) {
+        self.sink.rows_end(count);
+    }
+
+    fn rows_affected(&mut self, count: u64) {
+        self.sink.rows_affected(count);
+    }
+
+    fn progress(&mut self, progress: &crate::Progress) {
+        self.sink.progress(progress);
+    }
+
+    fn planned(&mut self, plan: &windlass_pipeline::Plan) {
+        self.sink.planned(plan);
+    }
+
+    fn completed(&mut self, completed: crate::Completed<'_>) {
+        self.sink.completed(completed);
+    }
+}
+
+impl Environment for Session {
+    fn variable(&mut self, name: &str) -> Result<Value, Failure> {
+        if !name.starts_with("@@") {
+            return self.variables.value(name);
+        }
+        self.system_value(name)
+            .ok_or_else(|| Failure::ending(table::undeclared_variable(name)))
+    }
+
+    fn subquery(&mut self, text: &str) -> Result<Value, Failure> {
+        statement::query::scalar(self, text)
+    }
+
+    fn database(&mut self, which: Which<'_>) -> Result<Option<(i64, String)>, Failure> {
+        let name = match which {
+            Which::Current => self.current_database().to_owned(),
+            Which::Named(name) => name.to_owned(),
+            Which::Numbered(number) => {
+                let system = crate::SYSTEM_DATABASES.iter().find(|(_, id)| *id == number);
+                if let Some((name, id)) = system {
+                    return Ok(Some((*id, (*name).to_owned())));
+                }
+                let databases = self
+                    .instance
+                    .catalog()
+                    .databases()
+                    .map_err(|error| catalog_message(&error))?;
+                let found = databases
+                    .into_iter()
+                    .find(|record| record.database_id == number);
+                return Ok(found.map(|record| (record.database_id, record.name)));
+            }
+        };
+        let system = crate::SYSTEM_DATABASES
+            .iter()
+            .find(|(system, _)| system.eq_ignore_ascii_case(&name));
+        if let Some((name, id)) = system {
+            return Ok(Some((*id, (*name).to_owned())));
+        }
+        let found = self
+            .instance
+            .database(&name)
+            .map_err(|error| catalog_message(&error))?;
+        Ok(found.map(|record| (record.database_id, record.name)))
+    }
+
+    fn identity(&self) -> &Identity {
+        self.instance.identity()
+    }
+}
+
+impl Session {
+    /// The value of `@@name`; `None` when there is no such system function.
+    pub(crate) fn system_value(&self, name: &str) -> Option<Value> {
+        let identity = self.instance.identity();
+        Some(match name.to_ascii_uppercase().as_str() {
+            "@@ERROR" => Value::Integer(i64::from(self.last_error)),
+            "@@ROWCOUNT" => Value::Integer(self.row_count),
+            "@@TRANCOUNT" => Value::Integer(i64::from(self.queries.transaction_depth())),
+            "@@VERSION" => Value::Text(Identity::version_text()),
+            "@@SERVERNAME" => Value::text(&identity.server),
+            "@@SERVICENAME" => Value::text(identity.instance.as_deref().unwrap_or("WINDLASS")),
+            "@@SPID" => Value::Integer(i64::from(std::process::id())),
+            "@@MAX_PRECISION" => Value::Integer(38),
+            "@@DATEFIRST" => Value::Integer(7),
+            "@@LANGUAGE" => Value::text("us_english"),
+            "@@NESTLEVEL" => Value::Integer(i64::from(self.nesting)),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,359 @@
+//! BACKUP DATABASE.
+
+use std::path::{Path, PathBuf};
+
+use windlass_base::message::table;
+use windlass_base::{Lsn, Moment};
+use windlass_catalog::{Base, DatabaseRecord};
+use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_pipeline::{BackupKind, BackupReport, BackupRequest, MediaRequest};
+use windlass_source::Snapshot;
+use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
+use windlass_tsql::ast::{BackupStatement, BackupTarget};
+
+use super::observer::Watch;
+use super::{base, database, device_list, history, timing};
+use crate::instance::is_system_database;
+use crate::message_of::{catalog_message, os_error, pipeline_messages, source_message};
+use crate::names::absolute;
+use crate::option::{self, BackupChoices};
+use crate::{Completed, Failure, Session, Sink};
+
+/// The most mirrors beside the first copy.
+const MIRRORS_MAX: usize = 3;
+
+/// What plain commands can say about a backup and T-SQL cannot.
+#[derive(Debug, Clone, Default)]
+pub struct BackupExtras {
+    /// The media that hold the full backup a differential counts from.
+    pub base: Vec<DeviceAddress>,
+}
+
+/// The pages named in messages about damage; the report has all.
+const DAMAGED_PAGES_TOLD: usize = 10;
+
+pub(super) fn execute(
+    session: &mut Session,
+    statement: &BackupStatement,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    run(session, statement, &BackupExtras::default(), sink)
+}
+
+/// Executes a BACKUP statement.
+pub(crate) fn run(
+    session: &mut Session,
+    statement: &BackupStatement,
+    extras: &BackupExtras,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let (name, files) = match &statement.target {
+        BackupTarget::Database { name, files } => (name, files),
+        BackupTarget::Log { name } => {
+            let name = option::name(&name.node, session)?;
+            let refusal = refuse_log(session, &name);
+            return Err(refusal.then(table::terminating_abnormally("BACKUP LOG")));
+        }
+        BackupTarget::Group { .. } | BackupTarget::Server => {
+            return Err(table::statement_not_supported(
+                "A backup of several databases at once",
+                "Databases are not suspended for snapshots here; back each one up.",
+            )
+            .into());
+        }
+    };
+    let mut operation = "BACKUP DATABASE";
+    let mut attempt = || {
+        let name = option::name(&name.node, session)?;
+        let choices = option::choose_backup(&statement.options, session)?;
+        if choices.differential {
+            operation = "BACKUP DATABASE WITH DIFFERENTIAL";
+        }
+        if !files.is_empty() {
+            return Err(table::statement_not_supported(
+                "A backup of single files or filegroups",
+                "A SQLite database is one file; leave FILE and FILEGROUP out.",
+            )
+            .into());
+        }
+        let record = check_database(session, &name)?;
+        let media = media(session, statement, &choices, &record)?;
+        Work {
+            session: &mut *session,
+            record,
+            choices,
+            operation,
+        }
+        .run(media, extras, sink)
+    };
+    let result = attempt();
+    result.map_err(|failure| failure.then(table::terminating_abnormally(operation)))
+}
+
+/// A log backup of a database that has no log: 4208, unless the database is not there at all.
+fn refuse_log(session: &Session, name: &str) -> Failure {
+    if name.eq_ignore_ascii_case("tempdb") {
+        return table::tempdb_not_allowed().into();
+    }
+    if !is_system_database(name)
+        && let Err(failure) = database::known(session, name)
+    {
+        return failure;
+    }
+    table::not_in_simple_recovery("BACKUP LOG").into()
+}
+
+fn check_database(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
+    if name.eq_ignore_ascii_case("tempdb") {
+        return Err(table::tempdb_not_allowed().into());
+    }
+    if session.queries.is_in_transaction() {
+        return Err(table::within_transaction().into());
+    }
+    if is_system_database(name) {
+        return Err(table::statement_not_supported(
+            format!("A backup of {name}"),
+            "The instance's own memory is the file windlass.catalog in its directory: attach a copy of it.",
+        )
+        .into());
+    }
+    database::usable(session, name)
+}
+
+fn media(
+    session: &mut Session,
+    statement: &BackupStatement,
+    choices: &BackupChoices,
+    record: &DatabaseRecord,
+) -> Result<MediaRequest, Failure> {
+    let devices = device_list::resolve(session, &statement.devices)?;
+    if statement.mirrors.len() > MIRRORS_MAX {
+        return Err(table::too_many_mirrors(MIRRORS_MAX).into());
+    }
+    let mut mirrors = Vec::new();
+    for mirror in &statement.mirrors {
+        let mirror = device_list::resolve(session, mirror)?;
+        if mirror.len() != devices.len() {
+            return Err(table::mirror_counts_differ().into());
+        }
+        mirrors.push(mirror);
+    }
+    let all: Vec<&DeviceAddress> = devices.iter().chain(mirrors.iter().flatten()).collect();
+    refuse_repeated(&all)?;
+    refuse_databases(session, &all, record)?;
+    Ok(MediaRequest {
+        devices,
+        mirrors,
+        overwrite: choices.overwrite,
+        skip_checks: choices.skip_checks,
+        media_name: choices.media_name.clone(),
+        media_description: choices.media_description.clone(),
+        block_bytes: choices.block_bytes,
+    })
+}
+
+/// Two devices on one file would overwrite each other.
+fn refuse_repeated(devices: &[&DeviceAddress]) -> Result<(), Failure> {
+    let disks = devices
+        .iter()
+        .enumerate()
+        .filter(|(_, device)| device.kind == DeviceKind::Disk);
+    let mut seen: Vec<(PathBuf, &str)> = Vec::new();
+    for (index, device) in disks {
+        let path = absolute(&device.path).unwrap_or_else(|_| device.path.clone());
+        if let Some((_, first)) = seen.iter().find(|(known, _)| *known == path) {
+            return Err(table::family_given_twice(&device.name, index + 1, first).into());
+        }
+        seen.push((path, &device.name));
+    }
+    Ok(())
+}
+
+/// A backup must never go over a database, least of all over the one it is made from.
+fn refuse_databases(
+    session: &Session,
+    devices: &[&DeviceAddress],
+    record: &DatabaseRecord,
+) -> Result<(), Failure> {
+    for device in devices
+        .iter()
+        .filter(|device| device.kind == DeviceKind::Disk)
+    {
+        let path = absolute(&device.path).unwrap_or_else(|_| device.path.clone());
+        let own = ["", "-wal", "-shm", "-journal"]
+            .iter()
+            .any(|suffix| path == with_suffix(&record.path, suffix));
+        let owner = if own {
+            Some(record.clone())
+        } else {
+            session
+                .instance
+                .database_at(&path)
+                .map_err(|error| catalog_message(&error))?
+        };
+        if let Some(owner) = owner {
+            return Err(Failure::from(vec![
+                table::file_used_by_database(&device.name, &owner.name),
+                table::cannot_open_device(&device.name, "the file belongs to a database."),
+            ]));
+        }
+    }
+    Ok(())
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// A backup whose statement has been understood.
+struct Work<'a> {
+    session: &'a mut Session,
+    record: DatabaseRecord,
+    choices: BackupChoices,
+    operation: &'static str,
+}
+
+impl Work<'_> {
+    fn run(
+        mut self,
+        media: MediaRequest,
+        extras: &BackupExtras,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        // The session's own connection would lose its locks, see `Session`.
+        self.session.queries.release(&self.record.path);
+        let snapshot = self.snapshot()?;
+        let family = snapshot.identity().family_guid;
+        let kind = if self.choices.differential {
+            let found = base::find(self.session, family, &media.devices, &extras.base)?;
+            let base = found.ok_or_else(|| table::no_differential_base(&self.record.name))?;
+            BackupKind::Differential(base)
+        } else {
+            BackupKind::Full
+        };
+        let request = self.request(media, kind, family)?;
+        let watch = Watch::new(self.session, self.operation, self.choices.stats, sink);
+        let report = windlass_pipeline::backup(&request, Box::new(snapshot), &watch)
+            .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
+        watch.finish();
+        self.tell(&report, sink);
+        self.remember(&report, &request, sink);
+        sink.message(timing::closing(
+            self.operation,
+            timing::pages(&report.files),
+            report.processed_bytes,
+            report.elapsed,
+        ));
+        Ok(())
+    }
+
+    fn snapshot(&self) -> Result<SqliteSnapshot, Failure> {
+        let options = SnapshotOptions {
+            database_name: Some(self.record.name.clone()),
+            family_guid: self.record.family_guid,
+            after: self.record.base.map_or(Lsn::ZERO, |base| base.lsn),
+            ..SnapshotOptions::default()
+        };
+        SqliteSnapshot::open(&self.record.path, &options)
+            .map_err(|error| source_message(&error).into())
+    }
+
+    fn request(
+        &self,
+        media: MediaRequest,
+        kind: BackupKind,
+        family: windlass_base::Guid,
+    ) -> Result<BackupRequest, Failure> {
+        let choices = &self.choices;
+        let is_base = matches!(kind, BackupKind::Full) && !choices.copy_only;
+        let digests_to = match self
+            .session
+            .instance
+            .digests_path(family)
+            .filter(|_| is_base)
+        {
+            Some(path) => {
+                make_parent(&path)?;
+                Some(path)
+            }
+            None => None,
+        };
+        Ok(BackupRequest {
+            media,
+            kind,
+            copy_only: choices.copy_only,
+            compression: choices.compression,
+            checksum: choices.checksum,
+            on_damage: choices.on_damage,
+            name: choices.name.clone(),
+            description: choices.description.clone(),
+            expires: choices.expires,
+            origin: self.session.instance.identity().to_origin(),
+            database_backup_lsn: self.record.base.map_or(Lsn::ZERO, |base| base.lsn),
+            digests_to,
+            tuning: choices.tuning,
+        })
+    }
+
+    /// The messages before the closing one.
+    fn tell(&self, report: &BackupReport, sink: &mut dyn Sink) {
+        sink.completed(Completed::Backup {
+            database: &self.record.name,
+            report,
+        });
+        for file in &report.files {
+            sink.message(table::processed_pages(
+                file.pages,
+                &self.record.name,
+                &file.logical_name,
+                report.set.position,
+            ));
+        }
+        if report.damaged.is_empty() {
+            return;
+        }
+        for page in report.damaged.iter().take(DAMAGED_PAGES_TOLD) {
+            sink.message(table::note(format!(
+                "Page ({}:{}) in file '{}' does not match its checksum.",
+                page.file_id, page.page, page.file
+            )));
+        }
+        if report.damaged.len() > DAMAGED_PAGES_TOLD {
+            let more = report.damaged.len() - DAMAGED_PAGES_TOLD;
+            sink.message(table::note(format!("... and {more} more pages.")));
+        }
+        sink.message(table::damaged_database_backed_up());
+    }
+
+    /// The new differential base and the history. Nothing here makes a good backup a bad one.
+    fn remember(&mut self, report: &BackupReport, request: &BackupRequest, sink: &mut dyn Sink) {
+        let is_base = matches!(request.kind, BackupKind::Full) && !request.copy_only;
+        self.record.family_guid = Some(report.set.family_guid);
+        if is_base {
+            self.record.base = Some(Base {
+                set_guid: report.set.set_guid,
+                lsn: report.set.checkpoint_lsn,
+                finished: report.set.finished.unwrap_or_else(|| Moment::now().0),
+            });
+        }
+        let instance = &mut self.session.instance;
+        let stored = instance.store(&self.record);
+        let record = history::backup_record(&report.media, &report.set, &request.media);
+        if stored
+            .and(instance.record_backup(&record).map(|_| ()))
+            .is_err()
+        {
+            sink.message(table::history_not_written());
+        }
+    }
+}
+
+fn make_parent(path: &Path) -> Result<(), Failure> {
+    let Some(parent) = path.parent() else {
+        return Ok(());
+    };
+    std::fs::create_dir_all(parent)
+        .map_err(|error| table::cannot_open_file(parent.display(), os_error(&error)).into())
+}

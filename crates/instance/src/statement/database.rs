@@ -1,0 +1,292 @@
+//! USE, CREATE DATABASE ... FOR ATTACH, DROP DATABASE, and what the attach procedures do.
+//!
+//! Whose file is it? A file that was attached belongs to somebody else's program: detaching and
+//! dropping leave it alone. A file that a restore of this instance made is the instance's: DROP
+//! DATABASE deletes it, as SQL Server does, unless somebody has it open.
+
+use std::path::{Path, PathBuf};
+
+use windlass_base::message::table;
+use windlass_base::{Guid, Lsn};
+use windlass_catalog::{DatabaseRecord, DatabaseState, Error as CatalogError, Origin};
+use windlass_source::sqlite::{self, Existing, RestoreRequest, SqliteTarget};
+use windlass_source::{Error as SourceError, RestoreTarget as _};
+use windlass_tsql::ast::{CreateDatabase, DatabaseOrigin, DropDatabase};
+
+use crate::instance::{is_system_database, new_record};
+use crate::message_of::{catalog_message, name_message, os_error, source_message};
+use crate::names::absolute;
+use crate::{Failure, Session, Sink};
+
+/// `USE`
+pub(super) fn use_database(
+    session: &mut Session,
+    name: &str,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    if session.queries.is_in_transaction() {
+        return Err(Failure::ending(table::not_in_transaction("USE")));
+    }
+    let (name, path) = if is_system_database(name) {
+        (name.to_ascii_lowercase(), None)
+    } else {
+        // What follows a failed USE was meant for another database: the batch ends.
+        let record = usable(session, name).map_err(|failure| Failure {
+            batch: crate::AfterFailure::Ends,
+            ..failure
+        })?;
+        (record.name, Some(record.path))
+    };
+    session.queries.use_database(&name, path.as_deref());
+    sink.message(table::changed_database(&name));
+    Ok(())
+}
+
+/// The entry of a database that is online.
+pub(super) fn usable(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
+    let record = known(session, name)?;
+    match record.state {
+        DatabaseState::Online => Ok(record),
+        DatabaseState::Restoring => Err(table::database_restoring(&record.name).into()),
+    }
+}
+
+/// The entry of a database, whatever its state.
+pub(super) fn known(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
+    session
+        .instance
+        .database(name)
+        .map_err(|error| catalog_message(&error))?
+        .ok_or_else(|| table::database_does_not_exist(name).with_state(11).into())
+}
+
+/// `CREATE DATABASE`
+pub(super) fn create(
+    session: &mut Session,
+    create: &CreateDatabase,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let name = &create.name.text;
+    match &create.origin {
+        DatabaseOrigin::Attach => {}
+        DatabaseOrigin::New => {
+            return Err(table::not_built_yet(
+                "CREATE DATABASE without FOR ATTACH",
+                "Any SQLite program makes a database; CREATE DATABASE ... FOR ATTACH registers it.",
+            )
+            .into());
+        }
+        DatabaseOrigin::AttachRebuildLog => {
+            return Err(table::statement_not_supported(
+                "FOR ATTACH_REBUILD_LOG",
+                "A SQLite database has no log file to rebuild; use FOR ATTACH.",
+            )
+            .into());
+        }
+        DatabaseOrigin::SnapshotOf(_) => {
+            return Err(table::statement_not_supported(
+                "AS SNAPSHOT OF",
+                "Back the database up WITH COPY_ONLY and restore it under another name.",
+            )
+            .into());
+        }
+    }
+    let filegroups = create.filegroups.iter().flat_map(|group| &group.files);
+    let files = create
+        .primary_files
+        .iter()
+        .chain(filegroups)
+        .chain(&create.log_files);
+    let files: Vec<_> = files.collect();
+    let [file] = files.as_slice() else {
+        return Err(table::statement_not_supported(
+            format!("A database of {} files", files.len()),
+            "A SQLite database is one file.",
+        )
+        .into());
+    };
+    let Some(path) = &file.filename else {
+        return Err(Failure::from(table::syntax_near(name)));
+    };
+    let logical = file.name.as_ref().map(|name| name.text.as_str());
+    attach(session, name, &path.node, logical)
+        .map_err(|failure| failure.then(table::create_database_failed()))?;
+    sink.message(table::note(format!("The database '{name}' was attached.")));
+    Ok(())
+}
+
+/// Registers an existing file under a name.
+pub(super) fn attach(
+    session: &mut Session,
+    name: &str,
+    written_path: &str,
+    logical: Option<&str>,
+) -> Result<(), Failure> {
+    if is_system_database(name) || name.is_empty() {
+        return Err(table::database_exists(name).into());
+    }
+    let path = session
+        .instance
+        .drives()
+        .path(written_path)
+        .map_err(|error| name_message(&error))?;
+    let path = existing_file(&path)?;
+    let mut record = new_record(name, &path, Origin::Attached);
+    if let Some(logical) = logical {
+        logical.clone_into(&mut record.logical_name);
+    }
+    session
+        .instance
+        .register(&record)
+        .map(|_| ())
+        .map_err(|error| match error {
+            CatalogError::NameTaken { name } => table::database_exists(name).into(),
+            CatalogError::PathTaken { path, database } => {
+                table::file_used_by_database(path.display(), database).into()
+            }
+            other => catalog_message(&other),
+        })
+}
+
+/// The absolute path of a file that must exist.
+fn existing_file(path: &Path) -> Result<PathBuf, Failure> {
+    let failed = |error: &std::io::Error| {
+        Failure::from(table::cannot_open_file(path.display(), os_error(error)))
+    };
+    let metadata = std::fs::metadata(path).map_err(|error| failed(&error))?;
+    if !metadata.is_file() {
+        return Err(failed(&std::io::Error::from(
+            std::io::ErrorKind::IsADirectory,
+        )));
+    }
+    absolute(path).map_err(|error| failed(&error))
+}
+
+/// Forgets a database and leaves its file alone.
+pub(super) fn detach(session: &mut Session, name: &str) -> Result<(), Failure> {
+    if is_system_database(name) {
+        return Err(table::drop_system_database(name).into());
+    }
+    let record = session
+        .instance
+        .database(name)
+        .map_err(|error| catalog_message(&error))?
+        .ok_or_else(|| Failure::from(table::database_not_found_for_procedure(name)))?;
+    refuse_in_use(session, &record)?;
+    session
+        .instance
+        .forget(&record.name)
+        .map(|_| ())
+        .map_err(|error| catalog_message(&error))
+}
+
+fn refuse_in_use(session: &mut Session, record: &DatabaseRecord) -> Result<(), Failure> {
+    if session
+        .current_database()
+        .eq_ignore_ascii_case(&record.name)
+    {
+        return Err(table::drop_in_use(&record.name).into());
+    }
+    session.queries.release(&record.path);
+    Ok(())
+}
+
+/// `DROP DATABASE`
+pub(super) fn drop(
+    session: &mut Session,
+    drop: &DropDatabase,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    if session.queries.is_in_transaction() {
+        return Err(table::not_in_transaction("DROP DATABASE").into());
+    }
+    for name in &drop.names {
+        drop_one(session, &name.text, drop.if_exists, sink)?;
+    }
+    Ok(())
+}
+
+fn drop_one(
+    session: &mut Session,
+    name: &str,
+    if_exists: bool,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    if is_system_database(name) {
+        return Err(table::drop_system_database(name).into());
+    }
+    let Some(record) = session
+        .instance
+        .database(name)
+        .map_err(|error| catalog_message(&error))?
+    else {
+        return if if_exists {
+            Ok(())
+        } else {
+            Err(table::cannot_drop(name).into())
+        };
+    };
+    refuse_in_use(session, &record)?;
+    let path = record.path.display();
+    let note = match (record.state, record.origin) {
+        (DatabaseState::Restoring, _) => {
+            sqlite::forget(&record.path).map_err(|error| source_message(&error))?;
+            format!("The unfinished restore of '{path}' was removed.")
+        }
+        (DatabaseState::Online, Origin::Restored) => {
+            delete_files(&record)?;
+            format!("The file '{path}' was deleted.")
+        }
+        (DatabaseState::Online, Origin::Attached) => {
+            format!(
+                "The file '{path}' was attached, not made by this instance; it is left where it is."
+            )
+        }
+    };
+    session
+        .instance
+        .forget(&record.name)
+        .map_err(|error| catalog_message(&error))?;
+    sink.message(table::note(note));
+    Ok(())
+}
+
+/// Deletes a database's file and what SQLite keeps beside it, unless somebody has it open.
+///
+/// The restore of an empty database, begun and given up, is what gets exclusive access.
+fn delete_files(record: &DatabaseRecord) -> Result<(), Failure> {
+    if !record.path.exists() {
+        return Ok(());
+    }
+    let probe = RestoreRequest {
+        target: record.path.clone(),
+        existing: Existing::Replace,
+        database_name: record.name.clone(),
+        family_guid: Guid::NIL,
+        set_guid: Guid::NIL,
+        checkpoint_lsn: Lsn::ZERO,
+        size_bytes: 0,
+        base: None,
+    };
+    let seized = SqliteTarget::begin(&probe).map_err(|error| match error {
+        SourceError::InUse { .. } | SourceError::Busy { .. } => {
+            Failure::from(table::drop_in_use(&record.name))
+        }
+        other => source_message(&other).into(),
+    })?;
+    Box::new(seized)
+        .abandon()
+        .map_err(|error| source_message(&error))?;
+    // The database goes last: until then it is whole.
+    for suffix in ["-wal", "-shm", "-journal", ""] {
+        let mut name = record.path.clone().into_os_string();
+        name.push(suffix);
+        match std::fs::remove_file(&name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(table::cannot_open_file(name.display(), os_error(&error)).into());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

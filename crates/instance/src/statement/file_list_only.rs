@@ -1,0 +1,28 @@
+//! RESTORE FILELISTONLY.
+
+use windlass_base::message::table;
+use windlass_tsql::ast::RestoreStatement;
+use windlass_tsql::option::StatementKind;
+
+use super::header_only::failed;
+use super::{media_rows, reading};
+use crate::{Failure, Session, Sink};
+
+const OPERATION: &str = "RESTORE FILELIST";
+
+pub(super) fn execute(
+    session: &mut Session,
+    statement: &RestoreStatement,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let mut attempt = || {
+        let (media, choices) = reading::open_any(session, statement, StatementKind::FileListOnly)?;
+        let entry = media
+            .set(choices.position.unwrap_or(1))
+            .map_err(|error| failed(&error))?;
+        media_rows::file_list_only(&entry.configuration).send(sink);
+        Ok(())
+    };
+    let result: Result<(), Failure> = attempt();
+    result.map_err(|failure| failure.then(table::terminating_abnormally(OPERATION)))
+}

@@ -1,0 +1,64 @@
+//! RESTORE HEADERONLY.
+
+use windlass_base::message::table;
+use windlass_media::MediaError;
+use windlass_pipeline::{Error, MediaSet};
+use windlass_tsql::ast::RestoreStatement;
+use windlass_tsql::option::StatementKind;
+
+use super::media_rows::{self, FoundSet};
+use super::reading;
+use crate::message_of::{media_message, pipeline_messages};
+use crate::{Failure, Session, Sink};
+
+const OPERATION: &str = "RESTORE HEADERONLY";
+
+pub(super) fn execute(
+    session: &mut Session,
+    statement: &RestoreStatement,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let mut attempt = || {
+        let (media, choices) = reading::open_any(session, statement, StatementKind::HeaderOnly)?;
+        let mut sets = media.sets();
+        if let Some(position) = choices.position {
+            sets.retain(|entry| entry.configuration.position == position);
+            if sets.is_empty() {
+                let device = reading::first_device(statement, session)?;
+                return Err(table::file_id_malformed(position, device).into());
+            }
+        }
+        let found: Vec<FoundSet<'_>> = sets
+            .iter()
+            .map(|entry| FoundSet {
+                set: &entry.configuration,
+                is_complete: entry.is_complete,
+            })
+            .collect();
+        media_rows::header_only(&found).send(sink);
+        report_trouble(&media, sink)
+    };
+    attempt().map_err(|failure| failure.then(table::terminating_abnormally(OPERATION)))
+}
+
+/// What lies behind the last good set: an interrupted append is told, damage is an error.
+fn report_trouble(media: &MediaSet, sink: &mut dyn Sink) -> Result<(), Failure> {
+    let Some((device, trouble)) = media.trouble() else {
+        return Ok(());
+    };
+    if trouble.is_truncation() || matches!(trouble, MediaError::IncompleteSet { .. }) {
+        sink.message(table::note(format!(
+            "'{device}': the last backup set was not finished ({trouble}). The sets before it are whole; the next backup goes in its place."
+        )));
+        return Ok(());
+    }
+    Err(Failure::from(vec![
+        media_message(device, trouble),
+        table::note(format!("'{device}': {trouble}.")),
+    ]))
+}
+
+/// The failure of reading media, in messages.
+pub(super) fn failed(error: &Error) -> Failure {
+    pipeline_messages(error, 2).into()
+}

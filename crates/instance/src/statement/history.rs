@@ -1,0 +1,143 @@
+//! What a backup set on media says, as rows for `msdb`.
+
+use windlass_base::{Guid, Moment, PAGE_BYTES};
+use windlass_catalog::{
+    BackupFileRecord, BackupRecord, BackupSetRecord, FamilyRecord, MediaSetRecord,
+};
+use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration, SetType};
+use windlass_pipeline::MediaRequest;
+
+use super::media_rows::{DEVICE_TYPE_DISK, algorithm_name, flags, level_name};
+
+/// The rows of a backup that was made to `media`.
+pub(super) fn backup_record(
+    header: &MediaHeader,
+    set: &SetConfiguration,
+    media: &MediaRequest,
+) -> BackupRecord {
+    let copies = std::iter::once(&media.devices).chain(&media.mirrors);
+    let families = copies
+        .zip(0..)
+        .flat_map(|(devices, mirror)| families(header, devices, mirror));
+    record(header, set, families.collect())
+}
+
+/// The rows of a backup that was found on `devices`.
+pub(super) fn found_record(
+    header: &MediaHeader,
+    set: &SetConfiguration,
+    devices: &[DeviceAddress],
+) -> BackupRecord {
+    record(header, set, families(header, devices, 0))
+}
+
+fn families(header: &MediaHeader, devices: &[DeviceAddress], mirror: u32) -> Vec<FamilyRecord> {
+    let family = |(device, number): (&DeviceAddress, u32)| FamilyRecord {
+        sequence_number: number,
+        family_id: None,
+        physical_device_name: match device.kind {
+            DeviceKind::Disk => device.path.display().to_string(),
+            DeviceKind::Nul => device.name.clone(),
+        },
+        device_type: DEVICE_TYPE_DISK,
+        block_bytes: header.block_bytes,
+        mirror,
+    };
+    devices.iter().zip(1..).map(family).collect()
+}
+
+fn record(
+    header: &MediaHeader,
+    set: &SetConfiguration,
+    families: Vec<FamilyRecord>,
+) -> BackupRecord {
+    BackupRecord {
+        media: MediaSetRecord {
+            media_set_guid: header.media_set_guid,
+            family_count: u32::from(header.family_count),
+            name: some(&header.media_name),
+            description: some(&header.media_description),
+            software_name: windlass_media::SOFTWARE_NAME.to_owned(),
+            mirror_count: u32::from(header.mirror_count),
+            is_compressed: algorithm_name(set).is_some(),
+        },
+        families,
+        set: set_record(header, set),
+        files: set.files.iter().map(file_record).collect(),
+    }
+}
+
+fn some(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn some_guid(guid: Guid) -> Option<Guid> {
+    (!guid.is_nil()).then_some(guid)
+}
+
+fn set_record(header: &MediaHeader, set: &SetConfiguration) -> BackupSetRecord {
+    let now = Moment::now().0;
+    let started = set.started.unwrap_or(now);
+    let is_differential = set.set_type == SetType::Differential;
+    let base = (set.differential_base_lsn, set.differential_base_guid);
+    BackupSetRecord {
+        set_guid: set.set_guid,
+        position: u32::from(set.position),
+        family_count: u32::from(header.family_count),
+        expires: set.expires,
+        name: some(&set.name),
+        description: some(&set.description),
+        user_name: set.user.clone(),
+        software_version: (
+            u32::from(set.software_major),
+            u32::from(set.software_minor),
+            u32::from(set.software_build),
+        ),
+        time_zone: i32::from(set.time_zone),
+        first_lsn: set.first_lsn,
+        last_lsn: set.last_lsn,
+        checkpoint_lsn: set.checkpoint_lsn,
+        database_backup_lsn: set.database_backup_lsn,
+        database_created: set.database_created,
+        started,
+        finished: set.finished.unwrap_or(started),
+        kind: match set.set_type {
+            SetType::Full => 'D',
+            SetType::Differential => 'I',
+            SetType::Log => 'L',
+        },
+        database_version: i32::try_from(set.database_version).unwrap_or(i32::MAX),
+        backup_bytes: set.backup_bytes,
+        compressed_bytes: set.stored_bytes,
+        database_name: set.database.clone(),
+        server_name: set.server.clone(),
+        machine_name: set.machine.clone(),
+        flags: flags(set),
+        collation: Some("BINARY".to_owned()),
+        is_read_only: set.is_read_only,
+        has_checksums: set.has_checksums,
+        is_damaged: set.is_damaged,
+        is_copy_only: set.is_copy_only,
+        recovery_fork: some_guid(set.recovery_fork_guid),
+        database_guid: some_guid(set.database_guid),
+        family_guid: set.family_guid,
+        base: is_differential.then_some(base),
+        compression_algorithm: algorithm_name(set).map(str::to_owned),
+        compression_level: level_name(set).map(str::to_owned),
+    }
+}
+
+fn file_record(file: &DatabaseFile) -> BackupFileRecord {
+    BackupFileRecord {
+        file_number: u32::from(file.file_id),
+        logical_name: file.logical_name.clone(),
+        physical_name: file.physical_name.clone(),
+        file_guid: some_guid(file.file_guid),
+        page_bytes: file.page_bytes,
+        page_count: file.backup_bytes.div_ceil(PAGE_BYTES),
+        source_block_bytes: 4096,
+        file_bytes: file.size_bytes,
+        backup_bytes: file.backup_bytes,
+    }
+}

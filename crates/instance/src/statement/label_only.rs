@@ -1,0 +1,34 @@
+//! RESTORE LABELONLY.
+
+use windlass_base::message::table;
+use windlass_tsql::ast::{RestoreSource, RestoreStatement};
+use windlass_tsql::option::StatementKind;
+
+use super::{media_rows, reading};
+use crate::{Failure, Session, Sink};
+
+const OPERATION: &str = "RESTORE LABELONLY";
+
+pub(super) fn execute(
+    session: &mut Session,
+    statement: &RestoreStatement,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let mut attempt = || {
+        // One device has one label.
+        if let RestoreSource::Devices(devices) = &statement.source
+            && devices.len() > 1
+        {
+            return Err(table::too_many_devices(1).into());
+        }
+        let (media, _) = reading::open_any(session, statement, StatementKind::LabelOnly)?;
+        let is_compressed = media
+            .sets()
+            .iter()
+            .any(|entry| media_rows::algorithm_name(&entry.configuration).is_some());
+        media_rows::label_only(media.header(), is_compressed).send(sink);
+        Ok(())
+    };
+    let result: Result<(), Failure> = attempt();
+    result.map_err(|failure| failure.then(table::terminating_abnormally(OPERATION)))
+}

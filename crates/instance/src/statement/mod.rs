@@ -1,0 +1,93 @@
+//! Each statement's meaning, one file per statement.
+
+pub mod backup;
+mod base;
+mod database;
+mod device_list;
+mod file_list_only;
+mod header_only;
+mod history;
+mod label_only;
+mod media_rows;
+mod observer;
+mod procedure;
+pub(crate) mod query;
+mod reading;
+pub mod restore;
+mod script;
+mod timing;
+pub mod verify_only;
+
+use windlass_base::message::table;
+use windlass_tsql::ast::{Dbcc, RestoreAction, Statement};
+
+use crate::{Failure, Session, Sink};
+
+/// Executes one statement.
+pub(crate) fn execute(
+    session: &mut Session,
+    statement: &Statement,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    match statement {
+        Statement::Backup(backup) => backup::execute(session, backup, sink),
+        Statement::Restore(restore) => match &restore.action {
+            RestoreAction::Database { name, files } => {
+                restore::execute(session, restore, name, files, sink)
+            }
+            RestoreAction::Log { .. } => Err(Failure::from(restore::log_refused())),
+            RestoreAction::HeaderOnly => header_only::execute(session, restore, sink),
+            RestoreAction::FileListOnly => file_list_only::execute(session, restore, sink),
+            RestoreAction::LabelOnly => label_only::execute(session, restore, sink),
+            RestoreAction::VerifyOnly => verify_only::execute(session, restore, sink),
+            RestoreAction::RewindOnly => Err(table::rewind_only_tape().into()),
+        },
+        Statement::CreateDatabase(create) => database::create(session, create, sink),
+        Statement::DropDatabase(drop) => database::drop(session, drop, sink),
+        Statement::Use(name) => database::use_database(session, &name.text, sink),
+        Statement::Declare(declarations) => script::declare(session, declarations),
+        Statement::SetVariable(set) => script::set_variable(session, set),
+        Statement::SetOption(set) => script::set_option(session, set),
+        Statement::Print(expression) => script::print(session, expression, sink),
+        Statement::WaitForDelay(delay) => script::wait_for(session, delay),
+        Statement::Transaction(transaction) => script::transaction(session, transaction),
+        Statement::Execute(execute) => procedure::execute(session, execute, sink),
+        Statement::Sql(sql) => query::execute(session, sql, sink),
+        Statement::AlterDatabase(_)
+        | Statement::AlterServerConfiguration(_)
+        | Statement::Reconfigure(_)
+        | Statement::Checkpoint { .. }
+        | Statement::Dbcc(_) => Err(refused(statement)),
+    }
+}
+
+/// The message for a statement that is understood and not built.
+fn refused(statement: &Statement) -> Failure {
+    let (what, hint) = match statement {
+        Statement::AlterDatabase(_) => (
+            "ALTER DATABASE",
+            "The databases are SQLite files: their recovery model is SIMPLE, and PRAGMA statements change their settings.",
+        ),
+        Statement::AlterServerConfiguration(_) => (
+            "ALTER SERVER CONFIGURATION",
+            "QAT_DEFLATE runs in software without any configuration; there is no accelerator to turn on yet.",
+        ),
+        Statement::Reconfigure(_) => (
+            "RECONFIGURE",
+            "There are no server options yet; give each BACKUP the options it needs.",
+        ),
+        Statement::Checkpoint { .. } => (
+            "CHECKPOINT",
+            "PRAGMA wal_checkpoint runs a checkpoint of the current database; backups never need one.",
+        ),
+        Statement::Dbcc(Dbcc::Trace { .. }) => (
+            "DBCC TRACEON and TRACEOFF",
+            "There are no trace flags yet; the plan of a backup can be printed by the command line's --plan.",
+        ),
+        _ => (
+            "This statement",
+            "PRAGMA integrity_check looks for damage in the current database.",
+        ),
+    };
+    table::statement_not_supported(what, hint).into()
+}

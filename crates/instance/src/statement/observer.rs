@@ -1,0 +1,143 @@
+//! From the pipeline's threads to the session's sink: progress, `STATS` messages, cancelling.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use windlass_base::message::table;
+use windlass_pipeline::{Observer, Plan};
+
+use crate::{Progress, Session, Sink};
+
+/// Watches one run.
+pub(super) struct Watch<'a> {
+    operation: &'static str,
+    begun: Instant,
+    cancel: Arc<AtomicBool>,
+    inner: Mutex<Inner<'a>>,
+}
+
+struct Inner<'a> {
+    sink: &'a mut dyn Sink,
+    stats: Option<Stats>,
+}
+
+/// When the next `STATS` line is due.
+///
+/// As SQL Server does it: the percentage that is reached is printed when it is at or above the
+/// threshold, which then moves to the next multiple; 100 is always the last.
+#[derive(Debug, Clone, Copy)]
+struct Stats {
+    every: u64,
+    threshold: u64,
+}
+
+impl Stats {
+    fn due(&mut self, percent: u64) -> bool {
+        let is_due = percent >= self.threshold;
+        if is_due {
+            self.threshold = if percent >= 100 {
+                u64::MAX
+            } else {
+                ((percent / self.every + 1) * self.every).min(100)
+            };
+        }
+        is_due
+    }
+}
+
+impl<'a> Watch<'a> {
+    /// Begins to watch. `operation` is what SQL Server calls it: `BACKUP DATABASE`.
+    pub(super) fn new(
+        session: &Session,
+        operation: &'static str,
+        stats: Option<u32>,
+        sink: &'a mut dyn Sink,
+    ) -> Self {
+        let stats = stats.map(|every| Stats {
+            every: u64::from(every.max(1)),
+            threshold: u64::from(every.max(1)),
+        });
+        Self {
+            operation,
+            begun: Instant::now(),
+            cancel: session.cancel_flag(),
+            inner: Mutex::new(Inner { sink, stats }),
+        }
+    }
+
+    /// Ends with success: the line for 100 percent comes even from a run over nothing.
+    pub(super) fn finish(self) {
+        let mut inner = self
+            .inner
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        inner.tell(100);
+    }
+}
+
+impl Inner<'_> {
+    fn tell(&mut self, percent: u64) {
+        if self.stats.as_mut().is_some_and(|stats| stats.due(percent)) {
+            self.sink.message(table::percent_processed(percent));
+        }
+    }
+}
+
+impl Observer for Watch<'_> {
+    fn progress(&self, done: u64, total: u64, stored: u64) {
+        let progress = Progress {
+            operation: self.operation,
+            done_bytes: done,
+            total_bytes: total,
+            stored_bytes: stored,
+            elapsed: self.begun.elapsed(),
+        };
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.sink.progress(&progress);
+        // The last percent is told when the run has succeeded.
+        let percent = done
+            .saturating_mul(100)
+            .checked_div(total)
+            .unwrap_or(0)
+            .min(99);
+        inner.tell(percent);
+    }
+
+    fn planned(&self, plan: &Plan) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.sink.planned(plan);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(every: u64, reached: &[u64]) -> Vec<u64> {
+        let mut stats = Stats {
+            every,
+            threshold: every,
+        };
+        reached
+            .iter()
+            .copied()
+            .filter(|percent| stats.due(*percent))
+            .collect()
+    }
+
+    #[test]
+    fn lines_come_at_the_first_percentage_past_each_multiple() {
+        assert_eq!(
+            told(10, &[3, 16, 18, 24, 32, 99, 100, 100]),
+            [16, 24, 32, 99, 100]
+        );
+        assert_eq!(told(50, &[49, 50, 51, 99, 100]), [50, 100]);
+        assert_eq!(told(30, &[95, 99, 100]), [95, 100]);
+        assert_eq!(told(1, &[1, 1, 2]), [1, 2]);
+    }
+}

@@ -1,0 +1,84 @@
+//! What all statements that read media do first: devices, options, the media set.
+
+use windlass_base::message::table;
+use windlass_device::DeviceAddress;
+use windlass_media::MediaHeader;
+use windlass_pipeline::MediaSet;
+use windlass_tsql::ast::{RestoreSource, RestoreStatement};
+use windlass_tsql::option::StatementKind;
+
+use super::device_list;
+use super::header_only::failed;
+use crate::option::{self, RestoreChoices};
+use crate::{Failure, Session};
+
+/// The devices of a statement.
+pub(super) fn devices(
+    session: &mut Session,
+    statement: &RestoreStatement,
+) -> Result<Vec<DeviceAddress>, Failure> {
+    match &statement.source {
+        RestoreSource::Devices(devices) => device_list::resolve(session, devices),
+        RestoreSource::None => Err(table::device_needed().into()),
+        RestoreSource::DatabaseSnapshot(_) => Err(table::statement_not_supported(
+            "FROM DATABASE_SNAPSHOT",
+            "There are no database snapshots here; restore a backup.",
+        )
+        .into()),
+    }
+}
+
+/// The name of a statement's first device, for messages.
+pub(super) fn first_device(
+    statement: &RestoreStatement,
+    session: &mut Session,
+) -> Result<String, Failure> {
+    let devices = devices(session, statement)?;
+    Ok(devices
+        .first()
+        .map(|device| device.name.clone())
+        .unwrap_or_default())
+}
+
+/// Opens some families of a media set: enough to read headers.
+pub(super) fn open_any(
+    session: &mut Session,
+    statement: &RestoreStatement,
+    kind: StatementKind,
+) -> Result<(MediaSet, RestoreChoices), Failure> {
+    let choices = option::choose_restore(&statement.options, kind, session)?;
+    let devices = devices(session, statement)?;
+    let media = MediaSet::open_any(&devices).map_err(|error| failed(&error))?;
+    check_media(media.header(), &choices, &devices)?;
+    Ok((media, choices))
+}
+
+/// Opens all families of a media set.
+pub(super) fn open(
+    devices: &[DeviceAddress],
+    choices: &RestoreChoices,
+) -> Result<MediaSet, Failure> {
+    let media = MediaSet::open(devices).map_err(|error| failed(&error))?;
+    check_media(media.header(), choices, devices)?;
+    Ok(media)
+}
+
+/// The statement's MEDIANAME and BLOCKSIZE must be the media's.
+fn check_media(
+    header: &MediaHeader,
+    choices: &RestoreChoices,
+    devices: &[DeviceAddress],
+) -> Result<(), Failure> {
+    let device = devices.first().map_or("", |device| device.name.as_str());
+    if let Some(given) = &choices.media_name
+        && *given != header.media_name
+    {
+        return Err(table::media_name_differs(given, &header.media_name, device).into());
+    }
+    match choices.block_bytes {
+        Some(given) if given != header.block_bytes => {
+            Err(table::block_size_incompatible(device, header.block_bytes, given).into())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,49 @@
+//! The arithmetic of the closing message.
+
+use std::time::Duration;
+
+use windlass_base::Message;
+use windlass_base::message::table;
+use windlass_pipeline::FilePages;
+
+/// The pages of all files together.
+pub(super) fn pages(files: &[FilePages]) -> u64 {
+    files.iter().map(|file| file.pages).sum()
+}
+
+/// Message 3014: seconds and rate with three places, the rate cut off, as SQL Server does it.
+pub(super) fn closing(operation: &str, pages: u64, octets: u64, elapsed: Duration) -> Message {
+    let millis = elapsed.as_millis().max(1);
+    // Thousandths of a megabyte per second.
+    let rate = u128::from(octets) * 1_000_000 / (1 << 20) / millis;
+    table::successfully_processed(
+        operation,
+        pages,
+        format!("{}.{:03}", millis / 1000, millis % 1000),
+        format!("{}.{:03}", rate / 1000, rate % 1000),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_cut_off_after_three_places() {
+        let message = closing(
+            "BACKUP DATABASE",
+            378,
+            378 * 8192,
+            Duration::from_millis(37),
+        );
+        assert_eq!(
+            message.text,
+            "BACKUP DATABASE successfully processed 378 pages in 0.037 seconds (79.814 MB/sec)."
+        );
+        assert!(
+            closing("x", 0, 0, Duration::ZERO)
+                .text
+                .contains("0.001 seconds (0.000")
+        );
+    }
+}

@@ -1,0 +1,156 @@
+//! RESTORE VERIFYONLY.
+
+use std::path::{Path, PathBuf};
+
+use windlass_base::{Moment, message::table};
+use windlass_catalog::{RestoreRecord, RestoreType};
+use windlass_device::DeviceAddress;
+use windlass_media::SetConfiguration;
+use windlass_pipeline::{MediaSet, OnDamage, ReadRequest, Tuning, verify};
+use windlass_tsql::ast::RestoreStatement;
+use windlass_tsql::option::StatementKind;
+
+use super::header_only::failed;
+use super::observer::Watch;
+use super::restore::{check_moves, moved_to};
+use super::{history, reading};
+use crate::option::{self, RestoreChoices};
+use crate::{Completed, Failure, Session, Sink};
+
+const OPERATION: &str = "VERIFY DATABASE";
+
+/// What plain commands can say about reading media and T-SQL cannot.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct VerifyExtras {
+    /// The number of threads; chosen by the plan when absent.
+    pub threads: Option<u32>,
+}
+
+pub(super) fn execute(
+    session: &mut Session,
+    statement: &RestoreStatement,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    run(session, statement, VerifyExtras::default(), sink)
+}
+
+/// Executes a RESTORE VERIFYONLY statement.
+pub(crate) fn run(
+    session: &mut Session,
+    statement: &RestoreStatement,
+    extras: VerifyExtras,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    attempt(session, statement, extras, sink)
+        .map_err(|failure| failure.then(table::terminating_abnormally(OPERATION)))
+}
+
+fn attempt(
+    session: &mut Session,
+    statement: &RestoreStatement,
+    extras: VerifyExtras,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let kind = StatementKind::VerifyOnly;
+    let choices = option::choose_restore(&statement.options, kind, session)?;
+    let devices = reading::devices(session, statement)?;
+    let media = reading::open(&devices, &choices)?;
+    let position = choices.position.unwrap_or(1);
+    let set = media
+        .set(position)
+        .map_err(|error| failed(&error))?
+        .configuration;
+    if choices.needs_checksums && !set.has_checksums {
+        return Err(table::set_has_no_checksums().into());
+    }
+    check_moves(&choices, &set)?;
+    check_space(session, &choices, &set, sink);
+    let request = ReadRequest {
+        // Unlike RESTORE, VERIFYONLY goes on by default, to find all there is.
+        on_damage: choices.on_damage.unwrap_or(OnDamage::Continue),
+        tuning: Tuning {
+            threads: extras.threads,
+            ..Tuning::default()
+        },
+    };
+    let watch = Watch::new(session, OPERATION, choices.stats, sink);
+    let report = verify(&media, position, request, &watch).map_err(|error| failed(&error))?;
+    if report.damaged_chunks > 0 {
+        let chunks = report.damaged_chunks;
+        return Err(Failure::from(vec![
+            table::set_damaged(),
+            table::note(format!("{chunks} of the set's chunks cannot be read.")),
+        ]));
+    }
+    watch.finish();
+    sink.completed(Completed::Verify {
+        position,
+        report: &report,
+    });
+    if choices.loads_history {
+        load_history(session, &media, &set, &devices, sink);
+    }
+    sink.message(table::set_valid(position));
+    Ok(())
+}
+
+/// Warns when the target has less room than the database needs.
+fn check_space(
+    session: &Session,
+    choices: &RestoreChoices,
+    set: &SetConfiguration,
+    sink: &mut dyn Sink,
+) {
+    for file in &set.files {
+        let written = moved_to(choices, &file.logical_name).unwrap_or(&file.physical_name);
+        let Ok(path) = session.instance.drives().path(written) else {
+            continue;
+        };
+        let folder = existing_folder(&path);
+        let Some(free) = folder.and_then(|folder| windlass_io::directory::free_bytes(&folder).ok())
+        else {
+            continue;
+        };
+        if free < file.size_bytes {
+            let missing = file.size_bytes - free;
+            sink.message(table::space_problems_ahead());
+            let shortage = table::insufficient_space(path.display(), missing, free);
+            // A warning here: the set itself may be perfect.
+            sink.message(windlass_base::Message {
+                severity: windlass_base::Severity(10),
+                ..shortage
+            });
+        }
+    }
+}
+
+fn existing_folder(path: &Path) -> Option<PathBuf> {
+    path.ancestors()
+        .skip(1)
+        .find(|folder| folder.is_dir())
+        .map(Path::to_owned)
+}
+
+fn load_history(
+    session: &mut Session,
+    media: &MediaSet,
+    set: &SetConfiguration,
+    devices: &[DeviceAddress],
+    sink: &mut dyn Sink,
+) {
+    let record = RestoreRecord {
+        backup: history::found_record(media.header(), set, devices),
+        restored: Moment::now().0,
+        database_name: set.database.clone(),
+        user_name: session.instance.identity().user.clone(),
+        restore_type: RestoreType::VerifyOnly,
+        replace: false,
+        recovery: false,
+        restart: false,
+        device_count: u32::try_from(devices.len()).unwrap_or(u32::MAX),
+        files: Vec::new(),
+    };
+    if session.instance.record_restore(&record).is_err() {
+        sink.message(table::history_not_written());
+    }
+}
