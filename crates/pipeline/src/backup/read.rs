@@ -100,7 +100,7 @@ pub(super) fn run(
             bytes,
             buffer,
         };
-        if timed(&mut counters.wait_output, || frames.send(frame)).is_err() {
+        if timed(&mut counters.wait_output, || frames.send(frame).is_err()) {
             break;
         }
     }

@@ -120,7 +120,7 @@ impl Transform<'_> {
             counters.bytes_out += stored;
             control.advance(bytes, stored);
             if let Some(chunk) = chunk
-                && timed(&mut counters.wait_output, || chunks.send(chunk)).is_err()
+                && timed(&mut counters.wait_output, || chunks.send(chunk).is_err())
             {
                 break;
             }

@@ -103,7 +103,9 @@ impl Read<'_> {
             offset,
             device: Arc::clone(&family.device),
         };
-        Ok(timed(&mut counters.wait_output, || self.chunks.send(chunk)).is_ok())
+        Ok(timed(&mut counters.wait_output, || {
+            self.chunks.send(chunk).is_ok()
+        }))
     }
 
     /// A chunk must fit the buffers and the file that it says it belongs to.

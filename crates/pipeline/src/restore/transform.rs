@@ -114,8 +114,13 @@ impl Transform<'_> {
             counters.calls += 1;
             counters.bytes_in += stored_bytes;
             counters.bytes_out += raw_bytes;
-            let Some(output) = self.output_for(&chunk, &mut counters) else {
-                break;
+            // What is stored plain needs no room to be decoded into.
+            let output = match chunk.header.codec == Algorithm::None.id() {
+                true => None,
+                false => match timed(&mut counters.wait_output, || self.output.take()) {
+                    Some(buffer) => Some(buffer),
+                    None => break,
+                },
             };
             let device = Arc::clone(&chunk.device);
             match timed(&mut counters.busy, || {
@@ -123,7 +128,7 @@ impl Transform<'_> {
             }) {
                 Ok(frame) => {
                     if let Some(sender) = restored
-                        && timed(&mut counters.wait_output, || sender.send(frame)).is_err()
+                        && timed(&mut counters.wait_output, || sender.send(frame).is_err())
                     {
                         break;
                     }
@@ -139,18 +144,6 @@ impl Transform<'_> {
             control.advance(raw_bytes, stored_bytes);
         }
         Ok(counters)
-    }
-
-    /// A buffer to decode into; `Some(None)` where the payload is the data itself.
-    fn output_for(
-        &self,
-        chunk: &StoredChunk,
-        counters: &mut StageCounters,
-    ) -> Option<Option<PooledBuffer>> {
-        if chunk.header.codec == Algorithm::None.id() {
-            return Some(None);
-        }
-        timed(&mut counters.wait_output, || self.output.take()).map(Some)
     }
 
     fn decode(
