@@ -42,7 +42,7 @@
 //!
 //! # Descriptors
 //!
-//! See [`descriptors`]: no descriptor of a live database is ever closed here. For the same reason
+//! See `descriptors.rs`: no descriptor of a live database is ever closed here. For the same reason
 //! nothing else in a process may open and close a database file except through `SQLite`.
 
 mod descriptors;
