@@ -13,7 +13,7 @@ const SHORT_SYMBOLS: &str = "+-*/%&|^~=<>!.,;:()?";
 /// The first token of `text`; `None` when it is empty.
 pub(super) fn token(text: &str) -> Option<(TokenKind, usize)> {
     let first = text.chars().next()?;
-    let token = match first {
+    let (kind, length) = match first {
         _ if is_space(first) => (TokenKind::Space, length_while(text, is_space)),
         '-' if text.starts_with("--") => (TokenKind::LineComment, line_length(text)),
         '/' if text.starts_with("/*") => block_comment(text),
@@ -29,7 +29,8 @@ pub(super) fn token(text: &str) -> Option<(TokenKind, usize)> {
         _ if starts_word(first) => (TokenKind::Word, length_while(text, continues_word)),
         _ => symbol(text, first),
     };
-    Some(token)
+    // A token of no length would stop the lexer from ever moving on.
+    Some((kind, length.max(first.len_utf8())))
 }
 
 /// White space, the invisible characters of web pages included.

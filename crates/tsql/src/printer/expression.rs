@@ -126,17 +126,17 @@ fn is_one_of(function: &ObjectName, words: &[&str]) -> bool {
     function.qualifiers.is_empty() && words.iter().any(|word| function.object.is(word))
 }
 
-/// The name of a function: reserved words that name functions stand bare, and a function that only
-/// looks like `CAST` stands in brackets.
+/// The name of a function: reserved words that name functions stand bare, as does `REPLACE`, which
+/// elsewhere begins a statement; a function that only looks like `CAST` stands in brackets.
 struct FunctionName<'a>(&'a ObjectName);
 
 impl Display for FunctionName<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let text = &self.0.object.text;
-        if is_one_of(self.0, RESERVED_FUNCTIONS) {
-            f.write_str(text)
-        } else if is_one_of(self.0, &["CAST", "TRY_CAST"]) {
+        if is_one_of(self.0, &["CAST", "TRY_CAST"]) {
             write!(f, "[{text}]")
+        } else if is_one_of(self.0, RESERVED_FUNCTIONS) || is_one_of(self.0, &["REPLACE"]) {
+            f.write_str(text)
         } else {
             self.0.fmt(f)
         }

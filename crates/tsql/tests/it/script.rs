@@ -44,7 +44,7 @@ fn expressions_keep_their_precedence_and_lose_idle_parentheses() {
         ("try_cast(@x as sysname)", "TRY_CAST(@x AS sysname)"),
         (
             "REPLACE(@@SERVERNAME, '\\', '_')",
-            "[REPLACE](@@SERVERNAME, '\\', '_')",
+            "REPLACE(@@SERVERNAME, '\\', '_')",
         ),
         ("left('abc', 2)", "left('abc', 2)"),
         ("current_timestamp", "current_timestamp"),
@@ -241,6 +241,8 @@ fn transactions() {
         "BEGIN TRANSACTION t WITH MARK N'd'",
         "COMMIT TRANSACTION @t",
         "ROLLBACK TRANSACTION",
+        "BEGIN TRANSACTION [pragma]",
+        "EXECUTE p [vacuum]",
     ] {
         assert_eq!(only(statement).to_string(), statement);
     }
