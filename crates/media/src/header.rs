@@ -111,13 +111,21 @@ impl MediaHeader {
 
     /// Reads the media header at the start of a family, and where it ends.
     pub(crate) fn read(family: &dyn ReadAt) -> Result<(Self, u64), MediaError> {
-        recognise(family)?;
+        let filemark_bytes = recognise(family)?;
         let mut streams = Streams::open(family, 0, Id::TAPE)?;
         let list = streams.expect(Id::WLMS)?;
         let octets = streams.read_data(&list)?;
         check_format_version(&octets, list.data_offset)?;
         let header = Self::load_list(&octets, list.data_offset)?;
         check_block_bytes(header.block_bytes)?;
+        if header.block_bytes != filemark_bytes {
+            return Err(MediaError::Damaged {
+                offset: list.data_offset,
+                what: "block size",
+                expected: filemark_bytes.into(),
+                found: header.block_bytes.into(),
+            });
+        }
         let families = 1..=FAMILIES_MAX;
         if !families.contains(&header.family_count)
             || !(1..=header.family_count).contains(&header.family_number)
@@ -158,8 +166,8 @@ fn check_format_version(list: &[u8], offset: u64) -> Result<(), MediaError> {
     Ok(())
 }
 
-/// Tells our media from everything else that may lie on a device.
-fn recognise(family: &dyn ReadAt) -> Result<(), MediaError> {
+/// Tells our media from everything else that may lie on a device; the length of their filemarks.
+fn recognise(family: &dyn ReadAt) -> Result<u32, MediaError> {
     let mut start = [0; 94];
     let present = family.len().min(start.len() as u64) as usize;
     let start = start.get_mut(..present).unwrap_or_default();
@@ -174,7 +182,9 @@ fn recognise(family: &dyn ReadAt) -> Result<(), MediaError> {
     }
     let header = BlockHeader::parse(start, 0)?;
     let mut fields = Cursor::new(start.get(52..).unwrap_or_default(), 52, "media header");
-    fields.take(28)?;
+    fields.take(12)?;
+    let filemark_units = u32::from(fields.u16()?);
+    fields.take(14)?;
     let (name_bytes, name_offset) = (fields.u16()?, fields.u16()?);
     fields.take(2)?;
     let vendor = fields.u16()?;
@@ -190,7 +200,7 @@ fn recognise(family: &dyn ReadAt) -> Result<(), MediaError> {
     let at = header.first_stream.into();
     read_exact(family, at, &mut stream, "first stream of the media header")?;
     if stream == Id::WLMS.0 || vendor == VENDOR_ID {
-        return Ok(());
+        return Ok(filemark_units * FILEMARK_UNIT_BYTES);
     }
     let mut name = vec![0; usize::from(name_bytes.min(256))];
     read_exact(family, u64::from(name_offset), &mut name, "software name")?;

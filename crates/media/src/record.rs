@@ -203,6 +203,9 @@ pub(crate) enum Known {
 pub(crate) trait Records: Default {
     /// What it is, for errors.
     const WHAT: &'static str;
+    /// Tags and names, to hold the documentation against.
+    #[cfg(test)]
+    const FIELDS: &'static [(u16, &'static str)];
 
     /// Appends the records of this value.
     fn store_records(&self, out: &mut Vec<u8>);
@@ -238,6 +241,8 @@ macro_rules! records {
 
         impl $crate::record::Records for $name {
             const WHAT: &'static str = $what;
+            #[cfg(test)]
+            const FIELDS: &'static [(u16, &'static str)] = &[$(($tag, stringify!($field)),)*];
 
             fn store_records(&self, out: &mut Vec<u8>) {
                 $($crate::record::put(out, $tag, &self.$field);)*

@@ -79,12 +79,8 @@ pub(crate) fn walk_set(
     };
     let data_filemark = walk.data(&mut streams, visit)?;
     let mark = Filemark::read(family, data_filemark, identity)?;
-    expect(
-        "filemark behind the data",
-        data_filemark,
-        0,
-        u64::from(mark.is_between_sets()),
-    )?;
+    let before = offset.saturating_sub(identity.block_bytes.into());
+    check_data_filemark(&mark, before, start.position)?;
     let (end, end_filemark) =
         read_set_end(family, data_filemark + u64::from(identity.block_bytes))?;
     let configuration = walk.finish(&end, end_filemark)?;
@@ -96,6 +92,19 @@ pub(crate) fn walk_set(
         end_filemark,
         end_trouble,
     })
+}
+
+/// The filemark behind the data of a set must be the next one after that in front of the set.
+fn check_data_filemark(mark: &Filemark, before: u64, position: u16) -> Result<(), MediaError> {
+    let previous = mark.earlier.first().copied().unwrap_or(0);
+    expect("chain of filemarks", mark.offset, before, previous)?;
+    let expected = 2 * u64::from(position);
+    expect(
+        "number of a filemark",
+        mark.offset,
+        expected,
+        mark.number.into(),
+    )
 }
 
 /// The filemark behind the end of a set must be the next one after that behind its data.
@@ -134,6 +143,9 @@ impl Walk<'_> {
     ) -> Result<u64, MediaError> {
         loop {
             let stream = streams.next()?;
+            if self.configuration.is_some() && stream.id != Id::SPAD {
+                return Err(unexpected(&stream, Id::SPAD));
+            }
             match stream.id {
                 Id::WLDT => {
                     let (header, payload_offset) = self.chunk(&stream)?;
@@ -239,6 +251,15 @@ impl Walk<'_> {
             });
         };
         check_configuration(&configuration, end, configuration_offset)?;
+        let (expected, found) = (self.set_guid, end.set_guid);
+        if expected != found {
+            return Err(MediaError::WrongIdentity {
+                offset,
+                what: "backup set",
+                expected,
+                found,
+            });
+        }
         expect(
             "chunks without index",
             offset,

@@ -2,9 +2,10 @@
 
 use windlass_base::{Digest, Guid, checksum};
 
+use crate::record::Records;
 use crate::{
     ChunkHeader, ChunkKind, DatabaseFile, FamilyReader, FamilyWriter, MediaError, MediaHeader, Run,
-    SetConfiguration, SetType, chunk_mix,
+    SetConfiguration, SetEnd, SetType, chunk_mix,
 };
 
 const BLOCK_BYTES: u32 = 512;
@@ -324,4 +325,28 @@ fn calls_out_of_order_are_refused() {
         writer.begin_set(&configuration(2)),
         Err(MediaError::OutOfOrder { .. })
     ));
+}
+
+/// The page is what a second implementation is written from.
+#[test]
+fn the_format_page_lists_every_record_in_order() {
+    let page = include_str!("../../../docs/format/media.md");
+    let listed: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with("| 0x"))
+        .collect();
+    let fields = [
+        MediaHeader::FIELDS,
+        SetConfiguration::FIELDS,
+        DatabaseFile::FIELDS,
+        SetEnd::FIELDS,
+    ];
+    let fields: Vec<&(u16, &str)> = fields.into_iter().flatten().collect();
+    assert_eq!(listed.len(), fields.len());
+    for (line, (tag, name)) in listed.iter().zip(fields) {
+        assert!(
+            line.starts_with(&format!("| 0x{tag:04X} | `{name}` |")),
+            "{line}"
+        );
+    }
 }
