@@ -107,6 +107,25 @@ fn verify(octets: &[u8]) -> i64 {
     last
 }
 
+/// Waits until the writer has committed more than `number`, as it must be able to.
+fn wait_for_a_write(path: &Path, number: i64) {
+    let connection = Connection::open(path).unwrap();
+    connection.busy_timeout(Duration::from_secs(30)).unwrap();
+    let newest = || -> i64 {
+        connection
+            .query_row("SELECT max(number) FROM step", [], |row| row.get(0))
+            .unwrap()
+    };
+    let begun = Instant::now();
+    while newest() <= number {
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "the writer is held up"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Reads as slowly as a slow medium would write.
 fn slow_image(snapshot: SqliteSnapshot, pause: Duration) -> Vec<u8> {
     let size_bytes = snapshot.files()[0].size_bytes as usize;
@@ -130,12 +149,9 @@ fn every_copy_of_a_database_being_written_is_a_committed_state() {
         let _writer = Process::start("writer", &path);
         let mut last = 0;
         for round in 0..rounds {
-            std::thread::sleep(Duration::from_millis(20));
+            wait_for_a_write(&path, last);
             let number = verify(&image(open(&path), 1 + round % 16));
-            assert!(
-                number > last,
-                "{number} after {last}: later copies hold later states"
-            );
+            assert!(number > last, "{number} after {last}");
             last = number;
         }
     }
@@ -150,7 +166,7 @@ fn checkpoints_by_others_do_not_reach_a_slow_copy() {
     let _checkpointer = Process::start("checkpointer", &path);
     let mut last = 0;
     for _ in 0..8 {
-        std::thread::sleep(Duration::from_millis(30));
+        wait_for_a_write(&path, last);
         let number = verify(&slow_image(open(&path), Duration::from_millis(15)));
         assert!(number > last);
         last = number;
@@ -180,19 +196,7 @@ fn a_log_that_is_checkpointed_entirely_is_not_begun_anew_under_the_copy() {
         let snapshot = open(&path);
         let writer = Process::start("writer", &path);
         let checkpointer = Process::start("checkpointer", &path);
-        let newest = || -> i64 {
-            other
-                .query_row("SELECT max(number) FROM step", [], |row| row.get(0))
-                .unwrap()
-        };
-        let begun = Instant::now();
-        while newest() < count + 20 {
-            assert!(
-                begun.elapsed() < Duration::from_secs(10),
-                "the writer is held up"
-            );
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait_for_a_write(&path, count + 20);
         drop((writer, checkpointer));
         assert_eq!(verify(&image(snapshot, 4)), count, "{mode}");
     }
@@ -206,7 +210,7 @@ fn copies_in_rollback_mode_hold_writers_up_only_for_a_while() {
     let _writer = Process::start("writer", &path);
     let mut last = 0;
     for round in 0..10 {
-        std::thread::sleep(Duration::from_millis(30));
+        wait_for_a_write(&path, last);
         let number = verify(&image(open(&path), 1 + round));
         assert!(number > last, "the writer goes on between the copies");
         last = number;
