@@ -1,4 +1,5 @@
 //! Whole runs through the library: backup, verify, restore, differential, damage, full disks.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

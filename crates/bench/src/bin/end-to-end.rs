@@ -1,0 +1,287 @@
+//! Whole backups, restores and verifications, beside what people use today, in one run.
+//!
+//! `cargo run --release -p windlass-bench --bin end-to-end -- DATABASE [ROUNDS]`
+//!
+//! Variants take turns, so that drift of the machine hits all alike; medians are shown. Every run is
+//! a process of its own, from its start to its end, syncs included. The page cache keeps the
+//! database for the peers, which read through it; Windlass reads past it.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program that prints a table"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use windlass_bench::{cpu_of_children, median};
+
+const ALGORITHMS: [&str; 6] = [
+    "none",
+    "ms_xpress",
+    "zstd:low",
+    "zstd:medium",
+    "zstd:high",
+    "qat_deflate",
+];
+
+/// One line of the table.
+struct Variant {
+    name: String,
+    /// Commands that are run one after the other; together they are the measurement.
+    commands: Vec<Vec<String>>,
+    /// Where the result lies, if it is kept long enough to be weighed.
+    result: Option<PathBuf>,
+    runs: Vec<(Duration, Duration)>,
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let Some(database) = arguments.next().map(PathBuf::from) else {
+        eprintln!("usage: end-to-end DATABASE [ROUNDS]");
+        return ExitCode::FAILURE;
+    };
+    let rounds = arguments
+        .next()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(5);
+    match measure(&database, rounds) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("{reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(database: &Path, rounds: usize) -> Result<(), String> {
+    let bytes = std::fs::metadata(database)
+        .map_err(|error| format!("{}: {error}", database.display()))?
+        .len();
+    let windlass = build()?;
+    let parent = database.parent().unwrap_or(Path::new("."));
+    let folder = parent.join(format!("windlass-bench-{}", std::process::id()));
+    std::fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let outcome = run_all(&windlass, database, &folder, bytes, rounds);
+    std::fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    outcome
+}
+
+fn build() -> Result<PathBuf, String> {
+    let status = Command::new("cargo")
+        .args(["build", "--release", "--quiet", "--package", "windlass"])
+        .status();
+    if !status.is_ok_and(|status| status.success()) {
+        return Err("cargo build --release --package windlass failed".to_owned());
+    }
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    Ok(target.join("release/windlass"))
+}
+
+fn run_all(
+    windlass: &Path,
+    database: &Path,
+    folder: &Path,
+    bytes: u64,
+    rounds: usize,
+) -> Result<(), String> {
+    let mut variants = own_variants(windlass, database, folder);
+    variants.extend(peers(database, folder));
+    println!(
+        "{}: {:.0} MB, {rounds} rounds",
+        database.display(),
+        bytes as f64 / 1_048_576.0
+    );
+    for _ in 0..rounds {
+        for variant in &mut variants {
+            if let Some(result) = &variant.result
+                && variant.name.starts_with("backup")
+            {
+                drop(std::fs::remove_file(result));
+            }
+            let cpu_before = cpu_of_children();
+            let begun = Instant::now();
+            for command in &variant.commands {
+                execute(command)?;
+            }
+            variant.runs.push((
+                begun.elapsed(),
+                cpu_of_children().saturating_sub(cpu_before),
+            ));
+        }
+    }
+    println!(
+        "{:<34}{:>9}{:>10}{:>8}{:>11}{:>8}",
+        "variant", "seconds", "MB/s", "CPU s", "size MB", "ratio"
+    );
+    for variant in &variants {
+        print_row(variant, bytes);
+    }
+    Ok(())
+}
+
+fn print_row(variant: &Variant, bytes: u64) {
+    let seconds = median(variant.runs.iter().map(|run| run.0.as_secs_f64()));
+    let cpu = median(variant.runs.iter().map(|run| run.1.as_secs_f64()));
+    let rate = bytes as f64 / 1_048_576.0 / seconds;
+    let size = variant
+        .result
+        .as_deref()
+        .and_then(|path| std::fs::metadata(path).ok())
+        .map(|metadata| metadata.len());
+    let (size, ratio) = match size {
+        Some(size) => (
+            format!("{:.1}", size as f64 / 1_048_576.0),
+            format!("{:.2}", bytes as f64 / size as f64),
+        ),
+        None => ("-".to_owned(), "-".to_owned()),
+    };
+    println!(
+        "{:<34}{seconds:>9.2}{rate:>10.0}{cpu:>8.2}{size:>11}{ratio:>8}",
+        variant.name
+    );
+}
+
+fn own_variants(windlass: &Path, database: &Path, folder: &Path) -> Vec<Variant> {
+    let windlass = windlass.display().to_string();
+    let database = database.display().to_string();
+    let command = |words: &[&str]| {
+        std::iter::once(windlass.clone())
+            .chain(words.iter().map(|word| (*word).to_owned()))
+            .collect::<Vec<_>>()
+    };
+    let mut variants = Vec::new();
+    for algorithm in ALGORITHMS {
+        let media = folder.join(format!("{}.bak", algorithm.replace(':', "-")));
+        let to = media.display().to_string();
+        let restored = folder.join("restored.db").display().to_string();
+        let mut add = |name: String, words: &[&str], result: Option<&Path>| {
+            variants.push(Variant {
+                name,
+                commands: vec![command(words)],
+                result: result.map(Path::to_owned),
+                runs: Vec::new(),
+            });
+        };
+        add(
+            format!("nul {algorithm}"),
+            &[
+                "backup",
+                &database,
+                "--to",
+                "NUL",
+                "--copy-only",
+                "--compress",
+                algorithm,
+            ],
+            None,
+        );
+        add(
+            format!("backup {algorithm}"),
+            &[
+                "backup",
+                &database,
+                "--to",
+                &to,
+                "--format",
+                "--compress",
+                algorithm,
+            ],
+            Some(&media),
+        );
+        add(
+            format!("verify {algorithm}"),
+            &["verify", &to],
+            Some(&media),
+        );
+        add(
+            format!("restore {algorithm}"),
+            &["restore", &to, "--to", &restored, "--replace"],
+            Some(&media),
+        );
+    }
+    variants
+}
+
+/// What people use today, as far as it is installed.
+fn peers(database: &Path, folder: &Path) -> Vec<Variant> {
+    let database = database.display().to_string();
+    let file = |name: &str| folder.join(name).display().to_string();
+    let words = |text: &[&str]| {
+        text.iter()
+            .map(|word| (*word).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let mut peers: Vec<(&str, Vec<Vec<String>>, String)> = Vec::new();
+    if is_installed("sqlite3") {
+        let copy = file("peer.db");
+        let remove = words(&["rm", "-f", &copy]);
+        let backup = words(&["sqlite3", &database, &format!(".backup '{copy}'")]);
+        let vacuum = words(&["sqlite3", &database, &format!("VACUUM INTO '{copy}'")]);
+        peers.push((
+            "peer sqlite3 .backup",
+            vec![remove.clone(), backup.clone()],
+            copy.clone(),
+        ));
+        peers.push((
+            "peer VACUUM INTO",
+            vec![remove.clone(), vacuum],
+            copy.clone(),
+        ));
+        if is_installed("zstd") {
+            let packed = file("peer.db.zst");
+            let zstd = words(&["zstd", "-q", "-f", "-T0", "-1", &copy, "-o", &packed]);
+            peers.push((
+                "peer .backup + zstd -T0 -1",
+                vec![remove, backup, zstd],
+                packed,
+            ));
+        }
+    } else {
+        println!("SKIPPED: sqlite3 is not installed");
+    }
+    if is_installed("zstd") {
+        let packed = file("direct.zst");
+        let zstd = words(&["zstd", "-q", "-f", "-T0", "-1", &database, "-o", &packed]);
+        peers.push(("peer zstd -T0 -1 of the file", vec![zstd], packed));
+    } else {
+        println!("SKIPPED: zstd is not installed");
+    }
+    peers
+        .into_iter()
+        .map(|(name, commands, result)| Variant {
+            name: name.to_owned(),
+            commands,
+            result: Some(PathBuf::from(result)),
+            runs: Vec::new(),
+        })
+        .collect()
+}
+
+fn is_installed(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn execute(words: &[String]) -> Result<(), String> {
+    let (program, arguments) = words.split_first().ok_or("a command has a program")?;
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
+    match output {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(format!(
+            "{}: {}",
+            words.join(" "),
+            String::from_utf8_lossy(&output.stderr)
+        )),
+        Err(error) => Err(format!("{program}: {error}")),
+    }
+}
