@@ -233,6 +233,32 @@ fn mirrors_are_identical_and_either_restores() {
 }
 
 #[test]
+fn a_mirror_that_lost_its_end_is_not_appended_to() {
+    let Folder { folder, database } = prepared(200);
+    let first = devices(folder.path(), &["1.bak"]);
+    let mirror = devices(folder.path(), &["m1.bak"]);
+    let mut mirrored = request(&first, Compression::NONE);
+    mirrored.media.mirrors = vec![mirror.clone()];
+    mirrored.media.overwrite = Overwrite::Format;
+    back_up(&database, &mirrored);
+    mirrored.media.overwrite = Overwrite::Append;
+    back_up(&database, &mirrored);
+    let whole = std::fs::read(&mirror[0].path).unwrap();
+    for cut in [100, whole.len() / 2] {
+        std::fs::write(&mirror[0].path, &whole[..whole.len() - cut]).unwrap();
+        let refused = backup(&mirrored, snapshot(&database), &Unobserved);
+        assert!(
+            matches!(refused, Err(Error::OtherBackupSet { .. })),
+            "{refused:?}"
+        );
+        assert!(
+            std::fs::read(&first[0].path).unwrap() == whole,
+            "the good copy is untouched"
+        );
+    }
+}
+
+#[test]
 fn stripes_are_checked_to_belong_together() {
     let Folder { folder, database } = prepared(500);
     let (one, other) = (

@@ -160,6 +160,7 @@ fn examine(request: &MediaRequest) -> Result<Found, Error> {
     let media = open_existing(&request.devices)?;
     check_existing(request, &media)?;
     let mut kept = media.complete_sets();
+    let mut copies = Vec::with_capacity(request.mirrors.len());
     for mirror in &request.mirrors {
         let copy = open_existing(mirror)?;
         if copy.header().media_set_guid != media.header().media_set_guid {
@@ -167,13 +168,31 @@ fn examine(request: &MediaRequest) -> Result<Found, Error> {
                 device: copy.devices(),
             });
         }
-        kept = kept.min(copy.complete_sets());
+        copies.push(copy);
     }
     if request.overwrite == Overwrite::Initialize {
         check_expiry(request, &media)?;
         kept = 0;
+    } else {
+        for copy in &copies {
+            check_same_place(&media, copy, kept)?;
+        }
     }
     Ok(Found::Existing(media, kept))
+}
+
+/// An append goes to the same offset on every copy of a family, so all must be alike up to there.
+/// A copy that lost a set is not a reason to cut that set off the others.
+fn check_same_place(media: &MediaSet, copy: &MediaSet, kept: u16) -> Result<(), Error> {
+    for (first, mirror) in media.families.iter().zip(&copy.families) {
+        if first.listing.append_position(kept) != mirror.listing.append_position(kept) {
+            return Err(Error::OtherBackupSet {
+                device: mirror.device.to_string(),
+                family: mirror.number(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Opens the families; the number of devices must be the media set's.
