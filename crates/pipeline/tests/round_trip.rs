@@ -337,8 +337,8 @@ fn damage_is_found_and_named() {
     let devices = devices(folder.path(), &["1.bak"]);
     back_up(&database, &request(&devices, Compression::ZSTD_LOW));
     let mut octets = std::fs::read(&devices[0].path).unwrap();
-    let middle = octets.len() / 2;
-    octets[middle] ^= 0x10;
+    let chunk = octets.windows(4).position(|window| window == b"WLDT").unwrap();
+    octets[chunk + 20_000] ^= 0x10;
     std::fs::write(&devices[0].path, &octets).unwrap();
     let media = MediaSet::open(&devices).unwrap();
     let found = verify(&media, 1, READ, &Unobserved);
