@@ -159,10 +159,43 @@ impl Instance {
             name = format!("{stem}_{number}");
             number += 1;
         }
-        let mut record = new_record(&name, &path, Origin::Attached);
-        record.database_id = -1 - i64::try_from(self.passing.len()).unwrap_or(i64::MAX - 1);
-        self.passing.push(record);
+        self.use_passing(&name, &path)?;
         Ok(name)
+    }
+
+    /// Uses a file as a database of that name without registering it.
+    ///
+    /// # Errors
+    /// Those of the catalog, also when the name or the file is taken.
+    pub fn pass_as(&mut self, name: &str, path: &Path) -> Result<(), CatalogError> {
+        let path = absolute(path).map_err(|source| CatalogError::Folder {
+            path: path.to_owned(),
+            source,
+        })?;
+        if is_system_database(name) || self.database(name)?.is_some() {
+            return Err(CatalogError::NameTaken {
+                name: name.to_owned(),
+            });
+        }
+        if let Some(known) = self.database_at(&path)? {
+            return Err(CatalogError::PathTaken {
+                path,
+                database: known.name,
+            });
+        }
+        self.use_passing(name, &path)
+    }
+
+    fn use_passing(&mut self, name: &str, path: &Path) -> Result<(), CatalogError> {
+        let mut record = new_record(name, path, Origin::Attached);
+        // Without a directory everything passes with the value, so the views may show it.
+        if self.folder.is_none() {
+            return self.catalog.register(&record).map(|_| ());
+        }
+        let lowest = self.passing.iter().map(|known| known.database_id).min();
+        record.database_id = lowest.unwrap_or(0) - 1;
+        self.passing.push(record);
+        Ok(())
     }
 
     /// Stores what changed of a database.

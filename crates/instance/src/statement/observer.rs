@@ -95,13 +95,11 @@ impl Observer for Watch<'_> {
         };
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.sink.progress(&progress);
-        // The last percent is told when the run has succeeded.
-        let percent = done
-            .saturating_mul(100)
-            .checked_div(total)
-            .unwrap_or(0)
-            .min(99);
-        inner.tell(percent);
+        // The last line comes when the run has succeeded.
+        let percent = done.saturating_mul(100).checked_div(total).unwrap_or(0);
+        if percent < 100 {
+            inner.tell(percent);
+        }
     }
 
     fn planned(&self, plan: &Plan) {

@@ -1,0 +1,382 @@
+//! The command line: what it says, not what it means.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use windlass_base::size::parse_octets;
+use windlass_codec::Compression;
+
+const EXAMPLES: &str = "\
+Examples:
+  windlass backup app.db --to app.bak
+  windlass backup app.db --to 1.bak --to 2.bak --compress zstd:high --checksum
+  windlass backup app.db --to app.bak --differential
+  windlass header app.bak
+  windlass verify app.bak
+  windlass restore app.bak --to copy.db
+  windlass sql -i nightly.sql --instance /srv/windlass --drive d=/srv/d
+  windlass demo
+
+Results go to standard output, messages to standard error. The exit code is 0 on success, 1 when
+something failed, 2 for a command line that makes no sense.";
+
+/// SQL Server's BACKUP and RESTORE for SQLite databases: online, striped, compressed, checksummed.
+#[derive(Debug, Parser)]
+#[command(name = "windlass", version, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// What every command knows.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// Directory of the instance: registered databases, history, differential bases. Made when it
+    /// does not exist. Without one, nothing is remembered
+    #[arg(long, global = true, env = "WINDLASS_INSTANCE", value_name = "DIR")]
+    pub(crate) instance: Option<PathBuf>,
+    /// Folder that stands for a drive letter: --drive d=/srv/d
+    #[arg(long, global = true, value_name = "LETTER=DIR", value_parser = parse_drive)]
+    pub(crate) drive: Vec<(char, PathBuf)>,
+    /// Machine-readable output: a result set is an array of objects keyed by column names, messages
+    /// are objects, one to a line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Back a database up while it is in use
+    Backup(Box<BackupArguments>),
+    /// Restore a database from its backup
+    Restore(Box<RestoreArguments>),
+    /// Read backup sets entirely and check every octet
+    Verify(VerifyArguments),
+    /// Show the backup sets on media (RESTORE HEADERONLY)
+    Header(HeaderArguments),
+    /// Show the database files in a backup set (RESTORE FILELISTONLY)
+    Files(FilesArguments),
+    /// Show what a media family says of itself (RESTORE LABELONLY)
+    Label(LabelArguments),
+    /// Run T-SQL: a script, a batch, or a prompt
+    Sql(SqlArguments),
+    /// Back up, verify and restore a database that is being written to, and prove the result
+    Demo(DemoArguments),
+    /// The writer of the demonstration
+    #[command(hide = true)]
+    DemoWriter(DemoWriterArguments),
+}
+
+const BACKUP_NOTES: &str = "\
+The database is a SQLite file, or the name of a database that is registered with the instance. It may
+be in use: in WAL mode nobody is blocked, with a rollback journal writers wait until the copy is done.
+
+A differential counts from the last full backup that is not --copy-only: the one that the instance
+remembers, else the newest one on the media that the differential goes to, else the one on --base.";
+
+/// `windlass backup`
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
+#[derive(Debug, Args)]
+#[command(after_help = BACKUP_NOTES)]
+pub(crate) struct BackupArguments {
+    /// SQLite file, or a name known to the instance
+    pub(crate) database: String,
+    /// Backup file; several make a striped backup. NUL discards
+    #[arg(long, required = true, value_name = "FILE")]
+    pub(crate) to: Vec<String>,
+    /// Second, third or fourth copy: as many as there are --to, for each mirror
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mirror: Vec<String>,
+    #[arg(
+        long,
+        value_name = "ALGORITHM",
+        default_value = "zstd:low",
+        help = "none, ms_xpress, zstd[:low|:medium|:high] or qat_deflate"
+    )]
+    pub(crate) compress: Compression,
+    /// Only what changed since the last full backup
+    #[arg(long)]
+    pub(crate) differential: bool,
+    /// Media of the full backup that the differential counts from
+    #[arg(long, value_name = "FILE", requires = "differential")]
+    pub(crate) base: Vec<PathBuf>,
+    /// Do not become the base of differentials
+    #[arg(long)]
+    pub(crate) copy_only: bool,
+    /// Verify the database's own page checksums, where it has any
+    #[arg(long)]
+    pub(crate) checksum: bool,
+    /// Go on in spite of pages that do not match their checksums
+    #[arg(long)]
+    pub(crate) continue_after_error: bool,
+    /// Overwrite the backup sets on the media, unless they have not expired
+    #[arg(long)]
+    pub(crate) init: bool,
+    /// Begin new media; whatever the files held is lost
+    #[arg(long)]
+    pub(crate) format: bool,
+    /// Overwrite sets that have not expired, and do not compare names
+    #[arg(long, visible_alias = "overwrite-expired")]
+    pub(crate) skip: bool,
+    /// Name of the backup set
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Description of the backup set
+    #[arg(long)]
+    pub(crate) description: Option<String>,
+    /// Name of the media set: written on new media, compared on existing media
+    #[arg(long)]
+    pub(crate) media_name: Option<String>,
+    /// Description of the media set
+    #[arg(long)]
+    pub(crate) media_description: Option<String>,
+    /// Date until which the set may not be overwritten
+    #[arg(long, value_name = "DATE")]
+    pub(crate) expire: Option<String>,
+    /// Days for which the set may not be overwritten
+    #[arg(long, value_name = "DAYS")]
+    pub(crate) retain_days: Option<u32>,
+    #[command(flatten)]
+    pub(crate) tuning: TuningArguments,
+    /// Unit of the media's layout: a power of two from 512 to 64K
+    #[arg(long, value_name = "OCTETS", value_parser = parse_size)]
+    pub(crate) block_size: Option<i64>,
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
+}
+
+/// The numbers that the plan chooses unless they are given.
+#[derive(Debug, Args)]
+pub(crate) struct TuningArguments {
+    /// Transfers in flight
+    #[arg(long, value_name = "N")]
+    pub(crate) buffer_count: Option<u32>,
+    /// Octets in a transfer: a multiple of 64K up to 4M
+    #[arg(long, value_name = "OCTETS", value_parser = parse_size)]
+    pub(crate) max_transfer_size: Option<i64>,
+    /// Threads that compress and check
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<u32>,
+}
+
+/// How a run reports.
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// Report progress every N percent, in SQL Server's words
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10")]
+    pub(crate) stats: Option<u32>,
+    /// Print the plan: every number of the run, and why
+    #[arg(long)]
+    pub(crate) plan: bool,
+    /// Print the T-SQL that says the same
+    #[arg(long)]
+    pub(crate) tsql: bool,
+}
+
+/// `windlass restore`
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArguments {
+    /// Backup files, all stripes in any order; none to end a sequence of --no-recovery restores
+    pub(crate) media: Vec<String>,
+    /// Where the database goes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: Option<PathBuf>,
+    /// Restore a logical file to a path: --move app=/srv/app.db
+    #[arg(long = "move", value_name = "LOGICAL=FILE", value_parser = parse_move)]
+    pub(crate) moves: Vec<(String, String)>,
+    /// Register the database with the instance under this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) database: Option<String>,
+    /// Position of the backup set on the media
+    #[arg(long, visible_alias = "file", value_name = "N", default_value_t = 1)]
+    pub(crate) set: u16,
+    /// Overwrite what is there
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Leave the database restoring, for a differential to follow
+    #[arg(long)]
+    pub(crate) no_recovery: bool,
+    /// Refuse a set that was made without --checksum
+    #[arg(long)]
+    pub(crate) checksum: bool,
+    /// Restore as much as can be read
+    #[arg(long)]
+    pub(crate) continue_after_error: bool,
+    /// Name that the media set must have
+    #[arg(long)]
+    pub(crate) media_name: Option<String>,
+    /// Make the restored file read-only
+    #[arg(long, conflicts_with = "no_recovery")]
+    pub(crate) read_only: bool,
+    #[command(flatten)]
+    pub(crate) tuning: TuningArguments,
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
+}
+
+/// `windlass verify`
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArguments {
+    /// Backup files, all stripes in any order
+    #[arg(required = true)]
+    pub(crate) media: Vec<String>,
+    /// Position of the one backup set to verify; all of them when absent
+    #[arg(long, visible_alias = "file", value_name = "N")]
+    pub(crate) set: Option<u16>,
+    /// Stop at the first damage instead of counting it all
+    #[arg(long)]
+    pub(crate) stop_on_error: bool,
+    /// Refuse a set that was made without --checksum
+    #[arg(long)]
+    pub(crate) checksum: bool,
+    /// Threads that check
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<u32>,
+    #[command(flatten)]
+    pub(crate) run: RunArguments,
+}
+
+/// `windlass header`
+#[derive(Debug, Args)]
+pub(crate) struct HeaderArguments {
+    /// Backup files; one stripe is enough
+    #[arg(required = true)]
+    pub(crate) media: Vec<String>,
+    /// Position of the one backup set to show
+    #[arg(long, visible_alias = "file", value_name = "N")]
+    pub(crate) set: Option<u16>,
+    /// A wide table instead of a line for each column
+    #[arg(long)]
+    pub(crate) table: bool,
+}
+
+/// `windlass files`
+#[derive(Debug, Args)]
+pub(crate) struct FilesArguments {
+    /// Backup files; one stripe is enough
+    #[arg(required = true)]
+    pub(crate) media: Vec<String>,
+    /// Position of the backup set
+    #[arg(long, visible_alias = "file", value_name = "N", default_value_t = 1)]
+    pub(crate) set: u16,
+    /// A wide table instead of a line for each column
+    #[arg(long)]
+    pub(crate) table: bool,
+}
+
+/// `windlass label`
+#[derive(Debug, Args)]
+pub(crate) struct LabelArguments {
+    /// Backup file
+    pub(crate) media: String,
+    /// A wide table instead of a line for each column
+    #[arg(long)]
+    pub(crate) table: bool,
+}
+
+const SQL_NOTES: &str = "\
+Batches end with GO on a line by itself. At the prompt, :quit leaves and :reset forgets what was
+typed. BACKUP, RESTORE and the statements around them are T-SQL; any other SQL runs on the current
+database through SQLite, with sys and msdb attached. A failed statement does not stop the script, as
+with sqlcmd, unless -b is given.";
+
+/// `windlass sql`
+#[derive(Debug, Args)]
+#[command(after_help = SQL_NOTES)]
+pub(crate) struct SqlArguments {
+    /// Script to run; - reads standard input
+    #[arg(
+        short = 'i',
+        long = "input",
+        value_name = "FILE",
+        conflicts_with = "query"
+    )]
+    pub(crate) input: Vec<PathBuf>,
+    /// Batch to run
+    #[arg(short = 'Q', long = "query", value_name = "BATCH")]
+    pub(crate) query: Vec<String>,
+    /// Database to begin in
+    #[arg(short = 'd', long, value_name = "NAME")]
+    pub(crate) database: Option<String>,
+    /// SQLite file to know under a name for this run: --attach app=/srv/app.db
+    #[arg(long, value_name = "NAME=FILE", value_parser = parse_move)]
+    pub(crate) attach: Vec<(String, String)>,
+    /// Stop at the first error
+    #[arg(short = 'b', long)]
+    pub(crate) stop_on_error: bool,
+    /// A line for each column instead of a table
+    #[arg(long)]
+    pub(crate) vertical: bool,
+}
+
+/// `windlass demo`
+#[derive(Debug, Args)]
+pub(crate) struct DemoArguments {
+    /// SQLite database to take a copy of, instead of one that is made up
+    pub(crate) database: Option<PathBuf>,
+    /// Folder to work in; removed afterwards
+    #[arg(long, value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Size of the database that is made up
+    #[arg(long, value_name = "OCTETS", default_value = "100M", value_parser = parse_size)]
+    pub(crate) size: i64,
+}
+
+/// The hidden writer of the demonstration.
+#[derive(Debug, Args)]
+pub(crate) struct DemoWriterArguments {
+    /// The database to write to, until standard input ends
+    pub(crate) database: PathBuf,
+}
+
+fn parse_drive(text: &str) -> Result<(char, PathBuf), String> {
+    let wrong = || format!("'{text}' is not LETTER=DIR, such as d=/srv/d");
+    let (letter, folder) = text.split_once('=').ok_or_else(wrong)?;
+    let mut characters = letter.trim_end_matches(':').chars();
+    match (characters.next(), characters.next()) {
+        (Some(letter), None) if letter.is_ascii_alphabetic() && !folder.is_empty() => {
+            Ok((letter.to_ascii_uppercase(), PathBuf::from(folder)))
+        }
+        _ => Err(wrong()),
+    }
+}
+
+fn parse_move(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.is_empty() && !path.is_empty() => {
+            Ok((name.to_owned(), path.to_owned()))
+        }
+        _ => Err(format!("'{text}' is not NAME=FILE")),
+    }
+}
+
+fn parse_size(text: &str) -> Result<i64, String> {
+    parse_octets(text)
+        .and_then(|octets| i64::try_from(octets).ok())
+        .ok_or_else(|| format!("'{text}' is not a size, such as 65536, 64K or 4M"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn drives_and_sizes_are_read() {
+        assert_eq!(parse_drive("d=/x").unwrap(), ('D', PathBuf::from("/x")));
+        assert_eq!(parse_drive("D:=/x").unwrap().0, 'D');
+        assert!(parse_drive("dd=/x").is_err());
+        assert!(parse_drive("d=").is_err());
+        assert_eq!(parse_size("64K"), Ok(65536));
+        assert!(parse_size("lots").is_err());
+    }
+}

@@ -1,0 +1,133 @@
+//! `windlass backup`
+
+use std::path::Path;
+
+use windlass_codec::{Algorithm, Level};
+use windlass_device::DeviceAddress;
+use windlass_instance::statement::backup::BackupExtras;
+use windlass_instance::{Session, Sink as _};
+use windlass_tsql::ast::{
+    BackupOption, BackupStatement, BackupTarget, Compression, CompressionAlgorithm,
+    CompressionLevel, Identifier, Name, Statement, ThreadCount, Value,
+};
+use windlass_tsql::span::Spanned;
+
+use super::{Outcome, disk, made, misused, session};
+use crate::args::{BackupArguments, Common};
+use crate::output::{Console, Layout, result_line};
+
+/// Runs the command.
+pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
+    if !arguments.mirror.is_empty() && !arguments.mirror.len().is_multiple_of(arguments.to.len()) {
+        return misused("each mirror needs as many --mirror as there are --to");
+    }
+    let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
+    let Some(mut session) = session(common, &mut console) else {
+        return Outcome::Failed;
+    };
+    let Some(name) = database_name(&mut session, &arguments.database, &mut console) else {
+        return Outcome::Failed;
+    };
+    let statement = statement(arguments, common, &name);
+    if arguments.run.tsql {
+        result_line(&format!(
+            "{};",
+            Statement::Backup(Box::new(statement.clone()))
+        ));
+    }
+    let base = arguments.base.iter().map(DeviceAddress::disk).collect();
+    session
+        .backup(&statement, &BackupExtras { base }, &mut console)
+        .into()
+}
+
+/// The name under which the session knows the database: a registered name, or that of a file.
+fn database_name(session: &mut Session, written: &str, console: &mut Console) -> Option<String> {
+    let registered = session.instance().database(written);
+    if let Ok(Some(record)) = &registered {
+        return Some(record.name.clone());
+    }
+    let passed = registered.and_then(|_| session.instance_mut().pass(Path::new(written)));
+    match passed {
+        Ok(name) => Some(name),
+        Err(error) => {
+            let failure = windlass_instance::message_of::catalog_message(&error);
+            failure
+                .messages
+                .into_iter()
+                .for_each(|message| console.message(message));
+            None
+        }
+    }
+}
+
+fn statement(arguments: &BackupArguments, common: &Common, name: &str) -> BackupStatement {
+    let devices = |paths: &[String]| paths.iter().map(|path| disk(path, common)).collect();
+    BackupStatement {
+        target: BackupTarget::Database {
+            name: made(Name::Identifier(Identifier::new(name))),
+            files: Vec::new(),
+        },
+        devices: devices(&arguments.to),
+        mirrors: arguments
+            .mirror
+            .chunks(arguments.to.len())
+            .map(devices)
+            .collect(),
+        options: options(arguments)
+            .into_iter()
+            .map(made)
+            .collect::<Vec<Spanned<_>>>(),
+    }
+}
+
+fn options(arguments: &BackupArguments) -> Vec<BackupOption> {
+    use BackupOption as O;
+    let number = |number: Option<u32>| number.map(|number| Value::Number(i64::from(number)));
+    let text = |text: &Option<String>| text.as_ref().map(Value::national);
+    let flag = |is_set: bool, option: O| is_set.then_some(option);
+    let tuning = &arguments.tuning;
+    [
+        Some(compression(arguments)),
+        flag(arguments.differential, O::Differential),
+        flag(arguments.copy_only, O::CopyOnly),
+        flag(arguments.checksum, O::Checksum),
+        flag(arguments.continue_after_error, O::ContinueAfterError),
+        flag(arguments.init, O::Init),
+        flag(arguments.format, O::Format),
+        flag(arguments.skip, O::Skip),
+        text(&arguments.name).map(O::Name),
+        text(&arguments.description).map(O::Description),
+        text(&arguments.media_name).map(O::MediaName),
+        text(&arguments.media_description).map(O::MediaDescription),
+        text(&arguments.expire).map(O::ExpireDate),
+        number(arguments.retain_days).map(O::RetainDays),
+        arguments
+            .block_size
+            .map(|bytes| O::BlockSize(Value::Number(bytes))),
+        number(tuning.buffer_count).map(O::BufferCount),
+        tuning
+            .max_transfer_size
+            .map(|bytes| O::MaxTransferSize(Value::Number(bytes))),
+        number(tuning.threads).map(|threads| O::ThreadCount(ThreadCount::Count(threads))),
+        number(arguments.run.stats).map(|every| O::Stats(Some(every))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn compression(arguments: &BackupArguments) -> BackupOption {
+    let algorithm = match arguments.compress.algorithm {
+        Algorithm::None => return BackupOption::NoCompression,
+        Algorithm::MsXpress => CompressionAlgorithm::MsXpress,
+        Algorithm::Zstd => CompressionAlgorithm::Zstd,
+        Algorithm::QatDeflate => CompressionAlgorithm::QatDeflate,
+    };
+    let level = arguments.compress.level.map(|level| match level {
+        Level::Low => CompressionLevel::Low,
+        Level::Medium => CompressionLevel::Medium,
+        Level::High => CompressionLevel::High,
+    });
+    BackupOption::Compression(Some(Compression { algorithm, level }))
+}

@@ -1,0 +1,108 @@
+//! The commands.
+
+pub(crate) mod backup;
+pub(crate) mod inspect;
+pub(crate) mod prompt;
+pub(crate) mod restore;
+pub(crate) mod sql;
+pub(crate) mod verify;
+
+use std::path::Path;
+
+use windlass_base::Message;
+use windlass_catalog::Drive;
+use windlass_instance::{BatchEnd, Instance, Session, Sink};
+use windlass_tsql::ast::{Device, DeviceKind, Value};
+use windlass_tsql::span::Spanned;
+
+use crate::args::Common;
+use crate::output::{Console, message_line};
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It did all it was asked to do.
+    Succeeded,
+    /// It did not, and said why.
+    Failed,
+    /// The command line makes no sense.
+    Misused,
+}
+
+impl From<BatchEnd> for Outcome {
+    fn from(end: BatchEnd) -> Self {
+        match end {
+            BatchEnd::Clean => Self::Succeeded,
+            BatchEnd::Failed => Self::Failed,
+        }
+    }
+}
+
+/// A session on the instance that the command line names, or on none.
+pub(crate) fn session(common: &Common, console: &mut Console) -> Option<Session> {
+    match open(common) {
+        Ok(instance) => {
+            let session = Session::new(instance);
+            crate::cancel::watch(&session.cancel_flag());
+            Some(session)
+        }
+        Err(messages) => {
+            for message in messages {
+                console.message(message);
+            }
+            None
+        }
+    }
+}
+
+fn open(common: &Common) -> Result<Instance, Vec<Message>> {
+    let mut instance = Instance::open(common.instance.as_deref())
+        .map_err(|error| windlass_instance::message_of::catalog_message(&error).messages)?;
+    for (letter, folder) in &common.drive {
+        let folder = windlass_instance::absolute(folder).unwrap_or_else(|_| folder.clone());
+        instance.map_drive(Drive {
+            letter: *letter,
+            folder,
+        });
+    }
+    Ok(instance)
+}
+
+/// `DISK = 'path'` for a file of the command line, absolute so that nothing else is read into it.
+pub(crate) fn disk(path: &str, common: &Common) -> Spanned<Device> {
+    let is_mapped = path.split_once(':').is_some_and(|(letter, _)| {
+        common
+            .drive
+            .iter()
+            .any(|(known, _)| letter.eq_ignore_ascii_case(&known.to_string()))
+    });
+    let text = if path.eq_ignore_ascii_case("NUL") || is_mapped {
+        path.to_owned()
+    } else {
+        absolute(Path::new(path))
+    };
+    Spanned::unplaced(Device::Physical {
+        kind: DeviceKind::Disk,
+        path: Value::national(text),
+    })
+}
+
+/// A path as text, absolute.
+pub(crate) fn absolute(path: &Path) -> String {
+    let absolute = std::path::absolute(path);
+    absolute
+        .unwrap_or_else(|_| path.to_owned())
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// An option that was made rather than read.
+pub(crate) fn made<T>(node: T) -> Spanned<T> {
+    Spanned::unplaced(node)
+}
+
+/// Says that the command line makes no sense.
+pub(crate) fn misused(text: &str) -> Outcome {
+    message_line(&format!("error: {text}"));
+    Outcome::Misused
+}

@@ -1,0 +1,187 @@
+//! `windlass sql`: scripts, batches and the prompt.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::path::Path;
+
+use windlass_base::message::table;
+use windlass_instance::{BatchEnd, Session, Sink as _};
+use windlass_tsql::batch;
+
+use super::{Outcome, misused, prompt, session};
+use crate::args::{Common, SqlArguments};
+use crate::output::{Console, Layout, message_line};
+
+/// Runs the command.
+pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
+    let layout = if arguments.vertical {
+        Layout::Vertical
+    } else {
+        Layout::Table
+    };
+    let mut console = Console::for_scripts(common.json, layout);
+    let Some(mut session) = session(common, &mut console) else {
+        return Outcome::Failed;
+    };
+    if !prepare(&mut session, arguments, &mut console) {
+        return Outcome::Failed;
+    }
+    let outcome = if !arguments.query.is_empty() {
+        let queries = arguments.query.iter();
+        all(queries, |text| {
+            script(&mut session, text, arguments.stop_on_error, &mut console)
+        })
+    } else if !arguments.input.is_empty() {
+        let files = arguments.input.iter();
+        all(files, |path| {
+            file(&mut session, path, arguments.stop_on_error, &mut console)
+        })
+    } else if std::io::stdin().is_terminal() {
+        prompt::run(
+            &mut session,
+            prompt::Style::Terminal,
+            arguments.stop_on_error,
+            &mut console,
+        )
+    } else {
+        prompt::run(
+            &mut session,
+            prompt::Style::Pipe,
+            arguments.stop_on_error,
+            &mut console,
+        )
+    };
+    session.close(&mut console);
+    match outcome {
+        Outcome::Succeeded if console.has_failed() => Outcome::Failed,
+        outcome => outcome,
+    }
+}
+
+/// Runs one after the other, until one must not be followed.
+fn all<T>(items: impl Iterator<Item = T>, mut run: impl FnMut(T) -> Option<Outcome>) -> Outcome {
+    for item in items {
+        if let Some(outcome) = run(item) {
+            return outcome;
+        }
+    }
+    Outcome::Succeeded
+}
+
+fn prepare(session: &mut Session, arguments: &SqlArguments, console: &mut Console) -> bool {
+    for (name, path) in &arguments.attach {
+        if let Err(failure) = attach(session, name, Path::new(path)) {
+            failure
+                .messages
+                .into_iter()
+                .for_each(|message| console.message(message));
+            return false;
+        }
+    }
+    match &arguments.database {
+        None => true,
+        Some(name) => {
+            let text = format!("USE [{}]", name.replace(']', "]]"));
+            session.execute_batch(&text, 1, console) == BatchEnd::Clean
+        }
+    }
+}
+
+/// Knows a file under a name for this run.
+fn attach(
+    session: &mut Session,
+    name: &str,
+    path: &Path,
+) -> Result<(), windlass_instance::Failure> {
+    if !path.is_file() {
+        let missing = std::fs::metadata(path).err();
+        let error = missing.map_or_else(
+            || "it is not a file".to_owned(),
+            |error| windlass_instance::message_of::os_error(&error),
+        );
+        return Err(table::cannot_open_file(path.display(), error).into());
+    }
+    session
+        .instance_mut()
+        .pass_as(name, path)
+        .map_err(|error| windlass_instance::message_of::catalog_message(&error))
+}
+
+fn file(
+    session: &mut Session,
+    path: &Path,
+    stops_on_error: bool,
+    console: &mut Console,
+) -> Option<Outcome> {
+    let mut octets = Vec::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().read_to_end(&mut octets)
+    } else {
+        std::fs::read(path).map(|read| {
+            octets = read;
+            octets.len()
+        })
+    };
+    if let Err(error) = read {
+        message_line(&format!("error: {}: {error}", path.display()));
+        return Some(Outcome::Failed);
+    }
+    match decode(&octets) {
+        Some(text) => script(session, &text, stops_on_error, console),
+        None => Some(misused(&format!(
+            "{}: the script is neither UTF-8 nor UTF-16",
+            path.display()
+        ))),
+    }
+}
+
+/// The text of a script: UTF-8 with or without a mark, or UTF-16 with one, as Windows saves it.
+fn decode(octets: &[u8]) -> Option<String> {
+    let wide = |read: fn([u8; 2]) -> u16, octets: &[u8]| {
+        let units = octets
+            .chunks_exact(2)
+            .filter_map(|pair| pair.try_into().ok().map(read));
+        char::decode_utf16(units)
+            .collect::<Result<String, _>>()
+            .ok()
+    };
+    match octets {
+        [0xFF, 0xFE, rest @ ..] => wide(u16::from_le_bytes, rest),
+        [0xFE, 0xFF, rest @ ..] => wide(u16::from_be_bytes, rest),
+        [0xEF, 0xBB, 0xBF, rest @ ..] => std::str::from_utf8(rest).ok().map(str::to_owned),
+        _ => std::str::from_utf8(octets).ok().map(str::to_owned),
+    }
+}
+
+/// Runs a script; the outcome when nothing more may follow.
+fn script(
+    session: &mut Session,
+    text: &str,
+    stops_on_error: bool,
+    console: &mut Console,
+) -> Option<Outcome> {
+    for batch in batch::split(text) {
+        for _ in 0..batch.count {
+            let end = session.execute_batch(batch.text, batch.first_line, console);
+            let is_cancelled = session
+                .cancel_flag()
+                .load(std::sync::atomic::Ordering::Relaxed);
+            if is_cancelled || (stops_on_error && end == BatchEnd::Failed) {
+                return Some(Outcome::Failed);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_from_windows_are_read() {
+        assert_eq!(decode(b"\xEF\xBB\xBFPRINT 1").as_deref(), Some("PRINT 1"));
+        assert_eq!(decode(b"\xFF\xFEP\0\xE4\0").as_deref(), Some("P\u{e4}"));
+        assert_eq!(decode(b"\xFE\xFF\0P").as_deref(), Some("P"));
+        assert_eq!(decode(b"\xE4"), None);
+    }
+}

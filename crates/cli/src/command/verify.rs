@@ -1,0 +1,103 @@
+//! `windlass verify`
+
+use windlass_base::message::table;
+use windlass_instance::statement::verify_only::VerifyExtras;
+use windlass_instance::{Collected, Session, Sink as _, Value as Cell};
+use windlass_tsql::ast::{
+    RestoreAction, RestoreOption, RestoreSource, RestoreStatement, Statement, Value,
+};
+
+use super::{Outcome, disk, made, session};
+use crate::args::{Common, VerifyArguments};
+use crate::output::{Console, Layout, result_line};
+
+/// Runs the command: every backup set unless one is named.
+pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
+    let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
+    let Some(mut session) = session(common, &mut console) else {
+        return Outcome::Failed;
+    };
+    let positions = match arguments.set {
+        Some(position) => vec![position],
+        None => match positions(&mut session, arguments, common, &mut console) {
+            Some(positions) => positions,
+            None => return Outcome::Failed,
+        },
+    };
+    let mut outcome = Outcome::Succeeded;
+    for position in positions {
+        let statement = statement(arguments, common, position);
+        if arguments.run.tsql {
+            result_line(&format!(
+                "{};",
+                Statement::Restore(Box::new(statement.clone()))
+            ));
+        }
+        let extras = VerifyExtras {
+            threads: arguments.threads,
+        };
+        if Outcome::from(session.verify(&statement, extras, &mut console)) != Outcome::Succeeded {
+            outcome = Outcome::Failed;
+        }
+    }
+    outcome
+}
+
+/// The positions of the sets on the media. What RESTORE HEADERONLY complains about is passed on.
+fn positions(
+    session: &mut Session,
+    arguments: &VerifyArguments,
+    common: &Common,
+    console: &mut Console,
+) -> Option<Vec<u16>> {
+    let header = RestoreStatement {
+        action: RestoreAction::HeaderOnly,
+        options: Vec::new(),
+        ..statement(arguments, common, 1)
+    };
+    let mut collected = Collected::default();
+    let header = made(Statement::Restore(Box::new(header)));
+    session.execute_statements(&[header], 1, &mut collected);
+    let failed = collected.has_failed();
+    for message in collected.messages {
+        console.message(message);
+    }
+    let result = collected.results.first()?;
+    let positions: Vec<u16> = (0..result.rows.len())
+        .filter_map(|row| match result.value(row, "Position") {
+            Some(Cell::Integer(position)) => u16::try_from(*position).ok(),
+            _ => None,
+        })
+        .collect();
+    if positions.is_empty() && !failed {
+        console.message(table::volume_empty(
+            arguments.media.first().map_or("", String::as_str),
+        ));
+    }
+    // Damage among the headers is a failure, however many sets before it are whole.
+    (!failed && !positions.is_empty()).then_some(positions)
+}
+
+fn statement(arguments: &VerifyArguments, common: &Common, position: u16) -> RestoreStatement {
+    use RestoreOption as O;
+    let options = [
+        (position != 1).then(|| O::File(Value::Number(i64::from(position)))),
+        arguments.checksum.then_some(O::Checksum),
+        arguments.stop_on_error.then_some(O::StopOnError),
+        arguments
+            .run
+            .stats
+            .map(|every| O::Stats(Some(Value::Number(i64::from(every))))),
+    ];
+    RestoreStatement {
+        action: RestoreAction::VerifyOnly,
+        source: RestoreSource::Devices(
+            arguments
+                .media
+                .iter()
+                .map(|path| disk(path, common))
+                .collect(),
+        ),
+        options: options.into_iter().flatten().map(made).collect(),
+    }
+}

@@ -1,0 +1,193 @@
+//! What is told about a backup, restore or verification that succeeded: a line, or an object.
+
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+use windlass_base::size::{Octets, megabytes_per_second};
+use windlass_codec::{Algorithm, Level};
+use windlass_instance::Completed;
+use windlass_pipeline::{BackupReport, Chosen, Plan, ReadReport, StageCounters, Stages};
+
+/// One line for people.
+pub(super) fn line(completed: Completed<'_>) -> String {
+    match completed {
+        Completed::Backup { database, report } => {
+            let stored = report.set.stored_bytes;
+            format!(
+                "{database}: backup set {} ({}), {} in {} ({:.2} : 1), {}, {}",
+                report.set.position,
+                report.plan.compression,
+                Octets(report.processed_bytes),
+                Octets(stored),
+                ratio(report.set.backup_bytes, stored),
+                rate(report.processed_bytes, report.elapsed),
+                limit(&report.stages),
+            )
+        }
+        Completed::Restore {
+            database,
+            path,
+            position,
+            report,
+        } => format!(
+            "{database}: backup set {position} restored to {}, {}, {}, {}",
+            path.display(),
+            Octets(report.processed_bytes),
+            rate(report.processed_bytes, report.elapsed),
+            limit(&report.stages),
+        ),
+        Completed::Verify { position, report } => format!(
+            "backup set {position}: {} in {} verified, {}",
+            Octets(report.processed_bytes),
+            Octets(report.stored_bytes),
+            rate(report.processed_bytes, report.elapsed),
+        ),
+    }
+}
+
+fn rate(octets: u64, elapsed: Duration) -> String {
+    format!(
+        "{:.1} s, {:.0} MB/s",
+        elapsed.as_secs_f64(),
+        megabytes_per_second(octets, elapsed)
+    )
+}
+
+fn limit(stages: &Stages) -> String {
+    format!("limited by the {} stage", stages.limiting())
+}
+
+fn ratio(database: u64, stored: u64) -> f64 {
+    if stored == 0 {
+        1.0
+    } else {
+        database as f64 / stored as f64
+    }
+}
+
+/// One object for programs.
+pub(super) fn object(completed: Completed<'_>) -> Json {
+    match completed {
+        Completed::Backup { database, report } => backup(database, report),
+        Completed::Restore {
+            database,
+            path,
+            position,
+            report,
+        } => {
+            let mut object = read("restore", position, report);
+            object["database"] = json!(database);
+            object["path"] = json!(path.display().to_string());
+            object
+        }
+        Completed::Verify { position, report } => {
+            let mut object = read("verify", position, report);
+            object["valid"] = json!(true);
+            object
+        }
+    }
+}
+
+fn backup(database: &str, report: &BackupReport) -> Json {
+    let set = &report.set;
+    let moment = |moment: Option<windlass_base::Moment>| {
+        moment.map(|moment| moment.to_string().replacen(' ', "T", 1))
+    };
+    json!({
+        "operation": "backup",
+        "database": database,
+        "set": {
+            "guid": set.set_guid.to_string(),
+            "position": set.position,
+            "type": match set.set_type {
+                windlass_media::SetType::Full => "full",
+                windlass_media::SetType::Differential => "differential",
+                windlass_media::SetType::Log => "log",
+            },
+            "copy_only": set.is_copy_only,
+            "name": set.name,
+            "started": moment(set.started),
+            "finished": moment(set.finished),
+            "expires": moment(set.expires),
+            "checkpoint_lsn": set.checkpoint_lsn.to_string(),
+            "family_guid": set.family_guid.to_string(),
+            "damaged": set.is_damaged,
+        },
+        "media": {
+            "guid": report.media.media_set_guid.to_string(),
+            "name": report.media.media_name,
+            "families": report.media.family_count,
+            "copies": report.media.mirror_count,
+        },
+        "algorithm": Algorithm::from_id(set.compression).map(Algorithm::name),
+        "level": Level::from_id(set.compression_level).ok().flatten().map(Level::name),
+        "files": report.files.iter().map(|file| json!({
+            "logical_name": file.logical_name,
+            "pages": file.pages,
+        })).collect::<Vec<_>>(),
+        "processed_bytes": report.processed_bytes,
+        "backup_bytes": set.backup_bytes,
+        "stored_bytes": set.stored_bytes,
+        "ratio": ratio(set.backup_bytes, set.stored_bytes),
+        "elapsed_seconds": report.elapsed.as_secs_f64(),
+        "megabytes_per_second": megabytes_per_second(report.processed_bytes, report.elapsed),
+        "damaged_pages": report.damaged.len(),
+        "stages": stages(&report.stages),
+        "plan": plan(&report.plan),
+    })
+}
+
+fn read(operation: &str, position: u16, report: &ReadReport) -> Json {
+    json!({
+        "operation": operation,
+        "position": position,
+        "files": report.files.iter().map(|file| json!({
+            "logical_name": file.logical_name,
+            "pages": file.pages,
+        })).collect::<Vec<_>>(),
+        "processed_bytes": report.processed_bytes,
+        "stored_bytes": report.stored_bytes,
+        "elapsed_seconds": report.elapsed.as_secs_f64(),
+        "megabytes_per_second": megabytes_per_second(report.processed_bytes, report.elapsed),
+        "damaged_chunks": report.damaged_chunks,
+        "stages": stages(&report.stages),
+        "plan": plan(&report.plan),
+    })
+}
+
+fn stages(stages: &Stages) -> Json {
+    json!({
+        "read": stage(&stages.read),
+        "transform": stage(&stages.transform),
+        "write": stage(&stages.write),
+        "limiting": stages.limiting(),
+    })
+}
+
+fn stage(counters: &StageCounters) -> Json {
+    json!({
+        "threads": counters.threads,
+        "bytes_in": counters.bytes_in,
+        "bytes_out": counters.bytes_out,
+        "calls": counters.calls,
+        "busy_seconds": counters.busy.as_secs_f64(),
+        "wait_input_seconds": counters.wait_input.as_secs_f64(),
+        "wait_output_seconds": counters.wait_output.as_secs_f64(),
+    })
+}
+
+fn plan(plan: &Plan) -> Json {
+    let chosen = |chosen: Chosen| json!({ "value": chosen.value, "because": chosen.because });
+    json!({
+        "compression": plan.compression.to_string(),
+        "families": plan.families,
+        "mirrors": plan.mirrors,
+        "frame_bytes": chosen(plan.frame_bytes),
+        "transfer_bytes": chosen(plan.transfer_bytes),
+        "threads": chosen(plan.threads),
+        "depth": chosen(plan.depth),
+        "frame_buffers": chosen(plan.frame_buffers),
+        "output_buffers": chosen(plan.output_buffers),
+        "memory_bytes": plan.memory_bytes(),
+    })
+}

@@ -1,0 +1,176 @@
+//! The sink of the command line.
+
+use serde_json::Value as Json;
+use windlass_base::Message;
+use windlass_instance::{Column, Completed, Progress, Sink, Value};
+use windlass_pipeline::Plan;
+
+use super::progress::Bar;
+use super::table::{Table, print_vertical};
+use super::{completed, json, message_line, result_line};
+
+/// How result sets are laid out for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Aligned columns, and a line that counts the rows.
+    Table,
+    /// A line for each column.
+    Vertical,
+}
+
+/// Prints what statements yield.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
+#[derive(Debug)]
+pub(crate) struct Console {
+    is_json: bool,
+    layout: Layout,
+    prints_plan: bool,
+    /// Whether a summary line follows a long operation, as after plain commands.
+    summarizes: bool,
+    counts_rows: bool,
+    bar: Bar,
+    result: Option<Open>,
+    results: u64,
+    has_failed: bool,
+}
+
+/// A result set that is being printed.
+#[derive(Debug)]
+enum Open {
+    Table(Table),
+    Vertical(Vec<Column>, u64),
+    Json(Vec<Column>, u64),
+}
+
+impl Console {
+    /// A console for plain commands.
+    pub(crate) fn new(is_json: bool, layout: Layout) -> Self {
+        Self {
+            is_json,
+            layout,
+            prints_plan: false,
+            summarizes: true,
+            counts_rows: false,
+            bar: Bar::new(),
+            result: None,
+            results: 0,
+            has_failed: false,
+        }
+    }
+
+    /// A console for scripts: row counts, no summaries beside SQL Server's messages.
+    pub(crate) fn for_scripts(is_json: bool, layout: Layout) -> Self {
+        Self {
+            summarizes: false,
+            counts_rows: true,
+            ..Self::new(is_json, layout)
+        }
+    }
+
+    /// Prints plans too.
+    pub(crate) fn with_plan(self, prints_plan: bool) -> Self {
+        Self {
+            prints_plan,
+            ..self
+        }
+    }
+
+    /// Whether any message was an error.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    fn print_object(&mut self, object: &Json) {
+        self.bar.clear();
+        result_line(&object.to_string());
+    }
+}
+
+impl Sink for Console {
+    fn message(&mut self, message: Message) {
+        self.has_failed |= message.is_error();
+        self.bar.clear();
+        if self.is_json {
+            message_line(&json::message(&message).to_string());
+        } else {
+            message_line(&message.to_string());
+        }
+    }
+
+    fn columns(&mut self, columns: &[Column]) {
+        self.bar.clear();
+        if self.results > 0 && !self.is_json {
+            result_line("");
+        }
+        self.results += 1;
+        self.result = Some(match (self.is_json, self.layout) {
+            (true, _) => {
+                super::prompt("[");
+                Open::Json(columns.to_vec(), 0)
+            }
+            (false, Layout::Table) => Open::Table(Table::new(columns)),
+            (false, Layout::Vertical) => Open::Vertical(columns.to_vec(), 0),
+        });
+    }
+
+    fn row(&mut self, row: &[Value]) {
+        match &mut self.result {
+            Some(Open::Table(table)) => table.row(row),
+            Some(Open::Vertical(columns, count)) => {
+                if *count > 0 {
+                    result_line("");
+                }
+                *count += 1;
+                print_vertical(columns, row);
+            }
+            Some(Open::Json(columns, count)) => {
+                let separator = if *count > 0 { ",\n" } else { "" };
+                *count += 1;
+                super::prompt(&format!("{separator}{}", json::row(columns, row)));
+            }
+            None => {}
+        }
+    }
+
+    fn rows_end(&mut self, count: u64) {
+        match self.result.take() {
+            Some(Open::Table(table)) => table.finish(),
+            Some(Open::Json(..)) => result_line("]"),
+            Some(Open::Vertical(..)) | None => {}
+        }
+        if self.counts_rows && !self.is_json {
+            self.rows_affected(count);
+        }
+    }
+
+    fn rows_affected(&mut self, count: u64) {
+        if self.is_json {
+            return;
+        }
+        let rows = if count == 1 { "row" } else { "rows" };
+        message_line(&format!("({count} {rows} affected)"));
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        if !self.is_json {
+            self.bar.show(progress);
+        }
+    }
+
+    fn planned(&mut self, plan: &Plan) {
+        if self.prints_plan && !self.is_json {
+            self.bar.clear();
+            message_line(plan.to_string().trim_end());
+        }
+    }
+
+    fn completed(&mut self, completed: Completed<'_>) {
+        if self.is_json {
+            let object = completed::object(completed);
+            self.print_object(&object);
+        } else if self.summarizes {
+            self.bar.clear();
+            result_line(&completed::line(completed));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Result sets for people: aligned columns, or a line for each column.
+
+use windlass_instance::{Column, ColumnType, Value};
+
+use super::result_line;
+
+/// Rows that are looked at before the first is printed, to find the widths.
+const ROWS_MEASURED: usize = 1000;
+
+/// No column is wider than this; longer texts stick out.
+const WIDTH_MAX: usize = 256;
+
+/// Prints a result set as it comes: the widths are those of its first rows.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    waiting: Vec<Vec<String>>,
+    /// The width and side of each column, once rows are being printed.
+    shapes: Option<Vec<Shape>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    width: usize,
+    is_number: bool,
+}
+
+impl Table {
+    /// Begins a table.
+    pub(crate) fn new(columns: &[Column]) -> Self {
+        Self {
+            columns: columns.to_vec(),
+            waiting: Vec::new(),
+            shapes: None,
+        }
+    }
+
+    /// Begins a table of texts with these headings; those of `numbers` are flush right.
+    pub(crate) fn of_texts(headings: &[&str], numbers: &[usize]) -> Self {
+        let column = |(index, heading): (usize, &&str)| {
+            let column_type = if numbers.contains(&index) {
+                ColumnType::Float
+            } else {
+                ColumnType::Any
+            };
+            Column::new(*heading, column_type)
+        };
+        let columns: Vec<Column> = headings.iter().enumerate().map(column).collect();
+        Self::new(&columns)
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, row: &[Value]) {
+        self.texts(row.iter().map(ToString::to_string).collect());
+    }
+
+    /// Adds a row that is text already.
+    pub(crate) fn texts(&mut self, row: Vec<String>) {
+        match &self.shapes {
+            Some(shapes) => print_row(&row, shapes),
+            None => {
+                self.waiting.push(row);
+                if self.waiting.len() >= ROWS_MEASURED {
+                    self.flush();
+                }
+            }
+        }
+    }
+
+    /// Prints what is waiting.
+    pub(crate) fn finish(mut self) {
+        if self.shapes.is_none() {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let shapes: Vec<Shape> = (0..self.columns.len())
+            .map(|index| self.shape(index))
+            .collect();
+        let headings: Vec<String> = self
+            .columns
+            .iter()
+            .map(|column| column.name.clone())
+            .collect();
+        let rules: Vec<String> = shapes.iter().map(|shape| "-".repeat(shape.width)).collect();
+        print_row(&headings, &shapes);
+        print_row(&rules, &shapes);
+        for row in self.waiting.drain(..) {
+            print_row(&row, &shapes);
+        }
+        self.shapes = Some(shapes);
+    }
+
+    fn shape(&self, index: usize) -> Shape {
+        let cells = || self.waiting.iter().filter_map(|row| row.get(index));
+        let heading = self
+            .columns
+            .get(index)
+            .map_or(0, |column| column.name.chars().count());
+        let widest = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);
+        let column_type = self
+            .columns
+            .get(index)
+            .map_or(ColumnType::Any, |column| column.column_type);
+        let is_number = column_type.is_number()
+            || column_type == ColumnType::Any
+                && cells().next().is_some()
+                && cells().all(|cell| cell == "NULL" || cell.parse::<f64>().is_ok());
+        Shape {
+            width: heading.max(widest).clamp(1, WIDTH_MAX),
+            is_number,
+        }
+    }
+}
+
+fn print_row(row: &[String], shapes: &[Shape]) {
+    let mut line = String::new();
+    for (index, (cell, shape)) in row.iter().zip(shapes).enumerate() {
+        if index > 0 {
+            line.push(' ');
+        }
+        let cell = one_line(cell);
+        let filling = " ".repeat(shape.width.saturating_sub(cell.chars().count()));
+        if shape.is_number {
+            line.push_str(&filling);
+            line.push_str(&cell);
+        } else {
+            line.push_str(&cell);
+            line.push_str(&filling);
+        }
+    }
+    result_line(line.trim_end());
+}
+
+/// A cell without what would break the table or drive the terminal.
+fn one_line(cell: &str) -> String {
+    cell.chars()
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .collect()
+}
+
+/// Prints a row with a line for each column.
+pub(super) fn print_vertical(columns: &[Column], row: &[Value]) {
+    let width = columns
+        .iter()
+        .map(|column| column.name.chars().count())
+        .max()
+        .unwrap_or(0);
+    for (column, value) in columns.iter().zip(row) {
+        result_line(&format!(
+            "{:<width$}  {}",
+            column.name,
+            one_line(&value.to_string())
+        ));
+    }
+}
