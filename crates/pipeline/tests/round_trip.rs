@@ -337,7 +337,10 @@ fn damage_is_found_and_named() {
     let devices = devices(folder.path(), &["1.bak"]);
     back_up(&database, &request(&devices, Compression::ZSTD_LOW));
     let mut octets = std::fs::read(&devices[0].path).unwrap();
-    let chunk = octets.windows(4).position(|window| window == b"WLDT").unwrap();
+    let chunk = octets
+        .windows(4)
+        .position(|window| window == b"WLDT")
+        .unwrap();
     octets[chunk + 20_000] ^= 0x10;
     std::fs::write(&devices[0].path, &octets).unwrap();
     let media = MediaSet::open(&devices).unwrap();
