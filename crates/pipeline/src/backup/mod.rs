@@ -30,7 +30,7 @@ use crate::control::Control;
 use crate::digests::{DigestFile, DigestWriter, DigestedFile};
 use crate::error::Error;
 use crate::plan::Plan;
-use crate::report::{BackupReport, FilePages, Observer, Stages};
+use crate::report::{BackupReport, FilePages, Observer, StageCounters, Stages};
 use crate::request::{BackupKind, BackupRequest};
 
 /// Backs up one snapshot.
@@ -82,7 +82,7 @@ pub fn backup(
         frames: &frames,
         control: &control,
     };
-    let stages = movement.run(&mut media);
+    let mut stages = movement.run(&mut media);
     control.finish()?;
     let Transform {
         totals, damaged, ..
@@ -90,7 +90,7 @@ pub fn backup(
     let damaged = damaged.into_inner().unwrap_or_else(PoisonError::into_inner);
     set::complete(&mut configuration, &totals, !damaged.is_empty());
     snapshot.close()?;
-    finish_media(media, &configuration)?;
+    finish_media(media, &configuration, &mut stages.write)?;
     if let Some(writer) = digest_writer {
         writer.commit()?;
     }
@@ -142,12 +142,14 @@ fn digest_writer(
 fn finish_media(
     mut media: Vec<Family>,
     set: &windlass_media::SetConfiguration,
+    counters: &mut StageCounters,
 ) -> Result<(), Error> {
     for family in &mut media {
         family.end_data(set)?;
     }
     for family in &mut media {
         family.end_set()?;
+        family.count_writes(counters);
     }
     for family in media {
         family.commit()?;

@@ -80,11 +80,15 @@ impl Family {
             counters.bytes_in += u64::from(chunk.header.stored_bytes);
             timed(&mut counters.busy, || self.write(chunk))?;
         }
+        Ok(counters)
+    }
+
+    /// Adds what the devices wrote, mirrors included.
+    pub(super) fn count_writes(&self, counters: &mut StageCounters) {
         for device in &self.devices {
             counters.bytes_out += device.counters().bytes;
             counters.calls += device.counters().calls;
         }
-        Ok(counters)
     }
 
     fn write(&mut self, mut chunk: Chunk) -> Result<(), Error> {
