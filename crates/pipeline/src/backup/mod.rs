@@ -21,6 +21,7 @@ use std::time::Instant;
 use crossbeam_channel::bounded;
 use windlass_base::{Guid, Moment};
 use windlass_io::BufferPool;
+use windlass_media::{DatabaseFile, SetConfiguration};
 use windlass_source::Snapshot;
 
 use self::read::Schedule;
@@ -94,13 +95,9 @@ pub fn backup(
     if let Some(writer) = digest_writer {
         writer.commit()?;
     }
-    let files = configuration.files.iter().map(|file| FilePages {
-        logical_name: file.logical_name.clone(),
-        pages: file.backup_bytes.div_ceil(windlass_base::PAGE_BYTES),
-    });
     Ok(BackupReport {
         media: header,
-        files: files.collect(),
+        files: pages_by_file(&configuration),
         processed_bytes: configuration.backup_bytes,
         elapsed: begun.elapsed(),
         finished: configuration.finished.unwrap_or_else(|| Moment::now().0),
@@ -109,6 +106,14 @@ pub fn backup(
         stages,
         damaged,
     })
+}
+
+fn pages_by_file(set: &SetConfiguration) -> Vec<FilePages> {
+    let pages = |file: &DatabaseFile| FilePages {
+        logical_name: file.logical_name.clone(),
+        pages: file.backup_bytes.div_ceil(windlass_base::PAGE_BYTES),
+    };
+    set.files.iter().map(pages).collect()
 }
 
 fn base_digests(request: &BackupRequest) -> Option<&DigestFile> {
@@ -141,7 +146,7 @@ fn digest_writer(
 /// Everything is durable on every family before any of them says that the set is complete.
 fn finish_media(
     mut media: Vec<Family>,
-    set: &windlass_media::SetConfiguration,
+    set: &SetConfiguration,
     counters: &mut StageCounters,
 ) -> Result<(), Error> {
     for family in &mut media {

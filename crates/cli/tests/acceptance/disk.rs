@@ -1,0 +1,152 @@
+//! Full disks, unwritable folders, vanished stripes: a clear message, nothing lost, nothing left.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{
+    backup_arguments, fail, make_database, media, restore_arguments, shown, succeed,
+};
+
+/// A file system of a few megabytes; unmounted when dropped. Needs the right to mount.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn mount(megabytes: u32) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let size = format!("size={megabytes}m");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
+            .arg(folder.path())
+            .output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(folder));
+        }
+        eprintln!("SKIPPED: no right to mount a small file system for the full-disk test");
+        None
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg(self.0.path()).status());
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("the folder").flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_full_disk_ends_a_backup_with_a_message_and_leaves_nothing() {
+    let Some(small) = SmallDisk::mount(8) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (tiny, large) = (
+        folder.path().join("tiny.db"),
+        folder.path().join("large.db"),
+    );
+    make_database(&tiny, 1, "delete");
+    make_database(&large, 30, "delete");
+    let fresh = vec![shown(&small.path().join("fresh.bak"))];
+    let said = fail(&backup_arguments(
+        &shown(&large),
+        &fresh,
+        &["--compress", "none"],
+    ));
+    assert!(
+        said.contains("3202") && said.contains("No space left"),
+        "{said}"
+    );
+    assert!(
+        names(small.path()).is_empty(),
+        "temporary files are gone: {:?}",
+        names(small.path())
+    );
+
+    let kept = vec![shown(&small.path().join("kept.bak"))];
+    succeed(&backup_arguments(
+        &shown(&tiny),
+        &kept,
+        &["--compress", "none"],
+    ));
+    let before = std::fs::read(&kept[0]).expect("media");
+    fail(&backup_arguments(
+        &shown(&large),
+        &kept,
+        &["--compress", "none"],
+    ));
+    assert!(
+        std::fs::read(&kept[0]).expect("media") == before,
+        "the append is cut off again"
+    );
+    fail(&backup_arguments(
+        &shown(&large),
+        &kept,
+        &["--compress", "none", "--init"],
+    ));
+    assert!(
+        std::fs::read(&kept[0]).expect("media") == before,
+        "the overwrite left the old backup"
+    );
+}
+
+#[test]
+fn a_full_disk_ends_a_restore_before_it_begins() {
+    let Some(small) = SmallDisk::mount(8) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let large = folder.path().join("large.db");
+    make_database(&large, 30, "delete");
+    let devices = media(folder.path(), 1);
+    succeed(&backup_arguments(
+        &shown(&large),
+        &devices,
+        &["--compress", "zstd"],
+    ));
+    let said = fail(&restore_arguments(
+        &devices,
+        &shown(&small.path().join("r.db")),
+        &[],
+    ));
+    assert!(said.contains("3257"), "{said}");
+    assert!(names(small.path()).is_empty(), "{:?}", names(small.path()));
+}
+
+#[test]
+fn a_vanished_stripe_and_a_missing_folder_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = folder.path().join("app.db");
+    make_database(&database, 1, "delete");
+    let devices = media(folder.path(), 3);
+    succeed(&backup_arguments(
+        &shown(&database),
+        &devices,
+        &["--compress", "zstd"],
+    ));
+    std::fs::remove_file(&devices[1]).expect("a stripe");
+    let target = shown(&folder.path().join("r.db"));
+    let said = fail(&restore_arguments(&devices, &target, &[]));
+    assert!(
+        said.contains("3201") && said.contains(&devices[1]),
+        "{said}"
+    );
+    let present = [devices[0].clone(), devices[2].clone()];
+    let said = fail(&restore_arguments(&present, &target, &[]));
+    assert!(said.contains("3132"), "{said}");
+    assert!(!Path::new(&target).exists());
+
+    let nowhere = vec![shown(&folder.path().join("missing/x.bak"))];
+    let said = fail(&backup_arguments(&shown(&database), &nowhere, &[]));
+    assert!(said.contains("3201"), "{said}");
+}
