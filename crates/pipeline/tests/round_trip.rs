@@ -303,6 +303,21 @@ fn stripes_are_checked_to_belong_together() {
 }
 
 #[test]
+fn a_database_is_never_overwritten_by_a_backup() {
+    let Folder { folder, database } = prepared(50);
+    let other = folder.path().join("other.db");
+    make_database(&other, 50);
+    let before = std::fs::read(&other).unwrap();
+    for overwrite in [Overwrite::Append, Overwrite::Initialize, Overwrite::Format] {
+        let mut request = request(&[DeviceAddress::disk(&other)], Compression::NONE);
+        request.media.overwrite = overwrite;
+        let refused = backup(&request, snapshot(&database), &Unobserved);
+        assert!(matches!(refused, Err(Error::Device(_))), "{refused:?}");
+        assert!(std::fs::read(&other).unwrap() == before);
+    }
+}
+
+#[test]
 fn nul_counts_and_keeps_nothing() {
     let Folder { folder, database } = prepared(500);
     let report = back_up(

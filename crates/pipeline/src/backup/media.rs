@@ -5,7 +5,7 @@
 //! Nothing on a device is changed before every device has been examined.
 
 use windlass_base::{Guid, Moment};
-use windlass_device::{DeviceAddress, DeviceKind, Start};
+use windlass_device::{DeviceAddress, DeviceKind, Operation, Start};
 use windlass_media::{FORMAT_VERSION, FamilyWriter, MediaHeader};
 
 use super::write::Family;
@@ -145,7 +145,10 @@ fn examine(request: &MediaRequest) -> Result<Found, Error> {
     };
     let mut has_content = false;
     for device in all() {
-        has_content |= device.has_content()?;
+        if device.has_content()? {
+            refuse_database(device)?;
+            has_content = true;
+        }
     }
     let is_nul = |device: &DeviceAddress| device.kind == DeviceKind::Nul;
     if request.overwrite == Overwrite::Format || !has_content || request.devices.iter().all(is_nul)
@@ -180,6 +183,21 @@ fn examine(request: &MediaRequest) -> Result<Found, Error> {
     }
     Ok(Found::Existing(media, kept))
 }
+
+/// FORMAT overwrites whatever a file holds, but nobody means to overwrite a database by its backup.
+fn refuse_database(device: &DeviceAddress) -> Result<(), Error> {
+    let mut start = [0; DATABASE_MAGIC.len()];
+    device.open_reader()?.read_at(&mut start, 0)?;
+    if start != *DATABASE_MAGIC {
+        return Ok(());
+    }
+    let reason = "it is a SQLite database and not a backup; name another file, or delete it first";
+    let error = std::io::Error::new(std::io::ErrorKind::AlreadyExists, reason);
+    Err(windlass_device::Error::new(Operation::Open, &device.name, error).into())
+}
+
+/// First octets of every SQLite database.
+const DATABASE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// An append goes to the same offset on every copy of a family, so all must be alike up to there.
 /// A copy that lost a set is not a reason to cut that set off the others.
