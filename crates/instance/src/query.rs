@@ -49,7 +49,6 @@ const FUNCTIONS: &[&str] = &[
     "STUFF",
     "REVERSE",
     "QUOTENAME",
-    "ISNULL",
 ];
 
 /// The current database and the connection to it.
@@ -168,13 +167,16 @@ impl Queries {
         self.path.is_none()
     }
 
+    /// Whether the connection has `path` open.
+    pub(crate) fn holds(&self, path: &Path) -> bool {
+        self.connection
+            .as_ref()
+            .is_some_and(|connection| has_open(connection, path))
+    }
+
     /// Closes the connection if it has `path` open, so that a backup or restore may have it.
     pub(crate) fn release(&mut self, path: &Path) {
-        let holds = self
-            .connection
-            .as_ref()
-            .is_some_and(|connection| has_open(connection, path));
-        if holds {
+        if self.holds(path) {
             self.connection = None;
             self.depth = 0;
         }

@@ -106,7 +106,7 @@ impl Session {
         let statements = match parse_batch(text) {
             Ok(statements) => statements,
             Err(error) => {
-                let message = parse_message(&error.moved_down(first_line.saturating_sub(1)));
+                let message = parse_message(&located(error, first_line));
                 self.last_error = message.number;
                 sink.message(message);
                 return BatchEnd::Failed;
@@ -258,6 +258,18 @@ impl Session {
             ));
         }
     }
+}
+
+/// A syntax error of a batch that begins on `first_line` of its script.
+///
+/// Where the text itself names the line, as for a character that cannot be seen to be wrong, it
+/// must be the same line.
+fn located(error: ParseError, first_line: u32) -> ParseError {
+    let in_batch = format!("at line {},", error.line);
+    let mut error = error.moved_down(first_line.saturating_sub(1));
+    let in_script = format!("at line {},", error.line);
+    error.text = error.text.replace(&in_batch, &in_script);
+    error
 }
 
 /// The message of a syntax error, with its hint and its column.

@@ -216,11 +216,6 @@ pub(crate) fn text_of(value: &Value) -> Result<String, Failure> {
 
 /// A function of T-SQL called by SQLite, with arguments that SQLite evaluated.
 pub(crate) fn sqlite_function(name: &str, arguments: Vec<Value>) -> Result<Value, Failure> {
-    if name == "ISNULL" {
-        function::count(name, &arguments, 2..=2)?;
-        let found = arguments.into_iter().find(|value| !value.is_null());
-        return Ok(found.unwrap_or(Value::Null));
-    }
     if let Some(value) = function::clock_function(name, &arguments)? {
         return Ok(value);
     }

@@ -11,6 +11,7 @@ use windlass_source::Snapshot;
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 use windlass_tsql::ast::{BackupStatement, BackupTarget};
 
+use super::named_snapshot::NamedSnapshot;
 use super::observer::Watch;
 use super::{base, database, device_list, history, timing};
 use crate::instance::is_system_database;
@@ -192,10 +193,7 @@ fn refuse_databases(
                 .map_err(|error| catalog_message(&error))?
         };
         if let Some(owner) = owner {
-            return Err(Failure::from(vec![
-                table::file_used_by_database(&device.name, &owner.name),
-                table::cannot_open_device(&device.name, "the file belongs to a database."),
-            ]));
+            return Err(table::file_used_by_database(&device.name, &owner.name).into());
         }
     }
     Ok(())
@@ -235,7 +233,8 @@ impl Work<'_> {
         };
         let request = self.request(media, kind, family)?;
         let watch = Watch::new(self.session, self.operation, self.choices.stats, sink);
-        let report = windlass_pipeline::backup(&request, Box::new(snapshot), &watch)
+        let snapshot = Box::new(NamedSnapshot::new(snapshot, &self.record.logical_name));
+        let report = windlass_pipeline::backup(&request, snapshot, &watch)
             .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
         watch.finish();
         self.tell(&report, sink);

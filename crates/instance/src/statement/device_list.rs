@@ -1,11 +1,12 @@
 //! From the devices of a statement to addresses.
 
 use windlass_base::message::table;
-use windlass_device::DeviceAddress;
+use windlass_device::{DeviceAddress, DeviceKind as AddressKind};
 use windlass_tsql::ast::{Device, DeviceKind};
 use windlass_tsql::span::Spanned;
 
 use crate::message_of::name_message;
+use crate::names::absolute;
 use crate::option;
 use crate::{Failure, Session};
 
@@ -30,10 +31,28 @@ pub(super) fn resolve(
     if kinds.windows(2).any(|pair| pair.first() != pair.last()) {
         return Err(table::device_classes_differ().into());
     }
-    devices
+    let addresses = devices
         .iter()
         .map(|device| resolve_one(session, &device.node))
-        .collect()
+        .collect::<Result<Vec<_>, _>>()?;
+    release(session, &addresses)?;
+    Ok(addresses)
+}
+
+/// A device may be a database that the session has open: opening and closing it would drop SQLite's
+/// locks, so the connection goes first.
+fn release(session: &mut Session, addresses: &[DeviceAddress]) -> Result<(), Failure> {
+    let disks = addresses
+        .iter()
+        .filter(|address| address.kind == AddressKind::Disk);
+    for address in disks {
+        let path = absolute(&address.path).unwrap_or_else(|_| address.path.clone());
+        if session.queries.is_in_transaction() && session.queries.holds(&path) {
+            return Err(table::within_transaction().into());
+        }
+        session.queries.release(&path);
+    }
+    Ok(())
 }
 
 fn kind(device: &Device) -> Option<DeviceKind> {

@@ -9,6 +9,7 @@ mod header_only;
 mod history;
 mod label_only;
 mod media_rows;
+mod named_snapshot;
 mod observer;
 mod procedure;
 pub(crate) mod query;

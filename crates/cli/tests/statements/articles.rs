@@ -1,0 +1,173 @@
+//! The scripts of the articles that the project was made from, unchanged.
+
+use crate::support::{Place, article, make_database, rows};
+
+const ZSTD: &str = "000_82f888a7bd3e45f1.txt";
+const QAT: &str = "001_f5e85e5487702591.txt";
+
+/// The part of a text between two lines.
+fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
+    let start = text.find(from).expect(from);
+    let rest = &text[start..];
+    &rest[..rest.find(to).expect(to)]
+}
+
+#[test]
+fn every_backup_and_restore_of_the_zstd_article_runs() {
+    let Some(text) = article(ZSTD) else { return };
+    let place = Place::new();
+    make_database(&place.path("so.db"), 3000);
+    let script = between(
+        &text,
+        "--Backups to disk",
+        "RESTORE DATABASE StackOverflow50_zstdlow",
+    );
+    std::fs::write(place.path("article.sql"), script).expect("the script");
+    let run = place.succeed(&[
+        "sql",
+        "-i",
+        "article.sql",
+        "--json",
+        "--attach",
+        "StackOverflow50=so.db",
+        "--drive",
+        &format!("d={}", place.text("")),
+    ]);
+    let numbers = run.numbers();
+    let backups = numbers.iter().filter(|number| **number == 3014).count();
+    assert_eq!(backups, 10, "five to disk, five to NUL");
+    assert!(numbers.contains(&3211), "STATS = 5 asks for progress");
+    let headers: Vec<_> = run
+        .results()
+        .into_iter()
+        .take(5)
+        .map(|result| result[0].clone())
+        .collect();
+    let told: Vec<_> = headers
+        .iter()
+        .map(|row| {
+            (
+                row["CompressionAlgorithm"].as_str(),
+                row["CompressionLevel"].as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (None, None),
+            (Some("MS_XPRESS"), None),
+            (Some("ZSTD"), Some("LOW")),
+            (Some("ZSTD"), Some("MEDIUM")),
+            (Some("ZSTD"), Some("HIGH")),
+        ],
+        "the article regrets that the level cannot be seen"
+    );
+    assert_eq!(run.results()[5][0]["Type"], "D");
+}
+
+#[test]
+fn the_articles_restore_runs_with_the_one_file_that_a_database_has() {
+    let Some(text) = article(ZSTD) else { return };
+    let place = Place::new();
+    make_database(&place.path("so.db"), 300);
+    std::fs::create_dir_all(place.path("SQLINSTALL/MSSQL17.SQL202520/MSSQL/DATA"))
+        .expect("a folder");
+    let backup = between(
+        &text,
+        "--Backup with ZSTD Low compression",
+        "--Backup with ZSTD Medium",
+    );
+    let restore = between(&text, "RESTORE DATABASE StackOverflow50_zstdlow", ";");
+    let moves: Vec<&str> = restore
+        .lines()
+        .filter(|line| line.contains("MOVE '"))
+        .collect();
+    assert_eq!(moves.len(), 5, "four data files and a log");
+    // The database has four files there and one here, so one MOVE stays, with its file's name.
+    let one = restore
+        .lines()
+        .filter(|line| !moves[1..].contains(line))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let one = one.replace("'StackOverflow2013_1'", "'so'");
+    let script = format!(
+        "{backup}\nGO\n{}\nGO\n{restore};",
+        one.trim_end().trim_end_matches(',')
+    );
+    std::fs::write(place.path("article.sql"), script).expect("the script");
+    let run = place.run(&[
+        "sql",
+        "-i",
+        "article.sql",
+        "--json",
+        "--attach",
+        "StackOverflow50=so.db",
+        "--drive",
+        &format!("d={}", place.text("")),
+    ]);
+    let copy = "SQLINSTALL/MSSQL17.SQL202520/MSSQL/DATA/StackOverflow2013_zstdlow_1.mdf";
+    assert_eq!(rows(&place.path(copy)), 300);
+    assert_eq!(
+        run.numbers()
+            .into_iter()
+            .filter(|number| *number != 3211)
+            .collect::<Vec<_>>(),
+        [4035, 3014, 4035, 3014, 3234, 3013],
+        "a file that the database does not have is refused"
+    );
+}
+
+#[test]
+fn the_articles_typographic_quotes_are_named_with_their_place() {
+    let Some(text) = article(ZSTD) else { return };
+    let place = Place::new();
+    let statement = between(&text, "BACKUP DATABASE ourcooldatabasenamehere", "\u{a0} ");
+    let run = place.sql(&format!("PRINT 'first'\nGO\n{statement}"));
+    assert_eq!(run.code, Some(1));
+    assert!(
+        run.err.contains("typographic quotation mark"),
+        "{}",
+        run.err
+    );
+    assert!(
+        run.err.contains("U+2019") && run.err.contains("at line 5,"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn the_striped_backups_of_the_qat_article_run() {
+    let Some(text) = article(QAT) else { return };
+    let place = Place::new();
+    std::fs::create_dir(place.path("luca")).expect("a folder");
+    let script = between(&text, "BACKUP DATABASE [SBODemoUS]", "The results are:");
+    std::fs::write(place.path("article.sql"), script).expect("the script");
+    let run = place.succeed(&[
+        "sql",
+        "-i",
+        "article.sql",
+        "--attach",
+        "SBODemoUS=app.db",
+        "--drive",
+        &format!("c={}", place.text("")),
+    ]);
+    assert_eq!(
+        run.err
+            .matches("BACKUP DATABASE successfully processed")
+            .count(),
+        2
+    );
+    let stripe = |name: &str| place.text(&format!("luca/{name}.bak"));
+    let stripes = [
+        "SBODemoUS31c",
+        "SBODemoUS31",
+        "SBODemoUS31b",
+        "SBODemoUS31a",
+    ]
+    .map(stripe);
+    let [a, b, c, d] = stripes.each_ref().map(String::as_str);
+    place.succeed(&["restore", a, b, c, d, "--to", "copy.db"]);
+    assert_eq!(rows(&place.path("copy.db")), 400);
+}

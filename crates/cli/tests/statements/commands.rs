@@ -1,0 +1,300 @@
+//! The plain commands: options, JSON, exit codes.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+
+use crate::support::{Place, rows};
+
+#[test]
+fn a_backup_is_one_object() {
+    let place = Place::new();
+    let run = place.succeed(&[
+        "backup",
+        "app.db",
+        "--to",
+        "1.bak",
+        "--to",
+        "2.bak",
+        "--mirror",
+        "m1.bak",
+        "--mirror",
+        "m2.bak",
+        "--format",
+        "--compress",
+        "zstd:medium",
+        "--name",
+        "n",
+        "--checksum",
+        "--json",
+        "--block-size",
+        "64K",
+        "--max-transfer-size",
+        "256K",
+        "--threads",
+        "1",
+        "--buffer-count",
+        "4",
+    ]);
+    let object: Json = serde_json::from_str(&run.out).expect("one object");
+    assert_eq!(object["operation"], "backup");
+    assert_eq!(object["database"], "app");
+    assert_eq!(object["set"]["type"], "full");
+    assert_eq!(object["set"]["name"], "n");
+    assert_eq!(object["media"]["families"], 2);
+    assert_eq!(object["media"]["copies"], 2);
+    assert_eq!(
+        (&object["algorithm"], &object["level"]),
+        (&"ZSTD".into(), &"MEDIUM".into())
+    );
+    assert!(object["stored_bytes"].as_u64() < object["backup_bytes"].as_u64());
+    assert_eq!(object["plan"]["threads"]["value"], 1);
+    assert_eq!(object["plan"]["transfer_bytes"]["value"], 256 << 10);
+    assert_eq!(
+        object["stages"]["read"]["bytes_out"],
+        object["processed_bytes"]
+    );
+    assert!(
+        run.err
+            .lines()
+            .all(|line| serde_json::from_str::<Json>(line).is_ok())
+    );
+    place.succeed(&["restore", "m2.bak", "m1.bak", "--to", "copy.db"]);
+    assert_eq!(rows(&place.path("copy.db")), 400);
+}
+
+#[test]
+fn the_result_sets_have_sql_servers_columns() {
+    let place = Place::new();
+    place.succeed(&["backup", "app.db", "--to", "f.bak"]);
+    let json = |arguments: &[&str]| -> Json {
+        serde_json::from_str(&place.succeed(arguments).out).expect("an array")
+    };
+    let header = json(&["header", "f.bak", "--json"]);
+    let columns: Vec<&String> = header[0].as_object().expect("a row").keys().collect();
+    assert_eq!(columns[0], "BackupName");
+    assert_eq!(columns[58], "CompressionAlgorithm");
+    assert_eq!(columns[59], "CompressionLevel");
+    assert_eq!(header[0]["CompressionLevel"], "LOW");
+    assert_eq!(header[0]["BackupSetComplete"], true);
+    let files = json(&["files", "f.bak", "--json"]);
+    assert_eq!(files[0].as_object().expect("a row").len(), 22);
+    let label = json(&["label", "f.bak", "--json"]);
+    assert_eq!(label[0]["FamilySequenceNumber"], 1);
+    let verified = json(&["verify", "f.bak", "--json"]);
+    assert_eq!(verified["valid"], true);
+}
+
+#[test]
+fn a_differential_finds_its_base_without_an_instance() {
+    let place = Place::new();
+    place.succeed(&["backup", "app.db", "--to", "f.bak"]);
+    place.succeed(&["backup", "app.db", "--to", "f.bak", "--copy-only"]);
+    let change = rusqlite::Connection::open(place.path("app.db")).expect("a connection");
+    change
+        .execute("DELETE FROM t WHERE id > 390", [])
+        .expect("a change");
+    drop(change);
+    place.succeed(&["backup", "app.db", "--to", "f.bak", "--differential"]);
+    place.succeed(&[
+        "backup",
+        "app.db",
+        "--to",
+        "d.bak",
+        "--differential",
+        "--base",
+        "f.bak",
+    ]);
+    let run = place.run(&["backup", "other.db", "--to", "f.bak", "--differential"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.err.contains("Msg 3035"), "{}", run.err);
+    for (media, set) in [("f.bak", "3"), ("d.bak", "1")] {
+        place.succeed(&[
+            "restore",
+            "f.bak",
+            "--to",
+            "copy.db",
+            "--no-recovery",
+            "--replace",
+        ]);
+        place.succeed(&[
+            "restore",
+            media,
+            "--set",
+            set,
+            "--to",
+            "copy.db",
+            "--replace",
+        ]);
+        assert_eq!(rows(&place.path("copy.db")), 390);
+    }
+    place.succeed(&["restore", "f.bak", "--to", "late.db", "--no-recovery"]);
+    place.succeed(&["restore", "--to", "late.db"]);
+    assert_eq!(rows(&place.path("late.db")), 400);
+}
+
+#[test]
+fn restoring_over_something_needs_replace() {
+    let place = Place::new();
+    place.succeed(&["backup", "app.db", "--to", "f.bak"]);
+    let run = place.run(&["restore", "f.bak", "--to", "other.db"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.err.contains("Msg 3142"), "{}", run.err);
+    assert_eq!(rows(&place.path("other.db")), 10);
+    place.succeed(&[
+        "restore",
+        "f.bak",
+        "--to",
+        "other.db",
+        "--replace",
+        "--read-only",
+    ]);
+    assert!(
+        std::fs::metadata(place.path("other.db"))
+            .expect("it")
+            .permissions()
+            .readonly()
+    );
+}
+
+#[test]
+fn the_statement_behind_a_command_can_be_seen() {
+    let place = Place::new();
+    let run = place.succeed(&[
+        "backup",
+        "app.db",
+        "--to",
+        "NUL",
+        "--tsql",
+        "--plan",
+        "--retain-days",
+        "2",
+    ]);
+    assert!(
+        run.out.starts_with(
+            "BACKUP DATABASE app TO DISK = N'NUL' WITH COMPRESSION (ALGORITHM = ZSTD, LEVEL = LOW), RETAINDAYS = 2;\n"
+        ),
+        "{}",
+        run.out
+    );
+    assert!(
+        run.err.contains("one per processor"),
+        "the plan says why: {}",
+        run.err
+    );
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_is_two() {
+    let place = Place::new();
+    for arguments in [
+        ["backup", "app.db"].as_slice(),
+        &["backup", "app.db", "--to", "x", "--compress", "lz4"],
+        &[
+            "backup",
+            "app.db",
+            "--to",
+            "x",
+            "--compress",
+            "ms_xpress:high",
+        ],
+        &[
+            "backup", "app.db", "--to", "x", "--to", "y", "--mirror", "z",
+        ],
+        &["restore", "x.bak"],
+        &["sql", "--drive", "dd=/x"],
+        &["nonsense"],
+    ] {
+        assert_eq!(place.run(arguments).code, Some(2), "{arguments:?}");
+    }
+    assert_eq!(
+        place.run(&["backup", "nosuch.db", "--to", "x.bak"]).code,
+        Some(1)
+    );
+    assert_eq!(place.run(&["header", "nosuch.bak"]).code, Some(1));
+    assert_eq!(place.run(&["--help"]).code, Some(0));
+}
+
+#[test]
+fn ctrl_c_leaves_nothing_behind() {
+    let place = Place::new();
+    // Text that takes its time to compress.
+    let big = rusqlite::Connection::open(place.path("big.db")).expect("a database");
+    big.execute_batch(
+        "CREATE TABLE t (body); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000)
+         INSERT INTO t SELECT hex(randomblob(500)) FROM n;",
+    )
+    .expect("its rows");
+    drop(big);
+    let mut child = place
+        .command(&[
+            "backup",
+            "big.db",
+            "--to",
+            "big.bak",
+            "--compress",
+            "zstd:high",
+            "--threads",
+            "1",
+        ])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let begun = Instant::now();
+    // It has begun when something of it is in the folder.
+    let count = || {
+        std::fs::read_dir(place.path(""))
+            .expect("the folder")
+            .count()
+    };
+    let before = count();
+    while count() == before && begun.elapsed() < Duration::from_secs(5) {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let id = child.id().to_string();
+    let killed = std::process::Command::new("kill")
+        .args(["-INT", &id])
+        .status();
+    assert!(killed.expect("kill runs").success());
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(1), "it ended by itself");
+    let names: Vec<_> = std::fs::read_dir(place.path(""))
+        .expect("the folder")
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .into_string()
+                .expect("a name")
+        })
+        .filter(|name| name.contains("bak"))
+        .collect();
+    assert!(names.is_empty(), "{names:?}");
+}
+
+#[test]
+fn the_demonstration_proves_itself_and_cleans_up() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("work")).expect("a folder");
+    let run = place.succeed(&["demo", "--size", "3M", "--folder", "work", "--json"]);
+    let rows: Json = serde_json::from_str(run.out.trim()).expect("an array");
+    assert_eq!(
+        rows.as_array().map(Vec::len),
+        Some(6),
+        "each algorithm and level"
+    );
+    assert_eq!(
+        run.err.matches("octets are the same").count(),
+        7,
+        "{}",
+        run.err
+    );
+    let run = place.succeed(&["demo", "app.db", "--folder", "work"]);
+    assert!(run.out.contains("ZSTD:HIGH"), "{}", run.out);
+    assert_eq!(
+        std::fs::read_dir(place.path("work"))
+            .expect("the folder")
+            .count(),
+        0
+    );
+}
