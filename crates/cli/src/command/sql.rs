@@ -25,36 +25,37 @@ pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
     if !prepare(&mut session, arguments, &mut console) {
         return Outcome::Failed;
     }
-    let outcome = if !arguments.query.is_empty() {
-        let queries = arguments.query.iter();
-        all(queries, |text| {
-            script(&mut session, text, arguments.stop_on_error, &mut console)
-        })
-    } else if !arguments.input.is_empty() {
-        let files = arguments.input.iter();
-        all(files, |path| {
-            file(&mut session, path, arguments.stop_on_error, &mut console)
-        })
-    } else if std::io::stdin().is_terminal() {
-        prompt::run(
-            &mut session,
-            prompt::Style::Terminal,
-            arguments.stop_on_error,
-            &mut console,
-        )
+    let stops = arguments.stop_on_error;
+    let is_typed = arguments.query.is_empty() && arguments.input.is_empty();
+    let style = if is_typed && std::io::stdin().is_terminal() {
+        prompt::Style::Terminal
     } else {
-        prompt::run(
-            &mut session,
-            prompt::Style::Pipe,
-            arguments.stop_on_error,
-            &mut console,
-        )
+        prompt::Style::Pipe
+    };
+    let outcome = if is_typed {
+        prompt::run(&mut session, style, stops, &mut console)
+    } else {
+        let queries = arguments.query.iter().map(Input::Text);
+        let files = arguments.input.iter().map(Input::File);
+        all(queries.chain(files), |input| match input {
+            Input::Text(text) => script(&mut session, text, stops, &mut console),
+            Input::File(path) => file(&mut session, path, stops, &mut console),
+        })
     };
     session.close(&mut console);
     match outcome {
-        Outcome::Succeeded if console.has_failed() => Outcome::Failed,
+        // Who types sees the errors and goes on.
+        Outcome::Succeeded if console.has_failed() && style == prompt::Style::Pipe => {
+            Outcome::Failed
+        }
         outcome => outcome,
     }
+}
+
+/// What is to run.
+enum Input<'a> {
+    Text(&'a String),
+    File(&'a std::path::PathBuf),
 }
 
 /// Runs one after the other, until one must not be followed.

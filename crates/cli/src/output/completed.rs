@@ -149,7 +149,7 @@ fn read(operation: &str, position: u16, report: &ReadReport) -> Json {
         "stored_bytes": report.stored_bytes,
         "elapsed_seconds": report.elapsed.as_secs_f64(),
         "megabytes_per_second": megabytes_per_second(report.processed_bytes, report.elapsed),
-        "damaged_chunks": report.damaged_chunks,
+        "damaged_chunks": report.damaged.count,
         "stages": stages(&report.stages),
         "plan": plan(&report.plan),
     })

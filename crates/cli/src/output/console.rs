@@ -1,6 +1,5 @@
 //! The sink of the command line.
 
-use serde_json::Value as Json;
 use windlass_base::Message;
 use windlass_instance::{Column, Completed, Progress, Sink, Value};
 use windlass_pipeline::Plan;
@@ -79,22 +78,20 @@ impl Console {
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed
     }
-
-    fn print_object(&mut self, object: &Json) {
-        self.bar.clear();
-        result_line(&object.to_string());
-    }
 }
 
 impl Sink for Console {
     fn message(&mut self, message: Message) {
         self.has_failed |= message.is_error();
-        self.bar.clear();
-        if self.is_json {
-            message_line(&json::message(&message).to_string());
-        } else {
-            message_line(&message.to_string());
+        if message.is_error() {
+            self.bar.clear();
         }
+        let line = if self.is_json {
+            json::message(&message).to_string()
+        } else {
+            message.to_string()
+        };
+        self.bar.aside(|| message_line(&line));
     }
 
     fn columns(&mut self, columns: &[Column]) {
@@ -159,17 +156,15 @@ impl Sink for Console {
 
     fn planned(&mut self, plan: &Plan) {
         if self.prints_plan && !self.is_json {
-            self.bar.clear();
-            message_line(plan.to_string().trim_end());
+            self.bar.aside(|| message_line(plan.to_string().trim_end()));
         }
     }
 
     fn completed(&mut self, completed: Completed<'_>) {
+        self.bar.clear();
         if self.is_json {
-            let object = completed::object(completed);
-            self.print_object(&object);
+            result_line(&completed::object(completed).to_string());
         } else if self.summarizes {
-            self.bar.clear();
             result_line(&completed::line(completed));
         }
     }

@@ -42,7 +42,15 @@ impl Bar {
         bar.set_message(text);
     }
 
-    /// Takes the bar away, so that something else can be written.
+    /// Writes something else, the bar out of its way.
+    pub(super) fn aside(&self, write: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
+    }
+
+    /// Takes the bar away for good.
     pub(super) fn clear(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();

@@ -79,6 +79,23 @@ fn other_sql_runs_on_the_current_database() {
 }
 
 #[test]
+fn a_variable_is_set_by_a_query_and_never_by_a_select_that_would_compare() {
+    let place = Place::new();
+    let run = place.sql(
+        "USE app\nDECLARE @n int, @path nvarchar(260)\nSET @n = (SELECT count(*) FROM t WHERE id < 11)\nPRINT @n\n\
+         SET @path = (SELECT physical_name FROM sys.master_files WHERE name = 'other')\nPRINT @path",
+    );
+    assert!(
+        run.err
+            .ends_with(&format!("10\n{}\n", place.text("other.db"))),
+        "{}",
+        run.err
+    );
+    let run = place.sql("DECLARE @n int\nSELECT @n = 1");
+    assert!(run.err.contains("Msg 50005"), "{}", run.err);
+}
+
+#[test]
 fn a_transaction_ends_as_it_is_told_to() {
     let place = Place::new();
     let run = place.sql(

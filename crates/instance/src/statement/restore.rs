@@ -393,7 +393,7 @@ impl Work<'_> {
                 self.position,
             ));
         }
-        if report.damaged_chunks > 0 {
+        if report.damaged.count > 0 {
             sink.message(table::restored_with_damage());
         }
     }

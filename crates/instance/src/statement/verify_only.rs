@@ -75,11 +75,13 @@ fn attempt(
     };
     let watch = Watch::new(session, OPERATION, choices.stats, sink);
     let report = verify(&media, position, request, &watch).map_err(|error| failed(&error))?;
-    if report.damaged_chunks > 0 {
-        let chunks = report.damaged_chunks;
+    if let Some((device, damage)) = &report.damaged.first {
+        let chunks = report.damaged.count;
         return Err(Failure::from(vec![
             table::set_damaged(),
-            table::note(format!("{chunks} of the set's chunks cannot be read.")),
+            table::note(format!(
+                "{chunks} of the set's chunks are damaged. The first, on '{device}': {damage}."
+            )),
         ]));
     }
     watch.finish();
