@@ -36,7 +36,8 @@ pub use error::{Damage, Error};
 pub use media_set::{MediaSet, SetEntry};
 pub use plan::{Chosen, Plan};
 pub use report::{
-    BackupReport, DamagedPage, FilePages, Observer, ReadReport, StageCounters, Stages, Unobserved,
+    BackupReport, DamagedChunks, DamagedPage, FilePages, Observer, ReadReport, StageCounters,
+    Stages, Unobserved,
 };
 pub use request::{
     BackupKind, BackupRequest, DifferentialBase, MediaRequest, OnDamage, Origin, Overwrite,

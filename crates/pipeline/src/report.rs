@@ -5,6 +5,7 @@ use std::time::Duration;
 use windlass_base::Moment;
 use windlass_media::{MediaHeader, SetConfiguration};
 
+use crate::error::Damage;
 use crate::plan::Plan;
 
 /// Watches a run and may stop it. Called from the threads of the pipeline.
@@ -134,6 +135,15 @@ pub struct BackupReport {
     pub damaged: Vec<DamagedPage>,
 }
 
+/// Chunks that were found damaged and carried on from.
+#[derive(Debug, Clone, Default)]
+pub struct DamagedChunks {
+    /// How many.
+    pub count: u64,
+    /// The first that was met: its device and what is wrong.
+    pub first: Option<(String, Damage)>,
+}
+
 /// A restore or a verification that succeeded.
 #[derive(Debug, Clone)]
 pub struct ReadReport {
@@ -149,6 +159,6 @@ pub struct ReadReport {
     pub plan: Plan,
     /// What the stages did.
     pub stages: Stages,
-    /// Chunks that could not be read and were left out (`CONTINUE_AFTER_ERROR`).
-    pub damaged_chunks: u64,
+    /// What could not be read and was left out (`CONTINUE_AFTER_ERROR`).
+    pub damaged: DamagedChunks,
 }

@@ -381,12 +381,9 @@ fn damage_is_found_and_named() {
         on_damage: OnDamage::Continue,
         ..READ
     };
-    assert_eq!(
-        verify(&media, 1, carry_on, &Unobserved)
-            .unwrap()
-            .damaged_chunks,
-        1
-    );
+    let damaged = verify(&media, 1, carry_on, &Unobserved).unwrap().damaged;
+    assert_eq!(damaged.count, 1);
+    assert!(matches!(damaged.first, Some((_, Damage::Checksum { .. }))));
 }
 
 struct CancelAt(u64, AtomicU64);

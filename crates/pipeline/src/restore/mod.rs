@@ -82,8 +82,8 @@ fn run(
     };
     let (stages, seen) = movement.run(&output, request.on_damage);
     control.finish()?;
-    let damaged_chunks = seen.damaged.load(Ordering::Relaxed);
-    if damaged_chunks == 0 {
+    let damaged = seen.damaged();
+    if damaged.count == 0 {
         check_totals(media, set, &seen)?;
     }
     let files = set.files.iter().map(|file| FilePages {
@@ -97,7 +97,7 @@ fn run(
         elapsed: begun.elapsed(),
         plan,
         stages,
-        damaged_chunks,
+        damaged,
     })
 }
 

@@ -12,7 +12,7 @@ use windlass_media::{ChunkHeader, Run, chunk_mix};
 use super::read::StoredChunk;
 use crate::control::{Control, timed};
 use crate::error::{Damage, Error};
-use crate::report::StageCounters;
+use crate::report::{DamagedChunks, StageCounters};
 use crate::request::OnDamage;
 
 /// A stretch of the database, verified.
@@ -39,7 +39,7 @@ pub(super) struct Seen {
     pub(super) raw_bytes: AtomicU64,
     pub(super) stored_bytes: AtomicU64,
     pub(super) checksum: AtomicU64,
-    pub(super) damaged: AtomicU64,
+    damaged: Mutex<DamagedChunks>,
 }
 
 impl Seen {
@@ -53,7 +53,7 @@ impl Seen {
             raw_bytes: AtomicU64::new(0),
             stored_bytes: AtomicU64::new(0),
             checksum: AtomicU64::new(0),
-            damaged: AtomicU64::new(0),
+            damaged: Mutex::default(),
         }
     }
 
@@ -74,6 +74,19 @@ impl Seen {
             }
             _ => Err(unexpected),
         }
+    }
+
+    fn record(&self, device: &str, damage: Damage) {
+        let mut damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
+        damaged.count += 1;
+        damaged
+            .first
+            .get_or_insert_with(|| (device.to_owned(), damage));
+    }
+
+    /// Takes what was recorded; call when all threads are done.
+    pub(super) fn damaged(&self) -> DamagedChunks {
+        std::mem::take(&mut *self.damaged.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn count(&self, header: &ChunkHeader) {
@@ -139,7 +152,7 @@ impl Transform<'_> {
                         damage,
                     });
                 }
-                Err(_) => drop(self.seen.damaged.fetch_add(1, Ordering::Relaxed)),
+                Err(damage) => self.seen.record(&device, damage),
             }
             control.advance(raw_bytes, stored_bytes);
         }
