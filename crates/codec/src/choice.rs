@@ -12,20 +12,29 @@ pub const FRAME_BYTES_MIN: usize = 64 << 10;
 /// The longest frame a backup uses, and the longest chunk any encoder takes.
 pub const FRAME_BYTES_MAX: usize = 4 << 20;
 
-/// Parameters of libzstd for one level.
+/// What one level of ZSTD means.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ZstdChoice {
+    /// libzstd's level.
     pub(crate) level: i32,
+    /// Length of a chunk.
+    frame_bytes: usize,
+    /// Upper bound of a compression context's memory, as `ZSTD_sizeof_CCtx` tells it.
+    context_bytes: usize,
 }
 
 impl ZstdChoice {
     pub(crate) fn of(level: Level) -> Self {
-        let level = match level {
-            Level::Low => 1,
-            Level::Medium => 4,
-            Level::High => 9,
+        let choice = |level, frame_bytes, context_bytes| Self {
+            level,
+            frame_bytes,
+            context_bytes,
         };
-        Self { level }
+        match level {
+            Level::Low => choice(1, 1 << 20, 1 << 20),
+            Level::Medium => choice(8, 4 << 20, 8 << 20),
+            Level::High => choice(12, 4 << 20, 56 << 20),
+        }
     }
 
     pub(crate) fn parameters(self) -> impl Iterator<Item = CParameter> {
@@ -40,17 +49,17 @@ impl Compression {
     /// The preferred length of a chunk: a multiple of 64 KiB between 64 KiB and 4 MiB.
     pub fn frame_bytes(&self) -> usize {
         match (self.algorithm, self.level) {
-            (Algorithm::Zstd, Some(Level::Medium | Level::High)) => 4 << 20,
+            (Algorithm::Zstd, level) => ZstdChoice::of(level.unwrap_or(Level::Low)).frame_bytes,
             _ => 1 << 20,
         }
     }
 
     /// Upper bound of the memory that one encoder takes for chunks up to `frame_bytes`.
-    pub fn encoder_bytes(&self, frame_bytes: usize) -> usize {
+    pub fn encoder_bytes(&self, _frame_bytes: usize) -> usize {
         match self.algorithm {
             Algorithm::None => 0,
             Algorithm::MsXpress | Algorithm::QatDeflate => 1 << 20,
-            Algorithm::Zstd => (16 << 20) + frame_bytes * 2,
+            Algorithm::Zstd => ZstdChoice::of(self.level.unwrap_or(Level::Low)).context_bytes,
         }
     }
 
@@ -59,6 +68,42 @@ impl Compression {
         match self.algorithm {
             Algorithm::None => 0,
             Algorithm::MsXpress | Algorithm::QatDeflate | Algorithm::Zstd => 256 << 10,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::zstd::ZstdEncoder;
+
+    #[test]
+    fn contexts_take_no_more_memory_than_the_plan_is_told() {
+        let mut state = 1_u32;
+        let frame: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 28) as u8
+        })
+        .take(FRAME_BYTES_MAX)
+        .collect();
+        let mut output = vec![0; FRAME_BYTES_MAX];
+        for level in Level::ALL {
+            let choice = ZstdChoice::of(level);
+            let mut encoder = ZstdEncoder::new(choice).unwrap();
+            encoder
+                .encode(&frame[..choice.frame_bytes], &mut output)
+                .unwrap();
+            let taken = encoder.memory_bytes();
+            assert!(
+                taken <= choice.context_bytes,
+                "{level}: {taken} of {}",
+                choice.context_bytes
+            );
+            assert!(
+                taken * 2 > choice.context_bytes,
+                "{level}: {taken} of {}",
+                choice.context_bytes
+            );
         }
     }
 }

@@ -23,6 +23,12 @@ impl ZstdEncoder {
         Ok(Self(context))
     }
 
+    /// Memory that the context has allocated so far.
+    #[cfg(test)]
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.0.sizeof()
+    }
+
     /// The length of the frame, or `None` if it does not fit into `output`.
     pub(crate) fn encode(
         &mut self,

@@ -2,7 +2,7 @@
 //!
 //! One block is up to 64 KiB that stands for itself: 256 octets of code lengths, then the bit
 //! stream. This is what one record of a compressed SQL Server backup holds, so that the same decoder
-//! reads those. A chunk of ours is a row of such blocks, see [`frame`].
+//! reads those. A chunk of ours is a row of such blocks, see `frame`.
 
 mod bit_reader;
 mod bit_writer;

@@ -1,0 +1,118 @@
+//! Measures every codec on the pages of a database, beside wimlib when its library is present.
+//!
+//! `cargo run --release -p windlass-bench --bin codec -- FILE` takes pieces spread evenly over FILE,
+//! compresses and expands them with each codec in turn, and repeats that; the table shows medians.
+//! Time is processor time of one thread, so that other work on the machine disturbs little.
+
+#![expect(clippy::print_stdout, reason = "the table is what the program is for")]
+
+mod contender;
+mod floors;
+mod sample;
+mod wimlib;
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use windlass_bench::median;
+use windlass_codec::Compression;
+
+use crate::contender::{Contender, Ours, Pass};
+use crate::wimlib::Wimlib;
+
+#[derive(Debug, Parser)]
+#[command(about = "Measures every codec on the pages of a database")]
+struct Arguments {
+    /// The database, or any other file
+    file: PathBuf,
+    /// How much of it to take, in MB
+    #[arg(long, default_value_t = 64)]
+    sample_mb: usize,
+    /// How often each codec runs; the median counts
+    #[arg(long, default_value_t = 5)]
+    repetitions: usize,
+    /// Only codecs whose name contains this text
+    #[arg(long)]
+    only: Option<String>,
+    /// Frame size in KB instead of each codec's own
+    #[arg(long)]
+    frame_kb: Option<usize>,
+}
+
+/// The medians of one codec.
+struct Row {
+    name: String,
+    frame_bytes: usize,
+    encode_rate: f64,
+    decode_rate: f64,
+    ratio: f64,
+}
+
+fn main() -> Result<(), anyhow::Error> {
+    let arguments = Arguments::parse();
+    let sample = sample::read(&arguments.file, arguments.sample_mb << 20)?;
+    let mut contenders = contenders(&arguments)?;
+    let mut passes: Vec<Vec<Pass>> = contenders.iter().map(|_| Vec::new()).collect();
+    for _ in 0..arguments.repetitions {
+        for (contender, passes) in contenders.iter_mut().zip(&mut passes) {
+            passes.push(contender::run(contender.as_mut(), &sample)?);
+        }
+    }
+    let rows: Vec<Row> = contenders
+        .iter()
+        .zip(&passes)
+        .map(|(contender, passes)| row(contender.as_ref(), passes))
+        .collect();
+    println!(
+        "{}: {} MB, {} repetitions, MB of 2^20 bytes per second of one core\n",
+        arguments.file.display(),
+        sample.len() >> 20,
+        arguments.repetitions
+    );
+    print_table(&rows);
+    floors::print(&rows);
+    Ok(())
+}
+
+fn contenders(arguments: &Arguments) -> Result<Vec<Box<dyn Contender>>, anyhow::Error> {
+    let mut contenders: Vec<Box<dyn Contender>> = Vec::new();
+    for compression in &Compression::ALL[1..] {
+        let frame_bytes = arguments
+            .frame_kb
+            .map_or(compression.frame_bytes(), |kb| kb << 10);
+        contenders.push(Box::new(Ours::new(*compression, frame_bytes)?));
+    }
+    match Wimlib::new(20) {
+        Ok(wimlib) => contenders.push(Box::new(wimlib)),
+        Err(error) => println!("SKIPPED: wimlib, the peer of MS_XPRESS: {error}\n"),
+    }
+    if let Some(only) = &arguments.only {
+        contenders.retain(|contender| contender.name().contains(only.as_str()));
+    }
+    Ok(contenders)
+}
+
+fn row(contender: &dyn Contender, passes: &[Pass]) -> Row {
+    Row {
+        name: contender.name(),
+        frame_bytes: contender.frame_bytes(),
+        encode_rate: median(passes.iter().map(|pass| pass.encode_rate)),
+        decode_rate: median(passes.iter().map(|pass| pass.decode_rate)),
+        ratio: median(passes.iter().map(|pass| pass.ratio)),
+    }
+}
+
+fn print_table(rows: &[Row]) {
+    println!("| codec | frame | encode MB/s | decode MB/s | ratio |");
+    println!("|---|---|---|---|---|");
+    for row in rows {
+        println!(
+            "| {} | {} KB | {:.0} | {:.0} | {:.3} |",
+            row.name,
+            row.frame_bytes >> 10,
+            row.encode_rate,
+            row.decode_rate,
+            row.ratio
+        );
+    }
+}
