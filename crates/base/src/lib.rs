@@ -7,7 +7,7 @@
 //! - [`Lsn`]: a log sequence number as SQL Server composes and prints it.
 //! - [`Guid`]: a 16-byte identity, printed as SQL Server prints `uniqueidentifier`.
 //! - [`Moment`]: a local date and time with the precision of media headers.
-//! - [`checksum`]: the one checksum of our formats, and the digest that finds changed extents.
+//! - [`mod@checksum`]: the one checksum of our formats, and the digest that finds changed extents.
 //! - [`size`]: octets, rates and durations for people.
 //! - [`message`]: the single table of numbered messages.
 #![forbid(unsafe_code)]
