@@ -332,4 +332,30 @@ mod tests {
         catalog.update(&written).unwrap();
         assert_eq!(catalog.database("sales").unwrap().unwrap(), written);
     }
+
+    #[test]
+    fn programs_that_register_at_once_wait_for_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..6 {
+                let folder = folder.path();
+                scope.spawn(move || {
+                    let mut catalog = Catalog::open(folder).unwrap();
+                    for number in 0..15 {
+                        let name = format!("d{thread}_{number}");
+                        catalog
+                            .register(&record(&name, &format!("/{name}")))
+                            .unwrap();
+                    }
+                });
+            }
+        });
+        let databases = Catalog::open(folder.path()).unwrap().databases().unwrap();
+        assert_eq!(databases.len(), 90);
+        assert_eq!(
+            databases.last().unwrap().database_id,
+            94,
+            "numbered without gaps"
+        );
+    }
 }

@@ -226,7 +226,13 @@ fn ctrl_c_leaves_nothing_behind() {
     )
     .expect("its rows");
     drop(big);
-    let mut child = place
+    let count = || {
+        std::fs::read_dir(place.path(""))
+            .expect("the folder")
+            .count()
+    };
+    let before = count();
+    let child = place
         .command(&[
             "backup",
             "big.db",
@@ -242,12 +248,6 @@ fn ctrl_c_leaves_nothing_behind() {
         .expect("the program starts");
     let begun = Instant::now();
     // It has begun when something of it is in the folder.
-    let count = || {
-        std::fs::read_dir(place.path(""))
-            .expect("the folder")
-            .count()
-    };
-    let before = count();
     while count() == before && begun.elapsed() < Duration::from_secs(5) {
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -256,8 +256,13 @@ fn ctrl_c_leaves_nothing_behind() {
         .args(["-INT", &id])
         .status();
     assert!(killed.expect("kill runs").success());
-    let status = child.wait().expect("it ends");
-    assert_eq!(status.code(), Some(1), "it ended by itself");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1), "it ended by itself");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("Msg 3204") && said.contains("Msg 3013"),
+        "{said}"
+    );
     let names: Vec<_> = std::fs::read_dir(place.path(""))
         .expect("the folder")
         .map(|entry| {
