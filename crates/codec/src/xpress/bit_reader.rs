@@ -5,7 +5,7 @@
 //! would stand: words have 16 bits, so the number of bits held modulo 16 is the same for both.
 
 /// Reads bits and octets of a slice; behind its end come zeros, which [`BitReader::overran`] tells.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct BitReader<'a> {
     input: &'a [u8],
     /// The next bits, from the most significant.
@@ -26,13 +26,13 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// Makes at least 32 bits available.
+    /// Makes at least 33 bits available.
     #[inline]
     pub(super) fn refill(&mut self) {
         if self.held <= 32 {
             let octets = match self.input.get(self.next..self.next + 4) {
                 Some(octets) => [octets[0], octets[1], octets[2], octets[3]],
-                None => self.last_octets(),
+                None => last_octets(self.input, self.next),
             };
             let words = u32::from_le_bytes(octets).rotate_left(16);
             self.bits |= u64::from(words) << (32 - self.held);
@@ -41,21 +41,41 @@ impl<'a> BitReader<'a> {
         }
     }
 
+    /// The same without a branch on the number of bits, which would be hard to predict.
+    ///
+    /// False, and nothing is done, if the input is near its end.
+    #[inline]
+    pub(super) fn refill_evenly(&mut self) -> bool {
+        let Some(octets) = self.input.get(self.next..self.next + 4) else {
+            return false;
+        };
+        let octets = [octets[0], octets[1], octets[2], octets[3]];
+        let words = u32::from_le_bytes(octets).rotate_left(16);
+        let room = u32::from(self.held <= 32);
+        let words = u64::from(words & room.wrapping_neg());
+        self.bits |= words << (32_u32.wrapping_sub(self.held) & 63);
+        self.held += room * 32;
+        self.next += room as usize * 4;
+        true
+    }
+
     /// The next `count` bits, 1 to 63.
     #[inline]
     pub(super) fn peek(&self, count: u32) -> usize {
         (self.bits >> (64 - count)) as usize
     }
 
-    /// All bits held, the next one the most significant.
+    /// An offset of `count` bits that follow the next `skipped`, its leading one added.
     #[inline]
-    pub(super) fn bits(&self) -> u64 {
-        self.bits
+    pub(super) fn offset(&self, skipped: u32, count: u32) -> usize {
+        // Two shifts, because a shift by 64 is none.
+        1 << count | (self.bits << skipped >> 1 >> (63 - count)) as usize
     }
 
+    /// Takes `count` bits, up to 63.
     #[inline]
     pub(super) fn skip(&mut self, count: u32) {
-        self.bits <<= count;
+        self.bits <<= count & 63;
         self.held -= count;
     }
 
@@ -77,12 +97,13 @@ impl<'a> BitReader<'a> {
     pub(super) fn overran(&self) -> bool {
         self.next * 8 - self.held as usize > self.input.len() * 8
     }
+}
 
-    #[cold]
-    fn last_octets(&self) -> [u8; 4] {
-        let mut octets = [0; 4];
-        let rest = self.input.get(self.next..).unwrap_or_default();
-        octets[..rest.len()].copy_from_slice(rest);
-        octets
-    }
+/// The octets from `start` on, and zeros behind the end.
+#[cold]
+fn last_octets(input: &[u8], start: usize) -> [u8; 4] {
+    let mut octets = [0; 4];
+    let rest = input.get(start..).unwrap_or_default();
+    octets[..rest.len()].copy_from_slice(rest);
+    octets
 }

@@ -82,45 +82,38 @@ impl BlockDecoder {
     /// Expands until less than [`SLACK`] is left, so that copies may write beyond their ends.
     fn decode_fast(&self, reader: &mut BitReader<'_>, block: &mut [u8]) -> Result<usize, Damage> {
         let mut position = 0;
+        // A copy, which the compiler can keep in registers because nobody else holds it.
+        let mut bits = *reader;
         let Some(limit) = block.len().checked_sub(SLACK) else {
             return Ok(0);
         };
         while position < limit {
-            reader.refill();
-            let mut entry = self.table.entry(reader.peek(TABLE_BITS));
-            if entry.is_literal() {
-                block[position..position + 2].copy_from_slice(&entry.literals());
-                position += entry.literal_count();
-                reader.skip(entry.code_bits());
-                entry = self.table.entry(reader.peek(TABLE_BITS));
-                if entry.is_literal() {
-                    block[position..position + 2].copy_from_slice(&entry.literals());
-                    position += entry.literal_count();
-                    reader.skip(entry.code_bits());
-                    continue;
-                }
-                reader.refill();
+            if !bits.refill_evenly() {
+                break;
             }
-            if entry.is_longer() {
-                entry = self.table.longer(reader.peek(16) as u32);
-                if entry.is_literal() {
-                    block[position] = entry.literals()[0];
-                    position += 1;
-                    reader.skip(entry.code_bits());
-                    continue;
-                }
+            let entry = self.table.entry(bits.peek(TABLE_BITS));
+            if entry.is_rare() {
+                *reader = bits;
+                position = self.decode_rare(reader, entry, block, position)?;
+                bits = *reader;
+                continue;
             }
-            let (length, offset) = read_match(reader, entry)?;
+            block[position..position + 2].copy_from_slice(&entry.literals());
+            position += entry.literal_count();
+            if !entry.is_match() {
+                bits.skip(entry.total_bits());
+                continue;
+            }
+            let length = entry.length_code() as usize + MATCH_BYTES_MIN;
+            let offset = bits.offset(entry.code_bits(), entry.offset_bits());
+            bits.skip(entry.total_bits());
             if offset > position {
                 return Err(Damage::Offset);
             }
-            if position + length <= limit {
-                copy_match_fast(block, position, offset, length);
-            } else {
-                copy_match(block, position, offset, length)?;
-            }
+            copy_short_match(block, position, offset, length);
             position += length;
         }
+        *reader = bits;
         Ok(position)
     }
 
@@ -133,22 +126,35 @@ impl BlockDecoder {
     ) -> Result<(), Damage> {
         while position < block.len() {
             reader.refill();
-            let mut entry = self.table.entry(reader.peek(TABLE_BITS));
-            if entry.is_longer() {
-                entry = self.table.longer(reader.peek(16) as u32);
-            }
-            if entry.is_literal() {
-                let first = entry.first();
-                block[position] = first.literals()[0];
-                position += 1;
-                reader.skip(first.code_bits());
-                continue;
-            }
-            let (length, offset) = read_match(reader, entry)?;
-            copy_match(block, position, offset, length)?;
-            position += length;
+            position = self.decode_rare(reader, Entry::LONGER, block, position)?;
         }
         Ok(())
+    }
+
+    /// Expands one symbol of any kind at `position` and returns the position behind it.
+    fn decode_rare(
+        &self,
+        reader: &mut BitReader<'_>,
+        entry: Entry,
+        block: &mut [u8],
+        position: usize,
+    ) -> Result<usize, Damage> {
+        let mut entry = entry;
+        if entry.is_longer() {
+            entry = self.table.symbol(reader.peek(16) as u32);
+        }
+        reader.skip(entry.code_bits());
+        if !entry.is_match() {
+            block[position] = entry.literals()[0];
+            return Ok(position + 1);
+        }
+        let mut length = entry.length_code() as usize;
+        if entry.length_code() == LENGTH_CODE_EXTRA {
+            length = read_extra(reader)?;
+        }
+        let offset = reader.offset(0, entry.offset_bits());
+        reader.skip(entry.offset_bits());
+        copy_match(block, position, offset, length + MATCH_BYTES_MIN)
     }
 }
 
@@ -159,22 +165,7 @@ impl Default for BlockDecoder {
 }
 
 /// Octets that the fast loop may write beyond what it was asked for.
-const SLACK: usize = 32;
-
-/// Length and offset of the match that `entry` announces.
-#[inline]
-fn read_match(reader: &mut BitReader<'_>, entry: Entry) -> Result<(usize, usize), Damage> {
-    reader.skip(entry.code_bits());
-    let mut length = entry.length_code() as usize;
-    if entry.length_code() == LENGTH_CODE_EXTRA {
-        length = read_extra(reader)?;
-    }
-    let count = entry.offset_bits();
-    // Two shifts, because a shift by 64 is none.
-    let offset = 1 << count | (reader.bits() >> 1 >> (63 - count)) as usize;
-    reader.skip(count);
-    Ok((length + MATCH_BYTES_MIN, offset))
-}
+const SLACK: usize = 64;
 
 /// The length that did not fit into its code, less the shortest.
 fn read_extra(reader: &mut BitReader<'_>) -> Result<usize, Damage> {
@@ -194,31 +185,32 @@ fn read_extra(reader: &mut BitReader<'_>) -> Result<usize, Damage> {
     Ok(length as usize)
 }
 
-/// Copies a match, up to [`SLACK`] octets beyond its end.
+/// Copies a match of up to 17 octets; up to [`SLACK`] are written.
 #[inline]
-fn copy_match_fast(block: &mut [u8], position: usize, offset: usize, length: usize) {
-    let end = position + length;
-    let mut to = position;
-    let mut from = position - offset;
+fn copy_short_match(block: &mut [u8], position: usize, offset: usize, length: usize) {
+    let from = position - offset;
     if offset >= 16 {
-        while to < end {
-            copy_octets::<16>(block, from, to);
-            to += 16;
-            from += 16;
+        copy_octets::<16>(block, from, position);
+        if length > 16 {
+            copy_octets::<16>(block, from + 16, position + 16);
         }
     } else if offset >= 8 {
-        while to < end {
-            copy_octets::<8>(block, from, to);
-            to += 8;
-            from += 8;
+        copy_octets::<8>(block, from, position);
+        copy_octets::<8>(block, from + 8, position + 8);
+        if length > 16 {
+            copy_octets::<8>(block, from + 16, position + 16);
         }
     } else {
-        // Each copy makes only `offset` octets right, and the next one starts behind them.
-        while to < end {
-            copy_octets::<8>(block, from, to);
-            to += offset;
-            from += offset;
-        }
+        repeat(block, position, offset, length);
+    }
+}
+
+/// Copies a match that overlaps itself closely; up to 7 octets more are written.
+#[inline]
+fn repeat(block: &mut [u8], position: usize, offset: usize, length: usize) {
+    // Each copy makes only `offset` octets right, and the next one starts behind them.
+    for to in (position..position + length).step_by(offset) {
+        copy_octets::<8>(block, to - offset, to);
     }
 }
 
@@ -230,21 +222,37 @@ fn copy_octets<const N: usize>(block: &mut [u8], from: usize, to: usize) {
     block[to..to + N].copy_from_slice(&octets);
 }
 
-/// Copies a match to its exact end.
+/// Copies a match of any length to its exact end, and returns the position behind it.
 fn copy_match(
     block: &mut [u8],
     position: usize,
     offset: usize,
     length: usize,
-) -> Result<(), Damage> {
+) -> Result<usize, Damage> {
     if offset > position {
         return Err(Damage::Offset);
     }
     if length > block.len() - position {
         return Err(Damage::Length);
     }
-    for to in position..position + length {
-        block[to] = block[to - offset];
+    let end = position + length;
+    if offset < 16 || block.len() - end < SLACK {
+        copy_exactly(block, position, offset, length);
+    } else {
+        for to in (position..end).step_by(16) {
+            copy_octets::<16>(block, to - offset, to);
+        }
     }
-    Ok(())
+    Ok(end)
+}
+
+fn copy_exactly(block: &mut [u8], position: usize, offset: usize, length: usize) {
+    let end = position + length;
+    let from = position - offset;
+    let mut to = position;
+    while to < end {
+        let count = (to - from).min(end - to);
+        block.copy_within(from..from + count, to);
+        to += count;
+    }
 }

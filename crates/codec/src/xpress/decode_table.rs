@@ -4,74 +4,108 @@
 //! UTF-16 text every other literal is a zero with a short code. Longer codes are rare and are found
 //! by comparing with the first code of each length.
 
-use super::{CODE_BITS_MAX, Damage, LENGTH_TABLE_BYTES, SYMBOLS};
+use super::{CODE_BITS_MAX, Damage, LENGTH_CODE_EXTRA, LENGTH_TABLE_BYTES, SYMBOLS};
 
 /// Bits that choose an entry.
-pub(super) const TABLE_BITS: u32 = 11;
+pub(super) const TABLE_BITS: u32 = 12;
 
 const ENTRIES: usize = 1 << TABLE_BITS;
 
-/// What the next bits mean.
+/// What the next bits mean: one or two literals, a match, or a literal and a match.
 ///
-/// Bits 0 to 7: the first literal; for a match, its length code in 0 to 3 and its number of offset
-/// bits in 4 to 7. Bits 8 to 15: the second literal. Bits 16 to 20: bits to skip. Bits 24 to 27: bits
-/// of the first literal alone. Bit 28: there is a second literal. Bit 29: a literal. Bit 30: a longer
-/// code. A match has neither.
+/// | bits | |
+/// |---|---|
+/// | 0 to 7 | bits to skip, those of the offset included |
+/// | 8 to 15 | the first literal, if any |
+/// | 16 to 23 | the second literal; or the length code in 16 to 19, offset bits in 20 to 23 |
+/// | 24 to 27 | bits before those of the offset |
+/// | 28, 29 | how many literals |
+/// | 30 | rare: a longer code, or a match whose length takes extra octets |
+/// | 31 | a match |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry(u32);
 
 impl Entry {
-    const TWO: u32 = 1 << 28;
-    const LITERAL: u32 = 1 << 29;
-    const LONGER: u32 = 1 << 30;
+    const ONE_LITERAL: u32 = 1 << 28;
+    const RARE: u32 = 1 << 30;
+    const MATCH: u32 = 1 << 31;
 
-    #[inline]
+    /// The code is longer than the table's index.
+    pub(super) const LONGER: Self = Self(Self::RARE);
+
+    /// One symbol.
     fn new(symbol: u16, length: u32) -> Self {
-        let kind = if symbol < 256 { Self::LITERAL } else { 0 };
-        Self(u32::from(symbol & 0xFF) | length << 16 | length << 24 | kind)
+        let symbol = u32::from(symbol);
+        if symbol < 256 {
+            return Self(Self::ONE_LITERAL | length << 24 | symbol << 8 | length);
+        }
+        let (length_code, offset_bits) = (symbol & 15, symbol >> 4 & 15);
+        let rare = if length_code == LENGTH_CODE_EXTRA {
+            Self::RARE
+        } else {
+            0
+        };
+        let total = length + offset_bits;
+        Self(Self::MATCH | rare | length << 24 | offset_bits << 20 | length_code << 16 | total)
+    }
+
+    /// This literal and one more symbol, which is not rare.
+    fn with(self, second: Self) -> Self {
+        // All fields add up, but for a second literal, which goes to another place.
+        let literal_moved = if second.is_match() {
+            0
+        } else {
+            (second.0 & 0xFF00) << 8
+        };
+        Self((self.0 + (second.0 & !0xFF00)) | literal_moved)
     }
 
     #[inline]
-    pub(super) fn is_literal(self) -> bool {
-        self.0 & Self::LITERAL != 0
+    pub(super) fn is_match(self) -> bool {
+        self.0 & Self::MATCH != 0
+    }
+
+    #[inline]
+    pub(super) fn is_rare(self) -> bool {
+        self.0 & Self::RARE != 0
     }
 
     #[inline]
     pub(super) fn is_longer(self) -> bool {
-        self.0 & Self::LONGER != 0
+        self == Self::LONGER
     }
 
-    /// One or two literals; the second octet means nothing if there is one.
+    /// Up to two literals; those beyond their count mean nothing.
     #[inline]
     pub(super) fn literals(self) -> [u8; 2] {
-        [self.0 as u8, (self.0 >> 8) as u8]
+        [(self.0 >> 8) as u8, (self.0 >> 16) as u8]
     }
 
     #[inline]
     pub(super) fn literal_count(self) -> usize {
-        1 + (self.0 >> 28 & 1) as usize
+        (self.0 >> 28 & 3) as usize
     }
 
     /// Bits of all that this entry tells.
     #[inline]
+    pub(super) fn total_bits(self) -> u32 {
+        self.0 & 0xFF
+    }
+
+    /// Bits before those of the offset.
+    #[inline]
     pub(super) fn code_bits(self) -> u32 {
-        self.0 >> 16 & 0x1F
+        self.0 >> 24 & 15
     }
 
     #[inline]
     pub(super) fn length_code(self) -> u32 {
-        self.0 & 15
+        self.0 >> 16 & 15
     }
 
     #[inline]
     pub(super) fn offset_bits(self) -> u32 {
-        self.0 >> 4 & 15
-    }
-
-    /// The first literal alone.
-    pub(super) fn first(self) -> Self {
-        let length = self.0 >> 24 & 15;
-        Self::new(u16::from(self.0 as u8), length)
+        self.0 >> 20 & 15
     }
 }
 
@@ -118,7 +152,6 @@ impl DecodeTable {
         }
         self.sort(&lengths, &count_of);
         self.fill(&count_of);
-        self.pair_literals();
         Ok(())
     }
 
@@ -128,10 +161,9 @@ impl DecodeTable {
         self.entries[index % ENTRIES]
     }
 
-    /// The symbol of a code longer than the table's index, from the next 16 bits.
-    #[cold]
-    pub(super) fn longer(&self, bits: u32) -> Entry {
-        let length = (TABLE_BITS as usize + 1..CODE_BITS_MAX)
+    /// The one symbol whose code begins the next 16 bits, however long.
+    pub(super) fn symbol(&self, bits: u32) -> Entry {
+        let length = (1..CODE_BITS_MAX)
             .find(|&length| bits < self.code_end[length])
             .unwrap_or(CODE_BITS_MAX);
         let code = (bits >> (16 - length)) as i32;
@@ -160,37 +192,48 @@ impl DecodeTable {
         }
     }
 
-    /// Codes ascend with the order, so each fills the next entries.
+    /// Codes ascend with the order, so each fills the next entries; what follows a literal fills
+    /// parts of the literal's entries in the same way.
     fn fill(&mut self, count_of: &[usize; CODE_BITS_MAX + 1]) {
-        let mut symbols = self.order.iter();
-        let mut rest = self.entries.as_mut_slice();
+        let mut singles = [Entry::LONGER; SYMBOLS];
+        let mut count = 0;
         for length in 1..=TABLE_BITS {
-            let width = 1 << (TABLE_BITS - length);
-            for &symbol in symbols.by_ref().take(count_of[length as usize]) {
-                let (own, behind) = rest.split_at_mut(width);
-                own.fill(Entry::new(symbol, length));
-                rest = behind;
+            for _ in 0..count_of[length as usize] {
+                singles[count] = Entry::new(self.order[count], length);
+                count += 1;
             }
         }
-        rest.fill(Entry(Entry::LONGER));
+        let singles = &singles[..count];
+        let mut rest = self.entries.as_mut_slice();
+        for &first in singles {
+            let (own, behind) = rest.split_at_mut(ENTRIES >> first.code_bits());
+            rest = behind;
+            if first.is_match() {
+                own.fill(first);
+            } else {
+                fill_pairs(own, first, singles);
+            }
+        }
+        rest.fill(Entry::LONGER);
     }
+}
 
-    /// Adds a second literal wherever its whole code is among the bits.
-    fn pair_literals(&mut self) {
-        for index in 0..ENTRIES {
-            let first = self.entries[index];
-            if !first.is_literal() {
-                continue;
-            }
-            let used = first.code_bits();
-            let second = self.entries[(index << used) % ENTRIES];
-            // An entry already paired still tells its first literal and that one's bits.
-            let total = used + (second.0 >> 24 & 15);
-            if second.is_literal() && total <= TABLE_BITS {
-                self.entries[index] = Entry(
-                    first.0 & !(0x1F << 16) | (second.0 & 0xFF) << 8 | total << 16 | Entry::TWO,
-                );
-            }
+/// Fills the entries of a literal with the symbols that may follow, as far as their codes fit.
+fn fill_pairs(own: &mut [Entry], first: Entry, singles: &[Entry]) {
+    let bits_left = TABLE_BITS - first.code_bits();
+    let mut rest = own;
+    for &second in singles {
+        let bits = second.code_bits();
+        if bits > bits_left {
+            break;
         }
+        let (part, behind) = rest.split_at_mut(1 << (bits_left - bits));
+        part.fill(if second.is_rare() {
+            first
+        } else {
+            first.with(second)
+        });
+        rest = behind;
     }
+    rest.fill(first);
 }

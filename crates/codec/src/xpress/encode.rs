@@ -2,7 +2,7 @@
 
 use super::bit_writer::BitWriter;
 use super::huffman::{Code, HuffmanBuilder, write_lengths};
-use super::match_finder::MatchFinder;
+use super::match_finder::{MatchFinder, Weights};
 use super::parse::{Parse, Sequence};
 use super::{BLOCK_BYTES_MAX, END_SYMBOL, LENGTH_CODE_EXTRA, LENGTH_TABLE_BYTES, SYMBOLS};
 
@@ -13,6 +13,7 @@ pub struct BlockEncoder {
     parse: Parse,
     huffman: HuffmanBuilder,
     codes: [Code; SYMBOLS],
+    weights: Weights,
 }
 
 impl BlockEncoder {
@@ -23,7 +24,13 @@ impl BlockEncoder {
             parse: Parse::new(),
             huffman: HuffmanBuilder::new(),
             codes: [Code::default(); SYMBOLS],
+            weights: WEIGHTS_AT_FIRST,
         }
+    }
+
+    /// Forgets what earlier blocks were like, so that the next one gives the same octets always.
+    pub fn restart(&mut self) {
+        self.weights = WEIGHTS_AT_FIRST;
     }
 
     /// The length of the compressed form of `block`, or `None` if it does not fit into `output`.
@@ -35,8 +42,9 @@ impl BlockEncoder {
         if block.is_empty() {
             return None;
         }
-        self.parse.run(block, &mut self.finder);
+        self.parse.run(block, &mut self.finder, self.weights);
         self.huffman.build(&self.parse.frequencies, &mut self.codes);
+        self.weights = self.learn_weights();
         let length = self.encoded_length();
         let output = output.get_mut(..length)?;
         let (table, stream) = output.split_first_chunk_mut::<LENGTH_TABLE_BYTES>()?;
@@ -48,6 +56,18 @@ impl BlockEncoder {
             "the length was computed"
         );
         Some(length)
+    }
+
+    /// What literals cost here is taken to be what they will cost in the next block.
+    fn learn_weights(&self) -> Weights {
+        let literals = self.parse.frequencies.iter().zip(&self.codes).take(256);
+        let (count, bits) = literals.fold((1, 5), |(count, bits), (frequency, code)| {
+            (count + frequency, bits + frequency * code.length())
+        });
+        let literal = (4 * bits / count).clamp(16, 32).cast_signed();
+        // Two octets never make a match.
+        let matched = (2 * literal + 4).max(36);
+        Weights { literal, matched }
     }
 
     /// The exact length of the compressed form.
@@ -110,6 +130,12 @@ impl BlockEncoder {
         writer.flush();
     }
 }
+
+/// Those of UTF-16 text.
+const WEIGHTS_AT_FIRST: Weights = Weights {
+    literal: 20,
+    matched: 44,
+};
 
 impl Default for BlockEncoder {
     fn default() -> Self {

@@ -1,30 +1,29 @@
 //! Finds earlier occurrences within a block.
 //!
-//! Positions are kept in rows of eight, chosen by a hash of the next octets, newest first. Each
-//! position has a tag, eight more bits of the hash, so that one comparison of 64 bits finds those
-//! worth looking at: on database pages nearly all of them match. Rows, other than chains, are read
-//! without one load waiting for the other.
+//! Each position is kept under two hashes: of its next four octets, which finds short matches near
+//! by, and of its next eight, which finds long ones wherever they are. Each hash has the newest two
+//! positions. All four candidates are always compared over sixteen octets, without a branch: on a
+//! database page it cannot be predicted which candidate is best, and a wrong prediction costs more
+//! than all the comparisons. Chains of positions find more, but each step waits for the one before.
+//!
+//! The block is copied into a window of fixed length, so that any 16-bit position can be loaded from
+//! without a check.
 
 use super::BLOCK_BYTES_MAX;
 
-/// Octets that are hashed, the shortest match that is found.
-pub(super) const HASHED_BYTES: usize = 4;
+/// Octets that a position must have before it, to be looked up or inserted.
+pub(super) const LOOKAHEAD_BYTES: usize = 16;
 
-/// Octets that a position must have before it to be looked up or inserted.
-pub(super) const LOOKAHEAD_BYTES: usize = 8;
+/// Octets that candidates are compared over at first.
+const COMPARED_BYTES: usize = LOOKAHEAD_BYTES;
 
-const ROW_BITS: u32 = 13;
-const TAG_BITS: u32 = 8;
-
-/// Eight positions and their tags, the newest in the low bits of both.
-#[derive(Debug, Clone, Copy, Default)]
-struct Row {
-    tags: u64,
-    positions: [u64; 2],
-}
+const NEAR_BYTES: u32 = 4;
+const NEAR_BITS: u32 = 14;
+const FAR_BYTES: u32 = 8;
+const FAR_BITS: u32 = 15;
 
 /// An earlier occurrence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Match {
     pub(super) length: usize,
     pub(super) offset: usize,
@@ -33,145 +32,209 @@ pub(super) struct Match {
 /// The positions of one block.
 #[derive(Debug)]
 pub(super) struct MatchFinder {
-    rows: Box<[Row; 1 << ROW_BITS]>,
+    window: Box<Window>,
+    /// Octets of the window that are the block; zeros follow.
+    block_bytes: usize,
+    near: Box<[Newest; 1 << NEAR_BITS]>,
+    far: Box<[Newest; 1 << FAR_BITS]>,
+}
+
+type Window = [u8; BLOCK_BYTES_MAX + COMPARED_BYTES];
+
+/// The newest two positions of a hash, the newer one in the low half.
+///
+/// An empty place stands for position 0. That is a real earlier position for all but position 0
+/// itself, which is therefore never looked up.
+#[derive(Debug, Clone, Copy, Default)]
+struct Newest(u32);
+
+/// The candidates of a position, and what is known of the best.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
+    /// How many octets match, if fewer than [`COMPARED_BYTES`].
+    length: usize,
+    offset: u16,
+    near: Newest,
+    far: Newest,
+}
+
+/// What literals and matches cost, in quarters of a bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Weights {
+    /// A literal.
+    pub(super) literal: i32,
+    /// A match without the bits of its offset.
+    pub(super) matched: i32,
 }
 
 impl MatchFinder {
     pub(super) fn new() -> Self {
-        let rows = vec![Row::default(); 1 << ROW_BITS].into_boxed_slice();
         Self {
-            rows: rows
-                .try_into()
-                .expect("the vector has the length of the array"),
+            window: boxed(0),
+            block_bytes: 0,
+            near: boxed(Newest::default()),
+            far: boxed(Newest::default()),
         }
     }
 
-    /// Forgets the previous block.
-    ///
-    /// An empty place stands for position 0 with tag 0. That is a real earlier position for all but
-    /// position 0 itself, which is therefore never looked up.
-    pub(super) fn clear(&mut self) {
-        self.rows.fill(Row::default());
+    /// Forgets the previous block and begins with this one.
+    pub(super) fn start(&mut self, block: &[u8]) {
+        self.near.fill(Newest::default());
+        self.far.fill(Newest::default());
+        self.window[..block.len()].copy_from_slice(block);
+        self.window[block.len()..][..COMPARED_BYTES].fill(0);
+        self.block_bytes = block.len();
     }
 
     /// Inserts `position`.
     #[inline]
-    pub(super) fn insert(&mut self, block: &[u8], position: usize) {
-        let (row, tag) = place(block, position);
-        self.rows[row].push(tag, position);
+    pub(super) fn insert(&mut self, position: u16) {
+        let (near, far) = self.places(position);
+        self.near[near].push(position);
+        self.far[far].push(position);
     }
 
-    /// The longest earlier occurrence of more than `length_min` octets, and inserts `position`.
+    /// The best earlier occurrence of what stands at `position`, which is inserted.
     ///
-    /// Length 0 if there is none. `position` must not be 0.
+    /// `position` must not be 0, and must not have been inserted.
     #[inline]
-    pub(super) fn find_and_insert(
-        &mut self,
-        block: &[u8],
-        position: usize,
-        length_min: usize,
-    ) -> Match {
-        let (row, tag) = place(block, position);
-        let row = &mut self.rows[row];
-        let candidates = *row;
-        row.push(tag, position);
+    pub(super) fn find_and_insert(&mut self, position: u16) -> Found {
+        let (near_place, far_place) = self.places(position);
+        let (near, far) = (self.near[near_place], self.far[far_place]);
+        self.near[near_place].push(position);
+        self.far[far_place].push(position);
+        let here = self.load(position);
+        // The longest match, and the newest of those: equal octets count more than the position.
+        let rank = |earlier: u16| {
+            let equal_bits = (self.load(earlier) ^ here).trailing_zeros() & !7;
+            equal_bits << 16 | u32::from(earlier)
+        };
+        let best_far = rank(far.newer()).max(rank(far.older()));
+        let best = best_far.max(rank(near.newer()).max(rank(near.older())));
+        Found {
+            length: (best >> 19) as usize,
+            offset: position - best as u16,
+            near,
+            far,
+        }
+    }
 
+    /// The match to take of those found at `position`.
+    #[inline]
+    pub(super) fn longest(&self, position: u16, found: Found) -> Match {
+        if found.is_long() {
+            return self.longest_of_long(position, found);
+        }
+        Match {
+            length: found.length,
+            offset: usize::from(found.offset),
+        }
+    }
+
+    /// Compares candidates of at least [`COMPARED_BYTES`] to their ends.
+    #[inline(never)]
+    fn longest_of_long(&self, position: u16, found: Found) -> Match {
+        let (near, far) = (found.near, found.far);
+        let here = self.load(position);
+        let position_at = usize::from(position);
         let mut best = Match {
-            length: length_min,
+            length: 0,
             offset: 0,
         };
-        let mut equal = equal_octets(candidates.tags, tag);
-        let first = load_u64(block, position);
-        while equal != 0 {
-            let slot = (equal.trailing_zeros() / 8) as usize;
-            equal &= equal - 1;
-            let earlier = candidates.position(slot);
-            let difference = load_u64(block, earlier) ^ first;
-            if difference != 0 {
-                let length = (difference.trailing_zeros() / 8) as usize;
+        for earlier in [near.newer(), far.newer(), near.older(), far.older()] {
+            if self.load(earlier) == here {
+                let offset = position_at - usize::from(earlier);
+                let length = self.match_length(position_at, offset);
                 if length > best.length {
-                    best = Match {
-                        length,
-                        offset: position - earlier,
-                    };
+                    best = Match { length, offset };
                 }
-                continue;
-            }
-            // The octet that would make it longer decides most cases.
-            let decisive = position + best.length;
-            if decisive >= block.len() || block[earlier + best.length] != block[decisive] {
-                continue;
-            }
-            let length = match_length(block, earlier, position);
-            if length > best.length {
-                best = Match {
-                    length,
-                    offset: position - earlier,
-                };
             }
         }
-        if best.offset == 0 {
-            Match::default()
-        } else {
-            best
-        }
+        best
     }
-}
 
-impl Row {
+    /// How many octets repeat those `offset` before; at least [`COMPARED_BYTES`] do.
+    fn match_length(&self, position: usize, offset: usize) -> usize {
+        let block = &self.window[..self.block_bytes];
+        let ahead = &block[position + COMPARED_BYTES..];
+        let behind = &block[position + COMPARED_BYTES - offset..];
+        let (ahead_words, ahead_rest) = ahead.as_chunks::<8>();
+        let behind_words = behind.as_chunks::<8>().0;
+        let mut length = COMPARED_BYTES;
+        for (one, other) in ahead_words.iter().zip(behind_words) {
+            let difference = u64::from_le_bytes(*one) ^ u64::from_le_bytes(*other);
+            if difference != 0 {
+                return length + (difference.trailing_zeros() / 8) as usize;
+            }
+            length += 8;
+        }
+        let behind_rest = &behind[length - COMPARED_BYTES..];
+        let equal = ahead_rest
+            .iter()
+            .zip(behind_rest)
+            .take_while(|(one, other)| one == other);
+        length + equal.count()
+    }
+
+    /// Where the positions with the same octets as `position` are kept.
     #[inline]
-    fn push(&mut self, tag: u8, position: usize) {
-        self.tags = self.tags << 8 | u64::from(tag);
-        self.positions[1] = self.positions[1] << 16 | self.positions[0] >> 48;
-        self.positions[0] = self.positions[0] << 16 | position as u64;
+    fn places(&self, position: u16) -> (usize, usize) {
+        const MULTIPLIER: u64 = 0x9E37_79B1_85EB_CA87;
+        let octets = self.load(position) as u64;
+        let hash = |bytes: u32, bits: u32| {
+            ((octets << (64 - 8 * bytes)).wrapping_mul(MULTIPLIER) >> (64 - bits)) as usize
+        };
+        (hash(NEAR_BYTES, NEAR_BITS), hash(FAR_BYTES, FAR_BITS))
     }
 
     #[inline]
-    fn position(&self, slot: usize) -> usize {
-        usize::from((self.positions[slot / 4 % 2] >> (slot % 4 * 16)) as u16)
+    fn load(&self, position: u16) -> u128 {
+        let start = usize::from(position);
+        let octets = self.window[start..start + COMPARED_BYTES]
+            .try_into()
+            .expect("the range has that many octets");
+        u128::from_le_bytes(octets)
     }
 }
 
-/// Row and tag of the octets at `position`.
-#[inline]
-fn place(block: &[u8], position: usize) -> (usize, u8) {
-    let octets = load_u64(block, position) << (64 - 8 * HASHED_BYTES);
-    let hash = octets.wrapping_mul(0x9E37_79B1_85EB_CA87) >> (64 - ROW_BITS - TAG_BITS);
-    ((hash >> TAG_BITS) as usize, hash as u8)
-}
-
-/// The top bit of each octet of `octets` that equals `octet`.
-#[inline]
-fn equal_octets(octets: u64, octet: u8) -> u64 {
-    const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
-    let difference = octets ^ u64::from_le_bytes([octet; 8]);
-    !(((difference & LOW) + LOW) | difference | LOW)
-}
-
-/// How many octets at `position` equal those at `earlier`; at least eight do.
-#[inline]
-fn match_length(block: &[u8], earlier: usize, position: usize) -> usize {
-    let limit = block.len() - position;
-    let mut length = 8;
-    while length + 8 <= limit {
-        let difference = load_u64(block, earlier + length) ^ load_u64(block, position + length);
-        if difference != 0 {
-            return length + (difference.trailing_zeros() / 8) as usize;
-        }
-        length += 8;
+impl Newest {
+    #[inline]
+    fn push(&mut self, position: u16) {
+        self.0 = self.0 << 16 | u32::from(position);
     }
-    while length < limit && block[earlier + length] == block[position + length] {
-        length += 1;
+
+    #[inline]
+    fn newer(self) -> u16 {
+        self.0 as u16
     }
-    length
+
+    #[inline]
+    fn older(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
 }
 
-#[inline]
-fn load_u64(block: &[u8], position: usize) -> u64 {
-    let octets = block[position..position + 8]
+impl Found {
+    /// Whether all the compared octets match, and perhaps more.
+    #[inline]
+    pub(super) fn is_long(&self) -> bool {
+        self.length >= COMPARED_BYTES
+    }
+
+    /// What the match saves, in quarters of a bit; 0 or less if literals cost no more.
+    #[inline]
+    pub(super) fn savings(&self, weights: Weights) -> i32 {
+        let offset_bits = (u32::from(self.offset) | 1).ilog2();
+        self.length as i32 * weights.literal - (4 * offset_bits).cast_signed() - weights.matched
+    }
+}
+
+/// A large array made on the heap.
+fn boxed<T: Copy + std::fmt::Debug, const N: usize>(value: T) -> Box<[T; N]> {
+    vec![value; N]
+        .into_boxed_slice()
         .try_into()
-        .expect("the range has eight octets");
-    u64::from_le_bytes(octets)
+        .expect("the vector has the length of the array")
 }
 
 const _: () = assert!(BLOCK_BYTES_MAX <= 1 << 16, "positions have 16 bits");

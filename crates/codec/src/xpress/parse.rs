@@ -1,12 +1,16 @@
 //! Divides a block into literals and matches, and counts the symbols they take.
+//!
+//! Lazy: a match gives way to a better one that begins an octet later. The search at the next
+//! position is begun before the one at this position is judged, because it is needed in nearly all
+//! cases, and so neither waits for the other.
 
-use super::match_finder::{HASHED_BYTES, LOOKAHEAD_BYTES, Match, MatchFinder};
+use super::match_finder::{Found, LOOKAHEAD_BYTES, Match, MatchFinder, Weights};
 use super::{BLOCK_BYTES_MAX, END_SYMBOL, LENGTH_CODE_EXTRA, MATCH_BYTES_MIN, SYMBOLS};
 
 /// A run of literals and the match behind it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sequence {
-    /// How many literals come first; 65,536 cannot come, because a match follows.
+    /// How many literals come first; a match follows, so it is never a whole block.
     pub(super) literals: u16,
     /// The length of the match less [`MATCH_BYTES_MIN`].
     pub(super) length_less_min: u16,
@@ -27,7 +31,13 @@ pub(super) struct Parse {
     pub(super) extra_octets: usize,
 }
 
-const SEQUENCES_MAX: usize = BLOCK_BYTES_MAX / HASHED_BYTES;
+const SEQUENCES_MAX: usize = BLOCK_BYTES_MAX / MATCH_BYTES_MIN;
+
+/// After so many literals in a row the search begins to skip positions.
+const LITERALS_PATIENCE: usize = 128;
+
+/// How much more a later match must save, in quarters of a bit: it costs a literal's symbol.
+const SAVINGS_MORE: i32 = 8;
 
 impl Parse {
     pub(super) fn new() -> Self {
@@ -39,63 +49,50 @@ impl Parse {
         }
     }
 
+    /// The sequences; what follows the last one is literals.
     pub(super) fn sequences(&self) -> &[Sequence] {
         &self.sequences[..self.count]
     }
 
-    /// Divides `block`; what follows the last sequence is literals.
-    pub(super) fn run(&mut self, block: &[u8], finder: &mut MatchFinder) {
-        finder.clear();
+    /// Divides `block`.
+    pub(super) fn run(&mut self, block: &[u8], finder: &mut MatchFinder, weights: Weights) {
+        finder.start(block);
         self.count = 0;
         self.frequencies.fill(0);
         self.extra_octets = 0;
+        // The last position that can be looked up lies one before the end.
         let end = block.len().saturating_sub(LOOKAHEAD_BYTES);
+        if end > 0 {
+            finder.insert(0);
+        }
         let mut anchor = 0;
         let mut position = 1;
-        if end > 0 {
-            finder.insert(block, 0);
-        }
-        while position < end {
-            let mut found = finder.find_and_insert(block, position, HASHED_BYTES - 1);
-            if found.length == 0 || !worth(found) {
-                position += 1 + ((position - anchor) >> SKIP_SHIFT);
-                continue;
+        while let Some((at, found)) = next_match(finder, weights, anchor, position, end) {
+            let longest = finder.longest(at as u16, found);
+            let (start, taken) = extend_back(block, anchor, at, longest);
+            self.push(&block[anchor..start], taken);
+            anchor = start + taken.length;
+            // The position behind the match's first was inserted when it was searched.
+            for covered in at + 2..anchor.min(end) {
+                finder.insert(covered as u16);
             }
-            let start = position;
-            while found.length < NICE && position + 1 < end {
-                let next = finder.find_and_insert(block, position + 1, found.length - 1);
-                if next.length == 0 || !better(next, found) {
-                    break;
-                }
-                found = next;
-                position += 1;
-            }
-            let _ = start;
-            self.push(block, anchor, position, found);
-            anchor = position + found.length;
-            let mut p = position + 2;
-            let stop = anchor.min(end);
-            while p < stop {
-                finder.insert(block, p);
-                p += 1;
-            }
-            position = anchor;
+            position = anchor.max(at + 2);
         }
         self.count_literals(&block[anchor..]);
         self.frequencies[END_SYMBOL] += 1;
     }
 
-    fn push(&mut self, block: &[u8], anchor: usize, position: usize, found: Match) {
-        self.count_literals(&block[anchor..position]);
+    fn push(&mut self, literals: &[u8], found: Match) {
+        self.count_literals(literals);
         let length_less_min = found.length - MATCH_BYTES_MIN;
         let length_code = (length_less_min as u32).min(LENGTH_CODE_EXTRA);
-        let symbol = 256 + (found.offset.ilog2() << 4 | length_code) as usize;
-        self.frequencies[symbol] += 1;
+        let symbol = 256 | (found.offset.ilog2() << 4 | length_code) as usize;
+        self.frequencies[symbol % SYMBOLS] += 1;
         if length_code == LENGTH_CODE_EXTRA {
             self.extra_octets += extra_octets(length_less_min);
         }
         self.sequences[self.count] = Sequence {
-            literals: (position - anchor) as u16,
+            literals: literals.len() as u16,
             length_less_min: length_less_min as u16,
             offset: found.offset as u16,
             symbol: symbol as u16,
@@ -110,25 +107,63 @@ impl Parse {
     }
 }
 
-fn worth(found: Match) -> bool {
-    match found.length {
-        4 => found.offset < M4,
-        5 => found.offset < M5,
-        _ => true,
+/// The first position from `position` on whose match is worth taking, and its match; it and the
+/// position behind it have been inserted.
+#[inline]
+fn next_match(
+    finder: &mut MatchFinder,
+    weights: Weights,
+    anchor: usize,
+    mut position: usize,
+    end: usize,
+) -> Option<(usize, Found)> {
+    if position + 1 >= end {
+        return None;
+    }
+    let mut found = finder.find_and_insert(position as u16);
+    loop {
+        let next = finder.find_and_insert(position as u16 + 1);
+        if is_taken(found, next, weights) {
+            return Some((position, found));
+        }
+        found = next;
+        position += 1;
+        let literals = position - anchor;
+        if literals >= LITERALS_PATIENCE {
+            position += 1 + literals / LITERALS_PATIENCE;
+            if position + 1 < end {
+                found = finder.find_and_insert(position as u16);
+            }
+        }
+        if position + 1 >= end {
+            return None;
+        }
     }
 }
-fn better(next: Match, found: Match) -> bool {
-    4 * (next.length as i32 - found.length as i32)
-        + (found.offset.ilog2() as i32 - next.offset.ilog2() as i32)
-        > 2
+
+/// Whether a match is worth more than literals and not less than the one an octet later.
+#[inline]
+fn is_taken(found: Found, next: Found, weights: Weights) -> bool {
+    let savings = found.savings(weights);
+    let is_best = found.is_long() | (next.savings(weights) <= savings + SAVINGS_MORE);
+    (savings > 0) & is_best
 }
 
-const SKIP_SHIFT: usize = 8;
-const NICE: usize = 64;
-const M4: usize = 4096;
-const M5: usize = 65536;
+/// Moves the start of a match back over literals that match too.
+#[inline]
+fn extend_back(block: &[u8], anchor: usize, position: usize, found: Match) -> (usize, Match) {
+    let mut start = position;
+    while start > anchor
+        && start > found.offset
+        && block[start - 1] == block[start - 1 - found.offset]
+    {
+        start -= 1;
+    }
+    let length = found.length + position - start;
+    (start, Match { length, ..found })
+}
 
 /// How many octets the rest of a length takes that its symbol cannot hold.
-pub(super) fn extra_octets(length_less_min: usize) -> usize {
+fn extra_octets(length_less_min: usize) -> usize {
     if length_less_min < 15 + 255 { 1 } else { 3 }
 }
