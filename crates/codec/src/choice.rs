@@ -40,11 +40,11 @@ const ZSTD_WINDOW_LOG: u32 = FRAME_BYTES_MAX.ilog2();
 
 impl ZstdChoice {
     pub(crate) fn of(level: Level) -> Self {
-        let tuned = |strategy, hash_log| {
+        let tuned = |strategy, hash_log, search_log| {
             Some(ZstdTuned {
                 strategy,
                 hash_log,
-                search_log: 6,
+                search_log,
             })
         };
         match level {
@@ -55,12 +55,12 @@ impl ZstdChoice {
             },
             Level::Medium => Self {
                 level: 7,
-                tuned: tuned(Strategy::ZSTD_greedy, 21),
+                tuned: tuned(Strategy::ZSTD_greedy, 21, 6),
                 context_bytes: 16 << 20,
             },
             Level::High => Self {
                 level: 9,
-                tuned: tuned(Strategy::ZSTD_lazy2, 22),
+                tuned: tuned(Strategy::ZSTD_lazy2, 22, 6),
                 context_bytes: 24 << 20,
             },
         }

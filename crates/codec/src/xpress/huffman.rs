@@ -163,3 +163,85 @@ pub(super) fn write_lengths(codes: &[Code; SYMBOLS], table: &mut [u8; LENGTH_TAB
         *octet = (pair[0].length() | pair[1].length() << 4) as u8;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::xpress::Damage;
+    use crate::xpress::decode_table::DecodeTable;
+
+    /// Builds the codes and checks what every reader relies on.
+    fn codes_of(frequencies: &[u32; SYMBOLS]) -> [Code; SYMBOLS] {
+        let mut codes = [Code::default(); SYMBOLS];
+        HuffmanBuilder::new().build(frequencies, &mut codes);
+        let mut space = 0;
+        for (frequency, code) in frequencies.iter().zip(&codes) {
+            assert_eq!(*frequency == 0, code.length() == 0);
+            assert!(code.length() as usize <= CODE_BITS_MAX);
+            if code.length() != 0 {
+                space += 1 << (CODE_BITS_MAX as u32 - code.length());
+            }
+        }
+        assert_eq!(space, 1 << CODE_BITS_MAX, "the code space is filled");
+        let mut table = [0; LENGTH_TABLE_BYTES];
+        write_lengths(&codes, &mut table);
+        let mut decode = DecodeTable::new();
+        decode.build(&table).unwrap();
+        for (symbol, code) in (0_u32..).zip(&codes).filter(|(_, code)| code.length() != 0) {
+            let entry = decode.symbol((code.bits() as u32) << (16 - code.length()));
+            assert_eq!(entry.code_bits(), code.length());
+            assert_eq!(entry.is_match(), symbol >= 256);
+            let found = if entry.is_match() {
+                256 | entry.offset_bits() << 4 | entry.length_code()
+            } else {
+                u32::from(entry.literals()[0])
+            };
+            assert_eq!(found, symbol);
+        }
+        codes
+    }
+
+    #[test]
+    fn one_symbol_and_the_end_take_a_bit_each() {
+        let mut frequencies = [0; SYMBOLS];
+        frequencies[7] = 65_536;
+        frequencies[256] = 1;
+        let codes = codes_of(&frequencies);
+        assert_eq!([codes[7].length(), codes[256].length()], [1, 1]);
+    }
+
+    #[test]
+    fn all_symbols_alike_take_nine_bits_each() {
+        let codes = codes_of(&[128; SYMBOLS]);
+        assert!(codes.iter().all(|code| code.length() == 9));
+    }
+
+    #[test]
+    fn frequencies_that_double_are_cut_to_the_longest_code() {
+        let mut frequencies = [0; SYMBOLS];
+        for (index, frequency) in frequencies.iter_mut().take(22).enumerate() {
+            *frequency = 1 << index;
+        }
+        let codes = codes_of(&frequencies);
+        assert_eq!(codes[0].length() as usize, CODE_BITS_MAX);
+        assert_eq!(codes[21].length(), 1);
+    }
+
+    #[test]
+    fn all_symbols_with_the_deepest_tree_still_fit() {
+        let mut frequencies = [1; SYMBOLS];
+        for (index, frequency) in frequencies.iter_mut().take(21).enumerate() {
+            *frequency = 1 << index;
+        }
+        codes_of(&frequencies);
+    }
+
+    #[test]
+    fn lengths_that_do_not_fill_the_code_space_are_refused() {
+        let mut decode = DecodeTable::new();
+        for octet in [0x00, 0x11, 0x88, 0xFF] {
+            let table = [octet; LENGTH_TABLE_BYTES];
+            assert_eq!(decode.build(&table), Err(Damage::CodeLengths), "{octet:#x}");
+        }
+    }
+}

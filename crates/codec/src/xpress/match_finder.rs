@@ -1,7 +1,7 @@
 //! Finds earlier occurrences within a block.
 //!
 //! Each position is kept under two hashes: of its next four octets, which finds short matches near
-//! by, and of its next eight, which finds long ones wherever they are. Each hash has the newest two
+//! by, and of its next seven, which finds long ones wherever they are. Each hash has the newest two
 //! positions. All four candidates are always compared over sixteen octets, without a branch: on a
 //! database page it cannot be predicted which candidate is best, and a wrong prediction costs more
 //! than all the comparisons. Chains of positions find more, but each step waits for the one before.
@@ -19,7 +19,7 @@ const COMPARED_BYTES: usize = LOOKAHEAD_BYTES;
 
 const NEAR_BYTES: u32 = 4;
 const NEAR_BITS: u32 = 14;
-const FAR_BYTES: u32 = 8;
+const FAR_BYTES: u32 = 7;
 const FAR_BITS: u32 = 15;
 
 /// An earlier occurrence.

@@ -18,7 +18,7 @@ use windlass_bench::median;
 use windlass_codec::Compression;
 
 use crate::contender::{Contender, Ours, Pass};
-use crate::wimlib::Wimlib;
+use crate::wimlib::{Wimlib, WimlibToOurs};
 
 #[derive(Debug, Parser)]
 #[command(about = "Measures every codec on the pages of a database")]
@@ -83,7 +83,10 @@ fn contenders(arguments: &Arguments) -> Result<Vec<Box<dyn Contender>>, anyhow::
         contenders.push(Box::new(Ours::new(*compression, frame_bytes)?));
     }
     match Wimlib::new(20) {
-        Ok(wimlib) => contenders.push(Box::new(wimlib)),
+        Ok(wimlib) => {
+            contenders.push(Box::new(wimlib));
+            contenders.push(Box::new(WimlibToOurs::new(20)?));
+        }
         Err(error) => println!("SKIPPED: wimlib, the peer of MS_XPRESS: {error}\n"),
     }
     if let Some(only) = &arguments.only {

@@ -12,6 +12,7 @@ use std::ptr;
 
 use anyhow::{Context, ensure};
 use libloading::Library;
+use windlass_codec::xpress::BlockDecoder;
 
 use crate::contender::Contender;
 
@@ -117,5 +118,38 @@ impl Drop for Wimlib {
         unsafe { (self.free_compressor)(self.compressor) };
         // SAFETY: the same for the decompressor.
         unsafe { (self.free_decompressor)(self.decompressor) };
+    }
+}
+
+/// wimlib's compressor with our decoder, so that both decoders are measured on the same payloads.
+pub(crate) struct WimlibToOurs {
+    compressor: Wimlib,
+    decoder: BlockDecoder,
+}
+
+impl WimlibToOurs {
+    pub(crate) fn new(level: c_uint) -> Result<Self, anyhow::Error> {
+        Ok(Self {
+            compressor: Wimlib::new(level)?,
+            decoder: BlockDecoder::new(),
+        })
+    }
+}
+
+impl Contender for WimlibToOurs {
+    fn name(&self) -> String {
+        format!("{}, our decoder", self.compressor.name())
+    }
+
+    fn frame_bytes(&self) -> usize {
+        BLOCK_BYTES
+    }
+
+    fn encode(&mut self, frame: &[u8], output: &mut [u8]) -> Result<Option<usize>, anyhow::Error> {
+        self.compressor.encode(frame, output)
+    }
+
+    fn decode(&mut self, payload: &[u8], frame: &mut [u8]) -> Result<(), anyhow::Error> {
+        Ok(self.decoder.decode_block(payload, frame)?)
     }
 }
