@@ -15,7 +15,6 @@ mod address;
 mod disk_read;
 mod disk_write;
 mod error;
-pub mod fault;
 mod nul;
 mod transfer;
 
