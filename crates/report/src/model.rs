@@ -75,6 +75,8 @@ pub struct Listing {
 /// A table.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
+    /// Name for programs, unique in the report.
+    pub key: &'static str,
     /// What it shows.
     pub caption: String,
     /// Its columns.

@@ -84,6 +84,7 @@ mod tests {
     #[test]
     fn columns_are_aligned_and_marked_rows_starred() {
         let table = Table {
+            key: "t",
             caption: "what".to_owned(),
             columns: vec![
                 Column::text("name", "name"),

@@ -12,7 +12,7 @@ const FUNCTION_LINES_MAX: usize = 72;
 const COLUMN_LISTS: [&str; 1] = ["crates/catalog/src/history.rs"];
 
 /// Which crates a crate may name in `[dependencies]`: arrows point down only.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("base", &[]),
     ("io", &["base"]),
     ("tsql", &["base"]),
@@ -23,6 +23,13 @@ const LAYERS: [(&str, &[&str]); 10] = [
     (
         "pipeline",
         &["base", "codec", "device", "io", "media", "source"],
+    ),
+    ("report", &[]),
+    (
+        "tune",
+        &[
+            "base", "codec", "device", "io", "pipeline", "report", "source",
+        ],
     ),
     ("catalog", &["base", "io"]),
     (

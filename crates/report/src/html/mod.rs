@@ -175,6 +175,7 @@ mod tests {
     fn hostile() -> Report {
         let text = || HOSTILE.to_owned();
         let table = Table {
+            key: "t",
             caption: text(),
             columns: vec![
                 Column::text("a", text()),
