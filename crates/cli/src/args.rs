@@ -1,10 +1,14 @@
 //! The command line: what it says, not what it means.
 
+mod measuring;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use windlass_base::size::parse_octets;
 use windlass_codec::Compression;
+
+pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -14,6 +18,8 @@ Examples:
   windlass header app.bak
   windlass verify app.bak
   windlass restore app.bak --to copy.db
+  windlass tune app.db --to /srv/backup --report tune.html
+  windlass bench compression app.db
   windlass sql -i nightly.sql --instance /srv/windlass --drive d=/srv/d
   windlass demo
 
@@ -62,6 +68,10 @@ pub(crate) enum Command {
     Label(LabelArguments),
     /// Run T-SQL: a script, a batch, or a prompt
     Sql(SqlArguments),
+    /// Measure a database's backups, find what limits them, recommend settings, predict the result
+    Tune(Box<TuneArguments>),
+    /// Repeat the measurements of the articles on a database
+    Bench(Box<BenchArguments>),
     /// Back up, verify and restore a database that is being written to, and prove the result
     Demo(DemoArguments),
     /// The writer of the demonstration

@@ -33,6 +33,8 @@ fn main() -> ExitCode {
         Command::Files(arguments) => command::inspect::files(&arguments, &common),
         Command::Label(arguments) => command::inspect::label(&arguments, &common),
         Command::Sql(arguments) => command::sql::run(&arguments, &common),
+        Command::Tune(arguments) => command::tune::run(&arguments, &common),
+        Command::Bench(arguments) => command::bench::run(&arguments, &common),
         Command::Demo(arguments) => demo::run(&arguments, &common),
         Command::DemoWriter(arguments) => demo::writer::run(&arguments.database),
     };

@@ -1,10 +1,13 @@
 //! The commands.
 
 pub(crate) mod backup;
+pub(crate) mod bench;
 pub(crate) mod inspect;
+mod measuring;
 pub(crate) mod prompt;
 pub(crate) mod restore;
 pub(crate) mod sql;
+pub(crate) mod tune;
 pub(crate) mod verify;
 
 use std::path::Path;
@@ -66,6 +69,30 @@ fn open(common: &Common) -> Result<Instance, Vec<Message>> {
         });
     }
     Ok(instance)
+}
+
+/// The name under which the session knows the database: a registered name, or that of a file.
+pub(crate) fn database_name(
+    session: &mut Session,
+    written: &str,
+    console: &mut Console,
+) -> Option<String> {
+    let registered = session.instance().database(written);
+    if let Ok(Some(record)) = &registered {
+        return Some(record.name.clone());
+    }
+    let passed = registered.and_then(|_| session.instance_mut().pass(Path::new(written)));
+    match passed {
+        Ok(name) => Some(name),
+        Err(error) => {
+            let failure = windlass_instance::message_of::catalog_message(&error);
+            failure
+                .messages
+                .into_iter()
+                .for_each(|message| console.message(message));
+            None
+        }
+    }
 }
 
 /// `DISK = 'path'` for a file of the command line, absolute so that nothing else is read into it.

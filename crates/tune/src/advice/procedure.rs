@@ -11,7 +11,7 @@ use super::target::Targets;
 use super::{Advice, Prediction, Recommendation, Request, Trial};
 use crate::database::Database;
 use crate::error::Error;
-use crate::experiment::name;
+use crate::experiment::{name, thread_counts};
 use crate::measure::{Laboratory, Scope, Setting, processors};
 use crate::present::limit;
 use crate::rounds::interleaved_while;
@@ -174,7 +174,8 @@ impl Procedure<'_> {
             .into_iter()
             .filter(|compression| compression.algorithm != Algorithm::None)
             .collect();
-        let threads = thread_counts();
+        let mut threads = thread_counts();
+        threads.retain(|threads| *threads as usize <= processors());
         let cores = processors() as f64;
         // One thread takes as long as all threads times their number.
         let weight: f64 = threads
@@ -280,15 +281,6 @@ impl Procedure<'_> {
             is_chosen: true,
         })
     }
-}
-
-/// 1, 2, 4, ... and all processors.
-fn thread_counts() -> Vec<u32> {
-    let processors = processors() as u32;
-    let powers = (0..10).map(|power| 1 << power);
-    let mut counts: Vec<u32> = powers.take_while(|count| *count < processors).collect();
-    counts.push(processors);
-    counts
 }
 
 /// The best compression by the goal, with the fewest files that are about as fast as any number.

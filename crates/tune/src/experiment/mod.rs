@@ -141,6 +141,16 @@ impl Bench<'_> {
     }
 }
 
+/// The numbers of threads that are worth comparing: powers of two, all processors, and one more, which
+/// should gain nothing.
+pub fn thread_counts() -> Vec<u32> {
+    let processors = crate::measure::processors() as u32;
+    let powers = (0..10).map(|power| 1 << power);
+    let mut counts: Vec<u32> = powers.take_while(|count| *count < processors).collect();
+    counts.extend([processors, processors + 1]);
+    counts
+}
+
 /// How a compression is called in tables and charts.
 pub(crate) fn name(compression: Compression) -> String {
     match compression.level {
