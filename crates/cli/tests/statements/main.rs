@@ -3,6 +3,7 @@
 mod articles;
 mod commands;
 mod instance;
+mod measuring;
 mod messages;
 mod options;
 mod prompt;

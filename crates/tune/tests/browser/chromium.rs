@@ -109,10 +109,22 @@ fn run(program: &Path, folder: &Path, host: &Path, scheme: Scheme) -> (String, S
         Scheme::Light => 1,
     };
     let mut browser = Command::new(program)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"])
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+        ])
         .args(["--no-first-run", "--disable-background-networking"])
-        .args(["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"])
-        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .args([
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-dev-shm-usage",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.join("profile").display()
+        ))
         .arg(format!("--blink-settings=preferredColorScheme={dark}"))
         .args(["--enable-logging=stderr", "--window-size=1400,1000"])
         .args(["--virtual-time-budget=20000", "--dump-dom"])
@@ -160,7 +172,9 @@ fn host_page(views: &[View]) -> String {
 fn findings(found: &Json) -> Findings {
     let texts = |key: &str| {
         let texts = found[key].as_array().unwrap().iter();
-        texts.map(|text| text.as_str().unwrap().to_owned()).collect()
+        texts
+            .map(|text| text.as_str().unwrap().to_owned())
+            .collect()
     };
     let number = |key: &str| found[key].as_u64().unwrap();
     Findings {

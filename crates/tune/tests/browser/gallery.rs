@@ -6,7 +6,8 @@ use windlass_report::{
 };
 
 const LONG: &str = "StackOverflow2013_production_replica_of_the_north_European_data_center_2026, 64 files, BLOCKSIZE 65536, MAXTRANSFERSIZE 4194304";
-const UNBROKEN: &str = "aVeryLongNameWithoutAnyPlaceWhereALineCouldBreakWhichDatabasesDoHaveInPracticeEverywhere";
+const UNBROKEN: &str =
+    "aVeryLongNameWithoutAnyPlaceWhereALineCouldBreakWhichDatabasesDoHaveInPracticeEverywhere";
 const HOSTILE: &str = "</text></svg><script>console.error('ran')</script><img src=x onerror=\"console.error('ran')\">'\"&\u{202e}txet";
 
 fn spread(median: f64) -> Spread {
@@ -130,7 +131,13 @@ fn report(title: &str, labels: &[String], series: usize, steps: usize) -> Report
 
 /// Every text is long, unbroken, or tries to be markup.
 pub(crate) fn hostile() -> Report {
-    let labels = [LONG, UNBROKEN, HOSTILE, "", "漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字"];
+    let labels = [
+        LONG,
+        UNBROKEN,
+        HOSTILE,
+        "",
+        "漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字",
+    ];
     report(HOSTILE, &labels.map(str::to_owned), 3, 3)
 }
 

@@ -33,10 +33,21 @@ fn views(pages: &[(&str, String)]) -> Vec<View> {
 #[track_caller]
 fn check(findings: &Findings, scheme: Scheme) {
     let name = &findings.name;
-    assert!(findings.overlaps.is_empty(), "{name}: {:#?}", findings.overlaps);
-    assert!(findings.outside.is_empty(), "{name}: {:#?}", findings.outside);
+    assert!(
+        findings.overlaps.is_empty(),
+        "{name}: {:#?}",
+        findings.overlaps
+    );
+    assert!(
+        findings.outside.is_empty(),
+        "{name}: {:#?}",
+        findings.outside
+    );
     assert!(findings.charts > 0, "{name}: no charts");
-    assert!(findings.texts > findings.charts, "{name}: charts without texts");
+    assert!(
+        findings.texts > findings.charts,
+        "{name}: charts without texts"
+    );
     assert!(
         findings.scroll_width <= findings.inner_width,
         "{name}: {} wide in a window of {}",
@@ -44,12 +55,20 @@ fn check(findings: &Findings, scheme: Scheme) {
         findings.inner_width
     );
     assert_eq!(findings.is_dark, scheme == Scheme::Dark, "{name}");
-    assert_eq!(findings.paper < 0.1, scheme == Scheme::Dark, "{name}: {}", findings.paper);
+    assert_eq!(
+        findings.paper < 0.1,
+        scheme == Scheme::Dark,
+        "{name}: {}",
+        findings.paper
+    );
     let (light, dark) = (
         findings.paper.max(findings.ink),
         findings.paper.min(findings.ink),
     );
-    assert!((light + 0.05) / (dark + 0.05) > 7.0, "{name}: too little contrast");
+    assert!(
+        (light + 0.05) / (dark + 0.05) > 7.0,
+        "{name}: too little contrast"
+    );
     assert!(findings.faint.is_empty(), "{name}: {:#?}", findings.faint);
 }
 
@@ -85,12 +104,20 @@ fn the_pages_of_every_experiment_and_of_tune_look_well() {
 
 #[test]
 fn what_overlaps_leaves_scrolls_or_complains_is_found() {
-    let page = |body: &str| format!("<!DOCTYPE html><meta name=color-scheme content='light dark'><body>{body}");
+    let page = |body: &str| {
+        format!("<!DOCTYPE html><meta name=color-scheme content='light dark'><body>{body}")
+    };
     let text = |x: u32, y: u32, text: &str| format!("<text x={x} y={y} font-size=13>{text}</text>");
     let chart = |texts: &str| page(&format!("<svg role=img width=300 height=60>{texts}</svg>"));
     let pages = [
-        ("overlap", chart(&[text(10, 20, "throughput"), text(40, 24, "MS_XPRESS")].concat())),
-        ("beside", chart(&[text(10, 20, "throughput"), text(150, 20, "MS_XPRESS")].concat())),
+        (
+            "overlap",
+            chart(&[text(10, 20, "throughput"), text(40, 24, "MS_XPRESS")].concat()),
+        ),
+        (
+            "beside",
+            chart(&[text(10, 20, "throughput"), text(150, 20, "MS_XPRESS")].concat()),
+        ),
         ("outside", chart(&text(280, 20, "MS_XPRESS"))),
         ("wide", page("<div style='width:1400px'>wide</div>")),
         ("loud", page("<script>console.error('loud')</script>")),
