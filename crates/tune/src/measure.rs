@@ -162,7 +162,7 @@ impl<'a> Laboratory<'a> {
     /// Backs up the database to media that stay until [`Media`] is dropped.
     pub(crate) fn keep_backup(&self, setting: &Setting, name: &str) -> Result<Media, Error> {
         let folder = self.folder(0)?;
-        self.check_space(folder, self.database.bytes())?;
+        check_space(folder, self.database.bytes())?;
         let device = DeviceAddress::disk(folder.join(format!("{name}.bak")));
         let media = Media {
             devices: vec![device],
@@ -216,7 +216,7 @@ impl<'a> Laboratory<'a> {
     pub(crate) fn restore(&self, media: &Media) -> Result<Measured, Error> {
         self.prepare_media(media)?;
         let folder = self.folder(0)?;
-        self.check_space(folder, self.database.bytes())?;
+        check_space(folder, self.database.bytes())?;
         let path = folder.join("restored.db");
         let result = self.restore_to(media, &path);
         std::fs::remove_file(&path).ok();
@@ -250,10 +250,8 @@ impl<'a> Laboratory<'a> {
     }
 
     fn prepare_media(&self, media: &Media) -> Result<(), Error> {
-        let devices = media.devices.iter();
-        devices
-            .map(|device| self.cache.prepare(&device.path))
-            .collect()
+        let mut devices = media.devices.iter();
+        devices.try_for_each(|device| self.cache.prepare(&device.path))
     }
 
     /// The devices of a run: files spread over the folders, or NUL.
@@ -262,7 +260,7 @@ impl<'a> Laboratory<'a> {
             return Ok(vec![DeviceAddress::nul(); setting.files]);
         }
         for folder in &self.folders {
-            self.check_space(folder.path(), needed)?;
+            check_space(folder.path(), needed)?;
         }
         let device = |index: usize| {
             let folder = self.folder(index)?;
@@ -280,20 +278,21 @@ impl<'a> Laboratory<'a> {
             source: std::io::ErrorKind::NotFound.into(),
         })
     }
+}
 
-    fn check_space(&self, folder: &Path, needed: u64) -> Result<(), Error> {
-        let path = folder.parent().unwrap_or(folder).to_owned();
-        let free = windlass_io::directory::free_bytes(folder);
-        let free = free.map_err(|source| Error::Folder {
-            action: "examine",
-            path: path.clone(),
-            source,
-        })?;
-        if free < needed {
-            return Err(Error::NoSpace { path, needed, free });
-        }
-        Ok(())
+/// Refuses a folder whose file system has no room.
+fn check_space(folder: &Path, needed: u64) -> Result<(), Error> {
+    let path = folder.parent().unwrap_or(folder).to_owned();
+    let free = windlass_io::directory::free_bytes(folder);
+    let free = free.map_err(|source| Error::Folder {
+        action: "examine",
+        path: path.clone(),
+        source,
+    })?;
+    if free < needed {
+        return Err(Error::NoSpace { path, needed, free });
     }
+    Ok(())
 }
 
 /// Media that are removed with the value.

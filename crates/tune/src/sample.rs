@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn pieces_are_spread_over_everything_and_about_as_long_as_wanted() {
         let all = [
-            (1, vec![0..1000 * MB]),
+            (1, std::iter::once(0..1000 * MB).collect()),
             (2, vec![0..300 * MB, 400 * MB..700 * MB + 512]),
         ];
         for wanted in [1, 4 * MB, 64 * MB, 200 * MB, 700 * MB] {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_small_database_is_taken_whole() {
-        let all = [(1, vec![0..3 * MB])];
+        let all = [(1, std::iter::once(0..3 * MB).collect())];
         assert_eq!(pick(&all, 1), all);
         assert_eq!(pick(&all, 100 * MB), all);
     }

@@ -17,7 +17,9 @@ pub(crate) fn install_missing() {
         if !(apt(&["update", "-qq"])
             && apt(&["install", "-y", "-qq", "--no-install-recommends", package]))
         {
-            println!("== {program} is absent and could not be installed: apt-get install {package}");
+            println!(
+                "== {program} is absent and could not be installed: apt-get install {package}"
+            );
         }
     }
 }

@@ -67,7 +67,8 @@ impl Axis {
         let count = (self.max / self.step).round() as u32;
         (0..=count).map(|index| {
             let value = f64::from(index) * self.step;
-            (value, number(value, self.decimals))
+            let decimals = if index == 0 { 0 } else { self.decimals };
+            (value, number(value, decimals))
         })
     }
 }
@@ -85,8 +86,8 @@ mod tests {
     fn ticks_are_round_and_few_enough() {
         assert_eq!(labels(97.0, 300.0), ["0", "20", "40", "60", "80", "100"]);
         assert_eq!(labels(1311.0, 200.0), ["0", "500", "1000", "1500"]);
-        assert_eq!(labels(0.8, 230.0), ["0.0", "0.2", "0.4", "0.6", "0.8"]);
-        assert_eq!(labels(f64::NAN, 120.0).first().unwrap(), "0.0");
+        assert_eq!(labels(0.8, 230.0), ["0", "0.2", "0.4", "0.6", "0.8"]);
+        assert_eq!(labels(f64::NAN, 120.0).first().unwrap(), "0");
         assert!(labels(5.0, 10.0).len() <= 2);
     }
 

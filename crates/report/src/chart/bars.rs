@@ -37,7 +37,9 @@ impl Columns {
             let text = number(value.median, bars.decimals);
             Role::Value.width(&text)
         }));
-        let right = width - (value + 12.0).max(30.0);
+        // The axis ends with a round number that may be longer than every value.
+        let last = Role::Tick.width(&number(bars.greatest() * 2.0, 0));
+        let right = width - (value + 12.0).max(last / 2.0 + 2.0).max(30.0);
         if width < NARROW_MAX {
             return Self {
                 names: None,
@@ -56,6 +58,19 @@ impl Columns {
     }
 }
 
+impl Bars {
+    /// The greatest number in the chart.
+    fn greatest(&self) -> f64 {
+        let values = self.groups.iter().flat_map(|group| group.values.iter());
+        let values = values.flatten().map(|value| value.high.max(value.median));
+        let mark = self.mark.iter().map(|mark| mark.value);
+        values
+            .chain(mark)
+            .filter(|value| value.is_finite())
+            .fold(0.0, f64::max)
+    }
+}
+
 /// The chart and its horizontal axis.
 struct Plot<'a> {
     bars: &'a Bars,
@@ -66,16 +81,9 @@ struct Plot<'a> {
 pub(super) fn draw(bars: &Bars, width: f64) -> Canvas {
     let mut canvas = Canvas::new(width);
     let columns = Columns::of(bars, width);
-    let values = bars.groups.iter().flat_map(|group| group.values.iter());
-    let mark = bars.mark.iter().map(|mark| mark.value);
-    let greatest = values
-        .flatten()
-        .map(|value| value.high.max(value.median))
-        .chain(mark)
-        .fold(0.0, f64::max);
     let plot = Plot {
         bars,
-        axis: Axis::new(greatest, columns.right - columns.left, 40.0, true),
+        axis: Axis::new(bars.greatest(), columns.right - columns.left, 40.0, true),
         columns,
     };
     let top = if bars.mark.is_some() { 20.0 } else { 4.0 };

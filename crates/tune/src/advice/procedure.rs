@@ -194,14 +194,14 @@ impl Procedure<'_> {
         }
         let mut trials = self.trials(1, settings)?;
         for compression in compressions {
-            let mut own: Vec<&mut Trial> = trials
+            let own = |trial: &Trial| trial.setting.compression == compression;
+            let own_trials = trials.iter().filter(|trial| own(trial));
+            let best = own_trials.map(Trial::rate).fold(0.0, f64::max);
+            let fewest = trials
                 .iter_mut()
-                .filter(|trial| trial.setting.compression == compression)
-                .collect();
-            let best = own.iter().map(|trial| trial.rate()).fold(0.0, f64::max);
-            own.sort_by_key(|trial| trial.setting.threads);
-            let enough = |trial: &&mut &mut Trial| trial.rate() >= best * ENOUGH_THREADS;
-            if let Some(trial) = own.iter_mut().find(enough) {
+                .filter(|trial| own(trial) && trial.rate() >= best * ENOUGH_THREADS)
+                .min_by_key(|trial| trial.setting.threads);
+            if let Some(trial) = fewest {
                 trial.is_chosen = true;
             }
         }

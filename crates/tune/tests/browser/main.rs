@@ -72,8 +72,19 @@ fn check(findings: &Findings, scheme: Scheme) {
     assert!(findings.faint.is_empty(), "{name}: {:#?}", findings.faint);
 }
 
+/// Writes pages to the folder that `WINDLASS_PAGES` names, to be looked at by eye.
+fn keep(pages: &[(&str, String)]) {
+    if let Some(folder) = std::env::var_os("WINDLASS_PAGES") {
+        for (name, html) in pages {
+            let path = std::path::Path::new(&folder).join(format!("{name}.html"));
+            std::fs::write(path, html).unwrap();
+        }
+    }
+}
+
 #[track_caller]
 fn check_pages(pages: &[(&str, String)], schemes: &[Scheme]) {
+    keep(pages);
     for scheme in schemes {
         let Some(seen) = look(&views(pages), *scheme) else {
             return;
