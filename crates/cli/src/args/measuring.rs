@@ -90,8 +90,8 @@ pub(crate) struct BenchRun {
 /// What is compared with what.
 #[derive(Debug, Args)]
 pub(crate) struct CompressionList {
-    /// Only these: none, ms_xpress, zstd[:low|:medium|:high], qat_deflate
     #[arg(
+        help = "Only these: none, ms_xpress, zstd[:low|:medium|:high], qat_deflate",
         id = "compress",
         long = "compress",
         value_name = "ALGORITHM",

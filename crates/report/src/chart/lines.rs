@@ -52,7 +52,7 @@ pub(super) fn draw(lines: &Lines, width: f64) -> Canvas {
         axis,
         steps: lines.steps.len(),
     };
-    canvas.height = plot.bottom + 40.0;
+    canvas.height = plot.bottom + 42.0;
     draw_axes(&mut canvas, &plot, lines);
     draw_mark(&mut canvas, &plot, lines);
     for (index, series) in lines.series.iter().enumerate() {
@@ -109,7 +109,7 @@ fn draw_axes(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
         canvas.label(Label {
             at: Point {
                 x: plot.x(step),
-                y: plot.bottom + 16.0,
+                y: plot.bottom + 18.0,
             },
             anchor: Anchor::Middle,
             role: Role::Tick,
@@ -128,7 +128,7 @@ fn draw_axes(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
     aside(0.0, 12.0, Anchor::Start, &lines.unit);
     aside(
         plot.right,
-        plot.bottom + 33.0,
+        plot.bottom + 36.0,
         Anchor::End,
         &lines.step_name,
     );

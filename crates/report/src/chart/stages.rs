@@ -12,11 +12,12 @@ const GROUP_GAP: f64 = 14.0;
 const LINE: f64 = 17.0;
 const NAME_LINES_MAX: usize = 2;
 
-/// Classes and names of the parts of a bar, in their order.
-pub(super) const LEGEND: [(&str, &str); 3] = [
+/// Classes and names of the parts of a bar, in their order; the last is what the others leave.
+pub(super) const LEGEND: [(&str, &str); 4] = [
     ("busy", "at work"),
     ("before", "waiting for input"),
     ("behind", "waiting for room behind"),
+    ("idle", "opening, syncing"),
 ];
 
 pub(super) fn draw(stages: &StageBars, width: f64) -> Canvas {
