@@ -322,11 +322,11 @@ fn a_measuring_run_makes_no_backup() {
         assert_eq!(read > stored, probe == "no_write", "{object}");
         assert_eq!(object["stages"]["write"]["bytes_out"], 0);
     }
-    let script = "EXEC sp_attach_db 'x', 'd:\\app.db'
-        BACKUP DATABASE x TO DISK = 'd:\\o.bak' WITH NOWRITE, COMPRESSION
-        BACKUP DATABASE x TO DISK = 'd:\\o.bak' WITH NOCOMPRESSWRITE, THREADCOUNT = 2
+    let script = "PRINT 'probes'
+        BACKUP DATABASE app TO DISK = 'd:\\o.bak' WITH NOWRITE, COMPRESSION
+        BACKUP DATABASE app TO DISK = 'd:\\o.bak' WITH NOCOMPRESSWRITE, THREADCOUNT = 2
         SELECT COUNT(*) AS sets FROM msdb.dbo.backupset
-        BACKUP DATABASE x TO DISK = 'd:\\o.bak' WITH DIFFERENTIAL";
+        BACKUP DATABASE app TO DISK = 'd:\\o.bak' WITH DIFFERENTIAL";
     let run = place.sql(script);
     assert!(
         run.err.contains("NOWRITE: read and compressed")
