@@ -11,7 +11,7 @@ use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
     BackupKind, BackupRequest, MediaRequest, MediaSet, Observer, OnDamage, Origin, Overwrite,
-    ReadRequest, Stages, Tuning,
+    Probe, ProbeRequest, ReadRequest, Stages, Tuning,
 };
 use windlass_source::sqlite::{Existing, RestoreRequest, SqliteTarget};
 use windlass_source::{Recovery, Snapshot};
@@ -178,21 +178,32 @@ impl<'a> Laboratory<'a> {
         sample_bytes: Option<u64>,
     ) -> Result<Measured, Error> {
         self.cache.prepare(self.database.path())?;
-        let request = request(setting, devices);
         let clock = Clock::start();
         let snapshot = self.database.snapshot()?;
         let snapshot: Box<dyn Snapshot> = match sample_bytes {
             Some(bytes) => Box::new(Sampled::new(snapshot, bytes)),
             None => Box::new(snapshot),
         };
-        let report = windlass_pipeline::backup(&request, snapshot, &Stop(self.cancel))?;
+        let stop = Stop(self.cancel);
+        let (processed_bytes, stored_bytes, stages) = match probe(setting) {
+            Some(request) => {
+                let report = windlass_pipeline::probe(&request, snapshot, &stop)?;
+                (report.processed_bytes, report.stored_bytes, report.stages)
+            }
+            None => {
+                let request = request(setting, devices);
+                let report = windlass_pipeline::backup(&request, snapshot, &stop)?;
+                let stored_bytes = report.set.stored_bytes;
+                (report.processed_bytes, stored_bytes, report.stages)
+            }
+        };
         let (elapsed, cpu) = clock.stop();
         Ok(Measured {
             elapsed,
             cpu,
-            processed_bytes: report.processed_bytes,
-            stored_bytes: report.set.stored_bytes,
-            stages: report.stages,
+            processed_bytes,
+            stored_bytes,
+            stages,
         })
     }
 
@@ -256,8 +267,10 @@ impl<'a> Laboratory<'a> {
 
     /// The devices of a run: files spread over the folders, or NUL.
     fn devices(&self, setting: &Setting, needed: u64) -> Result<Vec<DeviceAddress>, Error> {
-        if setting.scope != Scope::Disk {
-            return Ok(vec![DeviceAddress::nul(); setting.files]);
+        match setting.scope {
+            Scope::Read | Scope::Transform => return Ok(Vec::new()),
+            Scope::Nul => return Ok(vec![DeviceAddress::nul(); setting.files]),
+            Scope::Disk => {}
         }
         for folder in &self.folders {
             check_space(folder.path(), needed)?;
@@ -318,12 +331,23 @@ const READ: ReadRequest = ReadRequest {
     },
 };
 
-/// The request that a setting stands for: the only place that knows.
-fn request(setting: &Setting, devices: &[DeviceAddress]) -> BackupRequest {
-    let compression = match setting.scope {
-        Scope::Read => Compression::NONE,
-        Scope::Transform | Scope::Nul | Scope::Disk => setting.compression,
+/// The measuring run that a setting stands for; `None` when it is a backup.
+fn probe(setting: &Setting) -> Option<ProbeRequest> {
+    let probe = match setting.scope {
+        Scope::Read => Probe::Read,
+        Scope::Transform => Probe::Transform,
+        Scope::Nul | Scope::Disk => return None,
     };
+    Some(ProbeRequest {
+        probe,
+        compression: setting.compression,
+        checksum: false,
+        tuning: tuning(setting),
+    })
+}
+
+/// The backup that a setting stands for.
+fn request(setting: &Setting, devices: &[DeviceAddress]) -> BackupRequest {
     BackupRequest {
         media: MediaRequest {
             devices: devices.to_vec(),
@@ -336,7 +360,7 @@ fn request(setting: &Setting, devices: &[DeviceAddress]) -> BackupRequest {
         },
         kind: BackupKind::Full,
         copy_only: true,
-        compression,
+        compression: setting.compression,
         checksum: false,
         on_damage: OnDamage::Stop,
         name: None,
@@ -345,11 +369,15 @@ fn request(setting: &Setting, devices: &[DeviceAddress]) -> BackupRequest {
         origin: Origin::default(),
         database_backup_lsn: Lsn::ZERO,
         digests_to: None,
-        tuning: Tuning {
-            transfer_bytes: setting.transfer_bytes,
-            threads: setting.threads,
-            ..Tuning::default()
-        },
+        tuning: tuning(setting),
+    }
+}
+
+fn tuning(setting: &Setting) -> Tuning {
+    Tuning {
+        transfer_bytes: setting.transfer_bytes,
+        threads: setting.threads,
+        ..Tuning::default()
     }
 }
 

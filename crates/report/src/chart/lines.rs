@@ -12,6 +12,8 @@ const PLOT: f64 = 250.0;
 /// The unit, and above the highest point its value.
 const TOP: f64 = 40.0;
 const TICK_GAP: f64 = 38.0;
+/// A cut label with less room would tell nothing.
+const ROOM_MIN: f64 = 30.0;
 
 /// The rectangle of the plot and its vertical axis.
 struct Plot {
@@ -106,6 +108,9 @@ fn draw_axes(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
     for (step, text) in lines.steps.iter().enumerate().step_by(every) {
         let room = plot.slot() * every as f64 - 6.0;
         let room = room.min(2.0 * (canvas.width - plot.x(step)).min(plot.x(step)));
+        if room < ROOM_MIN && Role::Tick.width(text) > room {
+            continue;
+        }
         canvas.label(Label {
             at: Point {
                 x: plot.x(step),
