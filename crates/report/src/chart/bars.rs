@@ -14,6 +14,8 @@ const BAR: f64 = 15.0;
 const BAR_GAP: f64 = 4.0;
 const GROUP_GAP: f64 = 12.0;
 const LINE: f64 = 17.0;
+/// Between a name and the bars beneath it.
+const NAME_GAP: f64 = 3.0;
 const NAME_LINES_MAX: usize = 3;
 /// Room for half a tick label left of the axis.
 const EDGE: f64 = 8.0;
@@ -111,9 +113,9 @@ impl Plot<'_> {
 
     fn group_height(&self, group: &BarGroup, width: f64) -> f64 {
         let bars = bars_height(group);
-        let names = self.name_lines(group, width).len() as f64 * LINE;
+        let names = self.name_lines(group, width).len() as f64 * LINE + NAME_GAP;
         match self.columns.names {
-            Some(_) => bars.max(names),
+            Some(_) => bars.max(names - NAME_GAP),
             None => bars + names,
         }
     }
@@ -175,7 +177,7 @@ impl Plot<'_> {
         let lines = self.name_lines(group, width);
         let (x, anchor) = match self.columns.names {
             Some(room) => (room, Anchor::End),
-            None => (0.0, Anchor::Start),
+            None => (EDGE, Anchor::Start),
         };
         let bars_height = bars_height(group);
         let names_height = lines.len() as f64 * LINE;
@@ -200,7 +202,7 @@ impl Plot<'_> {
         y += if is_beside {
             centered(names_height, bars_height)
         } else {
-            names_height
+            names_height + NAME_GAP
         };
         for (series, value) in group.values.iter().enumerate() {
             if let Some(value) = value {

@@ -8,8 +8,10 @@ use crate::number::number;
 
 const BAR: f64 = 14.0;
 const BAR_GAP: f64 = 5.0;
-const GROUP_GAP: f64 = 14.0;
+const GROUP_GAP: f64 = 12.0;
 const LINE: f64 = 17.0;
+/// Between the name of a run and its first bar.
+const NAME_GAP: f64 = 4.0;
 const NAME_LINES_MAX: usize = 2;
 
 /// Classes and names of the parts of a bar, in their order; the last is what the others leave.
@@ -42,6 +44,7 @@ pub(super) fn draw(stages: &StageBars, width: f64) -> Canvas {
             });
             y += LINE;
         }
+        y += NAME_GAP;
         for stage in &group.stages {
             let name = wrap(&stage.name, Role::Value.size(), names + 1.0, 1).remove(0);
             draw_stage(&mut canvas, stage, name, (left, right), y);

@@ -133,10 +133,11 @@ fn row(table: &Table, row: &Row) -> Markup {
         tr class=[row.is_marked.then_some("marked")] {
             @for (index, (column, cell)) in cells {
                 @let text = text(column, cell);
+                @let class = matches!(column.kind, ColumnKind::Number { .. }).then_some("number");
                 @if index == 0 {
-                    th scope="row" { (text) }
+                    th scope="row" class=[class] { (text) }
                 } @else {
-                    td class=[matches!(column.kind, ColumnKind::Number { .. }).then_some("number")] { (text) }
+                    td class=[class] { (text) }
                 }
             }
         }

@@ -11,7 +11,7 @@ use super::target::Targets;
 use super::{Advice, Prediction, Recommendation, Request, Trial};
 use crate::database::Database;
 use crate::error::Error;
-use crate::experiment::{name, thread_counts};
+use crate::experiment::{name, short_size, thread_counts};
 use crate::measure::{Laboratory, Scope, Setting, processors};
 use crate::present::limit;
 use crate::rounds::interleaved_while;
@@ -331,17 +331,33 @@ fn predict(database: &Database, confirmed: &Trial) -> Prediction {
 
 /// What is being measured, in words.
 pub(super) fn describe(setting: &Setting) -> String {
-    let what = match setting.scope {
-        Scope::Read => "read only".to_owned(),
-        Scope::Transform => format!("no write, {}", name(setting.compression)),
-        Scope::Nul => format!("NUL, {}", name(setting.compression)),
-        Scope::Disk => format!("file, {}", name(setting.compression)),
+    let scope = match setting.scope {
+        Scope::Read => return format!("read only, {}", options(setting)),
+        Scope::Transform => "no write",
+        Scope::Nul => "NUL",
+        Scope::Disk => "whole backup",
     };
-    let files = (setting.files > 1).then(|| format!("{} files", setting.files));
-    let threads = setting.threads.map(|threads| format!("{threads} threads"));
+    format!("{scope}, {}", options(setting))
+}
+
+/// The same where it is clear how much of a backup is done.
+pub(super) fn options(setting: &Setting) -> String {
+    let counted = |count: u64, one: &str| {
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{count} {one}{plural}")
+    };
+    let compression = (setting.scope != Scope::Read).then(|| name(setting.compression));
+    let files = (setting.scope == Scope::Disk).then(|| counted(setting.files as u64, "file"));
+    let threads = setting
+        .threads
+        .map(|threads| counted(u64::from(threads), "thread"));
     let transfer = setting
         .transfer_bytes
-        .map(|bytes| format!("MAXTRANSFERSIZE {}", crate::experiment::short_size(bytes)));
-    let parts = [Some(what), files, threads, transfer];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        .map(|bytes| format!("MAXTRANSFERSIZE {}", short_size(bytes)));
+    let parts = [compression, files, threads, transfer];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() {
+        return "default settings".to_owned();
+    }
+    parts.join(", ")
 }

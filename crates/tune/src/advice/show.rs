@@ -7,7 +7,7 @@ use windlass_report::{
     Series, Table,
 };
 
-use super::procedure::describe;
+use super::procedure::{describe, options};
 use super::{Advice, Trial};
 use crate::experiment::{megabytes, name};
 use crate::measure::Setting;
@@ -31,8 +31,8 @@ impl Advice {
         };
         let named = trials().map(|trial| (describe(&trial.setting), &trial.runs));
         let repetition = format!(
-            "samples, for {:.0} s; candidates in turns",
-            self.request.time.as_secs_f64()
+            "samples, for about {}; candidates in turns",
+            duration(self.request.time.as_secs_f64())
         );
         let mut notes = vec![
             format!(
@@ -213,7 +213,7 @@ impl Advice {
     fn full_section(&self) -> Section {
         let ceiling = self.ceiling();
         let group = |trial: &Trial| BarGroup {
-            label: describe(&trial.setting),
+            label: options(&trial.setting),
             values: vec![Some(trial.runs.rate())],
         };
         Section {
@@ -252,7 +252,7 @@ impl Advice {
             let steps = steps.iter();
             steps.filter_map(|(label, trial)| {
                 trial.map(|trial| {
-                    let label = format!("{label}: {}", describe(&trial.setting));
+                    let label = format!("{label}: {}", options(&trial.setting));
                     (label, &trial.runs)
                 })
             })
@@ -275,7 +275,7 @@ impl Advice {
         let row = |trial: &Trial| {
             let rate = trial.rate();
             Row::new(vec![
-                describe(&trial.setting).into(),
+                options(&trial.setting).into(),
                 rate.into(),
                 trial.runs.spread_percent().into(),
                 (ceiling > 0.0).then(|| rate / ceiling).into(),
