@@ -45,7 +45,20 @@ impl Report {
                 }
             }
         };
-        page.into_string()
+        page.into_string().chars().map(harmless).collect()
+    }
+}
+
+/// Control characters are not allowed in a page, and those that change the direction of writing
+/// could make a statement read other than it is.
+fn harmless(character: char) -> char {
+    match character {
+        '\n' | '\t' => character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            char::REPLACEMENT_CHARACTER
+        }
+        _ if character.is_control() => char::REPLACEMENT_CHARACTER,
+        _ => character,
     }
 }
 
@@ -228,6 +241,19 @@ mod tests {
         }
         assert!(page.contains("&lt;script&gt;"));
         assert!(page.contains("default-src 'none'"));
+    }
+
+    #[test]
+    fn no_text_changes_the_direction_of_another() {
+        let report = Report {
+            title: "a\u{202e}b\u{2066}\0\u{1b}[1m".to_owned(),
+            ..Report::default()
+        };
+        assert!(
+            report
+                .to_html()
+                .contains("<h1>a\u{fffd}b\u{fffd}\u{fffd}\u{fffd}[1m</h1>")
+        );
     }
 
     #[test]
