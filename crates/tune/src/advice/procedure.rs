@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use windlass_codec::{Algorithm, Compression, FRAME_BYTES_MAX};
+use windlass_codec::{Algorithm, Compression};
 use windlass_report::Spread;
 
 use super::target::Targets;
@@ -103,8 +103,8 @@ impl Procedure<'_> {
     }
 
     /// Octets of a run that takes about `seconds` at `rate` MB/s, but enough to keep all threads busy.
-    fn sample_bytes(&self, rate: f64, seconds: f64) -> u64 {
-        let least = 2 * processors().max(2) as u64 * FRAME_BYTES_MAX as u64;
+    fn sample_bytes(&self, compression: Compression, rate: f64, seconds: f64) -> u64 {
+        let least = 2 * processors().max(2) as u64 * compression.frame_bytes() as u64;
         let wanted = (rate * seconds * f64::from(1 << 20)) as u64;
         wanted.max(least).min(self.laboratory.database.bytes())
     }
@@ -134,7 +134,7 @@ impl Procedure<'_> {
 
     /// The rate of a setting, from a short run.
     fn rough_rate(&self, setting: &Setting) -> Result<f64, Error> {
-        let bytes = self.sample_bytes(0.0, 0.0);
+        let bytes = self.sample_bytes(setting.compression, 0.0, 0.0);
         (self.tell)(&format!("calibrating: {}", describe(setting)));
         Ok(self
             .laboratory
@@ -148,7 +148,7 @@ impl Procedure<'_> {
         let setting = Setting::new(Scope::Read, Compression::NONE);
         let rate = self.rough_rate(&setting)?;
         let seconds = self.share(0).as_secs_f64() / (TRANSFERS.len() * ROUNDS) as f64;
-        let bytes = self.sample_bytes(rate, seconds);
+        let bytes = self.sample_bytes(Compression::NONE, rate, seconds);
         let settings = TRANSFERS.map(|transfer| {
             let transfer_bytes = Some(transfer);
             let setting = Setting {
@@ -186,7 +186,8 @@ impl Procedure<'_> {
         let mut settings = Vec::new();
         for compression in &compressions {
             let setting = Setting::new(Scope::Transform, *compression);
-            let bytes = self.sample_bytes(self.rough_rate(&setting)?, seconds);
+            let rate = self.rough_rate(&setting)?;
+            let bytes = self.sample_bytes(*compression, rate, seconds);
             settings.extend(threads.iter().map(|threads| {
                 let threads = Some(*threads);
                 (Setting { threads, ..setting }, bytes)
@@ -233,7 +234,7 @@ impl Procedure<'_> {
         let seconds = self.share(2).as_secs_f64() / runs as f64;
         let mut settings = Vec::new();
         for (setting, rate) in candidates {
-            let bytes = self.sample_bytes(rate, seconds);
+            let bytes = self.sample_bytes(setting.compression, rate, seconds);
             settings.extend(counts.iter().map(|files| {
                 let files = *files;
                 (Setting { files, ..setting }, bytes)
@@ -248,7 +249,7 @@ impl Procedure<'_> {
         let rate = known.map_or(1.0, Trial::rate);
         let others = TRANSFERS.iter().filter(|bytes| **bytes != DEFAULT_TRANSFER);
         let seconds = self.share(3).as_secs_f64() / ((TRANSFERS.len() - 1) * ROUNDS) as f64;
-        let bytes = self.sample_bytes(rate, seconds);
+        let bytes = self.sample_bytes(base.compression, rate, seconds);
         let settings = others.map(|transfer| {
             let transfer_bytes = Some(*transfer);
             let setting = Setting {
@@ -265,7 +266,7 @@ impl Procedure<'_> {
         let begun = Instant::now();
         let limit = self.share(4);
         let seconds = limit.as_secs_f64() / CONFIRMATIONS as f64;
-        let bytes = self.sample_bytes(rate, seconds);
+        let bytes = self.sample_bytes(setting.compression, rate, seconds);
         let mut runs = interleaved_while(
             &[setting],
             CONFIRMATIONS,
