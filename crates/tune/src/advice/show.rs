@@ -134,9 +134,9 @@ impl Advice {
                 key: "prediction",
                 caption: "The whole backup, predicted".to_owned(),
                 columns: vec![
-                    Column::number("seconds", "Time", "s", 1),
-                    Column::number("seconds_low", "at best", "s", 1),
-                    Column::number("seconds_high", "at worst", "s", 1),
+                    Column::number("seconds", "Time", "s", 2),
+                    Column::number("seconds_low", "at best", "s", 2),
+                    Column::number("seconds_high", "at worst", "s", 2),
                     Column::number("megabytes_per_second", "Throughput", "MB/s", 0),
                     Column::number("megabytes", "Size", "MB", 1),
                     Column::number("sampled_percent", "Sampled", "%", 0),
