@@ -34,10 +34,10 @@ pub use backup::{backup, probe};
 pub use digests::{DigestError, DigestFile};
 pub use error::{Damage, Error};
 pub use media_set::{MediaSet, SetEntry};
-pub use plan::{Chosen, Plan};
+pub use plan::{Carrier, Chosen, Plan};
 pub use report::{
-    BackupReport, DamagedChunks, DamagedPage, FilePages, Observer, ProbeReport, ReadReport,
-    StageCounters, Stages, Unobserved,
+    BackupReport, DamagedChunks, DamagedPage, FilePages, Observer, ProbeReport, ReadReport, Stage,
+    StageCounters, Stages, Unobserved, Way,
 };
 pub use request::{
     BackupKind, BackupRequest, DifferentialBase, MediaRequest, OnDamage, Origin, Overwrite, Probe,

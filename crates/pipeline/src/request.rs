@@ -7,6 +7,7 @@ use std::sync::Arc;
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
+use windlass_io::queue::EngineChoice;
 
 use crate::digests::DigestFile;
 
@@ -78,6 +79,8 @@ pub struct Tuning {
     pub transfer_bytes: Option<u32>,
     /// `THREADCOUNT`: transform threads.
     pub threads: Option<u32>,
+    /// What carries reads and writes.
+    pub engine: EngineChoice,
 }
 
 /// How far the pages of a measuring run come. Nothing is written: it makes no backup.

@@ -20,7 +20,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Instant;
 
-use windlass_base::{Guid, Moment};
+use windlass_base::{EXTENT_BYTES, Guid, Moment};
 use windlass_io::BufferPool;
 use windlass_media::{DatabaseFile, SetConfiguration};
 use windlass_source::Snapshot;
@@ -34,9 +34,9 @@ use self::write::Family;
 use crate::control::Control;
 use crate::digests::{DigestFile, DigestWriter, DigestedFile};
 use crate::error::Error;
-use crate::plan::Plan;
+use crate::plan::{Carrier, Plan};
 use crate::report::{BackupReport, FilePages, Observer, StageCounters};
-use crate::request::{BackupKind, BackupRequest};
+use crate::request::{BackupKind, BackupRequest, Tuning};
 
 /// Backs up one snapshot.
 ///
@@ -48,14 +48,16 @@ pub fn backup(
     observer: &dyn Observer,
 ) -> Result<BackupReport, Error> {
     let begun = Instant::now();
-    let plan = Plan::for_backup(
+    let mut plan = Plan::for_backup(
         request.compression,
         request.media.devices.len(),
         request.media.mirrors.len(),
+        carrier_of(&*snapshot, request.tuning)?,
         request.tuning,
     );
+    let (mut media, header, position) = media::open(&request.media, &plan, request.tuning.engine)?;
+    plan.writes_by = media.iter().find_map(Family::carrier);
     observer.planned(&plan);
-    let (mut media, header, position) = media::open(&request.media, &plan)?;
     let mut configuration = set::configuration(request, &*snapshot, &plan, position);
     for family in &mut media {
         family.begin(&configuration)?;
@@ -112,6 +114,25 @@ pub fn backup(
     })
 }
 
+/// What can carry the reads of a snapshot: asked of the first stretch of its first file.
+fn carrier_of(snapshot: &dyn Snapshot, tuning: Tuning) -> Result<Carrier, Error> {
+    let first = snapshot
+        .files()
+        .iter()
+        .find_map(|file| Some((file.id, snapshot.ranges(file.id).into_iter().next()?)));
+    let file = match first {
+        Some((file_id, range)) => {
+            let bytes = (range.end - range.start).min(EXTENT_BYTES as u64) as usize;
+            snapshot.located(file_id, range.start, bytes)?
+        }
+        None => None,
+    };
+    Ok(Carrier::chosen(
+        tuning.engine,
+        file.is_none_or(|file| file.is_direct()),
+    ))
+}
+
 fn pages_by_file(set: &SetConfiguration) -> Vec<FilePages> {
     let pages = |file: &DatabaseFile| FilePages {
         logical_name: file.logical_name.clone(),
@@ -153,15 +174,32 @@ fn finish_media(
     set: &SetConfiguration,
     counters: &mut StageCounters,
 ) -> Result<(), Error> {
-    for family in &mut media {
-        family.end_data(set)?;
-    }
-    for family in &mut media {
-        family.end_set()?;
+    on_all(&mut media, |family| family.end_data(set))?;
+    on_all(&mut media, Family::end_set)?;
+    for family in &media {
         family.count_writes(counters);
     }
     for family in media {
         family.commit()?;
     }
     Ok(())
+}
+
+/// Does the same to all families at once, because each waits for its own disk. The first error counts.
+fn on_all(
+    media: &mut [Family],
+    work: impl Fn(&mut Family) -> Result<(), Error> + Sync,
+) -> Result<(), Error> {
+    if let [family] = media {
+        return work(family);
+    }
+    let work = &work;
+    std::thread::scope(|scope| {
+        let all: Vec<_> = media
+            .iter_mut()
+            .map(|family| scope.spawn(move || work(family)))
+            .collect();
+        all.into_iter()
+            .try_for_each(|one| one.join().unwrap_or(Err(Error::Cancelled)))
+    })
 }

@@ -2,12 +2,13 @@
 
 use crossbeam_channel::{Receiver, bounded};
 use windlass_io::BufferPool;
+use windlass_io::processor::thread_time;
+use windlass_io::queue::Queue;
 
-use super::read::{self, Frame, Schedule};
+use super::read::{Frame, Reader, Schedule};
 use super::transform::{Chunk, Transform};
 use super::write::Family;
 use crate::control::{Control, timed};
-use crate::error::Error;
 use crate::report::{StageCounters, Stages};
 
 /// Where pages end.
@@ -36,28 +37,16 @@ impl Movement<'_> {
         let (chunk_sender, chunks) = bounded(plan.frame_buffers.value + plan.output_buffers.value);
         let mut stages = Stages::default();
         std::thread::scope(|scope| {
-            let readers: Vec<_> = (0..plan.depth.value)
-                .map(|_| {
-                    let sender = frame_sender.clone();
-                    let read = move || {
-                        read::run(
-                            transform.snapshot,
-                            self.schedule,
-                            self.frames,
-                            &sender,
-                            control,
-                        )
-                    };
-                    scope.spawn(move || control.guard(read))
-                })
-                .collect();
-            drop(frame_sender);
+            let queue = Queue::new(plan.depth.value, plan.reads_by.engine, &[self.frames]);
+            let (snapshot, schedule, pool) = (transform.snapshot, self.schedule, self.frames);
+            let reader = Reader::new(snapshot, schedule, pool, frame_sender, control, queue);
+            let reader = scope.spawn(move || control.guard(|| reader.run()));
             let transforms: Vec<_> = (0..plan.threads.value)
                 .map(|_| {
                     let (frames, chunks) = (frames.clone(), chunk_sender.clone());
                     let only_count = matches!(sink, Sink::Read);
                     let work = move || match only_count {
-                        true => count(&frames, control),
+                        true => Ok(count(&frames, control)),
                         false => transform.run(&frames, &chunks, control),
                     };
                     scope.spawn(move || control.guard(work))
@@ -80,9 +69,7 @@ impl Movement<'_> {
                 })
                 .collect();
             drop(chunks);
-            for reader in readers {
-                stages.read.add(&reader.join().unwrap_or_default());
-            }
+            stages.read.add(&reader.join().unwrap_or_default());
             for transform in transforms {
                 stages.transform.add(&transform.join().unwrap_or_default());
             }
@@ -95,11 +82,8 @@ impl Movement<'_> {
 }
 
 /// Takes frames and does nothing with them, so that reading shows its own rate.
-fn count(frames: &Receiver<Frame>, control: &Control<'_>) -> Result<StageCounters, Error> {
-    let mut counters = StageCounters {
-        threads: 1,
-        ..StageCounters::default()
-    };
+fn count(frames: &Receiver<Frame>, control: &Control<'_>) -> StageCounters {
+    let mut counters = StageCounters::of_thread();
     while !control.is_stopped() {
         let Ok(frame) = timed(&mut counters.wait_input, || frames.recv()) else {
             break;
@@ -110,5 +94,6 @@ fn count(frames: &Receiver<Frame>, control: &Control<'_>) -> Result<StageCounter
         counters.bytes_out += bytes;
         control.advance(bytes, bytes);
     }
-    Ok(counters)
+    counters.cpu = thread_time();
+    counters
 }

@@ -8,6 +8,7 @@ use windlass_base::Guid;
 use windlass_io::BufferPool;
 use windlass_source::Snapshot;
 
+use super::carrier_of;
 use super::movement::{Movement, Sink};
 use super::read::Schedule;
 use super::transform::{Totals, Transform};
@@ -27,7 +28,13 @@ pub fn probe(
     observer: &dyn Observer,
 ) -> Result<ProbeReport, Error> {
     let begun = Instant::now();
-    let plan = Plan::for_backup(request.compression, 1, 0, request.tuning);
+    let plan = Plan::for_backup(
+        request.compression,
+        1,
+        0,
+        carrier_of(&*snapshot, request.tuning)?,
+        request.tuning,
+    );
     observer.planned(&plan);
     let frames = BufferPool::new(plan.frame_buffers.value, plan.frame_bytes.value);
     let output = BufferPool::new(plan.output_buffers.value, plan.frame_bytes.value);

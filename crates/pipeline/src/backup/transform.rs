@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use crossbeam_channel::{Receiver, Sender};
 use windlass_base::{Digest, EXTENT_BYTES, Guid, checksum, digest};
 use windlass_codec::{Algorithm, Encoder, Stored};
+use windlass_io::processor::thread_time;
 use windlass_io::{BufferPool, PooledBuffer};
 use windlass_media::{ChunkHeader, ChunkKind, Run, chunk_mix};
 use windlass_source::Snapshot;
@@ -91,10 +92,7 @@ impl Transform<'_> {
         chunks: &Sender<Chunk>,
         control: &Control<'_>,
     ) -> Result<StageCounters, Error> {
-        let mut counters = StageCounters {
-            threads: 1,
-            ..StageCounters::default()
-        };
+        let mut counters = StageCounters::of_thread();
         let mut encoder = Encoder::new(self.plan.compression, self.plan.frame_bytes.value)?;
         let mut base_digests = Vec::new();
         while !control.is_stopped() {
@@ -125,6 +123,7 @@ impl Transform<'_> {
                 break;
             }
         }
+        counters.cpu = thread_time();
         Ok(counters)
     }
 
