@@ -212,7 +212,7 @@ impl<'a> Laboratory<'a> {
         self.prepare_media(media)?;
         let clock = Clock::start();
         let set = MediaSet::open(&media.devices)?;
-        let report = windlass_pipeline::verify(&set, 1, READ, &Stop(self.cancel))?;
+        let report = windlass_pipeline::verify(&set, 1, read_request(), &Stop(self.cancel))?;
         let (elapsed, cpu) = clock.stop();
         Ok(Measured {
             elapsed,
@@ -248,7 +248,8 @@ impl<'a> Laboratory<'a> {
             size_bytes: set.files.first().map_or(0, |file| file.size_bytes),
             base: None,
         })?;
-        let report = windlass_pipeline::restore(&opened, 1, READ, &target, &Stop(self.cancel))?;
+        let stop = Stop(self.cancel);
+        let report = windlass_pipeline::restore(&opened, 1, read_request(), &target, &stop)?;
         windlass_source::RestoreTarget::finish(Box::new(target), Recovery::Recovery)?;
         let (elapsed, cpu) = clock.stop();
         Ok(Measured {
@@ -322,14 +323,13 @@ impl Drop for Media {
     }
 }
 
-const READ: ReadRequest = ReadRequest {
-    on_damage: OnDamage::Stop,
-    tuning: Tuning {
-        buffer_count: None,
-        transfer_bytes: None,
-        threads: None,
-    },
-};
+/// Everything is checked, and nothing is carried on from.
+fn read_request() -> ReadRequest {
+    ReadRequest {
+        on_damage: OnDamage::Stop,
+        tuning: Tuning::default(),
+    }
+}
 
 /// The measuring run that a setting stands for; `None` when it is a backup.
 fn probe(setting: &Setting) -> Option<ProbeRequest> {

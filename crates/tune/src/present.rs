@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 use windlass_base::size::Octets;
-use windlass_pipeline::{StageCounters, Stages};
+use windlass_pipeline::{Stage, StageCounters, Stages};
 use windlass_report::{Cell, ChartKind, Fact, Report, StageBars, StageGroup, StageShares, Table};
 
 use crate::database::{CachePolicy, Database};
@@ -138,6 +138,9 @@ fn stage_json(counters: &StageCounters) -> Json {
         "bytes_in": counters.bytes_in,
         "bytes_out": counters.bytes_out,
         "calls": counters.calls,
+        "bytes_per_call": counters.bytes_per_call(),
+        "mean_in_flight": counters.mean_in_flight(),
+        "cpu_seconds": counters.cpu.as_secs_f64(),
         "busy_seconds": counters.busy.as_secs_f64(),
         "wait_input_seconds": counters.wait_input.as_secs_f64(),
         "wait_output_seconds": counters.wait_output.as_secs_f64(),
@@ -147,8 +150,8 @@ fn stage_json(counters: &StageCounters) -> Json {
 /// The stage that limited a run, by the name that reports use.
 pub(crate) fn limit(stages: &Stages) -> &'static str {
     match stages.limiting() {
-        "transform" => TRANSFORM,
-        other => other,
+        Stage::Transform => TRANSFORM,
+        other => other.name(),
     }
 }
 

@@ -3,8 +3,11 @@
 //! The pieces are contiguous, as long as the longest frame or a multiple of it, and spread evenly:
 //! chunks cut from them are like those of the whole database, and so are their ratios.
 
+use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
+use windlass_io::DirectFile;
 use windlass_source::{DatabaseIdentity, Error, Position, Snapshot, SourceFile};
 
 const EXTENT_BYTES: u64 = windlass_base::EXTENT_BYTES as u64;
@@ -103,6 +106,25 @@ impl<S: Snapshot> Snapshot for Sampled<S> {
 
     fn read(&self, file_id: u16, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.inner.read(file_id, offset, buffer)
+    }
+
+    fn located(
+        &self,
+        file_id: u16,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<Option<Arc<DirectFile>>, Error> {
+        self.inner.located(file_id, offset, bytes)
+    }
+
+    fn amend(
+        &self,
+        file_id: u16,
+        offset: u64,
+        buffer: &mut [u8],
+        outcome: io::Result<usize>,
+    ) -> Result<(), Error> {
+        self.inner.amend(file_id, offset, buffer, outcome)
     }
 
     fn check_pages(&self, file_id: u16, offset: u64, octets: &[u8], on_bad: &mut dyn FnMut(u64)) {

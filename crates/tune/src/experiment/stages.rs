@@ -3,6 +3,7 @@
 
 use serde_json::Map;
 use windlass_codec::Compression;
+use windlass_pipeline::StageCounters;
 use windlass_report::{
     Chart, ChartKind, Column, Figure, Lines, Mark, Report, Row, Section, Series, Table,
 };
@@ -257,7 +258,12 @@ pub(crate) fn limits_table<'a>(
 ) -> Table {
     let row = |(label, runs): (String, &Runs)| {
         let run = runs.typical()?;
-        let share = |counters: &windlass_pipeline::StageCounters| {
+        let kilobytes = |counters: &StageCounters| {
+            (counters.calls > 0).then(|| counters.bytes_per_call() as f64 / 1024.0)
+        };
+        let in_flight =
+            |counters: &StageCounters| (counters.calls > 0).then(|| counters.mean_in_flight());
+        let share = |counters: &StageCounters| {
             let whole = run.elapsed.as_secs_f64() * f64::from(counters.threads);
             (whole > 0.0).then(|| counters.busy.as_secs_f64() / whole * 100.0)
         };
@@ -267,6 +273,10 @@ pub(crate) fn limits_table<'a>(
             share(&run.stages.read).into(),
             share(&run.stages.transform).into(),
             share(&run.stages.write).into(),
+            kilobytes(&run.stages.read).into(),
+            kilobytes(&run.stages.write).into(),
+            in_flight(&run.stages.read).into(),
+            in_flight(&run.stages.write).into(),
         ]))
     };
     Table {
@@ -280,6 +290,10 @@ pub(crate) fn limits_table<'a>(
             Column::number("read_percent", "read", "%", 0),
             Column::number("compress_percent", "compress", "%", 0),
             Column::number("write_percent", "write", "%", 0),
+            Column::number("kilobytes_per_read", "per read", "KB", 0),
+            Column::number("kilobytes_per_write", "per write", "KB", 0),
+            Column::number("reads_in_flight", "reads in flight", "", 1),
+            Column::number("writes_in_flight", "writes in flight", "", 1),
         ],
         rows: named.filter_map(row).collect(),
     }
