@@ -84,7 +84,7 @@ pub(crate) struct BackupArguments {
     /// SQLite file, or a name known to the instance
     pub(crate) database: String,
     /// Backup file; several make a striped backup. NUL discards
-    #[arg(long, required = true, value_name = "FILE")]
+    #[arg(long, required_unless_present_any = ["no_write", "no_compress_write"], value_name = "FILE")]
     pub(crate) to: Vec<String>,
     /// Second, third or fourth copy: as many as there are --to, for each mirror
     #[arg(long, value_name = "FILE")]
@@ -138,6 +138,12 @@ pub(crate) struct BackupArguments {
     /// Days for which the set may not be overwritten
     #[arg(long, value_name = "DAYS")]
     pub(crate) retain_days: Option<u32>,
+    /// Read and compress, write nothing, tell the rate: no backup is made
+    #[arg(long, conflicts_with_all = ["no_compress_write", "differential", "mirror"])]
+    pub(crate) no_write: bool,
+    /// Only read, tell the rate: no backup is made
+    #[arg(long, conflicts_with_all = ["differential", "mirror"])]
+    pub(crate) no_compress_write: bool,
     #[command(flatten)]
     pub(crate) tuning: TuningArguments,
     /// Unit of the media's layout: a power of two from 512 to 64K

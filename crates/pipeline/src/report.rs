@@ -7,6 +7,7 @@ use windlass_media::{MediaHeader, SetConfiguration};
 
 use crate::error::Damage;
 use crate::plan::Plan;
+use crate::request::Probe;
 
 /// Watches a run and may stop it. Called from the threads of the pipeline.
 pub trait Observer: Sync {
@@ -133,6 +134,23 @@ pub struct BackupReport {
     pub stages: Stages,
     /// Damage that was found and carried on from (`CONTINUE_AFTER_ERROR`).
     pub damaged: Vec<DamagedPage>,
+}
+
+/// A measuring run that came to its end.
+#[derive(Debug, Clone)]
+pub struct ProbeReport {
+    /// How far pages came.
+    pub probe: Probe,
+    /// Octets of the database that were read.
+    pub processed_bytes: u64,
+    /// Octets that a backup would have written; the same as read when nothing was compressed.
+    pub stored_bytes: u64,
+    /// From the first read to the end of the last.
+    pub elapsed: Duration,
+    /// The numbers that were used.
+    pub plan: Plan,
+    /// What the stages did.
+    pub stages: Stages,
 }
 
 /// Chunks that were found damaged and carried on from.

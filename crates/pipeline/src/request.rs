@@ -80,6 +80,28 @@ pub struct Tuning {
     pub threads: Option<u32>,
 }
 
+/// How far the pages of a measuring run come. Nothing is written: it makes no backup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Probe {
+    /// `NOCOMPRESSWRITE`: read only. The rate that the source can give.
+    Read,
+    /// `NOWRITE`: read and transform. The rate that the processors can give, if the source can.
+    Transform,
+}
+
+/// A measuring run over one database.
+#[derive(Debug, Clone, Copy)]
+pub struct ProbeRequest {
+    /// How far pages come.
+    pub probe: Probe,
+    /// How chunks are compressed.
+    pub compression: Compression,
+    /// Verify the database's own page checksums on the way.
+    pub checksum: bool,
+    /// Numbers the user fixed.
+    pub tuning: Tuning,
+}
+
 /// A backup of one database.
 #[derive(Debug, Clone)]
 pub struct BackupRequest {

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use windlass_base::size::{Octets, megabytes_per_second};
 use windlass_codec::{Algorithm, Level};
 use windlass_instance::Completed;
-use windlass_pipeline::{BackupReport, Chosen, Plan, ReadReport, StageCounters, Stages};
+use windlass_pipeline::{BackupReport, Chosen, Plan, Probe, ReadReport, StageCounters, Stages};
 
 /// One line for people.
 pub(super) fn line(completed: Completed<'_>) -> String {
@@ -24,6 +24,13 @@ pub(super) fn line(completed: Completed<'_>) -> String {
                 limit(&report.stages),
             )
         }
+        Completed::Probe { database, report } => format!(
+            "{database}: {} ({}), {}, {}",
+            Octets(report.processed_bytes),
+            report.plan.compression,
+            rate(report.processed_bytes, report.elapsed),
+            limit(&report.stages),
+        ),
         Completed::Restore {
             database,
             path,
@@ -69,6 +76,20 @@ fn ratio(database: u64, stored: u64) -> f64 {
 pub(super) fn object(completed: Completed<'_>) -> Json {
     match completed {
         Completed::Backup { database, report } => backup(database, report),
+        Completed::Probe { database, report } => json!({
+            "operation": "probe",
+            "probe": match report.probe {
+                Probe::Read => "no_compress_write",
+                Probe::Transform => "no_write",
+            },
+            "database": database,
+            "processed_bytes": report.processed_bytes,
+            "stored_bytes": report.stored_bytes,
+            "elapsed_seconds": report.elapsed.as_secs_f64(),
+            "megabytes_per_second": megabytes_per_second(report.processed_bytes, report.elapsed),
+            "stages": stages(&report.stages),
+            "plan": plan(&report.plan),
+        }),
         Completed::Restore {
             database,
             path,

@@ -80,7 +80,6 @@ fn options_that_are_not_built_are_refused() {
             50001,
         ),
         ("CREDENTIAL = 'c'", 50001),
-        ("NOWRITE", 50001),
         ("LEVEL = AUTO", 50001),
         ("FILE_SNAPSHOT", 50005),
         ("PASSWORD = 'x'", 50005),

@@ -6,7 +6,9 @@ use windlass_base::message::table;
 use windlass_base::{Lsn, Moment};
 use windlass_catalog::{Base, DatabaseRecord};
 use windlass_device::{DeviceAddress, DeviceKind};
-use windlass_pipeline::{BackupKind, BackupReport, BackupRequest, MediaRequest};
+use windlass_pipeline::{
+    BackupKind, BackupReport, BackupRequest, MediaRequest, Probe, ProbeRequest,
+};
 use windlass_source::Snapshot;
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 use windlass_tsql::ast::{BackupStatement, BackupTarget};
@@ -235,6 +237,9 @@ impl Work<'_> {
         // The session's own connection would lose its locks, see `Session`.
         self.session.queries.release(&self.record.path);
         let snapshot = self.snapshot()?;
+        if let Some(probe) = self.choices.probe {
+            return self.measure(probe, snapshot, sink);
+        }
         let family = snapshot.identity().family_guid;
         let kind = if self.choices.differential {
             let found = base::find(self.session, family, &media.devices, &extras.base)?;
@@ -258,6 +263,31 @@ impl Work<'_> {
             report.processed_bytes,
             report.elapsed,
         ));
+        Ok(())
+    }
+
+    /// Reads, and transforms if asked, and tells the rate. Devices are not touched.
+    fn measure(
+        &self,
+        probe: Probe,
+        snapshot: SqliteSnapshot,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        let request = ProbeRequest {
+            probe,
+            compression: self.choices.compression,
+            checksum: self.choices.checksum,
+            tuning: self.choices.tuning,
+        };
+        let watch = Watch::new(self.session, self.operation, self.choices.stats, sink);
+        let report = windlass_pipeline::probe(&request, Box::new(snapshot), &watch)
+            .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
+        watch.finish();
+        sink.completed(Completed::Probe {
+            database: &self.record.name,
+            report: &report,
+        });
+        sink.message(timing::probed(&report));
         Ok(())
     }
 

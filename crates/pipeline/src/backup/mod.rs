@@ -9,6 +9,8 @@
 //! 6. files take their names; the digest file takes its name.
 
 mod media;
+mod movement;
+mod probe;
 mod read;
 mod set;
 mod transform;
@@ -18,12 +20,14 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Instant;
 
-use crossbeam_channel::bounded;
 use windlass_base::{Guid, Moment};
 use windlass_io::BufferPool;
 use windlass_media::{DatabaseFile, SetConfiguration};
 use windlass_source::Snapshot;
 
+pub use probe::probe;
+
+use self::movement::{Movement, Sink};
 use self::read::Schedule;
 use self::transform::{Totals, Transform};
 use self::write::Family;
@@ -31,7 +35,7 @@ use crate::control::Control;
 use crate::digests::{DigestFile, DigestWriter, DigestedFile};
 use crate::error::Error;
 use crate::plan::Plan;
-use crate::report::{BackupReport, FilePages, Observer, StageCounters, Stages};
+use crate::report::{BackupReport, FilePages, Observer, StageCounters};
 use crate::request::{BackupKind, BackupRequest};
 
 /// Backs up one snapshot.
@@ -83,7 +87,7 @@ pub fn backup(
         frames: &frames,
         control: &control,
     };
-    let mut stages = movement.run(&mut media);
+    let mut stages = movement.run(Sink::Media(&mut media));
     control.finish()?;
     let Transform {
         totals, damaged, ..
@@ -160,65 +164,4 @@ fn finish_media(
         family.commit()?;
     }
     Ok(())
-}
-
-/// The threads of a run and what they pass on.
-struct Movement<'a> {
-    transform: &'a Transform<'a>,
-    schedule: &'a Schedule,
-    frames: &'a BufferPool,
-    control: &'a Control<'a>,
-}
-
-impl Movement<'_> {
-    /// Starts every thread of every stage and waits for all of them.
-    fn run(&self, media: &mut [Family]) -> Stages {
-        let (plan, control, transform) = (self.transform.plan, self.control, self.transform);
-        let (frame_sender, frames) = bounded(plan.frame_buffers.value);
-        let (chunk_sender, chunks) = bounded(plan.frame_buffers.value + plan.output_buffers.value);
-        let mut stages = Stages::default();
-        std::thread::scope(|scope| {
-            let readers: Vec<_> = (0..plan.depth.value)
-                .map(|_| {
-                    let sender = frame_sender.clone();
-                    let read = move || {
-                        read::run(
-                            transform.snapshot,
-                            self.schedule,
-                            self.frames,
-                            &sender,
-                            control,
-                        )
-                    };
-                    scope.spawn(move || control.guard(read))
-                })
-                .collect();
-            drop(frame_sender);
-            let transforms: Vec<_> = (0..plan.threads.value)
-                .map(|_| {
-                    let (frames, chunks) = (frames.clone(), chunk_sender.clone());
-                    scope.spawn(move || control.guard(|| transform.run(&frames, &chunks, control)))
-                })
-                .collect();
-            drop((frames, chunk_sender));
-            let writers: Vec<_> = media
-                .iter_mut()
-                .map(|family| {
-                    let chunks = chunks.clone();
-                    scope.spawn(move || control.guard(|| family.run(&chunks, control)))
-                })
-                .collect();
-            drop(chunks);
-            for reader in readers {
-                stages.read.add(&reader.join().unwrap_or_default());
-            }
-            for transform in transforms {
-                stages.transform.add(&transform.join().unwrap_or_default());
-            }
-            for writer in writers {
-                stages.write.add(&writer.join().unwrap_or_default());
-            }
-        });
-        stages
-    }
 }
