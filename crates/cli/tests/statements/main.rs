@@ -3,6 +3,7 @@
 mod articles;
 mod commands;
 mod devices;
+mod history;
 mod instance;
 mod messages;
 mod options;
