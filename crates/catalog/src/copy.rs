@@ -48,12 +48,7 @@ impl Catalog {
             .execute(
                 "INSERT INTO own_copy (source, target, overwrite, queued, next_attempt) \
                  VALUES (?1, ?2, ?3, ?4, ?4)",
-                params![
-                    path_text(source),
-                    path_text(target),
-                    overwrite,
-                    Stored(now)
-                ],
+                params![path_text(source), path_text(target), overwrite, Stored(now)],
             )
             .doing("queueing a copy")?;
         Ok(connection.last_insert_rowid())

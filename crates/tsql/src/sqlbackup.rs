@@ -15,8 +15,8 @@
 //!
 //! Invariant: one pass over the tokens, no recursion; any text gives a command or an error.
 
-use crate::lexer::{TokenKind, tokenize, unquoted};
 use crate::ParseError;
+use crate::lexer::{TokenKind, tokenize, unquoted};
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +87,9 @@ pub fn command_of(argument: &str) -> Result<String, String> {
         .map(|_| text[4..].trim());
     let Some(rest) = rest else {
         let shown: String = text.chars().take(60).collect();
-        return Err(format!("the argument must be -SQL \"command\", not '{shown}'"));
+        return Err(format!(
+            "the argument must be -SQL \"command\", not '{shown}'"
+        ));
     };
     let inner = rest
         .strip_prefix('"')
@@ -135,7 +137,8 @@ fn items(text: &str) -> Result<Vec<Item>, ParseError> {
         .map(|token| {
             let written = token.span.text(text);
             let shown: String = written.chars().take(128).collect();
-            let error = ParseError::new(102, token.span, format!("Incorrect syntax near '{shown}'."));
+            let error =
+                ParseError::new(102, token.span, format!("Incorrect syntax near '{shown}'."));
             let (text, kind) = match token.kind {
                 TokenKind::Word => (written.to_owned(), ItemKind::Word),
                 TokenKind::BracketedIdentifier
@@ -183,7 +186,13 @@ impl Reader {
     fn unexpected(&self) -> ParseError {
         let item = self.peek().or(self.items.last());
         item.map_or_else(
-            || ParseError::new(102, crate::Span::default(), "The command is empty."),
+            || {
+                ParseError::new(
+                    102,
+                    crate::Span::default(),
+                    "The command is empty.".to_owned(),
+                )
+            },
             |item| item.error.clone(),
         )
     }
@@ -378,7 +387,8 @@ mod tests {
 
     #[test]
     fn several_databases_and_stripes() {
-        let command = parse("backup databases [a, b ,c] to disk = 'x', 'y', disk = [z] with init").unwrap();
+        let command =
+            parse("backup databases [a, b ,c] to disk = 'x', 'y', disk = [z] with init").unwrap();
         assert_eq!(
             command.verb,
             Verb::Backup(Databases::Named(vec![

@@ -63,14 +63,20 @@ pub(super) fn run(
 /// What cannot be seen before the databases are known.
 fn check(command: &Command, options: &Options, names: &[String]) -> Result<(), String> {
     let tagged = command.disks.iter().all(|disk| has_tag(disk));
-    if names.len() > 1 && !command.disks.iter().all(|disk| names_database(disk)) && !options.probes {
-        return Err("Several databases need <DATABASE> or <AUTO> in the name of each file.".to_owned());
+    if names.len() > 1 && !command.disks.iter().all(|disk| names_database(disk)) && !options.probes
+    {
+        return Err(
+            "Several databases need <DATABASE> or <AUTO> in the name of each file.".to_owned(),
+        );
     }
     if options.file_count > 1 && (command.disks.len() > 1 || !tagged) {
         return Err("FILECOUNT needs one DISK with a tag in its name.".to_owned());
     }
     if options.mirror.is_some() && !tagged && !options.overwrites {
-        return Err("MIRRORFILE begins new media: use INIT, FORMAT, or a tag such as <AUTO> in the name.".to_owned());
+        return Err(
+            "MIRRORFILE begins new media: use INIT, FORMAT, or a tag such as <AUTO> in the name."
+                .to_owned(),
+        );
     }
     Ok(())
 }
@@ -109,9 +115,19 @@ fn one(
     }
     let before = last(session, name).map(|backup| backup.id);
     let mut attempt = Report::default();
-    let mut done = retrying(session, command, name, options, options.differential, &mut attempt, sink);
+    let mut done = retrying(
+        session,
+        command,
+        name,
+        options,
+        options.differential,
+        &mut attempt,
+        sink,
+    );
     if !done && options.full_if_required && attempt.sql_error == NO_BASE {
-        report.line(format!("'{name}' has no full backup yet: a full backup is made first."));
+        report.line(format!(
+            "'{name}' has no full backup yet: a full backup is made first."
+        ));
         attempt = Report::default();
         done = retrying(session, command, name, options, false, &mut attempt, sink);
     }
@@ -198,7 +214,11 @@ fn wait(session: &Session, time: Duration) {
 
 /// The T-SQL that says the same.
 fn statement(command: &Command, name: &str, options: &Options, differential: bool) -> String {
-    let mut disks: Vec<String> = command.disks.iter().map(|disk| with_extension(disk)).collect();
+    let mut disks: Vec<String> = command
+        .disks
+        .iter()
+        .map(|disk| with_extension(disk))
+        .collect();
     if options.file_count > 1 {
         disks = vec![disks.first().cloned().unwrap_or_default(); options.file_count as usize];
     }
@@ -208,7 +228,10 @@ fn statement(command: &Command, name: &str, options: &Options, differential: boo
     }
     let mut text = format!("BACKUP DATABASE {} TO {}", bracketed(name), devices(&disks));
     if let Some(mirror) = &options.mirror {
-        text.push_str(&format!(" MIRROR TO DISK = {}", quoted(&with_extension(mirror))));
+        text.push_str(&format!(
+            " MIRROR TO DISK = {}",
+            quoted(&with_extension(mirror))
+        ));
         if !clauses.iter().any(|clause| clause == "FORMAT") {
             clauses.retain(|clause| clause != "INIT");
             clauses.push("FORMAT".to_owned());
@@ -272,7 +295,12 @@ fn queue_copies(
                 continue;
             }
         };
-        for source in made.devices.iter().map(Path::new).filter(|path| path.is_file()) {
+        for source in made
+            .devices
+            .iter()
+            .map(Path::new)
+            .filter(|path| path.is_file())
+        {
             let target = folder.join(source.file_name().unwrap_or_default());
             // Several sets in one file: the copy is renewed with each of them.
             let overwrite = options.copies_overwrite || made.position > 1;

@@ -80,7 +80,8 @@ fn make(copy: &QueuedCopy) -> io::Result<()> {
     let mut staging = copy.target.clone().into_os_string();
     staging.push(STAGING_SUFFIX);
     let staging = PathBuf::from(staging);
-    let result = fill(&copy.source, &staging).and_then(|()| directory::replace(&staging, &copy.target));
+    let result =
+        fill(&copy.source, &staging).and_then(|()| directory::replace(&staging, &copy.target));
     if result.is_err() {
         drop(std::fs::remove_file(&staging));
     }
@@ -102,7 +103,9 @@ fn fill(source: &Path, staging: &Path) -> io::Result<()> {
     let copied = io::copy(&mut from, &mut to)?;
     to.sync_all()?;
     if copied != length {
-        return Err(io::Error::other(format!("{copied} of {length} octets arrived")));
+        return Err(io::Error::other(format!(
+            "{copied} of {length} octets arrived"
+        )));
     }
     let headers = |path: &Path| -> io::Result<_> {
         let media = MediaSet::open_any(&[DeviceAddress::disk(path)]).map_err(io::Error::other)?;
@@ -111,7 +114,9 @@ fn fill(source: &Path, staging: &Path) -> io::Result<()> {
         Ok((media.header().media_set_guid, sets))
     };
     if headers(source)? != headers(staging)? {
-        return Err(io::Error::other("the copy does not hold what the backup holds"));
+        return Err(io::Error::other(
+            "the copy does not hold what the backup holds",
+        ));
     }
     Ok(())
 }

@@ -59,7 +59,14 @@ pub fn run(session: &mut Session, text: &str, sink: &mut dyn Sink) -> Report {
         Verb::VerifyOnly => read_only(session, &command, "VERIFYONLY", &options, &mut report, sink),
         Verb::HeaderOnly => read_only(session, &command, "HEADERONLY", &options, &mut report, sink),
         Verb::FileListOnly => {
-            read_only(session, &command, "FILELISTONLY", &options, &mut report, sink);
+            read_only(
+                session,
+                &command,
+                "FILELISTONLY",
+                &options,
+                &mut report,
+                sink,
+            );
         }
         Verb::BackupLog | Verb::RestoreLog => {
             report.refuse("Log backups are written as T-SQL: BACKUP LOG and RESTORE LOG.");

@@ -54,36 +54,74 @@ impl Options {
 
 /// Options that are refused, and what to do instead.
 const REFUSED: &[(&str, &str)] = &[
-    ("MAILTO", "Use the hooks: windlass sqlbackup --on-success 'command' --on-failure 'command'; the report is their input."),
-    ("MAILTO_NOLOG", "Use the hooks --on-success and --on-failure."),
+    (
+        "MAILTO",
+        "Use the hooks: windlass sqlbackup --on-success 'command' --on-failure 'command'; the report is their input.",
+    ),
+    (
+        "MAILTO_NOLOG",
+        "Use the hooks --on-success and --on-failure.",
+    ),
     ("MAILTO_ONERROR", "Use the hook --on-failure."),
     ("MAILTO_ONERRORONLY", "Use the hook --on-failure."),
     ("PASSWORD", "The dialect's passwords are not built yet."),
     ("PASSWORDFILE", "The dialect's passwords are not built yet."),
     ("KEYSIZE", "The dialect's passwords are not built yet."),
     ("THREADPRIORITY", "Start the program with nice."),
-    ("MAXDATABLOCK", "MAXTRANSFERSIZE is the largest block that is written."),
-    ("USESIMPLECOPY", "COPYTO without it: the queue keeps nothing when the first attempt succeeds."),
-    ("BLOCKSIZE", "SQL Backup has none; write the backup in T-SQL."),
-    ("BUFFERCOUNT", "SQL Backup has none; write the backup in T-SQL."),
-    ("STANDBY", "A restored database is writable or restoring; restore a copy to look at it."),
+    (
+        "MAXDATABLOCK",
+        "MAXTRANSFERSIZE is the largest block that is written.",
+    ),
+    (
+        "USESIMPLECOPY",
+        "COPYTO without it: the queue keeps nothing when the first attempt succeeds.",
+    ),
+    (
+        "BLOCKSIZE",
+        "SQL Backup has none; write the backup in T-SQL.",
+    ),
+    (
+        "BUFFERCOUNT",
+        "SQL Backup has none; write the backup in T-SQL.",
+    ),
+    (
+        "STANDBY",
+        "A restored database is writable or restoring; restore a copy to look at it.",
+    ),
     ("ORPHAN_CHECK", "A SQLite database has no users."),
-    ("DISCONNECT_EXISTING", "Programs that have the database open cannot be disconnected; stop them."),
+    (
+        "DISCONNECT_EXISTING",
+        "Programs that have the database open cannot be disconnected; stop them.",
+    ),
     ("KEEP_REPLICATION", "A SQLite database has no replication."),
     ("KEEP_CDC", "A SQLite database has no change data capture."),
     ("RESTRICTED_USER", "A SQLite database has no users."),
     ("DELAY", "It is for log shipping, which is not built."),
     ("MOVETO", "It is for log shipping, which is not built."),
-    ("ERASEFILES_SECONDARY", "There is no second folder; ERASEFILES_REMOTE is for COPYTO."),
+    (
+        "ERASEFILES_SECONDARY",
+        "There is no second folder; ERASEFILES_REMOTE is for COPYTO.",
+    ),
 ];
 
 /// Words that T-SQL has with the same meaning.
 const BACKUP_WORDS: &[&str] = &[
-    "COPY_ONLY", "NOINIT", "CHECKSUM", "NO_CHECKSUM", "CONTINUE_AFTER_ERROR", "STOP_ON_ERROR", "SKIP",
+    "COPY_ONLY",
+    "NOINIT",
+    "CHECKSUM",
+    "NO_CHECKSUM",
+    "CONTINUE_AFTER_ERROR",
+    "STOP_ON_ERROR",
+    "SKIP",
 ];
 
 const RESTORE_WORDS: &[&str] = &[
-    "REPLACE", "RECOVERY", "NORECOVERY", "CHECKSUM", "NO_CHECKSUM", "CONTINUE_AFTER_ERROR",
+    "REPLACE",
+    "RECOVERY",
+    "NORECOVERY",
+    "CHECKSUM",
+    "NO_CHECKSUM",
+    "CONTINUE_AFTER_ERROR",
     "STOP_ON_ERROR",
 ];
 
@@ -184,7 +222,10 @@ fn read_backup(setting: &Setting, options: &mut Options) -> Result<bool, String>
 fn file_options(setting: &Setting, options: &mut Options) -> Result<(), String> {
     let bits = number(setting, 0, 7)?;
     if bits & 2 != 0 {
-        return Err("FILEOPTIONS 2 asks for the ARCHIVE attribute, which files here do not have.".to_owned());
+        return Err(
+            "FILEOPTIONS 2 asks for the ARCHIVE attribute, which files here do not have."
+                .to_owned(),
+        );
     }
     if bits & 1 != 0 {
         options.erase_remote = options.erase_remote.or(options.erase);
@@ -249,8 +290,16 @@ fn text(setting: &Setting) -> Result<String, String> {
 
 fn number(setting: &Setting, least: u32, most: u32) -> Result<u32, String> {
     let text = text(setting)?;
-    let number = text.parse().ok().filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| format!("{} is {text}; it goes from {least} to {most}.", setting.name))
+    let number = text
+        .parse()
+        .ok()
+        .filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| {
+        format!(
+            "{} is {text}; it goes from {least} to {most}.",
+            setting.name
+        )
+    })
 }
 
 fn policy(setting: &Setting) -> Result<Policy, String> {

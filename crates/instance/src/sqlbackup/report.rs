@@ -54,10 +54,20 @@ impl Report {
     /// The result sets: the lines, and the codes with the files. With SINGLERESULTSET the codes are
     /// the last lines, so that `INSERT ... EXEC` takes them.
     pub fn send(&self, sink: &mut dyn Sink) {
-        let mut lines: Vec<Vec<Value>> = self.lines.iter().map(|line| vec![Value::text(line)]).collect();
+        let mut lines: Vec<Vec<Value>> = self
+            .lines
+            .iter()
+            .map(|line| vec![Value::text(line)])
+            .collect();
         if self.single_result {
-            lines.push(vec![Value::Text(format!("SQL Backup exit code: {}", self.exit_code))]);
-            lines.push(vec![Value::Text(format!("SQL error code: {}", self.sql_error))]);
+            lines.push(vec![Value::Text(format!(
+                "SQL Backup exit code: {}",
+                self.exit_code
+            ))]);
+            lines.push(vec![Value::Text(format!(
+                "SQL error code: {}",
+                self.sql_error
+            ))]);
         }
         ResultSet {
             columns: vec![Column::new("output", ColumnType::NVarChar(4000))],
@@ -71,7 +81,10 @@ impl Report {
             Column::new("exitcode", ColumnType::Int),
             Column::new("sqlerrorcode", ColumnType::Int),
         ];
-        let mut row = vec![Value::Integer(self.exit_code), Value::Integer(self.sql_error)];
+        let mut row = vec![
+            Value::Integer(self.exit_code),
+            Value::Integer(self.sql_error),
+        ];
         for (file, number) in self.files.iter().zip(1..) {
             columns.push(Column::new(
                 format!("filename{number:02}"),
@@ -95,7 +108,11 @@ impl Report {
             ..tags.clone()
         };
         let path = tags.expand(path).map_err(std::io::Error::other)?;
-        let path = session.instance.drives().path(&path).map_err(std::io::Error::other)?;
+        let path = session
+            .instance
+            .drives()
+            .path(&path)
+            .map_err(std::io::Error::other)?;
         windlass_io::directory::create(&windlass_io::directory::parent(&path))?;
         let mut file = std::fs::OpenOptions::new()
             .create(true)
@@ -166,8 +183,10 @@ impl Sink for Recorder<'_> {
             let raw = report.processed_bytes;
             let stored = set.stored_bytes.max(1);
             let mb = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-            self.report.line(format!("Database size       : {:.3} MB", mb(raw)));
-            self.report.line(format!("Compressed data size: {:.3} MB", mb(stored)));
+            self.report
+                .line(format!("Database size       : {:.3} MB", mb(raw)));
+            self.report
+                .line(format!("Compressed data size: {:.3} MB", mb(stored)));
             self.report.line(format!(
                 "Compression rate    : {:.2}%",
                 100.0 - 100.0 * stored as f64 / (raw.max(1)) as f64

@@ -37,7 +37,14 @@ pub(super) fn run(
         Drops::Always => restored,
         Drops::IfSuccessful => checked,
     };
-    if drops && execute(session, &format!("DROP DATABASE {}", bracketed(name)), report, sink) {
+    if drops
+        && execute(
+            session,
+            &format!("DROP DATABASE {}", bracketed(name)),
+            report,
+            sink,
+        )
+    {
         report.line(format!("Database '{name}' was dropped."));
     }
 }
@@ -109,7 +116,11 @@ fn matching(session: &Session, command: &Command, source: &str) -> Result<Vec<Fo
         let path = session.instance.drives().path(disk);
         let path = path.map_err(|error| error.to_string())?;
         let folder = windlass_io::directory::parent(&path);
-        let pattern = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let pattern = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let scan = retention::scan(&[folder]).map_err(|error| format!("{disk}: {error}"))?;
         found.extend(scan.media.into_iter().filter(|media| {
             media.files.iter().all(|file| {
@@ -121,14 +132,18 @@ fn matching(session: &Session, command: &Command, source: &str) -> Result<Vec<Fo
     found.retain(|media| {
         media.trouble.is_none()
             && media.is_whole()
-            && media.sets.iter().any(|set| set.database.eq_ignore_ascii_case(source))
+            && media
+                .sets
+                .iter()
+                .any(|set| set.database.eq_ignore_ascii_case(source))
     });
     Ok(found)
 }
 
 /// Whether a name matches a pattern with `*` and `?`.
 fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
     let (mut at, mut place) = (0, 0);
     // Where the last star is, and what it has taken so far.
     let mut star: Option<(usize, usize)> = None;
@@ -158,7 +173,11 @@ fn matches(pattern: &str, name: &str) -> bool {
 type Place = (usize, usize);
 
 /// The newest full backup, and the newest differential on it.
-fn newest(media: &[FoundMedia], source: &str, with_differential: bool) -> Option<(Place, Option<Place>)> {
+fn newest(
+    media: &[FoundMedia],
+    source: &str,
+    with_differential: bool,
+) -> Option<(Place, Option<Place>)> {
     let sets: Vec<(Place, &FoundSet)> = media
         .iter()
         .enumerate()
