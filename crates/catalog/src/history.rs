@@ -36,6 +36,8 @@ pub struct FamilyRecord {
     pub sequence_number: u32,
     /// `media_family_id`
     pub family_id: Option<Guid>,
+    /// `logical_device_name`
+    pub logical_device_name: Option<String>,
     /// `physical_device_name`
     pub physical_device_name: String,
     /// `device_type`: 2 for disk.
@@ -241,12 +243,13 @@ fn insert_family(
     connection
         .execute(
             "INSERT OR REPLACE INTO backupmediafamily (media_set_id, family_sequence_number, \
-             media_family_id, media_count, physical_device_name, device_type, \
-             physical_block_size, mirror) VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7)",
+             media_family_id, media_count, logical_device_name, physical_device_name, device_type, \
+             physical_block_size, mirror) VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8)",
             params![
                 media_set_id,
                 family.sequence_number,
                 Stored(family.family_id),
+                family.logical_device_name,
                 family.physical_device_name,
                 family.device_type,
                 family.block_bytes,
@@ -265,7 +268,7 @@ fn insert_set(
     let (major, minor, build) = set.software_version;
     connection
         .execute(
-            "INSERT INTO backupset (
+            "INSERT INTO own_backupset (
                 backup_set_uuid, media_set_id, first_family_number, first_media_number,
                 last_family_number, last_media_number, catalog_family_number,
                 catalog_media_number, position, expiration_date, software_vendor_id, name,
@@ -338,7 +341,7 @@ fn insert_file(
 ) -> Result<(), Error> {
     connection
         .execute(
-            "INSERT INTO backupfile (backup_set_id, first_family_number, first_media_number,
+            "INSERT INTO own_backupfile (backup_set_id, first_family_number, first_media_number,
                 filegroup_name, page_size, file_number, backed_up_page_count, file_type,
                 source_file_block_size, file_size, logical_name, physical_name, state, state_desc,
                 create_lsn, file_guid, differential_base_lsn, differential_base_guid, backup_size,
@@ -391,6 +394,7 @@ pub(crate) mod tests {
                 .map(|number| FamilyRecord {
                     sequence_number: number,
                     family_id: Some(Guid::random()),
+                    logical_device_name: None,
                     physical_device_name: format!("/b/{number}.bak"),
                     device_type: 2,
                     block_bytes: 4096,

@@ -46,6 +46,9 @@ pub(crate) struct Common {
     /// Folder that stands for a drive letter: --drive d=/srv/d
     #[arg(long, global = true, value_name = "LETTER=DIR", value_parser = parse_drive)]
     pub(crate) drive: Vec<(char, PathBuf)>,
+    /// Configuration file, instead of those of the user and the system
+    #[arg(long, global = true, env = "WINDLASS_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// Machine-readable output: a result set is an array of objects keyed by column names, messages
     /// are objects, one to a line
     #[arg(long, global = true)]
@@ -74,6 +77,8 @@ pub(crate) enum Command {
     Bench(Box<BenchArguments>),
     /// Back up, verify and restore a database that is being written to, and prove the result
     Demo(DemoArguments),
+    #[command(flatten)]
+    Operate(crate::operate::Command),
     /// The writer of the demonstration
     #[command(hide = true)]
     DemoWriter(DemoWriterArguments),
@@ -360,7 +365,7 @@ fn parse_drive(text: &str) -> Result<(char, PathBuf), String> {
     }
 }
 
-fn parse_move(text: &str) -> Result<(String, String), String> {
+pub(crate) fn parse_move(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, path)) if !name.is_empty() && !path.is_empty() => {
             Ok((name.to_owned(), path.to_owned()))

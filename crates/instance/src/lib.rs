@@ -8,6 +8,8 @@
 //! | `option/` | from options as written to typed requests: conflicts, ranges, defaults |
 //! | `message_of/` | from errors of the crates below to numbered messages: one exhaustive match each |
 //! | [`expression`](evaluate), [`Value`] | scalar expressions |
+//! | [`retention`] | which backups go: policies that know chains |
+//! | [`sqlbackup`] | the dialect of SQL Backup Pro |
 //! | [`Sink`] | receives messages, rows, progress and reports in order |
 //!
 //! Neighbours: the command line and later network front ends above; `tsql` for syntax, `pipeline` for
@@ -31,8 +33,11 @@ mod names;
 mod option;
 mod outcome;
 mod query;
+pub mod retention;
 mod session;
+pub mod sqlbackup;
 pub mod statement;
+mod tag;
 mod value;
 mod variables;
 
@@ -41,7 +46,7 @@ pub use decimal::Decimal;
 pub use expression::{Environment, Which, assign, convert, evaluate};
 pub use failure::{AfterFailure, Failure};
 pub use identity::{Identity, PRODUCT};
-pub use instance::{Instance, SYSTEM_DATABASES, is_system_database};
+pub use instance::{BackupDefaults, Instance, SYSTEM_DATABASES, is_system_database};
 pub use names::{Drives, NameError, absolute, logical_name};
 pub use outcome::{Collected, Column, ColumnType, Completed, Progress, ResultSet, Sink};
 pub use session::{BatchEnd, Session, parse_message};

@@ -128,6 +128,15 @@ pub(crate) fn made<T>(node: T) -> Spanned<T> {
     Spanned::unplaced(node)
 }
 
+/// Says what is wrong with the instance.
+pub(crate) fn failed(error: &windlass_catalog::Error, console: &mut Console) -> Outcome {
+    let failure = windlass_instance::message_of::catalog_message(error);
+    for message in failure.messages {
+        console.message(message);
+    }
+    Outcome::Failed
+}
+
 /// Says that the command line makes no sense.
 pub(crate) fn misused(text: &str) -> Outcome {
     message_line(&format!("error: {text}"));

@@ -2,11 +2,16 @@
 
 mod articles;
 mod commands;
+mod devices;
+mod history;
 mod instance;
 mod measuring;
 mod messages;
+mod operating;
 mod options;
 mod prompt;
 mod restoring;
 mod scripting;
+mod server_options;
+mod sqlbackup;
 mod support;
