@@ -61,7 +61,7 @@ pub struct FoundMedia {
 
 impl FoundMedia {
     /// Whether every family is there.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         (1..=self.family_count).all(|number| self.files.iter().any(|file| file.family == number))
     }
 }
