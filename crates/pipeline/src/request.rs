@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_base::{Guid, Lsn, Moment};
-use windlass_codec::Compression;
+use windlass_codec::{Compression, DeflateProvider};
 use windlass_device::DeviceAddress;
 
 use crate::digests::DigestFile;
@@ -91,6 +91,8 @@ pub struct BackupRequest {
     pub copy_only: bool,
     /// How chunks are compressed.
     pub compression: Compression,
+    /// What compresses `QAT_DEFLATE` instead of the bundled library.
+    pub deflate: Option<Arc<dyn DeflateProvider>>,
     /// `CHECKSUM`: verify the database's own page checksums and mark the set.
     pub checksum: bool,
     /// `STOP_ON_ERROR` or `CONTINUE_AFTER_ERROR`.

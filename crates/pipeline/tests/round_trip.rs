@@ -63,6 +63,7 @@ fn request(devices: &[DeviceAddress], compression: Compression) -> BackupRequest
         kind: BackupKind::Full,
         copy_only: false,
         compression,
+        deflate: None,
         checksum: false,
         on_damage: OnDamage::Stop,
         name: Some("a set".to_owned()),

@@ -12,23 +12,41 @@ const FUNCTION_LINES_MAX: usize = 72;
 const COLUMN_LISTS: [&str; 1] = ["crates/catalog/src/history.rs"];
 
 /// Which crates a crate may name in `[dependencies]`: arrows point down only.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("base", &[]),
     ("io", &["base"]),
     ("tsql", &["base"]),
     ("codec", &["base"]),
     ("media", &["base"]),
+    ("accelerator", &["codec"]),
     ("device", &["base", "io"]),
     ("source", &["base", "io"]),
     (
         "pipeline",
-        &["base", "codec", "device", "io", "media", "source"],
+        &[
+            "accelerator",
+            "base",
+            "codec",
+            "device",
+            "io",
+            "media",
+            "source",
+        ],
     ),
     ("catalog", &["base", "io"]),
     (
         "instance",
         &[
-            "base", "catalog", "codec", "device", "io", "media", "pipeline", "source", "tsql",
+            "accelerator",
+            "base",
+            "catalog",
+            "codec",
+            "device",
+            "io",
+            "media",
+            "pipeline",
+            "source",
+            "tsql",
         ],
     ),
 ];

@@ -69,6 +69,7 @@ pub fn backup(
         snapshot: &*snapshot,
         plan: &plan,
         set_guid: configuration.set_guid,
+        deflate: request.deflate.as_deref(),
         verify_pages: request.checksum,
         on_damage: request.on_damage,
         base: base_digests(request),

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
 use windlass_base::{Digest, EXTENT_BYTES, Guid, checksum, digest};
-use windlass_codec::{Algorithm, Encoder, Stored};
+use windlass_codec::{Algorithm, DeflateProvider, Encoder, Stored};
 use windlass_io::{BufferPool, PooledBuffer};
 use windlass_media::{ChunkHeader, ChunkKind, Run, chunk_mix};
 use windlass_source::Snapshot;
@@ -36,6 +36,8 @@ pub(super) struct Transform<'a> {
     pub(super) snapshot: &'a dyn Snapshot,
     pub(super) plan: &'a Plan,
     pub(super) set_guid: Guid,
+    /// What compresses `QAT_DEFLATE` instead of the bundled library.
+    pub(super) deflate: Option<&'a dyn DeflateProvider>,
     pub(super) verify_pages: bool,
     pub(super) on_damage: OnDamage,
     /// Digests to compare with: present for a differential.
@@ -95,7 +97,8 @@ impl Transform<'_> {
             threads: 1,
             ..StageCounters::default()
         };
-        let mut encoder = Encoder::new(self.plan.compression, self.plan.frame_bytes.value)?;
+        let frame_bytes = self.plan.frame_bytes.value;
+        let mut encoder = Encoder::with_provider(self.plan.compression, frame_bytes, self.deflate)?;
         let mut base_digests = Vec::new();
         while !control.is_stopped() {
             let Ok(frame) = timed(&mut counters.wait_input, || frames.recv()) else {
