@@ -36,6 +36,8 @@ pub struct FamilyRecord {
     pub sequence_number: u32,
     /// `media_family_id`
     pub family_id: Option<Guid>,
+    /// `logical_device_name`
+    pub logical_device_name: Option<String>,
     /// `physical_device_name`
     pub physical_device_name: String,
     /// `device_type`: 2 for disk.
@@ -241,12 +243,13 @@ fn insert_family(
     connection
         .execute(
             "INSERT OR REPLACE INTO backupmediafamily (media_set_id, family_sequence_number, \
-             media_family_id, media_count, physical_device_name, device_type, \
-             physical_block_size, mirror) VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7)",
+             media_family_id, media_count, logical_device_name, physical_device_name, device_type, \
+             physical_block_size, mirror) VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8)",
             params![
                 media_set_id,
                 family.sequence_number,
                 Stored(family.family_id),
+                family.logical_device_name,
                 family.physical_device_name,
                 family.device_type,
                 family.block_bytes,
@@ -391,6 +394,7 @@ pub(crate) mod tests {
                 .map(|number| FamilyRecord {
                     sequence_number: number,
                     family_id: Some(Guid::random()),
+                    logical_device_name: None,
                     physical_device_name: format!("/b/{number}.bak"),
                     device_type: 2,
                     block_bytes: 4096,

@@ -9,6 +9,8 @@
 //! | [`DatabaseRecord`] | the registered databases |
 //! | [`BackupSetRecord`], [`RestoreRecord`] | the history tables, with SQL Server's columns |
 //! | [`Drive`] | settings: folders that stand for drive letters |
+//! | [`Configuration`] | server options: configured, installed and in use |
+//! | [`BackupDevice`] | logical names of backup devices |
 //!
 //! Invariants:
 //! 1. Several processes may use one catalog at once: every call is one short transaction, begun as a
@@ -22,17 +24,23 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
+mod configuration;
 mod database;
+mod device;
 mod error;
 mod history;
+mod past;
 mod restore_history;
 mod schema;
 mod setting;
 mod value;
 
 pub use catalog::{BUSY_SECONDS, Catalog, FILE_NAME};
+pub use configuration::{Configuration, ServerOption};
 pub use database::{Base, DatabaseRecord, DatabaseState, FIRST_USER_DATABASE_ID, Origin};
+pub use device::BackupDevice;
 pub use error::Error;
 pub use history::{BackupFileRecord, BackupRecord, BackupSetRecord, FamilyRecord, MediaSetRecord};
+pub use past::{Forgotten, PastBackup};
 pub use restore_history::{RestoreFileRecord, RestoreRecord, RestoreType};
 pub use setting::Drive;

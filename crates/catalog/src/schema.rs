@@ -6,9 +6,10 @@
 //!
 //! Version history:
 //! 1. The first.
+//! 2. Server options, logical backup devices, the queue of copies.
 
 /// The version this program writes, kept in SQLite's `user_version`.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// The statements that lead from version `found` to [`VERSION`], in order.
 pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
@@ -16,7 +17,7 @@ pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
     STEPS.get(done..).unwrap_or(&[])
 }
 
-const STEPS: &[&str] = &[VERSION_1];
+const STEPS: &[&str] = &[VERSION_1, VERSION_2];
 
 const VERSION_1: &str = "
 CREATE TABLE own_database (
@@ -137,6 +138,63 @@ CREATE TABLE suspect_pages (
 );
 CREATE VIEW backup_devices AS
     SELECT NULL AS name, NULL AS type, NULL AS type_desc, NULL AS physical_name WHERE 0;
+";
+
+/// `installed` is what RECONFIGURE has made of `value`; `value_in_use` follows at once for options that
+/// are dynamic and at the next opening of the instance for the others.
+const VERSION_2: &str = "
+CREATE TABLE own_configuration (
+    configuration_id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    value INTEGER NOT NULL,
+    minimum INTEGER NOT NULL,
+    maximum INTEGER NOT NULL,
+    value_in_use INTEGER NOT NULL,
+    installed INTEGER NOT NULL,
+    description TEXT NOT NULL,
+    is_dynamic INTEGER NOT NULL,
+    is_advanced INTEGER NOT NULL
+);
+INSERT INTO own_configuration VALUES
+    (101, 'recovery interval (min)', 0, 0, 32767, 0, 0,
+     'Maximum recovery interval in minutes', 1, 1),
+    (518, 'show advanced options', 0, 0, 1, 0, 0, 'show advanced options', 1, 0),
+    (1537, 'media retention', 0, 0, 365, 0, 0, 'Tape retention period in days', 1, 1),
+    (1579, 'backup compression default', 0, 0, 1, 0, 0,
+     'Enable compression of backups by default', 1, 0),
+    (1584, 'backup checksum default', 0, 0, 1, 0, 0,
+     'Enable checksum of backups by default', 1, 0),
+    (1599, 'hardware offload enabled', 0, 0, 1, 0, 0,
+     'Enable hardware offloading on the server', 0, 1),
+    (1600, 'hardware offload config', 0, 0, 255, 0, 0,
+     'Configure hardware offload accelerators', 0, 1),
+    (1601, 'hardware offload mode', 0, 0, 255, 0, 0,
+     'Accelerators that are held to software', 0, 1),
+    (1602, 'backup compression algorithm', 0, 0, 3, 0, 0,
+     'Configure default backup compression algorithm', 1, 0);
+CREATE VIEW configurations AS
+    SELECT configuration_id, name, value, minimum, maximum, value_in_use, description, is_dynamic,
+           is_advanced
+    FROM own_configuration;
+
+CREATE TABLE own_backup_device (
+    name TEXT PRIMARY KEY COLLATE NOCASE,
+    physical_name TEXT NOT NULL
+) WITHOUT ROWID;
+DROP VIEW backup_devices;
+CREATE VIEW backup_devices AS
+    SELECT name, 2 AS type, 'DISK' AS type_desc, physical_name FROM own_backup_device;
+
+CREATE TABLE own_copy (
+    copy_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    source TEXT NOT NULL,
+    target TEXT NOT NULL,
+    overwrite INTEGER NOT NULL,
+    queued TEXT NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    next_attempt TEXT NOT NULL,
+    last_error TEXT
+);
 ";
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ pub struct DeviceAddress {
     pub name: String,
     /// Where it is; empty for [`DeviceKind::Nul`].
     pub path: PathBuf,
+    /// The logical name under which the statement named it.
+    pub logical: Option<String>,
 }
 
 impl DeviceAddress {
@@ -37,6 +39,7 @@ impl DeviceAddress {
             kind: DeviceKind::Disk,
             name: path.display().to_string(),
             path,
+            logical: None,
         }
     }
 
@@ -46,6 +49,7 @@ impl DeviceAddress {
             kind: DeviceKind::Nul,
             name: "NUL".to_owned(),
             path: PathBuf::new(),
+            logical: None,
         }
     }
 

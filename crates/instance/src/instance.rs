@@ -8,15 +8,30 @@ use std::path::{Path, PathBuf};
 use windlass_base::{Guid, Moment};
 use windlass_catalog::{
     BackupRecord, Catalog, DatabaseRecord, DatabaseState, Drive, Error as CatalogError, Origin,
-    RestoreRecord,
+    RestoreRecord, ServerOption,
 };
+use windlass_codec::Compression;
 
 use crate::Identity;
 use crate::names::{Drives, absolute, logical_name};
+use crate::tag::Tags;
 
 /// The databases that a statement may not touch, with their numbers.
 pub const SYSTEM_DATABASES: [(&str, i64); 4] =
     [("master", 1), ("tempdb", 2), ("model", 3), ("msdb", 4)];
+
+/// What server options say about backups that do not say it themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackupDefaults {
+    /// `backup compression default`
+    pub compresses: bool,
+    /// `backup compression algorithm`: what a bare COMPRESSION means.
+    pub compression: Compression,
+    /// `backup checksum default`
+    pub checksum: bool,
+    /// `media retention`, in days.
+    pub retain_days: u32,
+}
 
 /// An instance.
 #[derive(Debug)]
@@ -36,10 +51,11 @@ impl Instance {
     /// # Errors
     /// Those of the catalog.
     pub fn open(folder: Option<&Path>) -> Result<Self, CatalogError> {
-        let catalog = match folder {
+        let mut catalog = match folder {
             Some(folder) => Catalog::open(folder)?,
             None => Catalog::in_memory()?,
         };
+        catalog.restart()?;
         let folder = folder
             .map(|_| catalog.path().parent().map(Path::to_owned))
             .unwrap_or_default();
@@ -68,9 +84,43 @@ impl Instance {
         &self.catalog
     }
 
+    /// Its catalog, to change it.
+    pub fn catalog_mut(&mut self) -> &mut Catalog {
+        &mut self.catalog
+    }
+
+    /// What its server options say about backups that do not say it themselves.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn backup_defaults(&self) -> Result<BackupDefaults, CatalogError> {
+        let in_use = |option| self.catalog.option_in_use(option);
+        let algorithm = match in_use(ServerOption::BackupCompressionAlgorithm)? {
+            2 => Compression::QAT_DEFLATE,
+            3 => Compression::ZSTD_LOW,
+            _ => Compression::MS_XPRESS,
+        };
+        let days = in_use(ServerOption::MediaRetention)?;
+        Ok(BackupDefaults {
+            compresses: in_use(ServerOption::BackupCompressionDefault)? != 0,
+            compression: algorithm,
+            checksum: in_use(ServerOption::BackupChecksumDefault)? != 0,
+            retain_days: u32::try_from(days).unwrap_or(0),
+        })
+    }
+
     /// Its names.
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// What name tags stand for, as far as the instance knows.
+    pub(crate) fn tags(&self) -> Tags {
+        Tags {
+            server: self.identity.machine.clone(),
+            instance: self.identity.instance.clone(),
+            ..Tags::default()
+        }
     }
 
     /// The folders that stand for drive letters.

@@ -33,6 +33,7 @@ mod outcome;
 mod query;
 mod session;
 pub mod statement;
+mod tag;
 mod value;
 mod variables;
 
@@ -41,7 +42,7 @@ pub use decimal::Decimal;
 pub use expression::{Environment, Which, assign, convert, evaluate};
 pub use failure::{AfterFailure, Failure};
 pub use identity::{Identity, PRODUCT};
-pub use instance::{Instance, SYSTEM_DATABASES, is_system_database};
+pub use instance::{BackupDefaults, Instance, SYSTEM_DATABASES, is_system_database};
 pub use names::{Drives, NameError, absolute, logical_name};
 pub use outcome::{Collected, Column, ColumnType, Completed, Progress, ResultSet, Sink};
 pub use session::{BatchEnd, Session, parse_message};

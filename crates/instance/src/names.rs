@@ -116,6 +116,7 @@ impl Drives {
             kind: DeviceKind::Disk,
             name: written.trim().to_owned(),
             path: self.path(written)?,
+            logical: None,
         })
     }
 

@@ -157,6 +157,7 @@ messages! {
     4353, 16, move_given_twice(file), "Conflicting file relocations have been specified for file '{file}'. Only a single WITH MOVE clause should be specified for any logical file name.";
     5120, 16, cannot_open_file(file, error), "Unable to open the physical file \"{file}\". Operating system error {error}.";
     5701, 10, changed_database(database), "Changed database context to '{database}'.";
+    5807, 16, recovery_interval_too_long(minutes), "Recovery intervals above {minutes} minutes not recommended. Use the RECONFIGURE WITH OVERRIDE statement to force this configuration.";
     8114, 16, data_type_conversion(from, to), "Error converting data type {from} to {to}.";
     8115, 16, arithmetic_overflow(to), "Arithmetic overflow error converting expression to data type {to}.";
     8134, 16, divide_by_zero(), "Divide by zero error encountered.";
@@ -164,6 +165,13 @@ messages! {
     8145, 16, not_a_parameter(parameter, procedure), "{parameter} is not a parameter for procedure {procedure}.";
     8169, 16, guid_conversion_failed(), "Conversion failed when converting from a character string to uniqueidentifier.";
     15010, 16, database_not_found_for_procedure(database), "The database '{database}' does not exist. Supply a valid database name. To see available databases, use sys.databases.";
+    15012, 16, device_unknown(device), "The device '{device}' does not exist. Use sys.backup_devices to show available devices.";
+    15026, 16, device_exists(device), "Logical device '{device}' already exists.";
+    15044, 16, device_type_unknown(device_type), "The type, '{device_type}', is an unknown backup device type. Use the type 'disk', 'tape', or 'pipe'.";
+    15123, 16, configuration_unknown(option), "The configuration option '{option}' does not exist, or it may be an advanced option.";
+    15124, 16, configuration_not_unique(option), "The configuration option '{option}' is not unique.";
+    15129, 16, configuration_value_invalid(value, option), "'{value}' is not a valid value for configuration option '{option}'.";
+    15457, 10, configuration_changed(option, from, to), "Configuration option '{option}' changed from {from} to {to}. Run the RECONFIGURE statement to install.";
     33111, 16, certificate_not_found(thumbprint), "Cannot find server certificate with thumbprint '{thumbprint}'.";
     50000, 16, sqlite_failed(error), "SQLite: {error}";
     50001, 16, not_built_yet(feature, hint), "{feature} is not built yet. {hint}";
@@ -178,4 +186,5 @@ messages! {
     50010, 10, note(text), "{text}";
     50020, 16, path_means_no_file(path, reason), "The path '{path}' means no file here: {reason}";
     50021, 16, sequence_unfinished(database, hint), "The restore of '{database}' is not finished. {hint}";
+    50022, 16, insufficient_backup_space(folder, needed, free), "There is not enough space in '{folder}': the backup takes {needed} bytes there, and {free} are free.";
 }

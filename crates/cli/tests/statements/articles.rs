@@ -138,6 +138,62 @@ fn the_articles_typographic_quotes_are_named_with_their_place() {
 }
 
 #[test]
+fn the_qat_article_runs_from_configuration_to_comparison() {
+    let Some(text) = article(QAT) else { return };
+    let place = Place::new();
+    make_database(&place.path("so.db"), 3000);
+    std::fs::create_dir(place.path("luca")).expect("a folder");
+    let instance = place.text("instance");
+    let configure = between(&text, "EXEC sp_configure", "Finally restart");
+    let configured = place.sql_with(
+        &["--instance", &instance, "-b"],
+        &format!(
+            "{configure}\nGO\nEXEC sp_attach_db 'SBODemoUS', '{}'",
+            place.text("so.db")
+        ),
+    );
+    assert_eq!(configured.code, Some(0), "{}", configured.err);
+    assert_eq!(configured.err.matches("Run the RECONFIGURE").count(), 2);
+    // "Finally restart SQL Server": the next program that opens the instance.
+    let backups = between(&text, "BACKUP DATABASE [SBODemoUS]", "The results are:");
+    std::fs::write(place.path("article.sql"), backups).expect("the script");
+    let drive = format!("c={}", place.text(""));
+    let run = place.succeed(&[
+        "sql",
+        "-b",
+        "-i",
+        "article.sql",
+        "--instance",
+        &instance,
+        "--drive",
+        &drive,
+    ]);
+    assert_eq!(run.err.matches("successfully processed").count(), 2);
+    let comparison = place.sql_with(
+        &["--json", "--instance", &instance],
+        "SELECT value_in_use FROM sys.configurations WHERE name = 'hardware offload enabled'\n\
+         SELECT s.compression_algorithm AS algorithm, COUNT(f.family_sequence_number) AS stripes,\n\
+             AVG(DATEDIFF(second, s.backup_start_date, s.backup_finish_date)) AS seconds,\n\
+             s.backup_size / s.compressed_backup_size AS ratio\n\
+         FROM msdb.dbo.backupset AS s\n\
+         JOIN msdb.dbo.backupmediafamily AS f ON f.media_set_id = s.media_set_id\n\
+         GROUP BY s.backup_set_id ORDER BY s.backup_set_id",
+    );
+    assert_eq!(comparison.code, Some(0), "{}", comparison.err);
+    let results = comparison.results();
+    assert_eq!(results[0][0]["value_in_use"], 1);
+    let rows = results[1].as_array().expect("rows");
+    let told: Vec<_> = rows
+        .iter()
+        .map(|row| (row["algorithm"].as_str(), row["stripes"].as_i64()))
+        .collect();
+    assert_eq!(
+        told,
+        [(Some("MS_XPRESS"), Some(4)), (Some("QAT_DEFLATE"), Some(4))]
+    );
+}
+
+#[test]
 fn the_striped_backups_of_the_qat_article_run() {
     let Some(text) = article(QAT) else { return };
     let place = Place::new();

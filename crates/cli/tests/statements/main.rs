@@ -2,10 +2,12 @@
 
 mod articles;
 mod commands;
+mod devices;
 mod instance;
 mod messages;
 mod options;
 mod prompt;
 mod restoring;
 mod scripting;
+mod server_options;
 mod support;

@@ -15,6 +15,7 @@ use super::{
     block_size, buffer_count, check, invalid, limited_text, number, refused, stats, text,
     transfer_size,
 };
+use crate::instance::BackupDefaults;
 use crate::{Environment, Failure};
 
 const NAME_CHARACTERS_MAX: usize = 128;
@@ -71,11 +72,18 @@ impl Default for BackupChoices {
 /// 3031, 3032, 3217, 3250, 3253, and the refusal of what is not built.
 pub(crate) fn choose(
     options: &[Spanned<BackupOption>],
+    defaults: BackupDefaults,
     environment: &mut dyn Environment,
 ) -> Result<BackupChoices, Failure> {
     let words: Vec<OptionWord> = options.iter().map(|option| option.word()).collect();
     check(&words, BACKUP, StatementKind::BackupDatabase)?;
-    let mut choices = BackupChoices::default();
+    let mut choices = BackupChoices {
+        checksum: defaults.checksum,
+        ..BackupChoices::default()
+    };
+    if defaults.compresses {
+        choices.compression = defaults.compression;
+    }
     let mut expire_date = None;
     let mut retain_days = None;
     for option in options {
@@ -89,8 +97,12 @@ pub(crate) fn choose(
                 let range = 0..=RETAIN_DAYS_MAX;
                 retain_days = Some(number(OptionWord::RetainDays, value, range, environment)?);
             }
+            BackupOption::Compression(None) => choices.compression = defaults.compression,
             option => apply(option, &mut choices, environment)?,
         }
+    }
+    if expire_date.is_none() && retain_days.is_none() && defaults.retain_days > 0 {
+        retain_days = Some(defaults.retain_days);
     }
     // RETAINDAYS wins over EXPIREDATE, as on SQL Server.
     choices.expires = match retain_days {
@@ -112,7 +124,7 @@ fn apply(
     match option {
         O::Differential => choices.differential = true,
         O::CopyOnly => choices.copy_only = true,
-        O::Compression(written) => choices.compression = compression(written.as_ref())?,
+        O::Compression(Some(written)) => choices.compression = compression(written)?,
         O::NoCompression => choices.compression = Compression::NONE,
         O::Init if choices.overwrite == Overwrite::Append => {
             choices.overwrite = Overwrite::Initialize;
@@ -124,6 +136,7 @@ fn apply(
             choices.skip_checks = true;
         }
         O::Checksum => choices.checksum = true,
+        O::NoChecksum => choices.checksum = false,
         O::ContinueAfterError => choices.on_damage = OnDamage::Continue,
         O::Stats(value) => choices.stats = Some(stats(value.as_ref(), environment)?),
         O::ThreadCount(ThreadCount::Count(value)) => {
@@ -146,7 +159,6 @@ fn apply(
         | O::NoInit
         | O::NoSkip
         | O::NoFormat
-        | O::NoChecksum
         | O::StopOnError
         | O::NoEncryption
         | O::Restart
@@ -155,6 +167,7 @@ fn apply(
         | O::Unload
         | O::NoUnload
         | O::ThreadCount(ThreadCount::Auto)
+        | O::Compression(None)
         | O::ExpireDate(_)
         | O::RetainDays(_) => {}
         O::Encryption(_)
@@ -196,11 +209,7 @@ fn apply_text(
     Ok(())
 }
 
-/// A bare COMPRESSION means what SQL Server's default means.
-fn compression(written: Option<&WrittenCompression>) -> Result<Compression, Failure> {
-    let Some(written) = written else {
-        return Ok(Compression::MS_XPRESS);
-    };
+fn compression(written: &WrittenCompression) -> Result<Compression, Failure> {
     let algorithm = match written.algorithm {
         CompressionAlgorithm::MsXpress => Algorithm::MsXpress,
         CompressionAlgorithm::Zstd => Algorithm::Zstd,

@@ -13,11 +13,12 @@ use windlass_tsql::ast::{BackupStatement, BackupTarget};
 
 use super::named_snapshot::NamedSnapshot;
 use super::observer::Watch;
-use super::{base, database, device_list, history, timing};
+use super::{base, database, device_list, history, space, timing};
 use crate::instance::is_system_database;
 use crate::message_of::{catalog_message, os_error, pipeline_messages, source_message};
 use crate::names::absolute;
 use crate::option::{self, BackupChoices};
+use crate::tag::Tags;
 use crate::{Completed, Failure, Session, Sink};
 
 /// The most mirrors beside the first copy.
@@ -29,6 +30,9 @@ pub struct BackupExtras {
     /// The media that hold the full backup a differential counts from.
     pub base: Vec<DeviceAddress>,
 }
+
+/// `event_type` of a page that does not match its checksum, in `suspect_pages`.
+const BAD_CHECKSUM: u8 = 2;
 
 /// The pages named in messages about damage; the report has all.
 const DAMAGED_PAGES_TOLD: usize = 10;
@@ -66,7 +70,9 @@ pub(crate) fn run(
     let mut operation = "BACKUP DATABASE";
     let mut attempt = || {
         let name = option::name(&name.node, session)?;
-        let choices = option::choose_backup(&statement.options, session)?;
+        let defaults = session.instance.backup_defaults();
+        let defaults = defaults.map_err(|error| catalog_message(&error))?;
+        let choices = option::choose_backup(&statement.options, defaults, session)?;
         if choices.differential {
             operation = "BACKUP DATABASE WITH DIFFERENTIAL";
         }
@@ -127,13 +133,19 @@ fn media(
     choices: &BackupChoices,
     record: &DatabaseRecord,
 ) -> Result<MediaRequest, Failure> {
-    let devices = device_list::resolve(session, &statement.devices)?;
+    let tags = Tags {
+        database: Some(record.name.clone()),
+        kind: Some(if choices.differential { "DIFF" } else { "FULL" }),
+        moment: Some(Moment::now().0),
+        ..session.instance.tags()
+    };
+    let devices = device_list::resolve(session, &statement.devices, &tags)?;
     if statement.mirrors.len() > MIRRORS_MAX {
         return Err(table::too_many_mirrors(MIRRORS_MAX).into());
     }
     let mut mirrors = Vec::new();
     for mirror in &statement.mirrors {
-        let mirror = device_list::resolve(session, mirror)?;
+        let mirror = device_list::resolve(session, mirror, &tags)?;
         if mirror.len() != devices.len() {
             return Err(table::mirror_counts_differ().into());
         }
@@ -231,6 +243,7 @@ impl Work<'_> {
         } else {
             BackupKind::Full
         };
+        space::check(self.session, &media, &self.choices, &snapshot, sink)?;
         let request = self.request(media, kind, family)?;
         let watch = Watch::new(self.session, self.operation, self.choices.stats, sink);
         let snapshot = Box::new(NamedSnapshot::new(snapshot, &self.record.logical_name));
@@ -340,8 +353,18 @@ impl Work<'_> {
         let instance = &mut self.session.instance;
         let stored = instance.store(&self.record);
         let record = history::backup_record(&report.media, &report.set, &request.media);
+        let suspect = report.damaged.iter().try_for_each(|page| {
+            instance.catalog_mut().suspect_page(
+                self.record.database_id,
+                page.file_id,
+                page.page,
+                BAD_CHECKSUM,
+                Moment::now().0,
+            )
+        });
         if stored
             .and(instance.record_backup(&record).map(|_| ()))
+            .and(suspect)
             .is_err()
         {
             sink.message(table::history_not_written());

@@ -5,9 +5,10 @@ use windlass_device::{DeviceAddress, DeviceKind as AddressKind};
 use windlass_tsql::ast::{Device, DeviceKind};
 use windlass_tsql::span::Spanned;
 
-use crate::message_of::name_message;
+use crate::message_of::{catalog_message, name_message, os_error};
 use crate::names::absolute;
 use crate::option;
+use crate::tag::{Tags, has_tag};
 use crate::{Failure, Session};
 
 /// The most devices that a statement may name, and the most families of a media set.
@@ -16,10 +17,11 @@ const DEVICES_MAX: usize = 64;
 /// The longest device name, as SQL Server counts.
 const NAME_CHARACTERS_MAX: usize = 259;
 
-/// Resolves the devices of a `TO`, `MIRROR TO` or `FROM` list.
+/// Resolves the devices of a `TO`, `MIRROR TO` or `FROM` list, with their name tags.
 pub(super) fn resolve(
     session: &mut Session,
     devices: &[Spanned<Device>],
+    tags: &Tags,
 ) -> Result<Vec<DeviceAddress>, Failure> {
     if devices.len() > DEVICES_MAX {
         return Err(table::too_many_devices(DEVICES_MAX).into());
@@ -31,12 +33,84 @@ pub(super) fn resolve(
     if kinds.windows(2).any(|pair| pair.first() != pair.last()) {
         return Err(table::device_classes_differ().into());
     }
-    let addresses = devices
-        .iter()
-        .map(|device| resolve_one(session, &device.node))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut addresses = Vec::with_capacity(devices.len());
+    for device in devices {
+        let named = resolve_one(session, &device.node)?;
+        let Written { path, logical } = &named;
+        let expanded = expand(tags, path)?;
+        let is_tagged = has_tag(path);
+        let expanded = if is_tagged {
+            numbered(session, expanded, &addresses)?
+        } else {
+            expanded
+        };
+        let address = disk(session, &expanded, logical.as_deref())?;
+        // A folder that tags name cannot be expected to exist; one that is written out can.
+        if is_tagged && tags.moment.is_some() {
+            make_folder(&address)?;
+        }
+        addresses.push(address);
+    }
     release(session, &addresses)?;
     Ok(addresses)
+}
+
+/// Stripes whose names come from the same tags get numbers: `x.bak`, `x_2.bak`.
+fn numbered(
+    session: &Session,
+    expanded: String,
+    earlier: &[DeviceAddress],
+) -> Result<String, Failure> {
+    let mut candidate = expanded.clone();
+    let mut number = 1;
+    loop {
+        let address = disk(session, &candidate, None)?;
+        if !earlier.iter().any(|known| known.path == address.path) {
+            return Ok(candidate);
+        }
+        number += 1;
+        let folder = expanded.rfind(['/', '\\']).map_or(0, |at| at + 1);
+        let dot = expanded.rfind('.').filter(|dot| *dot > folder);
+        let (stem, extension) = expanded.split_at(dot.unwrap_or(expanded.len()));
+        candidate = format!("{stem}_{number}{extension}");
+    }
+}
+
+fn disk(session: &Session, path: &str, logical: Option<&str>) -> Result<DeviceAddress, Failure> {
+    let address = session
+        .instance
+        .drives()
+        .disk_device(path)
+        .map_err(|error| name_message(&error))?;
+    Ok(match logical {
+        // As SQL Server names such a device in messages.
+        Some(logical) => DeviceAddress {
+            name: format!("{logical}({})", address.name),
+            logical: Some(logical.to_owned()),
+            ..address
+        },
+        None => address,
+    })
+}
+
+/// The path with its tags expanded.
+pub(super) fn expand(tags: &Tags, path: &str) -> Result<String, Failure> {
+    tags.expand(path)
+        .map_err(|error| table::path_means_no_file(path, format!("{error}.")).into())
+}
+
+/// Makes the folder of a device, for nobody else to read.
+pub(super) fn make_folder(device: &DeviceAddress) -> Result<(), Failure> {
+    let folder = windlass_io::directory::parent(&device.path);
+    windlass_io::directory::create(&folder)
+        .map(|_| ())
+        .map_err(|error| table::cannot_open_device(&device.name, os_error(&error)).into())
+}
+
+/// A file as a statement names it, tags not expanded.
+struct Written {
+    path: String,
+    logical: Option<String>,
 }
 
 /// A device may be a database that the session has open: opening and closing it would drop SQLite's
@@ -62,11 +136,25 @@ fn kind(device: &Device) -> Option<DeviceKind> {
     }
 }
 
-fn resolve_one(session: &mut Session, device: &Device) -> Result<DeviceAddress, Failure> {
+/// The file that a logical device stands for.
+fn logical(session: &Session, name: &str) -> Result<Written, Failure> {
+    let device = session
+        .instance
+        .catalog()
+        .backup_device(name)
+        .map_err(|error| catalog_message(&error))?
+        .ok_or_else(|| Failure::from(table::device_not_found(name)))?;
+    Ok(Written {
+        path: device.physical_name,
+        logical: Some(device.name),
+    })
+}
+
+fn resolve_one(session: &mut Session, device: &Device) -> Result<Written, Failure> {
     match device {
         Device::Logical(name) => {
             let name = option::name(name, session)?;
-            Err(table::device_not_found(name).into())
+            logical(session, &name)
         }
         Device::Physical {
             kind: DeviceKind::Disk,
@@ -79,8 +167,10 @@ fn resolve_one(session: &mut Session, device: &Device) -> Result<DeviceAddress, 
             if path.chars().count() > NAME_CHARACTERS_MAX && !path.starts_with('/') {
                 return Err(table::device_name_too_long(NAME_CHARACTERS_MAX).into());
             }
-            let address = session.instance.drives().disk_device(&path);
-            address.map_err(|error| name_message(&error).into())
+            Ok(Written {
+                path,
+                logical: None,
+            })
         }
         Device::Physical {
             kind: DeviceKind::Url,

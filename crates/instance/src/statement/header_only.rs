@@ -20,6 +20,8 @@ pub(super) fn execute(
 ) -> Result<(), Failure> {
     let mut attempt = || {
         let (media, choices) = reading::open_any(session, statement, StatementKind::HeaderOnly)?;
+        let devices = reading::devices(session, statement)?;
+        let device_type = devices.first().map_or(0, media_rows::device_type);
         let mut sets = media.sets();
         if let Some(position) = choices.position {
             sets.retain(|entry| entry.configuration.position == position);
@@ -33,6 +35,7 @@ pub(super) fn execute(
             .map(|entry| FoundSet {
                 set: &entry.configuration,
                 is_complete: entry.is_complete,
+                device_type,
             })
             .collect();
         media_rows::header_only(&found).send(sink);

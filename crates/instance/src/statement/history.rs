@@ -8,7 +8,7 @@ use windlass_device::{DeviceAddress, DeviceKind};
 use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration, SetType};
 use windlass_pipeline::MediaRequest;
 
-use super::media_rows::{DEVICE_TYPE_DISK, algorithm_name, flags, level_name};
+use super::media_rows::{algorithm_name, device_type, flags, level_name};
 
 /// The rows of a backup that was made to `media`.
 pub(super) fn backup_record(
@@ -40,7 +40,8 @@ fn families(header: &MediaHeader, devices: &[DeviceAddress], mirror: u32) -> Vec
             DeviceKind::Disk => device.path.display().to_string(),
             DeviceKind::Nul => device.name.clone(),
         },
-        device_type: DEVICE_TYPE_DISK,
+        logical_device_name: device.logical.clone(),
+        device_type: device_type(device),
         block_bytes: header.block_bytes,
         mirror,
     };

@@ -4,6 +4,7 @@
 
 use windlass_base::{Guid, Lsn};
 use windlass_codec::{Algorithm, Level};
+use windlass_device::DeviceAddress;
 use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration, SetType, SourceKind};
 
 use crate::{Column, ColumnType, ResultSet, Value};
@@ -23,13 +24,26 @@ const VENDOR: i64 = 4608;
 pub(super) const COMPATIBILITY_LEVEL: i64 = 170;
 
 /// The device type of files.
-pub(super) const DEVICE_TYPE_DISK: u8 = 2;
+const DEVICE_TYPE_DISK: u8 = 2;
+
+/// What SQL Server adds when the device was named by its logical name.
+const LOGICAL: u8 = 100;
+
+/// `DeviceType` of a device.
+pub(super) fn device_type(device: &DeviceAddress) -> u8 {
+    match device.logical {
+        Some(_) => DEVICE_TYPE_DISK + LOGICAL,
+        None => DEVICE_TYPE_DISK,
+    }
+}
 
 /// A backup set as it is found on media.
 pub(super) struct FoundSet<'a> {
     pub(super) set: &'a SetConfiguration,
     /// Whether its end is there on every family.
     pub(super) is_complete: bool,
+    /// See [`device_type`].
+    pub(super) device_type: u8,
 }
 
 const HEADER_COLUMNS: &[(&str, ColumnType)] = &[
@@ -115,7 +129,7 @@ fn columns(list: &[(&str, ColumnType)]) -> Vec<Column> {
 }
 
 fn header_row(found: &FoundSet<'_>) -> Vec<Value> {
-    let mut row = description_values(found.set).to_vec();
+    let mut row = description_values(found.set, found.device_type).to_vec();
     row.extend(software_values(found.set));
     row.extend(history_values(found.set));
     row.extend(compression_values(found));
@@ -123,7 +137,7 @@ fn header_row(found: &FoundSet<'_>) -> Vec<Value> {
 }
 
 /// Columns 1 to 19.
-fn description_values(set: &SetConfiguration) -> [Value; 19] {
+fn description_values(set: &SetConfiguration, device_type: u8) -> [Value; 19] {
     [
         text(&set.name),
         text(&set.description),
@@ -131,7 +145,7 @@ fn description_values(set: &SetConfiguration) -> [Value; 19] {
         Value::optional_moment(set.expires),
         Value::Bit(is_compressed(set)),
         Value::Integer(i64::from(set.position)),
-        Value::Integer(i64::from(DEVICE_TYPE_DISK)),
+        Value::Integer(i64::from(device_type)),
         text(&set.user),
         text(&set.server),
         text(&set.database),
@@ -430,6 +444,7 @@ mod tests {
         let found = FoundSet {
             set: &set,
             is_complete: true,
+            device_type: 2,
         };
         for result in [
             header_only(&[found]),

@@ -16,6 +16,8 @@ pub(crate) mod query;
 mod reading;
 pub mod restore;
 mod script;
+mod server;
+mod space;
 mod timing;
 pub mod verify_only;
 
@@ -54,11 +56,11 @@ pub(crate) fn execute(
         Statement::Transaction(transaction) => script::transaction(session, transaction),
         Statement::Execute(execute) => procedure::execute(session, execute, sink),
         Statement::Sql(sql) => query::execute(session, sql, sink),
-        Statement::AlterDatabase(_)
-        | Statement::AlterServerConfiguration(_)
-        | Statement::Reconfigure(_)
-        | Statement::Checkpoint { .. }
-        | Statement::Dbcc(_) => Err(refused(statement)),
+        Statement::Reconfigure(reconfigure) => server::reconfigure(session, *reconfigure, sink),
+        Statement::AlterServerConfiguration(alter) => server::alter(session, alter, sink),
+        Statement::AlterDatabase(_) | Statement::Checkpoint { .. } | Statement::Dbcc(_) => {
+            Err(refused(statement))
+        }
     }
 }
 
@@ -68,14 +70,6 @@ fn refused(statement: &Statement) -> Failure {
         Statement::AlterDatabase(_) => (
             "ALTER DATABASE",
             "The databases are SQLite files: their recovery model is SIMPLE, and PRAGMA statements change their settings.",
-        ),
-        Statement::AlterServerConfiguration(_) => (
-            "ALTER SERVER CONFIGURATION",
-            "QAT_DEFLATE runs in software without any configuration; there is no accelerator to turn on yet.",
-        ),
-        Statement::Reconfigure(_) => (
-            "RECONFIGURE",
-            "There are no server options yet; give each BACKUP the options it needs.",
         ),
         Statement::Checkpoint { .. } => (
             "CHECKPOINT",

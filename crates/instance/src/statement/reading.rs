@@ -4,12 +4,13 @@ use windlass_base::message::table;
 use windlass_device::DeviceAddress;
 use windlass_media::MediaHeader;
 use windlass_pipeline::MediaSet;
-use windlass_tsql::ast::{RestoreSource, RestoreStatement};
+use windlass_tsql::ast::{RestoreAction, RestoreSource, RestoreStatement};
 use windlass_tsql::option::StatementKind;
 
 use super::device_list;
 use super::header_only::failed;
 use crate::option::{self, RestoreChoices};
+use crate::tag::Tags;
 use crate::{Failure, Session};
 
 /// The devices of a statement.
@@ -18,7 +19,10 @@ pub(super) fn devices(
     statement: &RestoreStatement,
 ) -> Result<Vec<DeviceAddress>, Failure> {
     match &statement.source {
-        RestoreSource::Devices(devices) => device_list::resolve(session, devices),
+        RestoreSource::Devices(devices) => {
+            let tags = tags(session, statement)?;
+            device_list::resolve(session, devices, &tags)
+        }
         RestoreSource::None => Err(table::device_needed().into()),
         RestoreSource::DatabaseSnapshot(_) => Err(table::statement_not_supported(
             "FROM DATABASE_SNAPSHOT",
@@ -26,6 +30,20 @@ pub(super) fn devices(
         )
         .into()),
     }
+}
+
+/// What name tags stand for in a statement that reads: times and types are those of backups.
+pub(super) fn tags(session: &mut Session, statement: &RestoreStatement) -> Result<Tags, Failure> {
+    let database = match &statement.action {
+        RestoreAction::Database { name, .. } | RestoreAction::Log { name, .. } => {
+            Some(option::name(&name.node, session)?)
+        }
+        _ => None,
+    };
+    Ok(Tags {
+        database,
+        ..session.instance.tags()
+    })
 }
 
 /// The name of a statement's first device, for messages.

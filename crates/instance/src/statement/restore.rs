@@ -21,11 +21,12 @@ use windlass_tsql::span::Spanned;
 
 use super::header_only::failed;
 use super::observer::Watch;
-use super::{history, reading, timing};
+use super::{device_list, history, reading, timing};
 use crate::instance::{is_system_database, new_record};
 use crate::message_of::{catalog_message, name_message, os_error, source_message};
 use crate::names::absolute;
 use crate::option::{self, RestoreChoices};
+use crate::tag::Tags;
 use crate::{Completed, Failure, Session, Sink};
 
 const OPERATION: &str = "RESTORE DATABASE";
@@ -115,7 +116,7 @@ fn run(
         )
         .into());
     };
-    let target = target(session, known.as_ref(), &choices, file, extras)?;
+    let target = target(session, &name, known.as_ref(), &choices, file, extras)?;
     Work {
         session,
         name,
@@ -179,6 +180,7 @@ pub(super) fn moved_to<'a>(choices: &'a RestoreChoices, logical: &str) -> Option
 /// that is replaced, or to where it came from.
 fn target(
     session: &Session,
+    name: &str,
     known: Option<&DatabaseRecord>,
     choices: &RestoreChoices,
     file: &DatabaseFile,
@@ -186,11 +188,15 @@ fn target(
 ) -> Result<PathBuf, Failure> {
     let path = match (&extras.target, moved_to(choices, &file.logical_name), known) {
         (Some(target), ..) => target.clone(),
-        (None, Some(written), _) => session
-            .instance
-            .drives()
-            .path(written)
-            .map_err(|error| name_message(&error))?,
+        (None, Some(written), _) => {
+            let tags = Tags {
+                database: Some(name.to_owned()),
+                ..session.instance.tags()
+            };
+            let written = device_list::expand(&tags, written)?;
+            let path = session.instance.drives().path(&written);
+            path.map_err(|error| name_message(&error))?
+        }
         (None, None, Some(known)) => known.path.clone(),
         (None, None, None) => session
             .instance

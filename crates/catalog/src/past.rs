@@ -1,0 +1,365 @@
+//! Reading the history, and forgetting it.
+//!
+//! Neighbours: `history` and `restore_history` write what is read here. Deleting rows deletes no
+//! backups: the media say what they hold.
+
+use rusqlite::{OptionalExtension as _, Row, Transaction, params};
+use windlass_base::{Guid, Lsn, Moment};
+
+use crate::error::Doing;
+use crate::value::{Stored, read};
+use crate::{Catalog, Error};
+
+/// Which rows of the history go.
+#[derive(Debug, Clone, Copy)]
+pub enum Forgotten<'a> {
+    /// Backups that finished, and restores that were made, before then.
+    Before(Moment),
+    /// Those of a database.
+    Database(&'a str),
+}
+
+/// A backup as the history has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastBackup {
+    /// `backup_set_id`
+    pub id: i64,
+    /// `backup_set_uuid`
+    pub set_guid: Option<Guid>,
+    /// `database_name`
+    pub database: String,
+    /// `type`: `D`, `I`, `L`.
+    pub kind: String,
+    /// `backup_start_date`
+    pub started: Option<Moment>,
+    /// `backup_finish_date`
+    pub finished: Option<Moment>,
+    /// `backup_size`
+    pub raw_bytes: u64,
+    /// `compressed_backup_size`
+    pub stored_bytes: u64,
+    /// `compression_algorithm` and `compression_level`
+    pub compression: String,
+    /// `is_copy_only`
+    pub is_copy_only: bool,
+    /// `is_damaged`
+    pub is_damaged: bool,
+    /// `checkpoint_lsn`
+    pub checkpoint_lsn: Option<Lsn>,
+    /// `position`
+    pub position: u32,
+    /// The devices of the first copy.
+    pub devices: Vec<String>,
+}
+
+impl PastBackup {
+    fn read(row: &Row<'_>) -> Result<Self, Error> {
+        let doing = "reading the history";
+        let text = |column: &str| -> Result<String, Error> {
+            let value: Option<String> = row.get(column).doing(doing)?;
+            Ok(value.unwrap_or_default())
+        };
+        let amount = |column: &str| -> Result<u64, Error> {
+            let value: Option<i64> = row.get(column).doing(doing)?;
+            Ok(value
+                .and_then(|value| u64::try_from(value).ok())
+                .unwrap_or(0))
+        };
+        let flag = |column: &str| -> Result<bool, Error> {
+            let value: Option<bool> = row.get(column).doing(doing)?;
+            Ok(value.unwrap_or(false))
+        };
+        Ok(Self {
+            id: row.get("backup_set_id").doing(doing)?,
+            set_guid: read(row, "backup_set_uuid", "an identity")?,
+            database: text("database_name")?,
+            kind: text("type")?,
+            started: read(row, "backup_start_date", "a date")?,
+            finished: read(row, "backup_finish_date", "a date")?,
+            raw_bytes: amount("backup_size")?,
+            stored_bytes: amount("compressed_backup_size")?,
+            compression: text("compression")?,
+            is_copy_only: flag("is_copy_only")?,
+            is_damaged: flag("is_damaged")?,
+            checkpoint_lsn: read(row, "checkpoint_lsn", "a log sequence number")?,
+            position: u32::try_from(amount("position")?).unwrap_or(0),
+            devices: text("devices")?
+                .split('\n')
+                .filter(|device| !device.is_empty())
+                .map(str::to_owned)
+                .collect(),
+        })
+    }
+}
+
+impl Catalog {
+    /// The backups of a database, or of all, the oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`], [`Error::Stored`].
+    pub fn past_backups(&self, database: Option<&str>) -> Result<Vec<PastBackup>, Error> {
+        let doing = "reading the history";
+        let mut statement = self
+            .connection()
+            .prepare_cached(
+                "SELECT backupset.*, \
+                 concat_ws(':', compression_algorithm, compression_level) AS compression, \
+                 (SELECT group_concat(physical_device_name, char(10)) FROM (\
+                    SELECT physical_device_name FROM backupmediafamily AS family \
+                    WHERE family.media_set_id = backupset.media_set_id AND mirror = 0 \
+                    ORDER BY family_sequence_number)) AS devices \
+                 FROM backupset \
+                 WHERE ?1 IS NULL OR database_name = ?1 COLLATE NOCASE \
+                 ORDER BY backup_finish_date, backup_set_id",
+            )
+            .doing(doing)?;
+        let mut rows = statement.query([database]).doing(doing)?;
+        let mut backups = Vec::new();
+        while let Some(row) = rows.next().doing(doing)? {
+            backups.push(PastBackup::read(row)?);
+        }
+        Ok(backups)
+    }
+
+    /// What the last backup of a kind (`D`, `I`) with an algorithm took: octets before and after
+    /// compression.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn last_sizes(
+        &self,
+        database: &str,
+        kind: char,
+        algorithm: &str,
+    ) -> Result<Option<(u64, u64)>, Error> {
+        let sizes: Option<(i64, i64)> = self
+            .connection()
+            .query_row(
+                "SELECT backup_size, compressed_backup_size FROM backupset \
+                 WHERE database_name = ?1 COLLATE NOCASE AND type = ?2 \
+                 AND ifnull(compression_algorithm, 'NONE') = ?3 AND backup_size > 0 \
+                 ORDER BY backup_set_id DESC LIMIT 1",
+                params![database, kind.to_string(), algorithm],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .optional()
+            .doing("reading the history")?;
+        Ok(sizes.and_then(|(raw, stored)| {
+            Some((u64::try_from(raw).ok()?, u64::try_from(stored).ok()?))
+        }))
+    }
+
+    /// Deletes rows of the history and returns how many backup sets were forgotten.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn forget_history(&mut self, which: Forgotten<'_>) -> Result<u64, Error> {
+        let doing = "deleting history";
+        let transaction = self.write(doing)?;
+        let (sets, restores) = match which {
+            Forgotten::Before(_) => ("backup_finish_date < ?1", "restore_date < ?1"),
+            Forgotten::Database(_) => (
+                "database_name = ?1 COLLATE NOCASE",
+                "destination_database_name = ?1 COLLATE NOCASE",
+            ),
+        };
+        let parameter = match which {
+            Forgotten::Before(moment) => moment.to_string(),
+            Forgotten::Database(name) => name.to_owned(),
+        };
+        let sets = format!("(SELECT backup_set_id FROM backupset WHERE {sets})");
+        let restores = format!(
+            "(SELECT restore_history_id FROM restorehistory \
+             WHERE {restores} OR backup_set_id IN {sets})"
+        );
+        for (table, column, list) in [
+            ("restorefile", "restore_history_id", &restores),
+            ("restorefilegroup", "restore_history_id", &restores),
+            ("restorehistory", "restore_history_id", &restores),
+            ("backupfile", "backup_set_id", &sets),
+            ("backupfilegroup", "backup_set_id", &sets),
+        ] {
+            transaction
+                .execute(
+                    &format!("DELETE FROM {table} WHERE {column} IN {list}"),
+                    [&parameter],
+                )
+                .doing(doing)?;
+        }
+        let forgotten = transaction
+            .execute(
+                &format!("DELETE FROM backupset WHERE backup_set_id IN {sets}"),
+                [&parameter],
+            )
+            .doing(doing)?;
+        forget_empty_media(&transaction)?;
+        transaction.commit().doing(doing)?;
+        Ok(forgotten as u64)
+    }
+}
+
+fn forget_empty_media(transaction: &Transaction<'_>) -> Result<(), Error> {
+    for table in ["backupmediafamily", "backupmediaset"] {
+        transaction
+            .execute(
+                &format!(
+                    "DELETE FROM {table} WHERE media_set_id NOT IN \
+                     (SELECT media_set_id FROM backupset)"
+                ),
+                [],
+            )
+            .doing("deleting history")?;
+    }
+    Ok(())
+}
+
+impl Catalog {
+    /// Enters a page in `suspect_pages`, or counts it once more.
+    ///
+    /// `event_type` is SQL Server's: 2 is a bad checksum.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn suspect_page(
+        &mut self,
+        database_id: i64,
+        file_id: u16,
+        page: u64,
+        event_type: u8,
+        at: Moment,
+    ) -> Result<(), Error> {
+        let page = i64::try_from(page).unwrap_or(i64::MAX);
+        let doing = "recording a suspect page";
+        let transaction = self.write(doing)?;
+        let known = transaction
+            .execute(
+                "UPDATE suspect_pages SET error_count = error_count + 1, last_update_date = ?5 \
+                 WHERE database_id = ?1 AND file_id = ?2 AND page_id = ?3 AND event_type = ?4",
+                params![database_id, file_id, page, event_type, Stored(at)],
+            )
+            .doing(doing)?;
+        if known == 0 {
+            // As on SQL Server the table holds a thousand rows and takes no more.
+            transaction
+                .execute(
+                    "INSERT INTO suspect_pages SELECT ?1, ?2, ?3, ?4, 1, ?5 \
+                     WHERE (SELECT count(*) FROM suspect_pages) < 1000",
+                    params![database_id, file_id, page, event_type, Stored(at)],
+                )
+                .doing(doing)?;
+        }
+        transaction.commit().doing(doing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::tests::sample;
+
+    fn backup(database: &str, finished: &str, kind: char) -> crate::BackupRecord {
+        let mut record = sample();
+        record.set.database_name = database.to_owned();
+        record.set.finished = finished.parse().unwrap();
+        record.set.kind = kind;
+        record
+    }
+
+    fn count(catalog: &Catalog, table: &str) -> i64 {
+        let text = format!("SELECT count(*) FROM {table}");
+        let connection = catalog.connection();
+        connection.query_row(&text, [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn old_history_goes_and_takes_its_media_along() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        for day in 10..15 {
+            let date = format!("2026-11-{day} 10:00:00");
+            catalog.record_backup(&backup("app", &date, 'D')).unwrap();
+        }
+        let until = "2026-11-12 10:00:00".parse().unwrap();
+        assert_eq!(
+            catalog.forget_history(Forgotten::Before(until)).unwrap(),
+            2,
+            "the twelfth itself stays"
+        );
+        for (table, rows) in [
+            ("backupset", 3),
+            ("backupfile", 3),
+            ("backupfilegroup", 3),
+            ("backupmediaset", 3),
+            ("backupmediafamily", 6),
+        ] {
+            assert_eq!(count(&catalog, table), rows, "{table}");
+        }
+        catalog
+            .record_backup(&backup("other", "2026-11-20 10:00:00", 'D'))
+            .unwrap();
+        assert_eq!(
+            catalog.forget_history(Forgotten::Database("APP")).unwrap(),
+            3
+        );
+        assert_eq!(count(&catalog, "backupmediaset"), 1);
+    }
+
+    #[test]
+    fn the_last_backup_of_a_kind_tells_its_sizes() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        let mut first = backup("app", "2026-11-20 10:00:00", 'D');
+        first.set.compressed_bytes = 500;
+        catalog.record_backup(&first).unwrap();
+        let second = backup("app", "2026-11-21 10:00:00", 'D');
+        catalog.record_backup(&second).unwrap();
+        assert_eq!(
+            catalog.last_sizes("APP", 'D', "ZSTD").unwrap(),
+            Some((1000, 100))
+        );
+        assert_eq!(catalog.last_sizes("app", 'I', "ZSTD").unwrap(), None);
+        assert_eq!(catalog.last_sizes("app", 'D', "NONE").unwrap(), None);
+    }
+
+    #[test]
+    fn the_past_is_listed_with_its_devices() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        catalog
+            .record_backup(&backup("app", "2026-11-21 10:00:00", 'I'))
+            .unwrap();
+        catalog
+            .record_backup(&backup("app", "2026-11-20 10:00:00", 'D'))
+            .unwrap();
+        catalog
+            .record_backup(&backup("b", "2026-11-19 10:00:00", 'D'))
+            .unwrap();
+        let past = catalog.past_backups(Some("app")).unwrap();
+        let kinds: Vec<&str> = past.iter().map(|backup| backup.kind.as_str()).collect();
+        assert_eq!(kinds, ["D", "I"]);
+        assert_eq!(past[0].devices, ["/b/1.bak", "/b/2.bak"]);
+        assert_eq!(past[0].compression, "ZSTD:LOW");
+        assert_eq!(past[0].checkpoint_lsn, Some("39:992:1".parse().unwrap()));
+        assert_eq!(catalog.past_backups(None).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_suspect_page_is_counted() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        let at: Moment = "2026-11-21 10:00:00".parse().unwrap();
+        for page in [7, 7, 8] {
+            catalog.suspect_page(5, 1, page, 2, at).unwrap();
+        }
+        assert_eq!(count(&catalog, "suspect_pages"), 2);
+        let connection = catalog.connection();
+        let errors: i64 = connection
+            .query_row(
+                "SELECT error_count FROM suspect_pages WHERE page_id = 7",
+                [],
+                |row| row.get(0),
+            )
+            .unwrap();
+        assert_eq!(errors, 2);
+        for page in 0..1100 {
+            catalog.suspect_page(6, 1, page, 2, at).unwrap();
+        }
+        assert_eq!(count(&catalog, "suspect_pages"), 1000);
+    }
+}

@@ -1,0 +1,137 @@
+//! Logical backup devices, name tags, folders and free space.
+
+use crate::support::{Place, rows};
+
+#[test]
+fn a_logical_device_stands_for_its_file() {
+    let place = Place::new();
+    let run = place.sql_with(
+        &["--json"],
+        "EXEC sp_addumpdevice 'disk', 'Nightly', 'd:\\n.bak'\n\
+         BACKUP DATABASE app TO nightly\n\
+         RESTORE VERIFYONLY FROM [NIGHTLY]\n\
+         SELECT name, type, type_desc, physical_name FROM sys.backup_devices\n\
+         DECLARE @d nvarchar(20) = 'nightly'\n\
+         BACKUP DATABASE app TO @d WITH INIT\n\
+         RESTORE DATABASE copy FROM Nightly WITH MOVE 'app' TO 'd:\\copy.db'\n\
+         RESTORE HEADERONLY FROM nightly\n\
+         SELECT logical_device_name AS l, device_type AS t FROM msdb.dbo.backupmediafamily",
+    );
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(rows(&place.path("copy.db")), 400);
+    let results = run.results();
+    assert_eq!(results[0][0]["name"], "Nightly");
+    assert_eq!(results[0][0]["type_desc"], "DISK");
+    assert_eq!(results[0][0]["physical_name"], "d:\\n.bak");
+    assert_eq!(results[1][0]["DeviceType"], 102);
+    assert_eq!(results[2][0]["l"], "Nightly");
+    assert_eq!(results[2][0]["t"], 102);
+}
+
+#[test]
+fn devices_are_added_once_and_dropped_once() {
+    let place = Place::new();
+    let add = "EXEC sp_addumpdevice 'disk', 'n', 'd:\\n.bak'";
+    for (script, numbers) in [
+        (format!("{add}\n{add}"), &[15026][..]),
+        ("EXEC sp_dropdevice 'n'".to_owned(), &[15012]),
+        (
+            "EXEC sp_addumpdevice 'paper', 'n', 'd:\\n.bak'".to_owned(),
+            &[15044],
+        ),
+        (
+            "EXEC sp_addumpdevice 'disk', 'n', 'q:\\n.bak'".to_owned(),
+            &[50020],
+        ),
+        (
+            format!("{add}\nEXEC sp_dropdevice 'n'\nBACKUP DATABASE app TO n"),
+            &[3206, 3013],
+        ),
+    ] {
+        assert_eq!(place.numbers(&script), numbers, "{script}");
+    }
+}
+
+#[test]
+fn dropping_a_device_deletes_its_file_only_when_that_is_a_backup() {
+    let place = Place::new();
+    let device = |path: &str| format!("EXEC sp_addumpdevice 'disk', 'n', '{path}'");
+    let backup = "BACKUP DATABASE app TO n\nEXEC sp_dropdevice 'n', 'delfile'";
+    let script = format!("{}\n{backup}", device("d:\\n.bak"));
+    assert_eq!(place.numbers(&script), [4035, 3014]);
+    assert!(!place.path("n.bak").exists());
+    let script = format!(
+        "{}\nEXEC sp_dropdevice 'n', 'delfile'",
+        device("d:\\other.db")
+    );
+    assert_ne!(place.numbers(&script), [0_u64; 0]);
+    assert!(place.path("other.db").exists());
+}
+
+#[test]
+fn name_tags_in_paths_become_names_and_their_folders_are_made() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    let run = place.sql_with(
+        &["--json"],
+        "BACKUP DATABASE app TO DISK = 'd:\\<DATABASE>\\<TYPE>\\<DATETIME yyyy>.bak'\n\
+         BACKUP DATABASE app TO DISK = 'd:\\x\\<AUTO>.bak', DISK = 'd:\\x\\<AUTO>.bak'\n\
+         BACKUP DATABASE app TO DISK = 'd:\\app\\FULL\\<DATABASE>.bak'\n\
+            MIRROR TO DISK = 'd:\\m\\<DATABASE>.bak' WITH FORMAT\n\
+         RESTORE DATABASE copy FROM DISK = 'd:\\app\\FULL\\app.bak'\n\
+            WITH MOVE 'app' TO 'd:\\<DATABASE>.db'\n\
+         EXEC sp_addumpdevice 'disk', 'tagged', 'd:\\<DATABASE>-logical.bak'\n\
+         BACKUP DATABASE app TO tagged",
+    );
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let folder = place.path("app/FULL");
+    let mode = std::fs::metadata(&folder).expect("a folder").permissions();
+    assert_eq!(mode.mode() & 0o777, 0o700);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&folder).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let mode = entry.metadata().expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        files.push(entry.file_name().into_string().expect("a name"));
+    }
+    files.sort();
+    assert_eq!(files.len(), 2, "{files:?}");
+    assert!(files[0].starts_with("20"), "{files:?}");
+    assert!(place.path("m/app.bak").exists());
+    assert!(place.path("app-logical.bak").exists());
+    assert_eq!(rows(&place.path("copy.db")), 400);
+    let stripes: Vec<String> = std::fs::read_dir(place.path("x"))
+        .expect("a folder")
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .into_string()
+                .expect("a name")
+        })
+        .collect();
+    assert_eq!(stripes.len(), 2, "{stripes:?}");
+    assert!(stripes.iter().all(|name| name.starts_with("FULL_")));
+    assert!(stripes.iter().any(|name| name.ends_with("_2.bak")));
+}
+
+#[test]
+fn wrong_tags_are_refused_with_the_list_of_right_ones() {
+    let place = Place::new();
+    for path in ["d:\\<WEEK>.bak", "d:\\<DATETIME qq>.bak"] {
+        let script = format!("BACKUP DATABASE app TO DISK = '{path}'");
+        assert_eq!(place.numbers(&script), [50020, 3013], "{path}");
+    }
+    for reading in ["<DATABASE>", "<TYPE>", "<AUTO>"] {
+        let script = format!("RESTORE HEADERONLY FROM DISK = 'd:\\{reading}.bak'");
+        assert_eq!(place.numbers(&script), [50020, 3013], "{reading}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_written_out_must_exist() {
+    let place = Place::new();
+    let script = "BACKUP DATABASE app TO DISK = 'd:\\typo\\app.bak'";
+    assert_eq!(place.numbers(script), [3201, 3013]);
+    assert!(!place.path("typo").exists());
+}

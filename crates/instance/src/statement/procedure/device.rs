@@ -1,0 +1,95 @@
+//! `sp_addumpdevice`, `sp_dropdevice`: names for backup files.
+
+use windlass_base::message::table;
+use windlass_catalog::BackupDevice;
+
+use super::Arguments;
+use crate::message_of::{catalog_message, name_message, os_error};
+use crate::{Failure, Session};
+
+const NAME_CHARACTERS_MAX: usize = 128;
+
+/// `sp_addumpdevice 'disk', 'logical', 'path'`
+pub(super) fn add(session: &mut Session, arguments: &Arguments<'_>) -> Result<(), Failure> {
+    let device_type = arguments.required("@devtype")?;
+    let name = arguments.required("@logicalname")?;
+    let physical_name = arguments.required("@physicalname")?;
+    match device_type.to_ascii_lowercase().as_str() {
+        "disk" => {}
+        "tape" => {
+            return Err(table::statement_not_supported(
+                "A tape device",
+                "Use 'disk'; the format is that of tapes all the same.",
+            )
+            .into());
+        }
+        _ => return Err(table::device_type_unknown(&device_type).into()),
+    }
+    if name.is_empty() || name.chars().count() > NAME_CHARACTERS_MAX {
+        return Err(table::invalid_parameter("@logicalname").into());
+    }
+    for ignored in ["@cntrltype", "@devstatus"] {
+        if arguments.value(ignored).is_some() {
+            return Err(table::statement_not_supported(
+                format!("{ignored} of sp_addumpdevice"),
+                "SQL Server has obsoleted it; leave it out.",
+            )
+            .into());
+        }
+    }
+    // Said now rather than at the first backup.
+    session
+        .instance
+        .drives()
+        .disk_device(&physical_name)
+        .map_err(|error| name_message(&error))?;
+    let device = BackupDevice {
+        name,
+        physical_name,
+    };
+    let added = session.instance.catalog_mut().add_backup_device(&device);
+    match added.map_err(|error| catalog_message(&error))? {
+        true => Ok(()),
+        false => Err(table::device_exists(&device.name).into()),
+    }
+}
+
+/// `sp_dropdevice 'logical' [, 'delfile']`
+pub(super) fn drop(session: &mut Session, arguments: &Arguments<'_>) -> Result<(), Failure> {
+    let name = arguments.required("@logicalname")?;
+    let delete = match arguments.optional("@delfile").as_deref() {
+        None | Some("") => false,
+        Some(word) if word.eq_ignore_ascii_case("delfile") => true,
+        Some(_) => return Err(table::invalid_parameter("@delfile").into()),
+    };
+    let failed = |error| catalog_message(&error);
+    let catalog = session.instance.catalog();
+    let Some(device) = catalog.backup_device(&name).map_err(failed)? else {
+        return Err(table::device_unknown(&name).into());
+    };
+    if delete {
+        delete_file(session, &device)?;
+    }
+    session
+        .instance
+        .catalog_mut()
+        .drop_backup_device(&name)
+        .map(|_| ())
+        .map_err(failed)
+}
+
+/// Deletes the file of a device, if it is a backup: a mistyped device must not cost anything else.
+fn delete_file(session: &Session, device: &BackupDevice) -> Result<(), Failure> {
+    let address = session
+        .instance
+        .drives()
+        .disk_device(&device.physical_name)
+        .map_err(|error| name_message(&error))?;
+    if !address.path.exists() {
+        return Ok(());
+    }
+    windlass_pipeline::MediaSet::open_any(std::slice::from_ref(&address))
+        .map_err(|error| crate::statement::header_only::failed(&error))?;
+    std::fs::remove_file(&address.path)
+        .map_err(|error| table::cannot_open_file(address.path.display(), os_error(&error)).into())
+}

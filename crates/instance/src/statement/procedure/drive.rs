@@ -1,0 +1,64 @@
+//! `sp_windlass_drive`: folders that stand for drive letters. Ours.
+
+use std::path::PathBuf;
+
+use windlass_base::message::table;
+use windlass_catalog::Drive;
+
+use super::Arguments;
+use crate::message_of::catalog_message;
+use crate::{Column, ColumnType, Failure, ResultSet, Session, Sink, Value};
+
+/// `sp_windlass_drive 'd', '/srv/d'` maps a drive for good, with an empty folder it forgets one, and
+/// without arguments it lists them.
+pub(super) fn drive(
+    session: &mut Session,
+    arguments: &Arguments<'_>,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let Some(letter) = arguments.optional("@letter") else {
+        list_drives(session, sink);
+        return Ok(());
+    };
+    let mut characters = letter.trim_end_matches(['\\', '/', ':']).chars();
+    let letter = match (characters.next(), characters.next()) {
+        (Some(letter), None) if letter.is_ascii_alphabetic() => letter,
+        _ => return Err(table::invalid_parameter("@letter").into()),
+    };
+    let folder = arguments.required("@folder")?;
+    if folder.is_empty() {
+        return session
+            .instance_mut()
+            .forget_drive(letter)
+            .map_err(|error| catalog_message(&error));
+    }
+    let folder = crate::absolute(&PathBuf::from(&folder))
+        .map_err(|_| Failure::from(table::invalid_parameter("@folder")))?;
+    let drive = Drive {
+        letter: letter.to_ascii_uppercase(),
+        folder,
+    };
+    session
+        .instance_mut()
+        .keep_drive(drive)
+        .map_err(|error| catalog_message(&error))
+}
+
+fn list_drives(session: &Session, sink: &mut dyn Sink) {
+    let rows = session.instance().drives().list().iter();
+    let result = ResultSet {
+        columns: vec![
+            Column::new("letter", ColumnType::NChar(1)),
+            Column::new("folder", ColumnType::NVarChar(260)),
+        ],
+        rows: rows
+            .map(|drive| {
+                vec![
+                    Value::text(drive.letter),
+                    Value::Text(drive.folder.display().to_string()),
+                ]
+            })
+            .collect(),
+    };
+    result.send(sink);
+}

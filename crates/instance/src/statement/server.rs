@@ -1,0 +1,89 @@
+//! RECONFIGURE and ALTER SERVER CONFIGURATION.
+
+use windlass_base::message::table;
+use windlass_catalog::ServerOption;
+use windlass_tsql::ast::{AcceleratorMode, AlterServerConfiguration, Reconfigure, Switch};
+
+use crate::message_of::catalog_message;
+use crate::{Failure, Session, Sink};
+
+/// A recovery interval beyond this needs WITH OVERRIDE.
+const RECOVERY_INTERVAL_MINUTES_MAX: i64 = 60;
+
+/// The bit of Intel QAT in `hardware offload config` and `hardware offload mode`.
+const QAT: i64 = 1;
+
+/// `RECONFIGURE [WITH OVERRIDE]`
+pub(super) fn reconfigure(
+    session: &mut Session,
+    reconfigure: Reconfigure,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    if session.queries.is_in_transaction() {
+        return Err(table::not_in_transaction("RECONFIGURE").into());
+    }
+    let catalog = session.instance.catalog_mut();
+    let failed = |error| catalog_message(&error);
+    let options = catalog.configurations().map_err(failed)?;
+    let changed = |option: ServerOption| {
+        options
+            .iter()
+            .find(|row| row.name == option.name() && row.value != row.value_in_use)
+    };
+    let interval = changed(ServerOption::RecoveryInterval);
+    if let Some(interval) = interval
+        && interval.value > RECOVERY_INTERVAL_MINUTES_MAX
+        && reconfigure == Reconfigure::Checked
+    {
+        return Err(table::recovery_interval_too_long(RECOVERY_INTERVAL_MINUTES_MAX).into());
+    }
+    catalog.reconfigure().map_err(failed)?;
+    if interval.is_some() {
+        sink.message(table::note(
+            "'recovery interval (min)' is stored; SQLite databases checkpoint by their own rules, so nothing follows it yet.",
+        ));
+    }
+    if changed(ServerOption::HardwareOffloadEnabled).is_some() {
+        sink.message(table::note(
+            "'hardware offload enabled' takes effect when the instance is opened the next time.",
+        ));
+    }
+    Ok(())
+}
+
+/// `ALTER SERVER CONFIGURATION SET HARDWARE_OFFLOAD = ON | OFF (ACCELERATOR = QAT [, MODE = SOFTWARE])`
+pub(super) fn alter(
+    session: &mut Session,
+    alter: &AlterServerConfiguration,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let catalog = session.instance.catalog_mut();
+    let failed = |error| catalog_message(&error);
+    let options = catalog.configurations().map_err(failed)?;
+    let enabled = options
+        .iter()
+        .any(|row| row.name == ServerOption::HardwareOffloadEnabled.name() && row.value != 0);
+    let is_on = alter.hardware_offload == Switch::On;
+    if is_on && !enabled {
+        return Err(table::statement_not_supported(
+            "HARDWARE_OFFLOAD = ON while 'hardware offload enabled' is 0",
+            "Run EXEC sp_configure 'hardware offload enabled', 1 and RECONFIGURE first.",
+        )
+        .into());
+    }
+    let is_software = alter
+        .accelerator
+        .is_some_and(|accelerator| accelerator.mode == AcceleratorMode::Software);
+    let config = if is_on { QAT } else { 0 };
+    let mode = if is_on && is_software { QAT } else { 0 };
+    catalog
+        .install(ServerOption::HardwareOffloadConfig, config)
+        .map_err(failed)?;
+    catalog
+        .install(ServerOption::HardwareOffloadMode, mode)
+        .map_err(failed)?;
+    sink.message(table::note(
+        "The accelerator's configuration takes effect when the instance is opened the next time.",
+    ));
+    Ok(())
+}
