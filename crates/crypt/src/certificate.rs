@@ -165,7 +165,10 @@ impl PrivateKey {
             Some((label, der)) if label == "PRIVATE KEY" || label == "ENCRYPTED PRIVATE KEY" => der,
             Some((label, _)) => {
                 let advice = "only PKCS#8 is read; openssl pkcs8 -topk8 converts it";
-                return Err(unreadable(PRIVATE_KEY, format!("it is a {label}, and {advice}")));
+                return Err(unreadable(
+                    PRIVATE_KEY,
+                    format!("it is a {label}, and {advice}"),
+                ));
             }
             None => Zeroizing::new(octets.to_vec()),
         };
@@ -336,7 +339,10 @@ fn pem_of(octets: &[u8]) -> Option<(String, Zeroizing<Vec<u8>>)> {
     let text = std::str::from_utf8(octets).ok()?;
     let begin = text.find("-----BEGIN ")?;
     let (label, document) = SecretDocument::from_pem(text.get(begin..)?.trim_end()).ok()?;
-    Some((label.to_owned(), Zeroizing::new(document.as_bytes().to_vec())))
+    Some((
+        label.to_owned(),
+        Zeroizing::new(document.as_bytes().to_vec()),
+    ))
 }
 
 #[cfg(test)]
@@ -348,7 +354,10 @@ mod tests {
         let identity = Identity::create("CN is escaped, \"so\" it is", 30).unwrap();
         let password = Passphrase::new("p\u{e9}ss".to_owned());
         let pem = identity.certificate().to_pem().unwrap();
-        assert_eq!(&Certificate::read(pem.as_bytes()).unwrap(), identity.certificate());
+        assert_eq!(
+            &Certificate::read(pem.as_bytes()).unwrap(),
+            identity.certificate()
+        );
         assert_eq!(
             &Certificate::read(identity.certificate().der()).unwrap(),
             identity.certificate()
@@ -383,7 +392,11 @@ mod tests {
 
     #[test]
     fn what_is_no_certificate_is_refused() {
-        for octets in [&b""[..], b"-----BEGIN CERTIFICATE-----\n", b"\x30\x03\x02\x01\x01"] {
+        for octets in [
+            &b""[..],
+            b"-----BEGIN CERTIFICATE-----\n",
+            b"\x30\x03\x02\x01\x01",
+        ] {
             assert!(Certificate::read(octets).is_err());
             assert!(PrivateKey::read(octets, None).is_err());
         }

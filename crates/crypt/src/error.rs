@@ -34,7 +34,9 @@ pub enum Error {
         recipients: String,
     },
     /// A key that should fit does not open the set's key.
-    #[error("the {what} given does not open the set's key: it is wrong, or the key block was changed")]
+    #[error(
+        "the {what} given does not open the set's key: it is wrong, or the key block was changed"
+    )]
     WrongKey {
         /// `private key` or `passphrase`.
         what: &'static str,

@@ -72,7 +72,10 @@ impl KeyBlock {
         if recipients.is_empty() || recipients.len() > RECIPIENTS_MAX {
             return Err(Error::Unreadable {
                 what: "recipients",
-                reason: format!("{} given, 1 to {RECIPIENTS_MAX} are needed", recipients.len()),
+                reason: format!(
+                    "{} given, 1 to {RECIPIENTS_MAX} are needed",
+                    recipients.len()
+                ),
             });
         }
         let context = context(key.algorithm(), key.set_guid());
@@ -202,7 +205,9 @@ impl fmt::Display for KeyBlock {
             match recipient {
                 RecipientKind::Certificate(thumbprint) => {
                     write!(f, "{separator}0x")?;
-                    thumbprint.iter().try_for_each(|octet| write!(f, "{octet:02X}"))?;
+                    thumbprint
+                        .iter()
+                        .try_for_each(|octet| write!(f, "{octet:02X}"))?;
                 }
                 RecipientKind::Passphrase => write!(f, "{separator}a passphrase")?,
             }
@@ -230,7 +235,10 @@ impl Wrapped {
                         what: "private key",
                     });
                 }
-                Ok(ring.keys.iter().find_map(|candidate| candidate.unwrap(key, context)))
+                Ok(ring
+                    .keys
+                    .iter()
+                    .find_map(|candidate| candidate.unwrap(key, context)))
             }
             Self::Passphrase { stretch, key } => {
                 for passphrase in &ring.passphrases {

@@ -78,7 +78,10 @@ impl VaultKey {
         let mut reader = Reader::new(sealed);
         let nonce: [u8; NONCE_LEN] = reader.array().ok_or(Error::Unauthentic)?;
         let rest = reader.rest();
-        let body_bytes = rest.len().checked_sub(TAG_BYTES).ok_or(Error::Unauthentic)?;
+        let body_bytes = rest
+            .len()
+            .checked_sub(TAG_BYTES)
+            .ok_or(Error::Unauthentic)?;
         let (body, tag) = rest.split_at(body_bytes);
         let mut body = Zeroizing::new(body.to_vec());
         self.key()?
@@ -135,7 +138,10 @@ mod tests {
     fn a_secret_opens_for_its_purpose_only() {
         let key = VaultKey::generate().unwrap();
         let sealed = key.seal(b"certificate 1", b"secret").unwrap();
-        assert_eq!(key.open(b"certificate 1", &sealed).unwrap().as_slice(), b"secret");
+        assert_eq!(
+            key.open(b"certificate 1", &sealed).unwrap().as_slice(),
+            b"secret"
+        );
         assert!(key.open(b"certificate 2", &sealed).is_err());
         assert!(key.open(b"certificate 1", &sealed[..20]).is_err());
     }

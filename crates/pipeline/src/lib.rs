@@ -28,6 +28,7 @@ mod plan;
 mod report;
 mod request;
 mod restore;
+mod sealing;
 mod window;
 
 pub use backup::backup;
@@ -44,3 +45,4 @@ pub use request::{
     ReadRequest, Tuning,
 };
 pub use restore::{extract_digests, restore, verify};
+pub use sealing::{Encryption, ReadKeys};

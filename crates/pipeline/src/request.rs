@@ -9,6 +9,7 @@ use windlass_codec::{Compression, DeflateProvider};
 use windlass_device::DeviceAddress;
 
 use crate::digests::DigestFile;
+use crate::sealing::{Encryption, ReadKeys};
 
 /// What happens to backup sets that are on the media already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +92,8 @@ pub struct BackupRequest {
     pub copy_only: bool,
     /// How chunks are compressed.
     pub compression: Compression,
+    /// How chunks are encrypted, and for whom.
+    pub encryption: Option<Encryption>,
     /// What compresses `QAT_DEFLATE` instead of the bundled library.
     pub deflate: Option<Arc<dyn DeflateProvider>>,
     /// `CHECKSUM`: verify the database's own page checksums and mark the set.
@@ -125,8 +128,10 @@ pub struct Origin {
 }
 
 /// How a set is restored or verified.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ReadRequest {
+    /// Keys for sets that are encrypted.
+    pub keys: ReadKeys,
     /// What to do about damage.
     pub on_damage: OnDamage,
     /// Numbers the user fixed.

@@ -11,22 +11,21 @@ use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
     BackupKind, BackupReport, BackupRequest, Damage, DifferentialBase, DigestFile, Error,
-    MediaRequest, MediaSet, Observer, OnDamage, Origin, Overwrite, ReadRequest, Tuning, Unobserved,
-    backup, extract_digests, restore, verify,
+    MediaRequest, MediaSet, Observer, OnDamage, Origin, Overwrite, ReadKeys, ReadRequest, Tuning,
+    Unobserved, backup, extract_digests, restore, verify,
 };
 use windlass_source::sqlite::{
     self, Existing, RestoreRequest, SnapshotOptions, SqliteSnapshot, SqliteTarget,
 };
 use windlass_source::{Recovery, RestoreTarget, Snapshot};
 
-const READ: ReadRequest = ReadRequest {
-    on_damage: OnDamage::Stop,
-    tuning: Tuning {
-        buffer_count: None,
-        transfer_bytes: None,
-        threads: None,
-    },
-};
+fn read_request() -> ReadRequest {
+    ReadRequest {
+        keys: ReadKeys::default(),
+        on_damage: OnDamage::Stop,
+        tuning: Tuning::default(),
+    }
+}
 
 fn make_database(path: &Path, rows: u32) {
     let connection = Connection::open(path).unwrap();
@@ -64,6 +63,7 @@ fn request(devices: &[DeviceAddress], compression: Compression) -> BackupRequest
         copy_only: false,
         compression,
         deflate: None,
+        encryption: None,
         checksum: false,
         on_damage: OnDamage::Stop,
         name: Some("a set".to_owned()),
@@ -106,7 +106,7 @@ fn restore_to(
         base,
     };
     let target = SqliteTarget::begin(&request)?;
-    restore(media, position, READ, &target, &Unobserved)?;
+    restore(media, position, &read_request(), &target, &Unobserved)?;
     Box::new(target).finish(recovery)?;
     Ok(())
 }
@@ -152,7 +152,7 @@ fn every_algorithm_and_level_on_one_media_set_restores_byte_for_byte() {
     let media = MediaSet::open(&shuffled).unwrap();
     assert_eq!(media.sets().len(), all.len());
     for position in 1..=all.len() as u16 {
-        verify(&media, position, READ, &Unobserved).unwrap();
+        verify(&media, position, &read_request(), &Unobserved).unwrap();
         let target = folder.path().join(format!("{position}.db"));
         restore_to(&media, position, &target, Recovery::Recovery).unwrap();
         assert!(same(&database, &target), "set {position}");
@@ -199,7 +199,7 @@ fn a_differential_stores_what_changed_and_restores_onto_its_base() {
     );
 
     let media = MediaSet::open(&devices).unwrap();
-    verify(&media, 2, READ, &Unobserved).unwrap();
+    verify(&media, 2, &read_request(), &Unobserved).unwrap();
     let target = folder.path().join("copy.db");
     restore_to(&media, 1, &target, Recovery::NoRecovery).unwrap();
     assert!(!target.exists(), "NORECOVERY leaves nothing that opens");
@@ -360,7 +360,7 @@ fn damage_is_found_and_named() {
     octets[chunk + 20_000] ^= 0x10;
     std::fs::write(&devices[0].path, &octets).unwrap();
     let media = MediaSet::open(&devices).unwrap();
-    let found = verify(&media, 1, READ, &Unobserved);
+    let found = verify(&media, 1, &read_request(), &Unobserved);
     assert!(
         matches!(
             &found,
@@ -380,9 +380,9 @@ fn damage_is_found_and_named() {
     );
     let carry_on = ReadRequest {
         on_damage: OnDamage::Continue,
-        ..READ
+        ..read_request()
     };
-    let damaged = verify(&media, 1, carry_on, &Unobserved).unwrap().damaged;
+    let damaged = verify(&media, 1, &carry_on, &Unobserved).unwrap().damaged;
     assert_eq!(damaged.count, 1);
     assert!(matches!(damaged.first, Some((_, Damage::Checksum { .. }))));
 }

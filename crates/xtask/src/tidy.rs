@@ -12,26 +12,19 @@ const FUNCTION_LINES_MAX: usize = 72;
 const COLUMN_LISTS: [&str; 1] = ["crates/catalog/src/history.rs"];
 
 /// Which crates a crate may name in `[dependencies]`: arrows point down only.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("base", &[]),
     ("io", &["base"]),
     ("tsql", &["base"]),
     ("codec", &["base"]),
     ("media", &["base"]),
+    ("crypt", &[]),
     ("accelerator", &["codec"]),
     ("device", &["base", "io"]),
     ("source", &["base", "io"]),
     (
         "pipeline",
-        &[
-            "accelerator",
-            "base",
-            "codec",
-            "device",
-            "io",
-            "media",
-            "source",
-        ],
+        &["base", "codec", "crypt", "device", "io", "media", "source"],
     ),
     ("catalog", &["base", "io"]),
     (
@@ -41,6 +34,7 @@ const LAYERS: [(&str, &[&str]); 11] = [
             "base",
             "catalog",
             "codec",
+            "crypt",
             "device",
             "io",
             "media",

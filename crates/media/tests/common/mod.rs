@@ -2,8 +2,8 @@
 
 use windlass_base::{Digest, Guid, Lsn, checksum, digest};
 use windlass_media::{
-    ChunkHeader, ChunkKind, DatabaseFile, FORMAT_VERSION, FamilyReader, FamilyWriter, MediaHeader,
-    Run, SetConfiguration, SetType, chunk_mix,
+    ChunkHeader, ChunkKind, DatabaseFile, FORMAT_VERSION_PLAIN, FamilyReader, FamilyWriter,
+    MediaHeader, Run, SetConfiguration, SetType, chunk_mix,
 };
 
 pub(crate) fn guid(last: u8) -> Guid {
@@ -86,6 +86,7 @@ impl TestChunk {
             stored_checksum: checksum(&payload),
             runs,
             digests,
+            tag: None,
         }
     }
 }
@@ -107,7 +108,7 @@ impl FamilyBuilder {
 
     pub(crate) fn with_names(block_bytes: u32, name: &str, description: &str) -> Self {
         let header = MediaHeader {
-            format_version: FORMAT_VERSION,
+            format_version: FORMAT_VERSION_PLAIN,
             media_set_guid: guid(1),
             family_count: 2,
             family_number: 2,

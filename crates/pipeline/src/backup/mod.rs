@@ -33,6 +33,7 @@ use crate::error::Error;
 use crate::plan::Plan;
 use crate::report::{BackupReport, FilePages, Observer, StageCounters, Stages};
 use crate::request::{BackupKind, BackupRequest};
+use crate::sealing;
 
 /// Backs up one snapshot.
 ///
@@ -51,8 +52,9 @@ pub fn backup(
         request.tuning,
     );
     observer.planned(&plan);
-    let (mut media, header, position) = media::open(&request.media, &plan)?;
+    let (mut media, header, position) = media::open(request, &plan)?;
     let mut configuration = set::configuration(request, &*snapshot, &plan, position);
+    let key = sealing::begin(request.encryption.as_ref(), &mut configuration)?;
     for family in &mut media {
         family.begin(&configuration)?;
     }
@@ -70,6 +72,7 @@ pub fn backup(
         plan: &plan,
         set_guid: configuration.set_guid,
         deflate: request.deflate.as_deref(),
+        key: key.as_ref(),
         verify_pages: request.checksum,
         on_damage: request.on_damage,
         base: base_digests(request),
@@ -91,6 +94,7 @@ pub fn backup(
     } = transform;
     let damaged = damaged.into_inner().unwrap_or_else(PoisonError::into_inner);
     set::complete(&mut configuration, &totals, !damaged.is_empty());
+    sealing::authenticate(key.as_ref(), &mut configuration);
     snapshot.close()?;
     finish_media(media, &configuration, &mut stages.write)?;
     if let Some(writer) = digest_writer {
