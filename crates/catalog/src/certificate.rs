@@ -44,7 +44,11 @@ impl CertificateRecord {
         let date = |column: &str| {
             let text: String = row.get(column)?;
             text.parse().map_err(|_| {
-                rusqlite::Error::InvalidColumnType(0, column.to_owned(), rusqlite::types::Type::Text)
+                rusqlite::Error::InvalidColumnType(
+                    0,
+                    column.to_owned(),
+                    rusqlite::types::Type::Text,
+                )
             })
         };
         Ok(Self {
@@ -192,13 +196,23 @@ mod tests {
             expiry_date: "2027-01-01 00:00:00".parse().unwrap(),
         };
         assert!(catalog.add_certificate(&record).unwrap());
-        let other = CertificateRecord { name: "BACKUP".to_owned(), thumbprint: [2; 20], ..record.clone() };
+        let other = CertificateRecord {
+            name: "BACKUP".to_owned(),
+            thumbprint: [2; 20],
+            ..record.clone()
+        };
         assert!(!catalog.add_certificate(&other).unwrap());
-        let other = CertificateRecord { name: "other".to_owned(), ..record.clone() };
+        let other = CertificateRecord {
+            name: "other".to_owned(),
+            ..record.clone()
+        };
         assert!(!catalog.add_certificate(&other).unwrap());
         assert_eq!(catalog.certificates().unwrap(), [record]);
         assert!(catalog.drop_certificate("backup").unwrap());
-        let key = MasterKeyRecord { by_service: vec![1], by_password: vec![2] };
+        let key = MasterKeyRecord {
+            by_service: vec![1],
+            by_password: vec![2],
+        };
         assert!(catalog.add_master_key(&key).unwrap());
         assert!(!catalog.add_master_key(&key).unwrap());
         assert_eq!(catalog.master_key().unwrap(), Some(key));

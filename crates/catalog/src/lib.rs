@@ -43,7 +43,9 @@ pub use configuration::{Configuration, ServerOption};
 pub use database::{Base, DatabaseRecord, DatabaseState, FIRST_USER_DATABASE_ID, Origin};
 pub use device::BackupDevice;
 pub use error::Error;
-pub use history::{BackupFileRecord, BackupRecord, BackupSetRecord, FamilyRecord, MediaSetRecord};
+pub use history::{
+    BackupFileRecord, BackupRecord, BackupSetRecord, EncryptionRecord, FamilyRecord, MediaSetRecord,
+};
 pub use past::{Forgotten, PastBackup};
 pub use restore_history::{RestoreFileRecord, RestoreRecord, RestoreType};
 pub use setting::Drive;

@@ -138,6 +138,13 @@ pub(crate) struct BackupArguments {
     /// Days for which the set may not be overwritten
     #[arg(long, value_name = "DAYS")]
     pub(crate) retain_days: Option<u32>,
+    /// Encrypt (AES-256) for whoever has the private key of this certificate, PEM or DER; several may
+    /// be given
+    #[arg(long, value_name = "CERTIFICATE")]
+    pub(crate) encrypt_to: Vec<PathBuf>,
+    /// Encrypt for whoever knows the passphrase in this file's first line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) passphrase_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) tuning: TuningArguments,
     /// Unit of the media's layout: a power of two from 512 to 64K
@@ -159,6 +166,20 @@ pub(crate) struct TuningArguments {
     /// Threads that compress and check
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<u32>,
+}
+
+/// Keys for sets that are encrypted. With any of them, a set that is not encrypted is refused.
+#[derive(Debug, Args)]
+pub(crate) struct KeyArguments {
+    /// Private key (PKCS#8, PEM or DER) of a certificate that the set is encrypted for
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Vec<PathBuf>,
+    /// Password of encrypted --key files, in this file's first line
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) key_password_file: Option<PathBuf>,
+    /// Passphrase that the set is encrypted for, in this file's first line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) passphrase_file: Option<PathBuf>,
 }
 
 /// How a run reports.
@@ -212,6 +233,8 @@ pub(crate) struct RestoreArguments {
     #[arg(long, conflicts_with = "no_recovery")]
     pub(crate) read_only: bool,
     #[command(flatten)]
+    pub(crate) keys: KeyArguments,
+    #[command(flatten)]
     pub(crate) tuning: TuningArguments,
     #[command(flatten)]
     pub(crate) run: RunArguments,
@@ -235,6 +258,8 @@ pub(crate) struct VerifyArguments {
     /// Threads that check
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<u32>,
+    #[command(flatten)]
+    pub(crate) keys: KeyArguments,
     #[command(flatten)]
     pub(crate) run: RunArguments,
 }

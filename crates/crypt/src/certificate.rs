@@ -41,7 +41,7 @@ impl Certificate {
     /// # Errors
     /// [`Error::Unreadable`], also for keys that are not RSA of 2048 bits or more.
     pub fn read(octets: &[u8]) -> Result<Self, Error> {
-        let der = match pem_of(octets) {
+        let der = match pem_of(octets, &["CERTIFICATE"]) {
             Some((label, der)) if label == "CERTIFICATE" => der.to_vec(),
             Some((label, _)) => return Err(unreadable(CERTIFICATE, format!("it is a {label}"))),
             None => octets.to_vec(),
@@ -161,8 +161,9 @@ impl PrivateKey {
         const WRONG: Error = Error::Password {
             what: "the private key",
         };
-        let der = match pem_of(octets) {
-            Some((label, der)) if label == "PRIVATE KEY" || label == "ENCRYPTED PRIVATE KEY" => der,
+        let labels = ["PRIVATE KEY", "ENCRYPTED PRIVATE KEY"];
+        let der = match pem_of(octets, &labels) {
+            Some((label, der)) if labels.contains(&label.as_str()) => der,
             Some((label, _)) => {
                 let advice = "only PKCS#8 is read; openssl pkcs8 -topk8 converts it";
                 return Err(unreadable(
@@ -334,15 +335,29 @@ fn unreadable(what: &'static str, reason: String) -> Error {
     Error::Unreadable { what, reason }
 }
 
-/// Label and content of the first PEM block, if it is PEM.
-fn pem_of(octets: &[u8]) -> Option<(String, Zeroizing<Vec<u8>>)> {
-    let text = std::str::from_utf8(octets).ok()?;
-    let begin = text.find("-----BEGIN ")?;
-    let (label, document) = SecretDocument::from_pem(text.get(begin..)?.trim_end()).ok()?;
-    Some((
-        label.to_owned(),
-        Zeroizing::new(document.as_bytes().to_vec()),
-    ))
+/// Label and content of the first PEM block with a wanted label, else of the first; if it is PEM.
+fn pem_of(octets: &[u8], wanted: &[&str]) -> Option<(String, Zeroizing<Vec<u8>>)> {
+    let mut text = std::str::from_utf8(octets).ok()?;
+    let mut first = None;
+    while let Some(begin) = text.find("-----BEGIN ") {
+        text = text.get(begin..)?;
+        let end = text.find("-----END ").unwrap_or(text.len());
+        let line = text.get(end..)?.find('\n').unwrap_or(text.len() - end);
+        let (block, rest) = text.split_at(end + line);
+        text = rest;
+        let Ok((label, document)) = SecretDocument::from_pem(block.trim_end()) else {
+            continue;
+        };
+        let found = (
+            label.to_owned(),
+            Zeroizing::new(document.as_bytes().to_vec()),
+        );
+        if wanted.contains(&label) {
+            return Some(found);
+        }
+        first.get_or_insert(found);
+    }
+    first
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod buffer;
 pub mod directory;
 mod file;
 mod pool;
+pub mod secret;
 
 pub use buffer::AlignedBuffer;
 pub use file::{Access, DirectFile};

@@ -12,7 +12,7 @@ use windlass_tsql::ast::{
 };
 use windlass_tsql::span::Spanned;
 
-use super::{Outcome, disk, made, misused, session};
+use super::{Outcome, disk, keys, made, misused, refused, session};
 use crate::args::{BackupArguments, Common};
 use crate::output::{Console, Layout, result_line};
 
@@ -35,10 +35,15 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
             Statement::Backup(Box::new(statement.clone()))
         ));
     }
-    let base = arguments.base.iter().map(DeviceAddress::disk).collect();
-    session
-        .backup(&statement, &BackupExtras { base }, &mut console)
-        .into()
+    let recipients = match keys::recipients(arguments) {
+        Ok(recipients) => recipients,
+        Err(message) => return refused(message, &mut console),
+    };
+    let extras = BackupExtras {
+        base: arguments.base.iter().map(DeviceAddress::disk).collect(),
+        recipients,
+    };
+    session.backup(&statement, &extras, &mut console).into()
 }
 
 /// The name under which the session knows the database: a registered name, or that of a file.

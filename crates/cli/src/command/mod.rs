@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod inspect;
+mod keys;
 pub(crate) mod prompt;
 pub(crate) mod restore;
 pub(crate) mod sql;
@@ -105,4 +106,10 @@ pub(crate) fn made<T>(node: T) -> Spanned<T> {
 pub(crate) fn misused(text: &str) -> Outcome {
     message_line(&format!("error: {text}"));
     Outcome::Misused
+}
+
+/// Says why the command cannot begin.
+pub(crate) fn refused(message: Message, console: &mut Console) -> Outcome {
+    console.message(message);
+    Outcome::Failed
 }

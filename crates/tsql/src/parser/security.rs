@@ -140,16 +140,22 @@ impl Parser<'_> {
         let clause = self.file_clause()?;
         let content = match (clause.is_pfx, clause.private_key) {
             (false, None) => CertificateContent::Public,
-            (true, Some(PrivateKeyClause {
-                file: None,
-                encryption: Some(password),
-                decryption: None,
-            })) => CertificateContent::Pfx { password },
-            (false, Some(PrivateKeyClause {
-                file: Some(file),
-                encryption: Some(password),
-                decryption: None,
-            })) => CertificateContent::WithKey { file, password },
+            (
+                true,
+                Some(PrivateKeyClause {
+                    file: None,
+                    encryption: Some(password),
+                    decryption: None,
+                }),
+            ) => CertificateContent::Pfx { password },
+            (
+                false,
+                Some(PrivateKeyClause {
+                    file: Some(file),
+                    encryption: Some(password),
+                    decryption: None,
+                }),
+            ) => CertificateContent::WithKey { file, password },
             _ => {
                 return Err(unexpected.with_hint(
                     "A PRIVATE KEY takes FILE and ENCRYPTION BY PASSWORD; with FORMAT = 'PFX', ENCRYPTION BY PASSWORD alone.",
