@@ -60,6 +60,8 @@ pub(crate) enum Command {
     Files(FilesArguments),
     /// Show what a media family says of itself (RESTORE LABELONLY)
     Label(LabelArguments),
+    /// Give encrypted backup sets other recipients, without touching the media
+    Rekey(RekeyArguments),
     /// Run T-SQL: a script, a batch, or a prompt
     Sql(SqlArguments),
     /// Back up, verify and restore a database that is being written to, and prove the result
@@ -262,6 +264,31 @@ pub(crate) struct VerifyArguments {
     pub(crate) keys: KeyArguments,
     #[command(flatten)]
     pub(crate) run: RunArguments,
+}
+
+const REKEY_NOTES: &str = "\
+The keys of the sets are wrapped for the new recipients and written to a file beside each backup file,
+with .keys behind its name; keep them together. The media stay as they are, also their own keys: whoever
+could read a backup before still can. Only a new backup shuts somebody out.";
+
+/// `windlass rekey`
+#[derive(Debug, Args)]
+#[command(after_help = REKEY_NOTES)]
+pub(crate) struct RekeyArguments {
+    /// Backup files, all stripes in any order
+    #[arg(required = true)]
+    pub(crate) media: Vec<PathBuf>,
+    /// Position of the one backup set; all encrypted ones when absent
+    #[arg(long, visible_alias = "file", value_name = "N")]
+    pub(crate) set: Option<u16>,
+    #[command(flatten)]
+    pub(crate) keys: KeyArguments,
+    /// Certificate of a new recipient, PEM or DER; several may be given
+    #[arg(long, value_name = "CERTIFICATE")]
+    pub(crate) encrypt_to: Vec<PathBuf>,
+    /// Passphrase of a new recipient, in this file's first line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) new_passphrase_file: Option<PathBuf>,
 }
 
 /// `windlass header`

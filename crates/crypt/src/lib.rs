@@ -19,6 +19,7 @@
 mod certificate;
 mod error;
 mod key_block;
+mod key_file;
 mod passphrase;
 mod pkcs12;
 mod set_key;
@@ -27,6 +28,7 @@ mod vault;
 pub use certificate::{Certificate, Identity, PrivateKey};
 pub use error::Error;
 pub use key_block::{KeyBlock, KeyRing, RECIPIENTS_MAX, Recipient, RecipientKind};
+pub use key_file::{KeyFile, KeyFileEntry};
 pub use passphrase::Passphrase;
 pub use set_key::{Algorithm, SetKey, TAG_BYTES};
 pub use vault::VaultKey;

@@ -25,6 +25,7 @@ pub mod digests;
 mod error;
 mod media_set;
 mod plan;
+mod rekey;
 mod report;
 mod request;
 mod restore;
@@ -36,6 +37,7 @@ pub use digests::{DigestError, DigestFile};
 pub use error::{Damage, Error};
 pub use media_set::{MediaSet, SetEntry};
 pub use plan::{Chosen, Plan};
+pub use rekey::rekey;
 pub use report::{
     BackupReport, DamagedChunks, DamagedPage, FilePages, Observer, ReadReport, StageCounters,
     Stages, Unobserved,

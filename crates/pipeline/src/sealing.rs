@@ -14,6 +14,7 @@ use windlass_crypt::{Algorithm, KeyBlock, KeyRing, Recipient, SetKey};
 use windlass_media::{ChunkHeader, SetConfiguration};
 
 use crate::error::{Damage, Error};
+use crate::media_set::MediaSet;
 
 /// How a backup is encrypted, and for whom.
 #[derive(Debug, Clone)]
@@ -55,29 +56,44 @@ pub(crate) fn authenticate(key: Option<&SetKey>, set: &mut SetConfiguration) {
 }
 
 /// The key of a set that is to be read; none if it is not encrypted.
+///
+/// Recipients who were given the key later are asked for first; those on the media still count.
 pub(crate) fn unlock(
-    device: &str,
+    media: &MediaSet,
     set: &SetConfiguration,
     keys: &ReadKeys,
 ) -> Result<Option<SetKey>, Error> {
+    let device = || media.devices();
     if !set.is_encrypted() {
-        if keys.requires_encryption {
-            return Err(Error::NotEncrypted {
-                device: device.to_owned(),
-            });
-        }
-        return Ok(None);
+        return match keys.requires_encryption {
+            true => Err(Error::NotEncrypted { device: device() }),
+            false => Ok(None),
+        };
     }
-    let block = KeyBlock::from_stored(&set.key_block)?;
-    let key = block
-        .unlock(set.set_guid.to_stored(), &keys.ring)
-        .map_err(|source| Error::Key {
-            device: device.to_owned(),
-            source,
-        })?;
+    let guid = set.set_guid.to_stored();
+    let later = media.rewrapped(set).map(|entry| {
+        let key = entry.block().unlock(guid, &keys.ring)?;
+        entry.check(&key).map(|()| key)
+    });
+    let key = match later {
+        Some(Ok(key)) => key,
+        later => {
+            let first = KeyBlock::from_stored(&set.key_block)?.unlock(guid, &keys.ring);
+            match (first, later) {
+                (Ok(key), _) => key,
+                // The recipients that are shown are those of the later key block.
+                (_, Some(Err(source))) | (Err(source), _) => {
+                    return Err(Error::Key {
+                        device: device(),
+                        source,
+                    });
+                }
+            }
+        }
+    };
     key.check(&set.authenticated_octets(), &set.authentication)
         .map_err(|_| Error::SetDamaged {
-            device: device.to_owned(),
+            device: device(),
             damage: Damage::UnauthenticConfiguration,
         })?;
     Ok(Some(key))

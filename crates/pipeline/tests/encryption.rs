@@ -10,7 +10,7 @@ use windlass_crypt::{Algorithm, Identity, KeyRing, Passphrase, Recipient};
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
     BackupKind, BackupRequest, Damage, Encryption, Error, MediaRequest, MediaSet, OnDamage, Origin,
-    Overwrite, ReadKeys, ReadRequest, Tuning, Unobserved, backup, verify,
+    Overwrite, ReadKeys, ReadRequest, Tuning, Unobserved, backup, rekey, verify,
 };
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 
@@ -379,4 +379,45 @@ fn encrypted_sets_need_media_begun_for_them() {
     for position in 1..=3 {
         bench.verify("b.bak", position, &bench.keys()).unwrap();
     }
+}
+
+#[test]
+fn keys_are_wrapped_anew_without_touching_the_media() {
+    let bench = Bench::new();
+    bench
+        .back_up("a.bak", Compression::ZSTD_LOW, &[bench.certificate()])
+        .unwrap();
+    bench
+        .back_up("a.bak", Compression::NONE, &[bench.certificate()])
+        .unwrap();
+    let before = std::fs::read(bench.path("a.bak")).unwrap();
+    let passphrase = Passphrase::new("for the new site".to_owned());
+    let ring = KeyRing {
+        passphrases: vec![passphrase.clone()],
+        ..KeyRing::default()
+    };
+    let new = ReadKeys {
+        ring: Arc::new(ring),
+        requires_encryption: true,
+    };
+    let devices = [bench.device("a.bak")];
+    let to_new = [Recipient::Passphrase(passphrase)];
+    assert!(matches!(
+        rekey(&devices, None, &new, &to_new),
+        Err(Error::Key { .. })
+    ));
+    assert!(bench.verify("a.bak", 1, &new).is_err());
+    assert_eq!(
+        rekey(&devices, None, &bench.keys(), &to_new).unwrap(),
+        [1, 2]
+    );
+    for position in [1, 2] {
+        bench.verify("a.bak", position, &new).unwrap();
+        bench.verify("a.bak", position, &bench.keys()).unwrap();
+    }
+    assert_eq!(std::fs::read(bench.path("a.bak")).unwrap(), before);
+    // A key file that somebody changed is as if it were not there.
+    edit(&bench.path("a.bak.keys"), |file| file[40] ^= 1);
+    assert!(bench.verify("a.bak", 1, &new).is_err());
+    bench.verify("a.bak", 1, &bench.keys()).unwrap();
 }

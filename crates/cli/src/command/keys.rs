@@ -1,14 +1,14 @@
 //! Keys of the command line: files only, so that no secret is in a process's title or in a shell's
 //! history.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_crypt::{Certificate, KeyRing, Passphrase, PrivateKey, Recipient};
 
-use crate::args::{BackupArguments, KeyArguments};
+use crate::args::KeyArguments;
 
 fn read(path: &Path) -> Result<Vec<u8>, Message> {
     windlass_io::secret::read(path)
@@ -31,15 +31,18 @@ fn passphrase(path: &Path) -> Result<Passphrase, Message> {
     Ok(passphrase)
 }
 
-/// Who can read a backup.
-pub(super) fn recipients(arguments: &BackupArguments) -> Result<Vec<Recipient>, Message> {
+/// Who can read a backup: certificates in files, and a passphrase in another.
+pub(super) fn recipients(
+    certificates: &[PathBuf],
+    passphrase_file: Option<&Path>,
+) -> Result<Vec<Recipient>, Message> {
     let mut recipients = Vec::new();
-    for path in &arguments.encrypt_to {
+    for path in certificates {
         let certificate =
             Certificate::read(&read(path)?).map_err(|error| unusable(path, &error))?;
         recipients.push(Recipient::Certificate(certificate));
     }
-    if let Some(path) = &arguments.passphrase_file {
+    if let Some(path) = passphrase_file {
         recipients.push(Recipient::Passphrase(passphrase(path)?));
     }
     Ok(recipients)

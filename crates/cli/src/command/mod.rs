@@ -4,6 +4,7 @@ pub(crate) mod backup;
 pub(crate) mod inspect;
 mod keys;
 pub(crate) mod prompt;
+pub(crate) mod rekey;
 pub(crate) mod restore;
 pub(crate) mod sql;
 pub(crate) mod verify;

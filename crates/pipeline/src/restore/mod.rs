@@ -64,7 +64,7 @@ fn run(
     let sets = media.complete(position)?;
     let set = &sets[0].configuration;
     check_chunk_count(media, set)?;
-    let key = sealing::unlock(&media.devices(), set, &request.keys)?;
+    let key = sealing::unlock(media, set, &request.keys)?;
     let plan = plan(media, set, request);
     observer.planned(&plan);
     let begun = Instant::now();
