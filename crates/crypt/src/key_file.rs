@@ -46,9 +46,7 @@ pub struct KeyFile {
 impl KeyFile {
     /// The entry of a set.
     pub fn entry(&self, set_guid: [u8; 16]) -> Option<&KeyFileEntry> {
-        self.entries
-            .iter()
-            .find(|entry| entry.set_guid == set_guid)
+        self.entries.iter().find(|entry| entry.set_guid == set_guid)
     }
 
     /// Puts a set's key in, in place of what was there for the set.

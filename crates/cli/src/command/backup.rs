@@ -35,10 +35,11 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
             Statement::Backup(Box::new(statement.clone()))
         ));
     }
-    let recipients = match keys::recipients(&arguments.encrypt_to, arguments.passphrase_file.as_deref()) {
-        Ok(recipients) => recipients,
-        Err(message) => return refused(message, &mut console),
-    };
+    let recipients =
+        match keys::recipients(&arguments.encrypt_to, arguments.passphrase_file.as_deref()) {
+            Ok(recipients) => recipients,
+            Err(message) => return refused(message, &mut console),
+        };
     let extras = BackupExtras {
         base: arguments.base.iter().map(DeviceAddress::disk).collect(),
         recipients,
