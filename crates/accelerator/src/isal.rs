@@ -25,8 +25,8 @@ pub const ISAL_LEVEL_MAX: u32 = 3;
 /// Octets of internal state, of which version 2.30 uses 83 KB.
 const STATE_BYTES: usize = 160 << 10;
 
-/// The largest of the library's suggestions for any level (level 3, extra large: 645 KB), rounded up.
-const LEVEL_BUFFER_BYTES: usize = 704 << 10;
+/// The library's own suggestion for level 3, which is enough for every level. Longer ones change nothing.
+const LEVEL_BUFFER_BYTES: usize = 388 << 10;
 
 const COMP_OK: c_int = 0;
 const STATELESS_OVERFLOW: c_int = -1;

@@ -95,7 +95,8 @@ fn golden_family_of_version_2_is_written_and_read_unchanged() {
     let sets = list(&golden).sets;
     let encrypted = sets.iter().map(|set| set.configuration.is_encrypted());
     assert_eq!(encrypted.collect::<Vec<_>>(), [true, false]);
-    let (reader, header) = FamilyReader::open(&golden.as_slice()).unwrap();
+    let octets = golden.as_slice();
+    let (reader, header) = FamilyReader::open(&octets).unwrap();
     assert_eq!(header.format_version, 2);
     let mut tags = Vec::new();
     let visit = &mut |header: ChunkHeader, _| {

@@ -10,7 +10,7 @@ use crate::ast::{
 fn quoted(text: &str) -> Quoted<'_> {
     Quoted {
         text,
-        national: false,
+        national: !text.is_ascii(),
     }
 }
 
