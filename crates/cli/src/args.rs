@@ -86,7 +86,7 @@ pub(crate) struct BackupArguments {
     /// SQLite file, or a name known to the instance
     pub(crate) database: String,
     /// Backup file; several make a striped backup. NUL discards
-    #[arg(long, required = true, value_name = "FILE")]
+    #[arg(long, required_unless_present_any = ["no_write", "no_compress_write"], value_name = "FILE")]
     pub(crate) to: Vec<String>,
     /// Second, third or fourth copy: as many as there are --to, for each mirror
     #[arg(long, value_name = "FILE")]
@@ -147,6 +147,12 @@ pub(crate) struct BackupArguments {
     /// Encrypt for whoever knows the passphrase in this file's first line
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<PathBuf>,
+    /// Read and compress, write nothing, tell the rate: no backup is made
+    #[arg(long, conflicts_with_all = ["no_compress_write", "differential", "mirror"])]
+    pub(crate) no_write: bool,
+    /// Only read, tell the rate: no backup is made
+    #[arg(long, conflicts_with_all = ["differential", "mirror"])]
+    pub(crate) no_compress_write: bool,
     #[command(flatten)]
     pub(crate) tuning: TuningArguments,
     /// Unit of the media's layout: a power of two from 512 to 64K

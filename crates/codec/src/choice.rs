@@ -10,7 +10,7 @@ use crate::{Algorithm, Compression, Level};
 pub const FRAME_BYTES_MIN: usize = 64 << 10;
 
 /// The longest frame a backup uses, and the longest chunk any encoder takes.
-pub const FRAME_BYTES_MAX: usize = 4 << 20;
+pub const FRAME_BYTES_MAX: usize = 8 << 20;
 
 /// What one level of ZSTD means.
 #[derive(Debug, Clone, Copy)]
@@ -55,13 +55,13 @@ impl ZstdChoice {
             },
             Level::Medium => Self {
                 level: 7,
-                tuned: tuned(Strategy::ZSTD_greedy, 21, 6),
+                tuned: tuned(Strategy::ZSTD_greedy, 21, 5),
                 context_bytes: 16 << 20,
             },
             Level::High => Self {
                 level: 9,
                 tuned: tuned(Strategy::ZSTD_lazy2, 22, 6),
-                context_bytes: 24 << 20,
+                context_bytes: 28 << 20,
             },
         }
     }
@@ -86,10 +86,11 @@ impl ZstdChoice {
 pub(crate) const DEFLATE_LEVEL: i32 = 1;
 
 impl Compression {
-    /// The preferred length of a chunk: a multiple of 64 KiB between 64 KiB and 4 MiB.
+    /// The preferred length of a chunk: a multiple of 64 KiB between 64 KiB and 8 MiB.
     pub fn frame_bytes(&self) -> usize {
         match self.algorithm {
-            Algorithm::Zstd => FRAME_BYTES_MAX,
+            Algorithm::Zstd if self.level >= Some(Level::Medium) => FRAME_BYTES_MAX,
+            Algorithm::Zstd => 4 << 20,
             Algorithm::None | Algorithm::MsXpress | Algorithm::QatDeflate => 1 << 20,
         }
     }

@@ -7,7 +7,7 @@ use crate::disk_read::DiskReader;
 use crate::disk_write::DiskWriter;
 use crate::error::{Error, Operation};
 use crate::nul::NulWriter;
-use crate::{DeviceReader, DeviceWriter, Start};
+use crate::{DeviceReader, DeviceWriter, Start, WriteTuning};
 
 /// What kind of thing a device is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,17 +53,17 @@ impl DeviceAddress {
         }
     }
 
-    /// Opens the device for writing with transfers of `transfer_bytes`.
+    /// Opens the device for writing.
     ///
     /// # Errors
     /// When the device cannot be opened or another backup is writing to it.
     pub fn open_writer(
         &self,
         start: Start,
-        transfer_bytes: usize,
+        tuning: WriteTuning,
     ) -> Result<Box<dyn DeviceWriter>, Error> {
         match self.kind {
-            DeviceKind::Disk => Ok(Box::new(DiskWriter::open(self, start, transfer_bytes)?)),
+            DeviceKind::Disk => Ok(Box::new(DiskWriter::open(self, start, tuning)?)),
             DeviceKind::Nul => Ok(Box::new(NulWriter::default())),
         }
     }

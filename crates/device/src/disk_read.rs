@@ -1,6 +1,7 @@
 //! Reading a media family from a file on disk.
 
 use std::io;
+use std::sync::Arc;
 
 use rustix::fs::FlockOperation;
 use windlass_io::{Access, DirectFile};
@@ -11,7 +12,7 @@ use crate::{DeviceAddress, DeviceReader};
 /// Reading end of a disk file. Holds a shared lock, so that no backup overwrites it meanwhile.
 #[derive(Debug)]
 pub(crate) struct DiskReader {
-    file: DirectFile,
+    file: Arc<DirectFile>,
     name: String,
     len: u64,
 }
@@ -30,7 +31,7 @@ impl DiskReader {
             .map_err(|error| fail(error.into()))?;
         let len = file.len().map_err(fail)?;
         Ok(Self {
-            file,
+            file: Arc::new(file),
             name: address.name.clone(),
             len,
         })
@@ -42,9 +43,17 @@ impl DeviceReader for DiskReader {
         self.len
     }
 
+    fn file(&self) -> Option<&Arc<DirectFile>> {
+        Some(&self.file)
+    }
+
+    fn read_failed(&self, source: io::Error) -> Error {
+        Error::new(Operation::Read, &self.name, source)
+    }
+
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error> {
         self.file
             .read_at(buffer, offset)
-            .map_err(|error| Error::new(Operation::Read, &self.name, error))
+            .map_err(|error| self.read_failed(error))
     }
 }

@@ -6,15 +6,18 @@
 //! sets are never touched, and what an interrupted append left is cut off by the next one.
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::fs::FlockOperation;
-use windlass_io::{Access, DIRECT_ALIGNMENT, DirectFile, directory};
+use windlass_io::queue::{self, Direction, Engine, Memory, Queue, Transfer};
+use windlass_io::{Access, AlignedBuffer, DIRECT_ALIGNMENT, DirectFile, PooledBuffer, directory};
 
 use crate::error::{Error, Operation};
 use crate::transfer::TransferBuffer;
-use crate::{DeviceAddress, DeviceWriter, Start, WriteCounters};
+use crate::{DeviceAddress, DeviceWriter, Start, WriteCounters, WriteTuning};
 
 /// Added to a device's name while its new content is being written.
 const STAGING_SUFFIX: &str = ".windlass-new";
@@ -22,14 +25,18 @@ const STAGING_SUFFIX: &str = ".windlass-new";
 /// Space reserved ahead of the writes, so that the file system need not grow the file each time.
 const RESERVE_BYTES: u64 = 64 << 20;
 
-/// Writing end of a disk file.
+/// Writing end of a disk file, with several writes in flight.
 #[derive(Debug)]
 pub(crate) struct DiskWriter {
-    file: DirectFile,
+    file: Arc<DirectFile>,
     name: String,
     target: PathBuf,
     start: Start,
     transfer: TransferBuffer,
+    /// Transfer buffers that are neither gathering nor in flight.
+    spare: Vec<AlignedBuffer>,
+    queue: Queue,
+    engine: (Engine, String),
     reserved_to: u64,
     counters: WriteCounters,
     committed: bool,
@@ -41,7 +48,7 @@ impl DiskWriter {
     pub(crate) fn open(
         address: &DeviceAddress,
         start: Start,
-        transfer_bytes: usize,
+        tuning: WriteTuning,
     ) -> Result<Self, Error> {
         let fail = |error: io::Error| Error::new(Operation::Open, &address.name, error);
         let target = resolve(&address.path).map_err(fail)?;
@@ -49,12 +56,17 @@ impl DiskWriter {
             Start::Replace => (open_staging(&target).map_err(fail)?, 0),
             Start::Append { at } => (open_append(&target, at).map_err(fail)?, at),
         };
+        let engine = queue::engine_for(tuning.engine, file.is_direct());
+        let spare = || AlignedBuffer::new(tuning.transfer_bytes.max(DIRECT_ALIGNMENT));
         Ok(Self {
-            file,
+            file: Arc::new(file),
             name: address.name.clone(),
             target,
             start,
-            transfer: TransferBuffer::new(transfer_bytes, offset),
+            transfer: TransferBuffer::new(tuning.transfer_bytes, offset),
+            spare: (0..tuning.depth).map(|_| spare()).collect(),
+            queue: Queue::new(tuning.depth, engine.0, &[]),
+            engine,
             reserved_to: offset,
             counters: WriteCounters::default(),
             committed: false,
@@ -84,30 +96,71 @@ impl DiskWriter {
         Ok(())
     }
 
-    /// Writes what is gathered and then `body`, which follows it in the file.
-    fn flush_with(&mut self, body: &[u8]) -> Result<(), Error> {
-        self.check_usable()?;
-        let end = self.transfer.position() + body.len() as u64;
-        let begun = Instant::now();
-        let result = self.reserve(end).and_then(|()| {
-            let (head, offset) = self.transfer.pending();
-            if body.is_empty() {
-                self.file.write_at(head, offset)
-            } else if head.is_empty() {
-                self.file.write_at(body, offset)
-            } else {
-                self.file.write_pair_at(head, body, offset)
-            }
-        });
-        self.counters.busy += begun.elapsed();
-        self.counters.calls += 1;
-        self.counters.bytes += (self.transfer.pending().0.len() + body.len()) as u64;
-        if let Err(error) = result {
-            self.failed = true;
-            return Err(Error::new(Operation::Write, &self.name, error));
+    /// Waits for one write in flight and keeps its buffer for the next; `false` when there was none.
+    fn complete(&mut self) -> Result<bool, Error> {
+        let (begun, in_flight) = (Instant::now(), self.queue.in_flight() as u32);
+        let Some(done) = self.queue.wait() else {
+            return Ok(false);
+        };
+        let waited = begun.elapsed();
+        self.counters.busy += waited;
+        self.counters.in_flight += waited * in_flight;
+        if let Memory::Own(buffer) = done.transfer.memory {
+            self.spare.push(buffer);
         }
-        self.transfer.restart(end);
-        Ok(())
+        match done.result {
+            Ok(_) => Ok(true),
+            Err(error) => Err(self.write_failed(error)),
+        }
+    }
+
+    fn write_failed(&mut self, error: io::Error) -> Error {
+        self.failed = true;
+        Error::new(Operation::Write, &self.name, error)
+    }
+
+    /// Starts a write as soon as there is room for it.
+    fn submit(&mut self, memory: Memory, range: Range<usize>, offset: u64) -> Result<(), Error> {
+        self.check_usable()?;
+        while !self.queue.has_room() {
+            self.complete()?;
+        }
+        self.reserve(offset + range.len() as u64)
+            .map_err(|error| self.write_failed(error))?;
+        self.counters.calls += 1;
+        self.counters.bytes += range.len() as u64;
+        let transfer = Transfer {
+            file: Arc::clone(&self.file),
+            direction: Direction::Write,
+            offset,
+            memory,
+            range,
+            tag: 0,
+        };
+        self.queue.submit(transfer).map_err(|_| {
+            let refused = io::Error::other("the write does not fit its buffer");
+            self.write_failed(refused)
+        })
+    }
+
+    /// Starts writing what is gathered; the next octet goes to `next`.
+    fn flush(&mut self, next: u64) -> Result<(), Error> {
+        if self.transfer.is_empty() {
+            self.transfer.restart(next);
+            return Ok(());
+        }
+        let fresh = loop {
+            match self.spare.pop() {
+                Some(buffer) => break buffer,
+                None if self.complete()? => {}
+                None => {
+                    let lost = io::Error::other("a transfer buffer did not come back");
+                    return Err(self.write_failed(lost));
+                }
+            }
+        };
+        let (memory, range, offset) = self.transfer.exchange(fresh, next);
+        self.submit(Memory::Own(memory), range, offset)
     }
 
     fn undo(&self) {
@@ -131,31 +184,31 @@ impl DeviceWriter for DiskWriter {
             let count = self.transfer.fill(rest);
             rest = &rest[count..];
             if self.transfer.is_full() {
-                self.flush_with(&[])?;
+                self.flush(self.transfer.position())?;
             }
         }
         Ok(())
     }
 
-    fn append_in_place(&mut self, octets: &[u8]) -> Result<(), Error> {
-        let aligned = (octets.as_ptr() as usize).is_multiple_of(DIRECT_ALIGNMENT)
-            && self.position().is_multiple_of(DIRECT_ALIGNMENT as u64);
+    fn append_in_place(&mut self, buffer: &Arc<PooledBuffer>, bytes: usize) -> Result<(), Error> {
+        let position = self.position();
+        let aligned = (buffer.as_ptr() as usize).is_multiple_of(DIRECT_ALIGNMENT)
+            && position.is_multiple_of(DIRECT_ALIGNMENT as u64);
         let whole = if aligned {
-            octets.len() / DIRECT_ALIGNMENT * DIRECT_ALIGNMENT
+            bytes / DIRECT_ALIGNMENT * DIRECT_ALIGNMENT
         } else {
             0
         };
-        let (body, tail) = octets.split_at(whole);
-        if !body.is_empty() {
-            self.flush_with(body)?;
+        if whole > 0 {
+            self.flush(position + whole as u64)?;
+            self.submit(Memory::Shared(Arc::clone(buffer)), 0..whole, position)?;
         }
-        self.append(tail)
+        self.append(&buffer[whole..bytes])
     }
 
     fn sync(&mut self) -> Result<(), Error> {
-        if !self.transfer.pending().0.is_empty() {
-            self.flush_with(&[])?;
-        }
+        self.flush(self.transfer.position())?;
+        while self.complete()? {}
         self.check_usable()?;
         let begun = Instant::now();
         let result = self.file.sync();
@@ -182,11 +235,17 @@ impl DeviceWriter for DiskWriter {
     fn counters(&self) -> WriteCounters {
         self.counters
     }
+
+    fn engine(&self) -> Option<(Engine, &str)> {
+        Some((self.engine.0, &self.engine.1))
+    }
 }
 
 impl Drop for DiskWriter {
     fn drop(&mut self) {
         if !self.committed {
+            // What is in flight must land before the file is cut.
+            while self.queue.wait().is_some() {}
             self.undo();
         }
     }
@@ -243,14 +302,22 @@ fn lock(file: &DirectFile) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use windlass_io::queue::EngineChoice;
+
     use super::*;
+
+    const TUNING: WriteTuning = WriteTuning {
+        transfer_bytes: 8192,
+        depth: 2,
+        engine: EngineChoice::Auto,
+    };
 
     fn device(folder: &tempfile::TempDir) -> DeviceAddress {
         DeviceAddress::disk(folder.path().join("a.bak"))
     }
 
     fn write(device: &DeviceAddress, start: Start, octets: &[u8]) -> Box<dyn DeviceWriter> {
-        let mut writer = device.open_writer(start, 8192).unwrap();
+        let mut writer = device.open_writer(start, TUNING).unwrap();
         writer.append(octets).unwrap();
         writer.sync().unwrap();
         writer
@@ -298,13 +365,14 @@ mod tests {
     fn pieces_in_place_and_copied_keep_their_order() {
         let folder = tempfile::tempdir().unwrap();
         let device = device(&folder);
-        let mut page = windlass_io::AlignedBuffer::new(16384);
+        let mut page = windlass_io::BufferPool::new(1, 16384).take().unwrap();
         page.fill(9);
-        let mut writer = device.open_writer(Start::Replace, 8192).unwrap();
+        let page = Arc::new(page);
+        let mut writer = device.open_writer(Start::Replace, TUNING).unwrap();
         writer.append(&[1; 4096]).unwrap();
-        writer.append_in_place(&page).unwrap();
+        writer.append_in_place(&page, 16384).unwrap();
         writer.append(&[2; 10]).unwrap();
-        writer.append_in_place(&page[..5000]).unwrap();
+        writer.append_in_place(&page, 5000).unwrap();
         assert_eq!(writer.position(), 4096 + 16384 + 10 + 5000);
         writer.sync().unwrap();
         writer.commit().unwrap();
@@ -319,12 +387,12 @@ mod tests {
         let device = device(&folder);
         write(&device, Start::Replace, b"old").commit().unwrap();
         let reader = device.open_reader().unwrap();
-        assert!(device.open_writer(Start::Append { at: 3 }, 4096).is_err());
-        assert!(device.open_writer(Start::Replace, 4096).is_err());
+        assert!(device.open_writer(Start::Append { at: 3 }, TUNING).is_err());
+        assert!(device.open_writer(Start::Replace, TUNING).is_err());
         drop(reader);
-        let _writer = device.open_writer(Start::Replace, 4096).unwrap();
+        let _writer = device.open_writer(Start::Replace, TUNING).unwrap();
         assert!(
-            device.open_writer(Start::Replace, 4096).is_err(),
+            device.open_writer(Start::Replace, TUNING).is_err(),
             "staging file is in use"
         );
     }

@@ -19,7 +19,12 @@ mod nul;
 mod transfer;
 
 use std::fmt;
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
+
+use windlass_io::queue::{Engine, EngineChoice};
+use windlass_io::{DirectFile, PooledBuffer};
 
 pub use address::{DeviceAddress, DeviceKind};
 pub use error::{Error, Operation};
@@ -36,6 +41,17 @@ pub enum Start {
     },
 }
 
+/// How a device is written.
+#[derive(Debug, Clone, Copy)]
+pub struct WriteTuning {
+    /// Octets in one write.
+    pub transfer_bytes: usize,
+    /// Writes in flight.
+    pub depth: usize,
+    /// What carries them.
+    pub engine: EngineChoice,
+}
+
 /// What a writer did so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteCounters {
@@ -43,8 +59,10 @@ pub struct WriteCounters {
     pub bytes: u64,
     /// Write calls.
     pub calls: u64,
-    /// Time spent in those calls.
+    /// Time spent waiting for them.
     pub busy: Duration,
+    /// Writes in flight, summed over that time.
+    pub in_flight: Duration,
 }
 
 /// The writing end of a device, strictly forward.
@@ -55,11 +73,12 @@ pub trait DeviceWriter: Send + fmt::Debug {
     /// Adds octets, copying them into the transfer buffer.
     fn append(&mut self, octets: &[u8]) -> Result<(), Error>;
 
-    /// Adds octets that may be written straight from where they lie.
+    /// Adds the first `bytes` octets of a buffer, which may be written straight from where they lie,
+    /// after this call has returned.
     ///
     /// No copy is made when [`DeviceWriter::position`] and the memory are aligned to
     /// [`windlass_io::DIRECT_ALIGNMENT`]; otherwise the same as [`DeviceWriter::append`].
-    fn append_in_place(&mut self, octets: &[u8]) -> Result<(), Error>;
+    fn append_in_place(&mut self, buffer: &Arc<PooledBuffer>, bytes: usize) -> Result<(), Error>;
 
     /// Hands everything to the medium and waits until it would survive a power failure.
     fn sync(&mut self) -> Result<(), Error>;
@@ -69,6 +88,11 @@ pub trait DeviceWriter: Send + fmt::Debug {
 
     /// What it did so far.
     fn counters(&self) -> WriteCounters;
+
+    /// What carries its writes, and why; `None` for a device that carries nothing.
+    fn engine(&self) -> Option<(Engine, &str)> {
+        None
+    }
 }
 
 /// The reading end of a device.
@@ -80,6 +104,15 @@ pub trait DeviceReader: Send + Sync + fmt::Debug {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// The file that holds the family, for callers that keep many reads in flight; `None` where
+    /// only [`DeviceReader::read_at`] will do.
+    fn file(&self) -> Option<&Arc<DirectFile>> {
+        None
+    }
+
+    /// The error of a read from [`DeviceReader::file`] that failed.
+    fn read_failed(&self, source: io::Error) -> Error;
 
     /// Reads up to `buffer.len()` octets at `offset`; fewer only at the end.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error>;

@@ -1,5 +1,9 @@
 //! The device that discards what is written and counts it.
 
+use std::sync::Arc;
+
+use windlass_io::PooledBuffer;
+
 use crate::{DeviceWriter, Error, WriteCounters};
 
 /// Writing end of `DISK = 'NUL'`.
@@ -19,8 +23,8 @@ impl DeviceWriter for NulWriter {
         Ok(())
     }
 
-    fn append_in_place(&mut self, octets: &[u8]) -> Result<(), Error> {
-        self.append(octets)
+    fn append_in_place(&mut self, buffer: &Arc<PooledBuffer>, bytes: usize) -> Result<(), Error> {
+        self.append(&buffer[..bytes])
     }
 
     fn sync(&mut self) -> Result<(), Error> {

@@ -3,6 +3,8 @@
 //! Invariant: the octet for file offset `o` lies in the buffer at an index congruent to `o` modulo
 //! the direct-I/O alignment, so that a buffer whose file range is aligned is aligned in memory too.
 
+use std::ops::Range;
+
 use windlass_io::{AlignedBuffer, DIRECT_ALIGNMENT};
 
 /// Octets gathered for the next write, and where they go.
@@ -52,9 +54,17 @@ impl TransferBuffer {
         self.end == self.memory.len()
     }
 
-    /// What is gathered, and the file offset where it goes.
-    pub(crate) fn pending(&self) -> (&[u8], u64) {
-        (&self.memory[self.start..self.end], self.offset)
+    /// Gives away the memory with what is gathered, and goes on at `offset` in `fresh` memory of the
+    /// same length. Returns the memory, the octets that count in it, and where they go.
+    pub(crate) fn exchange(
+        &mut self,
+        fresh: AlignedBuffer,
+        offset: u64,
+    ) -> (AlignedBuffer, Range<usize>, u64) {
+        let memory = std::mem::replace(&mut self.memory, fresh);
+        let gathered = (memory, self.start..self.end, self.offset);
+        self.restart(offset);
+        gathered
     }
 
     /// Forgets what is gathered; the next octet goes to `offset`.
@@ -62,6 +72,11 @@ impl TransferBuffer {
         self.start = Self::phase(offset);
         self.end = self.start;
         self.offset = offset;
+    }
+
+    /// Whether nothing is gathered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.start == self.end
     }
 }
 
@@ -81,6 +96,10 @@ mod tests {
         assert_eq!(buffer.position(), 4096 + 8192);
         buffer.restart(4096 + 8192);
         assert_eq!(buffer.fill(&[2; 10_000]), 8192);
-        assert_eq!(buffer.pending().0.as_ptr() as usize % DIRECT_ALIGNMENT, 0);
+        assert!(!buffer.is_empty());
+        let (memory, range, offset) = buffer.exchange(AlignedBuffer::new(8192), 4096 + 16384);
+        assert_eq!((range, offset), (0..8192, 4096 + 8192));
+        assert_eq!(memory[0], 2);
+        assert_eq!(buffer.position(), 4096 + 16384);
     }
 }

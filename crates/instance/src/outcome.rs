@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_base::Message;
-use windlass_pipeline::{BackupReport, Plan, ReadReport};
+use windlass_pipeline::{BackupReport, Plan, ProbeReport, ReadReport};
 
 use crate::Value;
 
@@ -97,6 +97,13 @@ pub enum Completed<'a> {
         database: &'a str,
         /// Everything about it.
         report: &'a BackupReport,
+    },
+    /// A database was measured; nothing was written.
+    Probe {
+        /// The database.
+        database: &'a str,
+        /// Everything about it.
+        report: &'a ProbeReport,
     },
     /// A database was restored.
     Restore {

@@ -11,6 +11,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -76,6 +77,11 @@ impl DirectFile {
     /// Stops using direct I/O, for instance because the file system turned out to refuse it.
     pub fn make_buffered(&mut self) {
         self.direct = None;
+    }
+
+    /// The direct descriptor, where there is one.
+    pub(crate) fn direct_descriptor(&self) -> Option<RawFd> {
+        self.direct.as_ref().map(AsRawFd::as_raw_fd)
     }
 
     /// The ordinary descriptor, for metadata and locks.

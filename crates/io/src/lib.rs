@@ -5,12 +5,16 @@
 //!
 //! - [`AlignedBuffer`], [`BufferPool`]: memory that direct I/O accepts, allocated once.
 //! - [`DirectFile`]: positioned reads and writes past the page cache, with a fallback by itself.
+//! - [`queue`]: many transfers in flight from one thread, by `io_uring` or by threads.
+//! - [`processor`]: what threads cost.
 //! - [`directory`]: durable renames and free space.
 
 mod buffer;
 pub mod directory;
 mod file;
 mod pool;
+pub mod processor;
+pub mod queue;
 pub mod secret;
 
 pub use buffer::AlignedBuffer;

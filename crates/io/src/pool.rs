@@ -16,6 +16,8 @@ pub struct BufferPool {
 }
 
 struct Shared {
+    /// Address and length of every buffer.
+    regions: Vec<(usize, usize)>,
     free: Mutex<Free>,
     returned: Condvar,
 }
@@ -28,13 +30,18 @@ struct Free {
 impl BufferPool {
     /// Allocates `count` buffers of `bytes` each (rounded up to the alignment).
     pub fn new(count: usize, bytes: usize) -> Self {
-        let buffers = (0..count).map(|_| AlignedBuffer::new(bytes)).collect();
+        let buffers: Vec<_> = (0..count).map(|_| AlignedBuffer::new(bytes)).collect();
+        let regions = buffers
+            .iter()
+            .map(|buffer| (buffer.as_ptr().expose_provenance(), buffer.len()))
+            .collect();
         let free = Mutex::new(Free {
             buffers,
             closed: false,
         });
         Self {
             shared: Arc::new(Shared {
+                regions,
                 free,
                 returned: Condvar::new(),
             }),
@@ -64,6 +71,27 @@ impl BufferPool {
                 .wait(free)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Takes a buffer if one is free now.
+    pub fn try_take(&self) -> Option<PooledBuffer> {
+        let mut free = self
+            .shared
+            .free
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if free.closed {
+            return None;
+        }
+        free.buffers.pop().map(|buffer| PooledBuffer {
+            buffer: Some(buffer),
+            home: Arc::clone(&self.shared),
+        })
+    }
+
+    /// Address and length of every buffer, for registration with the kernel.
+    pub(crate) fn regions(&self) -> &[(usize, usize)] {
+        &self.shared.regions
     }
 
     /// Wakes everybody who waits in [`BufferPool::take`] and gives out no more buffers.

@@ -6,10 +6,10 @@ use crate::cursor::{Cursor, Emission, require_at_most};
 use crate::error::MediaError;
 
 /// Most octets of the database in one chunk, and most octets of a payload.
-pub const CHUNK_BYTES_MAX: u32 = 4 << 20;
+pub const CHUNK_BYTES_MAX: u32 = 8 << 20;
 
-/// Most stretches, and most extents, in one chunk: 4 MB in extents of 64 KB.
-pub const RUNS_MAX: u16 = 64;
+/// Most stretches, and most extents, in one chunk: 8 MB in extents of 64 KB.
+pub const RUNS_MAX: u16 = 128;
 
 /// Octets of the header's fixed part.
 const FIXED_BYTES: usize = 64;

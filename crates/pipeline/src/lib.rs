@@ -32,19 +32,19 @@ mod restore;
 mod sealing;
 mod window;
 
-pub use backup::backup;
+pub use backup::{backup, probe};
 pub use digests::{DigestError, DigestFile};
 pub use error::{Damage, Error};
 pub use media_set::{MediaSet, SetEntry};
-pub use plan::{Chosen, Plan};
+pub use plan::{Carrier, Chosen, Plan};
 pub use rekey::rekey;
 pub use report::{
-    BackupReport, DamagedChunks, DamagedPage, FilePages, Observer, ReadReport, StageCounters,
-    Stages, Unobserved,
+    BackupReport, DamagedChunks, DamagedPage, FilePages, Observer, ProbeReport, ReadReport, Stage,
+    StageCounters, Stages, Unobserved, Way,
 };
 pub use request::{
-    BackupKind, BackupRequest, DifferentialBase, MediaRequest, OnDamage, Origin, Overwrite,
-    ReadRequest, Tuning,
+    BackupKind, BackupRequest, DifferentialBase, MediaRequest, OnDamage, Origin, Overwrite, Probe,
+    ProbeRequest, ReadRequest, Tuning,
 };
 pub use restore::{extract_digests, restore, verify};
 pub use sealing::{Encryption, ReadKeys};

@@ -88,6 +88,12 @@ pub struct SetEntry {
 }
 
 impl MediaSet {
+    /// Whether every family lies in a file that can be read past the page cache.
+    pub(crate) fn is_direct(&self) -> bool {
+        let file = |family: &Family| family.reader.file().is_some_and(|file| file.is_direct());
+        self.families.iter().all(file)
+    }
+
     /// Opens all families of a media set, named in any order.
     ///
     /// # Errors

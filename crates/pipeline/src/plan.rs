@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 
 use windlass_base::size::Octets;
 use windlass_codec::{Algorithm, Compression};
+use windlass_io::queue::{Engine, EngineChoice, engine_for};
 
 use crate::request::Tuning;
 
@@ -18,6 +19,32 @@ pub struct Chosen {
     pub value: usize,
     /// Why this and no other.
     pub because: &'static str,
+}
+
+/// What carries the transfers at one end, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Carrier {
+    /// The kernel's ring, or threads.
+    pub engine: Engine,
+    /// Why.
+    pub because: String,
+}
+
+impl Carrier {
+    /// For files that take direct I/O, or do not.
+    pub(crate) fn chosen(choice: EngineChoice, is_direct: bool) -> Self {
+        let (engine, because) = engine_for(choice, is_direct);
+        Self { engine, because }
+    }
+}
+
+impl fmt::Display for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.engine {
+            Engine::Ring => "io_uring",
+            Engine::Threads => "threads",
+        })
+    }
 }
 
 /// Every number of a run.
@@ -35,8 +62,14 @@ pub struct Plan {
     pub transfer_bytes: Chosen,
     /// Threads that checksum and compress, or their reverse.
     pub threads: Chosen,
-    /// Reads of the source, or writes to the target, in flight.
+    /// Reads of the source (backup) or of a media family (restore, verify) in flight.
     pub depth: Chosen,
+    /// Writes to a device (backup) or to the target (restore) in flight.
+    pub write_depth: Chosen,
+    /// What carries the reads.
+    pub reads_by: Carrier,
+    /// What carries the writes; none when nothing is written to a file.
+    pub writes_by: Option<Carrier>,
     /// Buffers of one frame between source and transform.
     pub frame_buffers: Chosen,
     /// Buffers of one frame between transform and media; none when chunks are not compressed,
@@ -46,9 +79,15 @@ pub struct Plan {
     pub codec_bytes: usize,
 }
 
-/// Requests in flight at the source. Two keep a solid-state disk busy while a third is being
-/// handed over; more only take memory.
-const DEPTH: usize = 3;
+/// Reads in flight. Two keep a solid-state disk busy while a third is being handed over; a fourth
+/// covers the moment in which one thread hands over and submits.
+const DEPTH: usize = 4;
+
+/// Writes in flight at a device.
+const WRITE_DEPTH: usize = 4;
+
+/// Writes in flight at each of many devices, which are busy together.
+const WRITE_DEPTH_OF_MANY: usize = 2;
 
 /// Default of MAXTRANSFERSIZE, as SQL Server's for disk.
 const TRANSFER_BYTES: usize = 1 << 20;
@@ -62,6 +101,7 @@ impl Plan {
         compression: Compression,
         families: usize,
         mirrors: usize,
+        reads_by: Carrier,
         tuning: Tuning,
     ) -> Self {
         let transfer_bytes = chosen_transfer(tuning);
@@ -80,10 +120,16 @@ impl Plan {
             value: DEPTH,
             because: "keeps the source busy while buffers change hands",
         };
+        let write_depth = chosen_write_depth(families * (mirrors + 1));
+        // Uncompressed frames are held until their write is done.
+        let written_in_place = match compression.algorithm {
+            Algorithm::None => families * write_depth.value,
+            _ => 0,
+        };
         let frame_buffers = chosen_buffers(
             tuning,
             frame_bytes.value,
-            threads.value + depth.value + families,
+            threads.value + depth.value + families + written_in_place,
         );
         let output_buffers = match compression.algorithm {
             Algorithm::None => Chosen {
@@ -104,6 +150,9 @@ impl Plan {
             transfer_bytes,
             threads,
             depth,
+            write_depth,
+            reads_by,
+            writes_by: None,
             frame_buffers,
             output_buffers,
             codec_bytes,
@@ -115,11 +164,16 @@ impl Plan {
         compression: Compression,
         families: usize,
         frame_bytes: usize,
+        reads_by: Carrier,
         tuning: Tuning,
     ) -> Self {
         let threads = chosen_threads(tuning);
         let depth = Chosen {
             value: DEPTH,
+            because: "reads ahead while buffers change hands",
+        };
+        let write_depth = Chosen {
+            value: WRITE_DEPTH,
             because: "keeps the target busy while buffers change hands",
         };
         let frame = Chosen {
@@ -128,7 +182,7 @@ impl Plan {
         };
         let frame_buffers = chosen_buffers(tuning, frame_bytes, threads.value + families + 1);
         let output_buffers = Chosen {
-            value: threads.value + depth.value,
+            value: threads.value + write_depth.value,
             because: "one per thread and one per write in flight",
         };
         Self {
@@ -139,6 +193,9 @@ impl Plan {
             transfer_bytes: chosen_transfer(tuning),
             threads,
             depth,
+            write_depth,
+            reads_by,
+            writes_by: None,
             frame_buffers,
             output_buffers,
             codec_bytes: compression.decoder_bytes(frame_bytes),
@@ -149,8 +206,23 @@ impl Plan {
     pub fn memory_bytes(&self) -> usize {
         let frames =
             (self.frame_buffers.value + self.output_buffers.value) * self.frame_bytes.value;
-        let transfers = self.families * (self.mirrors + 1) * self.transfer_bytes.value;
+        let in_flight = self.depth.value.max(self.write_depth.value) + 1;
+        let transfers = self.families * (self.mirrors + 1) * in_flight * self.transfer_bytes.value;
         frames + transfers + self.threads.value * self.codec_bytes + self.families * INDEX_BYTES
+    }
+}
+
+fn chosen_write_depth(devices: usize) -> Chosen {
+    if devices <= WRITE_DEPTH {
+        Chosen {
+            value: WRITE_DEPTH,
+            because: "keeps each device busy while buffers change hands",
+        }
+    } else {
+        Chosen {
+            value: WRITE_DEPTH_OF_MANY,
+            because: "many devices are busy together",
+        }
     }
 }
 
@@ -223,7 +295,20 @@ impl fmt::Display for Plan {
             self.threads.value.to_string(),
             self.threads.because,
         )?;
-        line("depth", self.depth.value.to_string(), self.depth.because)?;
+        line("reads", self.depth.value.to_string(), self.depth.because)?;
+        line(
+            "writes",
+            self.write_depth.value.to_string(),
+            self.write_depth.because,
+        )?;
+        line(
+            "reads by",
+            self.reads_by.to_string(),
+            &self.reads_by.because,
+        )?;
+        if let Some(writes_by) = &self.writes_by {
+            line("writes by", writes_by.to_string(), &writes_by.because)?;
+        }
         line(
             "frame buffers",
             self.frame_buffers.value.to_string(),
@@ -251,14 +336,19 @@ impl fmt::Display for Plan {
 mod tests {
     use super::*;
 
+    fn reads_by() -> Carrier {
+        Carrier::chosen(EngineChoice::Threads, true)
+    }
+
     #[test]
     fn given_numbers_are_used_and_say_so() {
         let tuning = Tuning {
             buffer_count: Some(8),
             transfer_bytes: Some(256 << 10),
             threads: Some(3),
+            ..Tuning::default()
         };
-        let plan = Plan::for_backup(Compression::NONE, 2, 1, tuning);
+        let plan = Plan::for_backup(Compression::NONE, 2, 1, reads_by(), tuning);
         assert_eq!(plan.frame_bytes.value, 256 << 10);
         assert_eq!(plan.frame_buffers.value, 8);
         assert_eq!(
@@ -278,6 +368,7 @@ mod tests {
             Compression::ZSTD_LOW,
             1,
             0,
+            reads_by(),
             Tuning {
                 threads: Some(2),
                 ..Tuning::default()
@@ -285,7 +376,7 @@ mod tests {
         );
         let frames = plan.frame_buffers.value + plan.output_buffers.value;
         let expected = frames * plan.frame_bytes.value
-            + plan.transfer_bytes.value
+            + (plan.write_depth.value + 1) * plan.transfer_bytes.value
             + 2 * plan.codec_bytes
             + INDEX_BYTES;
         assert_eq!(plan.memory_bytes(), expected);

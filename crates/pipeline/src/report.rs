@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use windlass_base::Moment;
+use windlass_codec::Algorithm;
 use windlass_media::{MediaHeader, SetConfiguration};
 
 use crate::error::Damage;
 use crate::plan::Plan;
+use crate::request::Probe;
 
 /// Watches a run and may stop it. Called from the threads of the pipeline.
 pub trait Observer: Sync {
@@ -49,9 +51,39 @@ pub struct StageCounters {
     pub wait_input: Duration,
     /// Time waiting for room in the stage behind.
     pub wait_output: Duration,
+    /// Processor time of the stage's threads.
+    pub cpu: Duration,
+    /// Requests in flight at the device, summed over the time that was spent waiting for it:
+    /// divided by `busy` it is how many there were on average.
+    pub in_flight: Duration,
 }
 
 impl StageCounters {
+    /// For one thread of a stage.
+    pub(crate) fn of_thread() -> Self {
+        Self {
+            threads: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Octets in an average call; 0 when there was none.
+    pub fn bytes_per_call(&self) -> u64 {
+        self.bytes_in
+            .max(self.bytes_out)
+            .checked_div(self.calls)
+            .unwrap_or(0)
+    }
+
+    /// Requests in flight at the device, on average while waiting for it.
+    pub fn mean_in_flight(&self) -> f64 {
+        if self.busy.is_zero() {
+            0.0
+        } else {
+            self.in_flight.as_secs_f64() / self.busy.as_secs_f64()
+        }
+    }
+
     /// Adds what another thread of the same stage did.
     pub(crate) fn add(&mut self, other: &Self) {
         self.threads += other.threads;
@@ -61,6 +93,8 @@ impl StageCounters {
         self.busy += other.busy;
         self.wait_input += other.wait_input;
         self.wait_output += other.wait_output;
+        self.cpu += other.cpu;
+        self.in_flight += other.in_flight;
     }
 }
 
@@ -75,21 +109,89 @@ pub struct Stages {
     pub write: StageCounters,
 }
 
-impl Stages {
-    /// The stage that limited the run: the one whose threads were busy for most of the time.
-    pub fn limiting(&self) -> &'static str {
-        let share = |stage: &StageCounters| {
-            let threads = f64::from(stage.threads.max(1));
-            stage.busy.as_secs_f64() / threads
-        };
-        let stages = [
-            ("read", share(&self.read)),
-            ("transform", share(&self.transform)),
-            ("write", share(&self.write)),
-        ];
-        let busiest = stages.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
-        busiest.map_or("read", |stage| stage.0)
+/// A stage, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// The first.
+    Read,
+    /// The second.
+    Transform,
+    /// The last.
+    Write,
+}
+
+impl Stage {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Transform => "transform",
+            Self::Write => "write",
+        }
     }
+}
+
+impl Stages {
+    /// The stage that limited the run.
+    ///
+    /// The transform threads stand in the middle, so their time tells: what they spend waiting for
+    /// input is the reading stage's fault, what they spend waiting for room is the writing stage's,
+    /// and the rest is their own.
+    pub fn limiting(&self) -> Stage {
+        let transform = &self.transform;
+        let candidates = [
+            (Stage::Transform, transform.busy),
+            (Stage::Write, transform.wait_output),
+            (Stage::Read, transform.wait_input),
+        ];
+        let longest = candidates.into_iter().max_by_key(|candidate| candidate.1);
+        longest.map_or(Stage::Read, |candidate| candidate.0)
+    }
+}
+
+impl Stages {
+    /// Which stage limited the run and what would help, in one line.
+    pub fn verdict(&self, plan: &Plan, direction: Way) -> String {
+        let stage = self.limiting();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let is_plain = plan.compression.algorithm == Algorithm::None;
+        let advice = match (stage, direction) {
+            (Stage::Read, Way::Backup) => {
+                "the database's disk gives no more; a faster disk, or less other work on it"
+            }
+            (Stage::Read, Way::Reading) if plan.families == 1 => {
+                "the media's disk gives no more; stripes on several disks"
+            }
+            (Stage::Read, Way::Reading) => "the media's disks give no more; faster disks",
+            (Stage::Transform, _) if plan.threads.value < cores => {
+                "more threads: THREADCOUNT or --threads"
+            }
+            (Stage::Transform, Way::Backup) if !is_plain => {
+                "all processors compress; a faster algorithm or level"
+            }
+            (Stage::Transform, Way::Reading) if !is_plain => {
+                "all processors expand; more processors"
+            }
+            (Stage::Transform, _) => "checksums take all processors; more processors",
+            (Stage::Write, Way::Reading) => "the target's disk takes no more; a faster disk",
+            (Stage::Write, Way::Backup) if is_plain => {
+                "the devices take no more; compression, or stripes on other disks"
+            }
+            (Stage::Write, Way::Backup) => {
+                "the devices take no more; stronger compression, or stripes on other disks"
+            }
+        };
+        format!("limited by the {} stage: {advice}", stage.name())
+    }
+}
+
+/// Which way octets go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// From a database to media.
+    Backup,
+    /// From media: restore and verification.
+    Reading,
 }
 
 /// A page of the database whose own checksum does not match.
@@ -133,6 +235,23 @@ pub struct BackupReport {
     pub stages: Stages,
     /// Damage that was found and carried on from (`CONTINUE_AFTER_ERROR`).
     pub damaged: Vec<DamagedPage>,
+}
+
+/// A measuring run that came to its end.
+#[derive(Debug, Clone)]
+pub struct ProbeReport {
+    /// How far pages came.
+    pub probe: Probe,
+    /// Octets of the database that were read.
+    pub processed_bytes: u64,
+    /// Octets that a backup would have written; the same as read when nothing was compressed.
+    pub stored_bytes: u64,
+    /// From the first read to the end of the last.
+    pub elapsed: Duration,
+    /// The numbers that were used.
+    pub plan: Plan,
+    /// What the stages did.
+    pub stages: Stages,
 }
 
 /// Chunks that were found damaged and carried on from.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_codec::{Compression, DeflateProvider};
+use windlass_crypt::Algorithm;
 use windlass_device::DeviceAddress;
+use windlass_io::queue::EngineChoice;
 
 use crate::digests::DigestFile;
 use crate::sealing::{Encryption, ReadKeys};
@@ -79,6 +81,34 @@ pub struct Tuning {
     pub transfer_bytes: Option<u32>,
     /// `THREADCOUNT`: transform threads.
     pub threads: Option<u32>,
+    /// What carries reads and writes.
+    pub engine: EngineChoice,
+}
+
+/// How far the pages of a measuring run come. Nothing is written: it makes no backup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Probe {
+    /// `NOCOMPRESSWRITE`: read only. The rate that the source can give.
+    Read,
+    /// `NOWRITE`: read and transform. The rate that the processors can give, if the source can.
+    Transform,
+}
+
+/// A measuring run over one database.
+#[derive(Debug, Clone)]
+pub struct ProbeRequest {
+    /// How far pages come.
+    pub probe: Probe,
+    /// How chunks are compressed.
+    pub compression: Compression,
+    /// What compresses `QAT_DEFLATE` instead of the bundled library.
+    pub deflate: Option<Arc<dyn DeflateProvider>>,
+    /// How chunks are encrypted, under a key that nobody keeps.
+    pub encryption: Option<Algorithm>,
+    /// Verify the database's own page checksums on the way.
+    pub checksum: bool,
+    /// Numbers the user fixed.
+    pub tuning: Tuning,
 }
 
 /// A backup of one database.

@@ -1,12 +1,17 @@
 //! Reads a media family through one large window, moving forward.
 //!
 //! Chunk headers are small and payloads large; reading each by itself would cost two calls and two
-//! seeks a chunk. The window is filled with one aligned direct read and serves both.
+//! seeks a chunk. The window is filled with one aligned direct read and serves both. While one is
+//! used the next ones are read, as soon as two followed each other without a gap.
 
 use std::cell::RefCell;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use windlass_device::DeviceReader;
-use windlass_io::{AlignedBuffer, DIRECT_ALIGNMENT};
+use windlass_io::queue::{Direction, Engine, Memory, Queue, Transfer};
+use windlass_io::{AlignedBuffer, DIRECT_ALIGNMENT, DirectFile};
 use windlass_media::{ReadAt, ReadError};
 
 /// A view of a device that is cheap to read from front to back. One thread's own.
@@ -23,7 +28,31 @@ struct State {
     offset: u64,
     /// Octets of the buffer that are filled.
     filled: usize,
-    calls: u64,
+    ahead: Option<Ahead>,
+    reads: Reads,
+}
+
+/// What a window did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Reads {
+    /// Reads made.
+    pub(crate) calls: u64,
+    /// Reads in flight, summed over the time spent waiting for them.
+    pub(crate) in_flight: Duration,
+}
+
+/// Windows that are being read while another is used.
+#[derive(Debug)]
+struct Ahead {
+    queue: Queue,
+    file: Arc<DirectFile>,
+    len: u64,
+    /// Buffers that hold nothing.
+    spare: Vec<AlignedBuffer>,
+    /// Windows that arrived before they were wanted: offset, memory, octets filled.
+    arrived: Vec<(u64, AlignedBuffer, io::Result<usize>)>,
+    /// Where the next window to be asked for begins.
+    next: u64,
 }
 
 impl<'a> Window<'a> {
@@ -36,14 +65,108 @@ impl<'a> Window<'a> {
                 buffer,
                 offset: 0,
                 filled: 0,
-                calls: 0,
+                ahead: None,
+                reads: Reads::default(),
             }),
         }
     }
 
-    /// Reads made so far.
-    pub(crate) fn calls(&self) -> u64 {
-        self.state.borrow().calls
+    /// The same with up to `depth` windows in flight, where the device is a file.
+    pub(crate) fn reading_ahead(
+        device: &'a dyn DeviceReader,
+        bytes: usize,
+        depth: usize,
+        engine: Engine,
+    ) -> Self {
+        let mut window = Self::new(device, bytes);
+        if let Some(file) = device.file() {
+            let spare = || AlignedBuffer::new(bytes);
+            window.state.get_mut().ahead = Some(Ahead {
+                queue: Queue::new(depth, engine, &[]),
+                file: Arc::clone(file),
+                len: device.len(),
+                spare: (0..depth).map(|_| spare()).collect(),
+                arrived: Vec::new(),
+                next: 0,
+            });
+        }
+        window
+    }
+
+    /// What it did so far.
+    pub(crate) fn reads(&self) -> Reads {
+        self.state.borrow().reads
+    }
+}
+
+impl Ahead {
+    /// Exchanges `buffer` for the window at `offset`. `follows` tells whether it is the next one.
+    fn exchange(
+        &mut self,
+        buffer: &mut AlignedBuffer,
+        offset: u64,
+        follows: bool,
+        reads: &mut Reads,
+    ) -> io::Result<usize> {
+        if !follows {
+            self.discard();
+            self.next = offset;
+        }
+        let wanted = if follows { usize::MAX } else { 1 };
+        while self.queue.has_room() && self.queue.in_flight() < wanted && self.next < self.len {
+            let Some(spare) = self.spare.pop() else {
+                break;
+            };
+            self.submit(spare)?;
+            reads.calls += 1;
+        }
+        loop {
+            if let Some(index) = self.arrived.iter().position(|window| window.0 == offset) {
+                let (_, memory, result) = self.arrived.swap_remove(index);
+                self.spare.push(std::mem::replace(buffer, memory));
+                return result;
+            }
+            let (begun, in_flight) = (Instant::now(), self.queue.in_flight() as u32);
+            if !self.complete() {
+                // Beyond the end of the device.
+                return Ok(0);
+            }
+            reads.in_flight += begun.elapsed() * in_flight;
+        }
+    }
+
+    fn submit(&mut self, memory: AlignedBuffer) -> io::Result<()> {
+        let bytes = memory.len();
+        let transfer = Transfer {
+            file: Arc::clone(&self.file),
+            direction: Direction::Read,
+            offset: self.next,
+            memory: Memory::Own(memory),
+            range: 0..bytes,
+            tag: 0,
+        };
+        self.next += bytes as u64;
+        let submitted = self.queue.submit(transfer);
+        submitted.map_err(|_| io::Error::other("the read does not fit its window"))
+    }
+
+    /// Waits for one window; `false` when none is in flight.
+    fn complete(&mut self) -> bool {
+        let Some(done) = self.queue.wait() else {
+            return false;
+        };
+        if let Memory::Own(memory) = done.transfer.memory {
+            self.arrived
+                .push((done.transfer.offset, memory, done.result));
+        }
+        true
+    }
+
+    /// Gives up what was read ahead, because the reader went elsewhere.
+    fn discard(&mut self) {
+        while self.complete() {}
+        let memories = self.arrived.drain(..).map(|(_, memory, _)| memory);
+        self.spare.extend(memories);
     }
 }
 
@@ -62,13 +185,22 @@ impl State {
         count
     }
 
-    fn refill(&mut self, device: &dyn DeviceReader, offset: u64) -> Result<(), std::io::Error> {
-        self.offset = offset / DIRECT_ALIGNMENT as u64 * DIRECT_ALIGNMENT as u64;
+    fn refill(&mut self, device: &dyn DeviceReader, offset: u64) -> Result<(), io::Error> {
+        let offset = offset / DIRECT_ALIGNMENT as u64 * DIRECT_ALIGNMENT as u64;
+        let follows = self.filled > 0 && offset == self.offset + self.buffer.len() as u64;
+        self.offset = offset;
         self.filled = 0;
-        self.filled = device
-            .read_at(&mut self.buffer, self.offset)
-            .map_err(|error| error.source)?;
-        self.calls += 1;
+        self.filled = match &mut self.ahead {
+            Some(ahead) => ahead
+                .exchange(&mut self.buffer, offset, follows, &mut self.reads)
+                .map_err(|error| device.read_failed(error).source)?,
+            None => {
+                self.reads.calls += 1;
+                device
+                    .read_at(&mut self.buffer, offset)
+                    .map_err(|error| error.source)?
+            }
+        };
         Ok(())
     }
 }
@@ -115,8 +247,24 @@ mod tests {
         let content: Vec<u8> = (0..40_000_u32).map(|value| (value % 251) as u8).collect();
         std::fs::write(&path, &content).unwrap();
         let device = DeviceAddress::disk(&path).open_reader().unwrap();
-        let window = Window::new(&*device, 8192);
-        for (offset, bytes) in [(0, 10), (4000, 20_000), (100, 50), (39_990, 10)] {
+        let ahead = |engine| Window::reading_ahead(&*device, 8192, 2, engine);
+        for window in [
+            Window::new(&*device, 8192),
+            ahead(Engine::Ring),
+            ahead(Engine::Threads),
+        ] {
+            serves_any_stretch(&window, &content);
+        }
+    }
+
+    fn serves_any_stretch(window: &Window<'_>, content: &[u8]) {
+        for (offset, bytes) in [
+            (0, 10),
+            (4000, 20_000),
+            (100, 50),
+            (39_990, 10),
+            (0, 40_000),
+        ] {
             let mut out = vec![0; bytes];
             window.read_at(offset, &mut out).unwrap();
             assert!(out == content[offset as usize..offset as usize + bytes]);
@@ -125,6 +273,6 @@ mod tests {
             window.read_at(39_995, &mut [0; 10]).is_err(),
             "beyond the end"
         );
-        assert!(window.calls() < 12, "windows, not single reads");
+        assert!(window.reads().calls < 24, "windows, not single reads");
     }
 }

@@ -1,10 +1,13 @@
 //! The reading side: a pinned state of a database.
 
 use std::fmt;
+use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use windlass_base::{Guid, Lsn, Moment};
+use windlass_io::DirectFile;
 
 use crate::Error;
 
@@ -125,6 +128,33 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
 
     /// Fills `buffer` with the file's octets from `offset` on, as of the snapshot.
     fn read(&self, file_id: u16, offset: u64, buffer: &mut [u8]) -> Result<(), Error>;
+
+    /// The file in which a stretch lies at the same offset, for callers that keep many reads in flight.
+    ///
+    /// What they read there is not the snapshot yet: [`Snapshot::amend`] makes it so. `None` where
+    /// only [`Snapshot::read`] will do, for instance when all of the stretch lies elsewhere.
+    fn located(
+        &self,
+        file_id: u16,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<Option<Arc<DirectFile>>, Error> {
+        let _ = (file_id, offset, bytes);
+        Ok(None)
+    }
+
+    /// Makes octets that were read from [`Snapshot::located`] those of the snapshot.
+    /// `outcome` is what the read gave: octets filled, fewer at the end of the file, or its failure.
+    fn amend(
+        &self,
+        file_id: u16,
+        offset: u64,
+        buffer: &mut [u8],
+        outcome: io::Result<usize>,
+    ) -> Result<(), Error> {
+        drop(outcome);
+        self.read(file_id, offset, buffer)
+    }
 
     /// Verifies the database's own page checksums in octets that [`Snapshot::read`] gave for the same
     /// stretch, and names the number of each damaged page, counted as the product counts.

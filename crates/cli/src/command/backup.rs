@@ -74,10 +74,14 @@ fn statement(arguments: &BackupArguments, common: &Common, name: &str) -> Backup
             name: made(Name::Identifier(Identifier::new(name))),
             files: Vec::new(),
         },
-        devices: devices(&arguments.to),
+        devices: match arguments.to.as_slice() {
+            // Only a measuring run goes without: it names a device and touches none.
+            [] => devices(&["NUL".to_owned()]),
+            to => devices(to),
+        },
         mirrors: arguments
             .mirror
-            .chunks(arguments.to.len())
+            .chunks(arguments.to.len().max(1))
             .map(devices)
             .collect(),
         options: options(arguments)
@@ -95,6 +99,8 @@ fn options(arguments: &BackupArguments) -> Vec<BackupOption> {
     let tuning = &arguments.tuning;
     [
         Some(compression(arguments)),
+        flag(arguments.no_write, O::NoWrite),
+        flag(arguments.no_compress_write, O::NoCompressWrite),
         flag(arguments.differential, O::Differential),
         flag(arguments.copy_only, O::CopyOnly),
         flag(arguments.checksum, O::Checksum),

@@ -117,6 +117,9 @@ impl Sink for Quiet {
                 report.set.stored_bytes,
                 report.elapsed,
             ),
+            Completed::Probe { report, .. } => {
+                (report.processed_bytes, report.stored_bytes, report.elapsed)
+            }
             Completed::Restore { report, .. } | Completed::Verify { report, .. } => {
                 (report.processed_bytes, report.stored_bytes, report.elapsed)
             }

@@ -6,7 +6,9 @@ use serde_json::{Value as Json, json};
 use windlass_base::size::{Octets, megabytes_per_second};
 use windlass_codec::{Algorithm, Level};
 use windlass_instance::Completed;
-use windlass_pipeline::{BackupReport, Chosen, Plan, ReadReport, StageCounters, Stages};
+use windlass_pipeline::{
+    BackupReport, Carrier, Chosen, Plan, Probe, ReadReport, StageCounters, Stages, Way,
+};
 
 /// One line for people.
 pub(super) fn line(completed: Completed<'_>) -> String {
@@ -21,9 +23,16 @@ pub(super) fn line(completed: Completed<'_>) -> String {
                 Octets(stored),
                 ratio(report.set.backup_bytes, stored),
                 rate(report.processed_bytes, report.elapsed),
-                limit(&report.stages),
+                report.stages.verdict(&report.plan, Way::Backup),
             )
         }
+        Completed::Probe { database, report } => format!(
+            "{database}: {} ({}), {}, {}",
+            Octets(report.processed_bytes),
+            report.plan.compression,
+            rate(report.processed_bytes, report.elapsed),
+            report.stages.verdict(&report.plan, Way::Backup),
+        ),
         Completed::Restore {
             database,
             path,
@@ -34,13 +43,14 @@ pub(super) fn line(completed: Completed<'_>) -> String {
             path.display(),
             Octets(report.processed_bytes),
             rate(report.processed_bytes, report.elapsed),
-            limit(&report.stages),
+            report.stages.verdict(&report.plan, Way::Reading),
         ),
         Completed::Verify { position, report } => format!(
-            "backup set {position}: {} in {} verified, {}",
+            "backup set {position}: {} in {} verified, {}, {}",
             Octets(report.processed_bytes),
             Octets(report.stored_bytes),
             rate(report.processed_bytes, report.elapsed),
+            report.stages.verdict(&report.plan, Way::Reading),
         ),
     }
 }
@@ -51,10 +61,6 @@ fn rate(octets: u64, elapsed: Duration) -> String {
         elapsed.as_secs_f64(),
         megabytes_per_second(octets, elapsed)
     )
-}
-
-fn limit(stages: &Stages) -> String {
-    format!("limited by the {} stage", stages.limiting())
 }
 
 fn ratio(database: u64, stored: u64) -> f64 {
@@ -69,6 +75,20 @@ fn ratio(database: u64, stored: u64) -> f64 {
 pub(super) fn object(completed: Completed<'_>) -> Json {
     match completed {
         Completed::Backup { database, report } => backup(database, report),
+        Completed::Probe { database, report } => json!({
+            "operation": "probe",
+            "probe": match report.probe {
+                Probe::Read => "no_compress_write",
+                Probe::Transform => "no_write",
+            },
+            "database": database,
+            "processed_bytes": report.processed_bytes,
+            "stored_bytes": report.stored_bytes,
+            "elapsed_seconds": report.elapsed.as_secs_f64(),
+            "megabytes_per_second": megabytes_per_second(report.processed_bytes, report.elapsed),
+            "stages": stages(&report.stages, &report.plan, Way::Backup),
+            "plan": plan(&report.plan),
+        }),
         Completed::Restore {
             database,
             path,
@@ -132,7 +152,7 @@ fn backup(database: &str, report: &BackupReport) -> Json {
         "elapsed_seconds": report.elapsed.as_secs_f64(),
         "megabytes_per_second": megabytes_per_second(report.processed_bytes, report.elapsed),
         "damaged_pages": report.damaged.len(),
-        "stages": stages(&report.stages),
+        "stages": stages(&report.stages, &report.plan, Way::Backup),
         "plan": plan(&report.plan),
     })
 }
@@ -150,17 +170,18 @@ fn read(operation: &str, position: u16, report: &ReadReport) -> Json {
         "elapsed_seconds": report.elapsed.as_secs_f64(),
         "megabytes_per_second": megabytes_per_second(report.processed_bytes, report.elapsed),
         "damaged_chunks": report.damaged.count,
-        "stages": stages(&report.stages),
+        "stages": stages(&report.stages, &report.plan, Way::Reading),
         "plan": plan(&report.plan),
     })
 }
 
-fn stages(stages: &Stages) -> Json {
+fn stages(stages: &Stages, plan: &Plan, way: Way) -> Json {
     json!({
         "read": stage(&stages.read),
         "transform": stage(&stages.transform),
         "write": stage(&stages.write),
-        "limiting": stages.limiting(),
+        "limiting": stages.limiting().name(),
+        "verdict": stages.verdict(plan, way),
     })
 }
 
@@ -170,10 +191,17 @@ fn stage(counters: &StageCounters) -> Json {
         "bytes_in": counters.bytes_in,
         "bytes_out": counters.bytes_out,
         "calls": counters.calls,
+        "bytes_per_call": counters.bytes_per_call(),
+        "mean_in_flight": counters.mean_in_flight(),
+        "cpu_seconds": counters.cpu.as_secs_f64(),
         "busy_seconds": counters.busy.as_secs_f64(),
         "wait_input_seconds": counters.wait_input.as_secs_f64(),
         "wait_output_seconds": counters.wait_output.as_secs_f64(),
     })
+}
+
+fn carrier(carrier: &Carrier) -> Json {
+    json!({ "value": carrier.to_string(), "because": carrier.because })
 }
 
 fn plan(plan: &Plan) -> Json {
@@ -185,7 +213,10 @@ fn plan(plan: &Plan) -> Json {
         "frame_bytes": chosen(plan.frame_bytes),
         "transfer_bytes": chosen(plan.transfer_bytes),
         "threads": chosen(plan.threads),
-        "depth": chosen(plan.depth),
+        "reads_in_flight": chosen(plan.depth),
+        "writes_in_flight": chosen(plan.write_depth),
+        "reads_by": carrier(&plan.reads_by),
+        "writes_by": plan.writes_by.as_ref().map(carrier),
         "frame_buffers": chosen(plan.frame_buffers),
         "output_buffers": chosen(plan.output_buffers),
         "memory_bytes": plan.memory_bytes(),

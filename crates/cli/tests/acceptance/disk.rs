@@ -150,3 +150,36 @@ fn a_vanished_stripe_and_a_missing_folder_are_named() {
     let said = fail(&backup_arguments(&shown(&database), &nowhere, &[]));
     assert!(said.contains("3201"), "{said}");
 }
+
+#[test]
+fn an_unwritable_folder_is_named_and_nothing_changes() {
+    let Some(small) = SmallDisk::mount(8) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = folder.path().join("app.db");
+    make_database(&database, 1, "delete");
+    let old = vec![shown(&small.path().join("old.bak"))];
+    let fresh = vec![shown(&small.path().join("fresh.bak"))];
+    succeed(&backup_arguments(&shown(&database), &old, &[]));
+    let octets = std::fs::read(&old[0]).expect("the backup");
+    let remounted = Command::new("mount")
+        .args(["-o", "remount,ro"])
+        .arg(small.path())
+        .status();
+    assert!(remounted.is_ok_and(|status| status.success()));
+    for arguments in [
+        backup_arguments(&shown(&database), &fresh, &[]),
+        backup_arguments(&shown(&database), &old, &[]),
+        backup_arguments(&shown(&database), &old, &["--init"]),
+        restore_arguments(&old, &shown(&small.path().join("r.db")), &[]),
+    ] {
+        let said = fail(&arguments);
+        assert!(
+            said.contains("Read-only file system") && said.contains(&shown(small.path())),
+            "{said}"
+        );
+    }
+    assert_eq!(names(small.path()), ["old.bak"]);
+    assert!(std::fs::read(&old[0]).expect("the backup") == octets);
+}

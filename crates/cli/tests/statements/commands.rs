@@ -303,3 +303,49 @@ fn the_demonstration_proves_itself_and_cleans_up() {
         0
     );
 }
+
+#[test]
+fn a_measuring_run_makes_no_backup() {
+    let place = Place::new();
+    for (option, probe) in [
+        ("--no-write", "no_write"),
+        ("--no-compress-write", "no_compress_write"),
+    ] {
+        let run = place.succeed(&["backup", "app.db", option, "--compress", "zstd", "--json"]);
+        let object: Json = serde_json::from_str(&run.out).expect("one object");
+        assert_eq!(object["operation"], "probe");
+        assert_eq!(object["probe"], probe);
+        let (read, stored) = (
+            object["processed_bytes"].as_u64(),
+            object["stored_bytes"].as_u64(),
+        );
+        assert_eq!(read > stored, probe == "no_write", "{object}");
+        assert_eq!(object["stages"]["write"]["bytes_out"], 0);
+    }
+    let script = "PRINT 'probes'
+        BACKUP DATABASE app TO DISK = 'd:\\o.bak' WITH NOWRITE, COMPRESSION
+        BACKUP DATABASE app TO DISK = 'd:\\o.bak' WITH NOCOMPRESSWRITE, THREADCOUNT = 2
+        SELECT COUNT(*) AS sets FROM msdb.dbo.backupset
+        BACKUP DATABASE app TO DISK = 'd:\\o.bak' WITH DIFFERENTIAL";
+    let run = place.sql(script);
+    assert!(
+        run.err.contains("NOWRITE: read and compressed")
+            && run.err.contains("NOCOMPRESSWRITE: read ")
+            && run.err.contains("this is no backup"),
+        "{}",
+        run.err
+    );
+    assert!(
+        run.out.lines().any(|line| line.trim() == "0"),
+        "no history: {}",
+        run.out
+    );
+    assert!(
+        run.err.contains("3035"),
+        "no differential base: {}",
+        run.err
+    );
+    assert!(!place.path("o.bak").exists());
+    let conflict = "BACKUP DATABASE x TO DISK = 'd:\\o.bak' WITH NOWRITE, DIFFERENTIAL";
+    assert_eq!(place.numbers(conflict), [3031, 3013]);
+}

@@ -76,7 +76,6 @@ fn options_that_are_not_built_are_refused() {
     let place = Place::new();
     for (options, number) in [
         ("CREDENTIAL = 'c'", 50001),
-        ("NOWRITE", 50001),
         ("LEVEL = AUTO", 50001),
         ("FILE_SNAPSHOT", 50005),
         ("PASSWORD = 'x'", 50005),

@@ -4,7 +4,7 @@ use windlass_base::Moment;
 use windlass_base::message::table;
 use windlass_codec::{Algorithm, Compression, Level};
 use windlass_crypt::Algorithm as CryptAlgorithm;
-use windlass_pipeline::{OnDamage, Overwrite, Tuning};
+use windlass_pipeline::{OnDamage, Overwrite, Probe, Tuning};
 use windlass_tsql::ast::{
     BackupOption, Compression as WrittenCompression, CompressionAlgorithm, CompressionLevel,
     Encryption as WrittenEncryption, EncryptionAlgorithm, Encryptor, ThreadCount,
@@ -45,6 +45,8 @@ pub(crate) struct BackupChoices {
     pub(crate) checksum: bool,
     pub(crate) on_damage: OnDamage,
     pub(crate) stats: Option<u32>,
+    /// `NOWRITE` or `NOCOMPRESSWRITE`: measure and make no backup.
+    pub(crate) probe: Option<Probe>,
 }
 
 impl Default for BackupChoices {
@@ -66,6 +68,7 @@ impl Default for BackupChoices {
             checksum: false,
             on_damage: OnDamage::Stop,
             stats: None,
+            probe: None,
         }
     }
 }
@@ -114,6 +117,15 @@ pub(crate) fn choose(
         Some(days) => Some(Moment::now().0.plus_days(days)),
         None => expire_date,
     };
+    if choices.differential
+        && let Some(probe) = choices.probe
+    {
+        let option = match probe {
+            Probe::Read => "NOCOMPRESSWRITE",
+            Probe::Transform => "NOWRITE",
+        };
+        return Err(table::option_conflict(option, "DIFFERENTIAL").into());
+    }
     // With DIFFERENTIAL, COPY_ONLY has no effect on SQL Server.
     choices.copy_only &= !choices.differential;
     Ok(choices)
@@ -155,6 +167,8 @@ fn apply(
         O::MaxTransferSize(value) => {
             choices.tuning.transfer_bytes = Some(transfer_size(value, environment)?);
         }
+        O::NoWrite => choices.probe = Some(Probe::Transform),
+        O::NoCompressWrite => choices.probe = Some(Probe::Read),
         O::Name(_) | O::Description(_) | O::MediaName(_) | O::MediaDescription(_) => {
             apply_text(option, choices, environment)?;
         }
@@ -185,8 +199,6 @@ fn apply(
         | O::NoRecovery
         | O::Standby(_)
         | O::NoTruncate
-        | O::NoWrite
-        | O::NoCompressWrite
         | O::LevelAuto => {
             return Err(refused(option.word()));
         }

@@ -1,14 +1,17 @@
 //! BACKUP DATABASE.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use windlass_base::message::table;
 use windlass_base::{Lsn, Moment};
 use windlass_catalog::{Base, DatabaseRecord};
-use windlass_codec::Algorithm;
+use windlass_codec::{Algorithm, DeflateProvider};
 use windlass_crypt::{Algorithm as CryptAlgorithm, Certificate, Recipient};
 use windlass_device::{DeviceAddress, DeviceKind};
-use windlass_pipeline::{BackupKind, BackupReport, BackupRequest, Encryption, MediaRequest};
+use windlass_pipeline::{
+    BackupKind, BackupReport, BackupRequest, Encryption, MediaRequest, Probe, ProbeRequest,
+};
 use windlass_source::Snapshot;
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 use windlass_tsql::ast::{BackupStatement, BackupTarget};
@@ -239,6 +242,9 @@ impl Work<'_> {
         // The session's own connection would lose its locks, see `Session`.
         self.session.queries.release(&self.record.path);
         let snapshot = self.snapshot()?;
+        if let Some(probe) = self.choices.probe {
+            return self.measure(probe, snapshot, sink);
+        }
         let family = snapshot.identity().family_guid;
         let kind = if self.choices.differential {
             let found = base::find(self.session, family, &media.devices, &extras.base)?;
@@ -270,6 +276,37 @@ impl Work<'_> {
             report.processed_bytes,
             report.elapsed,
         ));
+        Ok(())
+    }
+
+    /// Reads, and transforms if asked, and tells the rate. Devices are not touched.
+    fn measure(
+        &self,
+        probe: Probe,
+        snapshot: SqliteSnapshot,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        let request = ProbeRequest {
+            probe,
+            compression: self.choices.compression,
+            deflate: self.deflate()?,
+            encryption: self
+                .choices
+                .encryption
+                .as_ref()
+                .map(|(algorithm, _)| *algorithm),
+            checksum: self.choices.checksum,
+            tuning: self.choices.tuning,
+        };
+        let watch = Watch::new(self.session, self.operation, self.choices.stats, sink);
+        let report = windlass_pipeline::probe(&request, Box::new(snapshot), &watch)
+            .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
+        watch.finish();
+        sink.completed(Completed::Probe {
+            database: &self.record.name,
+            report: &report,
+        });
+        sink.message(timing::probed(&report));
         Ok(())
     }
 
@@ -309,13 +346,7 @@ impl Work<'_> {
             kind,
             copy_only: choices.copy_only,
             compression: choices.compression,
-            deflate: match choices.compression.algorithm {
-                Algorithm::QatDeflate => {
-                    let provider = self.session.instance.deflate_provider();
-                    Some(provider.map_err(|error| catalog_message(&error))?)
-                }
-                _ => None,
-            },
+            deflate: self.deflate()?,
             encryption: None,
             checksum: choices.checksum,
             on_damage: choices.on_damage,
@@ -327,6 +358,17 @@ impl Work<'_> {
             digests_to,
             tuning: choices.tuning,
         })
+    }
+
+    /// Who compresses, if that is not for the codec alone to say.
+    fn deflate(&self) -> Result<Option<Arc<dyn DeflateProvider>>, Failure> {
+        if self.choices.compression.algorithm != Algorithm::QatDeflate {
+            return Ok(None);
+        }
+        let provider = self.session.instance.deflate_provider();
+        provider
+            .map(Some)
+            .map_err(|error| catalog_message(&error).into())
     }
 
     /// Who can read the backup: the certificate of the statement, and whoever the command line names.

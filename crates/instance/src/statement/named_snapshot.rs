@@ -3,8 +3,11 @@
 //! A database file does not know its logical name; `CREATE DATABASE ... (NAME = x)` gives it one, and
 //! a restore keeps the one from the backup.
 
+use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
+use windlass_io::DirectFile;
 use windlass_source::{DatabaseIdentity, Error, Position, Snapshot, SourceFile};
 
 /// A snapshot of a database of one file.
@@ -44,6 +47,25 @@ impl<S: Snapshot> Snapshot for NamedSnapshot<S> {
 
     fn read(&self, file_id: u16, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.inner.read(file_id, offset, buffer)
+    }
+
+    fn located(
+        &self,
+        file_id: u16,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<Option<Arc<DirectFile>>, Error> {
+        self.inner.located(file_id, offset, bytes)
+    }
+
+    fn amend(
+        &self,
+        file_id: u16,
+        offset: u64,
+        buffer: &mut [u8],
+        outcome: io::Result<usize>,
+    ) -> Result<(), Error> {
+        self.inner.amend(file_id, offset, buffer, outcome)
     }
 
     fn check_pages(&self, file_id: u16, offset: u64, octets: &[u8], on_bad: &mut dyn FnMut(u64)) {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_pipeline::FilePages;
+use windlass_base::{Message, PAGE_BYTES};
+use windlass_pipeline::{FilePages, Probe, ProbeReport};
 
 /// The pages of all files together.
 pub(super) fn pages(files: &[FilePages]) -> u64 {
@@ -13,12 +13,28 @@ pub(super) fn pages(files: &[FilePages]) -> u64 {
 
 /// Message 3014: seconds and rate with three places, the rate cut off, as SQL Server does it.
 pub(super) fn closing(operation: &str, pages: u64, octets: u64, elapsed: Duration) -> Message {
+    let (seconds, rate) = seconds_and_rate(octets, elapsed);
+    table::successfully_processed(operation, pages, seconds, rate)
+}
+
+/// The closing message of a measuring run; it must not read like that of a backup.
+pub(super) fn probed(report: &ProbeReport) -> Message {
+    let (seconds, rate) = seconds_and_rate(report.processed_bytes, report.elapsed);
+    let pages = report.processed_bytes.div_ceil(PAGE_BYTES);
+    let (option, done) = match report.probe {
+        Probe::Read => ("NOCOMPRESSWRITE", "read"),
+        Probe::Transform => ("NOWRITE", "read and compressed"),
+    };
+    table::note(format!(
+        "{option}: {done} {pages} pages in {seconds} seconds ({rate} MB/sec). Nothing was written: this is no backup."
+    ))
+}
+
+fn seconds_and_rate(octets: u64, elapsed: Duration) -> (String, String) {
     let millis = elapsed.as_millis().max(1);
     // Thousandths of a megabyte per second.
     let rate = u128::from(octets) * 1_000_000 / (1 << 20) / millis;
-    table::successfully_processed(
-        operation,
-        pages,
+    (
         format!("{}.{:03}", millis / 1000, millis % 1000),
         format!("{}.{:03}", rate / 1000, rate % 1000),
     )

@@ -5,7 +5,8 @@
 //! Nothing on a device is changed before every device has been examined.
 
 use windlass_base::{Guid, Moment};
-use windlass_device::{DeviceAddress, DeviceKind, Operation, Start};
+use windlass_device::{DeviceAddress, DeviceKind, Operation, Start, WriteTuning};
+use windlass_io::queue::EngineChoice;
 use windlass_media::{FORMAT_VERSION, FORMAT_VERSION_PLAIN, FamilyWriter, MediaHeader};
 
 use super::write::Family;
@@ -30,6 +31,7 @@ enum Found {
 pub(super) fn open(
     request: &BackupRequest,
     plan: &Plan,
+    engine: EngineChoice,
 ) -> Result<(Vec<Family>, MediaHeader, u16), Error> {
     let is_encrypted = request.encryption.is_some();
     let request = &request.media;
@@ -49,7 +51,12 @@ pub(super) fn open(
     drop(found);
     let mut families = Vec::with_capacity(copies.len());
     for ((writer, format, start, number), devices) in starts.into_iter().zip(&copies) {
-        let open = |device: &&DeviceAddress| device.open_writer(start, plan.transfer_bytes.value);
+        let tuning = WriteTuning {
+            transfer_bytes: plan.transfer_bytes.value,
+            depth: plan.write_depth.value,
+            engine,
+        };
+        let open = |device: &&DeviceAddress| device.open_writer(start, tuning);
         let devices = devices.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let mut family = Family::new(writer, number, devices);
         family.append(&format)?;

@@ -9,6 +9,8 @@
 //! 6. files take their names; the digest file takes its name.
 
 mod media;
+mod movement;
+mod probe;
 mod read;
 mod set;
 mod transform;
@@ -18,21 +20,23 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Instant;
 
-use crossbeam_channel::bounded;
-use windlass_base::{Guid, Moment};
+use windlass_base::{EXTENT_BYTES, Guid, Moment};
 use windlass_io::BufferPool;
 use windlass_media::{DatabaseFile, SetConfiguration};
 use windlass_source::Snapshot;
 
+pub use probe::probe;
+
+use self::movement::{Movement, Sink};
 use self::read::Schedule;
 use self::transform::{Totals, Transform};
 use self::write::Family;
 use crate::control::Control;
 use crate::digests::{DigestFile, DigestWriter, DigestedFile};
 use crate::error::Error;
-use crate::plan::Plan;
-use crate::report::{BackupReport, FilePages, Observer, StageCounters, Stages};
-use crate::request::{BackupKind, BackupRequest};
+use crate::plan::{Carrier, Plan};
+use crate::report::{BackupReport, FilePages, Observer, StageCounters};
+use crate::request::{BackupKind, BackupRequest, Tuning};
 use crate::sealing;
 
 /// Backs up one snapshot.
@@ -45,14 +49,16 @@ pub fn backup(
     observer: &dyn Observer,
 ) -> Result<BackupReport, Error> {
     let begun = Instant::now();
-    let plan = Plan::for_backup(
+    let mut plan = Plan::for_backup(
         request.compression,
         request.media.devices.len(),
         request.media.mirrors.len(),
+        carrier_of(&*snapshot, request.tuning)?,
         request.tuning,
     );
+    let (mut media, header, position) = media::open(request, &plan, request.tuning.engine)?;
+    plan.writes_by = media.iter().find_map(Family::carrier);
     observer.planned(&plan);
-    let (mut media, header, position) = media::open(request, &plan)?;
     let mut configuration = set::configuration(request, &*snapshot, &plan, position);
     let key = sealing::begin(request.encryption.as_ref(), &mut configuration)?;
     for family in &mut media {
@@ -87,7 +93,7 @@ pub fn backup(
         frames: &frames,
         control: &control,
     };
-    let mut stages = movement.run(&mut media);
+    let mut stages = movement.run(Sink::Media(&mut media));
     control.finish()?;
     let Transform {
         totals, damaged, ..
@@ -111,6 +117,25 @@ pub fn backup(
         stages,
         damaged,
     })
+}
+
+/// What can carry the reads of a snapshot: asked of the first stretch of its first file.
+fn carrier_of(snapshot: &dyn Snapshot, tuning: Tuning) -> Result<Carrier, Error> {
+    let first = snapshot
+        .files()
+        .iter()
+        .find_map(|file| Some((file.id, snapshot.ranges(file.id).into_iter().next()?)));
+    let file = match first {
+        Some((file_id, range)) => {
+            let bytes = (range.end - range.start).min(EXTENT_BYTES as u64) as usize;
+            snapshot.located(file_id, range.start, bytes)?
+        }
+        None => None,
+    };
+    Ok(Carrier::chosen(
+        tuning.engine,
+        file.is_none_or(|file| file.is_direct()),
+    ))
 }
 
 fn pages_by_file(set: &SetConfiguration) -> Vec<FilePages> {
@@ -154,11 +179,9 @@ fn finish_media(
     set: &SetConfiguration,
     counters: &mut StageCounters,
 ) -> Result<(), Error> {
-    for family in &mut media {
-        family.end_data(set)?;
-    }
-    for family in &mut media {
-        family.end_set()?;
+    on_all(&mut media, |family| family.end_data(set))?;
+    on_all(&mut media, Family::end_set)?;
+    for family in &media {
         family.count_writes(counters);
     }
     for family in media {
@@ -167,63 +190,21 @@ fn finish_media(
     Ok(())
 }
 
-/// The threads of a run and what they pass on.
-struct Movement<'a> {
-    transform: &'a Transform<'a>,
-    schedule: &'a Schedule,
-    frames: &'a BufferPool,
-    control: &'a Control<'a>,
-}
-
-impl Movement<'_> {
-    /// Starts every thread of every stage and waits for all of them.
-    fn run(&self, media: &mut [Family]) -> Stages {
-        let (plan, control, transform) = (self.transform.plan, self.control, self.transform);
-        let (frame_sender, frames) = bounded(plan.frame_buffers.value);
-        let (chunk_sender, chunks) = bounded(plan.frame_buffers.value + plan.output_buffers.value);
-        let mut stages = Stages::default();
-        std::thread::scope(|scope| {
-            let readers: Vec<_> = (0..plan.depth.value)
-                .map(|_| {
-                    let sender = frame_sender.clone();
-                    let read = move || {
-                        read::run(
-                            transform.snapshot,
-                            self.schedule,
-                            self.frames,
-                            &sender,
-                            control,
-                        )
-                    };
-                    scope.spawn(move || control.guard(read))
-                })
-                .collect();
-            drop(frame_sender);
-            let transforms: Vec<_> = (0..plan.threads.value)
-                .map(|_| {
-                    let (frames, chunks) = (frames.clone(), chunk_sender.clone());
-                    scope.spawn(move || control.guard(|| transform.run(&frames, &chunks, control)))
-                })
-                .collect();
-            drop((frames, chunk_sender));
-            let writers: Vec<_> = media
-                .iter_mut()
-                .map(|family| {
-                    let chunks = chunks.clone();
-                    scope.spawn(move || control.guard(|| family.run(&chunks, control)))
-                })
-                .collect();
-            drop(chunks);
-            for reader in readers {
-                stages.read.add(&reader.join().unwrap_or_default());
-            }
-            for transform in transforms {
-                stages.transform.add(&transform.join().unwrap_or_default());
-            }
-            for writer in writers {
-                stages.write.add(&writer.join().unwrap_or_default());
-            }
-        });
-        stages
+/// Does the same to all families at once, because each waits for its own disk. The first error counts.
+fn on_all(
+    media: &mut [Family],
+    work: impl Fn(&mut Family) -> Result<(), Error> + Sync,
+) -> Result<(), Error> {
+    if let [family] = media {
+        return work(family);
     }
+    let work = &work;
+    std::thread::scope(|scope| {
+        let all: Vec<_> = media
+            .iter_mut()
+            .map(|family| scope.spawn(move || work(family)))
+            .collect();
+        all.into_iter()
+            .try_for_each(|one| one.join().unwrap_or(Err(Error::Cancelled)))
+    })
 }

@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use crossbeam_channel::Sender;
+use windlass_io::processor::thread_time;
+use windlass_io::queue::{Direction, Memory, Queue, Transfer};
 use windlass_io::{BufferPool, PooledBuffer};
 use windlass_source::Snapshot;
 
@@ -68,41 +71,166 @@ impl Schedule {
     }
 }
 
-/// Reads frames until the schedule is empty. One call per thread.
-pub(super) fn run(
-    snapshot: &dyn Snapshot,
-    schedule: &Schedule,
-    pool: &BufferPool,
-    frames: &Sender<Frame>,
-    control: &Control<'_>,
-) -> Result<StageCounters, Error> {
-    let mut counters = StageCounters {
-        threads: 1,
-        ..StageCounters::default()
-    };
-    while !control.is_stopped() {
-        let Some(mut buffer) = timed(&mut counters.wait_output, || pool.take()) else {
-            break;
+/// Reads frames until the schedule is empty, with up to `depth` reads in flight.
+pub(super) struct Reader<'a> {
+    snapshot: &'a dyn Snapshot,
+    schedule: &'a Schedule,
+    pool: &'a BufferPool,
+    frames: Sender<Frame>,
+    control: &'a Control<'a>,
+    queue: Queue,
+    counters: StageCounters,
+}
+
+/// What became of an attempt to start a read.
+enum Started {
+    /// One more is under way, or was done at once.
+    Yes,
+    /// No buffer is free for the moment.
+    NoBuffer,
+    /// There is nothing left to read, or nobody left who wants it.
+    Finished,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        snapshot: &'a dyn Snapshot,
+        schedule: &'a Schedule,
+        pool: &'a BufferPool,
+        frames: Sender<Frame>,
+        control: &'a Control<'a>,
+        queue: Queue,
+    ) -> Self {
+        Self {
+            snapshot,
+            schedule,
+            pool,
+            frames,
+            control,
+            queue,
+            counters: StageCounters::of_thread(),
+        }
+    }
+
+    pub(super) fn run(mut self) -> Result<StageCounters, Error> {
+        let mut is_finished = false;
+        while !self.control.is_stopped() {
+            while !is_finished && self.queue.has_room() {
+                match self.start()? {
+                    Started::Yes => {}
+                    Started::NoBuffer => break,
+                    Started::Finished => is_finished = true,
+                }
+            }
+            if !self.complete()? {
+                break;
+            }
+        }
+        self.counters.cpu = thread_time();
+        Ok(self.counters)
+    }
+
+    fn start(&mut self) -> Result<Started, Error> {
+        // Only a reader with nothing in flight waits for a buffer; any other has completions to take.
+        let buffer = match self.queue.in_flight() {
+            0 => match timed(&mut self.counters.wait_output, || self.pool.take()) {
+                Some(buffer) => buffer,
+                None => return Ok(Started::Finished),
+            },
+            _ => match self.pool.try_take() {
+                Some(buffer) => buffer,
+                None => return Ok(Started::NoBuffer),
+            },
         };
-        let Some((file_id, offset, bytes)) = schedule.next() else {
-            break;
+        let Some((file_id, offset, bytes)) = self.schedule.next() else {
+            return Ok(Started::Finished);
         };
-        let octets = &mut buffer[..bytes];
-        timed(&mut counters.busy, || {
-            snapshot.read(file_id, offset, octets)
+        let Some(file) = self.snapshot.located(file_id, offset, bytes)? else {
+            return self.read_now(file_id, offset, bytes, buffer);
+        };
+        let transfer = Transfer {
+            file,
+            direction: Direction::Read,
+            offset,
+            memory: Memory::Pooled(buffer),
+            range: 0..bytes,
+            tag: u64::from(file_id),
+        };
+        match self.queue.submit(transfer) {
+            Ok(()) => Ok(Started::Yes),
+            Err(refused) => match refused.memory {
+                Memory::Pooled(buffer) => self.read_now(file_id, offset, bytes, buffer),
+                _ => Err(self.lost_buffer(file_id, offset)),
+            },
+        }
+    }
+
+    /// Reads a stretch that does not lie in one piece in a file.
+    fn read_now(
+        &mut self,
+        file_id: u16,
+        offset: u64,
+        bytes: usize,
+        mut buffer: PooledBuffer,
+    ) -> Result<Started, Error> {
+        let mut taken = Duration::ZERO;
+        timed(&mut taken, || {
+            self.snapshot.read(file_id, offset, &mut buffer[..bytes])
         })?;
-        counters.calls += 1;
-        counters.bytes_in += bytes as u64;
-        counters.bytes_out += bytes as u64;
+        self.counters.busy += taken;
+        self.counters.in_flight += taken;
+        let is_wanted = self.hand_on(file_id, offset, bytes, buffer);
+        Ok(if is_wanted {
+            Started::Yes
+        } else {
+            Started::Finished
+        })
+    }
+
+    /// Waits for a read and hands its frame on; `false` when there is none, or nobody wants it.
+    fn complete(&mut self) -> Result<bool, Error> {
+        let (mut waited, in_flight) = (Duration::ZERO, self.queue.in_flight() as u32);
+        let Some(done) = timed(&mut waited, || self.queue.wait()) else {
+            return Ok(false);
+        };
+        self.counters.busy += waited;
+        self.counters.in_flight += waited * in_flight;
+        let Transfer {
+            offset, range, tag, ..
+        } = done.transfer;
+        let Memory::Pooled(mut buffer) = done.transfer.memory else {
+            return Err(self.lost_buffer(tag as u16, offset));
+        };
+        let (file_id, bytes) = (tag as u16, range.len());
+        timed(&mut self.counters.busy, || {
+            self.snapshot
+                .amend(file_id, offset, &mut buffer[..bytes], done.result)
+        })?;
+        Ok(self.hand_on(file_id, offset, bytes, buffer))
+    }
+
+    /// A read without its frame would leave a hole in the backup.
+    fn lost_buffer(&self, file_id: u16, offset: u64) -> Error {
+        let lost = std::io::Error::other("a read came back without its buffer");
+        match self.snapshot.amend(file_id, offset, &mut [], Err(lost)) {
+            Err(error) => error.into(),
+            Ok(()) => Error::Cancelled,
+        }
+    }
+
+    /// `false` when nobody wants the frame any more.
+    fn hand_on(&mut self, file_id: u16, offset: u64, bytes: usize, buffer: PooledBuffer) -> bool {
+        self.counters.calls += 1;
+        self.counters.bytes_in += bytes as u64;
+        self.counters.bytes_out += bytes as u64;
         let frame = Frame {
             file_id,
             offset,
             bytes,
             buffer,
         };
-        if timed(&mut counters.wait_output, || frames.send(frame).is_err()) {
-            break;
-        }
+        timed(&mut self.counters.wait_output, || {
+            self.frames.send(frame).is_ok()
+        })
     }
-    Ok(counters)
 }

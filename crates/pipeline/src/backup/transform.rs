@@ -10,6 +10,7 @@ use crossbeam_channel::{Receiver, Sender};
 use windlass_base::{Digest, EXTENT_BYTES, Guid, checksum, digest};
 use windlass_codec::{Algorithm, DeflateProvider, Encoder, Stored};
 use windlass_crypt::SetKey;
+use windlass_io::processor::thread_time;
 use windlass_io::{BufferPool, PooledBuffer};
 use windlass_media::{ChunkHeader, ChunkKind, Run, chunk_mix};
 use windlass_source::Snapshot;
@@ -97,10 +98,7 @@ impl Transform<'_> {
         chunks: &Sender<Chunk>,
         control: &Control<'_>,
     ) -> Result<StageCounters, Error> {
-        let mut counters = StageCounters {
-            threads: 1,
-            ..StageCounters::default()
-        };
+        let mut counters = StageCounters::of_thread();
         let frame_bytes = self.plan.frame_bytes.value;
         let mut encoder = Encoder::with_provider(self.plan.compression, frame_bytes, self.deflate)?;
         let mut base_digests = Vec::new();
@@ -132,6 +130,7 @@ impl Transform<'_> {
                 break;
             }
         }
+        counters.cpu = thread_time();
         Ok(counters)
     }
 

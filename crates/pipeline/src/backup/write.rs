@@ -1,14 +1,18 @@
 //! Last stage of a backup: chunks go to whichever media family is free.
 
+use std::sync::Arc;
+
 use crossbeam_channel::Receiver;
 use windlass_codec::Algorithm;
 use windlass_device::DeviceWriter;
 use windlass_io::DIRECT_ALIGNMENT;
+use windlass_io::processor::thread_time;
 use windlass_media::{FamilyWriter, SetConfiguration};
 
 use super::transform::Chunk;
 use crate::control::{Control, timed};
 use crate::error::Error;
+use crate::plan::Carrier;
 use crate::report::StageCounters;
 
 /// Compressed chunks are packed as closely as tape format allows.
@@ -69,10 +73,7 @@ impl Family {
         chunks: &Receiver<Chunk>,
         control: &Control<'_>,
     ) -> Result<StageCounters, Error> {
-        let mut counters = StageCounters {
-            threads: 1,
-            ..StageCounters::default()
-        };
+        let mut counters = StageCounters::of_thread();
         while !control.is_stopped() {
             let Ok(chunk) = timed(&mut counters.wait_input, || chunks.recv()) else {
                 break;
@@ -80,6 +81,7 @@ impl Family {
             counters.bytes_in += u64::from(chunk.header.stored_bytes);
             timed(&mut counters.busy, || self.write(chunk))?;
         }
+        counters.cpu = thread_time();
         Ok(counters)
     }
 
@@ -88,7 +90,17 @@ impl Family {
         for device in &self.devices {
             counters.bytes_out += device.counters().bytes;
             counters.calls += device.counters().calls;
+            counters.in_flight += device.counters().in_flight;
         }
+    }
+
+    /// What carries the writes of the first copy.
+    pub(super) fn carrier(&self) -> Option<Carrier> {
+        let (engine, because) = self.devices.first()?.engine()?;
+        Some(Carrier {
+            engine,
+            because: because.to_owned(),
+        })
     }
 
     fn write(&mut self, mut chunk: Chunk) -> Result<(), Error> {
@@ -99,7 +111,8 @@ impl Family {
         } else {
             PACKED_ALIGNMENT
         };
-        let payload = &chunk.payload[..chunk.header.stored_bytes as usize];
+        let stored_bytes = chunk.header.stored_bytes as usize;
+        let payload = Arc::new(chunk.payload);
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         self.writer
@@ -108,9 +121,9 @@ impl Family {
         for device in &mut self.devices {
             device.append(&scratch)?;
             if stored_plain {
-                device.append_in_place(payload)?;
+                device.append_in_place(&payload, stored_bytes)?;
             } else {
-                device.append(payload)?;
+                device.append(&payload[..stored_bytes])?;
             }
         }
         scratch.clear();

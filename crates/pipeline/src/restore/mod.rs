@@ -22,7 +22,7 @@ use self::transform::{Seen, Transform};
 use crate::control::Control;
 use crate::error::{Damage, Error};
 use crate::media_set::MediaSet;
-use crate::plan::Plan;
+use crate::plan::{Carrier, Plan};
 use crate::report::{FilePages, Observer, ReadReport, Stages};
 use crate::request::{OnDamage, ReadRequest};
 use crate::sealing;
@@ -142,8 +142,7 @@ impl Movement<'_> {
                 .map(|(family, set)| {
                     let read = Read {
                         pool: self.frames,
-                        window_bytes: plan.transfer_bytes.value,
-                        frame_bytes: plan.frame_bytes.value,
+                        plan,
                         files: &files,
                         chunks: chunk_sender.clone(),
                     };
@@ -164,7 +163,7 @@ impl Movement<'_> {
             let writers: Vec<_> = (self
                 .target
                 .into_iter()
-                .flat_map(|target| (0..plan.depth.value).map(move |_| target)))
+                .flat_map(|target| (0..plan.write_depth.value).map(move |_| target)))
             .map(|target| {
                 let restored = restored.clone();
                 scope.spawn(move || control.guard(|| write::run(target, &restored, control)))
@@ -194,6 +193,7 @@ fn plan(media: &MediaSet, set: &SetConfiguration, request: &ReadRequest) -> Plan
         Compression { algorithm, level },
         media.families.len(),
         frame_bytes,
+        Carrier::chosen(request.tuning.engine, media.is_direct()),
         request.tuning,
     )
 }
@@ -250,3 +250,6 @@ fn check_totals(media: &MediaSet, set: &SetConfiguration, seen: &Seen) -> Result
         damage,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
+use windlass_io::processor::thread_time;
 use windlass_io::{BufferPool, PooledBuffer};
 use windlass_media::{ChunkHeader, FamilyReader, ReadAt, SetListing};
 
 use crate::control::{Control, timed};
 use crate::error::{Damage, Error};
 use crate::media_set::{Family, media_error};
+use crate::plan::Plan;
 use crate::report::StageCounters;
 use crate::window::Window;
 
@@ -25,8 +27,7 @@ pub(super) struct StoredChunk {
 /// What the reading threads share.
 pub(super) struct Read<'a> {
     pub(super) pool: &'a BufferPool,
-    pub(super) window_bytes: usize,
-    pub(super) frame_bytes: usize,
+    pub(super) plan: &'a Plan,
     /// Database files of the set: id and length.
     pub(super) files: &'a [(u16, u64)],
     pub(super) chunks: Sender<StoredChunk>,
@@ -40,12 +41,14 @@ impl Read<'_> {
         set: &SetListing,
         control: &Control<'_>,
     ) -> Result<StageCounters, Error> {
-        let mut counters = StageCounters {
-            threads: 1,
-            ..StageCounters::default()
-        };
+        let mut counters = StageCounters::of_thread();
         let begun = std::time::Instant::now();
-        let window = Window::new(&*family.reader, self.window_bytes);
+        let window = Window::reading_ahead(
+            &*family.reader,
+            self.plan.transfer_bytes.value,
+            self.plan.depth.value,
+            self.plan.reads_by.engine,
+        );
         let (reader, _) =
             FamilyReader::open(&window).map_err(|source| media_error(&family.device, source))?;
         let mut failure = None;
@@ -67,7 +70,9 @@ impl Read<'_> {
                 false
             }
         });
-        counters.calls = window.calls();
+        counters.calls = window.reads().calls;
+        counters.in_flight = window.reads().in_flight;
+        counters.cpu = thread_time();
         counters.busy = begun.elapsed().saturating_sub(counters.wait_output);
         match (failure, walked) {
             (Some(error), _) => Err(error),
@@ -121,7 +126,7 @@ impl Read<'_> {
                 .is_some_and(|end| end <= size)
         });
         let longest = header.raw_bytes.max(header.stored_bytes) as usize;
-        if fits_file && longest <= self.frame_bytes && header.family == family.number() {
+        if fits_file && longest <= self.plan.frame_bytes.value && header.family == family.number() {
             return Ok(());
         }
         let damage = Damage::ForeignChunk {

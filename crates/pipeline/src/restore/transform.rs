@@ -7,6 +7,7 @@ use crossbeam_channel::{Receiver, Sender};
 use windlass_base::checksum;
 use windlass_codec::{Algorithm, Decoder};
 use windlass_crypt::SetKey;
+use windlass_io::processor::thread_time;
 use windlass_io::{BufferPool, PooledBuffer};
 use windlass_media::{ChunkHeader, Run, chunk_mix};
 
@@ -115,10 +116,7 @@ impl Transform<'_> {
         restored: Option<&Sender<Restored>>,
         control: &Control<'_>,
     ) -> Result<StageCounters, Error> {
-        let mut counters = StageCounters {
-            threads: 1,
-            ..StageCounters::default()
-        };
+        let mut counters = StageCounters::of_thread();
         let mut decoder = Decoder::new();
         while !control.is_stopped() {
             let Ok(chunk) = timed(&mut counters.wait_input, || chunks.recv()) else {
@@ -160,6 +158,7 @@ impl Transform<'_> {
             }
             control.advance(raw_bytes, stored_bytes);
         }
+        counters.cpu = thread_time();
         Ok(counters)
     }
 

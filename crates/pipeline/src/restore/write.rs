@@ -1,6 +1,7 @@
 //! Last stage of a restore: verified frames go to their places in the target, in any order.
 
 use crossbeam_channel::Receiver;
+use windlass_io::processor::thread_time;
 use windlass_source::RestoreTarget;
 
 use super::transform::Restored;
@@ -14,10 +15,7 @@ pub(super) fn run(
     restored: &Receiver<Restored>,
     control: &Control<'_>,
 ) -> Result<StageCounters, Error> {
-    let mut counters = StageCounters {
-        threads: 1,
-        ..StageCounters::default()
-    };
+    let mut counters = StageCounters::of_thread();
     while !control.is_stopped() {
         let Ok(frame) = timed(&mut counters.wait_input, || restored.recv()) else {
             break;
@@ -35,5 +33,8 @@ pub(super) fn run(
             start = end;
         }
     }
+    // One blocking write a thread.
+    counters.in_flight = counters.busy;
+    counters.cpu = thread_time();
     Ok(counters)
 }

@@ -1,5 +1,6 @@
 //! A pinned `SQLite` database, read by any number of threads.
 
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -210,20 +211,44 @@ impl Snapshot for SqliteSnapshot {
     }
 
     fn read(&self, file_id: u16, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        self.check_stretch(file_id, offset, buffer.len())?;
-        let overlay = self.overlay.as_ref();
-        if !overlay.is_some_and(|overlay| overlay.covers(offset, buffer.len())) {
-            let bytes = self
-                .file
-                .read_at(buffer, offset)
-                .map_err(|error| file_error("read", &self.path, error))?;
-            if bytes < buffer.len() && overlay.is_none() {
-                return Err(Error::ChangedWhileReading {
-                    path: self.path.clone(),
-                });
+        match self.located(file_id, offset, buffer.len())? {
+            Some(file) => {
+                let outcome = file.read_at(buffer, offset);
+                self.amend(file_id, offset, buffer, outcome)
             }
-            buffer[bytes..].fill(0);
+            None => self.amend(file_id, offset, buffer, Ok(0)),
         }
+    }
+
+    fn located(
+        &self,
+        file_id: u16,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<Option<Arc<DirectFile>>, Error> {
+        self.check_stretch(file_id, offset, bytes)?;
+        let is_in_log = self
+            .overlay
+            .as_ref()
+            .is_some_and(|overlay| overlay.covers(offset, bytes));
+        Ok((!is_in_log).then(|| Arc::clone(&self.file)))
+    }
+
+    fn amend(
+        &self,
+        _file_id: u16,
+        offset: u64,
+        buffer: &mut [u8],
+        outcome: io::Result<usize>,
+    ) -> Result<(), Error> {
+        let bytes = outcome.map_err(|error| file_error("read", &self.path, error))?;
+        let overlay = self.overlay.as_ref();
+        if bytes < buffer.len() && overlay.is_none() {
+            return Err(Error::ChangedWhileReading {
+                path: self.path.clone(),
+            });
+        }
+        buffer[bytes..].fill(0);
         overlay.map_or(Ok(()), |overlay| overlay.apply(offset, buffer))
     }
 

@@ -27,10 +27,10 @@ struct Arguments {
     /// The database, or any other file
     file: PathBuf,
     /// How much of it to take, in MB
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 256)]
     sample_mb: usize,
     /// How often each codec runs; the median counts
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 3)]
     repetitions: usize,
     /// Only codecs whose name contains this text
     #[arg(long)]

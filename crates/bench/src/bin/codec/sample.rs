@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Long enough for the longest frame.
-const PIECE_BYTES: usize = 4 << 20;
+const PIECE_BYTES: usize = 8 << 20;
 
 /// Up to `bytes` octets of the file in pieces spread evenly over it; all of it if it is shorter.
 pub(crate) fn read(path: &Path, bytes: usize) -> io::Result<Vec<u8>> {

@@ -1,0 +1,423 @@
+//! Many transfers in flight from one thread.
+//!
+//! A [`Queue`] takes [`Transfer`]s, each owning its memory, and gives them back when they are done,
+//! in any order. `io_uring` carries them where the kernel allows it; otherwise a few threads do, with
+//! the same outcome. Either way a transfer that is done is whole: short reads and writes are carried
+//! on, misaligned ones take the ordinary descriptor.
+//!
+//! Invariants:
+//! 1. Memory that the kernel may touch is owned by the queue: a transfer is given back only after its
+//!    completion, and dropping a queue waits for everything in flight.
+//! 2. At most `depth` transfers are in flight; [`Queue::submit`] says so instead of waiting.
+
+mod ring;
+mod threads;
+
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use crate::{AlignedBuffer, BufferPool, DIRECT_ALIGNMENT, DirectFile, PooledBuffer};
+
+/// Which way the octets go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From the file into memory.
+    Read,
+    /// From memory into the file.
+    Write,
+}
+
+/// Memory of a transfer. It stays where it is while its owner moves.
+#[derive(Debug)]
+pub enum Memory {
+    /// A buffer of its own.
+    Own(AlignedBuffer),
+    /// A buffer of a pool.
+    Pooled(PooledBuffer),
+    /// A buffer of a pool that several writes share. Cannot be read into.
+    Shared(Arc<PooledBuffer>),
+}
+
+impl Memory {
+    /// All octets of the buffer.
+    pub fn octets(&self) -> &[u8] {
+        match self {
+            Self::Own(buffer) => buffer,
+            Self::Pooled(buffer) => buffer,
+            Self::Shared(buffer) => buffer,
+        }
+    }
+
+    /// All octets of the buffer, unless it is shared.
+    pub fn octets_mut(&mut self) -> Option<&mut [u8]> {
+        match self {
+            Self::Own(buffer) => Some(buffer),
+            Self::Pooled(buffer) => Some(buffer),
+            Self::Shared(_) => None,
+        }
+    }
+}
+
+/// A stretch of a file and the memory it goes to or comes from.
+#[derive(Debug)]
+pub struct Transfer {
+    /// The file.
+    pub file: Arc<DirectFile>,
+    /// Which way.
+    pub direction: Direction,
+    /// First octet in the file.
+    pub offset: u64,
+    /// The buffer.
+    pub memory: Memory,
+    /// The octets of the buffer that take part.
+    pub range: Range<usize>,
+    /// The caller's own number for it.
+    pub tag: u64,
+}
+
+impl Transfer {
+    /// Carries on after the first `done` octets, blocking, until all is done or the file ends.
+    fn complete(&mut self, done: usize) -> io::Result<usize> {
+        let offset = self.offset + done as u64;
+        let range = self.range.start + done..self.range.end;
+        let rest = match self.direction {
+            Direction::Read => {
+                let octets = self.memory.octets_mut().ok_or_else(not_writable)?;
+                self.file.read_at(&mut octets[range], offset)?
+            }
+            Direction::Write => {
+                let octets = &self.memory.octets()[range];
+                self.file.write_at(octets, offset)?;
+                octets.len()
+            }
+        };
+        Ok(done + rest)
+    }
+}
+
+fn not_writable() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        "a shared buffer cannot be read into",
+    )
+}
+
+/// A transfer that is done.
+#[derive(Debug)]
+pub struct Completion {
+    /// What was submitted, with its memory.
+    pub transfer: Transfer,
+    /// Octets transferred: fewer than asked only for a read at the end of the file.
+    pub result: io::Result<usize>,
+}
+
+/// What carries transfers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// The kernel's submission and completion rings.
+    Ring,
+    /// Threads with blocking calls.
+    Threads,
+}
+
+/// Which engine to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EngineChoice {
+    /// The ring where the kernel and the file allow it, else threads.
+    #[default]
+    Auto,
+    /// Threads, whatever is possible.
+    Threads,
+}
+
+/// The engine for a file and why, in words for a plan.
+///
+/// Buffered files get threads: a ring would hand each of their transfers to a kernel thread anyway.
+pub fn engine_for(choice: EngineChoice, is_direct: bool) -> (Engine, String) {
+    if choice == EngineChoice::Threads {
+        return (Engine::Threads, "as given".to_owned());
+    }
+    if !is_direct {
+        let because = "the file system refuses direct I/O; the page cache is used and released";
+        return (Engine::Threads, because.to_owned());
+    }
+    match ring_refusal() {
+        None => (
+            Engine::Ring,
+            "direct, many requests from one thread".to_owned(),
+        ),
+        Some(reason) => (
+            Engine::Threads,
+            format!("the kernel refuses io_uring: {reason}"),
+        ),
+    }
+}
+
+/// Why the kernel offers no ring; asked once per process.
+fn ring_refusal() -> Option<&'static str> {
+    static REFUSAL: OnceLock<Option<String>> = OnceLock::new();
+    REFUSAL
+        .get_or_init(|| ring::Ring::new(1, &[]).err().map(|error| error.to_string()))
+        .as_deref()
+}
+
+/// Transfers in flight. One thread's own.
+#[derive(Debug)]
+pub struct Queue {
+    depth: usize,
+    in_flight: usize,
+    carrier: Carrier,
+}
+
+#[derive(Debug)]
+enum Carrier {
+    Ring(Box<ring::Ring>),
+    Threads(threads::Threads),
+}
+
+impl Queue {
+    /// A queue for at most `depth` transfers. Buffers of `pools` are registered with the kernel, which
+    /// saves it mapping them for each transfer; a refused registration only costs that saving.
+    pub fn new(depth: usize, engine: Engine, pools: &[&BufferPool]) -> Self {
+        let depth = depth.max(1);
+        let ring = match engine {
+            Engine::Ring => ring::Ring::new(depth, pools).ok(),
+            Engine::Threads => None,
+        };
+        Self {
+            depth,
+            in_flight: 0,
+            carrier: match ring {
+                Some(ring) => Carrier::Ring(Box::new(ring)),
+                None => Carrier::Threads(threads::Threads::new(depth)),
+            },
+        }
+    }
+
+    /// What carries the transfers.
+    pub fn engine(&self) -> Engine {
+        match self.carrier {
+            Carrier::Ring(_) => Engine::Ring,
+            Carrier::Threads(_) => Engine::Threads,
+        }
+    }
+
+    /// Transfers in flight.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Whether another transfer may be submitted.
+    pub fn has_room(&self) -> bool {
+        self.in_flight < self.depth
+    }
+
+    /// Starts a transfer.
+    ///
+    /// # Errors
+    /// The transfer comes back when the queue is full, its range is not in its memory, or it would
+    /// read into shared memory.
+    pub fn submit(&mut self, transfer: Transfer) -> Result<(), Box<Transfer>> {
+        let fits = transfer.range.start <= transfer.range.end
+            && transfer.range.end <= transfer.memory.octets().len();
+        let is_readable =
+            transfer.direction == Direction::Write || !matches!(transfer.memory, Memory::Shared(_));
+        if !self.has_room() || !fits || !is_readable {
+            return Err(Box::new(transfer));
+        }
+        self.in_flight += 1;
+        match &mut self.carrier {
+            Carrier::Ring(ring) => ring.submit(transfer),
+            Carrier::Threads(threads) => threads.submit(transfer),
+        }
+        Ok(())
+    }
+
+    /// Waits for a transfer to be done. `None` when none is in flight.
+    pub fn wait(&mut self) -> Option<Completion> {
+        if self.in_flight == 0 {
+            return None;
+        }
+        let completion = match &mut self.carrier {
+            Carrier::Ring(ring) => ring.wait(),
+            Carrier::Threads(threads) => threads.wait(),
+        };
+        self.in_flight -= 1;
+        completion
+    }
+}
+
+/// Whether a transfer, or how much of its start, can bypass the page cache.
+fn direct_octets(transfer: &Transfer) -> usize {
+    let octets = &transfer.memory.octets()[transfer.range.clone()];
+    let aligned = (octets.as_ptr() as usize).is_multiple_of(DIRECT_ALIGNMENT)
+        && transfer.offset.is_multiple_of(DIRECT_ALIGNMENT as u64)
+        && transfer.file.is_direct();
+    if aligned {
+        octets.len() / DIRECT_ALIGNMENT * DIRECT_ALIGNMENT
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Access;
+
+    const PIECE: usize = 16384;
+
+    fn file(folder: &tempfile::TempDir) -> Arc<DirectFile> {
+        Arc::new(DirectFile::open(&folder.path().join("f"), Access::CreateNew).unwrap())
+    }
+
+    fn transfer(
+        file: &Arc<DirectFile>,
+        direction: Direction,
+        memory: Memory,
+        tag: u64,
+    ) -> Transfer {
+        let range = 0..PIECE;
+        let (file, offset) = (Arc::clone(file), tag * PIECE as u64);
+        Transfer {
+            file,
+            direction,
+            offset,
+            memory,
+            range,
+            tag,
+        }
+    }
+
+    fn both(test: impl Fn(Engine)) {
+        test(Engine::Ring);
+        test(Engine::Threads);
+    }
+
+    #[test]
+    fn what_was_written_is_read_with_several_in_flight() {
+        both(|engine| {
+            let folder = tempfile::tempdir().unwrap();
+            let file = file(&folder);
+            let pool = BufferPool::new(4, PIECE);
+            let mut queue = Queue::new(4, engine, &[&pool]);
+            for tag in 0..4 {
+                let mut buffer = pool.take().unwrap();
+                buffer.fill(tag as u8 + 1);
+                queue
+                    .submit(transfer(
+                        &file,
+                        Direction::Write,
+                        Memory::Pooled(buffer),
+                        tag,
+                    ))
+                    .unwrap();
+            }
+            assert!(!queue.has_room());
+            while let Some(done) = queue.wait() {
+                assert_eq!(done.result.unwrap(), PIECE);
+            }
+            for tag in 0..4 {
+                let buffer = Memory::Own(AlignedBuffer::new(PIECE));
+                queue
+                    .submit(transfer(&file, Direction::Read, buffer, tag))
+                    .unwrap();
+            }
+            let mut seen = 0;
+            while let Some(done) = queue.wait() {
+                assert_eq!(done.result.unwrap(), PIECE);
+                let expected = done.transfer.tag as u8 + 1;
+                assert!(
+                    done.transfer
+                        .memory
+                        .octets()
+                        .iter()
+                        .all(|&octet| octet == expected)
+                );
+                seen += 1;
+            }
+            assert_eq!(seen, 4);
+        });
+    }
+
+    #[test]
+    fn a_read_at_the_end_is_short_and_misaligned_pieces_arrive() {
+        both(|engine| {
+            let folder = tempfile::tempdir().unwrap();
+            let file = file(&folder);
+            file.write_at(&[7; PIECE + 10], 0).unwrap();
+            let mut queue = Queue::new(2, engine, &[]);
+            for tag in [0, 1, 2] {
+                let mut read = transfer(
+                    &file,
+                    Direction::Read,
+                    Memory::Own(AlignedBuffer::new(PIECE)),
+                    tag,
+                );
+                read.range = 3..PIECE;
+                let (expected, end) = match tag {
+                    0 => (PIECE - 3, 0),
+                    1 => (10, PIECE),
+                    _ => (0, 2 * PIECE),
+                };
+                read.offset = end as u64;
+                queue.submit(read).unwrap();
+                let done = queue.wait().unwrap();
+                assert_eq!(done.result.unwrap(), expected);
+                assert!(
+                    done.transfer.memory.octets()[3..3 + expected]
+                        .iter()
+                        .all(|&o| o == 7)
+                );
+            }
+        });
+    }
+
+    #[test]
+    fn failures_are_reported_and_bad_requests_come_back() {
+        both(|engine| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("f");
+            std::fs::write(&path, [0; PIECE]).unwrap();
+            let read_only = Arc::new(DirectFile::open(&path, Access::Read).unwrap());
+            let mut queue = Queue::new(1, engine, &[]);
+            let write = transfer(
+                &read_only,
+                Direction::Write,
+                Memory::Own(AlignedBuffer::new(PIECE)),
+                0,
+            );
+            queue.submit(write).unwrap();
+            assert!(queue.wait().unwrap().result.is_err());
+            assert!(queue.wait().is_none());
+            let mut beyond = transfer(
+                &read_only,
+                Direction::Read,
+                Memory::Own(AlignedBuffer::new(PIECE)),
+                0,
+            );
+            beyond.range = 0..PIECE + 1;
+            assert!(queue.submit(beyond).is_err());
+        });
+    }
+
+    #[test]
+    fn dropping_a_queue_waits_and_returns_the_buffers() {
+        both(|engine| {
+            let folder = tempfile::tempdir().unwrap();
+            let file = file(&folder);
+            file.write_at(&[7; 4 * PIECE], 0).unwrap();
+            let pool = BufferPool::new(2, PIECE);
+            let mut queue = Queue::new(2, engine, &[&pool]);
+            for tag in 0..2 {
+                let buffer = Memory::Pooled(pool.take().unwrap());
+                queue
+                    .submit(transfer(&file, Direction::Read, buffer, tag))
+                    .unwrap();
+            }
+            drop(queue);
+            assert!(pool.take().is_some() && pool.try_take().is_some());
+        });
+    }
+}

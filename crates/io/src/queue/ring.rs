@@ -1,0 +1,170 @@
+//! Transfers carried by `io_uring`.
+//!
+//! Invariants behind the `unsafe` of this file:
+//! 1. The memory of a submitted transfer lies in `slots` until its completion was taken; the buffer
+//!    types keep their octets on the heap, so moving the owner does not move them.
+//! 2. Registered memory belongs to pools that the ring holds, so its addresses are not given to
+//!    anything else while the ring lives.
+//! 3. `Drop` takes the completion of everything in flight before the slots go.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use io_uring::{IoUring, opcode, squeue, types};
+
+use super::{Completion, Direction, Transfer, direct_octets};
+use crate::BufferPool;
+
+/// A ring and what is in flight on it.
+pub(super) struct Ring {
+    rings: IoUring,
+    slots: Vec<Option<Transfer>>,
+    /// Address, length and index of registered buffers, by address.
+    regions: Vec<(usize, usize, u16)>,
+    _pools: Vec<BufferPool>,
+    in_flight: usize,
+}
+
+impl std::fmt::Debug for Ring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Ring({} in flight)", self.in_flight)
+    }
+}
+
+impl Ring {
+    pub(super) fn new(depth: usize, pools: &[&BufferPool]) -> io::Result<Self> {
+        let rings = IoUring::new(depth.next_power_of_two() as u32)?;
+        let regions: Vec<(usize, usize)> = pools
+            .iter()
+            .flat_map(|pool| pool.regions().iter().copied())
+            .collect();
+        let mut ring = Self {
+            rings,
+            slots: (0..depth).map(|_| None).collect(),
+            regions: Vec::new(),
+            _pools: pools.iter().map(|pool| (*pool).clone()).collect(),
+            in_flight: 0,
+        };
+        ring.register(&regions);
+        Ok(ring)
+    }
+
+    /// Registers buffers; on refusal (a limit on locked memory) transfers are mapped one by one.
+    fn register(&mut self, regions: &[(usize, usize)]) {
+        if regions.is_empty() {
+            return;
+        }
+        let vectors: Vec<libc::iovec> = regions
+            .iter()
+            .map(|&(address, bytes)| libc::iovec {
+                iov_base: std::ptr::with_exposed_provenance_mut(address),
+                iov_len: bytes,
+            })
+            .collect();
+        #[expect(unsafe_code, reason = "the kernel is told addresses")]
+        // SAFETY: the stretches are buffers of pools that this ring holds (invariant 2).
+        let registered = unsafe { self.rings.submitter().register_buffers(&vectors) };
+        if registered.is_ok() {
+            self.regions = (0..)
+                .zip(regions)
+                .map(|(index, &(start, bytes))| (start, bytes, index))
+                .collect();
+            self.regions.sort_unstable();
+        }
+    }
+
+    /// The registered buffer that holds a stretch of memory.
+    fn region_of(&self, address: usize, bytes: usize) -> Option<u16> {
+        let behind = self
+            .regions
+            .partition_point(|&(start, ..)| start <= address);
+        let &(start, length, index) = self.regions.get(behind.checked_sub(1)?)?;
+        (address + bytes <= start + length).then_some(index)
+    }
+
+    pub(super) fn submit(&mut self, transfer: Transfer) {
+        let Some(slot) = self.slots.iter().position(Option::is_none) else {
+            return;
+        };
+        let entry = self.entry(&transfer).user_data(slot as u64);
+        self.slots[slot] = Some(transfer);
+        self.in_flight += 1;
+        #[expect(unsafe_code, reason = "the kernel is told addresses")]
+        // SAFETY: the memory of the entry lies in its slot until completion (invariant 1), and the
+        // descriptor belongs to the file in the same slot.
+        let pushed = unsafe { self.rings.submission().push(&entry) };
+        // The ring has an entry for each slot, so there is room; and a refused submission stays in
+        // the ring and goes with the next call, `wait` at the latest.
+        debug_assert!(pushed.is_ok(), "an entry for each slot");
+        drop(self.rings.submit());
+    }
+
+    fn entry(&self, transfer: &Transfer) -> squeue::Entry {
+        let octets = &transfer.memory.octets()[transfer.range.clone()];
+        let direct = direct_octets(transfer);
+        let (descriptor, bytes) = match transfer.file.direct_descriptor() {
+            Some(descriptor) if direct > 0 => (descriptor, direct),
+            _ => (transfer.file.as_file().as_raw_fd(), octets.len()),
+        };
+        let (file, length) = (types::Fd(descriptor), bytes as u32);
+        let address = octets.as_ptr();
+        match (transfer.direction, self.region_of(address as usize, bytes)) {
+            (Direction::Read, Some(index)) => {
+                opcode::ReadFixed::new(file, address.cast_mut(), length, index)
+                    .offset(transfer.offset)
+                    .build()
+            }
+            (Direction::Read, None) => opcode::Read::new(file, address.cast_mut(), length)
+                .offset(transfer.offset)
+                .build(),
+            (Direction::Write, Some(index)) => {
+                opcode::WriteFixed::new(file, address, length, index)
+                    .offset(transfer.offset)
+                    .build()
+            }
+            (Direction::Write, None) => opcode::Write::new(file, address, length)
+                .offset(transfer.offset)
+                .build(),
+        }
+    }
+
+    pub(super) fn wait(&mut self) -> Option<Completion> {
+        let (slot, result) = self.next_completion()?;
+        let mut transfer = self.slots.get_mut(slot)?.take()?;
+        let asked = transfer.range.len();
+        let result = match usize::try_from(result) {
+            Ok(done) if done == asked => Ok(done),
+            Ok(done) => transfer.complete(done),
+            Err(_) if is_passing(-result) => transfer.complete(0),
+            Err(_) => Err(io::Error::from_raw_os_error(-result)),
+        };
+        Some(Completion { transfer, result })
+    }
+
+    /// Slot and raw result of whatever is done first.
+    fn next_completion(&mut self) -> Option<(usize, i32)> {
+        while self.in_flight > 0 {
+            if let Some(entry) = self.rings.completion().next() {
+                self.in_flight -= 1;
+                return Some((entry.user_data() as usize, entry.result()));
+            }
+            // Interrupted or out of memory for a moment: what is in flight is not given up.
+            if self.rings.submit_and_wait(1).is_err() {
+                std::thread::yield_now();
+            }
+        }
+        None
+    }
+}
+
+/// Errors after which the plain blocking call is tried: interruptions, and transfers that a file
+/// system refuses on a direct descriptor.
+fn is_passing(code: i32) -> bool {
+    [libc::EINTR, libc::EAGAIN, libc::EINVAL, libc::EOPNOTSUPP].contains(&code)
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        while self.next_completion().is_some() {}
+    }
+}

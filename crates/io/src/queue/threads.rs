@@ -1,0 +1,72 @@
+//! Transfers carried by threads with blocking calls, for kernels and files without rings.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use super::{Completion, Transfer};
+
+/// As many threads as transfers may be in flight.
+#[derive(Debug)]
+pub(super) struct Threads {
+    submissions: Option<Sender<Transfer>>,
+    completions: Receiver<Completion>,
+    handles: Vec<JoinHandle<()>>,
+}
+
+impl Threads {
+    pub(super) fn new(depth: usize) -> Self {
+        let (submissions, waiting) = channel();
+        let (done, completions) = channel();
+        let waiting = Arc::new(Mutex::new(waiting));
+        let handles = (0..depth)
+            .map(|_| {
+                let (waiting, done) = (Arc::clone(&waiting), done.clone());
+                std::thread::spawn(move || carry(&waiting, &done))
+            })
+            .collect();
+        Self {
+            submissions: Some(submissions),
+            completions,
+            handles,
+        }
+    }
+
+    pub(super) fn submit(&mut self, transfer: Transfer) {
+        if let Some(submissions) = &self.submissions {
+            // Threads end only when the queue is dropped, so somebody receives.
+            drop(submissions.send(transfer));
+        }
+    }
+
+    pub(super) fn wait(&mut self) -> Option<Completion> {
+        self.completions.recv().ok()
+    }
+}
+
+/// Takes one transfer after the other until the queue is dropped.
+fn carry(waiting: &Mutex<Receiver<Transfer>>, done: &Sender<Completion>) {
+    loop {
+        let next = waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .recv();
+        let Ok(mut transfer) = next else {
+            return;
+        };
+        let result = transfer.complete(0);
+        if done.send(Completion { transfer, result }).is_err() {
+            return;
+        }
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.submissions = None;
+        for thread in self.handles.drain(..) {
+            // A thread that panicked has nothing to give back.
+            drop(thread.join());
+        }
+    }
+}

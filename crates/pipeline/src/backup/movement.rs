@@ -1,0 +1,99 @@
+//! The threads of a backup and what they pass on.
+
+use crossbeam_channel::{Receiver, bounded};
+use windlass_io::BufferPool;
+use windlass_io::processor::thread_time;
+use windlass_io::queue::Queue;
+
+use super::read::{Frame, Reader, Schedule};
+use super::transform::{Chunk, Transform};
+use super::write::Family;
+use crate::control::{Control, timed};
+use crate::report::{StageCounters, Stages};
+
+/// Where pages end.
+pub(super) enum Sink<'a> {
+    /// On media families.
+    Media(&'a mut [Family]),
+    /// Nowhere, after they were transformed: `NOWRITE`.
+    Transformed,
+    /// Nowhere, as soon as they were read: `NOCOMPRESSWRITE`.
+    Read,
+}
+
+/// What all stages of a run share.
+pub(super) struct Movement<'a> {
+    pub(super) transform: &'a Transform<'a>,
+    pub(super) schedule: &'a Schedule,
+    pub(super) frames: &'a BufferPool,
+    pub(super) control: &'a Control<'a>,
+}
+
+impl Movement<'_> {
+    /// Starts every thread of every stage and waits for all of them.
+    pub(super) fn run(&self, sink: Sink<'_>) -> Stages {
+        let (plan, control, transform) = (self.transform.plan, self.control, self.transform);
+        let (frame_sender, frames) = bounded(plan.frame_buffers.value);
+        let (chunk_sender, chunks) = bounded(plan.frame_buffers.value + plan.output_buffers.value);
+        let mut stages = Stages::default();
+        std::thread::scope(|scope| {
+            let queue = Queue::new(plan.depth.value, plan.reads_by.engine, &[self.frames]);
+            let (snapshot, schedule, pool) = (transform.snapshot, self.schedule, self.frames);
+            let reader = Reader::new(snapshot, schedule, pool, frame_sender, control, queue);
+            let reader = scope.spawn(move || control.guard(|| reader.run()));
+            let transforms: Vec<_> = (0..plan.threads.value)
+                .map(|_| {
+                    let (frames, chunks) = (frames.clone(), chunk_sender.clone());
+                    let only_count = matches!(sink, Sink::Read);
+                    let work = move || match only_count {
+                        true => Ok(count(&frames, control)),
+                        false => transform.run(&frames, &chunks, control),
+                    };
+                    scope.spawn(move || control.guard(work))
+                })
+                .collect();
+            drop((frames, chunk_sender));
+            let families = match sink {
+                Sink::Media(families) => families,
+                Sink::Transformed | Sink::Read => &mut [],
+            };
+            if families.is_empty() {
+                let chunks = chunks.clone();
+                scope.spawn(move || chunks.iter().for_each(drop::<Chunk>));
+            }
+            let writers: Vec<_> = families
+                .iter_mut()
+                .map(|family| {
+                    let chunks = chunks.clone();
+                    scope.spawn(move || control.guard(|| family.run(&chunks, control)))
+                })
+                .collect();
+            drop(chunks);
+            stages.read.add(&reader.join().unwrap_or_default());
+            for transform in transforms {
+                stages.transform.add(&transform.join().unwrap_or_default());
+            }
+            for writer in writers {
+                stages.write.add(&writer.join().unwrap_or_default());
+            }
+        });
+        stages
+    }
+}
+
+/// Takes frames and does nothing with them, so that reading shows its own rate.
+fn count(frames: &Receiver<Frame>, control: &Control<'_>) -> StageCounters {
+    let mut counters = StageCounters::of_thread();
+    while !control.is_stopped() {
+        let Ok(frame) = timed(&mut counters.wait_input, || frames.recv()) else {
+            break;
+        };
+        let bytes = frame.bytes as u64;
+        counters.calls += 1;
+        counters.bytes_in += bytes;
+        counters.bytes_out += bytes;
+        control.advance(bytes, bytes);
+    }
+    counters.cpu = thread_time();
+    counters
+}

@@ -1,0 +1,91 @@
+//! Measuring runs: a backup that ends before its media. Nothing is written and nothing remembered.
+
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use windlass_base::Guid;
+use windlass_crypt::SetKey;
+use windlass_io::BufferPool;
+use windlass_source::Snapshot;
+
+use super::carrier_of;
+use super::movement::{Movement, Sink};
+use super::read::Schedule;
+use super::transform::{Totals, Transform};
+use crate::control::Control;
+use crate::error::Error;
+use crate::plan::Plan;
+use crate::report::{Observer, ProbeReport};
+use crate::request::{OnDamage, Probe, ProbeRequest};
+
+/// Reads a snapshot, and transforms it if asked, with the numbers that a backup to one device takes.
+///
+/// # Errors
+/// The first thing that went wrong.
+pub fn probe(
+    request: &ProbeRequest,
+    snapshot: Box<dyn Snapshot>,
+    observer: &dyn Observer,
+) -> Result<ProbeReport, Error> {
+    let begun = Instant::now();
+    let plan = Plan::for_backup(
+        request.compression,
+        1,
+        0,
+        carrier_of(&*snapshot, request.tuning)?,
+        request.tuning,
+    );
+    observer.planned(&plan);
+    let frames = BufferPool::new(plan.frame_buffers.value, plan.frame_bytes.value);
+    let output = BufferPool::new(plan.output_buffers.value, plan.frame_bytes.value);
+    let schedule = Schedule::new(&*snapshot, plan.frame_bytes.value);
+    let control = Control::new(
+        observer,
+        schedule.total_bytes(),
+        vec![frames.clone(), output.clone()],
+    );
+    let set_guid = Guid::random();
+    let key = request
+        .encryption
+        .map(|algorithm| SetKey::generate(algorithm, set_guid.to_stored()))
+        .transpose()?;
+    let transform = Transform {
+        snapshot: &*snapshot,
+        plan: &plan,
+        set_guid,
+        deflate: request.deflate.as_deref(),
+        key: key.as_ref(),
+        verify_pages: request.checksum,
+        on_damage: OnDamage::Stop,
+        base: None,
+        digests_to: None,
+        output: &output,
+        totals: Totals::default(),
+        damaged: Mutex::default(),
+    };
+    let movement = Movement {
+        transform: &transform,
+        schedule: &schedule,
+        frames: &frames,
+        control: &control,
+    };
+    let stages = movement.run(match request.probe {
+        Probe::Read => Sink::Read,
+        Probe::Transform => Sink::Transformed,
+    });
+    control.finish()?;
+    let stored_bytes = match request.probe {
+        Probe::Read => stages.read.bytes_out,
+        Probe::Transform => transform.totals.stored_bytes.load(Ordering::Relaxed),
+    };
+    snapshot.close()?;
+    Ok(ProbeReport {
+        probe: request.probe,
+        processed_bytes: stages.read.bytes_out,
+        stored_bytes,
+        elapsed: begun.elapsed(),
+        plan,
+        stages,
+    })
+}

@@ -1,0 +1,6 @@
+//! Whole runs through the library.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod failing_reads;
+mod round_trip;
+mod support;
