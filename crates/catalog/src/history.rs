@@ -27,6 +27,8 @@ pub struct MediaSetRecord {
     pub mirror_count: u32,
     /// `is_compressed`: whether the sets on it are.
     pub is_compressed: bool,
+    /// `is_encrypted`: whether the sets on it are.
+    pub is_encrypted: bool,
 }
 
 /// A row of `backupmediafamily`.
@@ -122,6 +124,19 @@ pub struct BackupSetRecord {
     pub compression_algorithm: Option<String>,
     /// `compression_level`, which SQL Server does not have.
     pub compression_level: Option<String>,
+    /// How the set is encrypted.
+    pub encryption: Option<EncryptionRecord>,
+}
+
+/// How a set is encrypted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EncryptionRecord {
+    /// `key_algorithm`
+    pub key_algorithm: String,
+    /// `encryptor_thumbprint`: of the first certificate.
+    pub thumbprint: Option<[u8; 20]>,
+    /// `encryptor_type`
+    pub encryptor_type: String,
 }
 
 /// A row of `backupfile`.
@@ -217,9 +232,10 @@ fn insert_media(connection: &Connection, media: &MediaSetRecord) -> Result<i64, 
         .query_row(
             "INSERT INTO backupmediaset (media_uuid, media_family_count, name, description, \
              software_name, software_vendor_id, MTF_major_version, mirror_count, \
-             is_password_protected, is_compressed) \
-             VALUES (?1, ?2, ?3, ?4, ?5, 4608, 1, ?6, 0, ?7) \
-             ON CONFLICT (media_uuid) DO UPDATE SET is_compressed = excluded.is_compressed \
+             is_password_protected, is_compressed, is_encrypted) \
+             VALUES (?1, ?2, ?3, ?4, ?5, 4608, 1, ?6, 0, ?7, ?8) \
+             ON CONFLICT (media_uuid) DO UPDATE SET is_compressed = excluded.is_compressed, \
+             is_encrypted = excluded.is_encrypted \
              RETURNING media_set_id",
             params![
                 Stored(media.media_set_guid),
@@ -229,6 +245,7 @@ fn insert_media(connection: &Connection, media: &MediaSetRecord) -> Result<i64, 
                 media.software_name,
                 media.mirror_count,
                 media.is_compressed,
+                media.is_encrypted,
             ],
             |row| row.get(0),
         )
@@ -266,6 +283,7 @@ fn insert_set(
     set: &BackupSetRecord,
 ) -> Result<i64, Error> {
     let (major, minor, build) = set.software_version;
+    let encryption = set.encryption.as_ref();
     connection
         .execute(
             "INSERT INTO own_backupset (
@@ -282,11 +300,12 @@ fn insert_set(
                 begins_log_chain, has_incomplete_metadata, is_force_offline, is_copy_only,
                 first_recovery_fork_guid, last_recovery_fork_guid, database_guid, family_guid,
                 differential_base_lsn, differential_base_guid, compressed_backup_size,
-                compression_algorithm, compression_level)
+                compression_algorithm, compression_level, key_algorithm, encryptor_thumbprint,
+                encryptor_type)
              VALUES (?1, ?2, 1, 1, ?3, 1, 1, 1, ?4, ?5, 4608, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0,
                 ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, 0, 0, 170, ?21, ?22, ?23, ?24, ?25, ?26,
                 ?27, 0, 'SIMPLE', 0, 0, ?28, 0, ?29, ?30, 0, 0, 0, ?31, ?32, ?32, ?33, ?34, ?35,
-                ?36, ?37, ?38, ?39)",
+                ?36, ?37, ?38, ?39, ?40, ?41, ?42)",
             params![
                 Stored(set.set_guid),
                 media_set_id,
@@ -327,6 +346,9 @@ fn insert_set(
                 integer(set.compressed_bytes),
                 set.compression_algorithm,
                 set.compression_level,
+                encryption.map(|found| &found.key_algorithm),
+                encryption.and_then(|found| found.thumbprint),
+                encryption.map(|found| &found.encryptor_type),
             ],
         )
         .doing("recording a backup set")?;
@@ -389,6 +411,7 @@ pub(crate) mod tests {
                 software_name: "Windlass".to_owned(),
                 mirror_count: 1,
                 is_compressed: true,
+                is_encrypted: false,
             },
             families: (1..=2)
                 .map(|number| FamilyRecord {
@@ -437,6 +460,7 @@ pub(crate) mod tests {
                 base: None,
                 compression_algorithm: Some("ZSTD".to_owned()),
                 compression_level: Some("LOW".to_owned()),
+                encryption: None,
             },
             files: vec![BackupFileRecord {
                 file_number: 1,

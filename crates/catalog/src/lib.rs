@@ -10,6 +10,7 @@
 //! | [`BackupSetRecord`], [`RestoreRecord`] | the history tables, with SQL Server's columns |
 //! | [`Drive`] | settings: folders that stand for drive letters |
 //! | [`Configuration`] | server options: configured, installed and in use |
+//! | [`CertificateRecord`], [`MasterKeyRecord`] | certificates, and private keys under the master key |
 //! | [`BackupDevice`] | logical names of backup devices |
 //!
 //! Invariants:
@@ -24,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
+mod certificate;
 mod configuration;
 mod copy;
 mod database;
@@ -37,12 +39,15 @@ mod setting;
 mod value;
 
 pub use catalog::{BUSY_SECONDS, Catalog, FILE_NAME};
+pub use certificate::{CertificateRecord, MasterKeyRecord};
 pub use configuration::{Configuration, ServerOption};
 pub use copy::QueuedCopy;
 pub use database::{Base, DatabaseRecord, DatabaseState, FIRST_USER_DATABASE_ID, Origin};
 pub use device::BackupDevice;
 pub use error::Error;
-pub use history::{BackupFileRecord, BackupRecord, BackupSetRecord, FamilyRecord, MediaSetRecord};
+pub use history::{
+    BackupFileRecord, BackupRecord, BackupSetRecord, EncryptionRecord, FamilyRecord, MediaSetRecord,
+};
 pub use past::{Forgotten, PastBackup};
 pub use restore_history::{RestoreFileRecord, RestoreRecord, RestoreType};
 pub use setting::Drive;

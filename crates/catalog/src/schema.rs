@@ -7,9 +7,10 @@
 //! Version history:
 //! 1. The first.
 //! 2. Server options, logical backup devices, the queue of copies.
+//! 3. The master key, certificates, the accelerator's status.
 
 /// The version this program writes, kept in SQLite's `user_version`.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// The statements that lead from version `found` to [`VERSION`], in order.
 pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
@@ -17,7 +18,7 @@ pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
     STEPS.get(done..).unwrap_or(&[])
 }
 
-const STEPS: &[&str] = &[VERSION_1, VERSION_2];
+const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
 
 const VERSION_1: &str = "
 CREATE TABLE own_database (
@@ -228,6 +229,51 @@ CREATE VIEW sysdatabases AS
     SELECT name, database_id AS dbid, create_date AS crdate, compatibility_level AS cmptlevel,
            physical_name AS filename
     FROM databases;
+";
+
+/// The view of the accelerator calls a function that whoever reads it has to add to the connection: it
+/// gives a JSON object with the columns that depend on what is installed.
+const VERSION_3: &str = "
+CREATE TABLE own_master_key (
+    key_id INTEGER PRIMARY KEY CHECK (key_id = 1),
+    by_service BLOB NOT NULL,
+    by_password BLOB NOT NULL,
+    create_date TEXT NOT NULL
+);
+CREATE TABLE own_certificate (
+    certificate_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+    thumbprint BLOB NOT NULL UNIQUE,
+    certificate BLOB NOT NULL,
+    private_key BLOB,
+    subject TEXT NOT NULL,
+    serial_number TEXT NOT NULL,
+    start_date TEXT NOT NULL,
+    expiry_date TEXT NOT NULL,
+    key_backup_date TEXT
+);
+CREATE VIEW certificates AS
+    SELECT name, certificate_id, 1 AS principal_id,
+           CASE WHEN private_key IS NULL THEN 'NA' ELSE 'MK' END AS pvt_key_encryption_type,
+           CASE WHEN private_key IS NULL THEN 'NO_PRIVATE_KEY' ELSE 'ENCRYPTED_BY_MASTER_KEY' END
+               AS pvt_key_encryption_type_desc,
+           1 AS is_active_for_begin_dialog, subject AS issuer_name,
+           serial_number AS cert_serial_number, NULL AS sid, NULL AS string_sid, subject,
+           expiry_date, start_date, thumbprint, NULL AS attested_by,
+           key_backup_date AS pvt_key_last_backup_date
+    FROM own_certificate;
+
+CREATE VIEW dm_server_accelerator_status AS
+    SELECT 'QAT' AS accelerator, 'Intel(R) QuickAssist Technology' AS accelerator_desc,
+           status ->> 'mode_desc' AS mode_desc, status ->> 'mode_reason_desc' AS mode_reason_desc,
+           status ->> 'accelerator_hardware_detected' AS accelerator_hardware_detected,
+           status ->> 'accelerator_library_version' AS accelerator_library_version,
+           status ->> 'accelerator_driver_version' AS accelerator_driver_version,
+           status ->> 'software_desc' AS software_desc, status ->> 'problem_desc' AS problem_desc
+    FROM (SELECT windlass_accelerator_status(
+        (SELECT value_in_use FROM own_configuration WHERE name = 'hardware offload enabled'),
+        (SELECT value_in_use FROM own_configuration WHERE name = 'hardware offload config'),
+        (SELECT value_in_use FROM own_configuration WHERE name = 'hardware offload mode')) AS status);
 ";
 
 #[cfg(test)]

@@ -69,6 +69,8 @@ pub(crate) enum Command {
     Files(FilesArguments),
     /// Show what a media family says of itself (RESTORE LABELONLY)
     Label(LabelArguments),
+    /// Give encrypted backup sets other recipients, without touching the media
+    Rekey(RekeyArguments),
     /// Run T-SQL: a script, a batch, or a prompt
     Sql(SqlArguments),
     /// Measure a database's backups, find what limits them, recommend settings, predict the result
@@ -153,6 +155,13 @@ pub(crate) struct BackupArguments {
     /// Days for which the set may not be overwritten
     #[arg(long, value_name = "DAYS")]
     pub(crate) retain_days: Option<u32>,
+    /// Encrypt (AES-256) for whoever has the private key of this certificate, PEM or DER; several may
+    /// be given
+    #[arg(long, value_name = "CERTIFICATE")]
+    pub(crate) encrypt_to: Vec<PathBuf>,
+    /// Encrypt for whoever knows the passphrase in this file's first line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) passphrase_file: Option<PathBuf>,
     /// Read and compress, write nothing, tell the rate: no backup is made
     #[arg(long, conflicts_with_all = ["no_compress_write", "differential", "mirror"])]
     pub(crate) no_write: bool,
@@ -180,6 +189,20 @@ pub(crate) struct TuningArguments {
     /// Threads that compress and check
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<u32>,
+}
+
+/// Keys for sets that are encrypted. With any of them, a set that is not encrypted is refused.
+#[derive(Debug, Args)]
+pub(crate) struct KeyArguments {
+    /// Private key (PKCS#8, PEM or DER) of a certificate that the set is encrypted for
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Vec<PathBuf>,
+    /// Password of encrypted --key files, in this file's first line
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) key_password_file: Option<PathBuf>,
+    /// Passphrase that the set is encrypted for, in this file's first line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) passphrase_file: Option<PathBuf>,
 }
 
 /// How a run reports.
@@ -233,6 +256,8 @@ pub(crate) struct RestoreArguments {
     #[arg(long, conflicts_with = "no_recovery")]
     pub(crate) read_only: bool,
     #[command(flatten)]
+    pub(crate) keys: KeyArguments,
+    #[command(flatten)]
     pub(crate) tuning: TuningArguments,
     #[command(flatten)]
     pub(crate) run: RunArguments,
@@ -257,7 +282,34 @@ pub(crate) struct VerifyArguments {
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<u32>,
     #[command(flatten)]
+    pub(crate) keys: KeyArguments,
+    #[command(flatten)]
     pub(crate) run: RunArguments,
+}
+
+const REKEY_NOTES: &str = "\
+The keys of the sets are wrapped for the new recipients and written to a file beside each backup file,
+with .keys behind its name; keep them together. The media stay as they are, also their own keys: whoever
+could read a backup before still can. Only a new backup shuts somebody out.";
+
+/// `windlass rekey`
+#[derive(Debug, Args)]
+#[command(after_help = REKEY_NOTES)]
+pub(crate) struct RekeyArguments {
+    /// Backup files, all stripes in any order
+    #[arg(required = true)]
+    pub(crate) media: Vec<PathBuf>,
+    /// Position of the one backup set; all encrypted ones when absent
+    #[arg(long, visible_alias = "file", value_name = "N")]
+    pub(crate) set: Option<u16>,
+    #[command(flatten)]
+    pub(crate) keys: KeyArguments,
+    /// Certificate of a new recipient, PEM or DER; several may be given
+    #[arg(long, value_name = "CERTIFICATE")]
+    pub(crate) encrypt_to: Vec<PathBuf>,
+    /// Passphrase of a new recipient, in this file's first line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) new_passphrase_file: Option<PathBuf>,
 }
 
 /// `windlass header`

@@ -56,6 +56,7 @@ fn main() -> ExitCode {
         Command::Header(arguments) => command::inspect::header(&arguments, &common),
         Command::Files(arguments) => command::inspect::files(&arguments, &common),
         Command::Label(arguments) => command::inspect::label(&arguments, &common),
+        Command::Rekey(arguments) => command::rekey::run(&arguments, &common),
         Command::Sql(arguments) => command::sql::run(&arguments, &common),
         Command::Tune(arguments) => command::tune::run(&arguments, &common),
         Command::Bench(arguments) => command::bench::run(&arguments, &common),

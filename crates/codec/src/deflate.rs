@@ -1,31 +1,49 @@
-//! `QAT_DEFLATE` in software: one raw DEFLATE stream (RFC 1951) per chunk, through libdeflate.
+//! `QAT_DEFLATE`: one raw DEFLATE stream (RFC 1951) per chunk.
+//!
+//! Compressed by what a [`DeflateProvider`] hands out, or by libdeflate; always expanded by
+//! libdeflate, which treats the payload as hostile.
 
 use std::fmt;
 
 use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 
 use crate::choice::DEFLATE_LEVEL;
+use crate::provider::{DeflateProvider, RawDeflate};
 use crate::{Algorithm, Error};
 
 /// Compresses with the chosen implementation.
-///
-/// One variant today. A hardware or vendor library that is present at run time becomes another,
-/// because all of them write the same format.
 pub(crate) enum DeflateEncoder {
-    Software(Compressor),
+    Bundled(Compressor),
+    Provided(Box<dyn RawDeflate>),
 }
 
 impl DeflateEncoder {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(provider: Option<&dyn DeflateProvider>) -> Self {
+        match provider.and_then(DeflateProvider::compressor) {
+            Some(provided) => Self::Provided(provided),
+            None => Self::bundled(),
+        }
+    }
+
+    fn bundled() -> Self {
         let level = CompressionLvl::new(DEFLATE_LEVEL).expect("a level that libdeflate has");
-        Self::Software(Compressor::new(level))
+        Self::Bundled(Compressor::new(level))
     }
 
     /// The length of the stream, or `None` if it does not fit into `output`.
+    ///
+    /// When the provided implementation fails, this chunk and all later ones are the bundled one's.
     pub(crate) fn encode(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
+        if let Self::Provided(provided) = self {
+            match provided.deflate(input, output) {
+                Ok(length) => return length,
+                Err(_) => *self = Self::bundled(),
+            }
+        }
         match self {
             // The only error of libdeflate is that the output is too short.
-            Self::Software(compressor) => compressor.deflate_compress(input, output).ok(),
+            Self::Bundled(compressor) => compressor.deflate_compress(input, output).ok(),
+            Self::Provided(_) => None,
         }
     }
 }
@@ -33,7 +51,8 @@ impl DeflateEncoder {
 impl fmt::Debug for DeflateEncoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Software(_) => f.write_str("DeflateEncoder::Software"),
+            Self::Bundled(_) => f.write_str("DeflateEncoder::Bundled"),
+            Self::Provided(provided) => f.debug_tuple("Provided").field(provided).finish(),
         }
     }
 }

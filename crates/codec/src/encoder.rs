@@ -4,7 +4,7 @@ use crate::choice::{FRAME_BYTES_MAX, ZstdChoice};
 use crate::deflate::DeflateEncoder;
 use crate::xpress::{BlockEncoder, frame};
 use crate::zstd::ZstdEncoder;
-use crate::{Algorithm, Compression, Error, Level};
+use crate::{Algorithm, Compression, DeflateProvider, Error, Level};
 
 /// What became of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +38,18 @@ impl Encoder {
     /// [`Error::LevelNotTaken`], [`Error::FrameTooLong`] above [`FRAME_BYTES_MAX`], and
     /// [`Error::Memory`] if a library cannot allocate its context.
     pub fn new(compression: Compression, frame_bytes_max: usize) -> Result<Self, Error> {
+        Self::with_provider(compression, frame_bytes_max, None)
+    }
+
+    /// As [`Encoder::new`], but `QAT_DEFLATE` is made by what `provider` hands out, as long as it works.
+    ///
+    /// # Errors
+    /// As [`Encoder::new`].
+    pub fn with_provider(
+        compression: Compression,
+        frame_bytes_max: usize,
+        provider: Option<&dyn DeflateProvider>,
+    ) -> Result<Self, Error> {
         let compression = compression.resolved()?;
         if frame_bytes_max > FRAME_BYTES_MAX {
             return Err(Error::FrameTooLong {
@@ -51,7 +63,7 @@ impl Encoder {
                 let level = compression.level.unwrap_or(Level::Low);
                 Method::Zstd(ZstdEncoder::new(ZstdChoice::of(level))?)
             }
-            Algorithm::QatDeflate => Method::Deflate(DeflateEncoder::new()),
+            Algorithm::QatDeflate => Method::Deflate(DeflateEncoder::new(provider)),
         };
         Ok(Self {
             compression,

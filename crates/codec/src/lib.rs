@@ -23,6 +23,7 @@ mod encoder;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+mod provider;
 pub mod xpress;
 mod zstd;
 
@@ -31,3 +32,4 @@ pub use choice::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 pub use decoder::Decoder;
 pub use encoder::{Encoder, Stored};
 pub use error::Error;
+pub use provider::{DeflateFailed, DeflateProvider, RawDeflate};

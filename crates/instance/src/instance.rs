@@ -11,6 +11,7 @@ use windlass_catalog::{
     RestoreRecord, ServerOption,
 };
 use windlass_codec::Compression;
+use windlass_crypt::VaultKey;
 
 use crate::Identity;
 use crate::names::{Drives, absolute, logical_name};
@@ -42,6 +43,7 @@ pub struct Instance {
     identity: Identity,
     /// Databases that one command uses and nobody registers. Their numbers are below zero.
     passing: Vec<DatabaseRecord>,
+    pub(crate) service_key: Option<VaultKey>,
 }
 
 impl Instance {
@@ -71,6 +73,7 @@ impl Instance {
             drives,
             identity,
             passing: Vec::new(),
+            service_key: None,
         })
     }
 

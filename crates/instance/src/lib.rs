@@ -22,12 +22,14 @@
 //! 2. Errors become messages here and nowhere else.
 #![forbid(unsafe_code)]
 
+mod accelerator;
 mod data_type;
 mod decimal;
 mod expression;
 mod failure;
 mod identity;
 mod instance;
+mod keys;
 pub mod message_of;
 mod names;
 mod option;

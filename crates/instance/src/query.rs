@@ -19,6 +19,7 @@ use rusqlite::{Connection, OpenFlags};
 use windlass_base::message::table;
 use windlass_catalog::Catalog;
 
+use crate::accelerator;
 use crate::expression::sqlite_function;
 use crate::message_of::{catalog_message, sqlite_message};
 use crate::{Failure, Identity, Value};
@@ -294,7 +295,7 @@ fn add_functions(
             -1,
             FunctionFlags::SQLITE_UTF8,
             move |context| {
-                let argument = (context.len() > 0).then(|| value_of(context.get_raw(0)));
+                let argument = (!context.is_empty()).then(|| value_of(context.get_raw(0)));
                 Ok(to_sqlite(&identity_function(name, argument, &identity)))
             },
         )?;
@@ -317,6 +318,14 @@ fn add_functions(
             },
         )?;
     }
+    let status = FunctionFlags::SQLITE_UTF8;
+    connection.create_scalar_function("windlass_accelerator_status", 3, status, |context| {
+        Ok(accelerator::status(
+            context.get(0)?,
+            context.get(1)?,
+            context.get(2)?,
+        ))
+    })?;
     let database = database.to_owned();
     connection.create_scalar_function("DB_NAME", 0, FunctionFlags::SQLITE_UTF8, move |_| {
         Ok(database.clone())

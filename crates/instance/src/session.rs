@@ -179,7 +179,7 @@ impl Session {
     pub fn verify(
         &mut self,
         statement: &RestoreStatement,
-        extras: VerifyExtras,
+        extras: &VerifyExtras,
         sink: &mut dyn Sink,
     ) -> BatchEnd {
         let result = statement::verify_only::run(self, statement, extras, sink);

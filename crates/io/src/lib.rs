@@ -15,6 +15,7 @@ mod file;
 mod pool;
 pub mod processor;
 pub mod queue;
+pub mod secret;
 
 pub use buffer::AlignedBuffer;
 pub use file::{Access, DirectFile};

@@ -16,9 +16,16 @@ const FIXED_BYTES: usize = 64;
 const RUN_BYTES: usize = 12;
 const CHECKSUM_BYTES: usize = 8;
 
+/// Octets of the tag that authenticates an encrypted chunk.
+pub const TAG_BYTES: usize = 16;
+
+/// How a chunk is protected: not at all, or by the set's key.
+const PLAIN: u16 = 0;
+const SEALED: u16 = 1;
+
 /// Octets of the longest header, without the padding behind it.
 pub(crate) const HEADER_BYTES_MAX: usize =
-    FIXED_BYTES + RUNS_MAX as usize * (RUN_BYTES + Digest::BYTES) + CHECKSUM_BYTES;
+    FIXED_BYTES + RUNS_MAX as usize * (RUN_BYTES + Digest::BYTES) + TAG_BYTES + CHECKSUM_BYTES;
 
 const _: () = assert!(
     HEADER_BYTES_MAX + 4096 < u16::MAX as usize,
@@ -26,8 +33,9 @@ const _: () = assert!(
 );
 
 /// Octets of a header with so many stretches and digests, without the padding behind it.
-pub(crate) fn header_bytes(runs: usize, digests: usize) -> usize {
-    FIXED_BYTES + runs * RUN_BYTES + digests * Digest::BYTES + CHECKSUM_BYTES
+pub(crate) fn header_bytes(runs: usize, digests: usize, is_sealed: bool) -> usize {
+    let tag = if is_sealed { TAG_BYTES } else { 0 };
+    FIXED_BYTES + runs * RUN_BYTES + digests * Digest::BYTES + tag + CHECKSUM_BYTES
 }
 
 /// What a chunk holds.
@@ -92,6 +100,8 @@ pub struct ChunkHeader {
     pub runs: Vec<Run>,
     /// Digests of the extents, in order; empty where none were taken.
     pub digests: Vec<Digest>,
+    /// The tag of an encrypted chunk. Its raw checksum and digests are masked.
+    pub tag: Option<[u8; TAG_BYTES]>,
 }
 
 /// What a chunk adds to the checksum of its set, which is the wrapping sum over all chunks.
@@ -106,10 +116,44 @@ pub fn chunk_mix(ordinal: u64, raw_checksum: u64) -> u64 {
 }
 
 impl ChunkHeader {
+    /// Octets of the header, without the padding behind it.
+    pub(crate) fn bytes(&self) -> usize {
+        header_bytes(self.runs.len(), self.digests.len(), self.tag.is_some())
+    }
+
+    /// What the tag of an encrypted chunk authenticates beside the payload: everything but the family,
+    /// which is chosen later, and what follows from the payload.
+    pub fn authenticated_octets(&self) -> Vec<u8> {
+        let mut octets = Vec::with_capacity(self.bytes());
+        let mut out = Emission::new(&mut octets, 0);
+        out.guid(self.set_guid);
+        out.u64(self.ordinal);
+        out.u8(self.kind as u8);
+        out.u8(self.codec);
+        out.u16(self.file_id);
+        out.u16(self.runs.len() as u16);
+        out.u16(self.digests.len() as u16);
+        out.u32(self.raw_bytes);
+        out.u32(self.stored_bytes);
+        out.u64(self.raw_checksum);
+        self.emit_lists(&mut out);
+        octets
+    }
+
+    fn emit_lists(&self, out: &mut Emission<'_>) {
+        for run in &self.runs {
+            out.u64(run.offset);
+            out.u32(run.bytes);
+        }
+        for digest in &self.digests {
+            out.bytes(&digest.0);
+        }
+    }
+
     /// Octets from the start of the stream's data to the payload, which begins at a multiple of
     /// `alignment` if the data begin at family offset `data_offset`.
     pub(crate) fn padded_bytes(&self, data_offset: u64, alignment: u32) -> u64 {
-        let bytes = header_bytes(self.runs.len(), self.digests.len());
+        let bytes = self.bytes();
         let alignment = u64::from(alignment.max(1));
         (data_offset + bytes as u64).next_multiple_of(alignment) - data_offset
     }
@@ -123,7 +167,7 @@ impl ChunkHeader {
         out.u16(padded_bytes as u16);
         out.u8(self.kind as u8);
         out.u8(self.codec);
-        out.u16(0);
+        out.u16(if self.tag.is_some() { SEALED } else { PLAIN });
         out.u16(self.file_id);
         out.u16(self.family);
         out.u16(self.runs.len() as u16);
@@ -135,12 +179,9 @@ impl ChunkHeader {
         out.u64(self.raw_checksum);
         out.u64(self.stored_checksum);
         out.guid(self.set_guid);
-        for run in &self.runs {
-            out.u64(run.offset);
-            out.u32(run.bytes);
-        }
-        for digest in &self.digests {
-            out.bytes(&digest.0);
+        self.emit_lists(out);
+        if let Some(tag) = &self.tag {
+            out.bytes(tag);
         }
         out.seal(begin);
         let written = out.offset() - begin;
@@ -156,7 +197,13 @@ impl ChunkHeader {
         let padded_bytes = cursor.u16()?;
         let kind = ChunkKind::from_stored(cursor.u8()?, offset)?;
         let codec = cursor.u8()?;
-        cursor.zeros(2)?;
+        let protection = cursor.u16()?;
+        require_at_most(
+            protection.into(),
+            SEALED.into(),
+            "protection of a chunk",
+            offset,
+        )?;
         let (file_id, family) = (cursor.u16()?, cursor.u16()?);
         let (run_count, digest_count) = (cursor.u16()?, cursor.u16()?);
         cursor.zeros(2)?;
@@ -185,6 +232,7 @@ impl ChunkHeader {
             set_guid: cursor.guid()?,
             runs: Vec::with_capacity(run_count.into()),
             digests: Vec::with_capacity(digest_count.into()),
+            tag: None,
         };
         for _ in 0..run_count {
             header.runs.push(Run {
@@ -194,6 +242,9 @@ impl ChunkHeader {
         }
         for _ in 0..digest_count {
             header.digests.push(cursor.digest()?);
+        }
+        if protection == SEALED {
+            header.tag = cursor.take(TAG_BYTES)?.try_into().ok();
         }
         let covered = (cursor.offset() - offset) as usize;
         let sum = windlass_base::checksum(data.get(..covered).unwrap_or_default());
@@ -284,6 +335,7 @@ mod tests {
                 },
             ],
             digests: vec![Digest([7; 16]), Digest([9; 16])],
+            tag: Some([3; TAG_BYTES]),
         }
     }
 

@@ -192,6 +192,10 @@ records! {
         0x52 chunk_count: u64,
         /// Sum over all chunks of [`chunk_mix`](crate::chunk_mix).
         0x53 set_checksum: u64,
+        /// The set's key, wrapped for its recipients; none when the set is not encrypted.
+        0x8060 key_block: Vec<u8>,
+        /// What authenticates all other records under the set's key; final only.
+        0x8061 authentication: Vec<u8>,
         /// The database's files.
         0x8100 files: Vec<DatabaseFile>,
     }
@@ -250,6 +254,22 @@ impl SetConfiguration {
             0,
         )?;
         Ok(list)
+    }
+
+    /// Whether chunks are encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        !self.key_block.is_empty()
+    }
+
+    /// What [`SetConfiguration::authentication`] authenticates: all records but itself.
+    pub fn authenticated_octets(&self) -> Vec<u8> {
+        let mut octets = Vec::new();
+        let without = Self {
+            authentication: Vec::new(),
+            ..self.clone()
+        };
+        without.store_records(&mut octets);
+        octets
     }
 
     /// Reads the stored form that lies at `offset` of a family.

@@ -33,12 +33,13 @@ mod streams;
 mod tests;
 mod writer;
 
-pub use chunk::{CHUNK_BYTES_MAX, ChunkHeader, ChunkKind, RUNS_MAX, Run, chunk_mix};
+pub use chunk::{CHUNK_BYTES_MAX, ChunkHeader, ChunkKind, RUNS_MAX, Run, TAG_BYTES, chunk_mix};
 pub use configuration::{DatabaseFile, FILES_MAX, SetConfiguration, SetType, SourceKind};
 pub use error::{MediaError, ReadError};
 pub use fuzzing::fuzz_family;
 pub use header::{
-    BLOCK_BYTES, FAMILIES_MAX, FORMAT_VERSION, MediaHeader, SOFTWARE_NAME, VENDOR_ID,
+    BLOCK_BYTES, FAMILIES_MAX, FORMAT_VERSION, FORMAT_VERSION_PLAIN, MediaHeader, SOFTWARE_NAME,
+    VENDOR_ID,
 };
 pub use index::{IndexEntry, IndexSegment, SEGMENT_CHUNKS_MAX};
 pub use listing::{Listing, SetListing};

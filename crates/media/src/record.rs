@@ -18,11 +18,34 @@ pub(crate) const MANDATORY_TAGS: u16 = 0x8000;
 /// Longest text in a record, in octets; T-SQL's longest names are shorter.
 const TEXT_BYTES_MAX: usize = 4096;
 
+/// Longest octets in a record: a key block with all its recipients.
+const OCTETS_MAX: usize = 128 << 10;
+
 /// A value that has a stored form.
 pub(crate) trait Stored: Sized {
     fn store(&self, out: &mut Vec<u8>);
     /// `None` when the octets are no such value.
     fn load(octets: &[u8]) -> Option<Self>;
+    /// Whether the record is left out. What most sets do not have is not stored in them, so that they
+    /// stay as they were before there was such a field.
+    fn is_left_out(&self) -> bool {
+        false
+    }
+}
+
+/// Octets that mean nothing here; none of them is none at all.
+impl Stored for Vec<u8> {
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+
+    fn load(octets: &[u8]) -> Option<Self> {
+        (octets.len() <= OCTETS_MAX).then(|| octets.to_vec())
+    }
+
+    fn is_left_out(&self) -> bool {
+        self.is_empty()
+    }
 }
 
 macro_rules! stored_number {
@@ -99,8 +122,11 @@ impl Stored for String {
     }
 }
 
-/// Appends one record.
+/// Appends one record, unless the value is one that is left out.
 pub(crate) fn put(out: &mut Vec<u8>, tag: u16, value: &impl Stored) {
+    if value.is_left_out() {
+        return;
+    }
     let begin = out.len();
     out.extend_from_slice(&tag.to_le_bytes());
     out.extend_from_slice(&[0; 4]);

@@ -78,6 +78,7 @@ fn write_set(writer: &mut FamilyWriter, family: &mut Vec<u8>, position: u16, chu
                 bytes: payload.len() as u32,
             }],
             digests: vec![Digest([ordinal as u8; 16])],
+            tag: None,
         };
         set.set_checksum = set
             .set_checksum

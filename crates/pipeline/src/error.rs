@@ -30,6 +30,35 @@ pub enum Error {
         #[source]
         source: windlass_media::MediaError,
     },
+    /// Keys could not be made or used.
+    #[error(transparent)]
+    Crypt(#[from] windlass_crypt::Error),
+    /// The key of an encrypted set could not be had.
+    #[error("'{device}': {source}")]
+    Key {
+        /// The device.
+        device: String,
+        /// Why.
+        #[source]
+        source: windlass_crypt::Error,
+    },
+    /// Keys were given for a set that is not encrypted.
+    #[error("the backup set on '{device}' is not encrypted, but a key was given for it")]
+    NotEncrypted {
+        /// The device.
+        device: String,
+    },
+    /// An encrypted set cannot go behind the sets of media that were begun without.
+    #[error("an encrypted backup set needs media begun with FORMAT and ENCRYPTION")]
+    EncryptionNeedsFormat,
+    /// The digests in an encrypted set are not authenticated without its payloads.
+    #[error(
+        "the full backup on '{device}' is encrypted: only the instance that made it can take differentials against it"
+    )]
+    EncryptedBase {
+        /// The device.
+        device: String,
+    },
     /// The observer asked to stop.
     #[error("the operation was cancelled")]
     Cancelled,
@@ -187,6 +216,19 @@ pub enum Damage {
         /// Recorded.
         expected: u64,
     },
+    /// A chunk is not what was encrypted under this number.
+    #[error(
+        "chunk {ordinal} at offset {offset} is not authentic: changed, moved, or of another set"
+    )]
+    Unauthentic {
+        /// The chunk.
+        ordinal: u64,
+        /// Where it is in the family.
+        offset: u64,
+    },
+    /// The set's configuration is not what was written.
+    #[error("the configuration of the encrypted set is not authentic")]
+    UnauthenticConfiguration,
     /// A chunk cannot be decoded.
     #[error("chunk {ordinal} at offset {offset} cannot be decompressed: {reason}")]
     Undecodable {

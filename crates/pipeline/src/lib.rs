@@ -25,9 +25,11 @@ pub mod digests;
 mod error;
 mod media_set;
 mod plan;
+mod rekey;
 mod report;
 mod request;
 mod restore;
+mod sealing;
 mod window;
 
 pub use backup::{backup, probe};
@@ -35,6 +37,7 @@ pub use digests::{DigestError, DigestFile};
 pub use error::{Damage, Error};
 pub use media_set::{MediaSet, SetEntry};
 pub use plan::{Carrier, Chosen, Plan};
+pub use rekey::rekey;
 pub use report::{
     BackupReport, DamagedChunks, DamagedPage, FilePages, Observer, ProbeReport, ReadReport, Stage,
     StageCounters, Stages, Unobserved, Way,
@@ -44,3 +47,4 @@ pub use request::{
     ProbeRequest, ReadRequest, Tuning,
 };
 pub use restore::{extract_digests, restore, verify};
+pub use sealing::{Encryption, ReadKeys};

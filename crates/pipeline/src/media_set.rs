@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use windlass_crypt::{KeyFile, KeyFileEntry};
 use windlass_device::{DeviceAddress, DeviceReader};
 use windlass_media::{
     FamilyReader, Listing, MediaError, MediaHeader, SetConfiguration, SetListing,
 };
 
 use crate::error::Error;
+use crate::rekey;
 use crate::window::Window;
 
 /// Octets read at once while headers are looked for.
@@ -72,6 +74,8 @@ pub(crate) fn media_error(device: &str, source: MediaError) -> Error {
 #[derive(Debug)]
 pub struct MediaSet {
     pub(crate) families: Vec<Family>,
+    /// Keys that were wrapped anew since.
+    pub(crate) key_file: Option<KeyFile>,
 }
 
 /// A backup set on a media set.
@@ -132,7 +136,10 @@ impl MediaSet {
             families.push(family);
         }
         families.sort_by_key(Family::number);
-        Ok(Self { families })
+        Ok(Self {
+            families,
+            key_file: rekey::read(devices),
+        })
     }
 
     /// The header of the first family.
@@ -184,11 +191,21 @@ impl MediaSet {
             .iter()
             .all(|set| set.is_some_and(|set| set.end.is_some()));
         found.sort_by_key(|set| set.is_none_or(|set| set.end.is_none()));
-        let configuration = found.into_iter().flatten().next()?.configuration.clone();
+        let mut configuration = found.into_iter().flatten().next()?.configuration.clone();
+        // What is shown are the recipients that count.
+        if let Some(entry) = self.rewrapped(&configuration) {
+            configuration.key_block = entry.block().to_stored();
+        }
         Some(SetEntry {
             configuration,
             is_complete,
         })
+    }
+
+    /// The key of an encrypted set, if it was wrapped anew.
+    pub(crate) fn rewrapped(&self, set: &SetConfiguration) -> Option<&KeyFileEntry> {
+        let file = self.key_file.as_ref().filter(|_| set.is_encrypted())?;
+        file.entry(set.set_guid.to_stored())
     }
 
     /// The listing of a complete set on each family.

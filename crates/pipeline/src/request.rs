@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_base::{Guid, Lsn, Moment};
-use windlass_codec::Compression;
+use windlass_codec::{Compression, DeflateProvider};
+use windlass_crypt::Algorithm;
 use windlass_device::DeviceAddress;
 use windlass_io::queue::EngineChoice;
 
 use crate::digests::DigestFile;
+use crate::sealing::{Encryption, ReadKeys};
 
 /// What happens to backup sets that are on the media already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,12 +95,16 @@ pub enum Probe {
 }
 
 /// A measuring run over one database.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ProbeRequest {
     /// How far pages come.
     pub probe: Probe,
     /// How chunks are compressed.
     pub compression: Compression,
+    /// What compresses `QAT_DEFLATE` instead of the bundled library.
+    pub deflate: Option<Arc<dyn DeflateProvider>>,
+    /// How chunks are encrypted, under a key that nobody keeps.
+    pub encryption: Option<Algorithm>,
     /// Verify the database's own page checksums on the way.
     pub checksum: bool,
     /// Numbers the user fixed.
@@ -116,6 +122,10 @@ pub struct BackupRequest {
     pub copy_only: bool,
     /// How chunks are compressed.
     pub compression: Compression,
+    /// How chunks are encrypted, and for whom.
+    pub encryption: Option<Encryption>,
+    /// What compresses `QAT_DEFLATE` instead of the bundled library.
+    pub deflate: Option<Arc<dyn DeflateProvider>>,
     /// `CHECKSUM`: verify the database's own page checksums and mark the set.
     pub checksum: bool,
     /// `STOP_ON_ERROR` or `CONTINUE_AFTER_ERROR`.
@@ -148,8 +158,10 @@ pub struct Origin {
 }
 
 /// How a set is restored or verified.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ReadRequest {
+    /// Keys for sets that are encrypted.
+    pub keys: ReadKeys,
     /// What to do about damage.
     pub on_damage: OnDamage,
     /// Numbers the user fixed.

@@ -2,16 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+use windlass_accelerator::{Accelerator, Offload};
 use windlass_base::Lsn;
 use windlass_base::size::megabytes_per_second;
-use windlass_codec::Compression;
+use windlass_codec::{Algorithm, Compression, DeflateProvider};
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
     BackupKind, BackupRequest, MediaRequest, MediaSet, Observer, OnDamage, Origin, Overwrite,
-    Probe, ProbeRequest, ReadRequest, Stages, Tuning,
+    Probe, ProbeRequest, ReadKeys, ReadRequest, Stages, Tuning,
 };
 use windlass_source::sqlite::{Existing, RestoreRequest, SqliteTarget};
 use windlass_source::{Recovery, Snapshot};
@@ -212,7 +214,7 @@ impl<'a> Laboratory<'a> {
         self.prepare_media(media)?;
         let clock = Clock::start();
         let set = MediaSet::open(&media.devices)?;
-        let report = windlass_pipeline::verify(&set, 1, read_request(), &Stop(self.cancel))?;
+        let report = windlass_pipeline::verify(&set, 1, &read_request(), &Stop(self.cancel))?;
         let (elapsed, cpu) = clock.stop();
         Ok(Measured {
             elapsed,
@@ -249,7 +251,7 @@ impl<'a> Laboratory<'a> {
             base: None,
         })?;
         let stop = Stop(self.cancel);
-        let report = windlass_pipeline::restore(&opened, 1, read_request(), &target, &stop)?;
+        let report = windlass_pipeline::restore(&opened, 1, &read_request(), &target, &stop)?;
         windlass_source::RestoreTarget::finish(Box::new(target), Recovery::Recovery)?;
         let (elapsed, cpu) = clock.stop();
         Ok(Measured {
@@ -326,6 +328,7 @@ impl Drop for Media {
 /// Everything is checked, and nothing is carried on from.
 fn read_request() -> ReadRequest {
     ReadRequest {
+        keys: ReadKeys::default(),
         on_damage: OnDamage::Stop,
         tuning: Tuning::default(),
     }
@@ -341,6 +344,8 @@ fn probe(setting: &Setting) -> Option<ProbeRequest> {
     Some(ProbeRequest {
         probe,
         compression: setting.compression,
+        deflate: deflate(setting),
+        encryption: None,
         checksum: false,
         tuning: tuning(setting),
     })
@@ -361,6 +366,8 @@ fn request(setting: &Setting, devices: &[DeviceAddress]) -> BackupRequest {
         kind: BackupKind::Full,
         copy_only: true,
         compression: setting.compression,
+        deflate: deflate(setting),
+        encryption: None,
         checksum: false,
         on_damage: OnDamage::Stop,
         name: None,
@@ -371,6 +378,14 @@ fn request(setting: &Setting, devices: &[DeviceAddress]) -> BackupRequest {
         digests_to: None,
         tuning: tuning(setting),
     }
+}
+
+/// What compresses `QAT_DEFLATE`: the software that a backup would take, found once.
+fn deflate(setting: &Setting) -> Option<Arc<dyn DeflateProvider>> {
+    static ACCELERATOR: LazyLock<Arc<Accelerator>> =
+        LazyLock::new(|| Arc::new(Accelerator::detect(None)));
+    (setting.compression.algorithm == Algorithm::QatDeflate)
+        .then(|| ACCELERATOR.provider(Offload::SoftwareOnly))
 }
 
 fn tuning(setting: &Setting) -> Tuning {

@@ -86,6 +86,8 @@ messages! {
     3043, 16, backup_page_error(database, file_id, page, file), "BACKUP '{database}' detected an error on page ({file_id}:{page}) in file '{file}'.";
     3044, 16, zero_length_device(), "Invalid zero-length device name. Reissue the BACKUP statement with a valid device name.";
     3057, 16, device_name_too_long(limit), "Invalid device name. The length of the device name provided exceeds supported limit (maximum length is: {limit}). Reissue the BACKUP statement with a valid device name.";
+    3095, 16, encryption_after_format(), "The backup cannot be performed because 'ENCRYPTION' was requested after the media was formatted with an incompatible structure. To append to this media set, either omit 'ENCRYPTION' or create a new media set by using WITH FORMAT in your BACKUP statement. If you use WITH FORMAT on an existing media set, all its backup sets will be overwritten.";
+    3096, 16, backup_certificate_expired(), "The Certificate specified for backup encryption has expired.";
     3101, 16, exclusive_access(), "Exclusive access could not be obtained because the database is in use.";
     3102, 16, in_use_by_session(statement, database), "{statement} cannot process database '{database}' because it is in use by this session. It is recommended that the master database be used when performing this operation.";
     3117, 16, not_ready_to_rollforward(), "The log or differential backup cannot be restored because no files are ready to rollforward.";
@@ -171,7 +173,15 @@ messages! {
     15123, 16, configuration_unknown(option), "The configuration option '{option}' does not exist, or it may be an advanced option.";
     15124, 16, configuration_not_unique(option), "The configuration option '{option}' is not unique.";
     15129, 16, configuration_value_invalid(value, option), "'{value}' is not a valid value for configuration option '{option}'.";
+    15151, 16, cannot_find(action, kind, name), "Cannot {action} the {kind} '{name}', because it does not exist or you do not have permission.";
+    15208, 16, certificate_file_invalid(), "The certificate, asymmetric key, or private key file is not valid or does not exist; or you do not have permissions for it.";
+    15232, 16, certificate_exists(name), "A certificate with name '{name}' already exists or this certificate already has been added to the database.";
+    15240, 16, cannot_write_file(path), "Cannot write into file '{path}'. Verify that you have write permissions, that the file path is valid, and that the file does not already exist.";
     15457, 10, configuration_changed(option, from, to), "Configuration option '{option}' changed from {from} to {to}. Run the RECONFIGURE statement to install.";
+    15465, 16, private_key_password_invalid(), "The private key password is invalid.";
+    15578, 16, master_key_exists(), "There is already a master key in the database. Please drop it before performing this statement.";
+    15580, 16, key_in_use(name), "Cannot drop master key because certificate '{name}' is encrypted by it.";
+    15581, 16, master_key_needed(), "Please create a master key in the database or open the master key in the session before performing this operation.";
     33111, 16, certificate_not_found(thumbprint), "Cannot find server certificate with thumbprint '{thumbprint}'.";
     50000, 16, sqlite_failed(error), "SQLite: {error}";
     50001, 16, not_built_yet(feature, hint), "{feature} is not built yet. {hint}";
@@ -184,6 +194,7 @@ messages! {
     50008, 10, probe_only(what), "{what}: nothing was written and no backup was made.";
     50009, 16, instance_failed(what, error), "The instance {what}: {error}";
     50010, 10, note(text), "{text}";
+    50030, 16, encryption_failed(error), "Encryption: {error}.";
     50020, 16, path_means_no_file(path, reason), "The path '{path}' means no file here: {reason}";
     50021, 16, sequence_unfinished(database, hint), "The restore of '{database}' is not finished. {hint}";
     50022, 16, insufficient_backup_space(folder, needed, free), "There is not enough space in '{folder}': the backup takes {needed} bytes there, and {free} are free.";

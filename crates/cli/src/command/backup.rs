@@ -9,7 +9,7 @@ use windlass_tsql::ast::{
 };
 use windlass_tsql::span::Spanned;
 
-use super::{Outcome, database_name, disk, made, misused, session};
+use super::{Outcome, database_name, disk, keys, made, misused, refused, session};
 use crate::args::{BackupArguments, Common};
 use crate::output::{Console, Layout, result_line};
 
@@ -32,10 +32,16 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
             Statement::Backup(Box::new(statement.clone()))
         ));
     }
-    let base = arguments.base.iter().map(DeviceAddress::disk).collect();
-    session
-        .backup(&statement, &BackupExtras { base }, &mut console)
-        .into()
+    let recipients =
+        match keys::recipients(&arguments.encrypt_to, arguments.passphrase_file.as_deref()) {
+            Ok(recipients) => recipients,
+            Err(message) => return refused(message, &mut console),
+        };
+    let extras = BackupExtras {
+        base: arguments.base.iter().map(DeviceAddress::disk).collect(),
+        recipients,
+    };
+    session.backup(&statement, &extras, &mut console).into()
 }
 
 /// The statement that the command line stands for.

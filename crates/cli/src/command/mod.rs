@@ -3,8 +3,10 @@
 pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod inspect;
+mod keys;
 mod measuring;
 pub(crate) mod prompt;
+pub(crate) mod rekey;
 pub(crate) mod restore;
 pub(crate) mod sql;
 pub(crate) mod tune;
@@ -141,4 +143,10 @@ pub(crate) fn failed(error: &windlass_catalog::Error, console: &mut Console) -> 
 pub(crate) fn misused(text: &str) -> Outcome {
     message_line(&format!("error: {text}"));
     Outcome::Misused
+}
+
+/// Says why the command cannot begin.
+pub(crate) fn refused(message: Message, console: &mut Console) -> Outcome {
+    console.message(message);
+    Outcome::Failed
 }

@@ -8,7 +8,7 @@ use windlass_tsql::ast::{
     Value,
 };
 
-use super::{Outcome, absolute, disk, made, misused, session};
+use super::{Outcome, absolute, disk, keys, made, misused, refused, session};
 use crate::args::{Common, RestoreArguments};
 use crate::output::{Console, Layout, result_line};
 
@@ -30,7 +30,12 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
             Statement::Restore(Box::new(statement.clone()))
         ));
     }
+    let keys = match keys::ring(&arguments.keys) {
+        Ok(keys) => keys,
+        Err(message) => return refused(message, &mut console),
+    };
     let extras = RestoreExtras {
+        keys,
         target: arguments.to.clone(),
         threads: arguments.tuning.threads,
         is_passing: arguments.database.is_none(),

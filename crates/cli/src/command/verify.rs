@@ -7,7 +7,7 @@ use windlass_tsql::ast::{
     RestoreAction, RestoreOption, RestoreSource, RestoreStatement, Statement, Value,
 };
 
-use super::{Outcome, disk, made, session};
+use super::{Outcome, disk, keys, made, refused, session};
 use crate::args::{Common, VerifyArguments};
 use crate::output::{Console, Layout, result_line};
 
@@ -16,6 +16,14 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
     let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
     let Some(mut session) = session(common, &mut console) else {
         return Outcome::Failed;
+    };
+    let keys = match keys::ring(&arguments.keys) {
+        Ok(keys) => keys,
+        Err(message) => return refused(message, &mut console),
+    };
+    let extras = VerifyExtras {
+        threads: arguments.threads,
+        keys,
     };
     let positions = match arguments.set {
         Some(position) => vec![position],
@@ -33,10 +41,7 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
                 Statement::Restore(Box::new(statement.clone()))
             ));
         }
-        let extras = VerifyExtras {
-            threads: arguments.threads,
-        };
-        if Outcome::from(session.verify(&statement, extras, &mut console)) != Outcome::Succeeded {
+        if Outcome::from(session.verify(&statement, &extras, &mut console)) != Outcome::Succeeded {
             outcome = Outcome::Failed;
         }
     }

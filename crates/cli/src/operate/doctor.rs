@@ -96,7 +96,7 @@ fn instance(folder: &Path, session: &Session, findings: &mut Findings) {
     let what = format!("instance {}", folder.display());
     match std::fs::metadata(folder) {
         Ok(metadata) if metadata.permissions().mode() & 0o022 != 0 => {
-            findings.add(State::Warning, &what, "others may write to it: chmod go-w")
+            findings.add(State::Warning, &what, "others may write to it: chmod go-w");
         }
         Ok(_) => findings.add(State::Ok, &what, "opened"),
         Err(error) => findings.add(State::Error, &what, error.to_string()),

@@ -1,4 +1,4 @@
-//! Metrics for Prometheus: a text file that node_exporter's textfile collector reads.
+//! Metrics for Prometheus: a text file that `node_exporter`'s textfile collector reads.
 //!
 //! The numbers come from the instance's history, so that they are the same whoever made the backups.
 //! The file is replaced as a whole.

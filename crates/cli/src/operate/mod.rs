@@ -110,7 +110,7 @@ pub(crate) struct ExpireArguments {
 /// `windlass sqlbackup`
 #[derive(Debug, Args)]
 pub(crate) struct SqlbackupArguments {
-    /// The command, as behind -SQL of SQLBackupC
+    /// The command, as behind -SQL of `SQLBackupC`
     #[arg(
         long = "sql",
         short = 'S',
@@ -151,7 +151,7 @@ pub(crate) struct ConfigArguments {
 /// `windlass metrics`
 #[derive(Debug, Args)]
 pub(crate) struct MetricsArguments {
-    /// File to write, for node_exporter's textfile collector; standard output when absent
+    /// File to write, for `node_exporter`'s textfile collector; standard output when absent
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

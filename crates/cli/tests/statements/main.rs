@@ -1,8 +1,10 @@
 //! Statements as people write them, through the program: scripts, messages, results, exit codes.
 
+mod accelerator;
 mod articles;
 mod commands;
 mod devices;
+mod encryption;
 mod history;
 mod instance;
 mod measuring;

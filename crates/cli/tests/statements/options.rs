@@ -75,10 +75,6 @@ fn values_outside_their_range_are_refused() {
 fn options_that_are_not_built_are_refused() {
     let place = Place::new();
     for (options, number) in [
-        (
-            "ENCRYPTION (ALGORITHM = AES_256, SERVER CERTIFICATE = c)",
-            50001,
-        ),
         ("CREDENTIAL = 'c'", 50001),
         ("LEVEL = AUTO", 50001),
         ("FILE_SNAPSHOT", 50005),

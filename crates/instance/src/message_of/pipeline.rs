@@ -2,6 +2,7 @@
 
 use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_crypt::Error as CryptError;
 use windlass_pipeline::{Damage, DigestError, Error};
 
 use super::{device_message, media_message, os_error, source_message};
@@ -69,6 +70,14 @@ fn message(error: &Error, state: u8) -> Message {
             &page.file,
         ),
         Error::FrameTooLarge { .. } => table::internal_consistency(),
+        Error::EncryptionNeedsFormat => table::encryption_after_format(),
+        Error::Key {
+            source: CryptError::KeyMissing { recipients },
+            ..
+        } => table::certificate_not_found(recipients).with_state(3),
+        Error::Crypt(source) => table::encryption_failed(source),
+        Error::Key { device, source } => table::encryption_failed(format!("'{device}': {source}")),
+        Error::NotEncrypted { .. } | Error::EncryptedBase { .. } => table::encryption_failed(error),
         other => table::instance_failed("cannot go on", other),
     }
 }

@@ -3,10 +3,11 @@
 use windlass_base::Moment;
 use windlass_base::message::table;
 use windlass_codec::{Algorithm, Compression, Level};
+use windlass_crypt::Algorithm as CryptAlgorithm;
 use windlass_pipeline::{OnDamage, Overwrite, Probe, Tuning};
 use windlass_tsql::ast::{
     BackupOption, Compression as WrittenCompression, CompressionAlgorithm, CompressionLevel,
-    ThreadCount,
+    Encryption as WrittenEncryption, EncryptionAlgorithm, Encryptor, ThreadCount,
 };
 use windlass_tsql::option::{BACKUP, OptionWord, StatementKind};
 use windlass_tsql::span::Spanned;
@@ -30,6 +31,8 @@ pub(crate) struct BackupChoices {
     pub(crate) differential: bool,
     pub(crate) copy_only: bool,
     pub(crate) compression: Compression,
+    /// The algorithm, and the name of the certificate.
+    pub(crate) encryption: Option<(CryptAlgorithm, String)>,
     pub(crate) overwrite: Overwrite,
     pub(crate) skip_checks: bool,
     pub(crate) name: Option<String>,
@@ -52,6 +55,7 @@ impl Default for BackupChoices {
             differential: false,
             copy_only: false,
             compression: Compression::NONE,
+            encryption: None,
             overwrite: Overwrite::Append,
             skip_checks: false,
             name: None,
@@ -183,8 +187,8 @@ fn apply(
         | O::Compression(None)
         | O::ExpireDate(_)
         | O::RetainDays(_) => {}
-        O::Encryption(_)
-        | O::Credential(_)
+        O::Encryption(written) => choices.encryption = Some(encryption(written)?),
+        O::Credential(_)
         | O::FileSnapshot
         | O::MetadataOnly
         | O::Snapshot
@@ -226,6 +230,30 @@ fn apply_text(
     };
     *into = limited_text(word, value, limit, environment)?;
     Ok(())
+}
+
+/// Which algorithm, and the name of the certificate.
+fn encryption(written: &WrittenEncryption) -> Result<(CryptAlgorithm, String), Failure> {
+    let algorithm = match written.algorithm {
+        EncryptionAlgorithm::Aes128 => CryptAlgorithm::Aes128,
+        EncryptionAlgorithm::Aes192 => CryptAlgorithm::Aes192,
+        EncryptionAlgorithm::Aes256 => CryptAlgorithm::Aes256,
+        EncryptionAlgorithm::TripleDes3Key => {
+            return Err(table::statement_not_supported(
+                "TRIPLE_DES_3KEY",
+                "Its blocks of 64 bits are too short for backups (two of them are the same after a few dozen gigabytes), and it has no authentication. Write AES_256.",
+            )
+            .into());
+        }
+    };
+    match &written.encryptor {
+        Encryptor::ServerCertificate(name) => Ok((algorithm, name.node.text.clone())),
+        Encryptor::ServerAsymmetricKey(_) => Err(table::statement_not_supported(
+            "SERVER ASYMMETRIC KEY",
+            "It takes a key manager of SQL Server's. Write SERVER CERTIFICATE.",
+        )
+        .into()),
+    }
 }
 
 fn compression(written: &WrittenCompression) -> Result<Compression, Failure> {

@@ -169,7 +169,6 @@ fn refused(word: OptionWord) -> Failure {
     let not_yet = |hint: &str| table::not_built_yet(spelling, hint).into();
     let unsupported = |hint: &str| table::statement_not_supported(spelling, hint).into();
     match word {
-        W::Encryption => not_yet("Leave it out, or encrypt the folder the backup goes to."),
         W::Credential | W::BackupOptions | W::RestoreOptions => {
             not_yet("It is for devices that are URLs, which are not built either.")
         }

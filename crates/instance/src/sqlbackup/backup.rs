@@ -313,7 +313,7 @@ fn queue_copies(
     }
 }
 
-/// ERASEFILES_ATSTART: the folders are those the tags name now.
+/// `ERASEFILES_ATSTART`: the folders are those the tags name now.
 fn erase_before(
     session: &Session,
     command: &Command,

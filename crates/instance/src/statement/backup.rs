@@ -1,13 +1,16 @@
 //! BACKUP DATABASE.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use windlass_base::message::table;
 use windlass_base::{Lsn, Moment};
 use windlass_catalog::{Base, DatabaseRecord};
+use windlass_codec::{Algorithm, DeflateProvider};
+use windlass_crypt::{Algorithm as CryptAlgorithm, Certificate, Recipient};
 use windlass_device::{DeviceAddress, DeviceKind};
 use windlass_pipeline::{
-    BackupKind, BackupReport, BackupRequest, MediaRequest, Probe, ProbeRequest,
+    BackupKind, BackupReport, BackupRequest, Encryption, MediaRequest, Probe, ProbeRequest,
 };
 use windlass_source::Snapshot;
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
@@ -21,7 +24,7 @@ use crate::message_of::{catalog_message, os_error, pipeline_messages, source_mes
 use crate::names::absolute;
 use crate::option::{self, BackupChoices};
 use crate::tag::Tags;
-use crate::{Completed, Failure, Session, Sink};
+use crate::{Completed, Failure, Instance, Session, Sink};
 
 /// The most mirrors beside the first copy.
 const MIRRORS_MAX: usize = 3;
@@ -31,6 +34,8 @@ const MIRRORS_MAX: usize = 3;
 pub struct BackupExtras {
     /// The media that hold the full backup a differential counts from.
     pub base: Vec<DeviceAddress>,
+    /// Who can read the backup beside the certificate that the statement names.
+    pub recipients: Vec<Recipient>,
 }
 
 /// `event_type` of a page that does not match its checksum, in `suspect_pages`.
@@ -249,12 +254,20 @@ impl Work<'_> {
             BackupKind::Full
         };
         space::check(self.session, &media, &self.choices, &snapshot, sink)?;
-        let request = self.request(media, kind, family)?;
+        let encryption = self.encryption(&extras.recipients)?;
+        let request = BackupRequest {
+            encryption,
+            ..self.request(media, kind, family)?
+        };
+        let failures = Instance::device_failures();
         let watch = Watch::new(self.session, self.operation, self.choices.stats, sink);
         let snapshot = Box::new(NamedSnapshot::new(snapshot, &self.record.logical_name));
         let report = windlass_pipeline::backup(&request, snapshot, &watch)
             .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
         watch.finish();
+        if let Some(failure) = Instance::device_failure(failures) {
+            sink.message(table::note(failure));
+        }
         self.tell(&report, sink);
         self.remember(&report, &request, sink);
         sink.message(timing::closing(
@@ -276,6 +289,12 @@ impl Work<'_> {
         let request = ProbeRequest {
             probe,
             compression: self.choices.compression,
+            deflate: self.deflate()?,
+            encryption: self
+                .choices
+                .encryption
+                .as_ref()
+                .map(|(algorithm, _)| *algorithm),
             checksum: self.choices.checksum,
             tuning: self.choices.tuning,
         };
@@ -327,6 +346,8 @@ impl Work<'_> {
             kind,
             copy_only: choices.copy_only,
             compression: choices.compression,
+            deflate: self.deflate()?,
+            encryption: None,
             checksum: choices.checksum,
             on_damage: choices.on_damage,
             name: choices.name.clone(),
@@ -337,6 +358,41 @@ impl Work<'_> {
             digests_to,
             tuning: choices.tuning,
         })
+    }
+
+    /// Who compresses, if that is not for the codec alone to say.
+    fn deflate(&self) -> Result<Option<Arc<dyn DeflateProvider>>, Failure> {
+        if self.choices.compression.algorithm != Algorithm::QatDeflate {
+            return Ok(None);
+        }
+        let provider = self.session.instance.deflate_provider();
+        provider
+            .map(Some)
+            .map_err(|error| catalog_message(&error))
+    }
+
+    /// Who can read the backup: the certificate of the statement, and whoever the command line names.
+    fn encryption(&self, further: &[Recipient]) -> Result<Option<Encryption>, Failure> {
+        let mut recipients = Vec::new();
+        let mut algorithm = CryptAlgorithm::Aes256;
+        if let Some((chosen, name)) = &self.choices.encryption {
+            algorithm = *chosen;
+            let record = self.session.instance.certificate("find", name)?;
+            let certificate = Certificate::read(&record.certificate)
+                .map_err(table::encryption_failed)?;
+            recipients.push(Recipient::Certificate(certificate));
+        }
+        recipients.extend_from_slice(further);
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let now = now.map_or(0, |since| since.as_secs().cast_signed());
+        let is_expired = |recipient: &Recipient| matches!(recipient, Recipient::Certificate(certificate) if certificate.validity().1 < now);
+        if recipients.iter().any(is_expired) {
+            return Err(table::backup_certificate_expired().into());
+        }
+        Ok((!recipients.is_empty()).then_some(Encryption {
+            algorithm,
+            recipients,
+        }))
     }
 
     /// The messages before the closing one.

@@ -8,7 +8,7 @@ use windlass_device::{DeviceAddress, DeviceKind};
 use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration, SetType};
 use windlass_pipeline::MediaRequest;
 
-use super::media_rows::{algorithm_name, device_type, flags, level_name};
+use super::media_rows::{algorithm_name, device_type, encryption_of, flags, level_name};
 
 /// The rows of a backup that was made to `media`.
 pub(super) fn backup_record(
@@ -62,6 +62,7 @@ fn record(
             software_name: windlass_media::SOFTWARE_NAME.to_owned(),
             mirror_count: u32::from(header.mirror_count),
             is_compressed: algorithm_name(set).is_some(),
+            is_encrypted: set.is_encrypted(),
         },
         families,
         set: set_record(header, set),
@@ -126,6 +127,7 @@ fn set_record(header: &MediaHeader, set: &SetConfiguration) -> BackupSetRecord {
         base: is_differential.then_some(base),
         compression_algorithm: algorithm_name(set).map(str::to_owned),
         compression_level: level_name(set).map(str::to_owned),
+        encryption: encryption_of(set),
     }
 }
 

@@ -3,7 +3,9 @@
 //! Source: `tsql-backup` sections 2.2 to 2.4 (documented columns, types as observed on the wire).
 
 use windlass_base::{Guid, Lsn};
+use windlass_catalog::EncryptionRecord;
 use windlass_codec::{Algorithm, Level};
+use windlass_crypt::{KeyBlock, RecipientKind};
 use windlass_device::DeviceAddress;
 use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration, SetType, SourceKind};
 
@@ -223,12 +225,16 @@ fn compression_values(found: &FoundSet<'_>) -> [Value; 13] {
     } else {
         set.backup_bytes
     };
+    let encryption = encryption_of(set);
+    let encryption = encryption.as_ref();
     [
         Value::amount(stored),
         Value::Integer(0),
-        Value::Null,
-        Value::Null,
-        Value::Null,
+        Value::optional_text(encryption.map(|found| found.key_algorithm.as_str())),
+        encryption
+            .and_then(|found| found.thumbprint)
+            .map_or(Value::Null, |thumbprint| Value::Binary(thumbprint.to_vec())),
+        Value::optional_text(encryption.map(|found| found.encryptor_type.as_str())),
         Value::Null,
         Value::Integer(i64::from(set.time_zone)),
         Value::optional_text(algorithm_name(set)),
@@ -258,6 +264,25 @@ fn guid(guid: Guid) -> Value {
 
 fn is_compressed(set: &SetConfiguration) -> bool {
     set.compression != Algorithm::None.id()
+}
+
+/// How a set is encrypted: the algorithm, and the first recipient's certificate.
+pub(super) fn encryption_of(set: &SetConfiguration) -> Option<EncryptionRecord> {
+    let block = KeyBlock::from_stored(&set.key_block).ok()?;
+    let recipients = block.recipients();
+    let thumbprint = recipients.iter().find_map(|recipient| match recipient {
+        RecipientKind::Certificate(thumbprint) => Some(*thumbprint),
+        RecipientKind::Passphrase => None,
+    });
+    let encryptor_type = match thumbprint {
+        Some(_) => "CERTIFICATE",
+        None => "PASSPHRASE",
+    };
+    Some(EncryptionRecord {
+        key_algorithm: block.algorithm().name().to_owned(),
+        thumbprint,
+        encryptor_type: encryptor_type.to_owned(),
+    })
 }
 
 /// The name of the algorithm; `None` when the set is not compressed.

@@ -16,6 +16,7 @@ pub(crate) mod query;
 mod reading;
 pub mod restore;
 mod script;
+mod security;
 mod server;
 mod space;
 mod timing;
@@ -56,6 +57,11 @@ pub(crate) fn execute(
         Statement::Transaction(transaction) => script::transaction(session, transaction),
         Statement::Execute(execute) => procedure::execute(session, execute, sink),
         Statement::Sql(sql) => query::execute(session, sql, sink),
+        Statement::CreateMasterKey { password } => security::create_master_key(session, password),
+        Statement::DropMasterKey => security::drop_master_key(session),
+        Statement::CreateCertificate(create) => security::create(session, create),
+        Statement::BackupCertificate(backup) => security::back_up(session, backup),
+        Statement::DropCertificate(name) => security::drop(session, &name.node.text),
         Statement::Reconfigure(reconfigure) => server::reconfigure(session, *reconfigure, sink),
         Statement::AlterServerConfiguration(alter) => server::alter(session, alter, sink),
         Statement::AlterDatabase(_) | Statement::Checkpoint { .. } | Statement::Dbcc(_) => {

@@ -1,9 +1,12 @@
 //! What all statements that read media do first: devices, options, the media set.
 
+use std::sync::Arc;
+
 use windlass_base::message::table;
+use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
-use windlass_media::MediaHeader;
-use windlass_pipeline::MediaSet;
+use windlass_media::{MediaHeader, SetConfiguration};
+use windlass_pipeline::{MediaSet, ReadKeys};
 use windlass_tsql::ast::{RestoreAction, RestoreSource, RestoreStatement};
 use windlass_tsql::option::StatementKind;
 
@@ -99,4 +102,24 @@ fn check_media(
         }
         _ => Ok(()),
     }
+}
+
+/// The keys that a set is read with: those of the instance and those that were given. None are opened
+/// for a set that is not encrypted.
+pub(super) fn keys(
+    session: &mut Session,
+    set: &SetConfiguration,
+    given: &KeyRing,
+) -> Result<ReadKeys, Failure> {
+    let is_given = !given.keys.is_empty() || !given.passphrases.is_empty();
+    let mut ring = match set.is_encrypted() {
+        true => session.instance.key_ring()?,
+        false => KeyRing::default(),
+    };
+    ring.keys.extend_from_slice(&given.keys);
+    ring.passphrases.extend_from_slice(&given.passphrases);
+    Ok(ReadKeys {
+        ring: Arc::new(ring),
+        requires_encryption: is_given,
+    })
 }

@@ -8,6 +8,7 @@ use windlass_base::{Message, Moment};
 use windlass_catalog::{
     Base, DatabaseRecord, DatabaseState, Origin, RestoreFileRecord, RestoreRecord, RestoreType,
 };
+use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
 use windlass_media::{DatabaseFile, SetConfiguration, SetType};
 use windlass_pipeline::{MediaSet, OnDamage, ReadReport, ReadRequest, Tuning};
@@ -40,6 +41,8 @@ pub struct RestoreExtras {
     pub threads: Option<u32>,
     /// Whether the restored file stays unregistered.
     pub is_passing: bool,
+    /// Keys beside those of the instance. If there are any, the set must be encrypted.
+    pub keys: KeyRing,
 }
 
 /// The refusal of RESTORE LOG: nothing can have made a log backup.
@@ -116,7 +119,7 @@ fn run(
         )
         .into());
     };
-    let target = target(session, &name, known.as_ref(), &choices, file, extras)?;
+    let target = target(session, name, known.as_ref(), &choices, file, extras)?;
     Work {
         session,
         name,
@@ -285,8 +288,10 @@ impl Work<'_> {
                 checkpoint_lsn: self.set.differential_base_lsn,
             }),
         };
+        let keys = reading::keys(self.session, self.set, &self.extras.keys)?;
         let target = SqliteTarget::begin(&request).map_err(|error| source_message(&error))?;
         let read = ReadRequest {
+            keys,
             on_damage: self.choices.on_damage.unwrap_or(OnDamage::Stop),
             tuning: Tuning {
                 threads: self.extras.threads,
@@ -295,7 +300,7 @@ impl Work<'_> {
         };
         let begun = Instant::now();
         let watch = Watch::new(self.session, OPERATION, self.choices.stats, sink);
-        let report = windlass_pipeline::restore(&self.media, self.position, read, &target, &watch)
+        let report = windlass_pipeline::restore(&self.media, self.position, &read, &target, &watch)
             .map_err(|error| failed(&error))?;
         Box::new(target)
             .finish(self.choices.recovery)

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::{Moment, message::table};
 use windlass_catalog::{RestoreRecord, RestoreType};
+use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
 use windlass_media::SetConfiguration;
 use windlass_pipeline::{MediaSet, OnDamage, ReadRequest, Tuning, verify};
@@ -20,8 +21,10 @@ use crate::{Completed, Failure, Session, Sink};
 const OPERATION: &str = "VERIFY DATABASE";
 
 /// What plain commands can say about reading media and T-SQL cannot.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct VerifyExtras {
+    /// Keys beside those of the instance. If there are any, the set must be encrypted.
+    pub keys: KeyRing,
     /// The number of threads; chosen by the plan when absent.
     pub threads: Option<u32>,
 }
@@ -31,14 +34,14 @@ pub(super) fn execute(
     statement: &RestoreStatement,
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
-    run(session, statement, VerifyExtras::default(), sink)
+    run(session, statement, &VerifyExtras::default(), sink)
 }
 
 /// Executes a RESTORE VERIFYONLY statement.
 pub(crate) fn run(
     session: &mut Session,
     statement: &RestoreStatement,
-    extras: VerifyExtras,
+    extras: &VerifyExtras,
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     attempt(session, statement, extras, sink)
@@ -48,7 +51,7 @@ pub(crate) fn run(
 fn attempt(
     session: &mut Session,
     statement: &RestoreStatement,
-    extras: VerifyExtras,
+    extras: &VerifyExtras,
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let kind = StatementKind::VerifyOnly;
@@ -66,6 +69,7 @@ fn attempt(
     check_moves(&choices, &set)?;
     check_space(session, &choices, &set, sink);
     let request = ReadRequest {
+        keys: reading::keys(session, &set, &extras.keys)?,
         // Unlike RESTORE, VERIFYONLY goes on by default, to find all there is.
         on_damage: choices.on_damage.unwrap_or(OnDamage::Continue),
         tuning: Tuning {
@@ -74,7 +78,7 @@ fn attempt(
         },
     };
     let watch = Watch::new(session, OPERATION, choices.stats, sink);
-    let report = verify(&media, position, request, &watch).map_err(|error| failed(&error))?;
+    let report = verify(&media, position, &request, &watch).map_err(|error| failed(&error))?;
     if let Some((device, damage)) = &report.damaged.first {
         let chunks = report.damaged.count;
         return Err(Failure::from(vec![

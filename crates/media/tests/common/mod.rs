@@ -2,8 +2,8 @@
 
 use windlass_base::{Digest, Guid, Lsn, checksum, digest};
 use windlass_media::{
-    ChunkHeader, ChunkKind, DatabaseFile, FORMAT_VERSION, FamilyReader, FamilyWriter, MediaHeader,
-    Run, SetConfiguration, SetType, chunk_mix,
+    ChunkHeader, ChunkKind, DatabaseFile, FORMAT_VERSION, FORMAT_VERSION_PLAIN, FamilyReader,
+    FamilyWriter, MediaHeader, Run, SetConfiguration, SetType, TAG_BYTES, chunk_mix,
 };
 
 pub(crate) fn guid(last: u8) -> Guid {
@@ -86,6 +86,7 @@ impl TestChunk {
             stored_checksum: checksum(&payload),
             runs,
             digests,
+            tag: None,
         }
     }
 }
@@ -98,6 +99,7 @@ pub(crate) struct FamilyBuilder {
     name: String,
     description: String,
     sets: u16,
+    pub(crate) is_encrypted: bool,
 }
 
 impl FamilyBuilder {
@@ -106,8 +108,20 @@ impl FamilyBuilder {
     }
 
     pub(crate) fn with_names(block_bytes: u32, name: &str, description: &str) -> Self {
+        Self::begin(block_bytes, FORMAT_VERSION_PLAIN, name, description)
+    }
+
+    /// A family that may hold encrypted sets, of which the first is one.
+    #[expect(dead_code, reason = "used by one of the two tests that share this")]
+    pub(crate) fn encrypted(block_bytes: u32) -> Self {
+        let mut builder = Self::begin(block_bytes, FORMAT_VERSION, "set name", "set description");
+        builder.is_encrypted = true;
+        builder
+    }
+
+    fn begin(block_bytes: u32, format_version: u16, name: &str, description: &str) -> Self {
         let header = MediaHeader {
-            format_version: FORMAT_VERSION,
+            format_version,
             media_set_guid: guid(1),
             family_count: 2,
             family_number: 2,
@@ -127,6 +141,7 @@ impl FamilyBuilder {
             name: name.to_owned(),
             description: description.to_owned(),
             sets: 0,
+            is_encrypted: false,
         }
     }
 
@@ -162,6 +177,7 @@ impl FamilyBuilder {
                 slot: 3,
             },
             family_guid: guid(2),
+            key_block: vec![0xEE; if self.is_encrypted { 99 } else { 0 }],
             files: vec![DatabaseFile {
                 file_id: 1,
                 logical_name: "database".to_owned(),
@@ -189,7 +205,8 @@ impl FamilyBuilder {
         let start = self.writer.begin_set(&set).unwrap();
         self.bytes.extend(start);
         for (ordinal, chunk) in (0..).zip(chunks) {
-            let header = chunk.header(ordinal, self.header.family_number, set.set_guid);
+            let mut header = chunk.header(ordinal, self.header.family_number, set.set_guid);
+            header.tag = self.is_encrypted.then_some([0xA7; TAG_BYTES]);
             self.writer
                 .chunk_header(&header, chunk.alignment, &mut self.bytes)
                 .unwrap();
@@ -208,6 +225,9 @@ impl FamilyBuilder {
                 .wrapping_add(chunk_mix(ordinal, header.raw_checksum));
         }
         set.is_final = true;
+        if self.is_encrypted {
+            set.authentication = vec![0xAA; 32];
+        }
         set.finished = "2026-11-20 21:00:02".parse().ok();
         self.writer.end_of_data(&set).unwrap()
     }

@@ -7,13 +7,13 @@
 use windlass_base::{Guid, Moment};
 use windlass_device::{DeviceAddress, DeviceKind, Operation, Start, WriteTuning};
 use windlass_io::queue::EngineChoice;
-use windlass_media::{FORMAT_VERSION, FamilyWriter, MediaHeader};
+use windlass_media::{FORMAT_VERSION, FORMAT_VERSION_PLAIN, FamilyWriter, MediaHeader};
 
 use super::write::Family;
 use crate::error::Error;
 use crate::media_set::MediaSet;
 use crate::plan::Plan;
-use crate::request::{MediaRequest, Overwrite};
+use crate::request::{BackupRequest, MediaRequest, Overwrite};
 
 /// Block size of new media: the largest logical block of disks in use, so that any disk takes it.
 const BLOCK_BYTES: u32 = 4096;
@@ -29,12 +29,14 @@ enum Found {
 /// Opens all devices; returns the families with their first octets already queued, the header of
 /// the first family, and the position of the new set.
 pub(super) fn open(
-    request: &MediaRequest,
+    request: &BackupRequest,
     plan: &Plan,
     engine: EngineChoice,
 ) -> Result<(Vec<Family>, MediaHeader, u16), Error> {
+    let is_encrypted = request.encryption.is_some();
+    let request = &request.media;
     check_mirrors(request)?;
-    let found = examine(request)?;
+    let found = examine(request, is_encrypted)?;
     let copies = mirrors_by_family(request);
     let (header, position) = match &found {
         Found::New(header) => (header.clone(), 1),
@@ -143,7 +145,7 @@ fn check_mirrors(request: &MediaRequest) -> Result<(), Error> {
 }
 
 /// Looks at what is on the devices and decides what stays.
-fn examine(request: &MediaRequest) -> Result<Found, Error> {
+fn examine(request: &MediaRequest, is_encrypted: bool) -> Result<Found, Error> {
     let all = || {
         request
             .devices
@@ -164,11 +166,14 @@ fn examine(request: &MediaRequest) -> Result<Found, Error> {
         return if is_new_mirror {
             Err(Error::MirrorNeedsFormat)
         } else {
-            Ok(Found::New(new_header(request)))
+            Ok(Found::New(new_header(request, is_encrypted)))
         };
     }
     let media = open_existing(&request.devices)?;
     check_existing(request, &media)?;
+    if is_encrypted && media.header().format_version < FORMAT_VERSION {
+        return Err(Error::EncryptionNeedsFormat);
+    }
     let mut kept = media.complete_sets();
     let mut copies = Vec::with_capacity(request.mirrors.len());
     for mirror in &request.mirrors {
@@ -290,11 +295,15 @@ fn check_expiry(request: &MediaRequest, media: &MediaSet) -> Result<(), Error> {
     }
 }
 
-fn new_header(request: &MediaRequest) -> MediaHeader {
+fn new_header(request: &MediaRequest, is_encrypted: bool) -> MediaHeader {
     let media_set_guid = Guid::random();
     let [a, b, c, d, ..] = Guid::random().to_stored();
     MediaHeader {
-        format_version: FORMAT_VERSION,
+        format_version: if is_encrypted {
+            FORMAT_VERSION
+        } else {
+            FORMAT_VERSION_PLAIN
+        },
         media_set_guid,
         family_count: request.devices.len() as u16,
         family_number: 1,

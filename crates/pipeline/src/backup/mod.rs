@@ -37,6 +37,7 @@ use crate::error::Error;
 use crate::plan::{Carrier, Plan};
 use crate::report::{BackupReport, FilePages, Observer, StageCounters};
 use crate::request::{BackupKind, BackupRequest, Tuning};
+use crate::sealing;
 
 /// Backs up one snapshot.
 ///
@@ -55,10 +56,11 @@ pub fn backup(
         carrier_of(&*snapshot, request.tuning)?,
         request.tuning,
     );
-    let (mut media, header, position) = media::open(&request.media, &plan, request.tuning.engine)?;
+    let (mut media, header, position) = media::open(request, &plan, request.tuning.engine)?;
     plan.writes_by = media.iter().find_map(Family::carrier);
     observer.planned(&plan);
     let mut configuration = set::configuration(request, &*snapshot, &plan, position);
+    let key = sealing::begin(request.encryption.as_ref(), &mut configuration)?;
     for family in &mut media {
         family.begin(&configuration)?;
     }
@@ -75,6 +77,8 @@ pub fn backup(
         snapshot: &*snapshot,
         plan: &plan,
         set_guid: configuration.set_guid,
+        deflate: request.deflate.as_deref(),
+        key: key.as_ref(),
         verify_pages: request.checksum,
         on_damage: request.on_damage,
         base: base_digests(request),
@@ -96,6 +100,7 @@ pub fn backup(
     } = transform;
     let damaged = damaged.into_inner().unwrap_or_else(PoisonError::into_inner);
     set::complete(&mut configuration, &totals, !damaged.is_empty());
+    sealing::authenticate(key.as_ref(), &mut configuration);
     snapshot.close()?;
     finish_media(media, &configuration, &mut stages.write)?;
     if let Some(writer) = digest_writer {

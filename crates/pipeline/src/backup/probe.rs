@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use windlass_base::Guid;
+use windlass_crypt::SetKey;
 use windlass_io::BufferPool;
 use windlass_source::Snapshot;
 
@@ -44,10 +45,17 @@ pub fn probe(
         schedule.total_bytes(),
         vec![frames.clone(), output.clone()],
     );
+    let set_guid = Guid::random();
+    let key = request
+        .encryption
+        .map(|algorithm| SetKey::generate(algorithm, set_guid.to_stored()))
+        .transpose()?;
     let transform = Transform {
         snapshot: &*snapshot,
         plan: &plan,
-        set_guid: Guid::random(),
+        set_guid,
+        deflate: request.deflate.as_deref(),
+        key: key.as_ref(),
         verify_pages: request.checksum,
         on_damage: OnDamage::Stop,
         base: None,

@@ -8,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
 use windlass_base::{Digest, EXTENT_BYTES, Guid, checksum, digest};
-use windlass_codec::{Algorithm, Encoder, Stored};
+use windlass_codec::{Algorithm, DeflateProvider, Encoder, Stored};
+use windlass_crypt::SetKey;
 use windlass_io::processor::thread_time;
 use windlass_io::{BufferPool, PooledBuffer};
 use windlass_media::{ChunkHeader, ChunkKind, Run, chunk_mix};
@@ -21,6 +22,7 @@ use crate::error::Error;
 use crate::plan::Plan;
 use crate::report::{DamagedPage, StageCounters};
 use crate::request::OnDamage;
+use crate::sealing;
 
 /// Damaged pages named in a report; the rest is only counted by the flag on the set.
 const DAMAGED_PAGES_MAX: usize = 1000;
@@ -37,6 +39,10 @@ pub(super) struct Transform<'a> {
     pub(super) snapshot: &'a dyn Snapshot,
     pub(super) plan: &'a Plan,
     pub(super) set_guid: Guid,
+    /// What compresses `QAT_DEFLATE` instead of the bundled library.
+    pub(super) deflate: Option<&'a dyn DeflateProvider>,
+    /// The key of an encrypted set.
+    pub(super) key: Option<&'a SetKey>,
     pub(super) verify_pages: bool,
     pub(super) on_damage: OnDamage,
     /// Digests to compare with: present for a differential.
@@ -93,7 +99,8 @@ impl Transform<'_> {
         control: &Control<'_>,
     ) -> Result<StageCounters, Error> {
         let mut counters = StageCounters::of_thread();
-        let mut encoder = Encoder::new(self.plan.compression, self.plan.frame_bytes.value)?;
+        let frame_bytes = self.plan.frame_bytes.value;
+        let mut encoder = Encoder::with_provider(self.plan.compression, frame_bytes, self.deflate)?;
         let mut base_digests = Vec::new();
         while !control.is_stopped() {
             let Ok(frame) = timed(&mut counters.wait_input, || frames.recv()) else {
@@ -171,6 +178,7 @@ impl Transform<'_> {
             stored_checksum: 0,
             runs,
             digests,
+            tag: None,
         };
         let mut payload = frame.buffer;
         if let Some(mut output) = output
@@ -181,10 +189,14 @@ impl Transform<'_> {
             header.stored_bytes = bytes as u32;
             payload = output;
         }
-        header.stored_checksum = match header.codec {
-            codec if codec == Algorithm::None.id() => header.raw_checksum,
-            _ => checksum(&payload[..header.stored_bytes as usize]),
-        };
+        let stored = &mut payload[..header.stored_bytes as usize];
+        match self.key {
+            Some(key) => sealing::seal(key, &mut header, stored)?,
+            None if header.codec == Algorithm::None.id() => {
+                header.stored_checksum = header.raw_checksum;
+            }
+            None => header.stored_checksum = checksum(stored),
+        }
         self.totals.count(&header);
         Ok(Some(Chunk { header, payload }))
     }

@@ -20,6 +20,11 @@ const WINDOW_BYTES: usize = 64 << 10;
 pub fn extract_digests(media: &MediaSet, position: u16, path: &Path) -> Result<DigestFile, Error> {
     let sets = media.complete(position)?;
     let set = &sets[0].configuration;
+    if set.is_encrypted() {
+        return Err(Error::EncryptedBase {
+            device: media.devices(),
+        });
+    }
     let file = |file: &windlass_media::DatabaseFile| DigestedFile {
         file_id: file.file_id,
         size_bytes: file.size_bytes,

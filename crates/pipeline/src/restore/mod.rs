@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use crossbeam_channel::bounded;
 use windlass_codec::{Algorithm, Compression, Level};
+use windlass_crypt::SetKey;
 use windlass_io::BufferPool;
 use windlass_media::{CHUNK_BYTES_MAX, SetConfiguration, SetListing, SetType};
 use windlass_source::RestoreTarget;
@@ -24,6 +25,7 @@ use crate::media_set::MediaSet;
 use crate::plan::{Carrier, Plan};
 use crate::report::{FilePages, Observer, ReadReport, Stages};
 use crate::request::{OnDamage, ReadRequest};
+use crate::sealing;
 
 /// Reads a set back into a target. The caller finishes the target when this has succeeded.
 ///
@@ -32,7 +34,7 @@ use crate::request::{OnDamage, ReadRequest};
 pub fn restore(
     media: &MediaSet,
     position: u16,
-    request: ReadRequest,
+    request: &ReadRequest,
     target: &dyn RestoreTarget,
     observer: &dyn Observer,
 ) -> Result<ReadReport, Error> {
@@ -46,7 +48,7 @@ pub fn restore(
 pub fn verify(
     media: &MediaSet,
     position: u16,
-    request: ReadRequest,
+    request: &ReadRequest,
     observer: &dyn Observer,
 ) -> Result<ReadReport, Error> {
     run(media, position, request, None, observer)
@@ -55,13 +57,14 @@ pub fn verify(
 fn run(
     media: &MediaSet,
     position: u16,
-    request: ReadRequest,
+    request: &ReadRequest,
     target: Option<&dyn RestoreTarget>,
     observer: &dyn Observer,
 ) -> Result<ReadReport, Error> {
     let sets = media.complete(position)?;
     let set = &sets[0].configuration;
     check_chunk_count(media, set)?;
+    let key = sealing::unlock(media, set, &request.keys)?;
     let plan = plan(media, set, request);
     observer.planned(&plan);
     let begun = Instant::now();
@@ -76,6 +79,7 @@ fn run(
         media,
         sets: &sets,
         plan: &plan,
+        key: key.as_ref(),
         target,
         frames: &frames,
         control: &control,
@@ -106,6 +110,7 @@ struct Movement<'a> {
     media: &'a MediaSet,
     sets: &'a [&'a SetListing],
     plan: &'a Plan,
+    key: Option<&'a SetKey>,
     target: Option<&'a dyn RestoreTarget>,
     frames: &'a BufferPool,
     control: &'a Control<'a>,
@@ -126,6 +131,7 @@ impl Movement<'_> {
             .collect();
         let transform = Transform {
             output,
+            key: self.key,
             on_damage,
             seen: Seen::new(set.chunk_count),
         };
@@ -179,7 +185,7 @@ impl Movement<'_> {
 }
 
 /// The numbers of the run. What the set says is bounded before anything is allocated by it.
-fn plan(media: &MediaSet, set: &SetConfiguration, request: ReadRequest) -> Plan {
+fn plan(media: &MediaSet, set: &SetConfiguration, request: &ReadRequest) -> Plan {
     let algorithm = Algorithm::from_id(set.compression).unwrap_or(Algorithm::None);
     let level = Level::from_id(set.compression_level).ok().flatten();
     let frame_bytes = set.frame_bytes.clamp(64 << 10, CHUNK_BYTES_MAX) as usize;

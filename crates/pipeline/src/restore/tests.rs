@@ -10,6 +10,7 @@ use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 use super::*;
 use crate::report::Unobserved;
 use crate::request::{BackupKind, BackupRequest, MediaRequest, Origin, Overwrite, Tuning};
+use crate::sealing::ReadKeys;
 
 /// A device with an unreadable sector.
 #[derive(Debug)]
@@ -52,6 +53,8 @@ fn media(folder: &Path) -> MediaSet {
         kind: BackupKind::Full,
         copy_only: false,
         compression: Compression::NONE,
+        deflate: None,
+        encryption: None,
         checksum: false,
         on_damage: OnDamage::Stop,
         name: None,
@@ -81,10 +84,11 @@ fn an_unreadable_sector_of_the_media_is_an_error_of_that_device() {
         });
         for on_damage in [OnDamage::Stop, OnDamage::Continue] {
             let request = ReadRequest {
+                keys: ReadKeys::default(),
                 on_damage,
                 tuning: Tuning::default(),
             };
-            let error = verify(&media, 1, request, &Unobserved).unwrap_err();
+            let error = verify(&media, 1, &request, &Unobserved).unwrap_err();
             let Error::Device(error) = error else {
                 panic!("{error}");
             };

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crossbeam_channel::{Receiver, Sender};
 use windlass_base::checksum;
 use windlass_codec::{Algorithm, Decoder};
+use windlass_crypt::SetKey;
 use windlass_io::processor::thread_time;
 use windlass_io::{BufferPool, PooledBuffer};
 use windlass_media::{ChunkHeader, Run, chunk_mix};
@@ -15,6 +16,7 @@ use crate::control::{Control, timed};
 use crate::error::{Damage, Error};
 use crate::report::{DamagedChunks, StageCounters};
 use crate::request::OnDamage;
+use crate::sealing;
 
 /// A stretch of the database, verified.
 #[derive(Debug)]
@@ -27,6 +29,8 @@ pub(super) struct Restored {
 /// What the transform threads share.
 pub(super) struct Transform<'a> {
     pub(super) output: &'a BufferPool,
+    /// The key of an encrypted set.
+    pub(super) key: Option<&'a SetKey>,
     pub(super) on_damage: OnDamage,
     pub(super) seen: Seen,
 }
@@ -166,12 +170,12 @@ impl Transform<'_> {
     ) -> Result<Restored, Damage> {
         let StoredChunk {
             header,
-            payload,
+            mut payload,
             offset,
             ..
         } = chunk;
         let ordinal = header.ordinal;
-        let stored = &payload[..header.stored_bytes as usize];
+        let stored = &mut payload[..header.stored_bytes as usize];
         compare(
             ordinal,
             offset,
@@ -179,6 +183,7 @@ impl Transform<'_> {
             checksum(stored),
             header.stored_checksum,
         )?;
+        let raw_checksum = sealing::open(self.key, &header, stored, offset)?;
         let octets = match output {
             None => payload,
             Some(mut output) => {
@@ -198,13 +203,7 @@ impl Transform<'_> {
         let raw = octets
             .get(..header.raw_bytes as usize)
             .ok_or(Damage::ForeignChunk { ordinal, offset })?;
-        compare(
-            ordinal,
-            offset,
-            "uncompressed",
-            checksum(raw),
-            header.raw_checksum,
-        )?;
+        compare(ordinal, offset, "uncompressed", checksum(raw), raw_checksum)?;
         self.seen.mark(ordinal)?;
         self.seen.count(&header);
         Ok(Restored {

@@ -14,7 +14,8 @@ use windlass_pipeline::{
 use windlass_source::Recovery;
 
 use crate::support::{
-    Folder, READ, back_up, devices, make_database, prepared, request, restore_to, same, snapshot,
+    Folder, back_up, devices, make_database, prepared, read_request, request, restore_to, same,
+    snapshot,
 };
 
 #[test]
@@ -42,7 +43,7 @@ fn every_algorithm_and_level_on_one_media_set_restores_byte_for_byte() {
     let media = MediaSet::open(&shuffled).unwrap();
     assert_eq!(media.sets().len(), all.len());
     for position in 1..=all.len() as u16 {
-        verify(&media, position, READ, &Unobserved).unwrap();
+        verify(&media, position, &read_request(), &Unobserved).unwrap();
         let target = folder.path().join(format!("{position}.db"));
         restore_to(&media, position, &target, Recovery::Recovery).unwrap();
         assert!(same(&database, &target), "set {position}");
@@ -89,7 +90,7 @@ fn a_differential_stores_what_changed_and_restores_onto_its_base() {
     );
 
     let media = MediaSet::open(&devices).unwrap();
-    verify(&media, 2, READ, &Unobserved).unwrap();
+    verify(&media, 2, &read_request(), &Unobserved).unwrap();
     let target = folder.path().join("copy.db");
     restore_to(&media, 1, &target, Recovery::NoRecovery).unwrap();
     assert!(!target.exists(), "NORECOVERY leaves nothing that opens");
@@ -250,7 +251,7 @@ fn damage_is_found_and_named() {
     octets[chunk + 20_000] ^= 0x10;
     std::fs::write(&devices[0].path, &octets).unwrap();
     let media = MediaSet::open(&devices).unwrap();
-    let found = verify(&media, 1, READ, &Unobserved);
+    let found = verify(&media, 1, &read_request(), &Unobserved);
     assert!(
         matches!(
             &found,
@@ -270,9 +271,9 @@ fn damage_is_found_and_named() {
     );
     let carry_on = ReadRequest {
         on_damage: OnDamage::Continue,
-        ..READ
+        ..read_request()
     };
-    let damaged = verify(&media, 1, carry_on, &Unobserved).unwrap().damaged;
+    let damaged = verify(&media, 1, &carry_on, &Unobserved).unwrap().damaged;
     assert_eq!(damaged.count, 1);
     assert!(matches!(damaged.first, Some((_, Damage::Checksum { .. }))));
 }

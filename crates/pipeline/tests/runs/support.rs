@@ -6,25 +6,22 @@ use rusqlite::Connection;
 use windlass_base::Lsn;
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
-use windlass_io::queue::EngineChoice;
 use windlass_pipeline::{
     BackupKind, BackupReport, BackupRequest, Error, MediaRequest, MediaSet, OnDamage, Origin,
-    Overwrite, ReadRequest, Tuning, Unobserved, backup, restore,
+    Overwrite, ReadKeys, ReadRequest, Tuning, Unobserved, backup, restore,
 };
 use windlass_source::sqlite::{
     self, Existing, RestoreRequest, SnapshotOptions, SqliteSnapshot, SqliteTarget,
 };
 use windlass_source::{Recovery, RestoreTarget as _, Snapshot};
 
-pub(crate) const READ: ReadRequest = ReadRequest {
-    on_damage: OnDamage::Stop,
-    tuning: Tuning {
-        buffer_count: None,
-        transfer_bytes: None,
-        threads: None,
-        engine: EngineChoice::Auto,
-    },
-};
+pub(crate) fn read_request() -> ReadRequest {
+    ReadRequest {
+        keys: ReadKeys::default(),
+        on_damage: OnDamage::Stop,
+        tuning: Tuning::default(),
+    }
+}
 
 pub(crate) fn make_database(path: &Path, rows: u32) {
     let connection = Connection::open(path).unwrap();
@@ -61,6 +58,8 @@ pub(crate) fn request(devices: &[DeviceAddress], compression: Compression) -> Ba
         kind: BackupKind::Full,
         copy_only: false,
         compression,
+        deflate: None,
+        encryption: None,
         checksum: false,
         on_damage: OnDamage::Stop,
         name: Some("a set".to_owned()),
@@ -103,7 +102,7 @@ pub(crate) fn restore_to(
         base,
     };
     let target = SqliteTarget::begin(&request)?;
-    restore(media, position, READ, &target, &Unobserved)?;
+    restore(media, position, &read_request(), &target, &Unobserved)?;
     Box::new(target).finish(recovery)?;
     Ok(())
 }

@@ -11,6 +11,7 @@ mod database;
 mod expression;
 mod restore;
 mod script;
+mod security;
 mod value;
 
 pub use backup::*;
@@ -18,6 +19,7 @@ pub use database::*;
 pub use expression::*;
 pub use restore::*;
 pub use script::*;
+pub use security::*;
 pub use value::*;
 
 use crate::span::Spanned;
@@ -35,6 +37,19 @@ pub enum Statement {
     DropDatabase(DropDatabase),
     /// `ALTER DATABASE`
     AlterDatabase(AlterDatabase),
+    /// `CREATE MASTER KEY ENCRYPTION BY PASSWORD = '...'`
+    CreateMasterKey {
+        /// What opens the key if the instance's service key is lost.
+        password: Secret,
+    },
+    /// `DROP MASTER KEY`
+    DropMasterKey,
+    /// `CREATE CERTIFICATE`
+    CreateCertificate(Box<CreateCertificate>),
+    /// `BACKUP CERTIFICATE`
+    BackupCertificate(Box<BackupCertificate>),
+    /// `DROP CERTIFICATE name`
+    DropCertificate(Spanned<Identifier>),
     /// `ALTER SERVER CONFIGURATION SET HARDWARE_OFFLOAD`
     AlterServerConfiguration(AlterServerConfiguration),
     /// `USE name`

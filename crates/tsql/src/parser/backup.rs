@@ -53,10 +53,10 @@ impl Parser<'_> {
         if self.accept_word("SERVER") {
             return Ok(BackupTarget::Server);
         }
-        for keys in ["CERTIFICATE", "MASTER", "SERVICE", "SYMMETRIC"] {
+        for keys in ["MASTER", "SERVICE", "SYMMETRIC"] {
             if self.is_word(keys) {
                 let what = format!("BACKUP {keys}");
-                return Err(self.not_supported(&what, "There are no keys to back up."));
+                return Err(self.not_supported(&what, "BACKUP CERTIFICATE is the one that there is; the master key is in the instance's catalog, under its password."));
             }
         }
         Err(self.unexpected())

@@ -114,7 +114,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn text(&mut self) -> Result<String, ParseError> {
+    pub(super) fn text(&mut self) -> Result<String, ParseError> {
         let Some(token) = self.token().filter(|_| self.is_at_text()) else {
             return Err(self.unexpected());
         };

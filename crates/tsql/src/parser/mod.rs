@@ -18,6 +18,7 @@ mod option;
 mod passthrough;
 mod restore;
 mod script;
+mod security;
 mod value;
 
 pub use cursor::NESTING_MAX;
@@ -68,6 +69,7 @@ impl Parser<'_> {
             return self.unworded_statement(first_in_batch);
         };
         match word.to_ascii_uppercase().as_str() {
+            "BACKUP" if self.is_word_at(1, "CERTIFICATE") => self.backup_certificate(),
             "BACKUP" => self.backup(),
             "RESTORE" => self.restore(),
             "USE" => self.use_database(),
@@ -81,7 +83,11 @@ impl Parser<'_> {
             "WAITFOR" => self.wait_for(),
             "BEGIN" | "COMMIT" | "ROLLBACK" | "SAVE" => self.transaction(),
             "CREATE" if self.is_word_at(1, "DATABASE") => self.create_database(),
+            "CREATE" if self.is_word_at(1, "MASTER") => self.create_master_key(),
+            "CREATE" if self.is_word_at(1, "CERTIFICATE") => self.create_certificate(),
             "DROP" if self.is_word_at(1, "DATABASE") => self.drop_database(),
+            "DROP" if self.is_word_at(1, "MASTER") => self.drop_master_key(),
+            "DROP" if self.is_word_at(1, "CERTIFICATE") => self.drop_certificate(),
             "ALTER" if self.is_word_at(1, "DATABASE") => self.alter_database(),
             "ALTER" if self.is_word_at(1, "SERVER") => self.alter_server_configuration(),
             "GO" => Err(self

@@ -52,7 +52,10 @@ impl Parser<'_> {
         for keys in ["MASTER", "SERVICE", "SYMMETRIC"] {
             if self.is_word(keys) {
                 let what = format!("RESTORE {keys}");
-                return Err(self.not_supported(&what, "There are no keys to restore."));
+                return Err(self.not_supported(
+                    &what,
+                    "CREATE CERTIFICATE ... FROM FILE brings certificates back.",
+                ));
             }
         }
         Err(self.unexpected())

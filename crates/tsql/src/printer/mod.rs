@@ -11,6 +11,7 @@ mod database;
 mod expression;
 mod restore;
 mod script;
+mod security;
 mod value;
 
 use std::fmt::{self, Display, Formatter};
@@ -42,6 +43,13 @@ impl Display for Statement {
             Self::DropDatabase(statement) => statement.fmt(f),
             Self::AlterDatabase(statement) => statement.fmt(f),
             Self::AlterServerConfiguration(statement) => statement.fmt(f),
+            Self::CreateMasterKey { password } => {
+                write!(f, "CREATE MASTER KEY ENCRYPTION {password}")
+            }
+            Self::DropMasterKey => f.write_str("DROP MASTER KEY"),
+            Self::CreateCertificate(statement) => statement.fmt(f),
+            Self::BackupCertificate(statement) => statement.fmt(f),
+            Self::DropCertificate(name) => write!(f, "DROP CERTIFICATE {}", name.node),
             Self::Use(name) => write!(f, "USE {}", name.node),
             Self::Declare(declarations) => write!(f, "DECLARE {}", List(declarations)),
             Self::SetVariable(statement) => statement.fmt(f),

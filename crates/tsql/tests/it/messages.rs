@@ -108,7 +108,7 @@ fn control_flow_is_refused_by_name() {
             "ALTER SERVER CONFIGURATION SET PROCESS AFFINITY CPU = AUTO",
             "ALTER SERVER CONFIGURATION SET PROCESS",
         ),
-        ("BACKUP CERTIFICATE c TO FILE = 'x'", "BACKUP CERTIFICATE"),
+        ("BACKUP MASTER KEY TO FILE = 'x'", "BACKUP MASTER"),
         ("PRINT CASE WHEN 1 = 1 THEN 2 END", "CASE"),
     ] {
         let error = refused(text);

@@ -235,6 +235,42 @@ fn server_configuration() {
 }
 
 #[test]
+fn keys_and_certificates() {
+    for statement in [
+        "CREATE MASTER KEY ENCRYPTION BY PASSWORD = 'p''w'",
+        "CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'p\u{e9}'",
+        "DROP MASTER KEY",
+        "CREATE CERTIFICATE [my cert] WITH SUBJECT = 's'",
+        "CREATE CERTIFICATE c WITH SUBJECT = 's', START_DATE = '20260101', EXPIRY_DATE = '20270101'",
+        "CREATE CERTIFICATE c FROM FILE = 'a'",
+        "CREATE CERTIFICATE c FROM FILE = 'a' WITH PRIVATE KEY (FILE = 'b')",
+        "CREATE CERTIFICATE c FROM FILE = 'a' WITH PRIVATE KEY (FILE = 'b', DECRYPTION BY PASSWORD = 'p')",
+        "CREATE CERTIFICATE c FROM FILE = 'a' WITH FORMAT = 'PFX', PRIVATE KEY (DECRYPTION BY PASSWORD = 'p')",
+        "BACKUP CERTIFICATE c TO FILE = 'a'",
+        "BACKUP CERTIFICATE c TO FILE = 'a' WITH PRIVATE KEY (FILE = 'b', ENCRYPTION BY PASSWORD = 'p')",
+        "BACKUP CERTIFICATE c TO FILE = 'a' WITH FORMAT = 'PFX', PRIVATE KEY (ENCRYPTION BY PASSWORD = 'p')",
+        "DROP CERTIFICATE c",
+    ] {
+        let parsed = only(statement);
+        assert_eq!(parsed.to_string(), statement);
+        assert!(!format!("{parsed:?}").contains("\"p"), "{parsed:?}");
+    }
+    for refused in [
+        "CREATE MASTER KEY",
+        "CREATE CERTIFICATE c",
+        "CREATE CERTIFICATE c ENCRYPTION BY PASSWORD = 'p' WITH SUBJECT = 's'",
+        "CREATE CERTIFICATE c WITH SUBJECT = 's', EXPIRY_DATE = 'a', EXPIRY_DATE = 'b'",
+        "CREATE CERTIFICATE c FROM FILE = 'a' WITH PRIVATE KEY (DECRYPTION BY PASSWORD = 'p')",
+        "CREATE CERTIFICATE c FROM FILE = 'a' WITH PRIVATE KEY (FILE = 'b', ENCRYPTION BY PASSWORD = 'p')",
+        "CREATE CERTIFICATE c FROM FILE = 'a' WITH FORMAT = 'DER', PRIVATE KEY (FILE = 'b')",
+        "BACKUP CERTIFICATE c TO FILE = 'a' WITH PRIVATE KEY (FILE = 'b')",
+        "BACKUP CERTIFICATE c TO FILE = 'a' WITH PRIVATE KEY (FILE = 'b', FILE = 'c', ENCRYPTION BY PASSWORD = 'p')",
+    ] {
+        assert!(windlass_tsql::parse_batch(refused).is_err(), "{refused}");
+    }
+}
+
+#[test]
 fn transactions() {
     for statement in [
         "BEGIN TRANSACTION",

@@ -2,7 +2,7 @@
 
 use anyhow::ensure;
 use rustix::time::{ClockId, clock_gettime};
-use windlass_codec::{Algorithm, Compression, Decoder, Encoder, Stored};
+use windlass_codec::{Algorithm, Compression, Decoder, DeflateProvider, Encoder, Stored};
 
 /// A codec under measurement.
 pub(crate) trait Contender {
@@ -72,6 +72,7 @@ fn processor_seconds() -> f64 {
 
 /// A codec of the product.
 pub(crate) struct Ours {
+    name: String,
     compression: Compression,
     frame_bytes: usize,
     encoder: Encoder,
@@ -80,10 +81,29 @@ pub(crate) struct Ours {
 
 impl Ours {
     pub(crate) fn new(compression: Compression, frame_bytes: usize) -> Result<Self, anyhow::Error> {
+        Self::named(compression.to_string(), compression, frame_bytes, None)
+    }
+
+    /// `QAT_DEFLATE` by what `provider` hands out.
+    pub(crate) fn provided(
+        name: String,
+        frame_bytes: usize,
+        provider: &dyn DeflateProvider,
+    ) -> Result<Self, anyhow::Error> {
+        Self::named(name, Compression::QAT_DEFLATE, frame_bytes, Some(provider))
+    }
+
+    fn named(
+        name: String,
+        compression: Compression,
+        frame_bytes: usize,
+        provider: Option<&dyn DeflateProvider>,
+    ) -> Result<Self, anyhow::Error> {
         Ok(Self {
+            name,
             compression,
             frame_bytes,
-            encoder: Encoder::new(compression, frame_bytes)?,
+            encoder: Encoder::with_provider(compression, frame_bytes, provider)?,
             decoder: Decoder::new(),
         })
     }
@@ -95,7 +115,7 @@ impl Ours {
 
 impl Contender for Ours {
     fn name(&self) -> String {
-        self.compression.to_string()
+        self.name.clone()
     }
 
     fn frame_bytes(&self) -> usize {

@@ -14,6 +14,7 @@ mod wimlib;
 use std::path::PathBuf;
 
 use clap::Parser;
+use windlass_accelerator::{ISAL_LEVEL_MAX, Isal};
 use windlass_bench::median;
 use windlass_codec::Compression;
 
@@ -81,6 +82,16 @@ fn contenders(arguments: &Arguments) -> Result<Vec<Box<dyn Contender>>, anyhow::
             .frame_kb
             .map_or(compression.frame_bytes(), |kb| kb << 10);
         contenders.push(Box::new(Ours::new(*compression, frame_bytes)?));
+    }
+    for level in 0..=ISAL_LEVEL_MAX {
+        let frame_bytes = Compression::QAT_DEFLATE.frame_bytes();
+        match Isal::load_level(level) {
+            Ok(isal) => {
+                let name = format!("ISA-L level {level}");
+                contenders.push(Box::new(Ours::provided(name, frame_bytes, &isal)?));
+            }
+            Err(error) => println!("SKIPPED: ISA-L, the faster maker of QAT_DEFLATE: {error}\n"),
+        }
     }
     match Wimlib::new(20) {
         Ok(wimlib) => {

@@ -1,0 +1,279 @@
+//! Master key, certificates and encrypted backups, in T-SQL and as plain commands.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use windlass_crypt::{Identity, Passphrase};
+
+use crate::support::{Place, Run, rows};
+
+const PASSWORD: &str = "Correct-Horse-Battery";
+
+/// Runs a script on the instance in `folder`, where `app` is attached when the script says so.
+fn on_instance(place: &Place, folder: &str, script: &str) -> Run {
+    place.sql_with(&["--json", "--instance", folder], script)
+}
+
+fn set_up(place: &Place, folder: &str) {
+    let run = on_instance(
+        place,
+        folder,
+        &format!(
+            "EXEC sp_attach_db 'app', '{}'\n\
+             CREATE MASTER KEY ENCRYPTION BY PASSWORD = '{PASSWORD}'\n\
+             CREATE CERTIFICATE BackupCert WITH SUBJECT = 'Backups', EXPIRY_DATE = '20990101'",
+            place.text("app.db")
+        ),
+    );
+    assert_eq!(run.code, Some(0), "{}", run.err);
+}
+
+const BACKUP: &str = "BACKUP DATABASE app TO DISK = 'd:\\e.bak' WITH COMPRESSION, FORMAT, \
+     ENCRYPTION (ALGORITHM = AES_256, SERVER CERTIFICATE = BackupCert)";
+
+/// Whether any file below the folder holds the text.
+fn is_somewhere(folder: &std::path::Path, text: &str) -> bool {
+    std::fs::read_dir(folder).unwrap().flatten().any(|entry| {
+        let path = entry.path();
+        if path.is_dir() {
+            return is_somewhere(&path, text);
+        }
+        // The script itself holds the password.
+        let octets = std::fs::read(&path).unwrap_or_default();
+        path.extension().is_none_or(|extension| extension != "sql")
+            && octets
+                .windows(text.len())
+                .any(|window| window == text.as_bytes())
+    })
+}
+
+#[test]
+fn a_backup_encrypted_in_tsql_is_restored_where_the_certificate_is() {
+    let place = Place::new();
+    set_up(&place, "server");
+    let run = on_instance(
+        &place,
+        "server",
+        &format!(
+            "{BACKUP}\n\
+             RESTORE VERIFYONLY FROM DISK = 'd:\\e.bak'\n\
+             RESTORE HEADERONLY FROM DISK = 'd:\\e.bak'\n\
+             SELECT thumbprint, pvt_key_encryption_type_desc, subject, expiry_date FROM sys.certificates\n\
+             SELECT s.key_algorithm, s.encryptor_thumbprint, s.encryptor_type, m.is_encrypted\n\
+             FROM msdb.dbo.backupset s JOIN msdb.dbo.backupmediaset m ON m.media_set_id = s.media_set_id\n\
+             RESTORE DATABASE again FROM DISK = 'd:\\e.bak' WITH MOVE 'app' TO 'd:\\again.db'"
+        ),
+    );
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(rows(&place.path("again.db")), 400);
+    let results = run.results();
+    let (header, certificate, history) = (&results[0][0], &results[1][0], &results[2][0]);
+    assert_eq!(header["KeyAlgorithm"], "aes_256");
+    assert_eq!(header["EncryptorType"], "CERTIFICATE");
+    assert_eq!(header["EncryptorThumbprint"], certificate["thumbprint"]);
+    assert_eq!(certificate["subject"], "CN=Backups");
+    assert_eq!(certificate["expiry_date"], "2099-01-01 00:00:00");
+    assert_eq!(
+        certificate["pvt_key_encryption_type_desc"],
+        "ENCRYPTED_BY_MASTER_KEY"
+    );
+    assert_eq!(history["key_algorithm"], "aes_256");
+    assert_eq!(history["encryptor_thumbprint"], certificate["thumbprint"]);
+    assert_eq!(history["is_encrypted"], 1);
+    // Nothing of the database, and no password, is anywhere but in the database itself.
+    let backup = std::fs::read(place.path("e.bak")).unwrap();
+    assert!(!backup.windows(9).any(|window| window == b"row 77 of"));
+    assert!(!is_somewhere(place.path("").as_path(), PASSWORD));
+    assert!(!run.err.contains(PASSWORD) && !run.out.contains(PASSWORD));
+    let mode = std::fs::metadata(place.path("server/service.key"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn another_server_needs_the_certificate_first() {
+    let place = Place::new();
+    set_up(&place, "one");
+    let run = on_instance(
+        &place,
+        "one",
+        &format!(
+            "{BACKUP}\n\
+             BACKUP CERTIFICATE BackupCert TO FILE = 'd:\\c.cer' \
+             WITH PRIVATE KEY (FILE = 'd:\\c.pvk', ENCRYPTION BY PASSWORD = '{PASSWORD}')\n\
+             BACKUP CERTIFICATE BackupCert TO FILE = 'd:\\c.pfx' \
+             WITH FORMAT = 'PFX', PRIVATE KEY (ENCRYPTION BY PASSWORD = '{PASSWORD}')"
+        ),
+    );
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    for file in ["c.cer", "c.pvk", "c.pfx"] {
+        let mode = std::fs::metadata(place.path(file))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+    let restore =
+        "RESTORE DATABASE copy FROM DISK = 'd:\\e.bak' WITH MOVE 'app' TO 'd:\\copy.db', REPLACE";
+    let missing = on_instance(&place, "two", restore);
+    assert_eq!(missing.numbers(), [33111, 3013]);
+    assert_eq!(missing.messages()[0]["state"], 3);
+    let text = missing.messages()[0]["text"].as_str().unwrap().to_owned();
+    assert!(
+        text.starts_with("Cannot find server certificate with thumbprint '0x"),
+        "{text}"
+    );
+    assert!(!place.path("copy.db").exists());
+    // The certificate alone does not do; with its key it does.
+    let public = on_instance(
+        &place,
+        "two",
+        &format!("CREATE CERTIFICATE c FROM FILE = 'd:\\c.cer'\n{restore}"),
+    );
+    assert_eq!(public.numbers(), [33111, 3013]);
+    let wrong = "CREATE CERTIFICATE c FROM FILE = 'd:\\c.cer' \
+         WITH PRIVATE KEY (FILE = 'd:\\c.pvk', DECRYPTION BY PASSWORD = 'wrong')";
+    let order = format!(
+        "DROP CERTIFICATE c\n{wrong}\n\
+         CREATE CERTIFICATE c FROM FILE = 'd:\\c.pfx' \
+         WITH FORMAT = 'PFX', PRIVATE KEY (DECRYPTION BY PASSWORD = '{PASSWORD}')\n\
+         CREATE MASTER KEY ENCRYPTION BY PASSWORD = 'another'\n\
+         CREATE CERTIFICATE c FROM FILE = 'd:\\c.pfx' \
+         WITH FORMAT = 'PFX', PRIVATE KEY (DECRYPTION BY PASSWORD = '{PASSWORD}')\n{restore}"
+    );
+    let run = on_instance(&place, "two", &order);
+    let errors: Vec<u64> = run
+        .numbers()
+        .into_iter()
+        .filter(|number| *number > 15_000)
+        .collect();
+    assert_eq!(errors, [15465, 15581], "{}", run.err);
+    assert_eq!(rows(&place.path("copy.db")), 400);
+}
+
+#[test]
+fn statements_about_keys_say_what_is_wrong() {
+    let place = Place::new();
+    set_up(&place, "server");
+    for (script, number) in [
+        ("CREATE MASTER KEY ENCRYPTION BY PASSWORD = 'x'", 15578),
+        ("CREATE CERTIFICATE backupcert WITH SUBJECT = 'x'", 15232),
+        ("DROP CERTIFICATE nobody", 15151),
+        ("DROP MASTER KEY", 15580),
+        ("CREATE CERTIFICATE c FROM FILE = 'd:\\app.db'", 15208),
+        ("CREATE CERTIFICATE c FROM FILE = 'd:\\none.cer'", 15208),
+        (
+            "BACKUP CERTIFICATE BackupCert TO FILE = 'd:\\app.db'",
+            15240,
+        ),
+    ] {
+        let run = on_instance(&place, "server", script);
+        assert_eq!(
+            run.numbers().first(),
+            Some(&number),
+            "{script}: {}",
+            run.err
+        );
+    }
+    for (options, numbers) in [
+        (
+            "ENCRYPTION (ALGORITHM = TRIPLE_DES_3KEY, SERVER CERTIFICATE = BackupCert)",
+            [50005, 3013],
+        ),
+        (
+            "ENCRYPTION (ALGORITHM = AES_256, SERVER ASYMMETRIC KEY = k)",
+            [50005, 3013],
+        ),
+        (
+            "ENCRYPTION (ALGORITHM = AES_256, SERVER CERTIFICATE = nobody)",
+            [15151, 3013],
+        ),
+    ] {
+        let backup = format!("BACKUP DATABASE app TO DISK = 'd:\\f.bak' WITH {options}");
+        assert_eq!(
+            on_instance(&place, "server", &backup).numbers(),
+            numbers,
+            "{options}"
+        );
+    }
+    let expired = on_instance(
+        &place,
+        "server",
+        "CREATE CERTIFICATE old WITH SUBJECT = 'old', START_DATE = '20200101', EXPIRY_DATE = '20210101'\n\
+         BACKUP DATABASE app TO DISK = 'd:\\f.bak' WITH ENCRYPTION (ALGORITHM = AES_128, SERVER CERTIFICATE = old)",
+    );
+    assert_eq!(expired.numbers(), [3096, 3013]);
+    let appended = on_instance(
+        &place,
+        "server",
+        "BACKUP DATABASE app TO DISK = 'd:\\g.bak'\n\
+         BACKUP DATABASE app TO DISK = 'd:\\g.bak' WITH ENCRYPTION (ALGORITHM = AES_128, SERVER CERTIFICATE = BackupCert)",
+    );
+    assert!(
+        appended.numbers().ends_with(&[3095, 3013]),
+        "{}",
+        appended.err
+    );
+}
+
+#[test]
+fn plain_commands_encrypt_for_certificates_and_passphrases() {
+    let place = Place::new();
+    let identity = Identity::create("offsite", 365).unwrap();
+    let password = Passphrase::new(PASSWORD.to_owned());
+    let write = |name: &str, text: &str| std::fs::write(place.path(name), text).unwrap();
+    write("cert.pem", &identity.certificate().to_pem().unwrap());
+    write(
+        "key.pem",
+        &identity.key().to_encrypted_pem(&password).unwrap(),
+    );
+    write("password", &format!("{PASSWORD}\n"));
+    write("pass", "a passphrase nobody guesses\n");
+    write("wrong", "another passphrase\n");
+    place.succeed(&[
+        "backup",
+        "app.db",
+        "--to",
+        "e.bak",
+        "--encrypt-to",
+        "cert.pem",
+        "--passphrase-file",
+        "pass",
+    ]);
+    for keys in [
+        &["--passphrase-file", "pass"][..],
+        &["--key", "key.pem", "--key-password-file", "password"],
+    ] {
+        place.succeed(&[&["verify", "e.bak"][..], keys].concat());
+        place.succeed(
+            &[
+                &["restore", "e.bak", "--to", "copy.db", "--replace"][..],
+                keys,
+            ]
+            .concat(),
+        );
+        assert_eq!(rows(&place.path("copy.db")), 400);
+    }
+    std::fs::remove_file(place.path("copy.db")).unwrap();
+    for (keys, number) in [
+        (&[][..], 33111),
+        (&["--passphrase-file", "wrong"], 50030),
+        (&["--key", "key.pem"], 50030),
+    ] {
+        let run =
+            place.run(&[&["--json", "restore", "e.bak", "--to", "copy.db"][..], keys].concat());
+        assert_eq!(run.code, Some(1), "{keys:?}");
+        assert_eq!(
+            run.numbers().first(),
+            Some(&number),
+            "{keys:?}: {}",
+            run.err
+        );
+        assert!(!place.path("copy.db").exists());
+    }
+    // A plain set in the place of an encrypted one.
+    place.succeed(&["backup", "app.db", "--to", "plain.bak"]);
+    let run = place.run(&["--json", "verify", "plain.bak", "--passphrase-file", "pass"]);
+    assert!(run.numbers().contains(&50030), "{}", run.err);
+}

@@ -1,0 +1,47 @@
+//! Why keys could not be made, read or used. No error holds a secret.
+
+/// What went wrong.
+#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The random number generator or the library failed.
+    #[error("the cryptographic library failed: {doing}")]
+    Library {
+        /// What it was asked to do.
+        doing: &'static str,
+    },
+    /// Octets that are no certificate or key of a kind that is taken.
+    #[error("{what}: {reason}")]
+    Unreadable {
+        /// What was to be read.
+        what: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A password that opens nothing.
+    #[error("the password for {what} is missing or wrong")]
+    Password {
+        /// What it should open.
+        what: &'static str,
+    },
+    /// A private key and a certificate that do not belong together.
+    #[error("the private key does not belong to the certificate")]
+    KeyMismatch,
+    /// None of the keys at hand belongs to a recipient of the set.
+    #[error("no key at hand belongs to the set's recipients: {recipients}")]
+    KeyMissing {
+        /// Thumbprints of the certificates in hexadecimal with `0x`, and `a passphrase`.
+        recipients: String,
+    },
+    /// A key that should fit does not open the set's key.
+    #[error(
+        "the {what} given does not open the set's key: it is wrong, or the key block was changed"
+    )]
+    WrongKey {
+        /// `private key` or `passphrase`.
+        what: &'static str,
+    },
+    /// What was sealed was changed, or comes from elsewhere.
+    #[error("the authentication failed: changed, moved, or of another set")]
+    Unauthentic,
+}

@@ -1,0 +1,170 @@
+//! Keys wrapped anew for other recipients, in a file beside the media, which stay as they are.
+//!
+//! 8 octets `WLKEYS1\0`, `u16` number of entries, then for each 16 octets set GUID, `u16` length of the key
+//! block, key block, 32 octets HMAC-SHA256; at the end 16 octets of the BLAKE3 hash of all before. The
+//! HMAC, under the set's key, covers `windlass key file 1`, set GUID and key block.
+
+use crate::key_block::Reader;
+use crate::{Error, KeyBlock, SetKey};
+
+const MAGIC: &[u8; 8] = b"WLKEYS1\0";
+const PURPOSE: &[u8] = b"windlass key file 1";
+const HASH_BYTES: usize = 16;
+
+/// A set's key, wrapped anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyFileEntry {
+    set_guid: [u8; 16],
+    block: KeyBlock,
+    authentication: [u8; 32],
+}
+
+impl KeyFileEntry {
+    /// The key block that counts instead of the one on the media.
+    pub fn block(&self) -> &KeyBlock {
+        &self.block
+    }
+
+    /// Whether whoever wrote the entry had the set's key.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`].
+    pub fn check(&self, key: &SetKey) -> Result<(), Error> {
+        key.check(
+            &authenticated(self.set_guid, &self.block),
+            &self.authentication,
+        )
+    }
+}
+
+/// The keys of some sets of a media set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeyFile {
+    entries: Vec<KeyFileEntry>,
+}
+
+impl KeyFile {
+    /// The entry of a set.
+    pub fn entry(&self, set_guid: [u8; 16]) -> Option<&KeyFileEntry> {
+        self.entries.iter().find(|entry| entry.set_guid == set_guid)
+    }
+
+    /// Puts a set's key in, in place of what was there for the set.
+    ///
+    /// # Errors
+    /// [`Error::Library`].
+    pub fn replace(&mut self, key: &SetKey, block: KeyBlock) -> Result<(), Error> {
+        let set_guid = key.set_guid();
+        let authentication = key.authenticate(&authenticated(set_guid, &block));
+        let authentication = authentication.try_into().map_err(|_| Error::Library {
+            doing: "authenticating a key block",
+        })?;
+        self.entries.retain(|entry| entry.set_guid != set_guid);
+        self.entries.push(KeyFileEntry {
+            set_guid,
+            block,
+            authentication,
+        });
+        Ok(())
+    }
+
+    /// The stored form.
+    pub fn to_stored(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        out.extend_from_slice(&(self.entries.len() as u16).to_le_bytes());
+        for entry in &self.entries {
+            let block = entry.block.to_stored();
+            out.extend_from_slice(&entry.set_guid);
+            out.extend_from_slice(&(block.len() as u16).to_le_bytes());
+            out.extend_from_slice(&block);
+            out.extend_from_slice(&entry.authentication);
+        }
+        let hash = blake3::hash(&out);
+        out.extend_from_slice(&hash.as_bytes()[..HASH_BYTES]);
+        out
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`].
+    pub fn from_stored(octets: &[u8]) -> Result<Self, Error> {
+        Self::parse(octets).ok_or_else(|| Error::Unreadable {
+            what: "key file",
+            reason: "it is damaged, or none of ours".to_owned(),
+        })
+    }
+
+    fn parse(octets: &[u8]) -> Option<Self> {
+        let (body, hash) = octets.split_at_checked(octets.len().checked_sub(HASH_BYTES)?)?;
+        if blake3::hash(body).as_bytes()[..HASH_BYTES] != *hash {
+            return None;
+        }
+        let mut reader = Reader::new(body);
+        if reader.take(MAGIC.len())? != MAGIC {
+            return None;
+        }
+        let count = u16::from_le_bytes(reader.array()?);
+        let mut entries = Vec::new();
+        for _ in 0..count {
+            let set_guid = reader.array()?;
+            let length = u16::from_le_bytes(reader.array()?);
+            let block = KeyBlock::from_stored(reader.take(length.into())?).ok()?;
+            let authentication = reader.array()?;
+            entries.push(KeyFileEntry {
+                set_guid,
+                block,
+                authentication,
+            });
+        }
+        reader.rest().is_empty().then_some(Self { entries })
+    }
+}
+
+fn authenticated(set_guid: [u8; 16], block: &KeyBlock) -> Vec<u8> {
+    let mut octets = PURPOSE.to_vec();
+    octets.extend_from_slice(&set_guid);
+    octets.extend_from_slice(&block.to_stored());
+    octets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Algorithm, Passphrase, Recipient};
+
+    fn block(key: &SetKey, passphrase: &str) -> KeyBlock {
+        let passphrase = Passphrase::new(passphrase.to_owned());
+        KeyBlock::wrap(key, &[Recipient::Passphrase(passphrase)]).unwrap()
+    }
+
+    #[test]
+    fn an_entry_is_replaced_and_only_the_sets_key_makes_one() {
+        let key = SetKey::generate(Algorithm::Aes256, [1; 16]).unwrap();
+        let other = SetKey::generate(Algorithm::Aes256, [1; 16]).unwrap();
+        let mut file = KeyFile::default();
+        file.replace(&key, block(&key, "one")).unwrap();
+        let second = block(&key, "two");
+        file.replace(&key, second.clone()).unwrap();
+        let read = KeyFile::from_stored(&file.to_stored()).unwrap();
+        assert_eq!(read, file);
+        let entry = read.entry([1; 16]).unwrap();
+        assert_eq!(entry.block(), &second);
+        entry.check(&key).unwrap();
+        assert_eq!(entry.check(&other), Err(Error::Unauthentic));
+        assert!(read.entry([2; 16]).is_none());
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let key = SetKey::generate(Algorithm::Aes256, [1; 16]).unwrap();
+        let mut file = KeyFile::default();
+        file.replace(&key, block(&key, "one")).unwrap();
+        let stored = file.to_stored();
+        for bit in 0..stored.len() * 8 {
+            let mut flipped = stored.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(KeyFile::from_stored(&flipped).is_err(), "bit {bit}");
+        }
+    }
+}

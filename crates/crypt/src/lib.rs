@@ -1,0 +1,34 @@
+//! Keys of encrypted backups: octets to octets.
+//!
+//! A backup set has a key of its own ([`SetKey`]). It seals the chunks, each bound to the set and to its
+//! number, and authenticates the set's configuration. The key lies in the set's headers, wrapped for
+//! one or more recipients ([`KeyBlock`]): the public key of a certificate, or a passphrase. Whoever only
+//! holds a certificate can write backups that they cannot read.
+//!
+//! Neighbours: `media` stores key blocks, tags and the authentication; `pipeline` seals and opens;
+//! `instance` keeps certificates. The crate knows no files. The cryptography is AWS-LC's, the key
+//! derivation from passphrases `RustCrypto`'s Argon2; `docs/format/media.md` has the construction and
+//! `docs/security.md` what it is good for.
+//!
+//! Invariants:
+//! 1. No secret is in any error, any `Debug` output or any name; secrets are wiped when dropped.
+//! 2. A nonce is used once under a key: it is the chunk's number, and a key belongs to one set.
+//! 3. Hostile key blocks neither panic nor make anything allocate without bound.
+#![forbid(unsafe_code)]
+
+mod certificate;
+mod error;
+mod key_block;
+mod key_file;
+mod passphrase;
+mod pkcs12;
+mod set_key;
+mod vault;
+
+pub use certificate::{Certificate, Identity, PrivateKey};
+pub use error::Error;
+pub use key_block::{KeyBlock, KeyRing, RECIPIENTS_MAX, Recipient, RecipientKind};
+pub use key_file::{KeyFile, KeyFileEntry};
+pub use passphrase::Passphrase;
+pub use set_key::{Algorithm, SetKey, TAG_BYTES};
+pub use vault::VaultKey;

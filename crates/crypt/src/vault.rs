@@ -1,0 +1,162 @@
+//! Small secrets under a key: private keys under an instance's master key, the master key under the key
+//! of the service or of a password.
+//!
+//! Sealed form: 12 octets of nonce, AES-256-GCM, the tag behind. A purpose is authenticated with it, so
+//! that one secret cannot be put in another's place.
+
+use std::fmt;
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::rand;
+use zeroize::Zeroizing;
+
+use crate::key_block::Reader;
+use crate::passphrase::{Passphrase, Stretch};
+use crate::{Error, TAG_BYTES};
+
+const SEALING: Error = Error::Library {
+    doing: "encrypting a secret",
+};
+
+/// A key that seals other secrets; wiped when dropped.
+#[derive(Clone)]
+pub struct VaultKey(Zeroizing<[u8; 32]>);
+
+impl VaultKey {
+    /// A new one.
+    ///
+    /// # Errors
+    /// [`Error::Library`] when there is no randomness to be had.
+    pub fn generate() -> Result<Self, Error> {
+        let mut octets = Zeroizing::new([0; 32]);
+        rand::fill(octets.as_mut_slice()).map_err(|_| Error::Library {
+            doing: "making a key",
+        })?;
+        Ok(Self(octets))
+    }
+
+    /// From octets that [`VaultKey::octets`] gave.
+    pub fn from_octets(octets: Zeroizing<[u8; 32]>) -> Self {
+        Self(octets)
+    }
+
+    /// What is kept in a file that only its owner reads, or sealed under another key.
+    pub fn octets(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    fn key(&self) -> Result<LessSafeKey, Error> {
+        UnboundKey::new(&AES_256_GCM, self.0.as_slice())
+            .map(LessSafeKey::new)
+            .map_err(|_| SEALING)
+    }
+
+    /// Seals a secret for a purpose.
+    ///
+    /// # Errors
+    /// [`Error::Library`].
+    pub fn seal(&self, purpose: &[u8], secret: &[u8]) -> Result<Vec<u8>, Error> {
+        let mut nonce = [0; NONCE_LEN];
+        rand::fill(&mut nonce).map_err(|_| SEALING)?;
+        let mut sealed = nonce.to_vec();
+        let mut body = Zeroizing::new(secret.to_vec());
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        let tag = self
+            .key()?
+            .seal_in_place_separate_tag(nonce, Aad::from(purpose), &mut body)
+            .map_err(|_| SEALING)?;
+        sealed.extend_from_slice(&body);
+        sealed.extend_from_slice(tag.as_ref());
+        Ok(sealed)
+    }
+
+    /// Opens what was sealed for a purpose.
+    ///
+    /// # Errors
+    /// [`Error::Unauthentic`].
+    pub fn open(&self, purpose: &[u8], sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let mut reader = Reader::new(sealed);
+        let nonce: [u8; NONCE_LEN] = reader.array().ok_or(Error::Unauthentic)?;
+        let rest = reader.rest();
+        let body_bytes = rest
+            .len()
+            .checked_sub(TAG_BYTES)
+            .ok_or(Error::Unauthentic)?;
+        let (body, tag) = rest.split_at(body_bytes);
+        let mut body = Zeroizing::new(body.to_vec());
+        self.key()?
+            .open_in_place_separate_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(purpose),
+                tag,
+                &mut body,
+            )
+            .map_err(|_| Error::Unauthentic)?;
+        Ok(body)
+    }
+
+    /// This key under a passphrase: salt, costs, sealed key.
+    ///
+    /// # Errors
+    /// [`Error::Library`].
+    pub fn lock(&self, purpose: &[u8], passphrase: &Passphrase) -> Result<Vec<u8>, Error> {
+        let stretch = Stretch::new()?;
+        let mut locked = Vec::new();
+        stretch.store(&mut locked);
+        locked.extend(stretch.key(passphrase)?.seal(purpose, self.octets())?);
+        Ok(locked)
+    }
+
+    /// The key that [`VaultKey::lock`] put under a passphrase.
+    ///
+    /// # Errors
+    /// [`Error::Password`] if it is another passphrase, or the octets were changed.
+    pub fn unlock(purpose: &[u8], passphrase: &Passphrase, locked: &[u8]) -> Result<Self, Error> {
+        const WRONG: Error = Error::Password { what: "the key" };
+        let mut reader = Reader::new(locked);
+        let stretch = Stretch::load(&mut reader).ok_or(WRONG)?;
+        let opened = stretch
+            .key(passphrase)?
+            .open(purpose, reader.rest())
+            .map_err(|_| WRONG)?;
+        let octets: [u8; 32] = opened.as_slice().try_into().map_err(|_| WRONG)?;
+        Ok(Self(Zeroizing::new(octets)))
+    }
+}
+
+impl fmt::Debug for VaultKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("VaultKey(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_opens_for_its_purpose_only() {
+        let key = VaultKey::generate().unwrap();
+        let sealed = key.seal(b"certificate 1", b"secret").unwrap();
+        assert_eq!(
+            key.open(b"certificate 1", &sealed).unwrap().as_slice(),
+            b"secret"
+        );
+        assert!(key.open(b"certificate 2", &sealed).is_err());
+        assert!(key.open(b"certificate 1", &sealed[..20]).is_err());
+    }
+
+    #[test]
+    fn a_passphrase_opens_what_it_locked() {
+        let key = VaultKey::generate().unwrap();
+        let right = Passphrase::new("right".to_owned());
+        let locked = key.lock(b"master key", &right).unwrap();
+        let opened = VaultKey::unlock(b"master key", &right, &locked).unwrap();
+        assert_eq!(opened.octets(), key.octets());
+        let wrong = Passphrase::new("wrong".to_owned());
+        assert!(matches!(
+            VaultKey::unlock(b"master key", &wrong, &locked),
+            Err(Error::Password { .. })
+        ));
+    }
+}

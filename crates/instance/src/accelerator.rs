@@ -1,0 +1,75 @@
+//! The accelerator as server options allow it, and as `sys.dm_server_accelerator_status` shows it.
+//!
+//! Libraries are looked for once in a process, when something first needs them.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::json;
+use windlass_accelerator::{Accelerator, Offload, Status};
+use windlass_catalog::{Error, ServerOption};
+use windlass_codec::DeflateProvider;
+
+use crate::Instance;
+
+/// The bit of Intel QAT in `hardware offload config` and `hardware offload mode`.
+pub(crate) const QAT: i64 = 1;
+
+/// Names a `libqatzip` that is not where the system looks for libraries.
+const LIBRARY_VARIABLE: &str = "WINDLASS_QATZIP";
+
+fn detected() -> &'static Arc<Accelerator> {
+    static DETECTED: OnceLock<Arc<Accelerator>> = OnceLock::new();
+    DETECTED.get_or_init(|| {
+        let library = std::env::var_os(LIBRARY_VARIABLE).map(PathBuf::from);
+        Arc::new(Accelerator::detect(library.as_deref()))
+    })
+}
+
+fn offload(enabled: i64, config: i64, mode: i64) -> Offload {
+    match (enabled != 0, config & QAT != 0, mode & QAT != 0) {
+        (false, ..) => Offload::NotEnabled,
+        (true, false, _) => Offload::NotConfigured,
+        (true, true, true) => Offload::SoftwareOnly,
+        (true, true, false) => Offload::Automatic,
+    }
+}
+
+/// What the status view calls: the columns that depend on what is installed, as JSON.
+pub(crate) fn status(enabled: i64, config: i64, mode: i64) -> String {
+    let status = Status::of(detected(), offload(enabled, config, mode));
+    json!({
+        "mode_desc": status.mode_desc,
+        "mode_reason_desc": status.mode_reason_desc,
+        "accelerator_hardware_detected": status.accelerator_hardware_detected,
+        "accelerator_library_version": status.accelerator_library_version,
+        "accelerator_driver_version": status.accelerator_driver_version,
+        "software_desc": status.software_desc,
+        "problem_desc": status.problem_desc,
+    })
+    .to_string()
+}
+
+impl Instance {
+    /// Who compresses `QAT_DEFLATE` under the server options.
+    pub(crate) fn deflate_provider(&self) -> Result<Arc<dyn DeflateProvider>, Error> {
+        let in_use = |option| self.catalog().option_in_use(option);
+        let offload = offload(
+            in_use(ServerOption::HardwareOffloadEnabled)?,
+            in_use(ServerOption::HardwareOffloadConfig)?,
+            in_use(ServerOption::HardwareOffloadMode)?,
+        );
+        Ok(detected().provider(offload))
+    }
+
+    /// A sentence about a device that failed since `before`, if one did.
+    pub(crate) fn device_failure(since: u64) -> Option<String> {
+        let (problem, count) = detected().failure()?;
+        (count > since).then(|| format!("{problem}; software compressed the rest"))
+    }
+
+    /// How many device failures there have been.
+    pub(crate) fn device_failures() -> u64 {
+        detected().failure().map_or(0, |(_, count)| count)
+    }
+}

@@ -1,0 +1,169 @@
+//! An instance's keys: the service key, the master key under it, private keys under that.
+//!
+//! The service key is 32 octets in the file `service.key` of the instance's directory, readable by its
+//! owner alone; an instance without a directory has one in memory. It opens the master key without the
+//! password, as on SQL Server; the password opens it elsewhere.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use windlass_base::Message;
+use windlass_base::message::table;
+use windlass_catalog::{CertificateRecord, MasterKeyRecord};
+use windlass_crypt::{Certificate, Error, Identity, KeyRing, Passphrase, PrivateKey, VaultKey};
+use zeroize::Zeroizing;
+
+use crate::message_of::{catalog_message, os_error};
+use crate::{Failure, Instance};
+
+const SERVICE_KEY_FILE: &str = "service.key";
+const BY_SERVICE: &[u8] = b"windlass master key by service 1";
+const BY_PASSWORD: &[u8] = b"windlass master key by password 1";
+
+/// What a private key is sealed for.
+fn purpose(thumbprint: &[u8; 20]) -> Vec<u8> {
+    let mut purpose = b"windlass private key 1".to_vec();
+    purpose.extend_from_slice(thumbprint);
+    purpose
+}
+
+/// What an error of the cryptography is called.
+pub(crate) fn crypt_message(error: &Error) -> Message {
+    match error {
+        Error::Password { .. } => table::private_key_password_invalid(),
+        error => table::encryption_failed(error),
+    }
+}
+
+impl Instance {
+    /// The service key, made when there is none yet.
+    fn service_key(&mut self) -> Result<VaultKey, Failure> {
+        if let Some(key) = &self.service_key {
+            return Ok(key.clone());
+        }
+        let key = match self.folder() {
+            Some(folder) => file_key(&folder.join(SERVICE_KEY_FILE))?,
+            None => VaultKey::generate().map_err(|error| crypt_message(&error))?,
+        };
+        self.service_key = Some(key.clone());
+        Ok(key)
+    }
+
+    /// Makes the master key.
+    ///
+    /// # Errors
+    /// 15578 when there is one.
+    pub(crate) fn create_master_key(&mut self, password: &Passphrase) -> Result<(), Failure> {
+        let failed = |error| Failure::from(crypt_message(&error));
+        let key = VaultKey::generate().map_err(failed)?;
+        let service = self.service_key()?;
+        let record = MasterKeyRecord {
+            by_service: service.seal(BY_SERVICE, key.octets()).map_err(failed)?,
+            by_password: key.lock(BY_PASSWORD, password).map_err(failed)?,
+        };
+        let added = self.catalog_mut().add_master_key(&record);
+        if !added.map_err(|error| catalog_message(&error))? {
+            return Err(table::master_key_exists().into());
+        }
+        Ok(())
+    }
+
+    /// The master key, opened.
+    ///
+    /// # Errors
+    /// 15581 when there is none, or the service key that opens it is lost.
+    pub(crate) fn master_key(&mut self) -> Result<VaultKey, Failure> {
+        let needed = || Failure::from(table::master_key_needed());
+        let stored = self.catalog().master_key();
+        let record = stored
+            .map_err(|error| catalog_message(&error))?
+            .ok_or_else(needed)?;
+        let service = self.service_key()?;
+        let octets = service
+            .open(BY_SERVICE, &record.by_service)
+            .map_err(|_| needed())?;
+        let octets: [u8; 32] = octets.as_slice().try_into().map_err(|_| needed())?;
+        Ok(VaultKey::from_octets(Zeroizing::new(octets)))
+    }
+
+    /// A private key as it is kept.
+    pub(crate) fn seal_key(&mut self, identity: &Identity) -> Result<Vec<u8>, Failure> {
+        let master = self.master_key()?;
+        let purpose = purpose(&identity.certificate().thumbprint());
+        master
+            .seal(&purpose, identity.key().pkcs8())
+            .map_err(|error| crypt_message(&error).into())
+    }
+
+    /// A certificate with its private key; `None` when the key is not there.
+    pub(crate) fn open_identity(
+        &mut self,
+        record: &CertificateRecord,
+    ) -> Result<Option<Identity>, Failure> {
+        let Some(sealed) = &record.private_key else {
+            return Ok(None);
+        };
+        let failed = |error| Failure::from(crypt_message(&error));
+        let opened = self
+            .master_key()?
+            .open(&purpose(&record.thumbprint), sealed)
+            .map_err(failed)?;
+        let key = PrivateKey::from_pkcs8(opened).map_err(failed)?;
+        let certificate = Certificate::read(&record.certificate).map_err(failed)?;
+        Identity::new(certificate, key).map(Some).map_err(failed)
+    }
+
+    /// A certificate by name.
+    ///
+    /// # Errors
+    /// 15151 when there is none; `action` is the verb of the message.
+    pub(crate) fn certificate(
+        &self,
+        action: &str,
+        name: &str,
+    ) -> Result<CertificateRecord, Failure> {
+        let records = self.catalog().certificates();
+        let records = records.map_err(|error| catalog_message(&error))?;
+        let found = records
+            .into_iter()
+            .find(|record| record.name.eq_ignore_ascii_case(name));
+        found.ok_or_else(|| table::cannot_find(action, "certificate", name).into())
+    }
+
+    /// The keys that the instance can read backups with. What cannot be opened is left out: whether it
+    /// is needed, the set to be read tells.
+    pub(crate) fn key_ring(&mut self) -> Result<KeyRing, Failure> {
+        let records = self.catalog().certificates();
+        let records = records.map_err(|error| catalog_message(&error))?;
+        let mut ring = KeyRing::default();
+        for record in &records {
+            if let Ok(Some(identity)) = self.open_identity(record) {
+                ring.identities.push(Arc::new(identity));
+            }
+        }
+        Ok(ring)
+    }
+}
+
+/// The key in a file, or a new one.
+fn file_key(path: &Path) -> Result<VaultKey, Failure> {
+    let failed = |error: &std::io::Error| {
+        Failure::from(table::cannot_open_file(path.display(), os_error(error)))
+    };
+    if path.exists() {
+        let octets =
+            Zeroizing::new(windlass_io::secret::read(path).map_err(|error| failed(&error))?);
+        let octets: [u8; 32] = octets
+            .as_slice()
+            .try_into()
+            .map_err(|_| table::encryption_failed("the service key is not 32 bytes long"))?;
+        return Ok(VaultKey::from_octets(Zeroizing::new(octets)));
+    }
+    let key = VaultKey::generate().map_err(|error| crypt_message(&error))?;
+    match windlass_io::secret::create(path, key.octets()) {
+        // Another process was faster: its key is the one that counts.
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => file_key(path),
+        Err(error) => Err(failed(&error)),
+        Ok(()) => Ok(key),
+    }
+}

@@ -1,0 +1,423 @@
+//! Encrypted sets: read back with the key, and with nothing else; whatever is done to them is noticed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use windlass_base::{Lsn, checksum};
+use windlass_codec::Compression;
+use windlass_crypt::{Algorithm, Identity, KeyRing, Passphrase, Recipient};
+use windlass_device::DeviceAddress;
+use windlass_pipeline::{
+    BackupKind, BackupRequest, Damage, Encryption, Error, MediaRequest, MediaSet, OnDamage, Origin,
+    Overwrite, ReadKeys, ReadRequest, Tuning, Unobserved, backup, rekey, verify,
+};
+use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
+
+/// A folder with a database of 6 MB, of which every row is told apart.
+struct Bench {
+    folder: tempfile::TempDir,
+    identity: Arc<Identity>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = Connection::open(folder.path().join("app.db")).unwrap();
+        connection
+            .execute_batch(
+                "PRAGMA page_size = 8192; CREATE TABLE t(id INTEGER PRIMARY KEY, body TEXT);
+                 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+                 INSERT INTO t SELECT i, 'plain text of row ' || i || hex(randomblob(250)) FROM n",
+            )
+            .unwrap();
+        let identity = Arc::new(Identity::create("Backup", 365).unwrap());
+        Self { folder, identity }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn device(&self, name: &str) -> DeviceAddress {
+        DeviceAddress::disk(self.path(name))
+    }
+
+    fn certificate(&self) -> Recipient {
+        Recipient::Certificate(self.identity.certificate().clone())
+    }
+
+    fn keys(&self) -> ReadKeys {
+        ReadKeys {
+            ring: Arc::new(KeyRing {
+                identities: vec![Arc::clone(&self.identity)],
+                ..KeyRing::default()
+            }),
+            requires_encryption: false,
+        }
+    }
+
+    fn back_up(
+        &self,
+        name: &str,
+        compression: Compression,
+        recipients: &[Recipient],
+    ) -> Result<(), Error> {
+        let encryption = Encryption {
+            algorithm: Algorithm::Aes256,
+            recipients: recipients.to_vec(),
+        };
+        let request = BackupRequest {
+            media: MediaRequest {
+                devices: vec![self.device(name)],
+                mirrors: Vec::new(),
+                overwrite: Overwrite::Append,
+                skip_checks: false,
+                media_name: None,
+                media_description: None,
+                block_bytes: None,
+            },
+            kind: BackupKind::Full,
+            copy_only: false,
+            compression,
+            deflate: None,
+            encryption: (!recipients.is_empty()).then_some(encryption),
+            checksum: false,
+            on_damage: OnDamage::Stop,
+            name: None,
+            description: None,
+            expires: None,
+            origin: Origin::default(),
+            database_backup_lsn: Lsn::ZERO,
+            digests_to: None,
+            tuning: Tuning {
+                transfer_bytes: Some(64 << 10),
+                ..Tuning::default()
+            },
+        };
+        let snapshot =
+            SqliteSnapshot::open(&self.path("app.db"), &SnapshotOptions::default()).unwrap();
+        backup(&request, Box::new(snapshot), &Unobserved).map(drop)
+    }
+
+    fn verify(&self, name: &str, position: u16, keys: &ReadKeys) -> Result<u64, Error> {
+        let media = MediaSet::open(&[self.device(name)])?;
+        let request = ReadRequest {
+            keys: keys.clone(),
+            on_damage: OnDamage::Stop,
+            tuning: Tuning::default(),
+        };
+        verify(&media, position, &request, &Unobserved).map(|report| report.processed_bytes)
+    }
+}
+
+/// Where the chunks of a family lie: data of the stream, payload offset, stored octets.
+fn chunks(family: &[u8]) -> Vec<(usize, usize, usize)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(next) = family[at..].windows(4).position(|window| window == b"WLDT") {
+        let data = at + next + 22;
+        let number = |at: usize| u32::from_le_bytes(family[at..at + 4].try_into().unwrap());
+        let padded = usize::from(u16::from_le_bytes([family[data], family[data + 1]]));
+        let stored = number(data + 0x1C) as usize;
+        found.push((data, padded, stored));
+        at = data + padded + stored;
+    }
+    found
+}
+
+/// Writes the checksums of a chunk's header and payload anew, as somebody who tampers would.
+fn mend(family: &mut [u8], (data, padded, stored): (usize, usize, usize)) {
+    let payload = checksum(&family[data + padded..data + padded + stored]);
+    family[data + 0x28..data + 0x30].copy_from_slice(&payload.to_le_bytes());
+    let count = |at: usize| usize::from(u16::from_le_bytes([family[at], family[at + 1]]));
+    let sealed = count(data + 4) * 16;
+    let header = 64 + count(data + 0x0A) * 12 + count(data + 0x0C) * 16 + sealed;
+    let sum = checksum(&family[data..data + header]);
+    family[data + header..data + header + 8].copy_from_slice(&sum.to_le_bytes());
+}
+
+fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut octets = std::fs::read(path).unwrap();
+    change(&mut octets);
+    std::fs::write(path, octets).unwrap();
+}
+
+fn unauthentic(found: Result<u64, Error>) -> bool {
+    matches!(
+        found,
+        Err(Error::SetDamaged {
+            damage: Damage::Unauthentic { .. } | Damage::UnauthenticConfiguration,
+            ..
+        })
+    )
+}
+
+#[test]
+fn an_encrypted_set_is_read_with_any_recipients_key_and_shows_nothing() {
+    let bench = Bench::new();
+    let passphrase = Passphrase::new("long and remembered".to_owned());
+    let size = std::fs::metadata(bench.path("app.db")).unwrap().len();
+    for (name, compression) in [
+        ("plain.bak", Compression::NONE),
+        ("zstd.bak", Compression::ZSTD_LOW),
+    ] {
+        let recipients = [
+            bench.certificate(),
+            Recipient::Passphrase(passphrase.clone()),
+        ];
+        bench.back_up(name, compression, &recipients).unwrap();
+        let ring = KeyRing {
+            passphrases: vec![passphrase.clone()],
+            ..KeyRing::default()
+        };
+        let by_passphrase = ReadKeys {
+            ring: Arc::new(ring),
+            requires_encryption: true,
+        };
+        assert_eq!(bench.verify(name, 1, &bench.keys()).unwrap(), size);
+        assert_eq!(bench.verify(name, 1, &by_passphrase).unwrap(), size);
+        let family = std::fs::read(bench.path(name)).unwrap();
+        let shows = |text: &[u8]| family.windows(text.len()).any(|window| window == text);
+        assert!(!shows(b"plain text of row 77") && !shows(b"SQLite format 3"));
+    }
+}
+
+#[test]
+fn without_a_key_or_with_another_one_nothing_is_read() {
+    let bench = Bench::new();
+    bench
+        .back_up("a.bak", Compression::ZSTD_LOW, &[bench.certificate()])
+        .unwrap();
+    let missing = bench.verify("a.bak", 1, &ReadKeys::default()).unwrap_err();
+    let Error::Key {
+        source: windlass_crypt::Error::KeyMissing { recipients },
+        ..
+    } = missing
+    else {
+        panic!("{missing}");
+    };
+    let thumbprint = bench.identity.certificate().thumbprint();
+    let expected: String = thumbprint
+        .iter()
+        .map(|octet| format!("{octet:02X}"))
+        .collect();
+    assert_eq!(recipients, format!("0x{expected}"));
+    let other = Bench {
+        identity: Arc::new(Identity::create("Other", 1).unwrap()),
+        ..bench
+    };
+    assert!(matches!(
+        other.verify("a.bak", 1, &other.keys()),
+        Err(Error::Key {
+            source: windlass_crypt::Error::KeyMissing { .. },
+            ..
+        })
+    ));
+    let passphrase = |text: &str| Passphrase::new(text.to_owned());
+    other
+        .back_up(
+            "b.bak",
+            Compression::NONE,
+            &[Recipient::Passphrase(passphrase("right"))],
+        )
+        .unwrap();
+    let ring = KeyRing {
+        passphrases: vec![passphrase("wrong")],
+        ..KeyRing::default()
+    };
+    let wrong = ReadKeys {
+        ring: Arc::new(ring),
+        requires_encryption: false,
+    };
+    assert!(matches!(
+        other.verify("b.bak", 1, &wrong),
+        Err(Error::Key {
+            source: windlass_crypt::Error::WrongKey { .. },
+            ..
+        })
+    ));
+}
+
+#[test]
+fn changed_payloads_headers_and_tags_are_noticed_although_every_checksum_is_right() {
+    let bench = Bench::new();
+    bench
+        .back_up("a.bak", Compression::NONE, &[bench.certificate()])
+        .unwrap();
+    let good = std::fs::read(bench.path("a.bak")).unwrap();
+    let chunk = chunks(&good)[2];
+    // Payload; file offset of the first run (kept inside the file); masked checksum; tag.
+    let (data, padded, stored) = chunk;
+    let digests = usize::from(good[data + 0x0C]);
+    for at in [
+        data + padded + stored / 2,
+        data + 0x20,
+        data + 64 + 12 + digests * 16 + 3,
+    ] {
+        edit(&bench.path("a.bak"), |family| {
+            family.clone_from(&good);
+            family[at] ^= 1;
+            mend(family, chunk);
+        });
+        let found = bench.verify("a.bak", 1, &bench.keys());
+        assert!(unauthentic(found), "octet {at}");
+    }
+}
+
+#[test]
+fn swapped_chunks_are_noticed() {
+    let bench = Bench::new();
+    bench
+        .back_up("a.bak", Compression::NONE, &[bench.certificate()])
+        .unwrap();
+    edit(&bench.path("a.bak"), |family| {
+        let all = chunks(family);
+        let (first, second) = (all[1], all[2]);
+        assert_eq!(first.2, second.2);
+        for at in 0..first.2 {
+            family.swap(first.0 + first.1 + at, second.0 + second.1 + at);
+        }
+        mend(family, first);
+        mend(family, second);
+    });
+    assert!(unauthentic(bench.verify("a.bak", 1, &bench.keys())));
+}
+
+#[test]
+fn a_chunk_of_another_set_is_noticed() {
+    let bench = Bench::new();
+    bench
+        .back_up("a.bak", Compression::NONE, &[bench.certificate()])
+        .unwrap();
+    bench
+        .back_up("b.bak", Compression::NONE, &[bench.certificate()])
+        .unwrap();
+    let other = std::fs::read(bench.path("b.bak")).unwrap();
+    let (data, padded, stored) = chunks(&other)[1];
+    edit(&bench.path("a.bak"), |family| {
+        let chunk = chunks(family)[1];
+        assert_eq!(chunk.2, stored);
+        let to = chunk.0 + chunk.1;
+        family[to..to + stored].copy_from_slice(&other[data + padded..data + padded + stored]);
+        mend(family, chunk);
+    });
+    assert!(unauthentic(bench.verify("a.bak", 1, &bench.keys())));
+}
+
+#[test]
+fn a_changed_configuration_is_noticed() {
+    let bench = Bench::new();
+    bench
+        .back_up("a.bak", Compression::NONE, &[bench.certificate()])
+        .unwrap();
+    edit(&bench.path("a.bak"), |family| {
+        // The last one is the final configuration: its count of chunks, and the checksum of the list.
+        let at = family
+            .windows(4)
+            .rposition(|window| window == b"WLSC")
+            .unwrap();
+        let length = u64::from_le_bytes(family[at + 8..at + 16].try_into().unwrap()) as usize;
+        let data = at + 22;
+        let tag = [0x52, 0, 8, 0, 0, 0];
+        let record = family[data..]
+            .windows(6)
+            .position(|window| window == tag)
+            .unwrap();
+        family[data + record + 6] -= 1;
+        let sum = checksum(&family[data..data + length - 8]);
+        family[data + length - 8..data + length].copy_from_slice(&sum.to_le_bytes());
+    });
+    assert!(unauthentic(bench.verify("a.bak", 1, &bench.keys())));
+}
+
+#[test]
+fn a_truncated_family_is_noticed() {
+    let bench = Bench::new();
+    bench
+        .back_up("a.bak", Compression::NONE, &[bench.certificate()])
+        .unwrap();
+    edit(&bench.path("a.bak"), |family| {
+        family.truncate(family.len() / 2);
+    });
+    assert!(matches!(
+        bench.verify("a.bak", 1, &bench.keys()),
+        Err(Error::SetIncomplete { .. } | Error::Media { .. })
+    ));
+}
+
+#[test]
+fn a_set_without_encryption_does_not_pass_for_an_encrypted_one() {
+    let bench = Bench::new();
+    bench.back_up("a.bak", Compression::NONE, &[]).unwrap();
+    let keys = ReadKeys {
+        requires_encryption: true,
+        ..bench.keys()
+    };
+    assert!(matches!(
+        bench.verify("a.bak", 1, &keys),
+        Err(Error::NotEncrypted { .. })
+    ));
+    bench.verify("a.bak", 1, &bench.keys()).unwrap();
+}
+
+#[test]
+fn encrypted_sets_need_media_begun_for_them() {
+    let bench = Bench::new();
+    bench.back_up("a.bak", Compression::NONE, &[]).unwrap();
+    assert!(matches!(
+        bench.back_up("a.bak", Compression::NONE, &[bench.certificate()]),
+        Err(Error::EncryptionNeedsFormat)
+    ));
+    bench
+        .back_up("b.bak", Compression::NONE, &[bench.certificate()])
+        .unwrap();
+    bench
+        .back_up("b.bak", Compression::ZSTD_LOW, &[bench.certificate()])
+        .unwrap();
+    bench.back_up("b.bak", Compression::ZSTD_LOW, &[]).unwrap();
+    for position in 1..=3 {
+        bench.verify("b.bak", position, &bench.keys()).unwrap();
+    }
+}
+
+#[test]
+fn keys_are_wrapped_anew_without_touching_the_media() {
+    let bench = Bench::new();
+    bench
+        .back_up("a.bak", Compression::ZSTD_LOW, &[bench.certificate()])
+        .unwrap();
+    bench
+        .back_up("a.bak", Compression::NONE, &[bench.certificate()])
+        .unwrap();
+    let before = std::fs::read(bench.path("a.bak")).unwrap();
+    let passphrase = Passphrase::new("for the new site".to_owned());
+    let ring = KeyRing {
+        passphrases: vec![passphrase.clone()],
+        ..KeyRing::default()
+    };
+    let new = ReadKeys {
+        ring: Arc::new(ring),
+        requires_encryption: true,
+    };
+    let devices = [bench.device("a.bak")];
+    let to_new = [Recipient::Passphrase(passphrase)];
+    assert!(matches!(
+        rekey(&devices, None, &new, &to_new),
+        Err(Error::Key { .. })
+    ));
+    assert!(bench.verify("a.bak", 1, &new).is_err());
+    assert_eq!(
+        rekey(&devices, None, &bench.keys(), &to_new).unwrap(),
+        [1, 2]
+    );
+    for position in [1, 2] {
+        bench.verify("a.bak", position, &new).unwrap();
+        bench.verify("a.bak", position, &bench.keys()).unwrap();
+    }
+    assert_eq!(std::fs::read(bench.path("a.bak")).unwrap(), before);
+    // A key file that somebody changed is as if it were not there.
+    edit(&bench.path("a.bak.keys"), |file| file[40] ^= 1);
+    assert!(bench.verify("a.bak", 1, &new).is_err());
+    bench.verify("a.bak", 1, &bench.keys()).unwrap();
+}

@@ -1,0 +1,92 @@
+//! Keys and certificates: `CREATE MASTER KEY`, `CREATE`, `BACKUP` and `DROP CERTIFICATE`.
+
+use std::fmt;
+
+use super::Identifier;
+use crate::span::Spanned;
+
+/// A password as it was written. `Debug` does not show it; only the printer does.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// `CREATE CERTIFICATE name ...`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreateCertificate {
+    /// The new certificate.
+    pub name: Spanned<Identifier>,
+    /// Where it comes from.
+    pub origin: CertificateOrigin,
+}
+
+/// Where a certificate comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CertificateOrigin {
+    /// `WITH SUBJECT = '...'`: a new key, signed by itself.
+    New {
+        /// `SUBJECT`
+        subject: String,
+        /// `START_DATE`
+        start_date: Option<Spanned<String>>,
+        /// `EXPIRY_DATE`
+        expiry_date: Option<Spanned<String>>,
+    },
+    /// `FROM FILE = '...' [WITH PRIVATE KEY (FILE = '...', DECRYPTION BY PASSWORD = '...')]`
+    File {
+        /// The certificate, PEM or DER.
+        file: String,
+        /// Its private key; without one, backups can be made but not read.
+        private_key: Option<PrivateKeyFile>,
+    },
+    /// `FROM FILE = '...' WITH FORMAT = 'PFX', PRIVATE KEY (DECRYPTION BY PASSWORD = '...')`
+    Pfx {
+        /// The file with both.
+        file: String,
+        /// Its password.
+        password: Secret,
+    },
+}
+
+/// `PRIVATE KEY (FILE = '...', DECRYPTION | ENCRYPTION BY PASSWORD = '...')`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrivateKeyFile {
+    /// The key, PKCS#8 in PEM or DER.
+    pub file: String,
+    /// What it is encrypted with.
+    pub password: Option<Secret>,
+}
+
+/// `BACKUP CERTIFICATE name TO FILE = '...' ...`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackupCertificate {
+    /// Which one.
+    pub name: Spanned<Identifier>,
+    /// Where it goes.
+    pub file: String,
+    /// What goes with it.
+    pub content: CertificateContent,
+}
+
+/// What `BACKUP CERTIFICATE` writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CertificateContent {
+    /// The certificate.
+    Public,
+    /// The certificate, and the private key in another file.
+    WithKey {
+        /// The other file.
+        file: String,
+        /// What the key is encrypted with.
+        password: Secret,
+    },
+    /// `FORMAT = 'PFX'`: both in one file.
+    Pfx {
+        /// What it is encrypted with.
+        password: Secret,
+    },
+}
