@@ -260,7 +260,13 @@ impl Work<'_> {
             ..self.request(media, kind, family)?
         };
         let failures = Instance::device_failures();
-        let watch = Watch::new(self.session, self.operation, self.choices.stats, sink);
+        let watch = Watch::new(
+            self.session,
+            self.operation,
+            &self.record.name,
+            self.choices.stats,
+            sink,
+        );
         let snapshot = Box::new(NamedSnapshot::new(snapshot, &self.record.logical_name));
         let report = windlass_pipeline::backup(&request, snapshot, &watch)
             .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
@@ -298,7 +304,13 @@ impl Work<'_> {
             checksum: self.choices.checksum,
             tuning: self.choices.tuning,
         };
-        let watch = Watch::new(self.session, self.operation, self.choices.stats, sink);
+        let watch = Watch::new(
+            self.session,
+            self.operation,
+            &self.record.name,
+            self.choices.stats,
+            sink,
+        );
         let report = windlass_pipeline::probe(&request, Box::new(snapshot), &watch)
             .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
         watch.finish();
@@ -366,9 +378,7 @@ impl Work<'_> {
             return Ok(None);
         }
         let provider = self.session.instance.deflate_provider();
-        provider
-            .map(Some)
-            .map_err(|error| catalog_message(&error))
+        provider.map(Some).map_err(|error| catalog_message(&error))
     }
 
     /// Who can read the backup: the certificate of the statement, and whoever the command line names.
@@ -378,8 +388,8 @@ impl Work<'_> {
         if let Some((chosen, name)) = &self.choices.encryption {
             algorithm = *chosen;
             let record = self.session.instance.certificate("find", name)?;
-            let certificate = Certificate::read(&record.certificate)
-                .map_err(table::encryption_failed)?;
+            let certificate =
+                Certificate::read(&record.certificate).map_err(table::encryption_failed)?;
             recipients.push(Recipient::Certificate(certificate));
         }
         recipients.extend_from_slice(further);
