@@ -4,7 +4,6 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use windlass_instance::Sink as _;
 use windlass_instance::sqlbackup::{Report, run as run_command};
 
 use super::SqlbackupArguments;
