@@ -158,8 +158,8 @@ pub(crate) struct CopiesArguments {
 /// `windlass config`
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArguments {
-    /// Show each setting as it acts, and where it comes from
-    #[arg(long, required = true)]
+    /// Show all settings as they act, also those that are built in
+    #[arg(long)]
     pub(crate) effective: bool,
 }
 
@@ -193,7 +193,7 @@ pub(crate) fn run(command: Command, common: &Common, settings: &Settings) -> Out
         Command::Expire(arguments) => expire::run(&arguments, common),
         Command::Sqlbackup(arguments) => sqlbackup::run(&arguments, common, settings),
         Command::Copies(arguments) => copies::run(&arguments, common),
-        Command::Config(_) => settings::show(settings, common),
+        Command::Config(arguments) => settings::show(settings, arguments.effective, common),
         Command::Metrics(arguments) => metrics::run(&arguments, common),
         Command::Doctor => doctor::run(common, settings),
         Command::Completions(arguments) => generate::completions(arguments.shell),
