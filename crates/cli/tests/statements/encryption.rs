@@ -32,7 +32,7 @@ const BACKUP: &str = "BACKUP DATABASE app TO DISK = 'd:\\e.bak' WITH COMPRESSION
 
 /// Whether any file below the folder holds the text.
 fn is_somewhere(folder: &std::path::Path, text: &str) -> bool {
-    std::fs::read_dir(folder).unwrap().flatten().any(|entry| {
+    std::fs::read_dir(folder).expect("a folder").flatten().any(|entry| {
         let path = entry.path();
         if path.is_dir() {
             return is_somewhere(&path, text);
