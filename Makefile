@@ -1,5 +1,6 @@
 # Two commands do everything: `make demo` runs the main job, `make test` proves it.
-# They need a Rust toolchain (1.89 or newer), a C and a C++ compiler, and the package registries.
+# They need a Rust toolchain (1.89 or newer), a C and a C++ compiler, and the package registries; the
+# tests also Chromium, which `make test` installs with apt-get when it is absent.
 
 CARGO ?= cargo
 

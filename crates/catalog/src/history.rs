@@ -286,7 +286,7 @@ fn insert_set(
     let encryption = set.encryption.as_ref();
     connection
         .execute(
-            "INSERT INTO backupset (
+            "INSERT INTO own_backupset (
                 backup_set_uuid, media_set_id, first_family_number, first_media_number,
                 last_family_number, last_media_number, catalog_family_number,
                 catalog_media_number, position, expiration_date, software_vendor_id, name,
@@ -363,7 +363,7 @@ fn insert_file(
 ) -> Result<(), Error> {
     connection
         .execute(
-            "INSERT INTO backupfile (backup_set_id, first_family_number, first_media_number,
+            "INSERT INTO own_backupfile (backup_set_id, first_family_number, first_media_number,
                 filegroup_name, page_size, file_number, backed_up_page_count, file_type,
                 source_file_block_size, file_size, logical_name, physical_name, state, state_desc,
                 create_lsn, file_guid, differential_base_lsn, differential_base_guid, backup_size,

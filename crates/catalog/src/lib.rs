@@ -27,6 +27,7 @@
 mod catalog;
 mod certificate;
 mod configuration;
+mod copy;
 mod database;
 mod device;
 mod error;
@@ -40,6 +41,7 @@ mod value;
 pub use catalog::{BUSY_SECONDS, Catalog, FILE_NAME};
 pub use certificate::{CertificateRecord, MasterKeyRecord};
 pub use configuration::{Configuration, ServerOption};
+pub use copy::QueuedCopy;
 pub use database::{Base, DatabaseRecord, DatabaseState, FIRST_USER_DATABASE_ID, Origin};
 pub use device::BackupDevice;
 pub use error::Error;

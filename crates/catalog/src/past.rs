@@ -46,6 +46,8 @@ pub struct PastBackup {
     pub is_damaged: bool,
     /// `checkpoint_lsn`
     pub checkpoint_lsn: Option<Lsn>,
+    /// `differential_base_guid`
+    pub base_guid: Option<Guid>,
     /// `position`
     pub position: u32,
     /// The devices of the first copy.
@@ -82,6 +84,7 @@ impl PastBackup {
             is_copy_only: flag("is_copy_only")?,
             is_damaged: flag("is_damaged")?,
             checkpoint_lsn: read(row, "checkpoint_lsn", "a log sequence number")?,
+            base_guid: read(row, "differential_base_guid", "an identity")?,
             position: u32::try_from(amount("position")?).unwrap_or(0),
             devices: text("devices")?
                 .split('\n')
@@ -167,7 +170,7 @@ impl Catalog {
             Forgotten::Before(moment) => moment.to_string(),
             Forgotten::Database(name) => name.to_owned(),
         };
-        let sets = format!("(SELECT backup_set_id FROM backupset WHERE {sets})");
+        let sets = format!("(SELECT backup_set_id FROM own_backupset WHERE {sets})");
         let restores = format!(
             "(SELECT restore_history_id FROM restorehistory \
              WHERE {restores} OR backup_set_id IN {sets})"
@@ -176,7 +179,7 @@ impl Catalog {
             ("restorefile", "restore_history_id", &restores),
             ("restorefilegroup", "restore_history_id", &restores),
             ("restorehistory", "restore_history_id", &restores),
-            ("backupfile", "backup_set_id", &sets),
+            ("own_backupfile", "backup_set_id", &sets),
             ("backupfilegroup", "backup_set_id", &sets),
         ] {
             transaction
@@ -188,7 +191,7 @@ impl Catalog {
         }
         let forgotten = transaction
             .execute(
-                &format!("DELETE FROM backupset WHERE backup_set_id IN {sets}"),
+                &format!("DELETE FROM own_backupset WHERE backup_set_id IN {sets}"),
                 [&parameter],
             )
             .doing(doing)?;

@@ -141,7 +141,8 @@ CREATE VIEW backup_devices AS
     SELECT NULL AS name, NULL AS type, NULL AS type_desc, NULL AS physical_name WHERE 0;
 ";
 
-/// `installed` is what RECONFIGURE has made of `value`; `value_in_use` follows at once for options that
+/// Sizes are `numeric(20,0)` on SQL Server, so that dividing them keeps the fraction: the views give
+/// them as floating numbers. `installed` is what RECONFIGURE has made of `value`; `value_in_use` follows at once for options that
 /// are dynamic and at the next opening of the instance for the others.
 const VERSION_2: &str = "
 CREATE TABLE own_configuration (
@@ -196,6 +197,38 @@ CREATE TABLE own_copy (
     next_attempt TEXT NOT NULL,
     last_error TEXT
 );
+
+ALTER TABLE backupset RENAME TO own_backupset;
+ALTER TABLE backupfile RENAME TO own_backupfile;
+CREATE VIEW backupset AS
+    SELECT backup_set_id, backup_set_uuid, media_set_id, first_family_number, first_media_number,
+           last_family_number, last_media_number, catalog_family_number, catalog_media_number,
+           position, expiration_date, software_vendor_id, name, description, user_name,
+           software_major_version, software_minor_version, software_build_version, time_zone,
+           mtf_minor_version, first_lsn, last_lsn, checkpoint_lsn, database_backup_lsn,
+           database_creation_date, backup_start_date, backup_finish_date, type, sort_order,
+           code_page, compatibility_level, database_version, CAST(backup_size AS REAL) AS
+           backup_size, database_name, server_name, machine_name, flags, unicode_locale,
+           unicode_compare_style, collation_name, is_password_protected, recovery_model,
+           has_bulk_logged_data, is_snapshot, is_readonly, is_single_user, has_backup_checksums,
+           is_damaged, begins_log_chain, has_incomplete_metadata, is_force_offline, is_copy_only,
+           first_recovery_fork_guid, last_recovery_fork_guid, fork_point_lsn, database_guid,
+           family_guid, differential_base_lsn, differential_base_guid, CAST(compressed_backup_size
+           AS REAL) AS compressed_backup_size, key_algorithm, encryptor_thumbprint, encryptor_type,
+           last_valid_restore_time, compression_algorithm, compression_level
+    FROM own_backupset;
+CREATE VIEW backupfile AS
+    SELECT backup_set_id, first_family_number, first_media_number, filegroup_name, page_size,
+           file_number, CAST(backed_up_page_count AS REAL) AS backed_up_page_count, file_type,
+           source_file_block_size, CAST(file_size AS REAL) AS file_size, logical_name,
+           physical_drive, physical_name, state, state_desc, create_lsn, drop_lsn, file_guid,
+           read_only_lsn, read_write_lsn, differential_base_lsn, differential_base_guid,
+           CAST(backup_size AS REAL) AS backup_size, filegroup_guid, is_readonly, is_present
+    FROM own_backupfile;
+CREATE VIEW sysdatabases AS
+    SELECT name, database_id AS dbid, create_date AS crdate, compatibility_level AS cmptlevel,
+           physical_name AS filename
+    FROM databases;
 ";
 
 /// The view of the accelerator calls a function that whoever reads it has to add to the connection: it

@@ -1,10 +1,14 @@
 //! The command line: what it says, not what it means.
 
+mod measuring;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use windlass_base::size::parse_octets;
 use windlass_codec::Compression;
+
+pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -14,6 +18,8 @@ Examples:
   windlass header app.bak
   windlass verify app.bak
   windlass restore app.bak --to copy.db
+  windlass tune app.db --to /srv/backup --report tune.html
+  windlass bench compression app.db
   windlass sql -i nightly.sql --instance /srv/windlass --drive d=/srv/d
   windlass demo
 
@@ -40,6 +46,9 @@ pub(crate) struct Common {
     /// Folder that stands for a drive letter: --drive d=/srv/d
     #[arg(long, global = true, value_name = "LETTER=DIR", value_parser = parse_drive)]
     pub(crate) drive: Vec<(char, PathBuf)>,
+    /// Configuration file, instead of those of the user and the system
+    #[arg(long, global = true, env = "WINDLASS_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// Machine-readable output: a result set is an array of objects keyed by column names, messages
     /// are objects, one to a line
     #[arg(long, global = true)]
@@ -64,8 +73,14 @@ pub(crate) enum Command {
     Rekey(RekeyArguments),
     /// Run T-SQL: a script, a batch, or a prompt
     Sql(SqlArguments),
+    /// Measure a database's backups, find what limits them, recommend settings, predict the result
+    Tune(Box<TuneArguments>),
+    /// Repeat the measurements of the articles on a database
+    Bench(Box<BenchArguments>),
     /// Back up, verify and restore a database that is being written to, and prove the result
     Demo(DemoArguments),
+    #[command(flatten)]
+    Operate(crate::operate::Command),
     /// The writer of the demonstration
     #[command(hide = true)]
     DemoWriter(DemoWriterArguments),
@@ -402,7 +417,7 @@ fn parse_drive(text: &str) -> Result<(char, PathBuf), String> {
     }
 }
 
-fn parse_move(text: &str) -> Result<(String, String), String> {
+pub(crate) fn parse_move(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, path)) if !name.is_empty() && !path.is_empty() => {
             Ok((name.to_owned(), path.to_owned()))

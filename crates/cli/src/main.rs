@@ -5,6 +5,7 @@
 //! | [`args`] | the command line as it is written |
 //! | `command/` | one file per command: builds the statement that says the same, and runs it |
 //! | `output/` | tables, JSON, progress |
+//! | `operate/` | commands for operators: history, retention, configuration, metrics, checks |
 //! | `demo/` | the self-contained demonstration |
 //!
 //! Results go to standard output, messages to standard error; the exit code is 0 only on success.
@@ -14,17 +15,40 @@ mod args;
 mod cancel;
 mod command;
 mod demo;
+mod operate;
 mod output;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use args::{Arguments, Command};
 use command::Outcome;
 
 fn main() -> ExitCode {
-    let Arguments { command, common } = Arguments::parse();
+    let matches = Arguments::command().get_matches();
+    let Arguments {
+        command,
+        mut common,
+    } = match Arguments::from_arg_matches(&matches) {
+        Ok(arguments) => arguments,
+        Err(error) => error.exit(),
+    };
+    let settings = match operate::settings::load(&common, &matches) {
+        Ok(settings) => settings,
+        Err(error) => {
+            output::message_line(&format!("error: {error}"));
+            return ExitCode::from(2);
+        }
+    };
+    settings.apply(&mut common);
+    let renews_metrics = matches!(
+        command,
+        Command::Backup(_)
+            | Command::Restore(_)
+            | Command::Sql(_)
+            | Command::Operate(operate::Command::Sqlbackup(_) | operate::Command::Copies(_))
+    );
     let outcome = match command {
         Command::Backup(arguments) => command::backup::run(&arguments, &common),
         Command::Restore(arguments) => command::restore::run(&arguments, &common),
@@ -34,9 +58,15 @@ fn main() -> ExitCode {
         Command::Label(arguments) => command::inspect::label(&arguments, &common),
         Command::Rekey(arguments) => command::rekey::run(&arguments, &common),
         Command::Sql(arguments) => command::sql::run(&arguments, &common),
+        Command::Tune(arguments) => command::tune::run(&arguments, &common),
+        Command::Bench(arguments) => command::bench::run(&arguments, &common),
         Command::Demo(arguments) => demo::run(&arguments, &common),
+        Command::Operate(command) => operate::run(command, &common, &settings),
         Command::DemoWriter(arguments) => demo::writer::run(&arguments.database),
     };
+    if renews_metrics {
+        operate::metrics::renew(&common, &settings);
+    }
     match outcome {
         Outcome::Succeeded => ExitCode::SUCCESS,
         Outcome::Failed => ExitCode::FAILURE,

@@ -233,7 +233,7 @@ mod tests {
             assert_ne!(payload, b"pages of a database");
             let open = |key: &SetKey, ordinal, header: &[u8], flip: usize| {
                 let mut payload = payload.clone();
-                payload[flip / 8] ^= ((flip % 8 > 0) as u8) << (flip % 8);
+                payload[flip / 8] ^= u8::from(!flip.is_multiple_of(8)) << (flip % 8);
                 key.open(ordinal, header, &tag, &mut payload)
                     .map(|()| payload)
             };

@@ -8,6 +8,8 @@
 //! | `option/` | from options as written to typed requests: conflicts, ranges, defaults |
 //! | `message_of/` | from errors of the crates below to numbered messages: one exhaustive match each |
 //! | [`expression`](evaluate), [`Value`] | scalar expressions |
+//! | [`retention`] | which backups go: policies that know chains |
+//! | [`sqlbackup`] | the dialect of SQL Backup Pro |
 //! | [`Sink`] | receives messages, rows, progress and reports in order |
 //!
 //! Neighbours: the command line and later network front ends above; `tsql` for syntax, `pipeline` for
@@ -33,7 +35,9 @@ mod names;
 mod option;
 mod outcome;
 mod query;
+pub mod retention;
 mod session;
+pub mod sqlbackup;
 pub mod statement;
 mod tag;
 mod value;

@@ -22,7 +22,7 @@ use windlass_catalog::Catalog;
 use crate::accelerator;
 use crate::expression::sqlite_function;
 use crate::message_of::{catalog_message, sqlite_message};
-use crate::{Failure, Value};
+use crate::{Failure, Identity, Value};
 
 /// How long a statement waits for another program's lock unless `SET LOCK_TIMEOUT` says otherwise.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -50,6 +50,31 @@ const FUNCTIONS: &[&str] = &[
     "STUFF",
     "REVERSE",
     "QUOTENAME",
+    "STR",
+    "CEILING",
+    "FLOOR",
+    "POWER",
+    "SQRT",
+    "ISNUMERIC",
+    "ISDATE",
+    "EOMONTH",
+    "DATEADD",
+    "DATEDIFF",
+    "DATEDIFF_BIG",
+    "DATENAME",
+    "DATEPART",
+    "TSQL_CONVERT",
+    "TSQL_TRY_CONVERT",
+    "TSQL_FORMAT",
+];
+
+/// The functions about server and login that queries may call.
+const IDENTITY_FUNCTIONS: &[&str] = &[
+    "SERVERPROPERTY",
+    "HOST_NAME",
+    "SUSER_SNAME",
+    "SUSER_NAME",
+    "ORIGINAL_LOGIN",
 ];
 
 /// The current database and the connection to it.
@@ -59,6 +84,7 @@ pub(crate) struct Queries {
     connection: Option<Connection>,
     depth: u32,
     lock_timeout: Duration,
+    identity: Identity,
     cancel: Arc<AtomicBool>,
 }
 
@@ -74,13 +100,14 @@ impl std::fmt::Debug for Queries {
 
 impl Queries {
     /// On `master`.
-    pub(crate) fn new(cancel: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(identity: Identity, cancel: Arc<AtomicBool>) -> Self {
         Self {
             name: "master".to_owned(),
             path: None,
             connection: None,
             depth: 0,
             lock_timeout: LOCK_TIMEOUT,
+            identity,
             cancel,
         }
     }
@@ -159,7 +186,7 @@ impl Queries {
                 Some(move || cancel.load(Ordering::Relaxed)),
             )
             .map_err(failed)?;
-        add_functions(&connection, &self.name).map_err(failed)?;
+        add_functions(&connection, &self.name, &self.identity).map_err(failed)?;
         Ok(connection)
     }
 
@@ -256,7 +283,23 @@ fn has_open(connection: &Connection, path: &Path) -> bool {
     })
 }
 
-fn add_functions(connection: &Connection, database: &str) -> rusqlite::Result<()> {
+fn add_functions(
+    connection: &Connection,
+    database: &str,
+    identity: &Identity,
+) -> rusqlite::Result<()> {
+    for name in IDENTITY_FUNCTIONS {
+        let identity = identity.clone();
+        connection.create_scalar_function(
+            *name,
+            -1,
+            FunctionFlags::SQLITE_UTF8,
+            move |context| {
+                let argument = (!context.is_empty()).then(|| value_of(context.get_raw(0)));
+                Ok(to_sqlite(&identity_function(name, argument, &identity)))
+            },
+        )?;
+    }
     for name in FUNCTIONS {
         connection.create_scalar_function(
             *name,
@@ -289,6 +332,15 @@ fn add_functions(connection: &Connection, database: &str) -> rusqlite::Result<()
     })
 }
 
+fn identity_function(name: &str, argument: Option<Value>, identity: &Identity) -> Value {
+    match (name, argument) {
+        ("SERVERPROPERTY", Some(property)) => identity.property(&property.to_string()),
+        ("SERVERPROPERTY", None) => Value::Null,
+        ("HOST_NAME", _) => Value::text(&identity.machine),
+        _ => Value::text(&identity.user),
+    }
+}
+
 /// A value of SQLite as one of ours.
 pub(crate) fn value_of(value: ValueRef<'_>) -> Value {
     match value {
@@ -312,6 +364,10 @@ pub(crate) fn to_sqlite(value: &Value) -> SqliteValue {
             Err(_) => SqliteValue::Real(decimal.to_f64()),
         },
         Value::Binary(octets) => SqliteValue::Blob(octets.clone()),
+        // As the history has them, so that comparing the texts compares the dates.
+        Value::DateTime(at) | Value::DateTime2(at) => {
+            SqliteValue::Text(at.strftime("%Y-%m-%d %H:%M:%S%.f").to_string())
+        }
         other => SqliteValue::Text(other.to_string()),
     }
 }

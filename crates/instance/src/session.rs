@@ -66,7 +66,7 @@ impl Session {
     pub fn new(instance: Instance) -> Self {
         let cancel = Arc::new(AtomicBool::new(false));
         Self {
-            queries: Queries::new(Arc::clone(&cancel)),
+            queries: Queries::new(instance.identity().clone(), Arc::clone(&cancel)),
             instance,
             variables: Variables::default(),
             settings: Settings::default(),

@@ -136,13 +136,18 @@ impl Stages {
     ///
     /// The transform threads stand in the middle, so their time tells: what they spend waiting for
     /// input is the reading stage's fault, what they spend waiting for room is the writing stage's,
-    /// and the rest is their own.
+    /// and the rest is their own. A reading stage that itself waits for buffers is not to blame: the
+    /// writing stage holds them.
     pub fn limiting(&self) -> Stage {
-        let transform = &self.transform;
+        let (read, transform) = (&self.read, &self.transform);
+        let hungry = match read.wait_output > read.busy {
+            true => Stage::Write,
+            false => Stage::Read,
+        };
         let candidates = [
             (Stage::Transform, transform.busy),
             (Stage::Write, transform.wait_output),
-            (Stage::Read, transform.wait_input),
+            (hungry, transform.wait_input),
         ];
         let longest = candidates.into_iter().max_by_key(|candidate| candidate.1);
         longest.map_or(Stage::Read, |candidate| candidate.0)
@@ -280,4 +285,36 @@ pub struct ReadReport {
     pub stages: Stages,
     /// What could not be read and was left out (`CONTINUE_AFTER_ERROR`).
     pub damaged: DamagedChunks,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stage(busy: u64, wait_input: u64, wait_output: u64) -> StageCounters {
+        StageCounters {
+            busy: Duration::from_secs(busy),
+            wait_input: Duration::from_secs(wait_input),
+            wait_output: Duration::from_secs(wait_output),
+            ..StageCounters::of_thread()
+        }
+    }
+
+    #[test]
+    fn whoever_lets_the_others_wait_is_the_limit() {
+        for (read, transform, expected) in [
+            (stage(9, 0, 1), stage(2, 8, 0), Stage::Read),
+            (stage(1, 0, 9), stage(9, 0, 1), Stage::Transform),
+            (stage(1, 0, 9), stage(2, 1, 7), Stage::Write),
+            (stage(1, 0, 9), stage(2, 8, 0), Stage::Write),
+        ] {
+            let write = StageCounters::default();
+            let stages = Stages {
+                read,
+                transform,
+                write,
+            };
+            assert_eq!(stages.limiting(), expected);
+        }
+    }
 }

@@ -342,7 +342,7 @@ fn a_truncated_family_is_noticed() {
         .back_up("a.bak", Compression::NONE, &[bench.certificate()])
         .unwrap();
     edit(&bench.path("a.bak"), |family| {
-        family.truncate(family.len() / 2)
+        family.truncate(family.len() / 2);
     });
     assert!(matches!(
         bench.verify("a.bak", 1, &bench.keys()),

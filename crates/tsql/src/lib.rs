@@ -10,7 +10,8 @@
 //! | tokens to statements ([`ast`]) | [`parser`] |
 //! | the `WITH` options of BACKUP and RESTORE | [`option`] |
 //! | statements to canonical text | [`printer`] |
-//! | SQL that is not ours, made fit for `SQLite` | [`sqlite`] |
+//! | commands of SQL Backup Pro | [`sqlbackup`] |
+//! | SQL that is not ours, made fit for `SQLite` | [`dialect`] its grammar, [`sqlite`] its lexis |
 //!
 //! Invariants:
 //! * No input panics, recursion is bounded ([`NESTING_MAX`]), time is linear in the input.
@@ -30,6 +31,7 @@
 
 pub mod ast;
 pub mod batch;
+pub mod dialect;
 pub mod error;
 mod fuzz;
 pub mod keyword;
@@ -38,6 +40,7 @@ pub mod option;
 pub mod parser;
 pub mod printer;
 pub mod span;
+pub mod sqlbackup;
 pub mod sqlite;
 
 pub use error::ParseError;

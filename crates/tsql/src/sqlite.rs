@@ -8,7 +8,7 @@
 //! | `N'text'` | `'text'` |
 //! | `[a]]b]` | `"a]b"` (only when it holds `]]`, which `SQLite` does not know) |
 //! | `/* a /* b */ c */` | the same length without the inner marks (`SQLite` does not nest comments) |
-//! | `msdb.dbo.x`, `master.dbo.x`, `master..x` | `msdb.x`, `master.x` |
+//! | `msdb.dbo.x`, `master.dbo.x`, `master..x` | `msdb.x`, `sys.x` |
 //! | `master.sys.x` | `sys.x` |
 //! | `@@x`, `@a#b` | a placeholder that `SQLite` can bind, see [`Parameter`] |
 //! | white space that is not ASCII | a space |
@@ -163,7 +163,7 @@ fn system_name(sql: &str, tokens: &[Token]) -> Option<(String, usize)> {
     }
     if is_dot(2) {
         name_of(sql, tokens.get(3)?)?;
-        return Some((format!("{database}."), 3));
+        return Some((format!("{}.", attached(database)), 3));
     }
     let schema = name_of(sql, tokens.get(2)?)?;
     if !is_dot(3) {
@@ -171,11 +171,20 @@ fn system_name(sql: &str, tokens: &[Token]) -> Option<(String, usize)> {
     }
     name_of(sql, tokens.get(4)?)?;
     if schema.eq_ignore_ascii_case("dbo") {
-        Some((format!("{database}."), 4))
+        Some((format!("{}.", attached(database)), 4))
     } else if schema.eq_ignore_ascii_case("sys") && *database == "master" {
         Some(("sys.".to_owned(), 4))
     } else {
         None
+    }
+}
+
+/// What a system database is attached as: the objects of `master` are the views of `sys`.
+fn attached(database: &str) -> &str {
+    if database == "master" {
+        "sys"
+    } else {
+        database
     }
 }
 
@@ -214,10 +223,7 @@ mod tests {
             "SELECT * FROM msdb.backupset"
         );
         assert_eq!(text("FROM [MSDB].[dbo].[x] y"), "FROM msdb.[x] y");
-        assert_eq!(
-            text("FROM master..sysdatabases"),
-            "FROM master.sysdatabases"
-        );
+        assert_eq!(text("FROM master..sysdatabases"), "FROM sys.sysdatabases");
         assert_eq!(text("FROM master.sys.databases"), "FROM sys.databases");
         assert_eq!(
             text("SELECT msdb.x.y, a.master.dbo.b"),

@@ -12,6 +12,7 @@ mod fuzz;
 mod messages;
 mod run;
 mod tidy;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -91,5 +92,6 @@ fn test() -> Result<(), String> {
     )?;
     run::documentation()?;
     fuzz::run(5, None)?;
+    tools::install_missing();
     run::step("tests", "cargo", &["test", "--workspace", "--no-fail-fast"])
 }

@@ -1,18 +1,15 @@
 //! `windlass backup`
 
-use std::path::Path;
-
 use windlass_codec::{Algorithm, Level};
 use windlass_device::DeviceAddress;
 use windlass_instance::statement::backup::BackupExtras;
-use windlass_instance::{Session, Sink as _};
 use windlass_tsql::ast::{
     BackupOption, BackupStatement, BackupTarget, Compression, CompressionAlgorithm,
     CompressionLevel, Identifier, Name, Statement, ThreadCount, Value,
 };
 use windlass_tsql::span::Spanned;
 
-use super::{Outcome, disk, keys, made, misused, refused, session};
+use super::{Outcome, database_name, disk, keys, made, misused, refused, session};
 use crate::args::{BackupArguments, Common};
 use crate::output::{Console, Layout, result_line};
 
@@ -47,27 +44,12 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     session.backup(&statement, &extras, &mut console).into()
 }
 
-/// The name under which the session knows the database: a registered name, or that of a file.
-fn database_name(session: &mut Session, written: &str, console: &mut Console) -> Option<String> {
-    let registered = session.instance().database(written);
-    if let Ok(Some(record)) = &registered {
-        return Some(record.name.clone());
-    }
-    let passed = registered.and_then(|_| session.instance_mut().pass(Path::new(written)));
-    match passed {
-        Ok(name) => Some(name),
-        Err(error) => {
-            let failure = windlass_instance::message_of::catalog_message(&error);
-            failure
-                .messages
-                .into_iter()
-                .for_each(|message| console.message(message));
-            None
-        }
-    }
-}
-
-fn statement(arguments: &BackupArguments, common: &Common, name: &str) -> BackupStatement {
+/// The statement that the command line stands for.
+pub(super) fn statement(
+    arguments: &BackupArguments,
+    common: &Common,
+    name: &str,
+) -> BackupStatement {
     let devices = |paths: &[String]| paths.iter().map(|path| disk(path, common)).collect();
     BackupStatement {
         target: BackupTarget::Database {

@@ -1,12 +1,15 @@
 //! The commands.
 
 pub(crate) mod backup;
+pub(crate) mod bench;
 pub(crate) mod inspect;
 mod keys;
+mod measuring;
 pub(crate) mod prompt;
 pub(crate) mod rekey;
 pub(crate) mod restore;
 pub(crate) mod sql;
+pub(crate) mod tune;
 pub(crate) mod verify;
 
 use std::path::Path;
@@ -70,6 +73,30 @@ fn open(common: &Common) -> Result<Instance, Vec<Message>> {
     Ok(instance)
 }
 
+/// The name under which the session knows the database: a registered name, or that of a file.
+pub(crate) fn database_name(
+    session: &mut Session,
+    written: &str,
+    console: &mut Console,
+) -> Option<String> {
+    let registered = session.instance().database(written);
+    if let Ok(Some(record)) = &registered {
+        return Some(record.name.clone());
+    }
+    let passed = registered.and_then(|_| session.instance_mut().pass(Path::new(written)));
+    match passed {
+        Ok(name) => Some(name),
+        Err(error) => {
+            let failure = windlass_instance::message_of::catalog_message(&error);
+            failure
+                .messages
+                .into_iter()
+                .for_each(|message| console.message(message));
+            None
+        }
+    }
+}
+
 /// `DISK = 'path'` for a file of the command line, absolute so that nothing else is read into it.
 pub(crate) fn disk(path: &str, common: &Common) -> Spanned<Device> {
     let is_mapped = path.split_once(':').is_some_and(|(letter, _)| {
@@ -101,6 +128,15 @@ pub(crate) fn absolute(path: &Path) -> String {
 /// An option that was made rather than read.
 pub(crate) fn made<T>(node: T) -> Spanned<T> {
     Spanned::unplaced(node)
+}
+
+/// Says what is wrong with the instance.
+pub(crate) fn failed(error: &windlass_catalog::Error, console: &mut Console) -> Outcome {
+    let failure = windlass_instance::message_of::catalog_message(error);
+    for message in failure.messages {
+        console.message(message);
+    }
+    Outcome::Failed
 }
 
 /// Says that the command line makes no sense.

@@ -1,4 +1,4 @@
-//! Who compresses QAT_DEFLATE, as the server options allow it and the status view tells it.
+//! Who compresses `QAT_DEFLATE`, as the server options allow it and the status view tells it.
 
 use serde_json::Value as Json;
 

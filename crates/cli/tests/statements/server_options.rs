@@ -1,4 +1,4 @@
-//! Server options: sp_configure, RECONFIGURE, sys.configurations, and that each option acts.
+//! Server options: `sp_configure`, RECONFIGURE, sys.configurations, and that each option acts.
 
 use serde_json::Value as Json;
 

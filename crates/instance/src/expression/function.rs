@@ -122,7 +122,34 @@ fn date_function(
             value => values.push(value),
         }
     }
-    match (name, values.as_slice()) {
+    date_value(name, part, &values)
+}
+
+/// A date function with values: the part of a date first, as a text.
+pub(super) fn date_call(name: &str, arguments: Vec<Value>) -> Result<Value, Failure> {
+    let wanted = if matches!(name, "DATEPART" | "DATENAME") {
+        2
+    } else {
+        3
+    };
+    count(name, &arguments, wanted..=wanted)?;
+    let mut arguments = arguments.into_iter();
+    let written = match arguments.next() {
+        Some(Value::Text(part)) => part,
+        _ => String::new(),
+    };
+    let part = Part::named(&written).ok_or_else(|| {
+        Failure::ending(table::unknown_option(&written, name.to_ascii_lowercase()))
+    })?;
+    let values: Vec<Value> = arguments.collect();
+    if values.iter().any(Value::is_null) {
+        return Ok(Value::Null);
+    }
+    date_value(name, part, &values)
+}
+
+fn date_value(name: &str, part: Part, values: &[Value]) -> Result<Value, Failure> {
+    match (name, values) {
         ("DATEPART", [at]) => Ok(Value::Integer(part.of(date_time(at)?))),
         ("DATENAME", [at]) => Ok(Value::Text(part.name_of(date_time(at)?))),
         ("DATEADD", [count, at]) => {

@@ -13,7 +13,7 @@ mod text;
 pub use convert::{assign, convert};
 
 use windlass_base::message::table;
-use windlass_tsql::ast::{Expr, InfixOperator, OnConversionFailure, UnaryOperator};
+use windlass_tsql::ast::{Expr, InfixOperator, OnConversionFailure, Statement, UnaryOperator};
 use windlass_tsql::span::Spanned;
 
 use crate::data_type::CONVERSION_LENGTH;
@@ -216,11 +216,75 @@ pub(crate) fn text_of(value: &Value) -> Result<String, Failure> {
 
 /// A function of T-SQL called by SQLite, with arguments that SQLite evaluated.
 pub(crate) fn sqlite_function(name: &str, arguments: Vec<Value>) -> Result<Value, Failure> {
+    match name {
+        "DATEADD" | "DATEDIFF" | "DATEDIFF_BIG" | "DATENAME" | "DATEPART" => {
+            return function::date_call(name, arguments);
+        }
+        "TSQL_CONVERT" => return converted(&arguments),
+        "TSQL_TRY_CONVERT" => return Ok(converted(&arguments).unwrap_or(Value::Null)),
+        "TSQL_FORMAT" => {
+            let values: Vec<Value> = arguments.into_iter().map(stored_date).collect();
+            let value = function::clock_function("FORMAT", &values)?;
+            return Ok(value.unwrap_or(Value::Null));
+        }
+        _ => {}
+    }
     if let Some(value) = function::clock_function(name, &arguments)? {
         return Ok(value);
     }
     let value = text::call(name, arguments)?;
     value.ok_or_else(|| Failure::ending(table::function_not_recognized(name)))
+}
+
+/// `CONVERT('type', value [, style])` with values of SQLite.
+fn converted(arguments: &[Value]) -> Result<Value, Failure> {
+    let (Some(Value::Text(data_type)), Some(value)) = (arguments.first(), arguments.get(1)) else {
+        return Ok(Value::Null);
+    };
+    let statements = windlass_tsql::parse_batch(&format!("DECLARE @x {data_type}"));
+    let target = match statements.as_deref() {
+        Ok([statement]) => match &statement.node {
+            Statement::Declare(declarations) => match declarations.as_slice() {
+                [declaration] => Some(written_type(&declaration.data_type)?),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    };
+    let target = target.ok_or_else(|| Failure::from(table::data_type_not_found(data_type)))?;
+    let style = match arguments.get(2) {
+        None => None,
+        Some(Value::Null) => return Ok(Value::Null),
+        Some(style) => Some(integer(style)?),
+    };
+    convert(&stored_date(value.clone()), target, style)
+}
+
+/// A text that is exactly a date as the history stores it is one: SQLite has no type for dates.
+fn stored_date(value: Value) -> Value {
+    const FORM: &str = "0000-00-00 00:00:00";
+    let Value::Text(text) = &value else {
+        return value;
+    };
+    let has_form = text.len() >= FORM.len()
+        && text
+            .bytes()
+            .zip(FORM.bytes())
+            .all(|(octet, form)| match form {
+                b'0' => octet.is_ascii_digit(),
+                other => octet == other,
+            })
+        && text[FORM.len()..]
+            .strip_prefix('.')
+            .map_or(text.len() == FORM.len(), |fraction| {
+                (1..=7).contains(&fraction.len())
+                    && fraction.bytes().all(|octet| octet.is_ascii_digit())
+            });
+    match has_form.then(|| convert(&value, DataType::DateTime, None)) {
+        Some(Ok(date)) => date,
+        _ => value,
+    }
 }
 
 #[cfg(test)]

@@ -167,8 +167,7 @@ fn apply(
         O::MaxTransferSize(value) => {
             choices.tuning.transfer_bytes = Some(transfer_size(value, environment)?);
         }
-        O::NoWrite => choices.probe = Some(Probe::Transform),
-        O::NoCompressWrite => choices.probe = Some(Probe::Read),
+        O::NoWrite | O::NoCompressWrite => choices.probe = probe(option),
         O::Name(_) | O::Description(_) | O::MediaName(_) | O::MediaDescription(_) => {
             apply_text(option, choices, environment)?;
         }
@@ -204,6 +203,14 @@ fn apply(
         }
     }
     Ok(())
+}
+
+fn probe(option: &BackupOption) -> Option<Probe> {
+    match option {
+        BackupOption::NoWrite => Some(Probe::Transform),
+        BackupOption::NoCompressWrite => Some(Probe::Read),
+        _ => None,
+    }
 }
 
 fn apply_text(

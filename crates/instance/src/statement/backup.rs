@@ -368,7 +368,7 @@ impl Work<'_> {
         let provider = self.session.instance.deflate_provider();
         provider
             .map(Some)
-            .map_err(|error| catalog_message(&error).into())
+            .map_err(|error| catalog_message(&error))
     }
 
     /// Who can read the backup: the certificate of the statement, and whoever the command line names.
@@ -379,7 +379,7 @@ impl Work<'_> {
             algorithm = *chosen;
             let record = self.session.instance.certificate("find", name)?;
             let certificate = Certificate::read(&record.certificate)
-                .map_err(|error| table::encryption_failed(error))?;
+                .map_err(table::encryption_failed)?;
             recipients.push(Recipient::Certificate(certificate));
         }
         recipients.extend_from_slice(further);

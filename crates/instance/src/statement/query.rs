@@ -3,7 +3,6 @@
 use rusqlite::types::Value as SqliteValue;
 use windlass_base::message::table;
 use windlass_tsql::ast::Sql;
-use windlass_tsql::lexer::{Lexer, Token};
 use windlass_tsql::sqlite::Parameter;
 
 use crate::message_of::sqlite_message;
@@ -72,7 +71,9 @@ fn run(
     text: &str,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Ran, Failure> {
-    let rewritten = windlass_tsql::sqlite::rewrite(&without_isnull(text));
+    let translated = windlass_tsql::dialect::translate(text)
+        .map_err(|refusal| table::statement_not_supported(refusal.what, refusal.hint))?;
+    let rewritten = windlass_tsql::sqlite::rewrite(&translated);
     let is_system = session.queries.is_system();
     let bindings = bindings(session, &rewritten.parameters)?;
     let connection = session.queries.connection(session.instance.catalog())?;
@@ -127,28 +128,6 @@ fn shown_name<'a>(name: &'a str, parameters: &'a [Parameter]) -> &'a str {
         .iter()
         .find(|parameter| parameter.placeholder == name);
     parameter.map_or(name, |parameter| &parameter.variable.name)
-}
-
-/// `ISNULL(a, b)` is `IFNULL(a, b)` in SQLite, where ISNULL is an operator.
-fn without_isnull(text: &str) -> String {
-    let mut result = String::with_capacity(text.len());
-    let tokens: Vec<Token> = Lexer::new(text).collect();
-    for (index, token) in tokens.iter().enumerate() {
-        let mut rest = tokens
-            .iter()
-            .skip(index + 1)
-            .map(|token| token.span.text(text));
-        let is_call = token.is_word(text, "ISNULL")
-            && rest
-                .find(|text| !text.trim().is_empty())
-                .is_some_and(|next| next == "(");
-        result.push_str(if is_call {
-            "IFNULL"
-        } else {
-            token.span.text(text)
-        });
-    }
-    result
 }
 
 /// Whether a statement is one of those after which T-SQL tells how many rows it touched.

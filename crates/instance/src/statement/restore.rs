@@ -119,7 +119,7 @@ fn run(
         )
         .into());
     };
-    let target = target(session, &name, known.as_ref(), &choices, file, extras)?;
+    let target = target(session, name, known.as_ref(), &choices, file, extras)?;
     Work {
         session,
         name,

@@ -18,7 +18,7 @@ use crate::keys::crypt_message;
 use crate::message_of::{catalog_message, name_message};
 use crate::{Failure, Session};
 
-/// How long a new certificate is valid unless EXPIRY_DATE says otherwise, as on SQL Server.
+/// How long a new certificate is valid unless `EXPIRY_DATE` says otherwise, as on SQL Server.
 const VALID_DAYS: u64 = 365;
 
 fn passphrase(secret: &Secret) -> Passphrase {
@@ -32,7 +32,7 @@ pub(super) fn create_master_key(session: &mut Session, password: &Secret) -> Res
 
 /// `DROP MASTER KEY`
 pub(super) fn drop_master_key(session: &mut Session) -> Result<(), Failure> {
-    let failed = |error| Failure::from(catalog_message(&error));
+    let failed = |error| catalog_message(&error);
     let records = session.instance.catalog().certificates().map_err(failed)?;
     if let Some(sealed) = records.iter().find(|record| record.private_key.is_some()) {
         return Err(table::key_in_use(&sealed.name).into());

@@ -112,7 +112,7 @@ impl FamilyBuilder {
     }
 
     /// A family that may hold encrypted sets, of which the first is one.
-    #[allow(dead_code, reason = "used by one of the two tests that share this")]
+    #[expect(dead_code, reason = "used by one of the two tests that share this")]
     pub(crate) fn encrypted(block_bytes: u32) -> Self {
         let mut builder = Self::begin(block_bytes, FORMAT_VERSION, "set name", "set description");
         builder.is_encrypted = true;

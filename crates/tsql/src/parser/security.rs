@@ -187,7 +187,7 @@ impl Parser<'_> {
         }
         self.expect_words(&["PRIVATE", "KEY"])?;
         self.expect_symbol("(")?;
-        let properties = self.comma_list(|parser| parser.private_key_property())?;
+        let properties = self.comma_list(super::cursor::Parser::private_key_property)?;
         self.expect_symbol(")")?;
         let mut key = PrivateKeyClause::default();
         for property in properties {

@@ -5,6 +5,7 @@ mod databases;
 mod device;
 mod drive;
 mod past;
+mod sqlbackup;
 
 use windlass_base::message::table;
 use windlass_tsql::ast::{Argument, ArgumentDirection, ArgumentValue, Execute};
@@ -22,7 +23,11 @@ pub(super) fn execute(
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let procedure = execute.procedure.object.text.to_ascii_lowercase();
-    let result = call(session, &procedure, &execute.arguments, sink);
+    let result = if procedure == "sqlbackup" {
+        sqlbackup::execute(session, &execute.arguments, sink)
+    } else {
+        call(session, &procedure, &execute.arguments, sink)
+    };
     if let Some(variable) = &execute.return_code {
         let code = i64::from(result.is_err());
         session

@@ -1,0 +1,224 @@
+//! The command line of `bench` and `tune`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use windlass_base::size::parse_octets;
+use windlass_codec::{Algorithm, Compression};
+use windlass_tune::CachePolicy;
+use windlass_tune::advice::Goal;
+
+const BENCH_NOTES: &str = "\
+Every experiment repeats an article's measurements on your database: it is only read, and what is
+written is removed. docs/tuning.md explains every column.";
+
+/// `windlass bench`
+#[derive(Debug, Args)]
+#[command(after_help = BENCH_NOTES)]
+pub(crate) struct BenchArguments {
+    #[command(subcommand)]
+    pub(crate) experiment: BenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Algorithms and levels, to a file and to NUL: time, throughput, CPU, size
+    Compression {
+        #[command(flatten)]
+        run: BenchRun,
+        #[command(flatten)]
+        compressions: CompressionList,
+    },
+    /// One and several files, BLOCKSIZE, MAXTRANSFERSIZE
+    Devices {
+        #[command(flatten)]
+        run: BenchRun,
+        /// How many files
+        #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,2,4,8",
+              value_parser = clap::value_parser!(u16).range(1..=64))]
+        files: Vec<u16>,
+        /// BLOCKSIZE: powers of two from 512 to 64K
+        #[arg(long, value_name = "OCTETS,OCTETS", value_delimiter = ',', default_value = "4K,64K",
+              value_parser = parse_block)]
+        block_size: Vec<u32>,
+        /// MAXTRANSFERSIZE: multiples of 64K up to 4M
+        #[arg(long, value_name = "OCTETS,OCTETS", value_delimiter = ',', default_value = "256K,1M,4M",
+              value_parser = parse_transfer)]
+        max_transfer_size: Vec<u32>,
+        /// How the backups are compressed
+        #[arg(long, value_name = "ALGORITHM", default_value = "none")]
+        compress: Compression,
+    },
+    /// Reading alone; reading and compressing; whole backups: for each number of threads
+    Stages {
+        #[command(flatten)]
+        run: BenchRun,
+        #[command(flatten)]
+        compressions: CompressionList,
+        /// Threads that compress; from 1 to one more than there are processors unless given
+        #[arg(long, value_name = "N,N", value_delimiter = ',',
+              value_parser = clap::value_parser!(u32).range(1..=256))]
+        threads: Vec<u32>,
+    },
+    /// Backup, verification and restore of every algorithm and level
+    Restore {
+        #[command(flatten)]
+        run: BenchRun,
+        #[command(flatten)]
+        compressions: CompressionList,
+    },
+}
+
+/// What every experiment knows.
+#[derive(Debug, Args)]
+pub(crate) struct BenchRun {
+    /// SQLite file, or a name known to the instance
+    pub(crate) database: String,
+    /// How often each variant runs; medians are shown
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+    #[command(flatten)]
+    pub(crate) cache: CacheArgument,
+    /// Folder for the backups, several to spread files over; the database's own unless given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: ResultFiles,
+}
+
+/// What is compared with what.
+#[derive(Debug, Args)]
+pub(crate) struct CompressionList {
+    #[arg(
+        help = "Only these: none, ms_xpress, zstd[:low|:medium|:high], qat_deflate",
+        id = "compress",
+        long = "compress",
+        value_name = "ALGORITHM",
+        value_delimiter = ','
+    )]
+    pub(crate) only: Vec<Compression>,
+}
+
+impl CompressionList {
+    /// What was asked for, else everything, else everything that compresses.
+    pub(crate) fn list(&self, with_none: bool) -> Vec<Compression> {
+        let all = Compression::ALL.into_iter();
+        if self.only.is_empty() {
+            all.filter(|compression| with_none || compression.algorithm != Algorithm::None)
+                .collect()
+        } else {
+            all.filter(|compression| self.only.contains(compression))
+                .collect()
+        }
+    }
+}
+
+/// What happens to the page cache.
+#[derive(Debug, Args)]
+pub(crate) struct CacheArgument {
+    /// Whether the kernel is asked to forget the files that a run will read
+    #[arg(long, value_enum, default_value = "drop")]
+    pub(crate) cache: CacheChoice,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum CacheChoice {
+    /// Before each run
+    Drop,
+    /// Never
+    Keep,
+}
+
+impl From<CacheChoice> for CachePolicy {
+    fn from(choice: CacheChoice) -> Self {
+        match choice {
+            CacheChoice::Drop => Self::Drop,
+            CacheChoice::Keep => Self::Keep,
+        }
+    }
+}
+
+/// Where results go beside the terminal.
+#[derive(Debug, Args)]
+pub(crate) struct ResultFiles {
+    /// Write a page with tables and charts: one HTML file that needs no other
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Write the tables and every single run as JSON, as --json prints them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json_to: Option<PathBuf>,
+}
+
+const TUNE_NOTES: &str = "\
+Three steps on samples of the database: how fast it can be read; which compression and how many threads
+keep up; which files and transfers keep up. The database is only read, and what is written is removed.";
+
+/// `windlass tune`
+#[derive(Debug, Args)]
+#[command(after_help = TUNE_NOTES)]
+pub(crate) struct TuneArguments {
+    /// SQLite file, or a name known to the instance
+    pub(crate) database: String,
+    /// Folder or file that backups are to go to, several for several drives; the database's own
+    /// folder unless given
+    #[arg(long, value_name = "DIR_OR_FILE")]
+    pub(crate) to: Vec<PathBuf>,
+    /// How long the measurements may take
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = parse_seconds)]
+    pub(crate) time: Duration,
+    /// fast: the shortest backup; small: the smallest; balanced: the least product of time and size
+    #[arg(long, default_value = "balanced")]
+    pub(crate) goal: Goal,
+    #[command(flatten)]
+    pub(crate) cache: CacheArgument,
+    #[command(flatten)]
+    pub(crate) files: ResultFiles,
+}
+
+fn parse_block(text: &str) -> Result<u32, String> {
+    let octets = parse_octets(text).and_then(|octets| u32::try_from(octets).ok());
+    octets
+        .filter(|octets| octets.is_power_of_two() && (512..=64 << 10).contains(octets))
+        .ok_or_else(|| format!("'{text}' is not a power of two from 512 to 64K"))
+}
+
+fn parse_transfer(text: &str) -> Result<u32, String> {
+    const UNIT: u32 = 64 << 10;
+    let octets = parse_octets(text).and_then(|octets| u32::try_from(octets).ok());
+    octets
+        .filter(|octets| octets.is_multiple_of(UNIT) && (UNIT..=4 << 20).contains(octets))
+        .ok_or_else(|| format!("'{text}' is not a multiple of 64K from 64K to 4M"))
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds: Option<f64> = text.trim_end_matches('s').parse().ok();
+    seconds
+        .filter(|seconds| (0.1..=86_400.0).contains(seconds))
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| format!("'{text}' is not a number of seconds from 0.1 to 86400"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_out_of_range_are_refused() {
+        assert_eq!(parse_block("4K"), Ok(4096));
+        assert!(parse_block("3000").is_err() && parse_block("128K").is_err());
+        assert_eq!(parse_transfer("4M"), Ok(4 << 20));
+        assert!(parse_transfer("65537").is_err() && parse_transfer("8M").is_err());
+        assert_eq!(parse_seconds("0.5s"), Ok(Duration::from_millis(500)));
+        assert!(parse_seconds("-1").is_err() && parse_seconds("NaN").is_err());
+    }
+
+    #[test]
+    fn a_list_keeps_the_order_of_the_documentation() {
+        let only = vec![Compression::ZSTD_LOW, Compression::NONE];
+        let list = CompressionList { only }.list(false);
+        assert_eq!(list, [Compression::NONE, Compression::ZSTD_LOW]);
+        let all = CompressionList { only: Vec::new() };
+        assert_eq!((all.list(true).len(), all.list(false).len()), (6, 5));
+    }
+}

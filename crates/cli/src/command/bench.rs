@@ -1,0 +1,96 @@
+//! `windlass bench`
+
+use windlass_tune::experiment::{self, Conditions, Experiment};
+
+use super::Outcome;
+use super::measuring::{check_files, publish, subject, tell};
+use crate::args::{BenchArguments, BenchCommand, BenchRun, Common};
+use crate::output::message_line;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &BenchArguments, common: &Common) -> Outcome {
+    let (run, experiment) = experiment(&arguments.experiment);
+    if let Err(outcome) = check_files(&run.files) {
+        return outcome;
+    }
+    let Some(subject) = subject(&run.database, common) else {
+        return Outcome::Failed;
+    };
+    let folders = if run.to.is_empty() {
+        vec![windlass_io::directory::parent(subject.database.path())]
+    } else {
+        run.to.clone()
+    };
+    let conditions = Conditions {
+        rounds: run.rounds as usize,
+        cache: run.cache.cache.into(),
+        folders,
+    };
+    let measured = experiment::run(
+        &experiment,
+        &subject.database,
+        &conditions,
+        &subject.cancel,
+        &tell(common),
+    );
+    match measured {
+        Ok(measurements) => publish(&measurements, &run.files, common),
+        Err(error) => {
+            message_line(&format!("error: {error}"));
+            Outcome::Failed
+        }
+    }
+}
+
+fn experiment(command: &BenchCommand) -> (&BenchRun, Experiment) {
+    match command {
+        BenchCommand::Compression { run, compressions } => {
+            let compressions = compressions.list(true);
+            (run, Experiment::Compression { compressions })
+        }
+        BenchCommand::Devices {
+            run,
+            files,
+            block_size,
+            max_transfer_size,
+            compress,
+        } => {
+            let experiment = Experiment::Devices {
+                files: distinct(files.iter().map(|files| usize::from(*files))),
+                block_bytes: distinct(block_size.iter().copied()),
+                transfer_bytes: distinct(max_transfer_size.iter().copied()),
+                compression: *compress,
+            };
+            (run, experiment)
+        }
+        BenchCommand::Stages {
+            run,
+            compressions,
+            threads,
+        } => {
+            let threads = if threads.is_empty() {
+                experiment::thread_counts()
+            } else {
+                distinct(threads.iter().copied())
+            };
+            let compressions = compressions.list(false);
+            let experiment = Experiment::Stages {
+                compressions,
+                threads,
+            };
+            (run, experiment)
+        }
+        BenchCommand::Restore { run, compressions } => {
+            let compressions = compressions.list(true);
+            (run, Experiment::Restore { compressions })
+        }
+    }
+}
+
+/// Numbers in ascending order, each once.
+fn distinct<T: Ord>(numbers: impl Iterator<Item = T>) -> Vec<T> {
+    let mut numbers: Vec<T> = numbers.collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}

@@ -1,0 +1,101 @@
+//! What `bench` and `tune` share: the database that is meant, and where results go.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use windlass_instance::Sink as _;
+use windlass_tune::{Database, Outcome as Measurements};
+
+use super::{Outcome, database_name, misused, session};
+use crate::args::{Common, ResultFiles};
+use crate::output::{Console, Layout, message_line, result_line};
+
+/// A database to be measured, and what Ctrl-C sets.
+pub(super) struct Subject {
+    pub(super) database: Database,
+    pub(super) cancel: Arc<AtomicBool>,
+}
+
+/// Finds the database that the command line names. What is wrong has been said when there is none.
+pub(super) fn subject(written: &str, common: &Common) -> Option<Subject> {
+    let mut console = Console::new(common.json, Layout::Table);
+    let mut session = session(common, &mut console)?;
+    let name = database_name(&mut session, written, &mut console)?;
+    let record = match session.instance().database(&name) {
+        Ok(record) => record?,
+        Err(error) => {
+            let failure = windlass_instance::message_of::catalog_message(&error);
+            for message in failure.messages {
+                console.message(message);
+            }
+            return None;
+        }
+    };
+    match Database::open(record.name, &record.path) {
+        Ok(database) => Some(Subject {
+            database,
+            cancel: session.cancel_flag(),
+        }),
+        Err(error) => {
+            message_line(&format!("error: {error}"));
+            None
+        }
+    }
+}
+
+/// Says what is being measured, unless the output is for programs.
+pub(super) fn tell(common: &Common) -> impl Fn(&str) {
+    let is_json = common.json;
+    move |text: &str| {
+        if !is_json {
+            message_line(text);
+        }
+    }
+}
+
+/// Refuses files that cannot be written before anything is measured for them.
+pub(super) fn check_files(files: &ResultFiles) -> Result<(), Outcome> {
+    for path in [&files.report, &files.json_to].into_iter().flatten() {
+        let folder = std::path::absolute(path)
+            .ok()
+            .and_then(|path| path.parent().map(Path::to_owned));
+        if path.is_dir() || !folder.is_some_and(|folder| folder.is_dir()) {
+            return Err(misused(&format!(
+                "'{}' cannot be written: name a file in a folder that exists",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Prints the results and writes the files that were asked for.
+pub(super) fn publish(
+    measurements: &Measurements,
+    files: &ResultFiles,
+    common: &Common,
+) -> Outcome {
+    if common.json {
+        result_line(&measurements.to_json().to_string());
+    } else {
+        result_line(&measurements.to_text());
+    }
+    let mut outcome = Outcome::Succeeded;
+    let mut write = |path: &Path, content: String| {
+        if let Err(error) = std::fs::write(path, content) {
+            message_line(&format!(
+                "error: cannot write '{}': {error}",
+                path.display()
+            ));
+            outcome = Outcome::Failed;
+        }
+    };
+    if let Some(path) = &files.report {
+        write(path, measurements.report.to_html());
+    }
+    if let Some(path) = &files.json_to {
+        write(path, format!("{:#}\n", measurements.to_json()));
+    }
+    outcome
+}

@@ -1,0 +1,85 @@
+//! `windlass tune`
+
+use clap::Parser as _;
+use windlass_tsql::ast::Statement;
+use windlass_tune::advice::{self, Advice, Recommendation, Request, Statements};
+
+use super::measuring::{check_files, publish, subject, tell};
+use super::{Outcome, absolute, backup};
+use crate::args::{Arguments, Command, Common, TuneArguments};
+use crate::output::message_line;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &TuneArguments, common: &Common) -> Outcome {
+    if let Err(outcome) = check_files(&arguments.files) {
+        return outcome;
+    }
+    let Some(subject) = subject(&arguments.database, common) else {
+        return Outcome::Failed;
+    };
+    let request = Request {
+        goal: arguments.goal,
+        time: arguments.time,
+        cache: arguments.cache.cache.into(),
+        targets: arguments.to.clone(),
+    };
+    let found = advice::advise(&subject.database, &request, &subject.cancel, &tell(common));
+    let published = found.map_err(|error| error.to_string()).and_then(|advice| {
+        let statements = statements(&advice, arguments, common, subject.database.name())?;
+        Ok(publish(
+            &advice.outcome(&statements),
+            &arguments.files,
+            common,
+        ))
+    });
+    published.unwrap_or_else(|reason| {
+        message_line(&format!("error: {reason}"));
+        Outcome::Failed
+    })
+}
+
+/// The recommendation as a command line, and as the statement that this command line stands for: it
+/// is read back as if somebody had typed it, so that both say the same.
+fn statements(
+    advice: &Advice,
+    arguments: &TuneArguments,
+    common: &Common,
+    database: &str,
+) -> Result<Statements, String> {
+    let words = command_line(&advice.recommendation, &arguments.database, common);
+    let parsed = Arguments::try_parse_from(&words).map_err(|error| error.to_string())?;
+    let Command::Backup(backup) = parsed.command else {
+        return Err(format!("'{}' is not a backup", words.join(" ")));
+    };
+    let statement = backup::statement(&backup, common, database);
+    Ok(Statements {
+        tsql: format!("{};", Statement::Backup(Box::new(statement))),
+        command: shell_words::join(words),
+    })
+}
+
+fn command_line(recommendation: &Recommendation, database: &str, common: &Common) -> Vec<String> {
+    let is_file = std::path::Path::new(database).exists();
+    let database = if is_file {
+        absolute(std::path::Path::new(database))
+    } else {
+        database.to_owned()
+    };
+    let mut words = vec!["windlass".to_owned(), "backup".to_owned(), database];
+    let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+    if let Some(instance) = &common.instance {
+        option("--instance", absolute(instance));
+    }
+    for device in &recommendation.devices {
+        option("--to", absolute(device));
+    }
+    let compression = recommendation.compression.to_string().to_ascii_lowercase();
+    option("--compress", compression);
+    if let Some(threads) = recommendation.threads {
+        option("--threads", threads.to_string());
+    }
+    if let Some(bytes) = recommendation.transfer_bytes {
+        option("--max-transfer-size", bytes.to_string());
+    }
+    words
+}

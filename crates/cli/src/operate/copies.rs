@@ -1,0 +1,56 @@
+//! `windlass copies`: the queue of copies.
+
+use windlass_base::Moment;
+use windlass_instance::sqlbackup::run_queue;
+
+use super::{CopiesArguments, texts};
+use crate::args::Common;
+use crate::command::{Outcome, failed, misused, session};
+use crate::output::{Console, Layout, message_line};
+
+/// Runs the command.
+pub(super) fn run(arguments: &CopiesArguments, common: &Common) -> Outcome {
+    if common.instance.is_none() {
+        return misused("without --instance there is no queue");
+    }
+    let mut console = Console::new(common.json, Layout::Table);
+    let Some(mut session) = session(common, &mut console) else {
+        return Outcome::Failed;
+    };
+    let mut outcome = Outcome::Succeeded;
+    if arguments.run {
+        let now = Moment::now().0;
+        // Whatever waits is due in a year.
+        let now = if arguments.now {
+            now.plus_days(365)
+        } else {
+            now
+        };
+        for copy in run_queue(&mut session, now) {
+            match copy.error {
+                None => message_line(&format!("copied to {}", copy.target.display())),
+                Some(error) => {
+                    outcome = Outcome::Failed;
+                    message_line(&format!("error: {}: {error}", copy.target.display()));
+                }
+            }
+        }
+    }
+    let queued = match session.instance().catalog().queued_copies() {
+        Ok(queued) => queued,
+        Err(error) => return failed(&error, &mut console),
+    };
+    let rows = queued.into_iter().map(|copy| {
+        vec![
+            copy.source.display().to_string(),
+            copy.target.display().to_string(),
+            copy.attempts.to_string(),
+            copy.next_attempt
+                .map_or_else(String::new, |next| next.to_string()),
+            copy.last_error.unwrap_or_default(),
+        ]
+    });
+    let columns = ["source", "target", "attempts", "next attempt", "last error"];
+    texts(&columns, rows.collect()).send(&mut console);
+    outcome
+}

@@ -1,0 +1,210 @@
+//! `windlass doctor`: looks at a set-up and says what it found. Nothing is changed.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+use windlass_base::Moment;
+use windlass_catalog::{Catalog, DatabaseRecord, FILE_NAME, PastBackup};
+use windlass_instance::Session;
+
+use super::history::seconds;
+use super::settings::Settings;
+use super::texts;
+use crate::args::Common;
+use crate::command::{Outcome, session};
+use crate::output::{Console, Layout};
+
+/// A database without a backup for so long gets a warning.
+const HOURS_WITHOUT_BACKUP: i64 = 24;
+
+/// Less room than this gets a warning.
+const FREE_BYTES_LOW: u64 = 1 << 30;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ok,
+    Warning,
+    Error,
+}
+
+/// What was found so far.
+struct Findings(Vec<(State, String, String)>);
+
+impl Findings {
+    fn add(&mut self, state: State, what: impl Into<String>, detail: impl Into<String>) {
+        self.0.push((state, what.into(), detail.into()));
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(common: &Common, settings: &Settings) -> Outcome {
+    let mut findings = Findings(Vec::new());
+    for (file, is_there) in &settings.files {
+        let detail = if *is_there { "read" } else { "not there" };
+        findings.add(State::Ok, format!("settings {}", file.display()), detail);
+    }
+    let mut console = Console::new(common.json, Layout::Table);
+    match common.instance.as_deref() {
+        None => findings.add(
+            State::Warning,
+            "instance",
+            "none: no history, no server options, no queue; name one by --instance, WINDLASS_INSTANCE or a settings file",
+        ),
+        Some(folder) if !folder.join(FILE_NAME).exists() => findings.add(
+            State::Warning,
+            format!("instance {}", folder.display()),
+            "does not exist yet; the first command makes it",
+        ),
+        Some(folder) => {
+            let Some(session) = session(common, &mut console) else {
+                return Outcome::Failed;
+            };
+            instance(folder, &session, &mut findings);
+        }
+    }
+    for (letter, folder) in &common.drive {
+        let (state, detail) = folder_state(folder);
+        findings.add(
+            state,
+            format!("drive {letter}: {}", folder.display()),
+            detail,
+        );
+    }
+    if let Some(path) = settings.metrics() {
+        let (state, detail) = folder_state(path.parent().unwrap_or(Path::new(".")));
+        findings.add(state, format!("metrics {}", path.display()), detail);
+    }
+    let failed = findings.0.iter().any(|(state, ..)| *state == State::Error);
+    let rows = findings.0.into_iter().map(|(state, what, detail)| {
+        let state = match state {
+            State::Ok => "ok",
+            State::Warning => "warning",
+            State::Error => "ERROR",
+        };
+        vec![state.to_owned(), what, detail]
+    });
+    texts(&["state", "what", "found"], rows.collect()).send(&mut console);
+    if failed {
+        Outcome::Failed
+    } else {
+        Outcome::Succeeded
+    }
+}
+
+fn instance(folder: &Path, session: &Session, findings: &mut Findings) {
+    let what = format!("instance {}", folder.display());
+    match std::fs::metadata(folder) {
+        Ok(metadata) if metadata.permissions().mode() & 0o022 != 0 => {
+            findings.add(State::Warning, &what, "others may write to it: chmod go-w");
+        }
+        Ok(_) => findings.add(State::Ok, &what, "opened"),
+        Err(error) => findings.add(State::Error, &what, error.to_string()),
+    }
+    match check_database(&folder.join(FILE_NAME)) {
+        Ok(()) => findings.add(State::Ok, "catalog", "integrity_check is ok"),
+        Err(error) => findings.add(State::Error, "catalog", error),
+    }
+    if let Ok(free) = windlass_io::directory::free_bytes(folder) {
+        let state = if free < FREE_BYTES_LOW {
+            State::Warning
+        } else {
+            State::Ok
+        };
+        let detail = format!("{} MB are free", free >> 20);
+        findings.add(state, format!("room in {}", folder.display()), detail);
+    }
+    let catalog = session.instance().catalog();
+    match (catalog.databases(), catalog.past_backups(None)) {
+        (Ok(databases), Ok(past)) => {
+            for record in &databases {
+                database(record, &past, findings);
+            }
+            if databases.is_empty() {
+                findings.add(State::Warning, "databases", "none is registered");
+            }
+        }
+        (Err(error), _) | (_, Err(error)) => {
+            findings.add(State::Error, "catalog", error.to_string());
+        }
+    }
+    copies(catalog, findings);
+}
+
+/// A registered database: is it there, is it a database, is it backed up?
+fn database(record: &DatabaseRecord, past: &[PastBackup], findings: &mut Findings) {
+    let what = format!("database {}", record.name);
+    if let Err(error) = std::fs::metadata(&record.path) {
+        let detail = format!("{}: {error}", record.path.display());
+        return findings.add(State::Error, what, detail);
+    }
+    if let Err(error) = check_header(&record.path) {
+        return findings.add(State::Error, what, error);
+    }
+    let last = past
+        .iter()
+        .filter(|backup| backup.database.eq_ignore_ascii_case(&record.name))
+        .filter_map(|backup| backup.finished)
+        .max();
+    let Some(last) = last else {
+        return findings.add(State::Warning, what, "has never been backed up");
+    };
+    let hours = seconds(last, Moment::now().0) / 3600;
+    if hours >= HOURS_WITHOUT_BACKUP {
+        findings.add(
+            State::Warning,
+            what,
+            format!("the last backup is {hours} hours old"),
+        );
+    } else {
+        findings.add(State::Ok, what, format!("last backup {last}"));
+    }
+}
+
+fn copies(catalog: &Catalog, findings: &mut Findings) {
+    match catalog.queued_copies() {
+        Ok(queued) => {
+            for copy in queued.iter().filter(|copy| copy.attempts > 0) {
+                let error = copy.last_error.clone().unwrap_or_default();
+                findings.add(
+                    State::Warning,
+                    format!("copy to {}", copy.target.display()),
+                    format!("failed {} times: {error}", copy.attempts),
+                );
+            }
+        }
+        Err(error) => findings.add(State::Error, "copies", error.to_string()),
+    }
+}
+
+/// Reads the schema: the file is a database and can be opened.
+fn check_header(path: &Path) -> Result<(), String> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(path, flags)
+        .and_then(|connection| {
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+        })
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn check_database(path: &Path) -> Result<(), String> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let found: String = Connection::open_with_flags(path, flags)
+        .and_then(|connection| connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)))
+        .map_err(|error| error.to_string())?;
+    if found == "ok" { Ok(()) } else { Err(found) }
+}
+
+fn folder_state(folder: &Path) -> (State, String) {
+    match std::fs::metadata(folder) {
+        Ok(metadata) if metadata.is_dir() => match windlass_io::directory::free_bytes(folder) {
+            Ok(free) if free < FREE_BYTES_LOW => {
+                (State::Warning, format!("only {} MB are free", free >> 20))
+            }
+            Ok(free) => (State::Ok, format!("{} MB are free", free >> 20)),
+            Err(error) => (State::Warning, error.to_string()),
+        },
+        Ok(_) => (State::Error, "is not a folder".to_owned()),
+        Err(error) => (State::Error, error.to_string()),
+    }
+}

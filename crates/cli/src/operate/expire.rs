@@ -1,0 +1,108 @@
+//! `windlass expire`: retention on folders.
+
+use windlass_base::Moment;
+use windlass_base::message::table;
+use windlass_instance::Sink as _;
+use windlass_instance::retention::{self, Policy};
+
+use super::{ExpireArguments, texts};
+use crate::args::Common;
+use crate::command::{Outcome, failed, misused, session};
+use crate::output::{Console, Layout, message_line};
+
+/// Runs the command.
+pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
+    let policy = match policy(arguments) {
+        Ok(policy) => policy,
+        Err(error) => return misused(&error),
+    };
+    let mut console = Console::new(common.json, Layout::Table);
+    let Some(session) = session(common, &mut console) else {
+        return Outcome::Failed;
+    };
+    let mut scan = match retention::scan(&arguments.folders) {
+        Ok(scan) => scan,
+        Err(error) => {
+            message_line(&format!("error: the folders cannot be listed: {error}"));
+            return Outcome::Failed;
+        }
+    };
+    match session.instance().catalog().past_backups(None) {
+        Ok(past) => retention::add_dependents(&mut scan, &past),
+        Err(error) => return failed(&error, &mut console),
+    }
+    let database = arguments.database.as_deref();
+    let decisions = retention::decide(&scan.media, &policy, database, Moment::now().0);
+    let mut outcome = Outcome::Succeeded;
+    let mut rows = Vec::new();
+    let mut freed = 0;
+    for (media, decision) in scan.media.iter().zip(&decisions) {
+        let mut verdict = if decision.goes { "goes" } else { "stays" };
+        if decision.goes && arguments.delete {
+            verdict = "deleted";
+            if let Err(error) = retention::delete(media) {
+                verdict = "not deleted";
+                outcome = Outcome::Failed;
+                message_line(&format!("error: {error}"));
+            }
+        }
+        if decision.goes {
+            freed += media.files.iter().map(|file| file.bytes).sum::<u64>();
+        }
+        let what: Vec<String> = media
+            .sets
+            .iter()
+            .map(|set| {
+                let finished = set.finished.map_or_else(String::new, |at| at.to_string());
+                format!("{} {:?} {finished}", set.database, set.kind)
+            })
+            .collect();
+        for file in &media.files {
+            rows.push(vec![
+                file.path.display().to_string(),
+                what.join("; "),
+                verdict.to_owned(),
+                decision.reasons.join("; "),
+            ]);
+        }
+    }
+    for other in &scan.others {
+        rows.push(vec![
+            other.path.display().to_string(),
+            String::new(),
+            "stays".to_owned(),
+            format!("no backup of ours: {}", other.reason),
+        ]);
+    }
+    texts(&["file", "backups", "verdict", "reason"], rows).send(&mut console);
+    let verb = if arguments.delete { "were" } else { "would be" };
+    console.message(table::note(format!(
+        "{:.1} MB {verb} freed.",
+        freed as f64 / f64::from(1 << 20)
+    )));
+    outcome
+}
+
+fn policy(arguments: &ExpireArguments) -> Result<Policy, String> {
+    let base = match &arguments.erasefiles {
+        Some(text) => text
+            .parse()
+            .map_err(|error| format!("--erasefiles: {error}"))?,
+        None => Policy {
+            within_hours: arguments.within.map(|days| days.saturating_mul(24)),
+            last: arguments.last,
+            ..Policy::default()
+        },
+    };
+    let policy = Policy {
+        daily: arguments.daily,
+        weekly: arguments.weekly,
+        monthly: arguments.monthly,
+        yearly: arguments.yearly,
+        ..base
+    };
+    if policy.is_empty() {
+        return Err("no rule says what to keep; give --within, --last, --daily, --weekly, --monthly, --yearly or --erasefiles".to_owned());
+    }
+    Ok(policy)
+}

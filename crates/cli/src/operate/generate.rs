@@ -1,0 +1,30 @@
+//! Completions and manual pages, from the command line's own description.
+
+use std::path::Path;
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use crate::args::Arguments;
+use crate::command::Outcome;
+use crate::output::message_line;
+
+/// `windlass completions SHELL`
+pub(super) fn completions(shell: Shell) -> Outcome {
+    let mut command = Arguments::command();
+    clap_complete::generate(shell, &mut command, "windlass", &mut std::io::stdout());
+    Outcome::Succeeded
+}
+
+/// `windlass man FOLDER`
+pub(super) fn man(folder: &Path) -> Outcome {
+    let made = std::fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(Arguments::command(), folder));
+    match made {
+        Ok(()) => Outcome::Succeeded,
+        Err(error) => {
+            message_line(&format!("error: {}: {error}", folder.display()));
+            Outcome::Failed
+        }
+    }
+}

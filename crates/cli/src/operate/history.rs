@@ -1,0 +1,181 @@
+//! `windlass history`: the backups that the instance remembers, and the times without any.
+
+use std::collections::BTreeMap;
+
+use windlass_base::Moment;
+use windlass_catalog::PastBackup;
+use windlass_instance::{Column, ColumnType, ResultSet, Value};
+
+use super::HistoryArguments;
+use crate::args::Common;
+use crate::command::{Outcome, misused, session};
+use crate::output::{Console, Layout};
+
+/// Reads a time without backups: minutes, hours or days; in minutes.
+pub(super) fn parse_rpo(text: &str) -> Result<i64, String> {
+    let digits = text.trim_end_matches(|last: char| !last.is_ascii_digit());
+    let factor = match &text[digits.len()..] {
+        "" | "m" => 1,
+        "h" => 60,
+        "d" => 24 * 60,
+        _ => 0,
+    };
+    digits
+        .parse::<i64>()
+        .ok()
+        .and_then(|number| number.checked_mul(factor))
+        .filter(|minutes| *minutes > 0)
+        .ok_or_else(|| format!("'{text}' is not a time such as 90, 24h or 7d"))
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
+    if common.instance.is_none() {
+        return misused("without --instance nothing is remembered");
+    }
+    let mut console = Console::new(common.json, Layout::Table);
+    let Some(session) = session(common, &mut console) else {
+        return Outcome::Failed;
+    };
+    let catalog = session.instance().catalog();
+    let past = match catalog.past_backups(arguments.database.as_deref()) {
+        Ok(past) => past,
+        Err(error) => return crate::command::failed(&error, &mut console),
+    };
+    if let Some(rpo) = arguments.rpo {
+        gaps(&past, rpo, Moment::now().0).send(&mut console);
+        return Outcome::Succeeded;
+    }
+    let skipped = arguments
+        .last
+        .map_or(0, |last| past.len().saturating_sub(last));
+    list(&past[skipped..]).send(&mut console);
+    Outcome::Succeeded
+}
+
+/// Seconds from one moment to another.
+pub(super) fn seconds(from: Moment, to: Moment) -> i64 {
+    let span = to.to_civil() - from.to_civil();
+    let total = span.total((
+        jiff::Unit::Second,
+        jiff::SpanRelativeTo::days_are_24_hours(),
+    ));
+    total.map_or(0, |seconds| seconds as i64)
+}
+
+fn list(past: &[PastBackup]) -> ResultSet {
+    let text = |name: &str| Column::new(name, ColumnType::NVarChar(260));
+    let number = |name: &str| Column::new(name, ColumnType::Float);
+    let rows = past.iter().map(|backup| {
+        let elapsed = match (backup.started, backup.finished) {
+            (Some(started), Some(finished)) => seconds(started, finished),
+            _ => 0,
+        };
+        let mb =
+            |bytes: u64| Value::Float((bytes as f64 / f64::from(1 << 20) * 100.0).round() / 100.0);
+        let ratio = backup.raw_bytes as f64 / backup.stored_bytes.max(1) as f64;
+        vec![
+            Value::optional_moment(backup.finished),
+            Value::text(&backup.database),
+            Value::text(kind(&backup.kind)),
+            mb(backup.raw_bytes),
+            mb(backup.stored_bytes),
+            Value::Float((ratio * 100.0).round() / 100.0),
+            Value::Integer(elapsed),
+            Value::text(if backup.compression.is_empty() {
+                "NONE"
+            } else {
+                &backup.compression
+            }),
+            Value::Integer(backup.position.into()),
+            Value::Text(backup.devices.join(", ")),
+        ]
+    });
+    ResultSet {
+        columns: vec![
+            Column::new("finished", ColumnType::DateTime),
+            text("database"),
+            text("type"),
+            number("size_mb"),
+            number("stored_mb"),
+            number("ratio"),
+            Column::new("seconds", ColumnType::BigInt),
+            text("compression"),
+            Column::new("position", ColumnType::Int),
+            text("devices"),
+        ],
+        rows: rows.collect(),
+    }
+}
+
+/// SQL Server's letters in words.
+pub(super) fn kind(letter: &str) -> &str {
+    match letter {
+        "D" => "full",
+        "I" => "differential",
+        "L" => "log",
+        other => other,
+    }
+}
+
+/// For each database the longest time without a backup, and the time since the last one.
+fn gaps(past: &[PastBackup], rpo_minutes: i64, now: Moment) -> ResultSet {
+    let mut moments: BTreeMap<&str, Vec<Moment>> = BTreeMap::new();
+    for backup in past {
+        moments
+            .entry(&backup.database)
+            .or_default()
+            .extend(backup.finished);
+    }
+    let rows = moments.into_iter().filter_map(|(database, mut moments)| {
+        moments.sort();
+        let last = *moments.last()?;
+        let longest = moments
+            .windows(2)
+            .map(|pair| seconds(pair[0], pair[1]))
+            .max()
+            .unwrap_or(0);
+        let since = seconds(last, now);
+        let over = moments
+            .windows(2)
+            .filter(|pair| seconds(pair[0], pair[1]) > rpo_minutes * 60)
+            .count();
+        let over = over + usize::from(since > rpo_minutes * 60);
+        Some(vec![
+            Value::text(database),
+            Value::Integer(moments.len() as i64),
+            Value::DateTime(last.to_civil()),
+            Value::Integer(since / 60),
+            Value::Integer(longest.max(since) / 60),
+            Value::Integer(over as i64),
+            Value::text(if over == 0 { "kept" } else { "missed" }),
+        ])
+    });
+    ResultSet {
+        columns: vec![
+            Column::new("database", ColumnType::NVarChar(128)),
+            Column::new("backups", ColumnType::BigInt),
+            Column::new("last", ColumnType::DateTime),
+            Column::new("minutes_since", ColumnType::BigInt),
+            Column::new("longest_gap_minutes", ColumnType::BigInt),
+            Column::new("gaps_over_rpo", ColumnType::BigInt),
+            Column::new("rpo", ColumnType::NVarChar(6)),
+        ],
+        rows: rows.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_in_minutes() {
+        assert_eq!(parse_rpo("90"), Ok(90));
+        assert_eq!(parse_rpo("24h"), Ok(1440));
+        assert_eq!(parse_rpo("7d"), Ok(10080));
+        for wrong in ["", "h", "0", "5x", "-1h"] {
+            assert!(parse_rpo(wrong).is_err(), "{wrong}");
+        }
+    }
+}

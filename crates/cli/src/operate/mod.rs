@@ -1,0 +1,200 @@
+//! Commands for operators.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`settings`] | the configuration files, and what wins over what |
+//! | `history` | the backups that the instance remembers |
+//! | `expire` | retention on folders |
+//! | `sqlbackup`, `copies` | the dialect of SQL Backup, and its queue of copies |
+//! | [`metrics`] | a text file for Prometheus |
+//! | `doctor` | looks at a set-up and says what it found |
+//! | `generate` | completions and manual pages |
+
+mod copies;
+mod doctor;
+mod expire;
+mod generate;
+mod history;
+pub(crate) mod metrics;
+pub(crate) mod settings;
+mod sqlbackup;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use windlass_instance::{Column, ColumnType, ResultSet, Value};
+
+use crate::args::Common;
+use crate::command::Outcome;
+use settings::Settings;
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show the backups that the instance remembers
+    History(HistoryArguments),
+    /// Show or delete the backups in folders that no rule keeps
+    Expire(ExpireArguments),
+    /// Run a command of SQL Backup Pro
+    Sqlbackup(SqlbackupArguments),
+    /// Show the queue of copies, or work on it
+    Copies(CopiesArguments),
+    /// Show the settings and where each comes from
+    Config(ConfigArguments),
+    /// Write what the instance remembers as metrics for Prometheus
+    Metrics(MetricsArguments),
+    /// Check a set-up and say what was found
+    Doctor,
+    /// Print the completions of a shell
+    Completions(CompletionsArguments),
+    /// Write the manual pages to a folder
+    Man(ManArguments),
+}
+
+/// `windlass history`
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArguments {
+    /// Only this database
+    pub(crate) database: Option<String>,
+    /// Only so many, the newest
+    #[arg(long, value_name = "N")]
+    pub(crate) last: Option<usize>,
+    /// Say for each database how long the longest time without a backup was, against a limit:
+    /// minutes, or 24h, or 7d
+    #[arg(long, value_name = "TIME", value_parser = history::parse_rpo)]
+    pub(crate) rpo: Option<i64>,
+}
+
+const EXPIRE_NOTES: &str = "\
+Without --delete nothing is deleted: each file is listed with the reason for which it stays or goes. A
+backup stays when any rule keeps it. A full backup stays as long as a differential on it does, the newest
+restorable backup of each database stays always, and so does whatever has not expired, cannot be read, or
+was not written by Windlass. Read folders together when their backups need each other.";
+
+/// `windlass expire`
+#[derive(Debug, Args)]
+#[command(after_help = EXPIRE_NOTES)]
+pub(crate) struct ExpireArguments {
+    /// Folders with backups; folders below are not entered
+    #[arg(required = true)]
+    pub(crate) folders: Vec<PathBuf>,
+    /// Only backups of this database go
+    #[arg(long, value_name = "NAME")]
+    pub(crate) database: Option<String>,
+    /// SQL Backup's ERASEFILES: n days, nh hours, or nb backups of each kind
+    #[arg(long, value_name = "N[h|b]", conflicts_with_all = ["within", "last"])]
+    pub(crate) erasefiles: Option<String>,
+    /// Keep what is younger than so many days
+    #[arg(long, value_name = "DAYS")]
+    pub(crate) within: Option<u32>,
+    /// Keep the newest so many of each database
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) last: u32,
+    /// Keep the newest of each of the last so many days that have any
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) daily: u32,
+    /// Keep the newest of each of the last so many weeks
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) weekly: u32,
+    /// Keep the newest of each of the last so many months
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) monthly: u32,
+    /// Keep the newest of each of the last so many years
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) yearly: u32,
+    /// Delete what goes
+    #[arg(long)]
+    pub(crate) delete: bool,
+}
+
+/// `windlass sqlbackup`
+#[derive(Debug, Args)]
+pub(crate) struct SqlbackupArguments {
+    /// The command, as behind -SQL of `SQLBackupC`
+    #[arg(
+        long = "sql",
+        short = 'S',
+        visible_alias = "SQL",
+        value_name = "COMMAND"
+    )]
+    pub(crate) sql: String,
+    /// SQLite file to know under a name for this run: --attach app=/srv/app.db
+    #[arg(long, value_name = "NAME=FILE", value_parser = crate::args::parse_move)]
+    pub(crate) attach: Vec<(String, String)>,
+    /// Command to run when all went well; the report is its input
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) on_success: Option<String>,
+    /// Command to run when something failed or there were warnings; the report is its input
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) on_failure: Option<String>,
+}
+
+/// `windlass copies`
+#[derive(Debug, Args)]
+pub(crate) struct CopiesArguments {
+    /// Make the copies that are due
+    #[arg(long)]
+    pub(crate) run: bool,
+    /// With --run: try all of them now, whenever they are due
+    #[arg(long, requires = "run")]
+    pub(crate) now: bool,
+}
+
+/// `windlass config`
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArguments {
+    /// Show each setting as it acts, and where it comes from
+    #[arg(long, required = true)]
+    pub(crate) effective: bool,
+}
+
+/// `windlass metrics`
+#[derive(Debug, Args)]
+pub(crate) struct MetricsArguments {
+    /// File to write, for `node_exporter`'s textfile collector; standard output when absent
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// `windlass completions`
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// `windlass man`
+#[derive(Debug, Args)]
+pub(crate) struct ManArguments {
+    /// Folder for the pages
+    pub(crate) folder: PathBuf,
+}
+
+/// Runs a command.
+pub(crate) fn run(command: Command, common: &Common, settings: &Settings) -> Outcome {
+    match command {
+        Command::History(arguments) => history::run(&arguments, common),
+        Command::Expire(arguments) => expire::run(&arguments, common),
+        Command::Sqlbackup(arguments) => sqlbackup::run(&arguments, common, settings),
+        Command::Copies(arguments) => copies::run(&arguments, common),
+        Command::Config(_) => settings::show(settings, common),
+        Command::Metrics(arguments) => metrics::run(&arguments, common),
+        Command::Doctor => doctor::run(common, settings),
+        Command::Completions(arguments) => generate::completions(arguments.shell),
+        Command::Man(arguments) => generate::man(&arguments.folder),
+    }
+}
+
+/// A result set of texts.
+fn texts(columns: &[&str], rows: Vec<Vec<String>>) -> ResultSet {
+    ResultSet {
+        columns: columns
+            .iter()
+            .map(|name| Column::new(*name, ColumnType::NVarChar(4000)))
+            .collect(),
+        rows: rows
+            .into_iter()
+            .map(|row| row.into_iter().map(Value::Text).collect())
+            .collect(),
+    }
+}

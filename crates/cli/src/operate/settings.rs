@@ -1,0 +1,301 @@
+//! The configuration files, and what wins over what.
+//!
+//! The command line wins over the environment, that over the file of the user, that over the file of
+//! the system, that over what is built in. `--config` (or `WINDLASS_CONFIG`) names the one file that is
+//! read instead of both. A key that is not known is an error: a misspelt setting must not be silent.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use serde::Deserialize;
+use windlass_instance::Sink as _;
+
+use super::texts;
+use crate::args::Common;
+use crate::command::Outcome;
+use crate::output::{Console, Layout};
+
+const SYSTEM_FILE: &str = "/etc/windlass/config.toml";
+
+/// What a file may say.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    instance: Option<PathBuf>,
+    json: Option<bool>,
+    metrics: Option<PathBuf>,
+    on_success: Option<String>,
+    on_failure: Option<String>,
+    #[serde(default)]
+    drives: BTreeMap<String, PathBuf>,
+}
+
+/// A value and where it comes from.
+#[derive(Debug, Clone)]
+struct Setting<T> {
+    value: T,
+    origin: String,
+}
+
+/// The settings as they act.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    instance: Setting<Option<PathBuf>>,
+    json: Setting<bool>,
+    metrics: Setting<Option<PathBuf>>,
+    on_success: Setting<Option<String>>,
+    on_failure: Setting<Option<String>>,
+    drives: BTreeMap<char, Setting<PathBuf>>,
+    /// The files that were looked for, and whether they were there.
+    pub(super) files: Vec<(PathBuf, bool)>,
+}
+
+/// Why the settings cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("{path}: {source}")]
+    Read {
+        path: String,
+        source: std::io::Error,
+    },
+    #[error("{path}: {source}")]
+    Toml {
+        path: String,
+        source: Box<toml::de::Error>,
+    },
+    #[error("{path}: '{letter}' under [drives] is not a letter")]
+    Drive { path: String, letter: String },
+}
+
+/// Reads the files and puts the command line over them.
+pub(crate) fn load(common: &Common, matches: &ArgMatches) -> Result<Settings, Error> {
+    let mut settings = Settings {
+        instance: built_in(None),
+        json: built_in(false),
+        metrics: built_in(None),
+        on_success: built_in(None),
+        on_failure: built_in(None),
+        drives: BTreeMap::new(),
+        files: Vec::new(),
+    };
+    match &common.config {
+        // A file that was asked for must be there.
+        Some(path) => settings.read(path, true)?,
+        None => {
+            settings.read(Path::new(SYSTEM_FILE), false)?;
+            if let Some(path) = user_file() {
+                settings.read(&path, false)?;
+            }
+        }
+    }
+    settings.override_by(common, matches);
+    Ok(settings)
+}
+
+fn built_in<T>(value: T) -> Setting<T> {
+    Setting {
+        value,
+        origin: "built in".to_owned(),
+    }
+}
+
+fn user_file() -> Option<PathBuf> {
+    let base = std::env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")))?;
+    Some(base.join("windlass/config.toml"))
+}
+
+impl Settings {
+    fn read(&mut self, path: &Path, must_exist: bool) -> Result<(), Error> {
+        let shown = path.display().to_string();
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must_exist => {
+                self.files.push((path.to_owned(), false));
+                return Ok(());
+            }
+            Err(source) => {
+                return Err(Error::Read {
+                    path: shown,
+                    source,
+                });
+            }
+        };
+        self.files.push((path.to_owned(), true));
+        let file: File = toml::from_str(&text).map_err(|source| Error::Toml {
+            path: shown.clone(),
+            source: Box::new(source),
+        })?;
+        // Paths in a file are relative to the file.
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let absolute = |path: PathBuf| folder.join(path);
+        put(
+            &mut self.instance.value,
+            &mut self.instance.origin,
+            file.instance.map(absolute),
+            &shown,
+        );
+        put(
+            &mut self.metrics.value,
+            &mut self.metrics.origin,
+            file.metrics.map(absolute),
+            &shown,
+        );
+        put(
+            &mut self.on_success.value,
+            &mut self.on_success.origin,
+            file.on_success,
+            &shown,
+        );
+        put(
+            &mut self.on_failure.value,
+            &mut self.on_failure.origin,
+            file.on_failure,
+            &shown,
+        );
+        if let Some(json) = file.json {
+            self.json = Setting {
+                value: json,
+                origin: shown.clone(),
+            };
+        }
+        for (letter, target) in file.drives {
+            let mut characters = letter.trim_end_matches(':').chars();
+            let (Some(drive), None, true) = (
+                characters.next(),
+                characters.next(),
+                letter.starts_with(|first: char| first.is_ascii_alphabetic()),
+            ) else {
+                return Err(Error::Drive {
+                    path: shown,
+                    letter,
+                });
+            };
+            let setting = Setting {
+                value: absolute(target),
+                origin: shown.clone(),
+            };
+            self.drives.insert(drive.to_ascii_uppercase(), setting);
+        }
+        Ok(())
+    }
+
+    fn override_by(&mut self, common: &Common, matches: &ArgMatches) {
+        let origin = |name: &str, variable: &str| match matches.value_source(name) {
+            Some(ValueSource::EnvVariable) => format!("environment, {variable}"),
+            _ => "command line".to_owned(),
+        };
+        if let Some(instance) = &common.instance {
+            self.instance = Setting {
+                value: Some(instance.clone()),
+                origin: origin("instance", "WINDLASS_INSTANCE"),
+            };
+        }
+        if common.json {
+            self.json = Setting {
+                value: true,
+                origin: "command line".to_owned(),
+            };
+        }
+        for (letter, folder) in &common.drive {
+            let setting = Setting {
+                value: folder.clone(),
+                origin: "command line".to_owned(),
+            };
+            self.drives.insert(*letter, setting);
+        }
+    }
+
+    /// Makes the settings those of the command line.
+    pub(crate) fn apply(&self, common: &mut Common) {
+        common.instance.clone_from(&self.instance.value);
+        common.json = self.json.value;
+        common.drive = self
+            .drives
+            .iter()
+            .map(|(letter, folder)| (*letter, folder.value.clone()))
+            .collect();
+    }
+
+    /// The file that is renewed after each run.
+    pub(crate) fn metrics(&self) -> Option<&Path> {
+        self.metrics.value.as_deref()
+    }
+
+    /// The command to run after success or failure, unless the command line names one.
+    pub(super) fn hook(&self, succeeded: bool) -> Option<&str> {
+        let hook = if succeeded {
+            &self.on_success
+        } else {
+            &self.on_failure
+        };
+        hook.value.as_deref()
+    }
+}
+
+fn put<T>(value: &mut Option<T>, origin: &mut String, found: Option<T>, file: &str) {
+    if found.is_some() {
+        *value = found;
+        file.clone_into(origin);
+    }
+}
+
+/// `windlass config --effective`
+pub(super) fn show(settings: &Settings, common: &Common) -> Outcome {
+    let path = |value: &Option<PathBuf>| {
+        value
+            .as_ref()
+            .map_or_else(|| "(none)".to_owned(), |path| path.display().to_string())
+    };
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "(none)".to_owned());
+    let row =
+        |name: &str, value: String, origin: &str| vec![name.to_owned(), value, origin.to_owned()];
+    let mut rows = vec![
+        row(
+            "instance",
+            path(&settings.instance.value),
+            &settings.instance.origin,
+        ),
+        row(
+            "json",
+            settings.json.value.to_string(),
+            &settings.json.origin,
+        ),
+        row(
+            "metrics",
+            path(&settings.metrics.value),
+            &settings.metrics.origin,
+        ),
+        row(
+            "on_success",
+            text(&settings.on_success.value),
+            &settings.on_success.origin,
+        ),
+        row(
+            "on_failure",
+            text(&settings.on_failure.value),
+            &settings.on_failure.origin,
+        ),
+    ];
+    for (letter, folder) in &settings.drives {
+        rows.push(row(
+            &format!("drives.{letter}"),
+            folder.value.display().to_string(),
+            &folder.origin,
+        ));
+    }
+    let mut console = Console::new(common.json, Layout::Table);
+    texts(&["setting", "value", "origin"], rows).send(&mut console);
+    for (file, is_there) in settings.files.iter().filter(|_| !common.json) {
+        let state = if *is_there { "read" } else { "not there" };
+        console.message(windlass_base::message::table::note(format!(
+            "{}: {state}",
+            file.display()
+        )));
+    }
+    Outcome::Succeeded
+}

@@ -1,0 +1,76 @@
+//! `windlass sqlbackup`: a command of SQL Backup Pro, and hooks after it.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use windlass_instance::sqlbackup::{Report, run as run_command};
+
+use super::SqlbackupArguments;
+use super::settings::Settings;
+use crate::args::Common;
+use crate::command::{Outcome, failed, session};
+use crate::output::{Console, Layout, message_line};
+
+/// Runs the command.
+pub(super) fn run(arguments: &SqlbackupArguments, common: &Common, settings: &Settings) -> Outcome {
+    let mut console = Console::new(common.json, Layout::Table);
+    let Some(mut session) = session(common, &mut console) else {
+        return Outcome::Failed;
+    };
+    for (name, path) in &arguments.attach {
+        if let Err(error) = session.instance_mut().pass_as(name, Path::new(path)) {
+            return failed(&error, &mut console);
+        }
+    }
+    let report = run_command(&mut session, &arguments.sql, &mut console);
+    report.send(&mut console);
+    session.close(&mut console);
+    let succeeded = report.exit_code == 0;
+    let written = if succeeded {
+        arguments.on_success.as_deref()
+    } else {
+        arguments.on_failure.as_deref()
+    };
+    let hooked = match written.or_else(|| settings.hook(succeeded)) {
+        Some(hook) => run_hook(hook, &report),
+        None => true,
+    };
+    if report.has_failed() || console.has_failed() || !hooked {
+        Outcome::Failed
+    } else {
+        Outcome::Succeeded
+    }
+}
+
+/// Runs a hook with the report as its input and the codes in its environment; whether it succeeded.
+fn run_hook(hook: &str, report: &Report) -> bool {
+    let result = Command::new("/bin/sh")
+        .args(["-c", hook])
+        .env("WINDLASS_EXIT_CODE", report.exit_code.to_string())
+        .env("WINDLASS_SQL_ERROR_CODE", report.sql_error.to_string())
+        .stdin(Stdio::piped())
+        .spawn()
+        .and_then(|mut child| {
+            if let Some(mut input) = child.stdin.take() {
+                // A hook that does not read its input is no error.
+                for line in &report.lines {
+                    if writeln!(input, "{line}").is_err() {
+                        break;
+                    }
+                }
+            }
+            child.wait()
+        });
+    match result {
+        Ok(status) if status.success() => true,
+        Ok(status) => {
+            message_line(&format!("error: the hook '{hook}' ended with {status}"));
+            false
+        }
+        Err(error) => {
+            message_line(&format!("error: the hook '{hook}' did not run: {error}"));
+            false
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! The dialect of SQL Backup Pro.
+
+use serde_json::Value as Json;
+
+use crate::support::{Place, Run, article, make_database, rows};
+
+/// Runs a command on an instance that knows `app` and `other`.
+fn run(place: &Place, command: &str) -> Run {
+    let instance = place.text("instance");
+    if !place.path("instance").exists() {
+        let made = place.sql_with(
+            &["--instance", &instance],
+            "EXEC sp_attach_db 'app', 'd:\\app.db'\nEXEC sp_attach_db 'other', 'd:\\other.db'",
+        );
+        assert_eq!(made.code, Some(0), "{}", made.err);
+    }
+    let drive = format!("d={}", place.text(""));
+    place.run(&[
+        "sqlbackup",
+        "--SQL",
+        command,
+        "--instance",
+        &instance,
+        "--drive",
+        &drive,
+        "--json",
+    ])
+}
+
+/// The lines and the codes of a run.
+fn report(run: &Run) -> (String, i64, i64) {
+    let results = run.results();
+    let [.., lines, codes] = results.as_slice() else {
+        panic!("{}\n{}", run.out, run.err);
+    };
+    let lines = lines.as_array().expect("lines");
+    let lines: Vec<&str> = lines
+        .iter()
+        .map(|line| line["output"].as_str().expect("a line"))
+        .collect();
+    let code = |name: &str| codes[0][name].as_i64().expect("a code");
+    (lines.join("\n"), code("exitcode"), code("sqlerrorcode"))
+}
+
+#[track_caller]
+fn succeeds(place: &Place, command: &str) -> String {
+    let run = run(place, command);
+    let (lines, exit, sql) = report(&run);
+    assert_eq!((exit, sql), (0, 0), "{command}\n{lines}");
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    lines
+}
+
+fn files(place: &Place, folder: &str) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(place.path(folder))
+        .expect("a folder")
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .into_string()
+                .expect("a name")
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn several_databases_are_backed_up_verified_and_copied_by_one_command() {
+    let place = Place::new();
+    let lines = succeeds(
+        &place,
+        "BACKUP DATABASES [*] TO DISK = [d:\\b\\<AUTO>.sqb] WITH COMPRESSION = 1, THREADCOUNT = 2, \
+         VERIFY, COPYTO = 'd:\\copies', FILECOUNT = 2, CHECKSUM, NAME = 'nightly'",
+    );
+    assert_eq!(
+        lines.matches("successfully processed").count(),
+        2,
+        "{lines}"
+    );
+    assert_eq!(lines.matches("is valid").count(), 2, "{lines}");
+    assert_eq!(lines.matches("Copied to").count(), 4, "{lines}");
+    assert!(lines.contains("Compression rate"), "{lines}");
+    assert_eq!(files(&place, "b").len(), 4);
+    assert_eq!(files(&place, "b"), files(&place, "copies"));
+    let names = files(&place, "copies");
+    let copies: Vec<String> = names
+        .iter()
+        .filter(|name| name.contains("_app_"))
+        .map(|name| place.text(&format!("copies/{name}")))
+        .collect();
+    place.succeed(&["restore", &copies[0], &copies[1], "--to", "copy.db"]);
+    assert_eq!(rows(&place.path("copy.db")), 400);
+}
+
+#[test]
+fn levels_of_compression_are_what_the_table_says() {
+    let place = Place::new();
+    for (level, algorithm, name) in [
+        (0, Json::Null, Json::Null),
+        (1, "ZSTD".into(), "LOW".into()),
+        (2, "ZSTD".into(), "MEDIUM".into()),
+        (3, "ZSTD".into(), "HIGH".into()),
+        (4, "ZSTD".into(), "HIGH".into()),
+    ] {
+        let file = format!("d:\\c{level}.bak");
+        succeeds(
+            &place,
+            &format!("BACKUP DATABASE app TO DISK = '{file}' WITH COMPRESSION = {level}"),
+        );
+        let header = place.succeed(&["header", &place.text(&format!("c{level}.bak")), "--json"]);
+        let header = header.results()[0][0].clone();
+        assert_eq!(header["CompressionAlgorithm"], algorithm, "{level}");
+        assert_eq!(header["CompressionLevel"], name, "{level}");
+    }
+}
+
+#[test]
+fn a_differential_makes_the_full_backup_it_needs() {
+    let place = Place::new();
+    let differential = "BACKUP DATABASE app TO DISK = 'd:\\f\\<AUTO>.bak' WITH DIFFERENTIAL";
+    let (_, exit, sql) = report(&run(&place, differential));
+    assert_eq!((exit, sql), (1100, 3035));
+    let lines = succeeds(&place, &format!("{differential}, FULLIFREQUIRED"));
+    assert!(lines.contains("a full backup is made first"), "{lines}");
+    succeeds(&place, &format!("{differential}, FULLIFREQUIRED"));
+    let made = files(&place, "f");
+    let of = |kind: &str| made.iter().filter(|name| name.starts_with(kind)).count();
+    assert!(of("FULL_") >= 1 && of("DIFF_") == 1, "{made:?}");
+}
+
+#[test]
+fn a_test_restore_finds_the_latest_checks_it_and_drops_it() {
+    let place = Place::new();
+    succeeds(
+        &place,
+        "BACKUP DATABASE app TO DISK = 'd:\\t\\1.bak' WITH FILECOUNT = 1, INIT"
+            .replace("d:\\t\\1", "d:\\temp\\1")
+            .as_str(),
+    );
+    make_database_change(&place);
+    succeeds(
+        &place,
+        "BACKUP DATABASE app TO DISK = 'd:\\temp\\2.bak' WITH DIFFERENTIAL",
+    );
+    let restore = "RESTORE DATABASE [trial] FROM DISK = 'd:\\temp\\*.bak' SOURCE = 'app' LATEST_ALL \
+        WITH MOVE 'app' TO 'd:\\trial.db', CHECKDB";
+    let lines = succeeds(&place, restore);
+    assert!(lines.contains("CHECKDB found no errors"), "{lines}");
+    assert_eq!(rows(&place.path("trial.db")), 401, "full and differential");
+    let lines = succeeds(&place, &format!("{restore}, REPLACE, DROPDBIFSUCCESSFUL"));
+    assert!(lines.contains("was dropped"), "{lines}");
+    assert!(!place.path("trial.db").exists());
+    let lines = succeeds(&place, &restore.replace("LATEST_ALL", "LATEST_FULL"));
+    assert!(lines.contains("on file 1"), "{lines}");
+    assert_eq!(rows(&place.path("trial.db")), 400, "the full alone");
+}
+
+fn make_database_change(place: &Place) {
+    let connection = rusqlite::Connection::open(place.path("app.db")).expect("a database");
+    connection
+        .execute("INSERT INTO t (body) VALUES ('new')", [])
+        .expect("a row");
+}
+
+#[test]
+fn erasefiles_deletes_only_what_the_chain_can_spare() {
+    let place = Place::new();
+    let full = "BACKUP DATABASE app TO DISK = 'd:\\temp\\f%.bak' WITH INIT";
+    let differential = "BACKUP DATABASE app TO DISK = 'd:\\temp\\d%.bak' WITH DIFFERENTIAL, INIT";
+    std::fs::write(place.path("temp/notes.txt"), "mine").expect("a file");
+    succeeds(
+        &place,
+        "BACKUP DATABASE other TO DISK = 'd:\\temp\\other.bak'",
+    );
+    succeeds(&place, &full.replace('%', "1"));
+    succeeds(&place, &differential.replace('%', "1"));
+    succeeds(&place, &full.replace('%', "2"));
+    succeeds(&place, &differential.replace('%', "2"));
+    let lines = succeeds(
+        &place,
+        &format!("{}, ERASEFILES = 1b", full.replace('%', "3")),
+    );
+    assert_eq!(lines.matches("Deleted").count(), 2, "{lines}");
+    assert_eq!(
+        files(&place, "temp"),
+        ["d2.bak", "f2.bak", "f3.bak", "notes.txt", "other.bak"],
+        "the full below the newest differential stays"
+    );
+}
+
+#[test]
+fn a_copy_that_fails_waits_in_the_queue() {
+    let place = Place::new();
+    std::fs::write(place.path("wall"), "a file, not a folder").expect("a file");
+    let run = run(
+        &place,
+        "BACKUP DATABASE app TO DISK = 'd:\\temp\\a.bak' WITH COPYTO = 'd:\\wall\\x'",
+    );
+    let (lines, exit, sql) = report(&run);
+    assert_eq!((exit, sql), (1, 0), "{lines}");
+    assert!(lines.contains("stays in the queue"), "{lines}");
+    std::fs::remove_file(place.path("wall")).expect("the wall goes");
+    let instance = place.text("instance");
+    let copies = place.succeed(&["copies", "--instance", &instance, "--json"]);
+    assert_eq!(copies.results()[0][0]["attempts"], "1");
+    let made = place.succeed(&[
+        "copies",
+        "--run",
+        "--now",
+        "--instance",
+        &instance,
+        "--json",
+    ]);
+    assert_eq!(made.results()[0].as_array().expect("rows").len(), 0);
+    assert_eq!(
+        std::fs::read(place.path("wall/x/a.bak")).expect("a copy"),
+        std::fs::read(place.path("temp/a.bak")).expect("a backup")
+    );
+}
+
+#[test]
+fn devices_that_fail_are_tried_again_as_often_as_asked() {
+    let place = Place::new();
+    let run = run(
+        &place,
+        "BACKUP DATABASE app TO DISK = 'd:\\nosuch\\a.bak' WITH DISKRETRYCOUNT = 2, DISKRETRYINTERVAL = 1",
+    );
+    let (lines, exit, sql) = report(&run);
+    assert_eq!((exit, sql), (1100, 3201), "{lines}");
+    assert_eq!(lines.matches("Trying again").count(), 2, "{lines}");
+    assert_eq!(run.code, Some(1));
+}
+
+#[test]
+fn what_is_not_built_is_refused_and_named() {
+    let place = Place::new();
+    for (command, says) in [
+        (
+            "BACKUP DATABASE app TO DISK = 'x' WITH MAILTO = 'a@b.c'",
+            "--on-success",
+        ),
+        (
+            "BACKUP DATABASE app TO DISK = 'x' WITH PASSWORD = 'p'",
+            "PASSWORD",
+        ),
+        (
+            "BACKUP DATABASE app TO DISK = 'x' WITH KEYSIZE = 256",
+            "KEYSIZE",
+        ),
+        (
+            "BACKUP DATABASE app TO DISK = 'x' WITH THREADPRIORITY = 3",
+            "nice",
+        ),
+        (
+            "BACKUP DATABASE app TO DISK = 'x' WITH COMPRESSION = 5",
+            "0 to 4",
+        ),
+        ("BACKUP DATABASE app TO DISK = 'x' WITH NOSUCH", "NOSUCH"),
+        ("BACKUP DATABASE app TO DISK = 'x' WITH CHECKDB", "CHECKDB"),
+        (
+            "BACKUP DATABASES [app, other] TO DISK = 'd:\\one.bak'",
+            "<DATABASE>",
+        ),
+        ("BACKUP LOG app TO DISK = 'x'", "Log backups"),
+        ("BACKUP NONSENSE", "Incorrect syntax near 'NONSENSE'"),
+    ] {
+        let run = run(&place, command);
+        let (lines, exit, _) = report(&run);
+        assert_eq!(exit, 500, "{command}\n{lines}");
+        assert!(lines.contains(says), "{command}\n{lines}");
+    }
+    assert!(!place.path("one.bak").exists());
+}
+
+#[test]
+fn the_procedure_returns_its_two_codes() {
+    let place = Place::new();
+    let run = place.sql_with(
+        &["--json"],
+        "DECLARE @exitcode int, @sqlerrorcode int\n\
+         EXECUTE master..sqlbackup '-SQL \"BACKUP DATABASE [app] TO DISK = [d:\\p.bak] WITH COMPRESSION = 2\"',\n\
+             @exitcode OUTPUT, @sqlerrorcode OUTPUT\n\
+         SELECT @exitcode AS e, @sqlerrorcode AS s\n\
+         EXECUTE master..sqlbackup N'-SQL \"BACKUP DATABASE [nosuch] TO DISK = [d:\\p.bak] WITH SINGLERESULTSET\"',\n\
+             @exitcode OUT, @sqlerrorcode OUT\n\
+         IF_FAILED:\n".replace("IF_FAILED:\n", "SELECT @exitcode AS e, @sqlerrorcode AS s").as_str(),
+    );
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let results = run.results();
+    assert_eq!(results.len(), 5, "two result sets, then one: {}", run.out);
+    assert_eq!(results[1][0]["exitcode"], 0);
+    assert!(
+        results[1][0]["filename01"]
+            .as_str()
+            .is_some_and(|file| file.ends_with("p.bak"))
+    );
+    assert_eq!(
+        (&results[2][0]["e"], &results[2][0]["s"]),
+        (&0.into(), &0.into())
+    );
+    assert_eq!(
+        (&results[4][0]["e"], &results[4][0]["s"]),
+        (&1100.into(), &911.into())
+    );
+}
+
+#[test]
+fn hooks_get_the_report_and_the_codes() {
+    let place = Place::new();
+    let hook = format!(
+        "cat > {0}; echo $WINDLASS_EXIT_CODE >> {0}",
+        place.text("hook.txt")
+    );
+    let base = [
+        "sqlbackup",
+        "--attach",
+        "app=app.db",
+        "--on-success",
+        &hook,
+        "--on-failure",
+        &hook,
+    ];
+    let sql = |command: &str| {
+        let mut arguments = base.to_vec();
+        arguments.extend(["--SQL", command]);
+        place.run(&arguments)
+    };
+    assert_eq!(sql("BACKUP DATABASE app TO DISK = 'h.bak'").code, Some(0));
+    let told = std::fs::read_to_string(place.path("hook.txt")).expect("the hook's file");
+    assert!(
+        told.contains("successfully processed") && told.ends_with("0\n"),
+        "{told}"
+    );
+    assert_eq!(
+        sql("BACKUP DATABASE app TO DISK = '/nosuch/h.bak'").code,
+        Some(1)
+    );
+    let told = std::fs::read_to_string(place.path("hook.txt")).expect("the hook's file");
+    assert!(told.ends_with("1100\n"), "{told}");
+}
+
+#[test]
+fn the_tuning_articles_procedure_runs_as_a_script() {
+    let Some(text) = article("002_a660bcb9b58589e9.txt") else {
+        return;
+    };
+    assert!(text.contains("compression level 2 with two threads"));
+    let place = Place::new();
+    make_database(&place.path("tuned.db"), 3000);
+    let mut script = String::from("DECLARE @exitcode int, @sqlerrorcode int\n");
+    let mut run_of = |options: &str| {
+        script.push_str(&format!(
+            "EXECUTE master..sqlbackup '-SQL \"BACKUP DATABASE [tuned] TO DISK = [d:\\tuned.bak] \
+             WITH {options}, INIT, SINGLERESULTSET\"', @exitcode OUTPUT, @sqlerrorcode OUTPUT\n\
+             SELECT @exitcode AS code\n"
+        ));
+    };
+    // Stage 1, the read ceiling; stage 2, threads at each level; stage 3, the run itself.
+    run_of("NOCOMPRESSWRITE, THREADCOUNT = 1");
+    run_of("NOCOMPRESSWRITE, THREADCOUNT = 2");
+    for level in 1..=2 {
+        for threads in 1..=3 {
+            run_of(&format!(
+                "NOWRITE, COMPRESSION = {level}, THREADCOUNT = {threads}"
+            ));
+        }
+    }
+    run_of("COMPRESSION = 2, THREADCOUNT = 2");
+    run_of("COMPRESSION = 2, THREADCOUNT = 3");
+    std::fs::write(place.path("tune.sql"), script).expect("the script");
+    let drive = format!("d={}", place.text(""));
+    let run = place.succeed(&[
+        "sql",
+        "-b",
+        "-i",
+        "tune.sql",
+        "--attach",
+        "tuned=tuned.db",
+        "--drive",
+        &drive,
+        "--json",
+    ]);
+    let results = run.results();
+    let codes: Vec<&Json> = results
+        .iter()
+        .filter(|result| !result[0]["code"].is_null())
+        .collect();
+    assert_eq!(codes.len(), 10);
+    assert!(codes.iter().all(|code| code[0]["code"] == 0), "{}", run.out);
+    assert_eq!(
+        run.out.matches("nothing was written").count(),
+        8,
+        "{}",
+        run.out
+    );
+    assert_eq!(run.out.matches("successfully processed").count(), 2);
+    assert!(place.path("tuned.bak").exists());
+}

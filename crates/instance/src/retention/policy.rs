@@ -1,0 +1,80 @@
+//! What is to be kept.
+
+use std::str::FromStr;
+
+use windlass_base::Moment;
+
+/// What is to be kept. A backup stays when any rule keeps it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// Everything younger than so many hours.
+    pub within_hours: Option<u32>,
+    /// The newest so many of each database.
+    pub last: u32,
+    /// The newest so many of each database and kind (full, differential).
+    pub last_of_kind: u32,
+    /// The newest of each of the last so many days that have any.
+    pub daily: u32,
+    /// The same of weeks, which begin on Monday.
+    pub weekly: u32,
+    /// The same of months.
+    pub monthly: u32,
+    /// The same of years.
+    pub yearly: u32,
+}
+
+/// Why a text is no `ERASEFILES`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not n (days), nh (hours) or nb (backups of each kind), with n above 0")]
+pub struct PolicyError(String);
+
+impl Policy {
+    /// Whether any rule keeps anything.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a backup of then is young enough to stay.
+    pub(super) fn is_within(&self, finished: Moment, now: Moment) -> bool {
+        let Some(hours) = self.within_hours else {
+            return false;
+        };
+        let age = now.to_civil() - finished.to_civil();
+        // A span of civil time has days of 24 hours; what cannot be computed stays.
+        age.total((
+            jiff::Unit::Second,
+            jiff::SpanRelativeTo::days_are_24_hours(),
+        ))
+        .map_or(true, |seconds| seconds <= f64::from(hours) * 3600.0)
+    }
+}
+
+impl FromStr for Policy {
+    type Err = PolicyError;
+
+    /// Reads `ERASEFILES = n | nh | nb`.
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        let wrong = || PolicyError(text.to_owned());
+        let trimmed = text.trim();
+        let digits = trimmed.trim_end_matches(|last: char| !last.is_ascii_digit());
+        let number: u32 = digits.parse().map_err(|_| wrong())?;
+        if number == 0 {
+            return Err(wrong());
+        }
+        match trimmed[digits.len()..].to_ascii_lowercase().as_str() {
+            "" => Ok(Self {
+                within_hours: Some(number.checked_mul(24).ok_or_else(wrong)?),
+                ..Self::default()
+            }),
+            "h" => Ok(Self {
+                within_hours: Some(number),
+                ..Self::default()
+            }),
+            "b" => Ok(Self {
+                last_of_kind: number,
+                ..Self::default()
+            }),
+            _ => Err(wrong()),
+        }
+    }
+}

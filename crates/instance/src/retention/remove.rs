@@ -1,0 +1,40 @@
+//! Removes the files of a medium, after reading their headers once more.
+
+use std::io;
+use std::path::PathBuf;
+
+use windlass_device::DeviceAddress;
+use windlass_pipeline::MediaSet;
+
+use super::FoundMedia;
+
+/// Deletes the files of a medium; those that were deleted.
+///
+/// Between the scan and now a file may have become another: it is opened again, and goes only if it
+/// still belongs to the media set and holds the same backup sets.
+///
+/// # Errors
+/// The first file that is not what it was, or cannot be deleted; the files before it are gone.
+pub fn delete(media: &FoundMedia) -> io::Result<Vec<PathBuf>> {
+    let mut deleted = Vec::new();
+    for file in &media.files {
+        let address = DeviceAddress::disk(&file.path);
+        let now = MediaSet::open_any(&[address]).map_err(io::Error::other)?;
+        let same_sets = now.sets().len() == media.sets.len()
+            && now
+                .sets()
+                .iter()
+                .zip(&media.sets)
+                .all(|(now, then)| now.configuration.set_guid == then.set_guid);
+        if now.header().media_set_guid != media.media_set_guid || !same_sets {
+            return Err(io::Error::other(format!(
+                "'{}' has changed since its headers were read; it stays",
+                file.path.display()
+            )));
+        }
+        std::fs::remove_file(&file.path)?;
+        windlass_io::directory::sync(&windlass_io::directory::parent(&file.path))?;
+        deleted.push(file.path.clone());
+    }
+    Ok(deleted)
+}

@@ -1,0 +1,233 @@
+//! Random histories: whatever the policy, every backup that stays can still be restored.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use windlass_base::{Guid, Moment};
+use windlass_media::SetType;
+
+use super::{Decision, FoundFile, FoundMedia, FoundSet, Policy, decide};
+
+const NOW: &str = "2026-11-21 12:00:00";
+
+fn at(hours_ago: u32) -> Moment {
+    let now: Moment = NOW.parse().unwrap();
+    let civil = now.to_civil() - jiff::Span::new().hours(i64::from(hours_ago));
+    Moment::new(civil)
+}
+
+/// What a generated set is made of: hours ago, database, differential, unexpired, unfinished.
+type Seed = (u32, u8, bool, bool, bool);
+
+/// Media of one to three sets each; a differential counts from the full backup before it.
+fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
+    let mut flat: Vec<(usize, Seed)> = Vec::new();
+    for (medium, (sets, _, _)) in seeds.iter().enumerate() {
+        flat.extend(sets.iter().map(|set| (medium, *set)));
+    }
+    flat.sort_by_key(|(_, (hours, ..))| std::cmp::Reverse(*hours));
+    let families = [Guid::random(), Guid::random()];
+    let mut last_full: [Option<Guid>; 2] = [None, None];
+    let mut media: Vec<FoundMedia> = seeds
+        .iter()
+        .enumerate()
+        .map(|(number, (_, stripes, lacks_one))| FoundMedia {
+            media_set_guid: Guid::random(),
+            family_count: *stripes,
+            files: (1..=*stripes - u16::from(*lacks_one && *stripes > 1))
+                .map(|family| FoundFile {
+                    path: format!("/b/{number}-{family}.bak").into(),
+                    family,
+                    bytes: 1,
+                })
+                .collect(),
+            sets: Vec::new(),
+            trouble: None,
+            is_outside: false,
+        })
+        .collect();
+    for (medium, (hours, database, differential, unexpired, unfinished)) in flat {
+        let database = usize::from(database % 2);
+        let set_guid = Guid::random();
+        let base = last_full[database].filter(|_| differential);
+        let kind = if base.is_some() {
+            SetType::Differential
+        } else {
+            SetType::Full
+        };
+        if kind == SetType::Full {
+            last_full[database] = Some(set_guid);
+        }
+        media[medium].sets.push(FoundSet {
+            set_guid,
+            database: format!("db{database}"),
+            family_guid: families[database],
+            kind,
+            base,
+            finished: Some(at(hours)),
+            expires: unexpired.then(|| at(0).plus_days(1)),
+            is_complete: !unfinished,
+        });
+    }
+    media
+}
+
+/// The sets that can be restored from some media.
+fn restorable<'a>(media: impl Iterator<Item = &'a FoundMedia> + Clone) -> BTreeSet<String> {
+    let whole = media.filter(|media| media.is_whole() && media.trouble.is_none());
+    let sets: Vec<&FoundSet> = whole
+        .flat_map(|media| &media.sets)
+        .filter(|set| set.is_complete)
+        .collect();
+    let has = |guid: Guid| sets.iter().any(|set| set.set_guid == guid);
+    sets.iter()
+        .filter(|set| set.base.is_none_or(has))
+        .map(|set| set.set_guid.to_string())
+        .collect()
+}
+
+fn staying<'a>(
+    media: &'a [FoundMedia],
+    decisions: &'a [Decision],
+) -> impl Iterator<Item = &'a FoundMedia> + Clone {
+    media
+        .iter()
+        .zip(decisions)
+        .filter(|(_, decision)| !decision.goes)
+        .map(|(media, _)| media)
+}
+
+fn seeds() -> impl Strategy<Value = Vec<(Vec<Seed>, u16, bool)>> {
+    let set = (
+        0_u32..10_000,
+        any::<u8>(),
+        prop::bool::weighted(0.6),
+        prop::bool::weighted(0.05),
+        prop::bool::weighted(0.05),
+    );
+    let medium = (
+        prop::collection::vec(set, 1..4),
+        1_u16..4,
+        prop::bool::weighted(0.1),
+    );
+    prop::collection::vec(medium, 0..25)
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    (
+        prop::option::of(0_u32..5_000),
+        0_u32..4,
+        0_u32..4,
+        0_u32..8,
+        0_u32..6,
+        0_u32..6,
+        0_u32..3,
+    )
+        .prop_map(
+            |(within_hours, last, last_of_kind, daily, weekly, monthly, yearly)| Policy {
+                within_hours,
+                last,
+                last_of_kind,
+                daily,
+                weekly,
+                monthly,
+                yearly,
+            },
+        )
+}
+
+proptest! {
+    #[test]
+    fn every_backup_that_stays_can_still_be_restored(seeds in seeds(), policy in policies()) {
+        let media = history(&seeds);
+        let decisions = decide(&media, &policy, None, at(0));
+        let before = restorable(media.iter());
+        let after = restorable(staying(&media, &decisions));
+        for set in staying(&media, &decisions).flat_map(|media| &media.sets) {
+            let guid = set.set_guid.to_string();
+            prop_assert!(
+                !before.contains(&guid) || after.contains(&guid),
+                "{guid} stays and has lost what it needs"
+            );
+        }
+        for decision in &decisions {
+            prop_assert!(!decision.reasons.is_empty());
+        }
+        // The newest point of each database and everything young stay.
+        for name in ["db0", "db1"] {
+            let sets = media.iter().flat_map(|media| &media.sets);
+            let newest = sets
+                .filter(|set| set.database == name && before.contains(&set.set_guid.to_string()))
+                .max_by_key(|set| set.finished);
+            let instant = newest.and_then(|set| set.finished);
+            let survives = media.iter().flat_map(|media| &media.sets).any(|set| {
+                set.database == name
+                    && set.finished == instant
+                    && after.contains(&set.set_guid.to_string())
+            });
+            prop_assert!(newest.is_none() || survives, "the newest of {name} went");
+        }
+        for (media, decision) in media.iter().zip(&decisions) {
+            for set in &media.sets {
+                let young = set.finished.is_some_and(|at_| policy.is_within(at_, at(0)));
+                let unexpired = set.expires.is_some_and(|expires| expires > at(0));
+                prop_assert!(!decision.goes || !(young || unexpired));
+            }
+        }
+    }
+
+    #[test]
+    fn deciding_twice_changes_nothing(seeds in seeds(), policy in policies()) {
+        let media = history(&seeds);
+        let decisions = decide(&media, &policy, None, at(0));
+        let left: Vec<FoundMedia> = staying(&media, &decisions).cloned().collect();
+        let again = decide(&left, &policy, None, at(0));
+        let gone = again.iter().filter(|decision| decision.goes).count();
+        prop_assert_eq!(gone, 0);
+    }
+}
+
+#[test]
+fn a_grandfather_father_son_scheme_keeps_days_weeks_and_months() {
+    let daily: Vec<_> = (0..120)
+        .map(|day| (vec![(day * 24, 0_u8, false, false, false)], 1, false))
+        .collect();
+    let media = history(&daily);
+    let policy = Policy {
+        daily: 7,
+        weekly: 4,
+        monthly: 3,
+        ..Policy::default()
+    };
+    let decisions = decide(&media, &policy, None, at(0));
+    let kept: Vec<usize> = (0..120).filter(|day| !decisions[*day].goes).collect();
+    // 21 November 2026 is a Saturday: Sundays end weeks, 31 October and 30 September end months.
+    assert_eq!(kept, [0, 1, 2, 3, 4, 5, 6, 13, 20, 21, 52]);
+}
+
+#[test]
+fn the_full_below_a_kept_differential_stays_and_says_why() {
+    let media = history(&[
+        (vec![(900, 0, false, false, false)], 1, false),
+        (vec![(800, 0, false, false, false)], 1, false),
+        (vec![(1, 0, true, false, false)], 1, false),
+    ]);
+    let policy: Policy = "2".parse().unwrap();
+    let decisions = decide(&media, &policy, None, at(0));
+    assert!(decisions[0].goes);
+    assert_eq!(decisions[1].reasons, ["the base of '/b/2-1.bak'"]);
+    assert!(!decisions[2].goes);
+    let other = decide(&media, &policy, Some("other"), at(0));
+    assert!(other.iter().all(|decision| !decision.goes));
+}
+
+#[test]
+fn erasefiles_is_read() {
+    let policy = |text: &str| text.parse::<Policy>();
+    assert_eq!(policy("3").unwrap().within_hours, Some(72));
+    assert_eq!(policy("5h").unwrap().within_hours, Some(5));
+    assert_eq!(policy(" 5B ").unwrap().last_of_kind, 5);
+    for wrong in ["", "0", "h", "5d", "-1", "4294967295"] {
+        assert!(policy(wrong).is_err(), "{wrong}");
+    }
+}

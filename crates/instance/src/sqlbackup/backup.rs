@@ -1,0 +1,375 @@
+//! `BACKUP DATABASE(S)`: one backup for each database, and what surrounds it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use windlass_base::Moment;
+use windlass_catalog::{DatabaseState, PastBackup};
+use windlass_tsql::sqlbackup::{Command, Databases};
+
+use super::options::Options;
+use super::report::Report;
+use super::{bracketed, copy, devices, execute, quoted, with};
+use crate::retention::{self, Policy};
+use crate::tag::{Tags, has_tag};
+use crate::{Session, Sink};
+
+/// The message of a differential without a base.
+const NO_BASE: i64 = 3035;
+
+/// Messages of devices, after which trying again may help.
+const DEVICE_FAILED: [i64; 4] = [3201, 3202, 3203, 3271];
+
+/// Executes the command for each database; one that fails does not stop the others.
+pub(super) fn run(
+    session: &mut Session,
+    command: &Command,
+    databases: &Databases,
+    options: &Options,
+    report: &mut Report,
+    sink: &mut dyn Sink,
+) {
+    let names = match names(session, databases) {
+        Ok(names) => names,
+        Err(error) => return report.refuse(&error),
+    };
+    if names.is_empty() {
+        return report.refuse("No database is registered with the instance.");
+    }
+    if let Err(error) = check(command, options, &names) {
+        return report.refuse(&error);
+    }
+    for name in &names {
+        if session.is_cancelled() {
+            return report.fail(3204);
+        }
+        report.line(format!("Backing up {name} ..."));
+        one(session, command, name, options, report, sink);
+    }
+    if !options.copy_to.is_empty() {
+        for outcome in copy::run_queue(session, Moment::now().0) {
+            match &outcome.error {
+                None => report.line(format!("Copied to {}", outcome.target.display())),
+                Some(error) => report.warn(&format!(
+                    "'{}' was not copied and stays in the queue: {error}",
+                    outcome.target.display()
+                )),
+            }
+        }
+    }
+    report.line("Process completed.");
+}
+
+/// What cannot be seen before the databases are known.
+fn check(command: &Command, options: &Options, names: &[String]) -> Result<(), String> {
+    let tagged = command.disks.iter().all(|disk| has_tag(disk));
+    if names.len() > 1 && !command.disks.iter().all(|disk| names_database(disk)) && !options.probes
+    {
+        return Err(
+            "Several databases need <DATABASE> or <AUTO> in the name of each file.".to_owned(),
+        );
+    }
+    if options.file_count > 1 && (command.disks.len() > 1 || !tagged) {
+        return Err("FILECOUNT needs one DISK with a tag in its name.".to_owned());
+    }
+    if options.mirror.is_some() && !tagged && !options.overwrites {
+        return Err(
+            "MIRRORFILE begins new media: use INIT, FORMAT, or a tag such as <AUTO> in the name."
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+fn names_database(disk: &str) -> bool {
+    let upper = disk.to_ascii_uppercase();
+    upper.contains("<AUTO>") || upper.contains("<DATABASE>")
+}
+
+/// The databases that are meant: all that are online for `[*]`.
+fn names(session: &Session, databases: &Databases) -> Result<Vec<String>, String> {
+    let except = match databases {
+        Databases::Named(names) => return Ok(names.clone()),
+        Databases::All { except } => except,
+    };
+    let known = session.instance.catalog().databases();
+    let known = known.map_err(|error| error.to_string())?;
+    Ok(known
+        .into_iter()
+        .filter(|record| record.state == DatabaseState::Online)
+        .map(|record| record.name)
+        .filter(|name| !except.iter().any(|other| other.eq_ignore_ascii_case(name)))
+        .collect())
+}
+
+fn one(
+    session: &mut Session,
+    command: &Command,
+    name: &str,
+    options: &Options,
+    report: &mut Report,
+    sink: &mut dyn Sink,
+) {
+    if options.erase_at_start && !options.probes {
+        erase_before(session, command, name, options, report);
+    }
+    let before = last(session, name).map(|backup| backup.id);
+    let mut attempt = Report::default();
+    let mut done = retrying(
+        session,
+        command,
+        name,
+        options,
+        options.differential,
+        &mut attempt,
+        sink,
+    );
+    if !done && options.full_if_required && attempt.sql_error == NO_BASE {
+        report.line(format!(
+            "'{name}' has no full backup yet: a full backup is made first."
+        ));
+        attempt = Report::default();
+        done = retrying(session, command, name, options, false, &mut attempt, sink);
+    }
+    report.lines.extend(attempt.lines);
+    report.exit_code = report.exit_code.max(attempt.exit_code);
+    if report.sql_error == 0 {
+        report.sql_error = attempt.sql_error;
+    }
+    if !done || options.probes {
+        return;
+    }
+    let made = last(session, name).filter(|backup| Some(backup.id) != before);
+    let Some(made) = made else {
+        return report.warn("The history does not know the backup, so nothing follows it: no verification, copies or deletions.");
+    };
+    report.files.extend(made.devices.iter().cloned());
+    for device in &made.devices {
+        report.line(format!("  {device}"));
+    }
+    if options.verify {
+        let text = format!(
+            "RESTORE VERIFYONLY FROM {} WITH FILE = {}",
+            devices(&made.devices),
+            made.position
+        );
+        if !execute(session, &text, report, sink) {
+            // What follows would rely on this backup.
+            return;
+        }
+    }
+    queue_copies(session, name, &made, options, report);
+    if !options.erase_at_start {
+        let folders = folders(made.devices.iter().map(Path::new));
+        erase(session, options.erase, &folders, name, report);
+    }
+    let remote: Vec<PathBuf> = options
+        .copy_to
+        .iter()
+        .filter_map(|folder| copy_folder(session, folder, name, &made).ok())
+        .collect();
+    erase(session, options.erase_remote, &remote, name, report);
+}
+
+/// Runs the backup, again after errors of devices as often as DISKRETRYCOUNT says.
+fn retrying(
+    session: &mut Session,
+    command: &Command,
+    name: &str,
+    options: &Options,
+    differential: bool,
+    attempt: &mut Report,
+    sink: &mut dyn Sink,
+) -> bool {
+    let text = statement(command, name, options, differential);
+    for retry in 0..=options.retries {
+        *attempt = Report {
+            lines: std::mem::take(&mut attempt.lines),
+            ..Report::default()
+        };
+        if execute(session, &text, attempt, sink) {
+            return true;
+        }
+        let helps = DEVICE_FAILED.contains(&attempt.sql_error);
+        if !helps || retry == options.retries || session.is_cancelled() {
+            return false;
+        }
+        attempt.line(format!(
+            "Trying again in {} seconds ({} of {}).",
+            options.retry_seconds,
+            retry + 1,
+            options.retries
+        ));
+        wait(session, Duration::from_secs(options.retry_seconds.into()));
+    }
+    false
+}
+
+fn wait(session: &Session, time: Duration) {
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < time && !session.is_cancelled() {
+        std::thread::sleep(Duration::from_millis(50).min(time));
+    }
+}
+
+/// The T-SQL that says the same.
+fn statement(command: &Command, name: &str, options: &Options, differential: bool) -> String {
+    let mut disks: Vec<String> = command
+        .disks
+        .iter()
+        .map(|disk| with_extension(disk))
+        .collect();
+    if options.file_count > 1 {
+        disks = vec![disks.first().cloned().unwrap_or_default(); options.file_count as usize];
+    }
+    let mut clauses = options.clauses.clone();
+    if differential {
+        clauses.push("DIFFERENTIAL".to_owned());
+    }
+    let mut text = format!("BACKUP DATABASE {} TO {}", bracketed(name), devices(&disks));
+    if let Some(mirror) = &options.mirror {
+        text.push_str(&format!(
+            " MIRROR TO DISK = {}",
+            quoted(&with_extension(mirror))
+        ));
+        if !clauses.iter().any(|clause| clause == "FORMAT") {
+            clauses.retain(|clause| clause != "INIT");
+            clauses.push("FORMAT".to_owned());
+        }
+    }
+    text + &with(&clauses)
+}
+
+/// `<AUTO>` alone gets the extension of backups.
+fn with_extension(disk: &str) -> String {
+    let bare = disk.to_ascii_uppercase().ends_with("<AUTO>");
+    format!("{disk}{}", if bare { ".bak" } else { "" })
+}
+
+/// The newest backup of a database that the history knows.
+fn last(session: &Session, name: &str) -> Option<PastBackup> {
+    let past = session.instance.catalog().past_backups(Some(name)).ok()?;
+    past.into_iter().max_by_key(|backup| backup.id)
+}
+
+fn folders<'a>(files: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = files
+        .filter(|file| file.is_absolute() || file.exists())
+        .map(windlass_io::directory::parent)
+        .collect();
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+/// Where COPYTO leads for a backup.
+fn copy_folder(
+    session: &Session,
+    folder: &str,
+    name: &str,
+    made: &PastBackup,
+) -> Result<PathBuf, String> {
+    let tags = Tags {
+        database: Some(name.to_owned()),
+        kind: Some(if made.kind == "I" { "DIFF" } else { "FULL" }),
+        moment: made.started,
+        ..session.instance.tags()
+    };
+    let folder = tags.expand(folder).map_err(|error| error.to_string())?;
+    let path = session.instance.drives().path(&folder);
+    path.map_err(|error| error.to_string())
+}
+
+fn queue_copies(
+    session: &mut Session,
+    name: &str,
+    made: &PastBackup,
+    options: &Options,
+    report: &mut Report,
+) {
+    for written in &options.copy_to {
+        let folder = match copy_folder(session, written, name, made) {
+            Ok(folder) => folder,
+            Err(error) => {
+                report.warn(&format!("COPYTO '{written}': {error}"));
+                continue;
+            }
+        };
+        for source in made
+            .devices
+            .iter()
+            .map(Path::new)
+            .filter(|path| path.is_file())
+        {
+            let target = folder.join(source.file_name().unwrap_or_default());
+            // Several sets in one file: the copy is renewed with each of them.
+            let overwrite = options.copies_overwrite || made.position > 1;
+            let now = Moment::now().0;
+            let catalog = session.instance.catalog_mut();
+            if let Err(error) = catalog.queue_copy(source, &target, overwrite, now) {
+                report.warn(&format!("'{}' was not queued: {error}", target.display()));
+            }
+        }
+    }
+}
+
+/// `ERASEFILES_ATSTART`: the folders are those the tags name now.
+fn erase_before(
+    session: &Session,
+    command: &Command,
+    name: &str,
+    options: &Options,
+    report: &mut Report,
+) {
+    let tags = Tags {
+        database: Some(name.to_owned()),
+        kind: Some(if options.differential { "DIFF" } else { "FULL" }),
+        moment: Some(Moment::now().0),
+        ..session.instance.tags()
+    };
+    let paths = command.disks.iter().filter_map(|disk| {
+        let path = tags.expand(disk).ok()?;
+        session.instance.drives().path(&path).ok()
+    });
+    let paths: Vec<PathBuf> = paths.collect();
+    let folders: Vec<PathBuf> = folders(paths.iter().map(PathBuf::as_path))
+        .into_iter()
+        .filter(|folder| folder.is_dir())
+        .collect();
+    erase(session, options.erase, &folders, name, report);
+}
+
+/// Deletes what a policy does not keep of a database's backups in some folders.
+fn erase(
+    session: &Session,
+    policy: Option<Policy>,
+    folders: &[PathBuf],
+    name: &str,
+    report: &mut Report,
+) {
+    let Some(policy) = policy.filter(|_| !folders.is_empty()) else {
+        return;
+    };
+    let mut scan = match retention::scan(folders) {
+        Ok(scan) => scan,
+        Err(error) => return report.warn(&format!("Nothing was erased: {error}")),
+    };
+    match session.instance.catalog().past_backups(None) {
+        Ok(past) => retention::add_dependents(&mut scan, &past),
+        Err(error) => return report.warn(&format!("Nothing was erased: {error}")),
+    }
+    let decisions = retention::decide(&scan.media, &policy, Some(name), Moment::now().0);
+    for (media, decision) in scan.media.iter().zip(decisions) {
+        if !decision.goes {
+            continue;
+        }
+        match retention::delete(media) {
+            Ok(files) => {
+                for file in files {
+                    report.line(format!("Deleted {}", file.display()));
+                }
+            }
+            Err(error) => report.warn(&format!("Not erased: {error}")),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The queue of copies at work: each copy is whole at its place or not there.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use windlass_base::Moment;
+use windlass_catalog::QueuedCopy;
+use windlass_device::DeviceAddress;
+use windlass_io::directory;
+use windlass_pipeline::MediaSet;
+
+use crate::Session;
+
+/// Added to a copy's name until it is whole.
+const STAGING_SUFFIX: &str = ".windlass-copy";
+
+/// The longest time between two attempts, in minutes.
+const MINUTES_BETWEEN_ATTEMPTS_MAX: u32 = 60;
+
+/// How a copy went.
+#[derive(Debug)]
+pub struct CopyOutcome {
+    /// Where it goes.
+    pub target: PathBuf,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+/// Makes the copies that are due. A failed one is tried again later, 1, 2, 4 ... 60 minutes on.
+pub fn run_queue(session: &mut Session, now: Moment) -> Vec<CopyOutcome> {
+    let queued = match session.instance.catalog().queued_copies() {
+        Ok(queued) => queued,
+        Err(error) => {
+            return vec![CopyOutcome {
+                target: PathBuf::new(),
+                error: Some(error.to_string()),
+            }];
+        }
+    };
+    let due = queued
+        .into_iter()
+        .filter(|copy| copy.next_attempt.is_none_or(|next| next <= now));
+    due.map(|copy| {
+        let result = make(&copy).map_err(|error| error.to_string());
+        let catalog = session.instance.catalog_mut();
+        let noted = match &result {
+            Ok(()) => catalog.copy_made(copy.id),
+            Err(error) => catalog.copy_failed(copy.id, error, next_attempt(&copy, now)),
+        };
+        CopyOutcome {
+            target: copy.target,
+            error: result.err().or(noted.err().map(|error| error.to_string())),
+        }
+    })
+    .collect()
+}
+
+fn next_attempt(copy: &QueuedCopy, now: Moment) -> Moment {
+    let minutes = 1_u32
+        .checked_shl(copy.attempts)
+        .unwrap_or(u32::MAX)
+        .min(MINUTES_BETWEEN_ATTEMPTS_MAX);
+    let later = now
+        .to_civil()
+        .saturating_add(jiff::Span::new().minutes(i64::from(minutes)));
+    Moment::new(later)
+}
+
+/// Copies a file: beside its name, synced, its headers read, then renamed.
+fn make(copy: &QueuedCopy) -> io::Result<()> {
+    if copy.target.exists() && !copy.overwrite {
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "a file of that name is there; FILEOPTIONS = 4 overwrites it",
+        ));
+    }
+    directory::create(&directory::parent(&copy.target))?;
+    let mut staging = copy.target.clone().into_os_string();
+    staging.push(STAGING_SUFFIX);
+    let staging = PathBuf::from(staging);
+    let result =
+        fill(&copy.source, &staging).and_then(|()| directory::replace(&staging, &copy.target));
+    if result.is_err() {
+        drop(std::fs::remove_file(&staging));
+    }
+    result
+}
+
+fn fill(source: &Path, staging: &Path) -> io::Result<()> {
+    let address = DeviceAddress::disk(source);
+    // Held open, the source cannot be written meanwhile.
+    let _unchanged = address.open_reader().map_err(io::Error::other)?;
+    let mut from = File::open(source)?;
+    let mut to = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(staging)?;
+    let length = from.metadata()?.len();
+    let copied = io::copy(&mut from, &mut to)?;
+    to.sync_all()?;
+    if copied != length {
+        return Err(io::Error::other(format!(
+            "{copied} of {length} octets arrived"
+        )));
+    }
+    let headers = |path: &Path| -> io::Result<_> {
+        let media = MediaSet::open_any(&[DeviceAddress::disk(path)]).map_err(io::Error::other)?;
+        let sets = media.sets();
+        let sets: Vec<_> = sets.iter().map(|set| set.configuration.set_guid).collect();
+        Ok((media.header().media_set_guid, sets))
+    };
+    if headers(source)? != headers(staging)? {
+        return Err(io::Error::other(
+            "the copy does not hold what the backup holds",
+        ));
+    }
+    Ok(())
+}

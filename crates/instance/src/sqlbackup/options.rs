@@ -1,0 +1,309 @@
+//! Which options there are, what they are read as, what is refused and why.
+
+use windlass_tsql::sqlbackup::{Command, Setting, Verb};
+
+use super::quoted;
+use crate::retention::Policy;
+
+/// What the options of a command say.
+#[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
+pub(super) struct Options {
+    /// Options that T-SQL has as well, in its words.
+    pub(super) clauses: Vec<String>,
+    pub(super) differential: bool,
+    pub(super) full_if_required: bool,
+    pub(super) verify: bool,
+    /// Nothing is written: `NOWRITE`, `NOCOMPRESSWRITE`.
+    pub(super) probes: bool,
+    pub(super) file_count: u32,
+    pub(super) mirror: Option<String>,
+    pub(super) overwrites: bool,
+    pub(super) copy_to: Vec<String>,
+    pub(super) copies_overwrite: bool,
+    pub(super) retries: u32,
+    pub(super) retry_seconds: u32,
+    pub(super) erase: Option<Policy>,
+    pub(super) erase_at_start: bool,
+    pub(super) erase_remote: Option<Policy>,
+    pub(super) single_result: bool,
+    pub(super) check_database: bool,
+    pub(super) drops: Drops,
+    log_to: Option<String>,
+    log_only_errors: bool,
+}
+
+/// What happens to a database after a test restore.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Drops {
+    #[default]
+    Never,
+    /// `DROPDB`
+    Always,
+    /// `DROPDBIFSUCCESSFUL`
+    IfSuccessful,
+}
+
+impl Options {
+    /// Where the report is written.
+    pub(super) fn log_path(&self, failed: bool) -> Option<&str> {
+        let path = self.log_to.as_deref()?;
+        (failed || !self.log_only_errors).then_some(path)
+    }
+}
+
+/// Options that are refused, and what to do instead.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "MAILTO",
+        "Use the hooks: windlass sqlbackup --on-success 'command' --on-failure 'command'; the report is their input.",
+    ),
+    (
+        "MAILTO_NOLOG",
+        "Use the hooks --on-success and --on-failure.",
+    ),
+    ("MAILTO_ONERROR", "Use the hook --on-failure."),
+    ("MAILTO_ONERRORONLY", "Use the hook --on-failure."),
+    ("PASSWORD", "The dialect's passwords are not built yet."),
+    ("PASSWORDFILE", "The dialect's passwords are not built yet."),
+    ("KEYSIZE", "The dialect's passwords are not built yet."),
+    ("THREADPRIORITY", "Start the program with nice."),
+    (
+        "MAXDATABLOCK",
+        "MAXTRANSFERSIZE is the largest block that is written.",
+    ),
+    (
+        "USESIMPLECOPY",
+        "COPYTO without it: the queue keeps nothing when the first attempt succeeds.",
+    ),
+    (
+        "BLOCKSIZE",
+        "SQL Backup has none; write the backup in T-SQL.",
+    ),
+    (
+        "BUFFERCOUNT",
+        "SQL Backup has none; write the backup in T-SQL.",
+    ),
+    (
+        "STANDBY",
+        "A restored database is writable or restoring; restore a copy to look at it.",
+    ),
+    ("ORPHAN_CHECK", "A SQLite database has no users."),
+    (
+        "DISCONNECT_EXISTING",
+        "Programs that have the database open cannot be disconnected; stop them.",
+    ),
+    ("KEEP_REPLICATION", "A SQLite database has no replication."),
+    ("KEEP_CDC", "A SQLite database has no change data capture."),
+    ("RESTRICTED_USER", "A SQLite database has no users."),
+    ("DELAY", "It is for log shipping, which is not built."),
+    ("MOVETO", "It is for log shipping, which is not built."),
+    (
+        "ERASEFILES_SECONDARY",
+        "There is no second folder; ERASEFILES_REMOTE is for COPYTO.",
+    ),
+];
+
+/// Words that T-SQL has with the same meaning.
+const BACKUP_WORDS: &[&str] = &[
+    "COPY_ONLY",
+    "NOINIT",
+    "CHECKSUM",
+    "NO_CHECKSUM",
+    "CONTINUE_AFTER_ERROR",
+    "STOP_ON_ERROR",
+    "SKIP",
+];
+
+const RESTORE_WORDS: &[&str] = &[
+    "REPLACE",
+    "RECOVERY",
+    "NORECOVERY",
+    "CHECKSUM",
+    "NO_CHECKSUM",
+    "CONTINUE_AFTER_ERROR",
+    "STOP_ON_ERROR",
+];
+
+/// Reads the options of a command.
+pub(super) fn read(command: &Command) -> Result<Options, String> {
+    let mut options = Options {
+        file_count: 1,
+        retry_seconds: 30,
+        ..Options::default()
+    };
+    for setting in &command.options {
+        let name = setting.name.as_str();
+        if let Some((_, hint)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+            return Err(format!("{name} is not supported. {hint}"));
+        }
+        if read_common(setting, &mut options)? {
+            continue;
+        }
+        let known = match command.verb {
+            Verb::Backup(_) => read_backup(setting, &mut options)?,
+            Verb::Restore(_) => read_restore(setting, &mut options)?,
+            _ => read_reading(setting, &mut options)?,
+        };
+        if !known {
+            return Err(format!("{name} is not an option of this command."));
+        }
+    }
+    if options.mirror.is_some() && command.disks.len() > 1 {
+        return Err("MIRRORFILE takes a backup of one file.".to_owned());
+    }
+    Ok(options)
+}
+
+/// Options of every command; whether it was one.
+fn read_common(setting: &Setting, options: &mut Options) -> Result<bool, String> {
+    match setting.name.as_str() {
+        "SINGLERESULTSET" => options.single_result = true,
+        "LOGTO" => options.log_to = Some(text(setting)?),
+        "LOG_ONERROR" | "LOG_ONERRORONLY" => options.log_only_errors = true,
+        "NOLOG" => options.log_to = None,
+        "DISKRETRYCOUNT" => options.retries = number(setting, 1, 50)?,
+        "DISKRETRYINTERVAL" => options.retry_seconds = number(setting, 1, 120)?,
+        "MAXTRANSFERSIZE" => {
+            let bytes = number(setting, 65_536, 4 << 20)?;
+            options.clauses.push(format!("MAXTRANSFERSIZE = {bytes}"));
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn read_backup(setting: &Setting, options: &mut Options) -> Result<bool, String> {
+    let name = setting.name.as_str();
+    if BACKUP_WORDS.contains(&name) {
+        options.clauses.push(bare(setting)?);
+        return Ok(true);
+    }
+    match name {
+        "DIFFERENTIAL" => options.differential = true,
+        "FULLIFREQUIRED" => options.full_if_required = true,
+        "VERIFY" => options.verify = true,
+        "INIT" | "FORMAT" => {
+            options.overwrites = true;
+            options.clauses.push(bare(setting)?);
+        }
+        "NOWRITE" | "NOCOMPRESSWRITE" => {
+            options.probes = true;
+            options.clauses.push(bare(setting)?);
+        }
+        "NAME" | "DESCRIPTION" => {
+            let value = quoted(&text(setting)?);
+            options.clauses.push(format!("{name} = {value}"));
+        }
+        "COMPRESSION" => {
+            let level = number(setting, 0, 4)?;
+            options.clauses.push(compression(level).to_owned());
+        }
+        "THREADCOUNT" => {
+            let threads = number(setting, 1, 32)?;
+            options.clauses.push(format!("THREADCOUNT = {threads}"));
+        }
+        "FILECOUNT" => options.file_count = number(setting, 1, 32)?,
+        "MIRRORFILE" => options.mirror = Some(text(setting)?),
+        "COPYTO" => options.copy_to.push(text(setting)?),
+        "ERASEFILES" | "ERASEFILES_PRIMARY" => options.erase = Some(policy(setting)?),
+        "ERASEFILES_ATSTART" => {
+            options.erase = Some(policy(setting)?);
+            options.erase_at_start = true;
+        }
+        "ERASEFILES_REMOTE" => options.erase_remote = Some(policy(setting)?),
+        "FILEOPTIONS" => file_options(setting, options)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// 1 erases in the folder of copies too, 4 overwrites copies; 2 asks for an attribute of Windows.
+fn file_options(setting: &Setting, options: &mut Options) -> Result<(), String> {
+    let bits = number(setting, 0, 7)?;
+    if bits & 2 != 0 {
+        return Err(
+            "FILEOPTIONS 2 asks for the ARCHIVE attribute, which files here do not have."
+                .to_owned(),
+        );
+    }
+    if bits & 1 != 0 {
+        options.erase_remote = options.erase_remote.or(options.erase);
+    }
+    options.copies_overwrite |= bits & 4 != 0;
+    Ok(())
+}
+
+fn read_restore(setting: &Setting, options: &mut Options) -> Result<bool, String> {
+    let name = setting.name.as_str();
+    if RESTORE_WORDS.contains(&name) {
+        options.clauses.push(bare(setting)?);
+        return Ok(true);
+    }
+    match name {
+        "MOVE" => {
+            let logical = text(setting)?;
+            let target = setting.target.clone().unwrap_or_default();
+            options
+                .clauses
+                .push(format!("MOVE {} TO {}", quoted(&logical), quoted(&target)));
+        }
+        "CHECKDB" => options.check_database = true,
+        "DROPDB" => options.drops = Drops::Always,
+        "DROPDBIFSUCCESSFUL" => options.drops = Drops::IfSuccessful,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn read_reading(setting: &Setting, options: &mut Options) -> Result<bool, String> {
+    match setting.name.as_str() {
+        "CHECKSUM" | "NO_CHECKSUM" | "CONTINUE_AFTER_ERROR" | "STOP_ON_ERROR" => {
+            options.clauses.push(bare(setting)?);
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// The levels, by what they cost and save on database pages (see `docs/codecs.md`).
+fn compression(level: u32) -> &'static str {
+    match level {
+        0 => "NO_COMPRESSION",
+        1 => "COMPRESSION (ALGORITHM = ZSTD, LEVEL = LOW)",
+        2 => "COMPRESSION (ALGORITHM = ZSTD, LEVEL = MEDIUM)",
+        _ => "COMPRESSION (ALGORITHM = ZSTD, LEVEL = HIGH)",
+    }
+}
+
+fn bare(setting: &Setting) -> Result<String, String> {
+    match &setting.value {
+        None => Ok(setting.name.clone()),
+        Some(_) => Err(format!("{} takes no value.", setting.name)),
+    }
+}
+
+fn text(setting: &Setting) -> Result<String, String> {
+    let text = setting.value.clone().filter(|text| !text.is_empty());
+    text.ok_or_else(|| format!("{} needs a value.", setting.name))
+}
+
+fn number(setting: &Setting, least: u32, most: u32) -> Result<u32, String> {
+    let text = text(setting)?;
+    let number = text
+        .parse()
+        .ok()
+        .filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| {
+        format!(
+            "{} is {text}; it goes from {least} to {most}.",
+            setting.name
+        )
+    })
+}
+
+fn policy(setting: &Setting) -> Result<Policy, String> {
+    text(setting)?
+        .parse::<Policy>()
+        .map_err(|error| format!("{}: {error}.", setting.name))
+}

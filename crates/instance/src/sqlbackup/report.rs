@@ -1,0 +1,197 @@
+//! The lines of a run and its two codes.
+
+use windlass_base::Message;
+
+use super::{NOT_UNDERSTOOD, STATEMENT_FAILED};
+use crate::tag::Tags;
+use crate::{Column, ColumnType, Completed, Progress, ResultSet, Session, Sink, Value};
+
+/// A run went well, but something beside the backup did not.
+const WARNING: i64 = 1;
+
+/// What a command did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What happened, line by line.
+    pub lines: Vec<String>,
+    /// The program's code: 0, a warning below 500, an error from 500 on.
+    pub exit_code: i64,
+    /// The number of the message of the statement that failed; 0 for none.
+    pub sql_error: i64,
+    /// The backup files that were written.
+    pub files: Vec<String>,
+    /// `SINGLERESULTSET`
+    pub(super) single_result: bool,
+}
+
+impl Report {
+    /// Whether anything that was asked for was not done.
+    pub fn has_failed(&self) -> bool {
+        self.exit_code >= NOT_UNDERSTOOD
+    }
+
+    pub(super) fn line(&mut self, text: impl Into<String>) {
+        self.lines.push(text.into());
+    }
+
+    pub(super) fn warn(&mut self, text: &str) {
+        self.lines.push(format!("Warning: {text}"));
+        self.exit_code = self.exit_code.max(WARNING);
+    }
+
+    pub(super) fn refuse(&mut self, text: &str) {
+        self.lines.push(format!("Error: {text}"));
+        self.exit_code = self.exit_code.max(NOT_UNDERSTOOD);
+    }
+
+    pub(super) fn fail(&mut self, number: u32) {
+        self.exit_code = self.exit_code.max(STATEMENT_FAILED);
+        if self.sql_error == 0 {
+            self.sql_error = i64::from(number);
+        }
+    }
+
+    /// The result sets: the lines, and the codes with the files. With SINGLERESULTSET the codes are
+    /// the last lines, so that `INSERT ... EXEC` takes them.
+    pub fn send(&self, sink: &mut dyn Sink) {
+        let mut lines: Vec<Vec<Value>> = self
+            .lines
+            .iter()
+            .map(|line| vec![Value::text(line)])
+            .collect();
+        if self.single_result {
+            lines.push(vec![Value::Text(format!(
+                "SQL Backup exit code: {}",
+                self.exit_code
+            ))]);
+            lines.push(vec![Value::Text(format!(
+                "SQL error code: {}",
+                self.sql_error
+            ))]);
+        }
+        ResultSet {
+            columns: vec![Column::new("output", ColumnType::NVarChar(4000))],
+            rows: lines,
+        }
+        .send(sink);
+        if self.single_result {
+            return;
+        }
+        let mut columns = vec![
+            Column::new("exitcode", ColumnType::Int),
+            Column::new("sqlerrorcode", ColumnType::Int),
+        ];
+        let mut row = vec![
+            Value::Integer(self.exit_code),
+            Value::Integer(self.sql_error),
+        ];
+        for (file, number) in self.files.iter().zip(1..) {
+            columns.push(Column::new(
+                format!("filename{number:02}"),
+                ColumnType::NVarChar(260),
+            ));
+            row.push(Value::text(file));
+        }
+        ResultSet {
+            columns,
+            rows: vec![row],
+        }
+        .send(sink);
+    }
+
+    /// Writes the lines to a file, for its owner only.
+    pub(super) fn write(&self, session: &Session, path: &str, tags: &Tags) -> std::io::Result<()> {
+        use std::io::Write as _;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let tags = Tags {
+            moment: Some(windlass_base::Moment::now().0),
+            ..tags.clone()
+        };
+        let path = tags.expand(path).map_err(std::io::Error::other)?;
+        let path = session
+            .instance
+            .drives()
+            .path(&path)
+            .map_err(std::io::Error::other)?;
+        windlass_io::directory::create(&windlass_io::directory::parent(&path))?;
+        let mut file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(path)?;
+        for line in &self.lines {
+            writeln!(file, "{line}")?;
+        }
+        writeln!(file, "SQL Backup exit code: {}", self.exit_code)
+    }
+}
+
+/// Takes the messages of statements into a report and hands the rest on.
+pub(super) struct Recorder<'a> {
+    report: &'a mut Report,
+    sink: &'a mut dyn Sink,
+    /// The number of the first error.
+    pub(super) error: u32,
+}
+
+impl<'a> Recorder<'a> {
+    pub(super) fn new(report: &'a mut Report, sink: &'a mut dyn Sink) -> Self {
+        Self {
+            report,
+            sink,
+            error: 0,
+        }
+    }
+}
+
+impl Sink for Recorder<'_> {
+    fn message(&mut self, message: Message) {
+        if message.is_error() && self.error == 0 {
+            self.error = message.number;
+        }
+        let text = if message.is_error() {
+            format!("SQL error {}: {}", message.number, message.text)
+        } else {
+            message.text
+        };
+        self.report.lines.extend(text.lines().map(str::to_owned));
+    }
+
+    fn columns(&mut self, columns: &[Column]) {
+        self.sink.columns(columns);
+    }
+
+    fn row(&mut self, row: &[Value]) {
+        self.sink.row(row);
+    }
+
+    fn rows_end(&mut self, count: u64) {
+        self.sink.rows_end(count);
+    }
+
+    fn rows_affected(&mut self, count: u64) {
+        self.sink.rows_affected(count);
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.sink.progress(progress);
+    }
+
+    fn completed(&mut self, completed: Completed<'_>) {
+        if let Completed::Backup { report, .. } = completed {
+            let set = &report.set;
+            let raw = report.processed_bytes;
+            let stored = set.stored_bytes.max(1);
+            let mb = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+            self.report
+                .line(format!("Database size       : {:.3} MB", mb(raw)));
+            self.report
+                .line(format!("Compressed data size: {:.3} MB", mb(stored)));
+            self.report.line(format!(
+                "Compression rate    : {:.2}%",
+                100.0 - 100.0 * stored as f64 / (raw.max(1)) as f64
+            ));
+        }
+        self.sink.completed(completed);
+    }
+}

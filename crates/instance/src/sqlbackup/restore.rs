@@ -1,0 +1,266 @@
+//! `RESTORE DATABASE`: with the newest backups of a folder, a check, and the end of a test restore.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+use windlass_media::SetType;
+use windlass_tsql::sqlbackup::Command;
+
+use super::options::{Drops, Options};
+use super::report::Report;
+use super::{bracketed, devices, execute, quoted, with};
+use crate::retention::{self, FoundMedia, FoundSet};
+use crate::{Session, Sink};
+
+/// The most lines of `integrity_check` that a report repeats.
+const CHECK_LINES_MAX: usize = 20;
+
+/// Executes the command.
+pub(super) fn run(
+    session: &mut Session,
+    command: &Command,
+    name: &str,
+    options: &Options,
+    report: &mut Report,
+    sink: &mut dyn Sink,
+) {
+    let statements = match statements(session, command, name, options) {
+        Ok(statements) => statements,
+        Err(error) => return report.refuse(&error),
+    };
+    let restored = statements
+        .iter()
+        .all(|statement| execute(session, statement, report, sink));
+    let checked = restored && (!options.check_database || check(session, name, report));
+    let drops = match options.drops {
+        Drops::Never => false,
+        Drops::Always => restored,
+        Drops::IfSuccessful => checked,
+    };
+    if drops
+        && execute(
+            session,
+            &format!("DROP DATABASE {}", bracketed(name)),
+            report,
+            sink,
+        )
+    {
+        report.line(format!("Database '{name}' was dropped."));
+    }
+}
+
+/// The RESTORE statements, in order.
+fn statements(
+    session: &Session,
+    command: &Command,
+    name: &str,
+    options: &Options,
+) -> Result<Vec<String>, String> {
+    let restore = |files: &[String], further: &[String]| {
+        let mut clauses = options.clauses.clone();
+        clauses.extend_from_slice(further);
+        format!(
+            "RESTORE DATABASE {} FROM {}{}",
+            bracketed(name),
+            devices(files),
+            with(&clauses)
+        )
+    };
+    let Some(latest) = &command.latest else {
+        return Ok(vec![restore(&command.disks, &[])]);
+    };
+    let source = command.source.as_deref().unwrap_or(name);
+    let media = matching(session, command, source)?;
+    let (full, differential) = newest(&media, source, latest != "LATEST_FULL")
+        .ok_or_else(|| format!("There is no full backup of '{source}' among these files."))?;
+    let at = |position: usize| format!("FILE = {}", position + 1);
+    let Some(differential) = differential else {
+        let files = files(&media[full.0]);
+        return Ok(vec![restore(&files, &[at(full.1)])]);
+    };
+    // MOVE and REPLACE belong to the first of the two, the state to the second.
+    let first: Vec<String> = options
+        .clauses
+        .iter()
+        .filter(|clause| *clause != "RECOVERY" && *clause != "NORECOVERY")
+        .cloned()
+        .chain([at(full.1), "NORECOVERY".to_owned()])
+        .collect();
+    let second: Vec<String> = options
+        .clauses
+        .iter()
+        .filter(|clause| *clause != "REPLACE" && !clause.starts_with("MOVE "))
+        .cloned()
+        .chain([at(differential.1)])
+        .collect();
+    Ok(vec![
+        format!(
+            "RESTORE DATABASE {} FROM {}{}",
+            bracketed(name),
+            devices(&files(&media[full.0])),
+            with(&first)
+        ),
+        format!(
+            "RESTORE DATABASE {} FROM {}{}",
+            bracketed(name),
+            devices(&files(&media[differential.0])),
+            with(&second)
+        ),
+    ])
+}
+
+/// The media that the command's patterns name and that hold backups of `source`.
+fn matching(session: &Session, command: &Command, source: &str) -> Result<Vec<FoundMedia>, String> {
+    let mut found: Vec<FoundMedia> = Vec::new();
+    for disk in &command.disks {
+        let path = session.instance.drives().path(disk);
+        let path = path.map_err(|error| error.to_string())?;
+        let folder = windlass_io::directory::parent(&path);
+        let pattern = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let scan = retention::scan(&[folder]).map_err(|error| format!("{disk}: {error}"))?;
+        found.extend(scan.media.into_iter().filter(|media| {
+            media.files.iter().all(|file| {
+                let name = file.path.file_name().unwrap_or_default();
+                matches(&pattern, &name.to_string_lossy())
+            })
+        }));
+    }
+    found.retain(|media| {
+        media.trouble.is_none()
+            && media.is_whole()
+            && media
+                .sets
+                .iter()
+                .any(|set| set.database.eq_ignore_ascii_case(source))
+    });
+    Ok(found)
+}
+
+/// Whether a name matches a pattern with `*` and `?`.
+fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
+    let (mut at, mut place) = (0, 0);
+    // Where the last star is, and what it has taken so far.
+    let mut star: Option<(usize, usize)> = None;
+    while place < name.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at, place));
+                at += 1;
+            }
+            Some(character) if *character == '?' || *character == name[place] => {
+                at += 1;
+                place += 1;
+            }
+            _ => match star {
+                Some((position, taken)) => {
+                    star = Some((position, taken + 1));
+                    at = position + 1;
+                    place = taken + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|character| *character == '*')
+}
+
+type Place = (usize, usize);
+
+/// The newest full backup, and the newest differential on it.
+fn newest(
+    media: &[FoundMedia],
+    source: &str,
+    with_differential: bool,
+) -> Option<(Place, Option<Place>)> {
+    let sets: Vec<(Place, &FoundSet)> = media
+        .iter()
+        .enumerate()
+        .flat_map(|(number, media)| {
+            media
+                .sets
+                .iter()
+                .enumerate()
+                .map(move |(position, set)| ((number, position), set))
+        })
+        .filter(|(_, set)| set.is_complete && set.database.eq_ignore_ascii_case(source))
+        .collect();
+    let (full, base) = sets
+        .iter()
+        .filter(|(_, set)| set.kind == SetType::Full)
+        .max_by_key(|(place, set)| (set.finished, *place))?;
+    let differential = sets
+        .iter()
+        .filter(|(_, set)| with_differential && set.base == Some(base.set_guid))
+        .max_by_key(|(place, set)| (set.finished, *place));
+    // Differentials may count from an older full when the newest is copy-only; they are then newer.
+    Some((*full, differential.map(|(place, _)| *place)))
+}
+
+/// One file of each family.
+fn files(media: &FoundMedia) -> Vec<String> {
+    (1..=media.family_count)
+        .filter_map(|number| media.files.iter().find(|file| file.family == number))
+        .map(|file| file.path.display().to_string())
+        .collect()
+}
+
+/// `PRAGMA integrity_check` on the restored database.
+fn check(session: &Session, name: &str, report: &mut Report) -> bool {
+    let record = session.instance.database(name).ok().flatten();
+    let Some(record) = record else {
+        report.fail(911);
+        return false;
+    };
+    match integrity(&record.path) {
+        Ok(lines) if lines == ["ok"] => {
+            report.line(format!("CHECKDB found no errors in database '{name}'."));
+            true
+        }
+        Ok(lines) => {
+            report.line(format!("CHECKDB found errors in database '{name}':"));
+            report.lines.extend(lines.into_iter().take(CHECK_LINES_MAX));
+            report.fail(50000);
+            false
+        }
+        Err(error) => {
+            report.line(format!("CHECKDB of {} failed: {error}", quoted(name)));
+            report.fail(50000);
+            false
+        }
+    }
+}
+
+fn integrity(path: &Path) -> rusqlite::Result<Vec<String>> {
+    let connection = Connection::open_with_flags(
+        PathBuf::from(path),
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    let mut statement = connection.prepare("PRAGMA integrity_check")?;
+    statement.query_map([], |row| row.get(0))?.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn patterns_match_names() {
+        for (pattern, name, expected) in [
+            ("*.bak", "a.bak", true),
+            ("*", "", true),
+            ("a*b*c", "aXbYbc", true),
+            ("a*b*c", "aXbY", false),
+            ("?.bak", "ab.bak", false),
+            ("a.bak", "a.bak", true),
+            ("FULL_*", "DIFF_x", false),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+}

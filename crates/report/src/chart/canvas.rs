@@ -1,0 +1,306 @@
+//! What a chart is drawn on: shapes and texts with known places, so that overlaps can be found
+//! before anybody sees them.
+
+use std::fmt::Write as _;
+
+use maud::{Markup, html};
+
+use super::measure::width;
+
+/// A drawing of a fixed size, in CSS pixels.
+#[derive(Debug, Default)]
+pub(crate) struct Canvas {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    shapes: Vec<Shape>,
+    labels: Vec<Label>,
+}
+
+/// A shape; `class` names its colour in the page's style.
+#[derive(Debug)]
+pub(super) enum Shape {
+    Bar {
+        area: Area,
+        class: String,
+    },
+    Rule {
+        from: Point,
+        to: Point,
+        class: &'static str,
+    },
+    Path {
+        points: Vec<Point>,
+        class: String,
+    },
+    Marker {
+        at: Point,
+        series: usize,
+    },
+}
+
+/// A place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Point {
+    pub(super) x: f64,
+    pub(super) y: f64,
+}
+
+/// A rectangle.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Area {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+impl Area {
+    /// Whether two rectangles have more than an edge in common.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        self.x < other.x + other.width
+            && other.x < self.x + self.width
+            && self.y < other.y + other.height
+            && other.y < self.y + self.height
+    }
+}
+
+/// What a text is for, which decides its size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// A number on an axis, or its unit.
+    Tick,
+    /// What a bar or group is.
+    Name,
+    /// A measured value.
+    Value,
+    /// A measured value that is to be noticed.
+    Strong,
+    /// What a line across the chart stands for.
+    Mark,
+}
+
+impl Role {
+    /// Font size in pixels.
+    pub(super) fn size(self) -> f64 {
+        match self {
+            Self::Tick | Self::Mark => 11.0,
+            Self::Name => 13.0,
+            Self::Value | Self::Strong => 12.0,
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Self::Tick => "tick",
+            Self::Name => "name",
+            Self::Value => "value",
+            Self::Strong => "value strong",
+            Self::Mark => "marklabel",
+        }
+    }
+
+    /// Width of a text in this role. What is set in bold takes more.
+    pub(super) fn width(self, text: &str) -> f64 {
+        let bold = if self == Self::Strong { 1.12 } else { 1.0 };
+        width(text, self.size()) * bold
+    }
+}
+
+/// Which end of a text is at its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl Anchor {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Middle => "middle",
+            Self::End => "end",
+        }
+    }
+}
+
+/// A text; `at` is on its base line.
+#[derive(Debug, Clone)]
+pub(super) struct Label {
+    pub(super) at: Point,
+    pub(super) anchor: Anchor,
+    pub(super) role: Role,
+    pub(super) text: String,
+}
+
+impl Label {
+    /// The rectangle that the text fills.
+    pub(super) fn area(&self) -> Area {
+        let width = self.role.width(&self.text);
+        let x = match self.anchor {
+            Anchor::Start => self.at.x,
+            Anchor::Middle => self.at.x - width / 2.0,
+            Anchor::End => self.at.x - width,
+        };
+        let size = self.role.size();
+        Area {
+            x,
+            y: self.at.y - size * 0.95,
+            width,
+            height: size * 1.2,
+        }
+    }
+}
+
+impl Canvas {
+    pub(super) fn new(width: f64) -> Self {
+        Self {
+            width,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn bar(&mut self, area: Area, class: impl Into<String>) {
+        let class = class.into();
+        self.shapes.push(Shape::Bar { area, class });
+    }
+
+    pub(super) fn rule(&mut self, from: Point, to: Point, class: &'static str) {
+        self.shapes.push(Shape::Rule { from, to, class });
+    }
+
+    pub(super) fn path(&mut self, points: Vec<Point>, class: impl Into<String>) {
+        let class = class.into();
+        self.shapes.push(Shape::Path { points, class });
+    }
+
+    pub(super) fn marker(&mut self, at: Point, series: usize) {
+        self.shapes.push(Shape::Marker { at, series });
+    }
+
+    pub(super) fn label(&mut self, label: Label) {
+        if !label.text.is_empty() {
+            self.labels.push(label);
+        }
+    }
+
+    /// Whether a rectangle is inside the drawing and free of texts.
+    pub(super) fn is_free(&self, area: &Area) -> bool {
+        let is_inside = area.x >= 0.0
+            && area.y >= 0.0
+            && area.x + area.width <= self.width
+            && (self.height <= 0.0 || area.y + area.height <= self.height);
+        is_inside && !self.labels.iter().any(|label| label.area().overlaps(area))
+    }
+
+    /// The drawing as an SVG element that says what it is.
+    pub(crate) fn to_svg(&self, id: &str, title: &str, description: &str) -> Markup {
+        let title_id = format!("{id}-title");
+        let description_id = format!("{id}-text");
+        let view = format!("0 0 {} {}", short(self.width), short(self.height));
+        html! {
+            svg role="img" viewBox=(view) width=(short(self.width)) height=(short(self.height))
+                aria-labelledby=(format!("{title_id} {description_id}")) {
+                title id=(title_id) { (title) }
+                desc id=(description_id) { (description) }
+                @for shape in &self.shapes { (shape.to_svg()) }
+                @for label in &self.labels { (label.to_svg()) }
+            }
+        }
+    }
+}
+
+impl Shape {
+    fn to_svg(&self) -> Markup {
+        match self {
+            Self::Bar { area, class } => html! {
+                rect class=(class) x=(short(area.x)) y=(short(area.y))
+                    width=(short(area.width)) height=(short(area.height)) {}
+            },
+            Self::Rule { from, to, class } => html! {
+                line class=(class) x1=(short(from.x)) y1=(short(from.y))
+                    x2=(short(to.x)) y2=(short(to.y)) {}
+            },
+            Self::Path { points, class } => html! {
+                polyline class=(class) points=(point_list(points)) {}
+            },
+            Self::Marker { at, series } => marker(*at, *series),
+        }
+    }
+}
+
+/// A mark of another shape for every series, so that colours need not be told apart.
+pub(super) fn marker(at: Point, series: usize) -> Markup {
+    const R: f64 = 4.5;
+    let class = format!("s{} dot", series % SERIES_COLORS);
+    let corners = |corners: &[(f64, f64)]| {
+        let points: Vec<Point> = corners
+            .iter()
+            .map(|(x, y)| Point {
+                x: at.x + x * R,
+                y: at.y + y * R,
+            })
+            .collect();
+        html! { polygon class=(class) points=(point_list(&points)) {} }
+    };
+    match series % 4 {
+        0 => html! { circle class=(class) cx=(short(at.x)) cy=(short(at.y)) r=(short(R)) {} },
+        1 => corners(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
+        2 => corners(&[(0.0, -1.15), (1.1, 0.85), (-1.1, 0.85)]),
+        _ => corners(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]),
+    }
+}
+
+/// How many colours the page's style has for series.
+pub(super) const SERIES_COLORS: usize = 6;
+
+impl Label {
+    fn to_svg(&self) -> Markup {
+        html! {
+            text class=(self.role.class()) x=(short(self.at.x)) y=(short(self.at.y))
+                font-size=(short(self.role.size())) text-anchor=(self.anchor.name()) { (self.text) }
+        }
+    }
+}
+
+fn point_list(points: &[Point]) -> String {
+    let mut list = String::new();
+    for point in points {
+        let space = if list.is_empty() { "" } else { " " };
+        write!(list, "{space}{},{}", short(point.x), short(point.y)).ok();
+    }
+    list
+}
+
+/// A coordinate with at most one digit behind the point.
+fn short(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+#[cfg(test)]
+impl Canvas {
+    /// The first two texts that overlap or leave the drawing.
+    pub(super) fn first_overlap(&self) -> Option<String> {
+        for (index, label) in self.labels.iter().enumerate() {
+            let area = label.area();
+            if area.x < -0.5 || area.x + area.width > self.width + 0.5 {
+                return Some(format!("'{}' leaves the drawing", label.text));
+            }
+            if area.y < -0.5 || area.y + area.height > self.height + 0.5 {
+                return Some(format!("'{}' leaves the drawing", label.text));
+            }
+            for other in &self.labels[..index] {
+                if area.overlaps(&other.area()) {
+                    return Some(format!("'{}' and '{}'", label.text, other.text));
+                }
+            }
+        }
+        None
+    }
+
+    pub(super) fn texts(&self) -> Vec<&str> {
+        let texts = self.labels.iter().map(|label| label.text.as_str());
+        texts.collect()
+    }
+}

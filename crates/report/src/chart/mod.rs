@@ -1,0 +1,107 @@
+//! Charts as SVG.
+//!
+//! | file | what |
+//! |---|---|
+//! | `bars` | horizontal bars in groups |
+//! | `lines` | lines over steps |
+//! | `stages` | shares of time of the stages of runs |
+//! | `axis` | round ticks |
+//! | `canvas` | shapes and texts with known places |
+//! | `measure` | how wide texts will be |
+
+mod axis;
+mod bars;
+mod canvas;
+mod lines;
+mod measure;
+mod stages;
+#[cfg(test)]
+mod tests;
+
+use maud::{Markup, html};
+
+use crate::model::{Chart, ChartKind};
+use canvas::{Canvas, Point};
+
+/// Width of a chart on a phone.
+const NARROW: f64 = 340.0;
+
+/// Width of a chart on a desk and on paper.
+const WIDE: f64 = 760.0;
+
+/// The figure of a chart: title, legend, and the drawing for both widths. `id` is unique on the page.
+pub(crate) fn figure(chart: &Chart, id: &str) -> Markup {
+    html! {
+        figure {
+            figcaption { (chart.title) }
+            (legend(&chart.kind))
+            div class="narrow" {
+                (draw(&chart.kind, NARROW).to_svg(&format!("{id}-narrow"), &chart.title, &chart.description))
+            }
+            div class="wide" {
+                (draw(&chart.kind, WIDE).to_svg(&format!("{id}-wide"), &chart.title, &chart.description))
+            }
+        }
+    }
+}
+
+fn draw(kind: &ChartKind, width: f64) -> Canvas {
+    match kind {
+        ChartKind::Bars(bars) => bars::draw(bars, width),
+        ChartKind::Lines(lines) => lines::draw(lines, width),
+        ChartKind::Stages(stages) => stages::draw(stages, width),
+    }
+}
+
+/// The names of the series, in the order in which they are drawn. One series needs none.
+fn legend(kind: &ChartKind) -> Markup {
+    let entries: Vec<(Markup, &str)> = match kind {
+        ChartKind::Bars(bars) => numbered(&bars.series, |index| swatch(&series_class(index))),
+        ChartKind::Lines(lines) => {
+            let series = lines.series.iter().enumerate();
+            series
+                .map(|(index, series)| (line_swatch(index), series.name.as_str()))
+                .collect()
+        }
+        ChartKind::Stages(_) => stages::LEGEND
+            .iter()
+            .map(|(class, name)| (swatch(class), *name))
+            .collect(),
+    };
+    html! {
+        @if entries.len() > 1 {
+            ul class="legend" {
+                @for (swatch, name) in &entries { li { (swatch) span { (name) } } }
+            }
+        }
+    }
+}
+
+fn numbered<S: AsRef<str>>(names: &[S], swatch: impl Fn(usize) -> Markup) -> Vec<(Markup, &str)> {
+    let names = names.iter().enumerate();
+    names
+        .map(|(index, name)| (swatch(index), name.as_ref()))
+        .collect()
+}
+
+fn swatch(class: &str) -> Markup {
+    html! {
+        svg aria-hidden="true" width="14" height="14" viewBox="0 0 14 14" {
+            rect class=(class) x="1" y="1" width="12" height="12" {}
+        }
+    }
+}
+
+fn line_swatch(index: usize) -> Markup {
+    html! {
+        svg aria-hidden="true" width="26" height="14" viewBox="0 0 26 14" {
+            line class=(format!("{} line", series_class(index))) x1="1" y1="7" x2="25" y2="7" {}
+            (canvas::marker(Point { x: 13.0, y: 7.0 }, index))
+        }
+    }
+}
+
+/// The style's class for a series.
+fn series_class(index: usize) -> String {
+    format!("s{}", index % canvas::SERIES_COLORS)
+}

@@ -1,0 +1,138 @@
+//! Layout of charts: nothing overlaps, nothing leaves the drawing, whatever the texts.
+
+use super::*;
+use crate::model::{
+    BarGroup, Bars, Lines, Mark, Series, Spread, StageBars, StageGroup, StageShares,
+};
+
+const LONG: &str = "StackOverflow2013_with_a_name_that_is_much_longer_than_any_label_should_be, 64 files, MAXTRANSFERSIZE 4194304";
+
+fn names() -> Vec<String> {
+    [
+        "",
+        "a",
+        "zstd:low",
+        "漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字",
+        LONG,
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+fn bars(series: usize, scale: f64, mark: Option<f64>) -> ChartKind {
+    let value = |index: usize| {
+        let median = scale * (index % 7) as f64;
+        Some(Spread {
+            low: median * 0.8,
+            median,
+            high: median * 1.3,
+        })
+    };
+    let groups = names().into_iter().enumerate().map(|(group, label)| {
+        let values = (0..series).map(|index| value(group * 3 + index));
+        BarGroup {
+            label,
+            values: values.collect(),
+        }
+    });
+    ChartKind::Bars(Bars {
+        unit: "MB/s".to_owned(),
+        decimals: 1,
+        series: vec!["series".to_owned(); series],
+        groups: groups.collect(),
+        mark: mark.map(|value| Mark {
+            label: LONG.to_owned(),
+            value,
+        }),
+    })
+}
+
+fn lines(steps: usize, series: usize) -> ChartKind {
+    let line = |index: usize| Series {
+        name: LONG.to_owned(),
+        values: (0..steps)
+            .map(|step| ((step + index) % 5 != 3).then_some((step * 100 + index * 7) as f64))
+            .collect(),
+    };
+    ChartKind::Lines(Lines {
+        step_name: LONG.to_owned(),
+        steps: (0..steps)
+            .map(|step| format!("{step} {}", if steps > 9 { LONG } else { "" }))
+            .collect(),
+        unit: "MB/s".to_owned(),
+        decimals: 0,
+        series: (0..series).map(line).collect(),
+        mark: Some(Mark {
+            label: LONG.to_owned(),
+            value: 150.0,
+        }),
+    })
+}
+
+fn stages() -> ChartKind {
+    let stage = |name: &str| StageShares {
+        name: name.to_owned(),
+        busy: 0.93,
+        wait_input: 0.1,
+        wait_output: 0.02,
+        is_limit: name != "read",
+    };
+    let group = |label: String| StageGroup {
+        label,
+        stages: vec![stage("read"), stage("transform"), stage(LONG)],
+    };
+    ChartKind::Stages(StageBars {
+        groups: names().into_iter().map(group).collect(),
+    })
+}
+
+#[test]
+fn no_text_overlaps_another_or_leaves_the_drawing() {
+    let mut charts = vec![stages()];
+    for series in 0..8 {
+        for scale in [0.0, 1e-5, 0.3, 12.0, 1e9] {
+            charts.push(bars(series, scale, None));
+            charts.push(bars(series, scale, Some(scale * 9.0)));
+        }
+        for steps in [0, 1, 3, 9, 40] {
+            charts.push(lines(steps, series));
+        }
+    }
+    for chart in &charts {
+        for width in [NARROW, WIDE] {
+            let canvas = draw(chart, width);
+            assert_eq!(canvas.first_overlap(), None, "{chart:?} at {width}");
+        }
+    }
+}
+
+#[test]
+fn values_and_names_stand_in_the_drawing() {
+    for width in [NARROW, WIDE] {
+        let canvas = draw(&bars(2, 12.0, None), width);
+        let texts = canvas.texts();
+        for text in ["zstd:low", "36.0", "MB/s", "0"] {
+            assert!(texts.contains(&text), "{text} in {texts:?}");
+        }
+        let canvas = draw(&lines(3, 1), width);
+        assert!(canvas.texts().contains(&"200"), "{:?}", canvas.texts());
+        let canvas = draw(&stages(), width);
+        assert!(canvas.texts().contains(&"93 %, limit"));
+    }
+}
+
+#[test]
+fn values_that_are_no_numbers_do_no_harm() {
+    let mut chart = bars(2, 1.0, Some(f64::NAN));
+    if let ChartKind::Bars(bars) = &mut chart {
+        bars.groups[0].values = vec![
+            Some(Spread::exact(f64::NAN)),
+            Some(Spread::exact(f64::INFINITY)),
+        ];
+        bars.groups[1].values = vec![Some(Spread::exact(-5.0)), None];
+    }
+    for width in [NARROW, WIDE] {
+        let svg = draw(&chart, width).to_svg("c", "t", "d").into_string();
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+}

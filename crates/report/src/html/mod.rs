@@ -1,0 +1,277 @@
+//! The page: one file with everything in it.
+//!
+//! Its policy allows inline style and nothing else, so whatever a text might smuggle in does not
+//! run, and opening a report sends nothing anywhere.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::chart;
+use crate::model::{Cell, Column, ColumnKind, Fact, Figure, Listing, Report, Row, Section, Table};
+use crate::number::number;
+
+const STYLE: &str = include_str!("style.css");
+
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+
+impl Report {
+    /// The report as an HTML page that needs no other file.
+    pub fn to_html(&self) -> String {
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(POLICY);
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    meta name="generator" content="Windlass";
+                    link rel="icon" href="data:,";
+                    title { (self.title) }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    main {
+                        header {
+                            h1 { (self.title) }
+                            @if !self.subtitle.is_empty() { p class="subtitle" { (self.subtitle) } }
+                        }
+                        (figures(&self.figures))
+                        (facts(&self.facts))
+                        @for (index, section) in self.sections.iter().enumerate() {
+                            (self::section(section, index))
+                        }
+                        (notes(&self.notes))
+                    }
+                }
+            }
+        };
+        page.into_string().chars().map(harmless).collect()
+    }
+}
+
+/// Control characters are not allowed in a page, and those that change the direction of writing
+/// could make a statement read other than it is.
+fn harmless(character: char) -> char {
+    match character {
+        '\n' | '\t' => character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            char::REPLACEMENT_CHARACTER
+        }
+        _ if character.is_control() => char::REPLACEMENT_CHARACTER,
+        _ => character,
+    }
+}
+
+fn figures(figures: &[Figure]) -> Markup {
+    html! {
+        @if !figures.is_empty() {
+            div class="figures" {
+                @for figure in figures {
+                    div class="figure" {
+                        div class="figure-label" { (figure.label) }
+                        div class="figure-value" { (figure.value) }
+                        @if !figure.detail.is_empty() { div class="figure-detail" { (figure.detail) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn facts(facts: &[Fact]) -> Markup {
+    html! {
+        @if !facts.is_empty() {
+            dl {
+                @for fact in facts {
+                    div { dt { (fact.name) } dd { (fact.value) } }
+                }
+            }
+        }
+    }
+}
+
+fn section(section: &Section, index: usize) -> Markup {
+    html! {
+        section {
+            @if !section.heading.is_empty() { h2 { (section.heading) } }
+            @for paragraph in &section.text { p { (paragraph) } }
+            @for listing in &section.listings { (self::listing(listing)) }
+            @for (number, chart) in section.charts.iter().enumerate() {
+                (chart::figure(chart, &format!("chart-{index}-{number}")))
+            }
+            @for table in &section.tables { (self::table(table)) }
+        }
+    }
+}
+
+fn listing(listing: &Listing) -> Markup {
+    html! {
+        div class="listing" {
+            div class="listing-caption" { (listing.caption) }
+            pre tabindex="0" { code { (listing.text) } }
+        }
+    }
+}
+
+/// A table in a frame of its own, which scrolls where the page is too narrow for it.
+fn table(table: &Table) -> Markup {
+    html! {
+        div class="scroll" tabindex="0" role="region" aria-label=(table.caption) {
+            table {
+                @if !table.caption.is_empty() { caption { (table.caption) } }
+                thead { tr { @for column in &table.columns { (heading(column)) } } }
+                tbody {
+                    @for row in &table.rows { (self::row(table, row)) }
+                }
+            }
+        }
+    }
+}
+
+fn heading(column: &Column) -> Markup {
+    match column.kind {
+        ColumnKind::Text => html! { th scope="col" { (column.heading) } },
+        ColumnKind::Number { unit, .. } => html! {
+            th scope="col" class="number" {
+                (column.heading)
+                @if !unit.is_empty() { " " span class="unit" { (unit) } }
+            }
+        },
+    }
+}
+
+fn row(table: &Table, row: &Row) -> Markup {
+    let cells = table.columns.iter().zip(&row.cells).enumerate();
+    html! {
+        tr class=[row.is_marked.then_some("marked")] {
+            @for (index, (column, cell)) in cells {
+                @let text = text(column, cell);
+                @let class = matches!(column.kind, ColumnKind::Number { .. }).then_some("number");
+                @if index == 0 {
+                    th scope="row" class=[class] { (text) }
+                } @else {
+                    td class=[class] { (text) }
+                }
+            }
+        }
+    }
+}
+
+fn text(column: &Column, cell: &Cell) -> String {
+    match (column.kind, cell) {
+        (_, Cell::Missing) => "–".to_owned(),
+        (_, Cell::Text(text)) => text.clone(),
+        (ColumnKind::Number { decimals, .. }, Cell::Number(value)) => number(*value, decimals),
+        (ColumnKind::Text, Cell::Number(value)) => value.to_string(),
+    }
+}
+
+fn notes(notes: &[String]) -> Markup {
+    html! {
+        @if !notes.is_empty() {
+            footer {
+                h2 { "Notes" }
+                ul { @for note in notes { li { (note) } } }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{BarGroup, Bars, Chart, ChartKind, Spread};
+
+    const HOSTILE: &str =
+        r#"</title><script>alert(1)</script>"'><img src=x onerror=alert(2)>&amp;"#;
+
+    /// A report with the hostile text in every place that takes one.
+    fn hostile() -> Report {
+        let text = || HOSTILE.to_owned();
+        let table = Table {
+            key: "t",
+            caption: text(),
+            columns: vec![
+                Column::text("a", text()),
+                Column::number("b", text(), "MB/s", 1),
+            ],
+            rows: vec![Row::new(vec![text().into(), text().into()])],
+        };
+        let bars = Bars {
+            unit: text(),
+            series: vec![text(), text()],
+            groups: vec![BarGroup {
+                label: text(),
+                values: vec![Some(Spread::exact(1.0)), None],
+            }],
+            ..Bars::default()
+        };
+        Report {
+            title: text(),
+            subtitle: text(),
+            figures: vec![Figure {
+                label: text(),
+                value: text(),
+                detail: text(),
+            }],
+            facts: vec![Fact::new(text(), text())],
+            sections: vec![Section {
+                heading: text(),
+                text: vec![text()],
+                listings: vec![Listing {
+                    caption: text(),
+                    text: text(),
+                }],
+                charts: vec![Chart {
+                    title: text(),
+                    description: text(),
+                    kind: ChartKind::Bars(bars),
+                }],
+                tables: vec![table],
+            }],
+            notes: vec![text()],
+        }
+    }
+
+    #[test]
+    fn hostile_texts_stay_texts() {
+        let page = hostile().to_html();
+        for forbidden in ["<script", "<img", "\"'>", "&amp;\""] {
+            assert!(!page.contains(forbidden), "{forbidden}");
+        }
+        assert!(page.contains("&lt;script&gt;"));
+        assert!(page.contains("default-src 'none'"));
+    }
+
+    #[test]
+    fn no_text_changes_the_direction_of_another() {
+        let report = Report {
+            title: "a\u{202e}b\u{2066}\0\u{1b}[1m".to_owned(),
+            ..Report::default()
+        };
+        assert!(
+            report
+                .to_html()
+                .contains("<h1>a\u{fffd}b\u{fffd}\u{fffd}\u{fffd}[1m</h1>")
+        );
+    }
+
+    #[test]
+    fn the_page_needs_no_other_file_and_says_what_charts_are() {
+        let page = hostile().to_html();
+        for forbidden in ["http://", "https://", "url(", "@import", "<iframe"] {
+            assert!(!page.contains(forbidden), "{forbidden}");
+        }
+        let count = |text: &str| page.matches(text).count();
+        assert_eq!(count("role=\"img\""), 2, "one drawing for each width");
+        assert_eq!(count("aria-labelledby"), 2);
+        assert!(page.contains("id=\"chart-0-0-narrow-title\""));
+    }
+
+    #[test]
+    fn numbers_have_the_digits_of_their_column() {
+        let column = Column::number("a", "a", "s", 2);
+        assert_eq!(text(&column, &Cell::Number(1.5)), "1.50");
+        assert_eq!(text(&column, &Cell::Missing), "–");
+    }
+}

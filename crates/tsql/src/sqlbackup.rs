@@ -1,0 +1,433 @@
+//! The commands of SQL Backup Pro: what `sqlbackup '-SQL "..."'` carries.
+//!
+//! ```text
+//! BACKUP DATABASE name | [name]         TO DISK = 'f' [, [DISK =] 'g']... [WITH option, ...]
+//! BACKUP DATABASES [a, b] | [*] [EXCEPT [c, d]] TO ...
+//! RESTORE DATABASE name FROM DISK = 'f' [, ...] [SOURCE = 'name'] [LATEST_FULL | LATEST_DIFF | LATEST_ALL]
+//!                       [WITH option, ...]
+//! RESTORE VERIFYONLY | HEADERONLY | SQBHEADERONLY | FILELISTONLY FROM DISK = 'f' [, ...] [WITH option, ...]
+//! option: word [= value] | MOVE 'a' TO 'b' | MOVE DATAFILES TO 'b'
+//! value : 'x' | "x" | [x] | 12 | 5h | word
+//! ```
+//!
+//! Brackets may stand for quotes, so that nothing need be doubled inside a procedure's argument. What an
+//! option means, and whether there is such an option, is decided by the instance.
+//!
+//! Invariant: one pass over the tokens, no recursion; any text gives a command or an error.
+
+use crate::ParseError;
+use crate::lexer::{TokenKind, tokenize, unquoted};
+
+/// A command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// What to do.
+    pub verb: Verb,
+    /// The files, as written.
+    pub disks: Vec<String>,
+    /// `SOURCE = 'name'`
+    pub source: Option<String>,
+    /// `LATEST_FULL` and its kin, in capitals.
+    pub latest: Option<String>,
+    /// The options in the order they were written.
+    pub options: Vec<Setting>,
+}
+
+/// What a command does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verb {
+    /// `BACKUP DATABASE`
+    Backup(Databases),
+    /// `BACKUP LOG`
+    BackupLog,
+    /// `RESTORE DATABASE`
+    Restore(String),
+    /// `RESTORE LOG`
+    RestoreLog,
+    /// `RESTORE VERIFYONLY`
+    VerifyOnly,
+    /// `RESTORE HEADERONLY`, `SQBHEADERONLY`
+    HeaderOnly,
+    /// `RESTORE FILELISTONLY`
+    FileListOnly,
+}
+
+/// Which databases are backed up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Databases {
+    /// These.
+    Named(Vec<String>),
+    /// `[*]`, or everything but those that were excepted.
+    All {
+        /// `EXCEPT [a, b]`
+        except: Vec<String>,
+    },
+}
+
+/// An option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name in capitals.
+    pub name: String,
+    /// Its value; of MOVE the logical name, or `DATAFILES` without quotes.
+    pub value: Option<String>,
+    /// What follows `TO`, of MOVE.
+    pub target: Option<String>,
+}
+
+/// Takes the command out of a procedure's argument: `-SQL "..."`.
+///
+/// # Errors
+/// What stands there instead.
+pub fn command_of(argument: &str) -> Result<String, String> {
+    let text = argument.trim();
+    let rest = text
+        .get(..4)
+        .filter(|flag| flag.eq_ignore_ascii_case("-SQL"))
+        .map(|_| text[4..].trim());
+    let Some(rest) = rest else {
+        let shown: String = text.chars().take(60).collect();
+        return Err(format!(
+            "the argument must be -SQL \"command\", not '{shown}'"
+        ));
+    };
+    let inner = rest
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    match inner {
+        Some(inner) => Ok(inner.replace("\"\"", "\"")),
+        None => Err("the command behind -SQL must stand in double quotes".to_owned()),
+    }
+}
+
+/// Reads a command.
+///
+/// # Errors
+/// [`ParseError`] 102 near what is not understood.
+pub fn parse(text: &str) -> Result<Command, ParseError> {
+    let mut reader = Reader {
+        items: items(text)?,
+        at: 0,
+    };
+    reader.command()
+}
+
+/// A token without its place.
+#[derive(Debug, Clone)]
+struct Item {
+    /// What it stands for: without quotes where it had any.
+    text: String,
+    kind: ItemKind,
+    error: ParseError,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ItemKind {
+    Word,
+    /// In quotes or brackets.
+    Quoted,
+    Number,
+    Symbol,
+}
+
+fn items(text: &str) -> Result<Vec<Item>, ParseError> {
+    let tokens = tokenize(text)?;
+    Ok(tokens
+        .iter()
+        .map(|token| {
+            let written = token.span.text(text);
+            let shown: String = written.chars().take(128).collect();
+            let error =
+                ParseError::new(102, token.span, format!("Incorrect syntax near '{shown}'."));
+            let (text, kind) = match token.kind {
+                TokenKind::Word => (written.to_owned(), ItemKind::Word),
+                TokenKind::BracketedIdentifier
+                | TokenKind::QuotedIdentifier
+                | TokenKind::Text { .. } => (unquoted(token, text), ItemKind::Quoted),
+                TokenKind::Integer => (written.to_owned(), ItemKind::Number),
+                _ => (written.to_owned(), ItemKind::Symbol),
+            };
+            Item { text, kind, error }
+        })
+        .collect())
+}
+
+struct Reader {
+    items: Vec<Item>,
+    at: usize,
+}
+
+impl Reader {
+    fn peek(&self) -> Option<&Item> {
+        self.items.get(self.at)
+    }
+
+    fn is(&self, word: &str) -> bool {
+        self.peek().is_some_and(|item| {
+            item.kind != ItemKind::Quoted && item.text.eq_ignore_ascii_case(word)
+        })
+    }
+
+    fn accept(&mut self, word: &str) -> bool {
+        let found = self.is(word);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, word: &str) -> Result<(), ParseError> {
+        if self.accept(word) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    /// The error at the item that is next, or at the last one.
+    fn unexpected(&self) -> ParseError {
+        let item = self.peek().or(self.items.last());
+        item.map_or_else(
+            || {
+                ParseError::new(
+                    102,
+                    crate::Span::default(),
+                    "The command is empty.".to_owned(),
+                )
+            },
+            |item| item.error.clone(),
+        )
+    }
+
+    fn take(&mut self, kinds: &[ItemKind]) -> Result<String, ParseError> {
+        match self.peek() {
+            Some(item) if kinds.contains(&item.kind) => {
+                let text = item.text.clone();
+                self.at += 1;
+                Ok(text)
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn command(&mut self) -> Result<Command, ParseError> {
+        let verb = if self.accept("BACKUP") {
+            self.backup()?
+        } else {
+            self.expect("RESTORE")?;
+            self.restore()?
+        };
+        let is_backup = matches!(verb, Verb::Backup(_) | Verb::BackupLog);
+        self.expect(if is_backup { "TO" } else { "FROM" })?;
+        let disks = self.disks()?;
+        let mut command = Command {
+            verb,
+            disks,
+            source: None,
+            latest: None,
+            options: Vec::new(),
+        };
+        if self.accept("SOURCE") {
+            self.expect("=")?;
+            command.source = Some(self.take(&[ItemKind::Quoted, ItemKind::Word])?);
+        }
+        for latest in ["LATEST_FULL", "LATEST_DIFF", "LATEST_ALL"] {
+            if self.accept(latest) {
+                command.latest = Some(latest.to_owned());
+            }
+        }
+        if self.accept("WITH") {
+            loop {
+                command.options.push(self.setting()?);
+                if !self.accept(",") {
+                    break;
+                }
+            }
+        }
+        self.accept(";");
+        if self.peek().is_some() {
+            return Err(self.unexpected());
+        }
+        Ok(command)
+    }
+
+    fn backup(&mut self) -> Result<Verb, ParseError> {
+        if self.accept("LOG") || self.accept("LOGS") {
+            self.take(&[ItemKind::Quoted, ItemKind::Word])?;
+            return Ok(Verb::BackupLog);
+        }
+        if self.accept("DATABASE") {
+            let name = self.take(&[ItemKind::Quoted, ItemKind::Word])?;
+            return Ok(Verb::Backup(Databases::Named(vec![name])));
+        }
+        self.expect("DATABASES")?;
+        let listed = self.list()?;
+        if listed == ["*"] {
+            let except = if self.accept("EXCEPT") {
+                self.list()?
+            } else {
+                Vec::new()
+            };
+            return Ok(Verb::Backup(Databases::All { except }));
+        }
+        Ok(Verb::Backup(Databases::Named(listed)))
+    }
+
+    /// `[a, b]`
+    fn list(&mut self) -> Result<Vec<String>, ParseError> {
+        let written = self.take(&[ItemKind::Quoted])?;
+        let names = written.split(',').map(str::trim);
+        Ok(names
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect())
+    }
+
+    fn restore(&mut self) -> Result<Verb, ParseError> {
+        if self.accept("DATABASE") {
+            let name = self.take(&[ItemKind::Quoted, ItemKind::Word])?;
+            return Ok(Verb::Restore(name));
+        }
+        if self.accept("LOG") {
+            self.take(&[ItemKind::Quoted, ItemKind::Word])?;
+            return Ok(Verb::RestoreLog);
+        }
+        for (word, verb) in [
+            ("VERIFYONLY", Verb::VerifyOnly),
+            ("HEADERONLY", Verb::HeaderOnly),
+            ("SQBHEADERONLY", Verb::HeaderOnly),
+            ("FILELISTONLY", Verb::FileListOnly),
+        ] {
+            if self.accept(word) {
+                return Ok(verb);
+            }
+        }
+        Err(self.unexpected())
+    }
+
+    fn disks(&mut self) -> Result<Vec<String>, ParseError> {
+        self.expect("DISK")?;
+        self.expect("=")?;
+        let mut disks = vec![self.take(&[ItemKind::Quoted])?];
+        while self.accept(",") {
+            if self.accept("DISK") {
+                self.expect("=")?;
+            }
+            disks.push(self.take(&[ItemKind::Quoted])?);
+        }
+        Ok(disks)
+    }
+
+    fn setting(&mut self) -> Result<Setting, ParseError> {
+        let name = self.take(&[ItemKind::Word])?.to_ascii_uppercase();
+        if name == "MOVE" {
+            let value = self.take(&[ItemKind::Quoted, ItemKind::Word])?;
+            self.expect("TO")?;
+            let target = self.take(&[ItemKind::Quoted])?;
+            return Ok(Setting {
+                name,
+                value: Some(value),
+                target: Some(target),
+            });
+        }
+        let mut value = None;
+        if self.accept("=") {
+            let sign = if self.accept("-") { "-" } else { "" };
+            let kinds = [ItemKind::Quoted, ItemKind::Number, ItemKind::Word];
+            let is_number = self
+                .peek()
+                .is_some_and(|item| item.kind == ItemKind::Number);
+            let mut text = format!("{sign}{}", self.take(&kinds)?);
+            // `5h` is read as a number and a word.
+            if is_number
+                && let Some(unit) = self.peek()
+                && unit.kind == ItemKind::Word
+                && matches!(unit.text.to_ascii_lowercase().as_str(), "h" | "b")
+            {
+                text.push_str(&unit.text);
+                self.at += 1;
+            }
+            value = Some(text);
+        }
+        Ok(Setting {
+            name,
+            value,
+            target: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(command: &Command, name: &str) -> Option<String> {
+        let found = command.options.iter().find(|option| option.name == name);
+        found.and_then(|option| option.value.clone())
+    }
+
+    #[test]
+    fn commands_of_real_jobs_are_read() {
+        let text = command_of(
+            "-SQL \"BACKUP DATABASES [*] EXCEPT [tempdb, model] TO DISK = [\\\\share\\<SERVER>\\<AUTO>.sqb] WITH \
+             COMPRESSION = 2, THREADCOUNT = 3, ERASEFILES = 5h, COPYTO = [/c], VERIFY, NAME = 'it''s', \
+             DISKRETRYCOUNT = 10\"",
+        )
+        .unwrap();
+        let command = parse(&text).unwrap();
+        assert_eq!(
+            command.verb,
+            Verb::Backup(Databases::All {
+                except: vec!["tempdb".to_owned(), "model".to_owned()]
+            })
+        );
+        assert_eq!(command.disks, ["\\\\share\\<SERVER>\\<AUTO>.sqb"]);
+        assert_eq!(named(&command, "ERASEFILES").as_deref(), Some("5h"));
+        assert_eq!(named(&command, "NAME").as_deref(), Some("it's"));
+        assert_eq!(command.options.len(), 7);
+    }
+
+    #[test]
+    fn several_databases_and_stripes() {
+        let command =
+            parse("backup databases [a, b ,c] to disk = 'x', 'y', disk = [z] with init").unwrap();
+        assert_eq!(
+            command.verb,
+            Verb::Backup(Databases::Named(vec![
+                "a".to_owned(),
+                "b".to_owned(),
+                "c".to_owned()
+            ]))
+        );
+        assert_eq!(command.disks, ["x", "y", "z"]);
+    }
+
+    #[test]
+    fn restores_of_the_latest() {
+        let command = parse(
+            "RESTORE DATABASE [copy] FROM DISK = '/b/*.sqb' SOURCE = 'app' LATEST_ALL \
+             WITH MOVE 'app' TO '/r/copy.db', MOVE DATAFILES TO [/r], REPLACE, CHECKDB, DROPDB;",
+        )
+        .unwrap();
+        assert_eq!(command.verb, Verb::Restore("copy".to_owned()));
+        assert_eq!(command.latest.as_deref(), Some("LATEST_ALL"));
+        assert_eq!(command.options[0].target.as_deref(), Some("/r/copy.db"));
+    }
+
+    #[test]
+    fn what_is_no_command_is_refused_with_its_place() {
+        for text in [
+            "",
+            "DROP DATABASE x",
+            "BACKUP DATABASE x",
+            "BACKUP DATABASE x TO DISK = x.bak",
+            "BACKUP DATABASE x TO DISK = 'x' WITH",
+            "BACKUP DATABASE x TO DISK = 'x' WITH A = ,",
+            "BACKUP DATABASE x TO DISK = 'x' nonsense",
+            "RESTORE x",
+        ] {
+            assert_eq!(parse(text).unwrap_err().number, 102, "{text}");
+        }
+        assert!(command_of("BACKUP DATABASE x").is_err());
+        assert!(command_of("-SQL BACKUP").is_err());
+        assert!(command_of("-S\u{e4}\u{e4}").is_err());
+    }
+}

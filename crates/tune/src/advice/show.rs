@@ -1,0 +1,373 @@
+//! The results of the procedure as a report.
+
+use serde_json::{Map, Value as Json, json};
+use windlass_base::size::Octets;
+use windlass_report::{
+    BarGroup, Bars, Chart, ChartKind, Column, Figure, Lines, Listing, Mark, Report, Row, Section,
+    Series, Table,
+};
+
+use super::procedure::{describe, options};
+use super::{Advice, Trial};
+use crate::experiment::{megabytes, name};
+use crate::measure::Setting;
+use crate::present::{self, Outcome, limit, runs_json, stage_chart};
+
+/// The recommendation as it is typed.
+#[derive(Debug, Clone)]
+pub struct Statements {
+    /// T-SQL.
+    pub tsql: String,
+    /// A command line.
+    pub command: String,
+}
+
+impl Advice {
+    /// Everything that was found, with the recommendation spelled out.
+    pub fn outcome(&self, statements: &Statements) -> Outcome {
+        let trials = || {
+            let all = self.read.iter().chain(&self.transform).chain(&self.full);
+            all.chain([&self.confirmed])
+        };
+        let named = trials().map(|trial| (describe(&trial.setting), &trial.runs));
+        let repetition = format!(
+            "samples, for about {}; candidates in turns",
+            duration(self.request.time.as_secs_f64())
+        );
+        let mut notes = vec![
+            format!(
+                "Goal {}: {}. Fewer threads are preferred where they reach 97 % of the best, fewer files and the default MAXTRANSFERSIZE where they reach 95 %.",
+                self.request.goal,
+                self.request.goal.words()
+            ),
+            "Samples are contiguous pieces spread over the database; the prediction scales the last runs up to all of it. A drive with a cache may take a sample faster than a whole backup.".to_owned(),
+        ];
+        notes.extend(present::notes());
+        Outcome {
+            kind: "tune",
+            report: Report {
+                title: format!("Tuning: {}", self.database.name()),
+                subtitle: "What limits the backup of this database here, and what to use"
+                    .to_owned(),
+                figures: self.figures(),
+                facts: present::facts(&self.database, self.request.cache, repetition),
+                sections: vec![
+                    self.recommendation_section(statements),
+                    self.read_section(),
+                    self.transform_section(),
+                    self.full_section(),
+                    self.stages_section(),
+                ],
+                notes,
+            },
+            runs: runs_json(named),
+            extra: self.extra(statements),
+        }
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let prediction = &self.prediction;
+        let database = self.database.bytes() as f64;
+        let ratio = database / (prediction.stored_bytes.max(1) as f64);
+        let figure = |label: &str, value: String, detail: String| Figure {
+            label: label.to_owned(),
+            value,
+            detail,
+        };
+        vec![
+            figure(
+                "predicted duration",
+                duration(prediction.seconds.median),
+                format!(
+                    "{} to {}",
+                    duration(prediction.seconds.low),
+                    duration(prediction.seconds.high)
+                ),
+            ),
+            figure(
+                "predicted size",
+                Octets(prediction.stored_bytes).to_string(),
+                format!("ratio {ratio:.2}"),
+            ),
+            figure(
+                "throughput",
+                format!("{:.0} MB/s", prediction.rate),
+                format!("read ceiling {:.0} MB/s", self.ceiling()),
+            ),
+            figure(
+                "limited by",
+                prediction.limit.to_owned(),
+                format!(
+                    "{:.0} % of the database sampled",
+                    prediction.sampled * 100.0
+                ),
+            ),
+        ]
+    }
+
+    fn ceiling(&self) -> f64 {
+        self.read.iter().map(Trial::rate).fold(0.0, f64::max)
+    }
+
+    fn recommendation_section(&self, statements: &Statements) -> Section {
+        let listing = |caption: &str, text: &str| Listing {
+            caption: caption.to_owned(),
+            text: text.to_owned(),
+        };
+        let prediction = &self.prediction;
+        let row = Row::new(vec![
+            prediction.seconds.median.into(),
+            prediction.seconds.low.into(),
+            prediction.seconds.high.into(),
+            prediction.rate.into(),
+            megabytes(prediction.stored_bytes).into(),
+            (prediction.sampled * 100.0).into(),
+            prediction.limit.into(),
+        ]);
+        Section {
+            heading: "Recommended".to_owned(),
+            listings: vec![
+                listing("T-SQL", &statements.tsql),
+                listing("Command line", &statements.command),
+            ],
+            tables: vec![Table {
+                key: "prediction",
+                caption: "The whole backup, predicted".to_owned(),
+                columns: vec![
+                    Column::number("seconds", "Time", "s", 2),
+                    Column::number("seconds_low", "at best", "s", 2),
+                    Column::number("seconds_high", "at worst", "s", 2),
+                    Column::number("megabytes_per_second", "Throughput", "MB/s", 0),
+                    Column::number("megabytes", "Size", "MB", 1),
+                    Column::number("sampled_percent", "Sampled", "%", 0),
+                    Column::text("limit", "Limit"),
+                ],
+                rows: vec![row],
+            }],
+            ..Section::default()
+        }
+    }
+
+    fn read_section(&self) -> Section {
+        Section {
+            heading: "1. Read".to_owned(),
+            text: vec!["How fast the database can be read: no backup of it is faster.".to_owned()],
+            tables: vec![self.table("read", &self.read)],
+            ..Section::default()
+        }
+    }
+
+    fn transform_section(&self) -> Section {
+        let mut threads: Vec<u32> = self
+            .transform
+            .iter()
+            .filter_map(|trial| trial.setting.threads)
+            .collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let mut compressions: Vec<_> = Vec::new();
+        for trial in &self.transform {
+            if !compressions.contains(&trial.setting.compression) {
+                compressions.push(trial.setting.compression);
+            }
+        }
+        let rate = |setting: &dyn Fn(&Setting) -> bool| {
+            let trial = self.transform.iter().find(|trial| setting(&trial.setting));
+            trial.map(Trial::rate)
+        };
+        let series = compressions.iter().map(|compression| Series {
+            name: name(*compression),
+            values: threads
+                .iter()
+                .map(|threads| {
+                    rate(&|setting| {
+                        setting.compression == *compression && setting.threads == Some(*threads)
+                    })
+                })
+                .collect(),
+        });
+        let ceiling = self.ceiling();
+        Section {
+            heading: "2. Read and compress".to_owned(),
+            text: vec!["Which compression keeps up with reading, and how many threads that takes. Nothing is written.".to_owned()],
+            charts: vec![Chart {
+                title: "Throughput by number of threads. Higher is better".to_owned(),
+                description: "A line for each compression; the dashed line is the read ceiling.".to_owned(),
+                kind: ChartKind::Lines(Lines {
+                    step_name: "threads".to_owned(),
+                    steps: threads.iter().map(ToString::to_string).collect(),
+                    unit: "MB/s".to_owned(),
+                    decimals: 0,
+                    series: series.collect(),
+                    mark: Some(Mark {
+                        label: format!("read ceiling: {ceiling:.0} MB/s"),
+                        value: ceiling,
+                    }),
+                }),
+            }],
+            tables: vec![self.table("transform", &self.transform)],
+            ..Section::default()
+        }
+    }
+
+    fn full_section(&self) -> Section {
+        let ceiling = self.ceiling();
+        let group = |trial: &Trial| BarGroup {
+            label: options(&trial.setting),
+            values: vec![Some(trial.runs.rate())],
+        };
+        Section {
+            heading: "3. The whole backup".to_owned(),
+            text: vec!["The best compressions, and none, by number of files; then other transfer sizes with the best of them.".to_owned()],
+            charts: vec![Chart {
+                title: "Throughput. Longer is better".to_owned(),
+                description: "A bar for each setting; the dashed line is the read ceiling.".to_owned(),
+                kind: ChartKind::Bars(Bars {
+                    unit: "MB/s".to_owned(),
+                    series: vec!["throughput".to_owned()],
+                    groups: self.full.iter().map(group).collect(),
+                    mark: Some(Mark {
+                        label: format!("read ceiling: {ceiling:.0} MB/s"),
+                        value: ceiling,
+                    }),
+                    ..Bars::default()
+                }),
+            }],
+            tables: vec![self.table("full", &self.full)],
+            ..Section::default()
+        }
+    }
+
+    fn stages_section(&self) -> Section {
+        let best_read = self.read.iter().find(|trial| trial.is_chosen);
+        let own = self.transform.iter().find(|trial| {
+            trial.is_chosen && trial.setting.compression == self.confirmed.setting.compression
+        });
+        let steps = [
+            ("1. read only", best_read),
+            ("2. read and compress", own),
+            ("3. the whole backup", Some(&self.confirmed)),
+        ];
+        let named = || {
+            let steps = steps.iter();
+            steps.filter_map(|(label, trial)| {
+                trial.map(|trial| {
+                    let label = format!("{label}: {}", options(&trial.setting));
+                    (label, &trial.runs)
+                })
+            })
+        };
+        Section {
+            heading: "What limits each step".to_owned(),
+            charts: vec![Chart {
+                title: "Share of the time of each stage's threads, recommended settings".to_owned(),
+                description: "For each step three bars: read, compress, write.".to_owned(),
+                kind: stage_chart(named()),
+            }],
+            tables: vec![crate::experiment::limits_table("limits", named())],
+            ..Section::default()
+        }
+    }
+
+    /// Trials in numbers.
+    fn table(&self, key: &'static str, trials: &[Trial]) -> Table {
+        let ceiling = self.ceiling();
+        let row = |trial: &Trial| {
+            let rate = trial.rate();
+            Row::new(vec![
+                options(&trial.setting).into(),
+                rate.into(),
+                trial.runs.spread_percent().into(),
+                (ceiling > 0.0).then(|| rate / ceiling).into(),
+                trial.runs.cpu_percent().into(),
+                trial.runs.ratio().into(),
+                megabytes(trial.runs.processed_bytes()).into(),
+                trial
+                    .runs
+                    .typical()
+                    .map_or("", |run| limit(&run.stages))
+                    .into(),
+            ])
+            .marked(trial.is_chosen)
+        };
+        Table {
+            key,
+            caption: "Medians. What the next step goes on with is marked".to_owned(),
+            columns: vec![
+                Column::text("setting", "Setting"),
+                Column::number("megabytes_per_second", "Throughput", "MB/s", 0),
+                Column::number("spread_percent", "Spread", "%", 0),
+                Column::number("times_read_only", "× read ceiling", "", 2),
+                Column::number("cpu_percent", "CPU", "%", 0),
+                Column::number("ratio", "Ratio", "", 2),
+                Column::number("sample_megabytes", "Sample", "MB", 0),
+                Column::text("limit", "Limit"),
+            ],
+            rows: trials.iter().map(row).collect(),
+        }
+    }
+
+    fn extra(&self, statements: &Statements) -> Map<String, Json> {
+        let recommendation = &self.recommendation;
+        let prediction = &self.prediction;
+        let devices = recommendation.devices.iter();
+        let mut extra = Map::new();
+        extra.insert(
+            "recommendation".to_owned(),
+            json!({
+                "tsql": statements.tsql,
+                "command": statements.command,
+                "compression": recommendation.compression.to_string(),
+                "threads": recommendation.threads,
+                "max_transfer_size": recommendation.transfer_bytes,
+                "devices": devices.map(|path| path.display().to_string()).collect::<Vec<_>>(),
+            }),
+        );
+        extra.insert(
+            "prediction".to_owned(),
+            json!({
+                "seconds": prediction.seconds.median,
+                "seconds_low": prediction.seconds.low,
+                "seconds_high": prediction.seconds.high,
+                "stored_bytes": prediction.stored_bytes,
+                "megabytes_per_second": prediction.rate,
+                "limit": prediction.limit,
+                "sampled": prediction.sampled,
+            }),
+        );
+        extra
+    }
+}
+
+/// Seconds as people say them.
+fn duration(seconds: f64) -> String {
+    if seconds < 1.0 {
+        return format!("{:.0} ms", seconds * 1000.0);
+    }
+    if seconds < 120.0 {
+        return format!("{seconds:.1} s");
+    }
+    let minutes = (seconds / 60.0).round();
+    if minutes < 120.0 {
+        return format!("{minutes:.0} min");
+    }
+    format!(
+        "{:.0} h {:.0} min",
+        (minutes / 60.0).floor(),
+        minutes % 60.0
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_well() {
+        let texts = [0.25, 7.3, 119.0, 3000.0, 9000.0].map(duration);
+        assert_eq!(
+            texts,
+            ["250 ms", "7.3 s", "119.0 s", "50 min", "2 h 30 min"]
+        );
+    }
+}

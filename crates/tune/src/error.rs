@@ -1,0 +1,46 @@
+//! Why a measurement did not happen.
+
+use std::path::PathBuf;
+
+use windlass_base::size::Octets;
+
+/// Why a measurement did not happen.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The database cannot be read, or a restore's target cannot be written.
+    #[error(transparent)]
+    Source(#[from] windlass_source::Error),
+    /// A backup, restore or verification failed.
+    #[error(transparent)]
+    Pipeline(#[from] windlass_pipeline::Error),
+    /// A folder for backups cannot be used.
+    #[error("cannot {action} '{}': {source}", path.display())]
+    Folder {
+        /// What was tried.
+        action: &'static str,
+        /// The folder or file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The backups would not fit.
+    #[error(
+        "'{}' has {} free, and an uncompressed backup takes {}: name another folder with --to",
+        path.display(), Octets(*free), Octets(*needed)
+    )]
+    NoSpace {
+        /// The folder.
+        path: PathBuf,
+        /// Octets that may be written.
+        needed: u64,
+        /// Octets that are free.
+        free: u64,
+    },
+    /// Nothing to measure.
+    #[error("'{}' holds no pages: there is nothing to measure", path.display())]
+    EmptyDatabase {
+        /// The database.
+        path: PathBuf,
+    },
+}

@@ -1,0 +1,307 @@
+//! The table of "SQL Server Backup I/O Performance" (2007): one and several files, with and without
+//! BLOCKSIZE = 65536; and MAXTRANSFERSIZE, which the article's readers asked for.
+
+use serde_json::Map;
+use windlass_base::size::Octets;
+use windlass_codec::Compression;
+use windlass_report::{
+    Chart, ChartKind, Column, Figure, Lines, Mark, Report, Row, Section, Series, Table,
+};
+
+use super::{Bench, name};
+use crate::article::{DEVICES, DEVICES_OF_120};
+use crate::error::Error;
+use crate::measure::{Scope, Setting};
+use crate::present::{Outcome, runs_json, stage_chart};
+use crate::rounds::{Runs, interleaved};
+
+/// What is combined with what.
+pub(super) struct Grid<'a> {
+    pub(super) files: &'a [usize],
+    pub(super) block_bytes: &'a [u32],
+    pub(super) transfer_bytes: &'a [u32],
+    pub(super) compression: Compression,
+}
+
+impl Grid<'_> {
+    /// Block and transfer sizes, each with each.
+    fn options(&self) -> Vec<(u32, u32)> {
+        let blocks = self.block_bytes.iter();
+        blocks
+            .flat_map(|block| {
+                self.transfer_bytes
+                    .iter()
+                    .map(move |transfer| (*block, *transfer))
+            })
+            .collect()
+    }
+
+    fn setting(&self, files: usize, (block, transfer): (u32, u32)) -> Setting {
+        Setting {
+            files,
+            block_bytes: Some(block),
+            transfer_bytes: Some(transfer),
+            ..Setting::new(Scope::Disk, self.compression)
+        }
+    }
+}
+
+pub(super) fn run(bench: &Bench<'_>, grid: &Grid<'_>) -> Result<Outcome, Error> {
+    let ceiling = Setting::new(Scope::Read, Compression::NONE);
+    let options = grid.options();
+    let mut settings = vec![ceiling];
+    for files in grid.files {
+        settings.extend(options.iter().map(|options| grid.setting(*files, *options)));
+    }
+    let runs = interleaved(&settings, bench.conditions.rounds, |setting, round| {
+        bench.step(round, &label(setting), |laboratory| {
+            laboratory.backup(setting, None)
+        })
+    })?;
+    let lines: Vec<(Setting, Runs)> = settings.into_iter().zip(runs).collect();
+    let (ceiling, lines) = match lines.split_first() {
+        Some(((_, ceiling), lines)) => (ceiling.rate().median, lines),
+        None => (0.0, lines.as_slice()),
+    };
+    let results = Results {
+        grid,
+        options: &options,
+        lines,
+        ceiling,
+    };
+    let named = lines.iter().map(|(setting, runs)| (label(setting), runs));
+    Ok(Outcome {
+        kind: "devices",
+        report: Report {
+            title: bench.title("Devices"),
+            subtitle: format!(
+                "Files, BLOCKSIZE and MAXTRANSFERSIZE; compression {}",
+                name(grid.compression)
+            ),
+            figures: results.figures(),
+            sections: vec![results.section(), article_section(), results.stages()],
+            notes: vec![
+                "Article: SQL Server Backup I/O Performance (Linchi Shea, 2007). SQL Server kept too few requests in flight, so that one file did not reach what the drive could do; here one file should.".to_owned(),
+            ],
+            ..Report::default()
+        },
+        runs: runs_json(named),
+        extra: Map::new(),
+    })
+}
+
+fn label(setting: &Setting) -> String {
+    let size = |octets: Option<u32>| octets.map_or_else(|| "default".to_owned(), short_size);
+    match setting.scope {
+        Scope::Read => "read only".to_owned(),
+        _ => format!(
+            "{} {}, BLOCKSIZE {}, MAXTRANSFERSIZE {}",
+            setting.files,
+            if setting.files == 1 { "file" } else { "files" },
+            size(setting.block_bytes),
+            size(setting.transfer_bytes),
+        ),
+    }
+}
+
+/// `64 KB` rather than `64.0 KB`.
+pub(crate) fn short_size(octets: u32) -> String {
+    Octets(u64::from(octets)).to_string().replace(".0 ", " ")
+}
+
+/// What came out.
+struct Results<'a> {
+    grid: &'a Grid<'a>,
+    options: &'a [(u32, u32)],
+    lines: &'a [(Setting, Runs)],
+    ceiling: f64,
+}
+
+impl Results<'_> {
+    fn rate(&self, files: usize, (block, transfer): (u32, u32)) -> Option<f64> {
+        let is_it = |(setting, _): &&(Setting, Runs)| {
+            setting.files == files
+                && setting.block_bytes == Some(block)
+                && setting.transfer_bytes == Some(transfer)
+        };
+        let line = self.lines.iter().find(is_it);
+        line.map(|(_, runs)| runs.rate().median)
+    }
+
+    /// The fastest of the lines that `wanted` lets through.
+    fn best(&self, wanted: impl Fn(&Setting) -> bool) -> Option<&(Setting, Runs)> {
+        let lines = self.lines.iter().filter(|(setting, _)| wanted(setting));
+        lines.max_by(|a, b| a.1.rate().median.total_cmp(&b.1.rate().median))
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let mut figures = vec![Figure {
+            label: "read only".to_owned(),
+            value: format!("{:.0} MB/s", self.ceiling),
+            detail: "nothing is written".to_owned(),
+        }];
+        let mut add = |label: &str, line: Option<&(Setting, Runs)>| {
+            if let Some((setting, runs)) = line {
+                figures.push(Figure {
+                    label: label.to_owned(),
+                    value: format!("{:.0} MB/s", runs.rate().median),
+                    detail: self::label(setting),
+                });
+            }
+        };
+        add(
+            "best with one file",
+            self.best(|setting| setting.files == 1),
+        );
+        add("best with several", self.best(|setting| setting.files > 1));
+        figures
+    }
+
+    fn section(&self) -> Section {
+        let series = self.options.iter().map(|options| Series {
+            name: format!(
+                "BLOCKSIZE {}, MAXTRANSFERSIZE {}",
+                short_size(options.0),
+                short_size(options.1)
+            ),
+            values: self
+                .grid
+                .files
+                .iter()
+                .map(|files| self.rate(*files, *options))
+                .collect(),
+        });
+        Section {
+            heading: "Throughput".to_owned(),
+            charts: vec![Chart {
+                title: "Throughput by number of files. Higher is better".to_owned(),
+                description: "A line for each BLOCKSIZE and MAXTRANSFERSIZE; the dashed line is reading alone.".to_owned(),
+                kind: ChartKind::Lines(Lines {
+                    step_name: "files".to_owned(),
+                    steps: self.grid.files.iter().map(ToString::to_string).collect(),
+                    unit: "MB/s".to_owned(),
+                    decimals: 0,
+                    series: series.collect(),
+                    mark: Some(Mark {
+                        label: format!("read only: {:.0} MB/s", self.ceiling),
+                        value: self.ceiling,
+                    }),
+                }),
+            }],
+            tables: vec![self.table()],
+            ..Section::default()
+        }
+    }
+
+    fn table(&self) -> Table {
+        let best = self.best(|_| true).map(|(_, runs)| runs.rate().median);
+        let row = |(setting, runs): &(Setting, Runs)| {
+            let rate = runs.rate().median;
+            let (block, transfer) = (
+                setting.block_bytes.unwrap_or_default(),
+                setting.transfer_bytes.unwrap_or_default(),
+            );
+            let one = self.rate(1, (block, transfer));
+            let article = DEVICES.iter().find(|(files, _, _)| *files == setting.files);
+            let article = article.map(|(_, plain, large)| {
+                let (_, plain_one, large_one) = DEVICES[0];
+                if block == ARTICLE_BLOCK_BYTES {
+                    large / large_one
+                } else {
+                    plain / plain_one
+                }
+            });
+            let is_best = best.is_some_and(|best| rate >= best);
+            Row::new(vec![
+                (setting.files as f64).into(),
+                f64::from(block).into(),
+                (f64::from(transfer) / 1024.0).into(),
+                runs.seconds().median.into(),
+                runs.spread_percent().into(),
+                rate.into(),
+                runs.cpu_percent().into(),
+                (self.ceiling > 0.0).then(|| rate / self.ceiling).into(),
+                one.map(|one| rate / one).into(),
+                article.into(),
+            ])
+            .marked(is_best)
+        };
+        Table {
+            key: "devices",
+            caption: "Medians. The fastest is marked".to_owned(),
+            columns: vec![
+                Column::number("files", "Files", "", 0),
+                Column::number("block_bytes", "BLOCKSIZE", "octets", 0),
+                Column::number("transfer_kilobytes", "MAXTRANSFERSIZE", "KB", 0),
+                Column::number("seconds", "Time", "s", 2),
+                Column::number("spread_percent", "Spread", "%", 0),
+                Column::number("megabytes_per_second", "Throughput", "MB/s", 0),
+                Column::number("cpu_percent", "CPU", "%", 0),
+                Column::number("times_read_only", "× read only", "", 2),
+                Column::number("times_one_file", "× one file", "", 2),
+                Column::number("article_times_one_file", "article: × one file", "", 2),
+            ],
+            rows: self.lines.iter().map(row).collect(),
+        }
+    }
+
+    fn stages(&self) -> Section {
+        let first = self.options.first().copied();
+        let shown = |setting: &Setting| {
+            first.is_some_and(|(block, transfer)| {
+                setting.block_bytes == Some(block) && setting.transfer_bytes == Some(transfer)
+            })
+        };
+        let lines = || self.lines.iter().filter(|(setting, _)| shown(setting));
+        let named = || lines().map(|(setting, runs)| (label(setting), runs));
+        Section {
+            heading: "What limited the backups".to_owned(),
+            charts: vec![Chart {
+                title: "Share of the time of each stage's threads".to_owned(),
+                description: "For each number of files three bars: read, compress, write."
+                    .to_owned(),
+                kind: stage_chart(named()),
+            }],
+            tables: vec![super::stages::limits_table("limits", named())],
+            ..Section::default()
+        }
+    }
+}
+
+const ARTICLE_BLOCK_BYTES: u32 = 65536;
+
+/// The article's own figures, in the same shape.
+fn article_section() -> Section {
+    let [one, striped, drive] = DEVICES_OF_120;
+    let row = |(files, plain, large): &(usize, f64, f64)| {
+        let (_, plain_one, large_one) = DEVICES[0];
+        Row::new(vec![
+            (*files as f64).into(),
+            (*plain).into(),
+            (*large).into(),
+            (plain / plain_one).into(),
+            (large / large_one).into(),
+        ])
+    };
+    Section {
+        heading: "The article".to_owned(),
+        text: vec![format!(
+            "On its first machine one file took {one:.0} MB/s and several took {striped:.0} MB/s of the {drive:.0} MB/s that the drive could do: {:.2} and {:.2} of it.",
+            one / drive,
+            striped / drive
+        )],
+        tables: vec![Table {
+            key: "article",
+            caption: "SQL Server 2005, second machine".to_owned(),
+            columns: vec![
+                Column::number("files", "Files", "", 0),
+                Column::number("megabytes_per_second", "without BLOCKSIZE", "MB/s", 0),
+                Column::number("megabytes_per_second_64k", "BLOCKSIZE 65536", "MB/s", 0),
+                Column::number("times_one_file", "× one file", "", 2),
+                Column::number("times_one_file_64k", "BLOCKSIZE 65536: × one file", "", 2),
+            ],
+            rows: DEVICES.iter().map(row).collect(),
+        }],
+        ..Section::default()
+    }
+}

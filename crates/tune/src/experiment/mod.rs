@@ -1,0 +1,165 @@
+//! The articles' experiments. Each makes its variants, runs them in turns, and puts our figures
+//! beside the article's, as ratios within one article and within one run of ours.
+
+mod compression;
+mod devices;
+mod restore;
+mod stages;
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use windlass_codec::Compression;
+
+use crate::database::{CachePolicy, Database};
+use crate::error::Error;
+use crate::measure::{Laboratory, Measured};
+use crate::present::{self, Outcome};
+
+pub(crate) use devices::short_size;
+pub(crate) use stages::limits_table;
+
+/// Which experiment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Experiment {
+    /// Algorithms and levels, to a file and to NUL, and `QAT_DEFLATE` beside `MS_XPRESS` on four files.
+    Compression {
+        /// What is compared.
+        compressions: Vec<Compression>,
+    },
+    /// Files, BLOCKSIZE, MAXTRANSFERSIZE.
+    Devices {
+        /// How many files.
+        files: Vec<usize>,
+        /// BLOCKSIZE in octets.
+        block_bytes: Vec<u32>,
+        /// MAXTRANSFERSIZE in octets.
+        transfer_bytes: Vec<u32>,
+        /// How the backups are compressed.
+        compression: Compression,
+    },
+    /// Reading alone, reading and compressing, whole backups, for each number of threads.
+    Stages {
+        /// What is compared.
+        compressions: Vec<Compression>,
+        /// How many threads compress.
+        threads: Vec<u32>,
+    },
+    /// Backup, verification and restore.
+    Restore {
+        /// What is compared.
+        compressions: Vec<Compression>,
+    },
+}
+
+/// How an experiment is run.
+#[derive(Debug, Clone)]
+pub struct Conditions {
+    /// How often each variant runs.
+    pub rounds: usize,
+    /// What happens to the page cache.
+    pub cache: CachePolicy,
+    /// Folders for the backups; files are spread over them.
+    pub folders: Vec<PathBuf>,
+}
+
+/// Runs an experiment on a database. `tell` hears what is being measured; `cancel` ends it.
+///
+/// # Errors
+/// The first run that failed; nothing is left behind.
+pub fn run(
+    experiment: &Experiment,
+    database: &Database,
+    conditions: &Conditions,
+    cancel: &AtomicBool,
+    tell: &dyn Fn(&str),
+) -> Result<Outcome, Error> {
+    let laboratory = Laboratory::new(database, &conditions.folders, conditions.cache, cancel)?;
+    let bench = Bench {
+        laboratory: &laboratory,
+        conditions,
+        tell,
+    };
+    let mut outcome = match experiment {
+        Experiment::Compression { compressions } => compression::run(&bench, compressions),
+        Experiment::Devices {
+            files,
+            block_bytes,
+            transfer_bytes,
+            compression,
+        } => devices::run(
+            &bench,
+            &devices::Grid {
+                files,
+                block_bytes,
+                transfer_bytes,
+                compression: *compression,
+            },
+        ),
+        Experiment::Stages {
+            compressions,
+            threads,
+        } => stages::run(&bench, compressions, threads),
+        Experiment::Restore { compressions } => restore::run(&bench, compressions),
+    }?;
+    let rounds = match conditions.rounds {
+        1 => "each variant once".to_owned(),
+        rounds => format!("{rounds} rounds, variants in turns"),
+    };
+    outcome.report.facts = present::facts(database, conditions.cache, rounds);
+    outcome.report.notes.extend(present::notes());
+    Ok(outcome)
+}
+
+/// What every experiment needs.
+struct Bench<'a> {
+    laboratory: &'a Laboratory<'a>,
+    conditions: &'a Conditions,
+    tell: &'a dyn Fn(&str),
+}
+
+impl Bench<'_> {
+    /// Says which run begins.
+    fn announce(&self, round: usize, label: &str) {
+        let rounds = self.conditions.rounds;
+        (self.tell)(&format!("round {} of {rounds}: {label}", round + 1));
+    }
+
+    /// Runs a variant after saying so.
+    fn step(
+        &self,
+        round: usize,
+        label: &str,
+        run: impl FnOnce(&Laboratory<'_>) -> Result<Measured, Error>,
+    ) -> Result<Measured, Error> {
+        self.announce(round, label);
+        run(self.laboratory)
+    }
+
+    fn title(&self, what: &str) -> String {
+        format!("{what}: {}", self.laboratory.database.name())
+    }
+}
+
+/// The numbers of threads that are worth comparing: powers of two, all processors, and one more, which
+/// should gain nothing.
+pub fn thread_counts() -> Vec<u32> {
+    let processors = crate::measure::processors() as u32;
+    let powers = (0..10).map(|power| 1 << power);
+    let mut counts: Vec<u32> = powers.take_while(|count| *count < processors).collect();
+    counts.extend([processors, processors + 1]);
+    counts
+}
+
+/// How a compression is called in tables and charts.
+pub(crate) fn name(compression: Compression) -> String {
+    match compression.level {
+        Some(level) => format!("{} {level}", compression.algorithm),
+        None => compression.algorithm.to_string(),
+    }
+}
+
+/// Octets in MB (2^20).
+pub(crate) fn megabytes(octets: u64) -> f64 {
+    octets as f64 / f64::from(1 << 20)
+}

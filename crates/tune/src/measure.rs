@@ -1,0 +1,425 @@
+//! One measurement: a request to the pipeline, and what it took.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use windlass_accelerator::{Accelerator, Offload};
+use windlass_base::Lsn;
+use windlass_base::size::megabytes_per_second;
+use windlass_codec::{Algorithm, Compression, DeflateProvider};
+use windlass_device::DeviceAddress;
+use windlass_pipeline::{
+    BackupKind, BackupRequest, MediaRequest, MediaSet, Observer, OnDamage, Origin, Overwrite,
+    Probe, ProbeRequest, ReadKeys, ReadRequest, Stages, Tuning,
+};
+use windlass_source::sqlite::{Existing, RestoreRequest, SqliteTarget};
+use windlass_source::{Recovery, Snapshot};
+
+use crate::database::{CachePolicy, Database};
+use crate::error::Error;
+use crate::sample::Sampled;
+
+/// How much of a backup is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The database is read; nothing is compressed or written (`NOCOMPRESSWRITE`).
+    Read,
+    /// It is read and compressed; nothing is written (`NOWRITE`).
+    Transform,
+    /// A whole backup to the device that discards.
+    Nul,
+    /// A whole backup to files.
+    Disk,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) scope: Scope,
+    pub(crate) compression: Compression,
+    /// Media families.
+    pub(crate) files: usize,
+    /// Octets; the default when absent.
+    pub(crate) block_bytes: Option<u32>,
+    /// Octets; the default when absent.
+    pub(crate) transfer_bytes: Option<u32>,
+    /// One for each processor when absent.
+    pub(crate) threads: Option<u32>,
+}
+
+impl Setting {
+    pub(crate) fn new(scope: Scope, compression: Compression) -> Self {
+        Self {
+            scope,
+            compression,
+            files: 1,
+            block_bytes: None,
+            transfer_bytes: None,
+            threads: None,
+        }
+    }
+}
+
+/// What a run took.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured {
+    /// From opening the database or the media to the last sync.
+    pub elapsed: Duration,
+    /// Processor time of this process meanwhile, user and system.
+    pub cpu: Duration,
+    /// Octets of the database.
+    pub processed_bytes: u64,
+    /// Octets on media.
+    pub stored_bytes: u64,
+    /// What the stages did.
+    pub stages: Stages,
+}
+
+impl Measured {
+    /// Megabytes (2^20) of the database in a second.
+    pub fn rate(&self) -> f64 {
+        megabytes_per_second(self.processed_bytes, self.elapsed)
+    }
+
+    /// Share of all processors, in percent.
+    pub fn cpu_percent(&self) -> f64 {
+        let elapsed = self.elapsed.as_secs_f64() * processors() as f64;
+        if elapsed > 0.0 {
+            self.cpu.as_secs_f64() / elapsed * 100.0
+        } else {
+            0.0
+        }
+    }
+}
+
+/// Processors that this process may use.
+pub(crate) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Ends a run when somebody asks for it.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Observer for Stop<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Where and how measurements run.
+#[derive(Debug)]
+pub(crate) struct Laboratory<'a> {
+    pub(crate) database: &'a Database,
+    cache: CachePolicy,
+    cancel: &'a AtomicBool,
+    folders: Vec<TempDir>,
+}
+
+impl<'a> Laboratory<'a> {
+    /// Makes a temporary folder within each of `folders`; they go with the value.
+    pub(crate) fn new(
+        database: &'a Database,
+        folders: &[PathBuf],
+        cache: CachePolicy,
+        cancel: &'a AtomicBool,
+    ) -> Result<Self, Error> {
+        let made = folders.iter().map(|folder| {
+            let made = tempfile::Builder::new()
+                .prefix("windlass-bench-")
+                .tempdir_in(folder);
+            made.map_err(|source| Error::Folder {
+                action: "make a folder in",
+                path: folder.clone(),
+                source,
+            })
+        });
+        Ok(Self {
+            database,
+            cache,
+            cancel,
+            folders: made.collect::<Result<_, Error>>()?,
+        })
+    }
+
+    /// Backs up the database, or about `sample_bytes` of it, and removes the backup again.
+    pub(crate) fn backup(
+        &self,
+        setting: &Setting,
+        sample_bytes: Option<u64>,
+    ) -> Result<Measured, Error> {
+        let bytes = self.database.bytes();
+        let needed = sample_bytes.map_or(bytes, |sample| sample.min(bytes));
+        let devices = self.devices(setting, needed)?;
+        let result = self.backup_to(&devices, setting, sample_bytes);
+        for device in &devices {
+            // An absent file is what is wanted.
+            std::fs::remove_file(&device.path).ok();
+        }
+        result
+    }
+
+    /// Backs up the database to media that stay until [`Media`] is dropped.
+    pub(crate) fn keep_backup(&self, setting: &Setting, name: &str) -> Result<Media, Error> {
+        let folder = self.folder(0)?;
+        check_space(folder, self.database.bytes())?;
+        let device = DeviceAddress::disk(folder.join(format!("{name}.bak")));
+        let media = Media {
+            devices: vec![device],
+        };
+        self.backup_to(&media.devices, setting, None)?;
+        Ok(media)
+    }
+
+    fn backup_to(
+        &self,
+        devices: &[DeviceAddress],
+        setting: &Setting,
+        sample_bytes: Option<u64>,
+    ) -> Result<Measured, Error> {
+        self.cache.prepare(self.database.path())?;
+        let clock = Clock::start();
+        let snapshot = self.database.snapshot()?;
+        let snapshot: Box<dyn Snapshot> = match sample_bytes {
+            Some(bytes) => Box::new(Sampled::new(snapshot, bytes)),
+            None => Box::new(snapshot),
+        };
+        let stop = Stop(self.cancel);
+        let (processed_bytes, stored_bytes, stages) = match probe(setting) {
+            Some(request) => {
+                let report = windlass_pipeline::probe(&request, snapshot, &stop)?;
+                (report.processed_bytes, report.stored_bytes, report.stages)
+            }
+            None => {
+                let request = request(setting, devices);
+                let report = windlass_pipeline::backup(&request, snapshot, &stop)?;
+                let stored_bytes = report.set.stored_bytes;
+                (report.processed_bytes, stored_bytes, report.stages)
+            }
+        };
+        let (elapsed, cpu) = clock.stop();
+        Ok(Measured {
+            elapsed,
+            cpu,
+            processed_bytes,
+            stored_bytes,
+            stages,
+        })
+    }
+
+    /// Reads media and checks them.
+    pub(crate) fn verify(&self, media: &Media) -> Result<Measured, Error> {
+        self.prepare_media(media)?;
+        let clock = Clock::start();
+        let set = MediaSet::open(&media.devices)?;
+        let report = windlass_pipeline::verify(&set, 1, &read_request(), &Stop(self.cancel))?;
+        let (elapsed, cpu) = clock.stop();
+        Ok(Measured {
+            elapsed,
+            cpu,
+            processed_bytes: report.processed_bytes,
+            stored_bytes: report.stored_bytes,
+            stages: report.stages,
+        })
+    }
+
+    /// Restores media to a new file, and removes it again.
+    pub(crate) fn restore(&self, media: &Media) -> Result<Measured, Error> {
+        self.prepare_media(media)?;
+        let folder = self.folder(0)?;
+        check_space(folder, self.database.bytes())?;
+        let path = folder.join("restored.db");
+        let result = self.restore_to(media, &path);
+        std::fs::remove_file(&path).ok();
+        result
+    }
+
+    fn restore_to(&self, media: &Media, path: &Path) -> Result<Measured, Error> {
+        let clock = Clock::start();
+        let opened = MediaSet::open(&media.devices)?;
+        let set = &opened.set(1)?.configuration;
+        let target = SqliteTarget::begin(&RestoreRequest {
+            target: path.to_owned(),
+            existing: Existing::Replace,
+            database_name: set.database.clone(),
+            family_guid: set.family_guid,
+            set_guid: set.set_guid,
+            checkpoint_lsn: set.checkpoint_lsn,
+            size_bytes: set.files.first().map_or(0, |file| file.size_bytes),
+            base: None,
+        })?;
+        let stop = Stop(self.cancel);
+        let report = windlass_pipeline::restore(&opened, 1, &read_request(), &target, &stop)?;
+        windlass_source::RestoreTarget::finish(Box::new(target), Recovery::Recovery)?;
+        let (elapsed, cpu) = clock.stop();
+        Ok(Measured {
+            elapsed,
+            cpu,
+            processed_bytes: report.processed_bytes,
+            stored_bytes: report.stored_bytes,
+            stages: report.stages,
+        })
+    }
+
+    fn prepare_media(&self, media: &Media) -> Result<(), Error> {
+        let mut devices = media.devices.iter();
+        devices.try_for_each(|device| self.cache.prepare(&device.path))
+    }
+
+    /// The devices of a run: files spread over the folders, or NUL.
+    fn devices(&self, setting: &Setting, needed: u64) -> Result<Vec<DeviceAddress>, Error> {
+        match setting.scope {
+            Scope::Read | Scope::Transform => return Ok(Vec::new()),
+            Scope::Nul => return Ok(vec![DeviceAddress::nul(); setting.files]),
+            Scope::Disk => {}
+        }
+        for folder in &self.folders {
+            check_space(folder.path(), needed)?;
+        }
+        let device = |index: usize| {
+            let folder = self.folder(index)?;
+            Ok(DeviceAddress::disk(folder.join(format!("{index}.bak"))))
+        };
+        (0..setting.files).map(device).collect()
+    }
+
+    fn folder(&self, index: usize) -> Result<&Path, Error> {
+        let folders = self.folders.len().max(1);
+        let folder = self.folders.get(index % folders);
+        folder.map(TempDir::path).ok_or_else(|| Error::Folder {
+            action: "use",
+            path: PathBuf::new(),
+            source: std::io::ErrorKind::NotFound.into(),
+        })
+    }
+}
+
+/// Refuses a folder whose file system has no room.
+fn check_space(folder: &Path, needed: u64) -> Result<(), Error> {
+    let path = folder.parent().unwrap_or(folder).to_owned();
+    let free = windlass_io::directory::free_bytes(folder);
+    let free = free.map_err(|source| Error::Folder {
+        action: "examine",
+        path: path.clone(),
+        source,
+    })?;
+    if free < needed {
+        return Err(Error::NoSpace { path, needed, free });
+    }
+    Ok(())
+}
+
+/// Media that are removed with the value.
+#[derive(Debug)]
+pub(crate) struct Media {
+    devices: Vec<DeviceAddress>,
+}
+
+impl Drop for Media {
+    fn drop(&mut self) {
+        for device in &self.devices {
+            std::fs::remove_file(&device.path).ok();
+        }
+    }
+}
+
+/// Everything is checked, and nothing is carried on from.
+fn read_request() -> ReadRequest {
+    ReadRequest {
+        keys: ReadKeys::default(),
+        on_damage: OnDamage::Stop,
+        tuning: Tuning::default(),
+    }
+}
+
+/// The measuring run that a setting stands for; `None` when it is a backup.
+fn probe(setting: &Setting) -> Option<ProbeRequest> {
+    let probe = match setting.scope {
+        Scope::Read => Probe::Read,
+        Scope::Transform => Probe::Transform,
+        Scope::Nul | Scope::Disk => return None,
+    };
+    Some(ProbeRequest {
+        probe,
+        compression: setting.compression,
+        deflate: deflate(setting),
+        encryption: None,
+        checksum: false,
+        tuning: tuning(setting),
+    })
+}
+
+/// The backup that a setting stands for.
+fn request(setting: &Setting, devices: &[DeviceAddress]) -> BackupRequest {
+    BackupRequest {
+        media: MediaRequest {
+            devices: devices.to_vec(),
+            mirrors: Vec::new(),
+            overwrite: Overwrite::Format,
+            skip_checks: true,
+            media_name: None,
+            media_description: None,
+            block_bytes: setting.block_bytes,
+        },
+        kind: BackupKind::Full,
+        copy_only: true,
+        compression: setting.compression,
+        deflate: deflate(setting),
+        encryption: None,
+        checksum: false,
+        on_damage: OnDamage::Stop,
+        name: None,
+        description: None,
+        expires: None,
+        origin: Origin::default(),
+        database_backup_lsn: Lsn::ZERO,
+        digests_to: None,
+        tuning: tuning(setting),
+    }
+}
+
+/// What compresses `QAT_DEFLATE`: the software that a backup would take, found once.
+fn deflate(setting: &Setting) -> Option<Arc<dyn DeflateProvider>> {
+    static ACCELERATOR: LazyLock<Arc<Accelerator>> =
+        LazyLock::new(|| Arc::new(Accelerator::detect(None)));
+    (setting.compression.algorithm == Algorithm::QatDeflate)
+        .then(|| ACCELERATOR.provider(Offload::SoftwareOnly))
+}
+
+fn tuning(setting: &Setting) -> Tuning {
+    Tuning {
+        transfer_bytes: setting.transfer_bytes,
+        threads: setting.threads,
+        ..Tuning::default()
+    }
+}
+
+/// Wall clock and processor time since a moment.
+struct Clock {
+    begun: Instant,
+    cpu: Duration,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self {
+            cpu: cpu_of_process(),
+            begun: Instant::now(),
+        }
+    }
+
+    fn stop(&self) -> (Duration, Duration) {
+        let elapsed = self.begun.elapsed();
+        (elapsed, cpu_of_process().saturating_sub(self.cpu))
+    }
+}
+
+/// Processor time of this process, user and system, all threads.
+fn cpu_of_process() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or_default();
+    Duration::new(seconds, nanoseconds)
+}

@@ -1,0 +1,200 @@
+//! Results as a report, as text for a terminal, as JSON. The tables are the same in all three.
+
+use serde_json::{Map, Value as Json, json};
+use windlass_base::size::Octets;
+use windlass_pipeline::{Stage, StageCounters, Stages};
+use windlass_report::{Cell, ChartKind, Fact, Report, StageBars, StageGroup, StageShares, Table};
+
+use crate::database::{CachePolicy, Database};
+use crate::measure::{Measured, processors};
+use crate::rounds::Runs;
+
+/// What a measurement found.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What was measured, for programs: `compression`, `devices`, `stages`, `restore`, `tune`.
+    pub kind: &'static str,
+    /// Everything for people.
+    pub report: Report,
+    /// Every run, for programs.
+    pub runs: Vec<Json>,
+    /// What is to be told to programs beside tables and runs.
+    pub extra: Map<String, Json>,
+}
+
+impl Outcome {
+    /// The tables as text, with what stands above and beneath them.
+    pub fn to_text(&self) -> String {
+        let mut parts = Vec::new();
+        for section in &self.report.sections {
+            parts.extend(section.tables.iter().map(Table::to_text));
+            let listings = section.listings.iter();
+            parts.extend(listings.map(|listing| format!("{}\n{}", listing.caption, listing.text)));
+        }
+        let facts = self.report.facts.iter();
+        let facts = facts.map(|fact| format!("{}: {}", fact.name, fact.value));
+        parts.insert(0, facts.collect::<Vec<_>>().join("\n"));
+        parts.extend(self.report.notes.iter().cloned());
+        parts.join("\n\n")
+    }
+
+    /// The tables as arrays of objects, and every single run.
+    pub fn to_json(&self) -> Json {
+        let facts = self.report.facts.iter();
+        let facts: Map<String, Json> = facts
+            .map(|fact| (fact.name.clone(), json!(fact.value)))
+            .collect();
+        let tables = self
+            .report
+            .sections
+            .iter()
+            .flat_map(|section| &section.tables);
+        let tables: Map<String, Json> = tables
+            .map(|table| (table.key.to_owned(), rows(table)))
+            .collect();
+        let mut object = Map::new();
+        object.insert("experiment".to_owned(), json!(self.kind));
+        object.insert("facts".to_owned(), Json::Object(facts));
+        object.extend(self.extra.clone());
+        object.insert("tables".to_owned(), Json::Object(tables));
+        object.insert("runs".to_owned(), json!(self.runs));
+        Json::Object(object)
+    }
+}
+
+fn rows(table: &Table) -> Json {
+    let row = |row: &windlass_report::Row| {
+        let cells = table.columns.iter().zip(&row.cells);
+        let cells: Map<String, Json> = cells
+            .map(|(column, cell)| {
+                let value = match cell {
+                    Cell::Text(text) => json!(text),
+                    Cell::Number(number) => json!(number),
+                    Cell::Missing => Json::Null,
+                };
+                (column.key.to_owned(), value)
+            })
+            .collect();
+        Json::Object(cells)
+    };
+    table.rows.iter().map(row).collect()
+}
+
+/// What every report says about its measurements.
+pub(crate) fn facts(database: &Database, cache: CachePolicy, repetition: String) -> Vec<Fact> {
+    vec![
+        Fact::new("database", database.name()),
+        Fact::new("size", Octets(database.bytes()).to_string()),
+        Fact::new("processors", processors().to_string()),
+        Fact::new("repetition", repetition),
+        Fact::new("page cache", cache.to_string()),
+        Fact::new("version", concat!("Windlass ", env!("CARGO_PKG_VERSION"))),
+    ]
+}
+
+/// What is true of every measurement.
+pub(crate) fn notes() -> Vec<String> {
+    [
+        "1 MB is 2^20 octets. A run lasts from opening the database or the media to the last sync.",
+        "CPU is the processor time of the whole run, as a share of all processors.",
+        "Windlass reads and writes past the page cache where the file system allows it, so the cache changes little.",
+        "Charts show medians; whiskers reach from the slowest to the fastest run.",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+/// Runs for programs.
+pub(crate) fn runs_json<'a>(named: impl Iterator<Item = (String, &'a Runs)>) -> Vec<Json> {
+    let all = named.flat_map(|(name, runs)| {
+        let runs = runs.iter().enumerate();
+        runs.map(move |(round, run)| run_json(&name, round + 1, run))
+            .collect::<Vec<_>>()
+    });
+    all.collect()
+}
+
+pub(crate) fn run_json(name: &str, round: usize, run: &Measured) -> Json {
+    json!({
+        "variant": name,
+        "round": round,
+        "seconds": run.elapsed.as_secs_f64(),
+        "megabytes_per_second": run.rate(),
+        "cpu_seconds": run.cpu.as_secs_f64(),
+        "processed_bytes": run.processed_bytes,
+        "stored_bytes": run.stored_bytes,
+        "limit": limit(&run.stages),
+        "stages": {
+            "read": stage_json(&run.stages.read),
+            "transform": stage_json(&run.stages.transform),
+            "write": stage_json(&run.stages.write),
+        },
+    })
+}
+
+fn stage_json(counters: &StageCounters) -> Json {
+    json!({
+        "threads": counters.threads,
+        "bytes_in": counters.bytes_in,
+        "bytes_out": counters.bytes_out,
+        "calls": counters.calls,
+        "bytes_per_call": counters.bytes_per_call(),
+        "mean_in_flight": counters.mean_in_flight(),
+        "cpu_seconds": counters.cpu.as_secs_f64(),
+        "busy_seconds": counters.busy.as_secs_f64(),
+        "wait_input_seconds": counters.wait_input.as_secs_f64(),
+        "wait_output_seconds": counters.wait_output.as_secs_f64(),
+    })
+}
+
+/// The stage that limited a run, by the name that reports use.
+pub(crate) fn limit(stages: &Stages) -> &'static str {
+    match stages.limiting() {
+        Stage::Transform => TRANSFORM,
+        other => other.name(),
+    }
+}
+
+const TRANSFORM: &str = "compress";
+
+/// How the stages of runs spent their time.
+pub(crate) fn stage_chart<'a>(named: impl Iterator<Item = (String, &'a Runs)>) -> ChartKind {
+    let group = |(label, runs): (String, &Runs)| {
+        let run = runs.typical()?;
+        let limit = limit(&run.stages);
+        let stage = |name: &str, counters: &StageCounters| {
+            let whole = run.elapsed.as_secs_f64() * f64::from(counters.threads.max(1));
+            let share = |time: std::time::Duration| {
+                if whole > 0.0 {
+                    (time.as_secs_f64() / whole).clamp(0.0, 1.0)
+                } else {
+                    0.0
+                }
+            };
+            StageShares {
+                name: name.to_owned(),
+                busy: share(counters.busy),
+                wait_input: share(counters.wait_input),
+                wait_output: share(counters.wait_output),
+                is_limit: name == limit,
+            }
+        };
+        let stages = [
+            ("read", &run.stages.read),
+            (TRANSFORM, &run.stages.transform),
+            ("write", &run.stages.write),
+        ];
+        let present = stages
+            .into_iter()
+            .filter(|(_, counters)| counters.threads > 0);
+        Some(StageGroup {
+            label,
+            stages: present
+                .map(|(name, counters)| stage(name, counters))
+                .collect(),
+        })
+    };
+    ChartKind::Stages(StageBars {
+        groups: named.filter_map(group).collect(),
+    })
+}

@@ -1,0 +1,194 @@
+//! A snapshot of which only pieces are read, so that a huge database is measured in bounded time.
+//!
+//! The pieces are contiguous, as long as the longest frame or a multiple of it, and spread evenly:
+//! chunks cut from them are like those of the whole database, and so are their ratios.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use windlass_io::DirectFile;
+use windlass_source::{DatabaseIdentity, Error, Position, Snapshot, SourceFile};
+
+const EXTENT_BYTES: u64 = windlass_base::EXTENT_BYTES as u64;
+
+/// Length of a piece, or a part of it: the longest frame of any compression.
+const PIECE_BYTES: u64 = windlass_codec::FRAME_BYTES_MAX as u64;
+
+/// More pieces than these would be more seeks than a backup makes.
+const PIECES_MAX: u64 = 32;
+
+/// A snapshot that has only some of another one's ranges.
+#[derive(Debug)]
+pub(crate) struct Sampled<S> {
+    inner: S,
+    ranges: Vec<(u16, Vec<Range<u64>>)>,
+}
+
+impl<S: Snapshot> Sampled<S> {
+    /// About `wanted_bytes` of a snapshot; all of it if it has no more, and at least one piece.
+    pub(crate) fn new(inner: S, wanted_bytes: u64) -> Self {
+        let ids: Vec<u16> = inner.files().iter().map(|file| file.id).collect();
+        let all: Vec<(u16, Vec<Range<u64>>)> =
+            ids.into_iter().map(|id| (id, inner.ranges(id))).collect();
+        let ranges = pick(&all, wanted_bytes);
+        Self { inner, ranges }
+    }
+}
+
+fn pick(all: &[(u16, Vec<Range<u64>>)], wanted_bytes: u64) -> Vec<(u16, Vec<Range<u64>>)> {
+    let length =
+        |ranges: &[Range<u64>]| -> u64 { ranges.iter().map(|range| range.end - range.start).sum() };
+    let total: u64 = all.iter().map(|(_, ranges)| length(ranges)).sum();
+    let count = (wanted_bytes / PIECE_BYTES).clamp(1, PIECES_MAX);
+    let piece = (wanted_bytes / count / PIECE_BYTES).max(1) * PIECE_BYTES;
+    if total <= count * piece {
+        return all.to_vec();
+    }
+    let stride = total / count;
+    let starts = (0..count).map(|index| index * stride / EXTENT_BYTES * EXTENT_BYTES);
+    let wanted: Vec<Range<u64>> = starts.map(|start| start..start + piece).collect();
+    // `wanted` counts octets as if all ranges of all files stood one behind the other.
+    let mut before = 0;
+    let mut picked = Vec::new();
+    for (id, ranges) in all {
+        let mut parts: Vec<Range<u64>> = Vec::new();
+        for range in ranges {
+            for piece in &wanted {
+                let start = piece.start.max(before) - before;
+                let end = piece
+                    .end
+                    .saturating_sub(before)
+                    .min(range.end - range.start);
+                if start < end {
+                    // Behind a range of odd length the places are no multiples of an extent any more.
+                    let start = start / EXTENT_BYTES * EXTENT_BYTES;
+                    push(
+                        &mut parts,
+                        range.start + start..range.start + end,
+                        range.end,
+                    );
+                }
+            }
+            before += range.end - range.start;
+        }
+        picked.push((*id, parts));
+    }
+    picked
+}
+
+/// Adds a part, rounded up to an extent, and joined with the one before where they meet.
+fn push(parts: &mut Vec<Range<u64>>, part: Range<u64>, limit: u64) {
+    let end = part.end.next_multiple_of(EXTENT_BYTES).min(limit);
+    match parts.last_mut() {
+        Some(last) if part.start <= last.end => last.end = last.end.max(end),
+        _ => parts.push(part.start..end),
+    }
+}
+
+impl<S: Snapshot> Snapshot for Sampled<S> {
+    fn identity(&self) -> &DatabaseIdentity {
+        self.inner.identity()
+    }
+
+    fn position(&self) -> Position {
+        self.inner.position()
+    }
+
+    fn files(&self) -> &[SourceFile] {
+        self.inner.files()
+    }
+
+    fn ranges(&self, file_id: u16) -> Vec<Range<u64>> {
+        let known = self.ranges.iter().find(|(id, _)| *id == file_id);
+        known.map(|(_, ranges)| ranges.clone()).unwrap_or_default()
+    }
+
+    fn read(&self, file_id: u16, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        self.inner.read(file_id, offset, buffer)
+    }
+
+    fn located(
+        &self,
+        file_id: u16,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<Option<Arc<DirectFile>>, Error> {
+        self.inner.located(file_id, offset, bytes)
+    }
+
+    fn amend(
+        &self,
+        file_id: u16,
+        offset: u64,
+        buffer: &mut [u8],
+        outcome: io::Result<usize>,
+    ) -> Result<(), Error> {
+        self.inner.amend(file_id, offset, buffer, outcome)
+    }
+
+    fn check_pages(&self, file_id: u16, offset: u64, octets: &[u8], on_bad: &mut dyn FnMut(u64)) {
+        self.inner.check_pages(file_id, offset, octets, on_bad);
+    }
+
+    fn has_page_checksums(&self) -> bool {
+        self.inner.has_page_checksums()
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Error> {
+        Box::new(self.inner).close()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: u64 = 1 << 20;
+
+    fn total(picked: &[(u16, Vec<Range<u64>>)]) -> u64 {
+        let ranges = picked.iter().flat_map(|(_, ranges)| ranges);
+        ranges.map(|range| range.end - range.start).sum()
+    }
+
+    #[test]
+    fn pieces_are_spread_over_everything_and_about_as_long_as_wanted() {
+        let all = [
+            (1, std::iter::once(0..1000 * MB).collect()),
+            (2, vec![0..300 * MB, 400 * MB..700 * MB + 512]),
+        ];
+        for wanted in [1, 4 * MB, 64 * MB, 200 * MB, 700 * MB] {
+            let picked = pick(&all, wanted);
+            let bytes = total(&picked);
+            let expected = wanted.max(PIECE_BYTES);
+            assert!(
+                bytes <= expected + MB && bytes * 2 > expected,
+                "{bytes} of {wanted}"
+            );
+            for (id, ranges) in &picked {
+                let (_, allowed) = all.iter().find(|(known, _)| known == id).unwrap();
+                for (index, range) in ranges.iter().enumerate() {
+                    let is_inside =
+                        |outer: &&Range<u64>| outer.start <= range.start && range.end <= outer.end;
+                    let outer = allowed.iter().find(is_inside).unwrap();
+                    assert!(range.start.is_multiple_of(EXTENT_BYTES));
+                    assert!(range.end.is_multiple_of(EXTENT_BYTES) || range.end == outer.end);
+                    assert!(index == 0 || ranges[index - 1].end < range.start);
+                }
+            }
+            if wanted >= 64 * MB {
+                assert!(
+                    picked.iter().all(|(_, ranges)| !ranges.is_empty()),
+                    "{wanted}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_small_database_is_taken_whole() {
+        let all = [(1, std::iter::once(0..3 * MB).collect())];
+        assert_eq!(pick(&all, 1), all);
+        assert_eq!(pick(&all, 100 * MB), all);
+    }
+}

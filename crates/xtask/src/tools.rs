@@ -1,0 +1,49 @@
+//! Programs that tests need and Cargo cannot provide: installed by their package's name when absent.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::process::{Command, Stdio};
+
+/// A program, and the Debian package that holds it.
+const TOOLS: [(&str, &str); 1] = [("chromium", "chromium")];
+
+/// Installs what is absent. Where that is not possible, says so: the tests that need it then fail
+/// under `CI`, and say elsewhere that they were skipped.
+pub(crate) fn install_missing() {
+    for (program, package) in TOOLS {
+        if is_there(program) {
+            continue;
+        }
+        println!("== installing {package}");
+        if !(apt(&["update", "-qq"])
+            && apt(&["install", "-y", "-qq", "--no-install-recommends", package]))
+        {
+            println!(
+                "== {program} is absent and could not be installed: apt-get install {package}"
+            );
+        }
+    }
+}
+
+fn is_there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// Runs apt-get as root, or through sudo where that asks for no password.
+fn apt(arguments: &[&str]) -> bool {
+    // The owner of a process's folder is its effective user.
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    let mut command = if is_root {
+        Command::new("apt-get")
+    } else {
+        let mut sudo = Command::new("sudo");
+        sudo.args(["-n", "apt-get"]);
+        sudo
+    };
+    let status = command
+        .args(arguments)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        .status();
+    status.is_ok_and(|status| status.success())
+}
