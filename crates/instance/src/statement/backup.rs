@@ -366,9 +366,7 @@ impl Work<'_> {
             return Ok(None);
         }
         let provider = self.session.instance.deflate_provider();
-        provider
-            .map(Some)
-            .map_err(|error| catalog_message(&error))
+        provider.map(Some).map_err(|error| catalog_message(&error))
     }
 
     /// Who can read the backup: the certificate of the statement, and whoever the command line names.
@@ -378,8 +376,8 @@ impl Work<'_> {
         if let Some((chosen, name)) = &self.choices.encryption {
             algorithm = *chosen;
             let record = self.session.instance.certificate("find", name)?;
-            let certificate = Certificate::read(&record.certificate)
-                .map_err(table::encryption_failed)?;
+            let certificate =
+                Certificate::read(&record.certificate).map_err(table::encryption_failed)?;
             recipients.push(Recipient::Certificate(certificate));
         }
         recipients.extend_from_slice(further);

@@ -129,7 +129,9 @@ pub(super) fn back_up(session: &mut Session, backup: &BackupCertificate) -> Resu
     let mut files: Vec<(&str, Vec<u8>)> = Vec::new();
     let pem = |certificate: &Certificate| certificate.to_pem().map_err(failed);
     match &backup.content {
-        CertificateContent::Public => files.push((backup.file.as_str(), pem(&certificate)?.into_bytes())),
+        CertificateContent::Public => {
+            files.push((backup.file.as_str(), pem(&certificate)?.into_bytes()))
+        }
         CertificateContent::WithKey { file, password } => {
             let key = identity()?.key().to_encrypted_pem(&passphrase(password));
             files.push((backup.file.as_str(), pem(&certificate)?.into_bytes()));
