@@ -7,7 +7,7 @@
 //!
 //! Neighbours: `media` stores key blocks, tags and the authentication; `pipeline` seals and opens;
 //! `instance` keeps certificates. The crate knows no files. The cryptography is AWS-LC's, the key
-//! derivation from passphrases `RustCrypto`'s Argon2; `docs/format/media.md` has the construction and
+//! derivation from passphrases the crate `argon2`; `docs/format/media.md` has the construction and
 //! `docs/security.md` what it is good for.
 //!
 //! Invariants:

@@ -255,7 +255,7 @@ fn other_octets_are_told_apart() {
         open(&octets),
         MediaError::FormatVersion {
             found: 9,
-            supported: 1
+            supported: 2
         }
     ));
 }

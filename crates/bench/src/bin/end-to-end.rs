@@ -16,6 +16,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use windlass_bench::{cpu_of_children, median};
+use windlass_crypt::Identity;
 
 const ALGORITHMS: [&str; 6] = [
     "none",
@@ -88,6 +89,7 @@ fn run_all(
     rounds: usize,
 ) -> Result<(), String> {
     let mut variants = own_variants(windlass, database, folder);
+    variants.extend(encrypted_variants(windlass, database, folder)?);
     variants.extend(peers(database, folder));
     println!(
         "{}: {:.0} MB, {rounds} rounds",
@@ -203,6 +205,40 @@ fn own_variants(windlass: &Path, database: &Path, folder: &Path) -> Vec<Variant>
         );
     }
     variants
+}
+
+/// What AES-256 costs: to be compared with the same without.
+fn encrypted_variants(
+    windlass: &Path,
+    database: &Path,
+    folder: &Path,
+) -> Result<Vec<Variant>, String> {
+    let certificate = folder.join("certificate.pem");
+    let pem = Identity::create("benchmark", 1)
+        .and_then(|identity| identity.certificate().to_pem())
+        .map_err(|error| error.to_string())?;
+    std::fs::write(&certificate, pem).map_err(|error| error.to_string())?;
+    let text = |path: &Path| path.display().to_string();
+    let variant = |algorithm: &str| {
+        let options = [
+            "--to",
+            "NUL",
+            "--copy-only",
+            "--compress",
+            algorithm,
+            "--encrypt-to",
+        ];
+        let mut command = vec![text(windlass), "backup".to_owned(), text(database)];
+        command.extend(options.map(str::to_owned));
+        command.push(text(&certificate));
+        Variant {
+            name: format!("nul {algorithm}, encrypted"),
+            commands: vec![command],
+            result: None,
+            runs: Vec::new(),
+        }
+    };
+    Ok(["none", "zstd:low"].map(variant).into_iter().collect())
 }
 
 /// What people use today, as far as it is installed.

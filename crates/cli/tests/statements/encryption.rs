@@ -32,18 +32,21 @@ const BACKUP: &str = "BACKUP DATABASE app TO DISK = 'd:\\e.bak' WITH COMPRESSION
 
 /// Whether any file below the folder holds the text.
 fn is_somewhere(folder: &std::path::Path, text: &str) -> bool {
-    std::fs::read_dir(folder).unwrap().flatten().any(|entry| {
-        let path = entry.path();
-        if path.is_dir() {
-            return is_somewhere(&path, text);
-        }
-        // The script itself holds the password.
-        let octets = std::fs::read(&path).unwrap_or_default();
-        path.extension().is_none_or(|extension| extension != "sql")
-            && octets
-                .windows(text.len())
-                .any(|window| window == text.as_bytes())
-    })
+    std::fs::read_dir(folder)
+        .expect("a folder")
+        .flatten()
+        .any(|entry| {
+            let path = entry.path();
+            if path.is_dir() {
+                return is_somewhere(&path, text);
+            }
+            // The script itself holds the password.
+            let octets = std::fs::read(&path).unwrap_or_default();
+            path.extension().is_none_or(|extension| extension != "sql")
+                && octets
+                    .windows(text.len())
+                    .any(|window| window == text.as_bytes())
+        })
 }
 
 #[test]

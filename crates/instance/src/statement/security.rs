@@ -129,15 +129,17 @@ pub(super) fn back_up(session: &mut Session, backup: &BackupCertificate) -> Resu
     let mut files: Vec<(&str, Vec<u8>)> = Vec::new();
     let pem = |certificate: &Certificate| certificate.to_pem().map_err(failed);
     match &backup.content {
-        CertificateContent::Public => files.push((&backup.file, pem(&certificate)?.into_bytes())),
+        CertificateContent::Public => {
+            files.push((backup.file.as_str(), pem(&certificate)?.into_bytes()))
+        }
         CertificateContent::WithKey { file, password } => {
             let key = identity()?.key().to_encrypted_pem(&passphrase(password));
-            files.push((&backup.file, pem(&certificate)?.into_bytes()));
-            files.push((file, key.map_err(failed)?.as_bytes().to_vec()));
+            files.push((backup.file.as_str(), pem(&certificate)?.into_bytes()));
+            files.push((file.as_str(), key.map_err(failed)?.as_bytes().to_vec()));
         }
         CertificateContent::Pfx { password } => {
             let pfx = identity()?.to_pkcs12(name, &passphrase(password));
-            files.push((&backup.file, pfx.map_err(failed)?));
+            files.push((backup.file.as_str(), pfx.map_err(failed)?));
         }
     }
     for (file, octets) in files {

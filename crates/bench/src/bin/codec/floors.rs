@@ -51,6 +51,7 @@ fn floors(rows: &[Row]) -> Vec<Floor> {
     speed("ZSTD MEDIUM speed / MS_XPRESS", "ZSTD:MEDIUM", 0.6);
     speed("ZSTD HIGH speed / MS_XPRESS", "ZSTD:HIGH", 0.2);
     speed("QAT_DEFLATE speed / MS_XPRESS", "QAT_DEFLATE", 1.9);
+    speed("QAT_DEFLATE by ISA-L / MS_XPRESS", "ISA-L level 1", 2.0);
     let mut size = |text, name, bound| {
         if let Some(row) = find(name) {
             let value = xpress.ratio / row.ratio;
