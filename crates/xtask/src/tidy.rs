@@ -12,13 +12,14 @@ const FUNCTION_LINES_MAX: usize = 72;
 const COLUMN_LISTS: [&str; 1] = ["crates/catalog/src/history.rs"];
 
 /// Which crates a crate may name in `[dependencies]`: arrows point down only.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("base", &[]),
     ("io", &["base"]),
     ("tsql", &["base"]),
     ("codec", &["base"]),
     ("media", &["base"]),
     ("device", &["base", "io"]),
+    ("engine", &["base", "io"]),
     ("source", &["base", "io"]),
     (
         "pipeline",
