@@ -168,7 +168,7 @@ impl Database {
         base: Commit,
         next: Commit,
     ) -> Result<std::result::Result<Option<Appended>, (u64, u64)>> {
-        let mut prepared = self.prepare(pages);
+        let mut prepared = self.prepare(pages, base.page_count);
         if prepared.changes.is_empty() && base.page_count == next.page_count {
             return Ok(Ok(None));
         }
@@ -205,7 +205,7 @@ impl Database {
     }
 
     /// Writes the group's pages, leaving out those that do not change.
-    fn prepare(&self, pages: &Pages) -> Prepared {
+    fn prepare(&self, pages: &Pages, page_count: u32) -> Prepared {
         let visible = self.versions.pages_visible();
         let mut prepared = Prepared {
             group: Group::default(),
@@ -222,10 +222,10 @@ impl Database {
                     None => (old != content.as_ref(), None),
                 });
             match looked {
-                // Equal to what is there; a page that was cut off and comes back is there, too.
-                Some((false, _)) => continue,
+                // Equal to what is there. A page that was cut off and comes back may lie elsewhere.
+                Some((false, _)) if page <= page_count => continue,
                 Some((true, Some(first))) => prepared.changes.push((page, Some(first))),
-                Some((true, None)) | None => {
+                _ => {
                     group.page_image(page, content);
                     prepared.changes.push((page, None));
                 }
