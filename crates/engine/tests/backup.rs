@@ -36,7 +36,9 @@ fn create(instance: &Arc<Instance>, folder: &Path) -> Arc<Database> {
 fn write(database: &Arc<Database>, pages: impl Iterator<Item = u32>, fill: u8) {
     let mut writer = database.begin_write(&database.begin_read()).unwrap();
     for page in pages {
-        writer.write_page(page, &[fill ^ page as u8; PAGE_SIZE]).unwrap();
+        writer
+            .write_page(page, &[fill ^ page as u8; PAGE_SIZE])
+            .unwrap();
     }
     writer.commit().unwrap();
 }
@@ -58,7 +60,12 @@ fn take(backup: &mut Backup, database: &Arc<Database>, mut between: impl FnMut(u
     for (index, range) in backup.ranges(1 << 20).into_iter().enumerate() {
         between(index);
         let mut octets = vec![0; range.bytes];
-        assert!(backup.read_range(&range, &mut octets, true).unwrap().is_empty());
+        assert!(
+            backup
+                .read_range(&range, &mut octets, true)
+                .unwrap()
+                .is_empty()
+        );
         ranges.push((range, octets));
     }
     let description = backup.finish_data().unwrap().encode().unwrap();
@@ -78,7 +85,10 @@ fn take(backup: &mut Backup, database: &Arc<Database>, mut between: impl FnMut(u
 }
 
 fn restore(copies: &[&Copy], folder: &Path) -> Arc<Database> {
-    let places: Vec<PathBuf> = ["a.mdf", "b.ndf"].iter().map(|name| folder.join(name)).collect();
+    let places: Vec<PathBuf> = ["a.mdf", "b.ndf"]
+        .iter()
+        .map(|name| folder.join(name))
+        .collect();
     let mut done: Option<Restore> = None;
     for copy in copies {
         let description = BackupDescription::decode(&copy.description).unwrap();
@@ -121,7 +131,12 @@ fn a_full_and_a_differential_backup_under_writes_restore_to_the_end_of_the_copy(
         write(&database, [901].into_iter(), 11);
     });
     backup.complete(Guid::random()).unwrap();
-    let octets = |copy: &Copy| copy.ranges.iter().map(|(range, _)| range.bytes).sum::<usize>();
+    let octets = |copy: &Copy| {
+        copy.ranges
+            .iter()
+            .map(|(range, _)| range.bytes)
+            .sum::<usize>()
+    };
     assert!(octets(&differential) * 3 < octets(&full));
 
     let places = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
@@ -183,7 +198,10 @@ fn writers_go_on_during_a_backup_and_the_log_is_kept_for_it() {
     // One commit: all pages that the writer writes together carry the same fill.
     let fill = pages[0][0] ^ 1;
     for page in (1..=500_u32).step_by(7) {
-        assert!(pages[page as usize - 1] == [fill ^ page as u8; PAGE_SIZE], "page {page}");
+        assert!(
+            pages[page as usize - 1] == [fill ^ page as u8; PAGE_SIZE],
+            "page {page}"
+        );
     }
     assert_eq!(pages.len(), 500);
 }
@@ -199,7 +217,10 @@ fn a_log_that_is_damaged_or_too_short_is_refused() {
     let copy = take(&mut backup, &database, |_| {});
     let attempt = |log: &[u8]| -> Result<(), EngineError> {
         let place = tempfile::tempdir().unwrap();
-        let places: Vec<PathBuf> = ["x", "y"].iter().map(|name| place.path().join(name)).collect();
+        let places: Vec<PathBuf> = ["x", "y"]
+            .iter()
+            .map(|name| place.path().join(name))
+            .collect();
         let description = BackupDescription::decode(&copy.description)?;
         let mut step = Restore::begin(Arc::new(RealFileSystem), &description, &places)?;
         step.apply_log(log)?;

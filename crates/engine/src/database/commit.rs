@@ -12,6 +12,7 @@
 //!   image on, even if its write ended between the look at it and the install.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -51,14 +52,29 @@ impl Database {
         page_count: u32,
     ) -> Result<Option<Appended>> {
         self.check_online()?;
-        self.stamp(&mut pages);
+        let before = self.checksums.load(Ordering::Relaxed);
+        let after = self.stamp(&mut pages, base, page_count)?;
+        // While pages of both kinds are about, none is checked.
+        self.checksums.store(before && after, Ordering::Relaxed);
+        let outcome = self.commit_stamped(&pages, base, page_count);
+        let now = if outcome.is_ok() { after } else { before };
+        self.checksums.store(now, Ordering::Relaxed);
+        outcome
+    }
+
+    fn commit_stamped(
+        &self,
+        pages: &Pages,
+        base: Commit,
+        page_count: u32,
+    ) -> Result<Option<Appended>> {
         let next = Commit {
             sequence: base.sequence + 1,
             page_count,
         };
         let mut grown = false;
         for attempt in 0.. {
-            let outcome = self.try_commit(&pages, base, next)?;
+            let outcome = self.try_commit(pages, base, next)?;
             let (needed, free) = match outcome {
                 Ok(appended) => return Ok(appended),
                 Err(room) => room,
@@ -122,17 +138,29 @@ impl Database {
         Ok(())
     }
 
-    /// Writes page checksums when page 1 reserves room for them.
-    fn stamp(&self, pages: &mut Pages) {
-        if let Some(first) = pages.get(&1) {
-            let reserved = checksum::is_reserved(first);
-            self.checksums.store(reserved, Ordering::Relaxed);
+    /// Writes page checksums when page 1 reserves room for them, and says whether it does. When it
+    /// begins to, the pages that the transaction leaves alone get theirs, too.
+    fn stamp(&self, pages: &mut Pages, base: Commit, page_count: u32) -> Result<bool> {
+        let before = self.checksums.load(Ordering::Relaxed);
+        let after = match pages.get(&1) {
+            Some(first) => checksum::is_reserved(first),
+            None => before && page_count > 0,
+        };
+        if after && !before {
+            for page in 2..=page_count.min(base.page_count) {
+                if let Entry::Vacant(entry) = pages.entry(page) {
+                    let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
+                    self.read_current(page, 0, &mut content, false)?;
+                    entry.insert(content);
+                }
+            }
         }
-        if self.checksums.load(Ordering::Relaxed) {
+        if after {
             for page in pages.values_mut() {
                 checksum::stamp(page);
             }
         }
+        Ok(after)
     }
 
     /// Learns from page 1 whether pages carry checksums.
