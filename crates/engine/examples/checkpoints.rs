@@ -3,7 +3,10 @@
 //! Prints the duration of a small database's backup on a small and on a very large pool, the latency of
 //! commits under load, and the time recovery takes after a crash under load beside its target.
 #![expect(clippy::print_stdout, reason = "a tool that talks to its caller")]
-#![expect(clippy::unwrap_used, reason = "a measurement ends at the first failure")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a measurement ends at the first failure"
+)]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -67,7 +70,10 @@ fn backup(database: &Arc<Database>) -> (Duration, u64) {
     backup.finish_data().unwrap();
     backup.read_log(|_| Ok(())).unwrap();
     let phases = backup.complete(Guid::random()).unwrap();
-    (start.elapsed(), phases.iter().map(|phase| phase.visited).sum())
+    (
+        start.elapsed(),
+        phases.iter().map(|phase| phase.visited).sum(),
+    )
 }
 
 fn backups(folder: &Path) {
@@ -79,7 +85,10 @@ fn backups(folder: &Path) {
         instance.touch_descriptors();
         let database = create(&instance, folder, "small", 8 << 20);
         write(&database, 1..=SMALL_DATABASE, 1);
-        for (kind, target) in [("indirect", Some(Duration::from_secs(60))), ("automatic", None)] {
+        for (kind, target) in [
+            ("indirect", Some(Duration::from_secs(60))),
+            ("automatic", None),
+        ] {
             database.set_target_recovery_time(target).unwrap();
             let runs = (0..5).map(|run| {
                 write(&database, (1..=SMALL_DATABASE).step_by(13), run);
@@ -98,7 +107,9 @@ fn load(database: &Arc<Database>, size: u32, seconds: u64) -> Vec<Duration> {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(seconds) {
         let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             1 + ((state >> 33) as u32) % size
         };
         let pages = [next(), next(), next(), next()];
@@ -112,10 +123,15 @@ fn load(database: &Arc<Database>, size: u32, seconds: u64) -> Vec<Duration> {
 
 fn latencies(folder: &Path) {
     println!("\ncommit latency, 4 random pages of 256 MB, one writer, 15 s, recovery target 1 s");
-    println!("| checkpoints | commits/s | p50 us | p99 us | p99.9 us | worst us | checkpoints run |");
+    println!(
+        "| checkpoints | commits/s | p50 us | p99 us | p99.9 us | worst us | checkpoints run |"
+    );
     println!("|---|---|---|---|---|---|---|");
     let size = 32 * 1024;
-    for (kind, target) in [("indirect", Some(Duration::from_secs(1))), ("automatic", None)] {
+    for (kind, target) in [
+        ("indirect", Some(Duration::from_secs(1))),
+        ("automatic", None),
+    ] {
         let options = InstanceOptions {
             pool_pages: 2 * u64::from(size),
             recovery_interval: Duration::from_secs(1),

@@ -54,6 +54,11 @@ impl Database {
         self.check_online()?;
         let before = self.checksums.load(Ordering::Relaxed);
         let after = self.stamp(&mut pages, base, page_count)?;
+        if before != after {
+            self.figures
+                .checksum_changes
+                .fetch_add(1, Ordering::Relaxed);
+        }
         // While pages of both kinds are about, none is checked.
         self.checksums.store(before && after, Ordering::Relaxed);
         let outcome = self.commit_stamped(&pages, base, page_count);
