@@ -10,7 +10,8 @@ use windlass_engine::{
 };
 
 use crate::disk::Disk;
-use crate::world::{State, World, compare, log_path};
+use crate::outcome::compare;
+use crate::world::{State, World, log_path};
 
 /// What a backup put on its medium.
 #[derive(Debug, Clone)]
