@@ -1,5 +1,6 @@
 //! A writing process is killed in the middle, again and again: what it acknowledged is there, and of the
 //! transaction in flight all or nothing. Every other round a backup runs beside the writer.
+#![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -73,7 +73,7 @@ pub(crate) fn log_path() -> PathBuf {
 impl World {
     fn new(seed: u64, tell: bool) -> Result<Self, String> {
         let mut rng = Rng::new(seed);
-        let disk = Disk::new(rng.next());
+        let disk = Disk::new(rng.draw());
         let instance = Self::instance(&mut rng, &disk)?;
         let growth = |rng: &mut Rng| match rng.below(3) {
             0 => Growth::Fixed,
@@ -301,14 +301,14 @@ impl World {
         let mut content = match old {
             Some(old) if self.rng.chance(70) => old.to_vec(),
             _ => {
-                let fill = self.rng.next() as u8;
+                let fill = self.rng.draw() as u8;
                 vec![fill; PAGE_SIZE]
             }
         };
         for _ in 0..self.rng.below(4) {
             let start = self.rng.below(PAGE_SIZE as u64) as usize;
             let end = (start + 1 + self.rng.below(200) as usize).min(PAGE_SIZE);
-            let octet = self.rng.next() as u8;
+            let octet = self.rng.draw() as u8;
             content[start..end].fill(octet);
         }
         if page == 1 {
