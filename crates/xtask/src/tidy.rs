@@ -21,6 +21,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("crypt", &[]),
     ("accelerator", &["codec"]),
     ("device", &["base", "io"]),
+    ("engine", &["base", "io"]),
+    ("sim", &["base", "engine"]),
     ("source", &["base", "io"]),
     (
         "pipeline",
