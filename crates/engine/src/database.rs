@@ -56,7 +56,9 @@ impl Database {
             .map_err(fail)?;
         let length = log.read_at(&mut text, 0).map_err(fail)?;
         let path = String::from_utf8_lossy(&text[..length]).into_owned();
-        let file = files.open(path.as_ref(), OpenMode::Existing).map_err(fail)?;
+        let file = files
+            .open(path.as_ref(), OpenMode::Existing)
+            .map_err(fail)?;
         let count = file.len().map_err(fail)? / PAGE_SIZE as u64;
         let mut pages = Vec::new();
         for page in 0..count {
@@ -247,7 +249,7 @@ impl WriteTransaction {
     }
 
     /// Makes the changes durable and visible, all or none. Returns when they are on disk.
-    pub fn commit(self) -> Result<Lsn> {
+    pub fn commit(self) -> Result<(Lsn, ReadSnapshot)> {
         let database = &self.snapshot.database;
         let mut pages: Vec<_> = self.snapshot.pages.as_ref().clone();
         pages.resize_with(self.page_count as usize, || Arc::new(vec![0; PAGE_SIZE]));
@@ -267,11 +269,12 @@ impl WriteTransaction {
         database.file.sync().map_err(fail)?;
         let sequence = self.snapshot.sequence + 1;
         *database.committed.lock() = (sequence, Arc::new(pages));
-        Ok(Lsn {
+        let lsn = Lsn {
             vlf: 1,
             block: sequence as u32,
             slot: 1,
-        })
+        };
+        Ok((lsn, database.begin_read()))
     }
 }
 

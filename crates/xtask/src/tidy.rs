@@ -12,7 +12,7 @@ const FUNCTION_LINES_MAX: usize = 72;
 const COLUMN_LISTS: [&str; 1] = ["crates/catalog/src/history.rs"];
 
 /// Which crates a crate may name in `[dependencies]`: arrows point down only.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 13] = [
     ("base", &[]),
     ("io", &["base"]),
     ("tsql", &["base"]),
@@ -20,6 +20,8 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("media", &["base"]),
     ("device", &["base", "io"]),
     ("engine", &["base", "io"]),
+    ("vfs", &["base", "engine", "io"]),
+    ("extension", &["engine", "vfs"]),
     ("source", &["base", "io"]),
     (
         "pipeline",
