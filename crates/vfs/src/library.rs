@@ -16,10 +16,10 @@ pub struct Library {
 }
 
 /// Places in `sqlite3_api_routines`, counted in pointers. New ones are only ever added behind.
-const SLOT_MALLOC: usize = 78;
-const SLOT_VFS_FIND: usize = 162;
-const SLOT_VFS_REGISTER: usize = 163;
-const SLOT_LOG: usize = 192;
+const SLOT_MALLOC: usize = 68;
+const SLOT_VFS_FIND: usize = 141;
+const SLOT_VFS_REGISTER: usize = 142;
+const SLOT_LOG: usize = 167;
 
 impl Library {
     /// The library that loads an extension, by the table it hands to the entry point.
