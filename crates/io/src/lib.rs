@@ -5,16 +5,19 @@
 //!
 //! - [`AlignedBuffer`], [`BufferPool`]: memory that direct I/O accepts, allocated once.
 //! - [`DirectFile`]: positioned reads and writes past the page cache, with a fallback by itself.
+//! - [`Reserved`]: arrays in reserved address space, for pools larger than what is used of them.
 //! - [`directory`]: durable renames and free space.
 
 mod buffer;
 pub mod directory;
 mod file;
 mod pool;
+mod reserved;
 
 pub use buffer::AlignedBuffer;
 pub use file::{Access, DirectFile};
 pub use pool::{BufferPool, PooledBuffer};
+pub use reserved::{Reserved, ZeroValid};
 
 /// Alignment of memory, offsets and lengths for direct I/O.
 ///
