@@ -50,19 +50,46 @@ pub(crate) struct Blocked<'a>(MutexGuard<'a, Readers>);
 impl Blocked<'_> {
     /// Readers open now.
     pub(crate) fn reader_count(&self) -> usize {
-        self.0.snapshots.values().map(|entry| entry.0).sum()
+        // One is the last durable commit, which nobody need be reading.
+        let open: usize = self.0.snapshots.values().map(|entry| entry.0).sum();
+        open - 1
     }
 
-    /// Commit `latest` is whole: readers begin there.
+    /// Commit `latest` is whole: readers begin there. Nothing older can be read any more.
     pub(crate) fn publish(mut self, latest: Commit) {
         self.0.latest = latest;
+        let before = std::mem::replace(&mut self.0.durable, latest);
+        self.0.register(latest);
+        self.0.release(before.sequence);
     }
 }
 
 #[derive(Debug)]
 struct Readers {
     latest: Commit,
+    /// The last commit known to be on disk. It counts as a snapshot, so that readers can begin there.
+    durable: Commit,
     snapshots: BTreeMap<u64, (usize, u32)>,
+}
+
+impl Readers {
+    fn register(&mut self, commit: Commit) {
+        let entry = self.snapshots.entry(commit.sequence);
+        entry.or_insert((0, commit.page_count)).0 += 1;
+    }
+
+    /// Whether it was the last of its commit.
+    fn release(&mut self, sequence: u64) -> bool {
+        let Some(entry) = self.snapshots.get_mut(&sequence) else {
+            return false;
+        };
+        entry.0 -= 1;
+        let is_last = entry.0 == 0;
+        if is_last {
+            self.snapshots.remove(&sequence);
+        }
+        is_last
+    }
 }
 
 impl Versions {
@@ -71,7 +98,8 @@ impl Versions {
             sequence_started: AtomicU64::new(latest.sequence),
             readers: Mutex::new(Readers {
                 latest,
-                snapshots: BTreeMap::new(),
+                durable: latest,
+                snapshots: BTreeMap::from([(latest.sequence, (1, latest.page_count))]),
             }),
             store: RwLock::default(),
         }
@@ -86,40 +114,49 @@ impl Versions {
     pub(crate) fn begin(&self) -> Commit {
         let mut readers = self.readers.lock();
         let latest = readers.latest;
-        readers
-            .snapshots
-            .entry(latest.sequence)
-            .or_insert((0, latest.page_count))
-            .0 += 1;
+        readers.register(latest);
         latest
+    }
+
+    /// Registers a reader of the last durable commit.
+    pub(crate) fn begin_durable(&self) -> Commit {
+        let mut readers = self.readers.lock();
+        let durable = readers.durable;
+        readers.register(durable);
+        durable
+    }
+
+    /// Readers may begin at `commit` from now on: it is on disk, and the caller reads it.
+    pub(crate) fn set_durable(&self, commit: Commit) {
+        let mut readers = self.readers.lock();
+        if commit.sequence <= readers.durable.sequence {
+            return;
+        }
+        readers.register(commit);
+        let before = std::mem::replace(&mut readers.durable, commit);
+        if readers.release(before.sequence) {
+            self.collect(&readers);
+        }
     }
 
     /// Registers another reader of a commit that is being read.
     pub(crate) fn again(&self, commit: Commit) {
-        let mut readers = self.readers.lock();
-        readers
-            .snapshots
-            .entry(commit.sequence)
-            .or_insert((0, commit.page_count))
-            .0 += 1;
+        self.readers.lock().register(commit);
     }
 
     /// A reader ends; versions nobody needs any more go.
     pub(crate) fn end(&self, sequence: u64) {
         let mut readers = self.readers.lock();
-        if let Some(entry) = readers.snapshots.get_mut(&sequence) {
-            entry.0 -= 1;
-            if entry.0 == 0 {
-                readers.snapshots.remove(&sequence);
-                self.collect(&readers);
-            }
+        if readers.release(sequence) {
+            self.collect(&readers);
         }
     }
 
     /// Snapshots open now.
     pub(crate) fn reader_count(&self) -> usize {
         let readers = self.readers.lock();
-        readers.snapshots.values().map(|entry| entry.0).sum()
+        let open: usize = readers.snapshots.values().map(|entry| entry.0).sum();
+        open - 1
     }
 
     /// Octets of versions kept.
@@ -288,6 +325,14 @@ mod tests {
         assert!(versions.find(1, 8).is_none(), "that is in the pool");
         assert_eq!(versions.bytes(), 4, "versions 6 and 7 were never anybody's");
         versions.end(reader.sequence);
+        assert_eq!(versions.bytes(), 4, "commit 5 is the last durable one");
+        assert_eq!(versions.begin_durable().sequence, 5);
+        let committed = versions.begin();
+        versions.set_durable(committed);
+        versions.end(committed.sequence);
+        assert_eq!(versions.bytes(), 4, "the reader of commit 5");
+        versions.end(5);
         assert_eq!(versions.bytes(), 0);
+        assert_eq!(versions.begin_durable().sequence, 8);
     }
 }

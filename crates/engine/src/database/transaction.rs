@@ -39,6 +39,19 @@ impl Database {
         }
     }
 
+    /// The state at the last commit that is on disk: nothing it shows can be taken back by a crash.
+    /// It is older than [`Database::begin_read`] only while a commit is on its way. Waits only for a
+    /// commit so large that the versions it replaced were not kept.
+    pub fn begin_read_durable(self: &Arc<Self>) -> ReadSnapshot {
+        let snapshot = ReadSnapshot {
+            commit: self.versions.begin_durable(),
+            database: Arc::clone(self),
+        };
+        // A failure takes the database offline; whoever reads the snapshot is told.
+        let _failed = snapshot.wait_durable();
+        snapshot
+    }
+
     /// Begins the only write transaction, on top of a snapshot.
     ///
     /// # Errors
@@ -298,15 +311,22 @@ impl WriteTransaction {
     /// [`EngineError::LogFull`], [`EngineError::FileFull`], [`EngineError::VersionsFull`] and
     /// [`EngineError::Offline`] before anything happened: the transaction never was. After any other
     /// the database is offline, and opening it tells whether the transaction is there.
-    pub fn commit(mut self) -> Result<Lsn> {
+    pub fn commit(self) -> Result<Lsn> {
+        Ok(self.commit_and_read()?.0)
+    }
+
+    /// As [`WriteTransaction::commit`], and begins to read at exactly the state that was committed,
+    /// even if another transaction has been committed on top of it.
+    pub fn commit_and_read(mut self) -> Result<(Lsn, ReadSnapshot)> {
         let pages = std::mem::take(&mut self.pages);
         let database = Arc::clone(&self.snapshot.database);
         let appended = database.commit_pages(pages, self.snapshot.commit, self.page_count)?;
-        let base = self.snapshot.commit.sequence;
-        let sequence = base + u64::from(appended.is_some());
-        self.release();
+        // No other writer can have begun: the last commit is this one.
+        let committed = database.begin_read();
         drop(self);
-        database.finish_commit(appended, sequence)
+        let lsn = database.finish_commit(appended, committed.sequence())?;
+        database.versions.set_durable(committed.commit);
+        Ok((lsn, committed))
     }
 
     fn release(&mut self) {
