@@ -115,7 +115,7 @@ impl Connection {
             return Ok(());
         }
         if self.snapshot.is_none() {
-            self.snapshot = Some(self.database.begin_read());
+            self.snapshot = Some(self.database.begin_read_durable());
         }
         if level >= abi::LOCK_RESERVED && self.lock < abi::LOCK_RESERVED {
             self.begin_write()?;
@@ -164,7 +164,7 @@ impl Connection {
         let pages = match (&self.writing, &self.snapshot) {
             (Writing::Open(changes), _) => changes.transaction.page_count(),
             (_, Some(snapshot)) => snapshot.page_count(),
-            (_, None) => self.database.begin_read().page_count(),
+            (_, None) => self.database.begin_read_durable().page_count(),
         };
         u64::from(pages) * PAGE_SIZE as u64
     }
@@ -192,7 +192,7 @@ impl Connection {
         let snapshot = match &self.snapshot {
             Some(snapshot) => snapshot,
             None => {
-                own = self.database.begin_read();
+                own = self.database.begin_read_durable();
                 &own
             }
         };
@@ -304,7 +304,10 @@ impl Connection {
             return Ok(());
         }
         let result = match cut_to_header(&mut changes) {
-            Ok(()) => changes.transaction.commit().map_err(VfsError::from),
+            Ok(()) => changes
+                .transaction
+                .commit_and_read()
+                .map_err(VfsError::from),
             Err(error) => Err(error),
         };
         match result {
