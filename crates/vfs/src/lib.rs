@@ -6,6 +6,7 @@
 //! writer nor are blocked by it.
 //!
 //! - [`register`]: adds the VFS to a SQLite library; [`linked::register`] to the one of this program.
+//! - [`transfer`]: plain SQLite files into the engine and out of it.
 //! - [`Databases`]: which database a name means; [`NamedDatabases`] and [`PathDatabases`].
 //!
 //! `unsafe` is used for SQLite's C interface only; what transactions mean is decided in `connection`,
@@ -24,6 +25,8 @@ mod names;
 mod paths;
 mod pragma;
 mod raw;
+#[cfg(feature = "linked")]
+pub mod transfer;
 mod vfs;
 
 pub use context::Databases;
