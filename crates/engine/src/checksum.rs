@@ -29,8 +29,8 @@ pub(crate) fn compute(page: &[u8]) -> [u8; CHECKSUM_BYTES] {
     out
 }
 
-/// Writes the checksum into a page.
-pub(crate) fn stamp(page: &mut [u8]) {
+/// Writes the checksum into the last octets of a page.
+pub fn stamp(page: &mut [u8]) {
     let sum = compute(page);
     page[PAGE_SIZE - CHECKSUM_BYTES..].copy_from_slice(&sum);
 }

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
+use crate::backup::BackupRange;
+use crate::differential::ExtentMap;
 use crate::error::{EngineError, Result};
 use crate::log::header::Region;
 use crate::options::{EXTENT_PAGES, FileSpec, Growth, PAGE_SIZE};
@@ -166,6 +168,88 @@ impl DataFiles {
             .map_err(|error| EngineError::io("read", &self.path(place.index), error))?;
         buffer[length..].fill(0);
         Ok(())
+    }
+
+    /// Stretches of the files with the extents of `page_count` pages, or with those marked in `map`.
+    pub(crate) fn ranges(
+        &self,
+        page_count: u32,
+        map: Option<&ExtentMap>,
+        bytes_max: usize,
+    ) -> Vec<BackupRange> {
+        let inner = self.inner.read();
+        let extents = page_count.div_ceil(EXTENT_PAGES);
+        let most = (bytes_max as u64).max(EXTENT_BYTES) / EXTENT_BYTES * EXTENT_BYTES;
+        let mut ranges: Vec<Vec<BackupRange>> = vec![Vec::new(); inner.files.len()];
+        for extent in 0..extents {
+            if map.is_some_and(|map| !map.is_set(extent)) {
+                continue;
+            }
+            let (file, at) = inner.locate_extent(extent);
+            let offset = at * EXTENT_BYTES;
+            match ranges[file].last_mut() {
+                Some(last)
+                    if last.offset + last.bytes as u64 == offset && (last.bytes as u64) < most =>
+                {
+                    last.bytes += EXTENT_BYTES as usize;
+                }
+                _ => ranges[file].push(BackupRange {
+                    file,
+                    offset,
+                    bytes: EXTENT_BYTES as usize,
+                }),
+            }
+        }
+        ranges.concat()
+    }
+
+    /// The page that lies `index` pages behind the beginning of `range`; 0 when there is none.
+    pub(crate) fn page_at(&self, range: &BackupRange, index: u32) -> u32 {
+        let inner = self.inner.read();
+        let page = (range.offset / PAGE_SIZE as u64) as u32 + index;
+        let at = page / EXTENT_PAGES;
+        for (number, region) in inner.regions.iter().enumerate() {
+            let count = region.files.len() as u32;
+            let place = region.files.iter().position(|&(f, _)| usize::from(f) == range.file);
+            let Some(place) = place else { continue };
+            let base = region.files[place].1;
+            if at < base {
+                continue;
+            }
+            let extent = region.first_extent + (at - base) * count + place as u32;
+            let next = inner.regions.get(number + 1);
+            if next.is_none_or(|next| extent < next.first_extent) {
+                return extent * EXTENT_PAGES + page % EXTENT_PAGES + 1;
+            }
+        }
+        0
+    }
+
+    /// Reads a stretch of a file; zeros behind its end.
+    pub(crate) fn read_range(&self, range: &BackupRange, buffer: &mut [u8]) -> Result<()> {
+        let file = self.file(range.file)?;
+        let length = file
+            .file
+            .read_at(buffer, range.offset)
+            .map_err(|error| EngineError::io("read", &file.spec.path, error))?;
+        buffer[length..].fill(0);
+        Ok(())
+    }
+
+    /// Writes a stretch of a file.
+    pub(crate) fn write_range(&self, range: &BackupRange, octets: &[u8]) -> Result<()> {
+        let file = self.file(range.file)?;
+        file.file
+            .write_at(octets, range.offset)
+            .map_err(|error| EngineError::io("write", &file.spec.path, error))
+    }
+
+    fn file(&self, index: usize) -> Result<DataFile> {
+        let inner = self.inner.read();
+        let file = inner.files.get(index).cloned();
+        file.ok_or_else(|| {
+            EngineError::Invalid(format!("database '{}' has no file {index}", self.database))
+        })
     }
 
     /// Sets space aside for `page_count` pages, growing files as they may.

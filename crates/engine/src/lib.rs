@@ -25,6 +25,7 @@
 //! Formats: `docs/format/engine.md`. The simulation in `windlass-sim` tests the invariants.
 #![forbid(unsafe_code)]
 
+mod backup;
 mod checksum;
 mod database;
 mod differential;
@@ -40,6 +41,11 @@ mod pool;
 pub mod storage;
 mod versions;
 
+pub use backup::restore::Restore;
+pub use backup::{
+    Backup, BackupDescription, BackupKind, BackupPhase, BackupRange, PhaseReport,
+};
+pub use checksum::stamp as stamp_checksum;
 pub use database::checkpoint::{CheckpointKind, CheckpointReport};
 pub use database::counters::Counters;
 pub use database::transaction::{ReadSnapshot, WriteTransaction};

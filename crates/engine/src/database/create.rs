@@ -244,6 +244,7 @@ impl Database {
             ),
             offline: OnceLock::new(),
             copies: AtomicU32::new(0),
+            syncs: Mutex::default(),
             figures: Figures::default(),
         }
     }

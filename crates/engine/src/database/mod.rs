@@ -22,14 +22,14 @@ mod recovery;
 pub(crate) mod transaction;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock, Weak};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use windlass_base::{Guid, Lsn};
 
+use crate::backup::SyncObject;
 use crate::differential::DifferentialMaps;
 use crate::dirty::DirtyPages;
 use crate::error::{EngineError, Result};
@@ -41,7 +41,7 @@ use crate::log::vlf::Vlf;
 use crate::log::writer::Log;
 use crate::options::{FileSpec, PAGE_SIZE};
 use crate::pool::PageKey;
-use crate::storage::{OpenMode, StorageFile};
+use crate::storage::{FileSystem, OpenMode, StorageFile};
 use crate::versions::Versions;
 
 /// An open database of an instance.
@@ -66,6 +66,8 @@ pub struct Database {
     pub(crate) offline: OnceLock<String>,
     /// Copies of the data files under way, which forbid cutting them.
     pub(crate) copies: AtomicU32,
+    /// Backups that note which extents are written.
+    pub(crate) syncs: Mutex<Vec<Weak<SyncObject>>>,
     pub(crate) figures: counters::Figures,
 }
 
@@ -186,7 +188,15 @@ impl Database {
     /// Writes the header with what `stored` says, and syncs it. `vlfs` when they are about to change.
     pub(crate) fn store_header(&self, stored: &mut Stored, vlfs: Option<&[Vlf]>) -> Result<()> {
         stored.counter += 1;
-        let header = Header {
+        let header = self.header_of(stored, vlfs);
+        header
+            .store(self.log_file.as_ref(), &stored.log.path)
+            .map_err(|error| self.go_offline(error))
+    }
+
+    /// The header as it would be stored now.
+    pub(crate) fn header_of(&self, stored: &Stored, vlfs: Option<&[Vlf]>) -> Header {
+        Header {
             counter: stored.counter,
             guid: self.guid,
             name: self.name.clone(),
@@ -203,10 +213,7 @@ impl Database {
             files: self.data.specs(),
             regions: self.data.regions(),
             vlfs: vlfs.map_or_else(|| self.log.vlfs(), <[Vlf]>::to_vec),
-        };
-        header
-            .store(self.log_file.as_ref(), &stored.log.path)
-            .map_err(|error| self.go_offline(error))
+        }
     }
 
     /// Adds a data file. Extents not yet used are spread over all files from then on.
@@ -276,6 +283,8 @@ impl Database {
     }
 }
 
+pub(crate) use create::make_file;
+
 /// Number of a data file by its index, as SQL Server counts: the log is number 2.
 pub(crate) fn file_id(index: usize) -> u32 {
     if index == 0 { 1 } else { index as u32 + 2 }
@@ -283,7 +292,7 @@ pub(crate) fn file_id(index: usize) -> u32 {
 
 /// Opens the data files that a header names, at other places if `paths` says so.
 pub(crate) fn open_files(
-    shared: &Shared,
+    system: &dyn FileSystem,
     name: &str,
     header: &Header,
     paths: &[PathBuf],
@@ -301,8 +310,7 @@ pub(crate) fn open_files(
         if let Some(path) = paths.get(index) {
             spec.path.clone_from(path);
         }
-        let file = shared
-            .files
+        let file = system
             .open(&spec.path, OpenMode::Existing)
             .map_err(|error| EngineError::io("open", &spec.path, error))?;
         files.push(DataFile { spec, file });

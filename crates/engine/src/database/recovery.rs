@@ -52,7 +52,7 @@ impl Database {
         let mut header = Header::load(log_file.as_ref(), path)?;
         header.log.path.clone_from(path);
         load_sequences(log_file.as_ref(), path, header.guid, &mut header.vlfs)?;
-        let data = open_files(&shared, &request.name, &header, &request.data_paths)?;
+        let data = open_files(shared.files.as_ref(), &request.name, &header, &request.data_paths)?;
         let reader = LogReader::new(
             Arc::clone(&log_file),
             path,
@@ -134,6 +134,7 @@ impl Database {
             target_recovery_ms: AtomicU64::new(header.target_recovery_ms),
             offline: OnceLock::new(),
             copies: AtomicU32::new(0),
+            syncs: Mutex::default(),
             figures: Figures::default(),
         }
     }

@@ -1,0 +1,13 @@
+//! Deterministic simulation of the page engine: a disk that crashes, tears, reorders, fails and fills,
+//! and a driver that checks after each crash that exactly the acknowledged commits are there, plus at
+//! most the one in flight.
+//!
+//! A run is its seed: `windlass-sim --seed 17` repeats one, `--seeds 100000` runs many. The engine runs
+//! in one thread without background work; the driver steps the recovery writer.
+#![forbid(unsafe_code)]
+
+pub mod disk;
+pub mod rng;
+pub mod world;
+
+
