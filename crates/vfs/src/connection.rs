@@ -38,6 +38,10 @@ const VERSION_BYTES: usize = 16;
 const VALID_FOR_OFFSET: usize = 92;
 const HEADER_BYTES: usize = 100;
 
+/// Pages written from which on a commit does without a snapshot of its own connection. The engine keeps
+/// the old versions of replaced pages while a snapshot may need them, and refuses to keep too much.
+const LARGE_PAGES: usize = 64;
+
 type Version = [u8; VERSION_BYTES];
 
 /// How far the open write transaction is.
@@ -71,6 +75,8 @@ pub(crate) struct Connection {
     cached_commit: Option<u64>,
     /// The sixteen octets as SQLite saw them last.
     cached_version: Version,
+    /// Set when the snapshot is a later one than what SQLite has in its cache; nothing may be read.
+    is_lost: bool,
     last_error: Option<String>,
 }
 
@@ -83,6 +89,7 @@ impl Connection {
             writing: Writing::Not,
             cached_commit: None,
             cached_version: [0; VERSION_BYTES],
+            is_lost: false,
             last_error: None,
         }
     }
@@ -136,6 +143,7 @@ impl Connection {
         }
         if level == abi::LOCK_NONE {
             self.snapshot = None;
+            self.is_lost = false;
         }
         self.lock = level;
     }
@@ -187,6 +195,10 @@ impl Connection {
     }
 
     fn read_range(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        if self.is_lost {
+            let what = "the state that was read is gone after a failed commit; begin again";
+            return Err(misuse(&self.database, what));
+        }
         let end = self.size().min(offset + buffer.len() as u64);
         let own;
         let snapshot = match &self.snapshot {
@@ -303,6 +315,10 @@ impl Connection {
             self.cached_commit = None;
             return Ok(());
         }
+        let base = self.snapshot.as_ref().map(ReadSnapshot::sequence);
+        if changes.written.len() > LARGE_PAGES {
+            self.snapshot = None;
+        }
         let result = match cut_to_header(&mut changes) {
             Ok(()) => changes
                 .transaction
@@ -317,6 +333,11 @@ impl Connection {
                 Ok(())
             }
             Err(error) => {
+                let database = &self.database;
+                let snapshot = self
+                    .snapshot
+                    .get_or_insert_with(|| database.begin_read_durable());
+                self.is_lost = Some(snapshot.sequence()) != base;
                 self.writing = Writing::Failed;
                 self.cached_commit = None;
                 Err(error)

@@ -347,3 +347,48 @@ fn the_backup_interface_of_sqlite_copies_into_an_engine_database() {
     assert_eq!(dump(&engine), before);
     assert_sound(&engine);
 }
+
+/// The engine keeps replaced pages for readers up to a limit; a writer alone needs none of them.
+#[test]
+fn a_transaction_that_replaces_more_than_the_engine_keeps_for_readers_needs_to_be_alone() {
+    let folder = Folder::new();
+    let options = windlass_engine::InstanceOptions {
+        version_bytes_max: 1 << 20,
+        ..Default::default()
+    };
+    let files = std::sync::Arc::new(windlass_engine::storage::RealFileSystem);
+    let instance = windlass_engine::Instance::new(options, files).unwrap();
+    let databases = Box::new(windlass_vfs::PathDatabases::new(instance));
+    windlass_vfs::linked::register("few_versions", databases).unwrap();
+    let open = || {
+        let flags = rusqlite::OpenFlags::default();
+        Connection::open_with_flags_and_vfs(folder.path("a.db"), flags, "few_versions").unwrap()
+    };
+    let writer = open();
+    run(&writer, "CREATE TABLE t(x INTEGER PRIMARY KEY, y BLOB)");
+    for x in 0..100 {
+        run(
+            &writer,
+            &format!("INSERT INTO t VALUES ({x}, zeroblob(40000))"),
+        );
+    }
+    let reader = open();
+    run(&reader, "BEGIN");
+    let before = dump(&reader);
+    let update = "UPDATE t SET y = randomblob(40000)";
+    assert_eq!(extended_code(&writer, update), rusqlite::ffi::SQLITE_FULL);
+    let reason: String = value(&writer, "PRAGMA windlass_last_error");
+    assert!(reason.contains("readers"), "{reason}");
+    assert!(dump(&writer) == before);
+    assert!(dump(&reader) == before);
+    run(&reader, "COMMIT");
+    run(&writer, update);
+    assert!(dump(&reader) != before);
+    assert!(dump(&reader) == dump(&writer));
+    assert_sound(&writer);
+    run(
+        &writer,
+        "PRAGMA cache_size = 5; DELETE FROM t WHERE x % 2 = 0; VACUUM",
+    );
+    assert_sound(&reader);
+}
