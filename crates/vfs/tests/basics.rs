@@ -94,6 +94,43 @@ fn after_the_last_close_the_data_file_is_a_plain_sqlite_database() {
 }
 
 #[test]
+fn what_another_sqlite_wrote_between_two_sessions_is_taken_over() {
+    let folder = Folder::new();
+    run(
+        &folder.engine("a.db"),
+        "CREATE TABLE t(x); INSERT INTO t VALUES (zeroblob(100000)), (7)",
+    );
+    let stock = folder.stock("a.db");
+    run(&stock, "INSERT INTO t VALUES (zeroblob(500000)), (8)");
+    drop(stock);
+    let engine = folder.engine("a.db");
+    let sum = "SELECT sum(x) FROM t WHERE typeof(x) = 'integer'";
+    assert_eq!(value::<i64>(&engine, sum), 15);
+    run(&engine, "INSERT INTO t VALUES (9)");
+    assert_sound(&engine);
+    drop(engine);
+    assert_eq!(value::<i64>(&folder.engine("a.db"), sum), 24);
+}
+
+#[test]
+fn a_database_belongs_to_one_instance_at_a_time() {
+    let folder = Folder::new();
+    let engine = folder.engine("a.db");
+    run(&engine, "CREATE TABLE t(x)");
+    common::register_as(
+        "second_instance",
+        windlass_engine::InstanceOptions::default(),
+    );
+    let flags = rusqlite::OpenFlags::default();
+    let path = folder.path("a.db");
+    assert!(Connection::open_with_flags_and_vfs(&path, flags, "second_instance").is_err());
+    run(&engine, "INSERT INTO t VALUES (1)");
+    drop(engine);
+    let second = Connection::open_with_flags_and_vfs(&path, flags, "second_instance").unwrap();
+    assert_eq!(value::<i64>(&second, "SELECT x FROM t"), 1);
+}
+
+#[test]
 fn opening_says_no_where_there_is_nothing_to_open() {
     let folder = Folder::new();
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;

@@ -224,6 +224,40 @@ fn attached_engine_databases_take_part_in_one_transaction() {
 }
 
 #[test]
+fn a_commit_is_taken_back_when_the_next_database_refuses_its_own() {
+    let folder = Folder::new();
+    let options = windlass_engine::InstanceOptions {
+        version_bytes_max: 1 << 17,
+        ..Default::default()
+    };
+    common::register_as("refuses", options);
+    let a = filled(&folder, "a.db");
+    let before = dump(&a);
+    let b = format!("file:{}?vfs=refuses", folder.path("b.db").display());
+    run(&a, &format!("ATTACH '{b}' AS b; CREATE TABLE b.u(x)"));
+    for _ in 0..50 {
+        run(&a, "INSERT INTO b.u VALUES (zeroblob(30000))");
+    }
+    let reader = Connection::open(&b).unwrap();
+    run(&reader, "BEGIN");
+    let untouched = dump(&reader);
+    let both = "BEGIN; UPDATE t SET y = 'both'; UPDATE b.u SET x = randomblob(30000)";
+    run(&a, both);
+    assert_eq!(extended_code(&a, "COMMIT"), rusqlite::ffi::SQLITE_FULL);
+    assert!(a.is_autocommit());
+    assert!(dump(&a) == before);
+    assert!(dump(&folder.engine("a.db")) == before);
+    assert!(dump(&Connection::open(&b).unwrap()) == untouched);
+    run(&reader, "COMMIT");
+    run(&a, both);
+    run(&a, "COMMIT");
+    assert!(dump(&folder.engine("a.db")) != before);
+    assert!(dump(&reader) != untouched);
+    assert_sound(&a);
+    assert_sound(&reader);
+}
+
+#[test]
 fn a_stock_database_can_be_attached_and_keeps_its_own_journal_mode() {
     let folder = Folder::new();
     run(
@@ -356,10 +390,7 @@ fn a_transaction_that_replaces_more_than_the_engine_keeps_for_readers_needs_to_b
         version_bytes_max: 1 << 20,
         ..Default::default()
     };
-    let files = std::sync::Arc::new(windlass_engine::storage::RealFileSystem);
-    let instance = windlass_engine::Instance::new(options, files).unwrap();
-    let databases = Box::new(windlass_vfs::PathDatabases::new(instance));
-    windlass_vfs::linked::register("few_versions", databases).unwrap();
+    common::register_as("few_versions", options);
     let open = || {
         let flags = rusqlite::OpenFlags::default();
         Connection::open_with_flags_and_vfs(folder.path("a.db"), flags, "few_versions").unwrap()

@@ -37,10 +37,13 @@ impl Folder {
 /// Adds the VFS once in a process.
 pub(crate) fn register() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let instance = Instance::new(InstanceOptions::default(), Arc::new(RealFileSystem)).unwrap();
-        linked::register("windlass", Box::new(PathDatabases::new(instance))).unwrap();
-    });
+    ONCE.call_once(|| register_as("windlass", InstanceOptions::default()));
+}
+
+/// Adds a VFS with an instance of its own.
+pub(crate) fn register_as(name: &str, options: InstanceOptions) {
+    let instance = Instance::new(options, Arc::new(RealFileSystem)).unwrap();
+    linked::register(name, Box::new(PathDatabases::new(instance))).unwrap();
 }
 
 pub(crate) fn engine(path: &Path) -> Connection {
