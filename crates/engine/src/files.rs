@@ -210,7 +210,10 @@ impl DataFiles {
         let at = page / EXTENT_PAGES;
         for (number, region) in inner.regions.iter().enumerate() {
             let count = region.files.len() as u32;
-            let place = region.files.iter().position(|&(f, _)| usize::from(f) == range.file);
+            let place = region
+                .files
+                .iter()
+                .position(|&(f, _)| usize::from(f) == range.file);
             let Some(place) = place else { continue };
             let base = region.files[place].1;
             if at < base {

@@ -208,11 +208,18 @@ fn a_flipped_bit_in_a_page_with_a_checksum_is_reported_with_its_place() {
     let mut plain = std::fs::read(&path).unwrap();
     plain[11 * PAGE_SIZE + 1000] ^= 1;
     std::fs::write(&path, &plain).unwrap();
-    let database = instance(64).open_database(&OpenDatabase::new("a", &log)).unwrap();
+    let database = instance(64)
+        .open_database(&OpenDatabase::new("a", &log))
+        .unwrap();
     let mut found = vec![0; PAGE_SIZE];
     let damage = database.begin_read().read_page(12, &mut found).unwrap_err();
     match damage {
-        EngineError::PageChecksum { file, page, file_page, .. } => {
+        EngineError::PageChecksum {
+            file,
+            page,
+            file_page,
+            ..
+        } => {
             assert_eq!((file, page, file_page), (1, 12, 11));
         }
         other => panic!("{other}"),

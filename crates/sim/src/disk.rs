@@ -104,6 +104,7 @@ struct Inner {
     operations: u64,
     fault: Option<(u64, Fault)>,
     crashed: bool,
+    had_fault: bool,
     capacity: Option<u64>,
 }
 
@@ -120,6 +121,7 @@ impl Disk {
             operations: 0,
             fault: None,
             crashed: false,
+            had_fault: false,
             capacity: None,
         })))
     }
@@ -150,6 +152,16 @@ impl Disk {
         self.0.lock().crashed
     }
 
+    /// Whether a planned fault has happened since the last restart.
+    pub fn had_fault(&self) -> bool {
+        self.0.lock().had_fault
+    }
+
+    /// What reads of a file see.
+    pub fn content(&self, path: &Path) -> Option<Vec<u8>> {
+        self.0.lock().files.get(path).map(|file| file.seen.clone())
+    }
+
     /// Operations so far.
     pub fn operations(&self) -> u64 {
         self.0.lock().operations
@@ -166,6 +178,7 @@ impl Disk {
             file.name_durable = true;
         }
         inner.crashed = false;
+        inner.had_fault = false;
         inner.fault = None;
     }
 }
@@ -184,6 +197,7 @@ impl Inner {
         match self.fault {
             Some((at, fault)) if at < self.operations => {
                 self.fault = None;
+                self.had_fault = true;
                 self.crashed = fault == Fault::Crash;
                 Ok(Some(fault))
             }
@@ -289,7 +303,9 @@ impl StorageFile for Handle {
         let mut octets = buffer.to_vec();
         if fault.is_some() {
             // The beginning arrives, the rest does not.
-            octets.truncate(rng.below(octets.len() as u64 + 1) as usize / SECTOR_BYTES * SECTOR_BYTES);
+            octets.truncate(
+                rng.below(octets.len() as u64 + 1) as usize / SECTOR_BYTES * SECTOR_BYTES,
+            );
         }
         let change = Change::Write(offset, octets);
         File::apply(&mut file.seen, &change);

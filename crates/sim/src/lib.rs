@@ -6,8 +6,15 @@
 //! in one thread without background work; the driver steps the recovery writer.
 #![forbid(unsafe_code)]
 
+mod copy;
 pub mod disk;
 pub mod rng;
 pub mod world;
 
+pub use world::{Outcome, run};
 
+/// Tells a step of a single run.
+#[expect(clippy::print_stdout, reason = "asked for by --seed")]
+pub(crate) fn say(what: &str) {
+    println!("{what}");
+}

@@ -49,7 +49,10 @@ fn main() -> ExitCode {
     }
     println!("{total}");
     if failed.is_empty() {
-        println!("{count} seeds ran clean in {:.1} s", start.elapsed().as_secs_f64());
+        println!(
+            "{count} seeds ran clean in {:.1} s",
+            start.elapsed().as_secs_f64()
+        );
         ExitCode::SUCCESS
     } else {
         println!("FAILED: seeds {failed:?}");

@@ -30,6 +30,7 @@ use windlass_engine::{Database, PAGE_SIZE, ReadSnapshot, WriteTransaction};
 
 use crate::abi;
 use crate::error::{Result, VfsError};
+use crate::snapshots::Snapshots;
 
 /// Where SQLite looks whether its cache is current: change counter, size, freelist, in page 1.
 const VERSION_OFFSET: usize = 24;
@@ -67,9 +68,9 @@ struct Changes {
 /// A connection's view of a database.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    database: Arc<Database>,
+    snapshots: Arc<Snapshots>,
     lock: c_int,
-    snapshot: Option<ReadSnapshot>,
+    snapshot: Option<Arc<ReadSnapshot>>,
     writing: Writing,
     /// The commit that SQLite's page cache shows, if it is known to show one.
     cached_commit: Option<u64>,
@@ -81,9 +82,9 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(database: Arc<Database>) -> Self {
+    pub(crate) fn new(snapshots: Arc<Snapshots>) -> Self {
         Self {
-            database,
+            snapshots,
             lock: abi::LOCK_NONE,
             snapshot: None,
             writing: Writing::Not,
@@ -95,7 +96,7 @@ impl Connection {
     }
 
     pub(crate) fn database(&self) -> &Arc<Database> {
-        &self.database
+        self.snapshots.database()
     }
 
     /// The lock that SQLite holds, as one of its own numbers.
@@ -122,7 +123,7 @@ impl Connection {
             return Ok(());
         }
         if self.snapshot.is_none() {
-            self.snapshot = Some(self.database.begin_read_durable());
+            self.snapshot = Some(self.snapshots.begin());
         }
         if level >= abi::LOCK_RESERVED && self.lock < abi::LOCK_RESERVED {
             self.begin_write()?;
@@ -151,11 +152,11 @@ impl Connection {
     fn begin_write(&mut self) -> Result<&mut Changes> {
         let snapshot = self.snapshot.as_ref().ok_or_else(|| {
             misuse(
-                &self.database,
+                self.database(),
                 "a write without a lock; a read lock comes first",
             )
         })?;
-        let transaction = self.database.begin_write(snapshot)?;
+        let transaction = self.database().begin_write(snapshot)?;
         self.writing = Writing::Open(Box::new(Changes {
             transaction,
             written: Vec::new(),
@@ -163,7 +164,7 @@ impl Connection {
         }));
         match &mut self.writing {
             Writing::Open(changes) => Ok(changes),
-            Writing::Not | Writing::Failed => Err(misuse(&self.database, "no transaction")),
+            Writing::Not | Writing::Failed => Err(misuse(self.snapshots.database(), "no transaction")),
         }
     }
 
@@ -172,7 +173,7 @@ impl Connection {
         let pages = match (&self.writing, &self.snapshot) {
             (Writing::Open(changes), _) => changes.transaction.page_count(),
             (_, Some(snapshot)) => snapshot.page_count(),
-            (_, None) => self.database.begin_read_durable().page_count(),
+            (_, None) => self.snapshots.begin().page_count(),
         };
         u64::from(pages) * PAGE_SIZE as u64
     }
@@ -188,7 +189,7 @@ impl Connection {
             self.cached_version
                 .copy_from_slice(&buffer[VERSION_OFFSET..VERSION_OFFSET + VERSION_BYTES]);
             if matches!(self.writing, Writing::Not) {
-                self.cached_commit = self.snapshot.as_ref().map(ReadSnapshot::sequence);
+                self.cached_commit = self.snapshot.as_deref().map(ReadSnapshot::sequence);
             }
         }
         Ok(done)
@@ -197,21 +198,21 @@ impl Connection {
     fn read_range(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         if self.is_lost {
             let what = "the state that was read is gone after a failed commit; begin again";
-            return Err(misuse(&self.database, what));
+            return Err(misuse(self.database(), what));
         }
         let end = self.size().min(offset + buffer.len() as u64);
         let own;
         let snapshot = match &self.snapshot {
             Some(snapshot) => snapshot,
             None => {
-                own = self.database.begin_read_durable();
+                own = self.snapshots.begin();
                 &own
             }
         };
         let mut done = 0;
         while offset + (done as u64) < end {
             let position = offset + done as u64;
-            let page = page_number(position, &self.database)?;
+            let page = page_number(position, self.database())?;
             let within = (position % PAGE_SIZE as u64) as usize;
             let length = (PAGE_SIZE - within).min((end - position) as usize);
             let part = &mut buffer[done..done + length];
@@ -226,7 +227,7 @@ impl Connection {
 
     /// Answers SQLite's question whether its page cache still shows the database.
     fn read_version(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let commit = self.snapshot.as_ref().map(ReadSnapshot::sequence);
+        let commit = self.snapshot.as_deref().map(ReadSnapshot::sequence);
         if commit.is_some() && commit == self.cached_commit {
             buffer.copy_from_slice(&self.cached_version);
             return Ok(VERSION_BYTES);
@@ -246,12 +247,12 @@ impl Connection {
     pub(crate) fn write(&mut self, content: &[u8], offset: u64) -> Result<()> {
         if content.len() != PAGE_SIZE || !offset.is_multiple_of(PAGE_SIZE as u64) {
             return Err(VfsError::NotAPage {
-                database: self.database.name().to_owned(),
+                database: self.database().name().to_owned(),
                 octets: content.len(),
                 offset,
             });
         }
-        let page = page_number(offset, &self.database)?;
+        let page = page_number(offset, self.database())?;
         let Some(changes) = self.changes()? else {
             return Ok(());
         };
@@ -273,7 +274,7 @@ impl Connection {
     /// back a commit because another database of the same transaction failed.
     fn changes(&mut self) -> Result<Option<&mut Changes>> {
         if self.lock < abi::LOCK_RESERVED {
-            return Err(misuse(&self.database, "a write without a write lock"));
+            return Err(misuse(self.database(), "a write without a write lock"));
         }
         match self.writing {
             Writing::Failed => Ok(None),
@@ -286,7 +287,7 @@ impl Connection {
     pub(crate) fn truncate(&mut self, octets: u64) -> Result<()> {
         let page_count = octets.div_ceil(PAGE_SIZE as u64);
         let page_count = u32::try_from(page_count)
-            .map_err(|_| misuse(&self.database, "more pages than SQLite can have"))?;
+            .map_err(|_| misuse(self.database(), "more pages than SQLite can have"))?;
         if self.size() == octets {
             return Ok(());
         }
@@ -315,7 +316,7 @@ impl Connection {
             self.cached_commit = None;
             return Ok(());
         }
-        let base = self.snapshot.as_ref().map(ReadSnapshot::sequence);
+        let base = self.snapshot.as_deref().map(ReadSnapshot::sequence);
         if changes.written.len() > LARGE_PAGES {
             self.snapshot = None;
         }
@@ -329,14 +330,12 @@ impl Connection {
         match result {
             Ok((_, snapshot)) => {
                 self.cached_commit = Some(snapshot.sequence());
-                self.snapshot = Some(snapshot);
+                self.snapshot = Some(self.snapshots.share(snapshot));
                 Ok(())
             }
             Err(error) => {
-                let database = &self.database;
-                let snapshot = self
-                    .snapshot
-                    .get_or_insert_with(|| database.begin_read_durable());
+                let snapshots = &self.snapshots;
+                let snapshot = self.snapshot.get_or_insert_with(|| snapshots.begin());
                 self.is_lost = Some(snapshot.sequence()) != base;
                 self.writing = Writing::Failed;
                 self.cached_commit = None;

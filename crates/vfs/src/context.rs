@@ -2,13 +2,14 @@
 
 use std::ffi::CString;
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use windlass_engine::Database;
 
 use crate::abi::Vfs;
 use crate::error::Result;
 use crate::library::Library;
+use crate::snapshots::Snapshots;
 
 /// How SQLite's file names become engine databases.
 pub trait Databases: Debug + Send + Sync {
@@ -35,4 +36,26 @@ pub(crate) struct Context {
     /// Takes temporary files, randomness and time.
     pub(crate) default_vfs: *mut Vfs,
     pub(crate) databases: Box<dyn Databases>,
+    /// What the connections of each open database share.
+    pub(crate) snapshots: Mutex<Vec<Weak<Snapshots>>>,
+}
+
+impl Context {
+    /// The snapshots of `database`, shared with its other connections.
+    pub(crate) fn snapshots_of(&self, database: Arc<Database>) -> Arc<Snapshots> {
+        let mut all = self
+            .snapshots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        all.retain(|snapshots| snapshots.strong_count() > 0);
+        let known = all.iter().filter_map(Weak::upgrade);
+        for snapshots in known {
+            if Arc::ptr_eq(snapshots.database(), &database) {
+                return snapshots;
+            }
+        }
+        let snapshots = Arc::new(Snapshots::new(database));
+        all.push(Arc::downgrade(&snapshots));
+        snapshots
+    }
 }

@@ -25,6 +25,7 @@ mod names;
 mod paths;
 mod pragma;
 mod raw;
+mod snapshots;
 #[cfg(feature = "linked")]
 pub mod transfer;
 mod vfs;

@@ -12,7 +12,7 @@
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use windlass_engine::{Database, PAGE_SIZE};
 
@@ -49,6 +49,7 @@ pub fn register(name: &str, library: Library, databases: Box<dyn Databases>) -> 
         library,
         default_vfs,
         databases,
+        snapshots: Mutex::default(),
     }));
     let vfs = Box::leak(Box::new(Vfs {
         version: 2,
@@ -115,8 +116,9 @@ unsafe extern "C" fn open(
     match text {
         Some(name) if flags & abi::OPEN_MAIN_DB != 0 => match open_database(context, name, flags) {
             Ok(database) => {
+                let connection = Connection::new(context.snapshots_of(database));
                 // SAFETY: SQLite gives memory of `file_bytes`, enough for a database.
-                unsafe { file::open(file, Connection::new(database), context) };
+                unsafe { file::open(file, connection, context) };
                 // With this flag SQLite keeps the rollback journal in memory.
                 // SAFETY: null or a place for the flags in force.
                 if let Some(out_flags) = unsafe { out_flags.as_mut() } {

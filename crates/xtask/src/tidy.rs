@@ -12,7 +12,7 @@ const FUNCTION_LINES_MAX: usize = 72;
 const COLUMN_LISTS: [&str; 1] = ["crates/catalog/src/history.rs"];
 
 /// Which crates a crate may name in `[dependencies]`: arrows point down only.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("base", &[]),
     ("io", &["base"]),
     ("tsql", &["base"]),
@@ -22,6 +22,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
     ("engine", &["base", "io"]),
     ("vfs", &["base", "engine", "io"]),
     ("extension", &["engine", "vfs"]),
+    ("sim", &["base", "engine"]),
     ("source", &["base", "io"]),
     (
         "pipeline",

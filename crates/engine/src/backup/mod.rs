@@ -100,6 +100,8 @@ pub struct Backup {
     first: Position,
     page_count: u32,
     map: Option<ExtentMap>,
+    /// Changes of the database's mind about checksums before the checkpoint.
+    checksum_changes: u64,
     sync: Arc<SyncObject>,
     copy_started: Instant,
     description: Option<BackupDescription>,
@@ -129,6 +131,7 @@ impl Database {
             first,
             page_count: 0,
             map: None,
+            checksum_changes: 0,
             sync: Arc::default(),
             copy_started: Instant::now(),
             description: None,
@@ -162,6 +165,7 @@ impl Backup {
             };
             self.phase(BackupPhase::ClearDifferentialMap, start, visited);
         }
+        self.checksum_changes = database.figures.checksum_changes.load(Ordering::Relaxed);
         let start = Instant::now();
         let report = database.checkpoint()?;
         self.first = database.log.redo();
@@ -230,7 +234,11 @@ impl Backup {
         })?;
         database.data.read_range(range, buffer)?;
         let mut damaged = Vec::new();
-        if !verify || !database.checksums.load(Ordering::Relaxed) {
+        // When pages began to carry checksums after the checkpoint, those on disk have none yet.
+        let changes = database.figures.checksum_changes.load(Ordering::Relaxed);
+        let carried =
+            database.checksums.load(Ordering::Relaxed) && changes == self.checksum_changes;
+        if !verify || !carried {
             return Ok(damaged);
         }
         for (index, content) in buffer.chunks(PAGE_SIZE).enumerate() {

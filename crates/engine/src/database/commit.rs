@@ -12,6 +12,7 @@
 //!   image on, even if its write ended between the look at it and the install.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -51,14 +52,34 @@ impl Database {
         page_count: u32,
     ) -> Result<Option<Appended>> {
         self.check_online()?;
-        self.stamp(&mut pages);
+        let before = self.checksums.load(Ordering::Relaxed);
+        let after = self.stamp(&mut pages, base, page_count)?;
+        if before != after {
+            self.figures
+                .checksum_changes
+                .fetch_add(1, Ordering::Relaxed);
+        }
+        // While pages of both kinds are about, none is checked.
+        self.checksums.store(before && after, Ordering::Relaxed);
+        let outcome = self.commit_stamped(&pages, base, page_count);
+        let now = if outcome.is_ok() { after } else { before };
+        self.checksums.store(now, Ordering::Relaxed);
+        outcome
+    }
+
+    fn commit_stamped(
+        &self,
+        pages: &Pages,
+        base: Commit,
+        page_count: u32,
+    ) -> Result<Option<Appended>> {
         let next = Commit {
             sequence: base.sequence + 1,
             page_count,
         };
         let mut grown = false;
         for attempt in 0.. {
-            let outcome = self.try_commit(&pages, base, next)?;
+            let outcome = self.try_commit(pages, base, next)?;
             let (needed, free) = match outcome {
                 Ok(appended) => return Ok(appended),
                 Err(room) => room,
@@ -122,17 +143,29 @@ impl Database {
         Ok(())
     }
 
-    /// Writes page checksums when page 1 reserves room for them.
-    fn stamp(&self, pages: &mut Pages) {
-        if let Some(first) = pages.get(&1) {
-            let reserved = checksum::is_reserved(first);
-            self.checksums.store(reserved, Ordering::Relaxed);
+    /// Writes page checksums when page 1 reserves room for them, and says whether it does. When it
+    /// begins to, the pages that the transaction leaves alone get theirs, too.
+    fn stamp(&self, pages: &mut Pages, base: Commit, page_count: u32) -> Result<bool> {
+        let before = self.checksums.load(Ordering::Relaxed);
+        let after = match pages.get(&1) {
+            Some(first) => checksum::is_reserved(first),
+            None => before && page_count > 0,
+        };
+        if after && !before {
+            for page in 2..=page_count.min(base.page_count) {
+                if let Entry::Vacant(entry) = pages.entry(page) {
+                    let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
+                    self.read_current(page, 0, &mut content, false)?;
+                    entry.insert(content);
+                }
+            }
         }
-        if self.checksums.load(Ordering::Relaxed) {
+        if after {
             for page in pages.values_mut() {
                 checksum::stamp(page);
             }
         }
+        Ok(after)
     }
 
     /// Learns from page 1 whether pages carry checksums.
@@ -168,7 +201,7 @@ impl Database {
         base: Commit,
         next: Commit,
     ) -> Result<std::result::Result<Option<Appended>, (u64, u64)>> {
-        let mut prepared = self.prepare(pages);
+        let mut prepared = self.prepare(pages, base.page_count);
         if prepared.changes.is_empty() && base.page_count == next.page_count {
             return Ok(Ok(None));
         }
@@ -205,7 +238,7 @@ impl Database {
     }
 
     /// Writes the group's pages, leaving out those that do not change.
-    fn prepare(&self, pages: &Pages) -> Prepared {
+    fn prepare(&self, pages: &Pages, page_count: u32) -> Prepared {
         let visible = self.versions.pages_visible();
         let mut prepared = Prepared {
             group: Group::default(),
@@ -222,10 +255,10 @@ impl Database {
                     None => (old != content.as_ref(), None),
                 });
             match looked {
-                // Equal to what is there; a page that was cut off and comes back is there, too.
-                Some((false, _)) => continue,
+                // Equal to what is there. A page that was cut off and comes back may lie elsewhere.
+                Some((false, _)) if page <= page_count => continue,
                 Some((true, Some(first))) => prepared.changes.push((page, Some(first))),
-                Some((true, None)) | None => {
+                _ => {
                     group.page_image(page, content);
                     prepared.changes.push((page, None));
                 }

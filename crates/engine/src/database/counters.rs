@@ -16,6 +16,8 @@ pub(crate) struct Figures {
     pub(crate) commits: AtomicU64,
     /// Commits up to this one are on disk.
     pub(crate) durable_sequence: AtomicU64,
+    /// Times that pages began or ceased to carry checksums.
+    pub(crate) checksum_changes: AtomicU64,
     pub(crate) pages_written: AtomicU64,
     pub(crate) write_requests: AtomicU64,
     pub(crate) pages_read: AtomicU64,

@@ -137,7 +137,12 @@ impl Database {
             .fetch_add(pages.len() as u64, Ordering::Relaxed);
         self.figures.write_requests.fetch_add(1, Ordering::Relaxed);
         if self.copies.load(Ordering::Acquire) > 0 {
-            for sync in self.syncs.lock().iter().filter_map(std::sync::Weak::upgrade) {
+            for sync in self
+                .syncs
+                .lock()
+                .iter()
+                .filter_map(std::sync::Weak::upgrade)
+            {
                 for &(page, _) in &pages {
                     sync.note(crate::files::extent_of(page));
                 }

@@ -52,7 +52,12 @@ impl Database {
         let mut header = Header::load(log_file.as_ref(), path)?;
         header.log.path.clone_from(path);
         load_sequences(log_file.as_ref(), path, header.guid, &mut header.vlfs)?;
-        let data = open_files(shared.files.as_ref(), &request.name, &header, &request.data_paths)?;
+        let data = open_files(
+            shared.files.as_ref(),
+            &request.name,
+            &header,
+            &request.data_paths,
+        )?;
         let reader = LogReader::new(
             Arc::clone(&log_file),
             path,
