@@ -164,7 +164,9 @@ impl Connection {
         }));
         match &mut self.writing {
             Writing::Open(changes) => Ok(changes),
-            Writing::Not | Writing::Failed => Err(misuse(self.snapshots.database(), "no transaction")),
+            Writing::Not | Writing::Failed => {
+                Err(misuse(self.snapshots.database(), "no transaction"))
+            }
         }
     }
 
@@ -320,6 +322,7 @@ impl Connection {
         if changes.written.len() > LARGE_PAGES {
             self.snapshot = None;
         }
+        let committing = self.snapshots.committing();
         let result = match cut_to_header(&mut changes) {
             Ok(()) => changes
                 .transaction
@@ -327,6 +330,7 @@ impl Connection {
                 .map_err(VfsError::from),
             Err(error) => Err(error),
         };
+        drop(committing);
         match result {
             Ok((_, snapshot)) => {
                 self.cached_commit = Some(snapshot.sequence());

@@ -5,13 +5,19 @@
 //! SQLite file.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use windlass_engine::{CreateDatabase, Database, Instance, OpenDatabase};
+use windlass_engine::{CreateDatabase, Database, EngineError, Instance, OpenDatabase};
 
 use crate::context::Databases;
 use crate::error::{Result, VfsError};
+
+/// How often, and how far apart, the files of a database are tried while somebody has them locked.
+const LOCK_ATTEMPTS: usize = 25;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Engine databases by path, in one instance.
 #[derive(Debug)]
@@ -39,13 +45,24 @@ impl PathDatabases {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Opens a database whose files may still be locked by a thread that is done with it in a moment.
+    fn open_unlocked(&self, request: &OpenDatabase) -> Result<Arc<Database>> {
+        for _ in 0..LOCK_ATTEMPTS {
+            match self.instance.open_database(request) {
+                Err(error) if is_locked(&error) => std::thread::sleep(LOCK_PAUSE),
+                outcome => return Ok(outcome?),
+            }
+        }
+        Ok(self.instance.open_database(request)?)
+    }
+
     fn open_files(&self, path: &Path, create: bool) -> Result<Arc<Database>> {
         let log = log_path(path);
         let name = path.display().to_string();
         if log.exists() {
             let mut request = OpenDatabase::new(&name, log);
             request.data_paths = vec![path.to_owned()];
-            return Ok(self.instance.open_database(&request)?);
+            return self.open_unlocked(&request);
         }
         let path = path.to_owned();
         if path.exists() {
@@ -57,6 +74,10 @@ impl PathDatabases {
         let request = CreateDatabase::new(&name, path, log);
         Ok(self.instance.create_database(&request)?)
     }
+}
+
+fn is_locked(error: &EngineError) -> bool {
+    matches!(error, EngineError::Io { source, .. } if source.kind() == ErrorKind::WouldBlock)
 }
 
 /// Where the log of the database at `path` lies.
@@ -124,7 +145,9 @@ impl Databases for PathDatabases {
         }
         let path = path.clone();
         map.remove(&path);
-        // Under the lock: whoever opens it again waits until the files are complete.
-        Ok(database.close()?)
+        // Under the lock: whoever opens it again waits until the files are complete, and free.
+        let outcome = database.close();
+        drop(database);
+        Ok(outcome?)
     }
 }

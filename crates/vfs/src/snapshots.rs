@@ -4,10 +4,15 @@
 //! come and go by the hundred thousand in a second would hold up the writer there; here they share a
 //! snapshot by counting it, without a lock, and the engine sees one for each commit.
 //!
+//! Readers that never wait for anything also keep the processors to themselves: a writer whose sync has
+//! ended waits until one of them has used up its time slice, some milliseconds, for each commit. So
+//! they offer the processor before they begin while a commit is on its way.
+//!
 //! Invariants:
 //! - `begin` never gives less than what was durable when it was called.
 //! - Nobody keeps a snapshot alive by the slot alone: it is weak, so an idle database has no readers.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapWeak;
@@ -18,6 +23,17 @@ use windlass_engine::{Database, ReadSnapshot};
 pub(crate) struct Snapshots {
     database: Arc<Database>,
     current: ArcSwapWeak<ReadSnapshot>,
+    committing: AtomicUsize,
+}
+
+/// A commit on its way, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Committing<'a>(&'a AtomicUsize);
+
+impl Drop for Committing<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Snapshots {
@@ -25,6 +41,7 @@ impl Snapshots {
         Self {
             database,
             current: ArcSwapWeak::from(Weak::new()),
+            committing: AtomicUsize::new(0),
         }
     }
 
@@ -32,8 +49,17 @@ impl Snapshots {
         &self.database
     }
 
+    /// Says that a commit is on its way.
+    pub(crate) fn committing(&self) -> Committing<'_> {
+        self.committing.fetch_add(1, Ordering::Relaxed);
+        Committing(&self.committing)
+    }
+
     /// The state at the last durable commit.
     pub(crate) fn begin(&self) -> Arc<ReadSnapshot> {
+        if self.committing.load(Ordering::Relaxed) > 0 {
+            std::thread::yield_now();
+        }
         let durable = self.database.durable_sequence();
         match self.current.load().upgrade() {
             Some(snapshot) if snapshot.sequence() == durable => snapshot,
