@@ -2,6 +2,7 @@
 //!
 //! A tool that is absent is said loudly; the test then shows nothing.
 #![expect(clippy::print_stderr, reason = "says what could not be tested")]
+#![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -25,6 +25,7 @@
 
 use std::ffi::c_int;
 use std::sync::Arc;
+use std::time::Instant;
 
 use windlass_engine::{Database, PAGE_SIZE, ReadSnapshot, WriteTransaction};
 
@@ -78,6 +79,8 @@ pub(crate) struct Connection {
     cached_version: Version,
     /// Set when the snapshot is a later one than what SQLite has in its cache; nothing may be read.
     is_lost: bool,
+    /// When it last let others have the processor.
+    offered: Option<Instant>,
     last_error: Option<String>,
 }
 
@@ -91,6 +94,7 @@ impl Connection {
             cached_commit: None,
             cached_version: [0; VERSION_BYTES],
             is_lost: false,
+            offered: None,
             last_error: None,
         }
     }
@@ -123,6 +127,7 @@ impl Connection {
             return Ok(());
         }
         if self.snapshot.is_none() {
+            self.snapshots.offer_processor(&mut self.offered);
             self.snapshot = Some(self.snapshots.begin());
         }
         if level >= abi::LOCK_RESERVED && self.lock < abi::LOCK_RESERVED {

@@ -6,7 +6,7 @@
 //!
 //! Readers that never wait for anything also keep the processors to themselves: a writer whose sync has
 //! ended waits until one of them has used up its time slice, some milliseconds, for each commit. So
-//! they offer the processor before they begin while a commit is on its way.
+//! they offer the processor now and then while a commit is on its way.
 //!
 //! Invariants:
 //! - `begin` never gives less than what was durable when it was called.
@@ -14,9 +14,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapWeak;
 use windlass_engine::{Database, ReadSnapshot};
+
+/// How long a reader keeps the processor while a commit is on its way: a small part of a time slice,
+/// and long beside a change of threads.
+const OFFER_PAUSE: Duration = Duration::from_micros(500);
 
 /// A database, and the snapshot that its readers share.
 #[derive(Debug)]
@@ -55,11 +60,19 @@ impl Snapshots {
         Committing(&self.committing)
     }
 
+    /// Lets a writer whose sync has ended go on, if it was not let since `offered`.
+    pub(crate) fn offer_processor(&self, offered: &mut Option<Instant>) {
+        if self.committing.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        if offered.is_none_or(|offered| offered.elapsed() >= OFFER_PAUSE) {
+            std::thread::yield_now();
+            *offered = Some(Instant::now());
+        }
+    }
+
     /// The state at the last durable commit.
     pub(crate) fn begin(&self) -> Arc<ReadSnapshot> {
-        if self.committing.load(Ordering::Relaxed) > 0 {
-            std::thread::yield_now();
-        }
         let durable = self.database.durable_sequence();
         match self.current.load().upgrade() {
             Some(snapshot) if snapshot.sequence() == durable => snapshot,

@@ -1,4 +1,5 @@
 //! A database on the engine is a SQLite database: pages, pragmas, files.
+#![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! A process that writes is killed without warning; what it had been told was committed must be there,
 //! and of the rest nothing or one whole transaction.
+#![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 mod common;
 

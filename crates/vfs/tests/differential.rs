@@ -1,4 +1,5 @@
 //! The same random statements on stock SQLite and on the engine must give the same answers.
+#![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Several connections in several threads: every reader sees one committed state, nobody loses a commit.
+#![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Transactions on the engine: isolation, locks, rollback in all its forms, several databases.
+#![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Import and export: whole, exact, one committed state, also of databases in use.
+#![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 mod common;
 

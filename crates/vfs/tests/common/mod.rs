@@ -1,6 +1,7 @@
 //! What all tests of the VFS share: a folder, an instance, connections.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 use std::time::Duration;
@@ -82,7 +83,8 @@ pub(crate) fn dump(connection: &Connection) -> String {
         .map(Result::unwrap)
         .collect();
     for (name, sql) in tables {
-        text.push_str(&format!("{sql}\n"));
+        text.push_str(&sql);
+        text.push('\n');
         if !sql.starts_with("CREATE TABLE") {
             continue;
         }
@@ -94,7 +96,7 @@ pub(crate) fn dump(connection: &Connection) -> String {
         while let Some(row) = rows.next().unwrap() {
             for column in 0..columns {
                 let value: rusqlite::types::Value = row.get(column).unwrap();
-                text.push_str(&format!("{value:?} "));
+                write!(text, "{value:?} ").unwrap();
             }
             text.push('\n');
         }
