@@ -22,6 +22,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("accelerator", &["codec"]),
     ("device", &["base", "io"]),
     ("engine", &["base", "io"]),
+    ("vfs", &["base", "engine", "io"]),
+    ("extension", &["engine", "vfs"]),
     ("sim", &["base", "engine"]),
     ("source", &["base", "io"]),
     (

@@ -52,6 +52,12 @@ impl Database {
         snapshot
     }
 
+    /// Number of the last commit known to be on disk: what [`Database::begin_read_durable`] shows, or
+    /// is about to.
+    pub fn durable_sequence(&self) -> u64 {
+        self.figures.durable_sequence.load(Ordering::Acquire)
+    }
+
     /// Begins the only write transaction, on top of a snapshot.
     ///
     /// # Errors
