@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::support::{Place, Run};
+use crate::support::{Place, Run, make_database};
 
 const ENABLE: &str = "EXEC sp_configure 'show advanced options', 1\nRECONFIGURE\n\
      EXEC sp_configure 'hardware offload enabled', 1\nRECONFIGURE\n";
@@ -69,5 +69,79 @@ fn software_takes_over_where_there_is_no_device() {
              RESTORE VERIFYONLY FROM DISK = 'd:\\q.bak'",
             place.text("app.db")
         ),
+    );
+}
+
+/// A stand-in for the vendor's library, built for this test.
+fn stand_in(place: &Place) -> String {
+    let source = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../accelerator/tests/stand-in/lib.rs"
+    );
+    let library = place.text("libqatzip-stand-in.so");
+    let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let built = std::process::Command::new(compiler)
+        .args([
+            "--edition",
+            "2024",
+            "--crate-type",
+            "cdylib",
+            "-Anon_snake_case",
+        ])
+        .args(["-o", &library, source])
+        .status();
+    assert!(built.is_ok_and(|status| status.success()));
+    library
+}
+
+#[test]
+fn a_device_that_fails_in_mid_backup_does_not_fail_the_backup() {
+    let place = Place::new();
+    on_instance(&place, ENABLE);
+    on_instance(
+        &place,
+        "ALTER SERVER CONFIGURATION SET HARDWARE_OFFLOAD = ON (ACCELERATOR = QAT)",
+    );
+    make_database(&place.path("large.db"), 4000);
+    let library = stand_in(&place);
+    let script = format!(
+        "EXEC sp_attach_db 'large', '{}'\n\
+         SELECT mode_desc, accelerator_library_version FROM sys.dm_server_accelerator_status\n\
+         BACKUP DATABASE large TO DISK = 'd:\\q.bak' \
+         WITH COMPRESSION (ALGORITHM = QAT_DEFLATE), THREADCOUNT = 1\n\
+         RESTORE VERIFYONLY FROM DISK = 'd:\\q.bak'\n\
+         SELECT mode_desc, mode_reason_desc, problem_desc FROM sys.dm_server_accelerator_status",
+        place.text("large.db")
+    );
+    std::fs::write(place.path("script.sql"), script).expect("the script");
+    let drive = format!("d={}", place.text(""));
+    let run = place
+        .command(&[
+            "sql",
+            "-i",
+            "script.sql",
+            "--drive",
+            &drive,
+            "--json",
+            "--instance",
+            "server",
+        ])
+        .env("WINDLASS_QATZIP", library)
+        .env("WINDLASS_STAND_IN", "fail_after=1")
+        .output()
+        .expect("the program runs");
+    let (out, err) = (
+        String::from_utf8_lossy(&run.stdout),
+        String::from_utf8_lossy(&run.stderr),
+    );
+    assert!(run.status.success(), "{err}");
+    assert!(
+        err.contains("the QAT device failed (qzCompress: -2); software"),
+        "{err}"
+    );
+    assert!(out.contains("HARDWARE") && out.contains("1.3.2"), "{out}");
+    assert!(
+        out.contains("SOFTWARE_MODE_ACCELERATOR_SESSION_FAILED"),
+        "{out}"
     );
 }
