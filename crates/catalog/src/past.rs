@@ -111,7 +111,7 @@ impl Catalog {
                     SELECT physical_device_name FROM backupmediafamily AS family \
                     WHERE family.media_set_id = backupset.media_set_id AND mirror = 0 \
                     ORDER BY family_sequence_number)) AS devices \
-                 FROM backupset \
+                 FROM own_backupset AS backupset \
                  WHERE ?1 IS NULL OR database_name = ?1 COLLATE NOCASE \
                  ORDER BY backup_finish_date, backup_set_id",
             )
@@ -138,7 +138,7 @@ impl Catalog {
         let sizes: Option<(i64, i64)> = self
             .connection()
             .query_row(
-                "SELECT backup_size, compressed_backup_size FROM backupset \
+                "SELECT backup_size, compressed_backup_size FROM own_backupset \
                  WHERE database_name = ?1 COLLATE NOCASE AND type = ?2 \
                  AND ifnull(compression_algorithm, 'NONE') = ?3 AND backup_size > 0 \
                  ORDER BY backup_set_id DESC LIMIT 1",
