@@ -8,9 +8,10 @@
 //! 1. The first.
 //! 2. Server options, logical backup devices, the queue of copies.
 //! 3. The master key, certificates, the accelerator's status.
+//! 4. The requests that run.
 
 /// The version this program writes, kept in SQLite's `user_version`.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// The statements that lead from version `found` to [`VERSION`], in order.
 pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
@@ -18,7 +19,7 @@ pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
     STEPS.get(done..).unwrap_or(&[])
 }
 
-const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
+const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4];
 
 const VERSION_1: &str = "
 CREATE TABLE own_database (
@@ -274,6 +275,21 @@ CREATE VIEW dm_server_accelerator_status AS
         (SELECT value_in_use FROM own_configuration WHERE name = 'hardware offload enabled'),
         (SELECT value_in_use FROM own_configuration WHERE name = 'hardware offload config'),
         (SELECT value_in_use FROM own_configuration WHERE name = 'hardware offload mode')) AS status);
+";
+
+/// The view calls a function that whoever reads it has to add to the connection: it gives a JSON array
+/// with one object for each running request.
+const VERSION_4: &str = "
+CREATE VIEW dm_exec_requests AS
+    SELECT value ->> 'session_id' AS session_id, value ->> 'request_id' AS request_id,
+           value ->> 'start_time' AS start_time, value ->> 'status' AS status,
+           value ->> 'command' AS command, value ->> 'database_name' AS database_name,
+           round(value ->> 'percent_complete', 2) AS percent_complete,
+           value ->> 'estimated_completion_time' AS estimated_completion_time,
+           value ->> 'total_elapsed_time' AS total_elapsed_time,
+           value ->> 'done_bytes' AS done_bytes, value ->> 'total_bytes' AS total_bytes,
+           value ->> 'stored_bytes' AS stored_bytes
+    FROM json_each(windlass_requests());
 ";
 
 #[cfg(test)]

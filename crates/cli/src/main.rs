@@ -26,7 +26,15 @@ use args::{Arguments, Command};
 use command::Outcome;
 
 fn main() -> ExitCode {
-    let matches = Arguments::command().get_matches();
+    // SQL Backup's own spelling has one dash, which would be read as single letters.
+    let written = std::env::args_os().map(|argument| {
+        if argument.eq_ignore_ascii_case("-SQL") {
+            "--sql".into()
+        } else {
+            argument
+        }
+    });
+    let matches = Arguments::command().get_matches_from(written);
     let Arguments {
         command,
         mut common,

@@ -35,6 +35,7 @@ mod names;
 mod option;
 mod outcome;
 mod query;
+mod requests;
 pub mod retention;
 mod session;
 pub mod sqlbackup;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rusqlite::functions::FunctionFlags;
+use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::{Value as SqliteValue, ValueRef};
 use rusqlite::{Connection, OpenFlags};
 use windlass_base::message::table;
@@ -85,6 +85,8 @@ pub(crate) struct Queries {
     depth: u32,
     lock_timeout: Duration,
     identity: Identity,
+    /// The instance's folder.
+    folder: Option<PathBuf>,
     cancel: Arc<AtomicBool>,
 }
 
@@ -100,8 +102,13 @@ impl std::fmt::Debug for Queries {
 
 impl Queries {
     /// On `master`.
-    pub(crate) fn new(identity: Identity, cancel: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(
+        identity: Identity,
+        folder: Option<PathBuf>,
+        cancel: Arc<AtomicBool>,
+    ) -> Self {
         Self {
+            folder,
             name: "master".to_owned(),
             path: None,
             connection: None,
@@ -186,7 +193,8 @@ impl Queries {
                 Some(move || cancel.load(Ordering::Relaxed)),
             )
             .map_err(failed)?;
-        add_functions(&connection, &self.name, &self.identity).map_err(failed)?;
+        add_functions(&connection, &self.name, &self.identity, self.folder.clone())
+            .map_err(failed)?;
         Ok(connection)
     }
 
@@ -287,6 +295,7 @@ fn add_functions(
     connection: &Connection,
     database: &str,
     identity: &Identity,
+    folder: Option<PathBuf>,
 ) -> rusqlite::Result<()> {
     for name in IDENTITY_FUNCTIONS {
         let identity = identity.clone();
@@ -326,6 +335,13 @@ fn add_functions(
             context.get(2)?,
         ))
     })?;
+    let requests = move |_: &Context<'_>| Ok(crate::requests::running(folder.as_deref()));
+    connection.create_scalar_function(
+        "windlass_requests",
+        0,
+        FunctionFlags::SQLITE_UTF8,
+        requests,
+    )?;
     let database = database.to_owned();
     connection.create_scalar_function("DB_NAME", 0, FunctionFlags::SQLITE_UTF8, move |_| {
         Ok(database.clone())

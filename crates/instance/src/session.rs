@@ -9,6 +9,7 @@
 //! 3. No SQLite connection of the session is open on a file while a backup or restore works on it:
 //!    POSIX locks belong to the process, and would be lost.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -59,6 +60,10 @@ pub(crate) struct Settings {
     pub(crate) hides_counts: bool,
     /// `SET XACT_ABORT ON`
     pub(crate) aborts_transactions: bool,
+    /// `DBCC TRACEON (3213)`: backups tell their buffer configuration.
+    pub(crate) traces_buffers: bool,
+    /// `DBCC TRACEON (3604)` or `(3605)`: what is traced comes as messages.
+    pub(crate) tells_traces: bool,
 }
 
 impl Session {
@@ -66,7 +71,11 @@ impl Session {
     pub fn new(instance: Instance) -> Self {
         let cancel = Arc::new(AtomicBool::new(false));
         Self {
-            queries: Queries::new(instance.identity().clone(), Arc::clone(&cancel)),
+            queries: Queries::new(
+                instance.identity().clone(),
+                instance.folder().map(Path::to_owned),
+                Arc::clone(&cancel),
+            ),
             instance,
             variables: Variables::default(),
             settings: Settings::default(),

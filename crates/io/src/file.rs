@@ -197,6 +197,20 @@ impl DirectFile {
         self.ordinary.sync_all()
     }
 
+    /// As [`DirectFile::sync`], without the times: what a log needs at each commit.
+    pub fn sync_data(&self) -> io::Result<()> {
+        self.ordinary.sync_data()
+    }
+
+    /// Takes the file for this open descriptor alone until it is closed (`flock`).
+    ///
+    /// # Errors
+    /// `WouldBlock` when another descriptor, here or in another process, holds it.
+    pub fn lock_exclusive(&self) -> io::Result<()> {
+        let operation = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+        Ok(rustix::fs::flock(&self.ordinary, operation)?)
+    }
+
     /// Cuts or extends (with zeros) the file.
     pub fn set_len(&self, bytes: u64) -> io::Result<()> {
         self.ordinary.set_len(bytes)

@@ -7,6 +7,7 @@
 //! - [`DirectFile`]: positioned reads and writes past the page cache, with a fallback by itself.
 //! - [`queue`]: many transfers in flight from one thread, by `io_uring` or by threads.
 //! - [`processor`]: what threads cost.
+//! - [`Reserved`]: arrays in reserved address space, for pools larger than what is used of them.
 //! - [`directory`]: durable renames and free space.
 
 mod buffer;
@@ -16,10 +17,12 @@ mod pool;
 pub mod processor;
 pub mod queue;
 pub mod secret;
+mod reserved;
 
 pub use buffer::AlignedBuffer;
 pub use file::{Access, DirectFile};
 pub use pool::{BufferPool, PooledBuffer};
+pub use reserved::{Reserved, ZeroValid};
 
 /// Alignment of memory, offsets and lengths for direct I/O.
 ///

@@ -1,4 +1,5 @@
-//! The repository's own tasks: `cargo xtask test`, `tidy`, `messages`, `fuzz`, `bench`, `acceptance`.
+//! The repository's own tasks: `cargo xtask test`, `tidy`, `messages`, `fuzz`, `bench`, `simulate`,
+//! `acceptance`.
 //!
 //! `test` is all of continuous integration. The others are its parts, or too long for it.
 #![forbid(unsafe_code)]
@@ -51,6 +52,15 @@ enum Task {
         /// The database; without it the StackOverflow-like one of the shared data is built.
         database: Option<std::path::PathBuf>,
     },
+    /// Crashes the page engine on a simulated disk, once for each seed.
+    Simulate {
+        /// How many seeds.
+        #[arg(long, default_value_t = 100_000)]
+        seeds: u64,
+        /// The first of them.
+        #[arg(long, default_value_t = 0)]
+        first: u64,
+    },
     /// The acceptance runs that take longer than `test` allows.
     Acceptance,
 }
@@ -62,6 +72,7 @@ fn main() -> ExitCode {
         Task::Messages { check } => messages::write(check),
         Task::Fuzz { seconds, target } => fuzz::run(seconds, target.as_deref()),
         Task::Bench { database } => run::bench(database.as_deref()),
+        Task::Simulate { seeds, first } => simulate(seeds, first),
         Task::Acceptance => run::acceptance(),
     };
     match outcome {
@@ -71,6 +82,20 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn simulate(seeds: u64, first: u64) -> Result<(), String> {
+    let (seeds, first) = (seeds.to_string(), first.to_string());
+    let arguments = [
+        "run",
+        "--release",
+        "--quiet",
+        "--package",
+        "windlass-sim",
+        "--",
+    ];
+    let options = ["--seeds", &seeds, "--first", &first];
+    run::step("simulation", "cargo", &[&arguments[..], &options].concat())
 }
 
 fn test() -> Result<(), String> {

@@ -21,6 +21,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("crypt", &[]),
     ("accelerator", &["codec"]),
     ("device", &["base", "io"]),
+    ("engine", &["base", "io"]),
+    ("vfs", &["base", "engine", "io"]),
+    ("extension", &["engine", "vfs"]),
+    ("sim", &["base", "engine"]),
     ("source", &["base", "io"]),
     (
         "pipeline",

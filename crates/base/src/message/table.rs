@@ -68,6 +68,7 @@ messages! {
     1801, 16, database_exists(database), "Database '{database}' already exists. Choose a different database name.";
     1802, 16, create_database_failed(), "CREATE DATABASE failed. Some file names listed could not be created. Check related errors.";
     1834, 16, file_used_by_database(file, database), "The file '{file}' cannot be overwritten.  It is being used by database '{database}'.";
+    2528, 10, dbcc_completed(), "DBCC execution completed. If DBCC printed error messages, contact your system administrator.";
     2715, 16, data_type_not_found(name), "Column, parameter, or variable #1: Cannot find data type {name}.";
     2812, 16, procedure_not_found(procedure), "Could not find stored procedure '{procedure}'.";
     3009, 10, history_not_written(), "Could not insert a backup or restore history/detail record in the msdb database. This may indicate a problem with the msdb database. The backup/restore operation was still successful.";

@@ -86,7 +86,7 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
 fn policy(arguments: &ExpireArguments) -> Result<Policy, String> {
     let base = match &arguments.erasefiles {
         Some(text) => text
-            .parse()
+            .parse::<Policy>()
             .map_err(|error| format!("--erasefiles: {error}"))?,
         None => Policy {
             within_hours: arguments.within.map(|days| days.saturating_mul(24)),

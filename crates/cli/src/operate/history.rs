@@ -85,7 +85,7 @@ fn list(past: &[PastBackup]) -> ResultSet {
             Value::text(if backup.compression.is_empty() {
                 "NONE"
             } else {
-                &backup.compression
+                backup.compression.as_str()
             }),
             Value::Integer(backup.position.into()),
             Value::Text(backup.devices.join(", ")),

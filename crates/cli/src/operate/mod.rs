@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`settings`] | the configuration files, and what wins over what |
 //! | `history` | the backups that the instance remembers |
+//! | `top` | what runs on the instance |
 //! | `expire` | retention on folders |
 //! | `sqlbackup`, `copies` | the dialect of SQL Backup, and its queue of copies |
 //! | [`metrics`] | a text file for Prometheus |
@@ -18,6 +19,7 @@ mod history;
 pub(crate) mod metrics;
 pub(crate) mod settings;
 mod sqlbackup;
+mod top;
 
 use std::path::PathBuf;
 
@@ -33,6 +35,8 @@ use settings::Settings;
 pub(crate) enum Command {
     /// Show the backups that the instance remembers
     History(HistoryArguments),
+    /// Watch the backups and restores that run on the instance
+    Top(TopArguments),
     /// Show or delete the backups in folders that no rule keeps
     Expire(ExpireArguments),
     /// Run a command of SQL Backup Pro
@@ -63,6 +67,17 @@ pub(crate) struct HistoryArguments {
     /// minutes, or 24h, or 7d
     #[arg(long, value_name = "TIME", value_parser = history::parse_rpo)]
     pub(crate) rpo: Option<i64>,
+}
+
+/// `windlass top`
+#[derive(Debug, Args)]
+pub(crate) struct TopArguments {
+    /// Show what runs now and end
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Seconds from one table to the next
+    #[arg(long, value_name = "SECONDS", default_value_t = 1)]
+    pub(crate) every: u32,
 }
 
 const EXPIRE_NOTES: &str = "\
@@ -143,8 +158,8 @@ pub(crate) struct CopiesArguments {
 /// `windlass config`
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArguments {
-    /// Show each setting as it acts, and where it comes from
-    #[arg(long, required = true)]
+    /// Show all settings as they act, also those that are built in
+    #[arg(long)]
     pub(crate) effective: bool,
 }
 
@@ -174,10 +189,11 @@ pub(crate) struct ManArguments {
 pub(crate) fn run(command: Command, common: &Common, settings: &Settings) -> Outcome {
     match command {
         Command::History(arguments) => history::run(&arguments, common),
+        Command::Top(arguments) => top::run(&arguments, common),
         Command::Expire(arguments) => expire::run(&arguments, common),
         Command::Sqlbackup(arguments) => sqlbackup::run(&arguments, common, settings),
         Command::Copies(arguments) => copies::run(&arguments, common),
-        Command::Config(_) => settings::show(settings, common),
+        Command::Config(arguments) => settings::show(settings, arguments.effective, common),
         Command::Metrics(arguments) => metrics::run(&arguments, common),
         Command::Doctor => doctor::run(common, settings),
         Command::Completions(arguments) => generate::completions(arguments.shell),

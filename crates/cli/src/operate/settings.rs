@@ -17,6 +17,8 @@ use crate::args::Common;
 use crate::command::Outcome;
 use crate::output::{Console, Layout};
 
+const BUILT_IN: &str = "built in";
+
 const SYSTEM_FILE: &str = "/etc/windlass/config.toml";
 
 /// What a file may say.
@@ -97,7 +99,7 @@ pub(crate) fn load(common: &Common, matches: &ArgMatches) -> Result<Settings, Er
 fn built_in<T>(value: T) -> Setting<T> {
     Setting {
         value,
-        origin: "built in".to_owned(),
+        origin: BUILT_IN.to_owned(),
     }
 }
 
@@ -244,8 +246,8 @@ fn put<T>(value: &mut Option<T>, origin: &mut String, found: Option<T>, file: &s
     }
 }
 
-/// `windlass config --effective`
-pub(super) fn show(settings: &Settings, common: &Common) -> Outcome {
+/// `windlass config [--effective]`
+pub(super) fn show(settings: &Settings, all: bool, common: &Common) -> Outcome {
     let path = |value: &Option<PathBuf>| {
         value
             .as_ref()
@@ -288,6 +290,7 @@ pub(super) fn show(settings: &Settings, common: &Common) -> Outcome {
             &folder.origin,
         ));
     }
+    rows.retain(|row| all || row.last().is_none_or(|origin| origin != BUILT_IN));
     let mut console = Console::new(common.json, Layout::Table);
     texts(&["setting", "value", "origin"], rows).send(&mut console);
     for (file, is_there) in settings.files.iter().filter(|_| !common.json) {

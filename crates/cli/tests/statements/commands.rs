@@ -349,3 +349,44 @@ fn a_measuring_run_makes_no_backup() {
     let conflict = "BACKUP DATABASE x TO DISK = 'd:\\o.bak' WITH NOWRITE, DIFFERENTIAL";
     assert_eq!(place.numbers(conflict), [3031, 3013]);
 }
+
+#[test]
+fn a_trace_flag_tells_the_buffer_configuration() {
+    let place = Place::new();
+    let script = "BACKUP DATABASE app TO DISK = 'NUL'
+        DBCC TRACEON (3213, 3605, -1)
+        BACKUP DATABASE app TO DISK = 'NUL' WITH COMPRESSION, BUFFERCOUNT = 8, MAXTRANSFERSIZE = 262144
+        DBCC TRACEOFF (3213) WITH NO_INFOMSGS
+        BACKUP DATABASE app TO DISK = 'NUL'";
+    let run = place.sql(script);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(
+        run.err
+            .matches("Backup/Restore buffer configuration")
+            .count(),
+        1
+    );
+    assert!(
+        run.err.contains("MaxTransferSize: 256 KB") && run.err.contains("Sets Of Buffers: 2"),
+        "{}",
+        run.err
+    );
+    assert_eq!(run.err.matches("DBCC execution completed").count(), 1);
+    assert_eq!(place.numbers("DBCC TRACEON (1204)"), [50005]);
+}
+
+#[test]
+fn another_session_sees_what_runs() {
+    let place = Place::new();
+    let instance = place.text("instance");
+    place.sql_with(
+        &["--instance", &instance],
+        "EXEC sp_attach_db 'app', 'd:\\app.db'",
+    );
+    let top = ["top", "--once", "--instance", &instance, "--json"];
+    assert_eq!(place.succeed(&top).results()[0], serde_json::json!([]));
+    let query = "SELECT command, database_name, percent_complete FROM sys.dm_exec_requests";
+    let run = place.sql_with(&["--instance", &instance], query);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.out.contains("percent_complete"), "{}", run.out);
+}

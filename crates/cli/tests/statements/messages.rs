@@ -206,7 +206,6 @@ fn no_backup_and_no_restore_within_a_transaction() {
 fn what_is_not_built_is_refused_and_not_ignored() {
     for statement in [
         "CHECKPOINT",
-        "DBCC TRACEON (3604)",
         "ALTER DATABASE app SET RECOVERY FULL",
         "ALTER SERVER CONFIGURATION SET HARDWARE_OFFLOAD = ON (ACCELERATOR = QAT)",
         "BACKUP GROUP app, other TO DISK = 'd:\\x' WITH METADATA_ONLY",

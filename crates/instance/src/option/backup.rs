@@ -151,8 +151,7 @@ fn apply(
             choices.overwrite = Overwrite::Format;
             choices.skip_checks = true;
         }
-        O::Checksum => choices.checksum = true,
-        O::NoChecksum => choices.checksum = false,
+        O::Checksum | O::NoChecksum => choices.checksum = *option == O::Checksum,
         O::ContinueAfterError => choices.on_damage = OnDamage::Continue,
         O::Stats(value) => choices.stats = Some(stats(value.as_ref(), environment)?),
         O::ThreadCount(ThreadCount::Count(value)) => {

@@ -152,7 +152,9 @@ fn by_policy(
             points.push((finished, *place));
         }
     }
-    points.sort_by_key(|(finished, place)| std::cmp::Reverse((*finished, *place)));
+    points.sort_by_key(|(finished, place)| {
+        std::cmp::Reverse((*finished, set_at(media, *place).lsn, *place))
+    });
     if let Some((_, newest)) = points.first() {
         kept.push((*newest, "the newest of its database".to_owned()));
     }
@@ -173,9 +175,9 @@ fn by_policy(
     }
     for (count, name, period) in [
         (policy.daily, "day", day as fn(Date) -> (i16, i16)),
-        (policy.weekly, "week", week),
-        (policy.monthly, "month", month),
-        (policy.yearly, "year", year),
+        (policy.weekly, "week", week as fn(Date) -> (i16, i16)),
+        (policy.monthly, "month", month as fn(Date) -> (i16, i16)),
+        (policy.yearly, "year", year as fn(Date) -> (i16, i16)),
     ] {
         let mut seen = BTreeSet::new();
         for (finished, place) in &points {

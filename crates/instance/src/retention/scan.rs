@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use windlass_base::{Guid, Moment};
+use windlass_base::{Guid, Lsn, Moment};
 use windlass_catalog::PastBackup;
 use windlass_device::DeviceAddress;
 use windlass_media::SetType;
@@ -25,6 +25,8 @@ pub struct FoundSet {
     pub base: Option<Guid>,
     /// When it was finished, or begun if it was not.
     pub finished: Option<Moment>,
+    /// Where it stands in the history of its database: orders what was finished in one second.
+    pub lsn: Lsn,
     /// Until when it must not be overwritten.
     pub expires: Option<Moment>,
     /// Whether its end is on every family.
@@ -155,6 +157,7 @@ fn read(path: &Path) -> Result<FoundMedia, String> {
             base: (configuration.set_type == SetType::Differential)
                 .then_some(configuration.differential_base_guid),
             finished: configuration.finished.or(configuration.started),
+            lsn: configuration.last_lsn,
             expires: configuration.expires,
             is_complete: entry.is_complete,
         }

@@ -65,6 +65,7 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
             kind,
             base,
             finished: Some(at(hours)),
+            lsn: windlass_base::Lsn::ZERO,
             expires: unexpired.then(|| at(0).plus_days(1)),
             is_complete: !unfinished,
         });

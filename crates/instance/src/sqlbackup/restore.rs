@@ -190,16 +190,27 @@ fn newest(
         })
         .filter(|(_, set)| set.is_complete && set.database.eq_ignore_ascii_case(source))
         .collect();
-    let (full, base) = sets
-        .iter()
-        .filter(|(_, set)| set.kind == SetType::Full)
-        .max_by_key(|(place, set)| (set.finished, *place))?;
-    let differential = sets
-        .iter()
-        .filter(|(_, set)| with_differential && set.base == Some(base.set_guid))
-        .max_by_key(|(place, set)| (set.finished, *place));
-    // Differentials may count from an older full when the newest is copy-only; they are then newer.
-    Some((*full, differential.map(|(place, _)| *place)))
+    let newest_of = |wanted: &dyn Fn(&FoundSet) -> bool| {
+        sets.iter()
+            .filter(|(_, set)| wanted(set))
+            .max_by_key(|(place, set)| (set.finished, set.lsn, *place))
+    };
+    let (full, full_set) = newest_of(&|set| set.kind == SetType::Full)?;
+    let base_of = |differential: &FoundSet| {
+        sets.iter()
+            .find(|(_, set)| Some(set.set_guid) == differential.base)
+            .map(|(place, _)| *place)
+    };
+    // A differential may count from an older full backup than the newest, which was copy-only then.
+    let differential = newest_of(&|set| {
+        set.kind == SetType::Differential
+            && set.finished >= full_set.finished
+            && base_of(set).is_some()
+    });
+    match differential.filter(|_| with_differential) {
+        Some((place, set)) => Some((base_of(set)?, Some(*place))),
+        None => Some((*full, None)),
+    }
 }
 
 /// One file of each family.

@@ -260,7 +260,13 @@ impl Work<'_> {
             ..self.request(media, kind, family)?
         };
         let failures = Instance::device_failures();
-        let watch = Watch::new(self.session, self.operation, self.choices.stats, sink);
+        let watch = Watch::new(
+            self.session,
+            self.operation,
+            &self.record.name,
+            self.choices.stats,
+            sink,
+        );
         let snapshot = Box::new(NamedSnapshot::new(snapshot, &self.record.logical_name));
         let report = windlass_pipeline::backup(&request, snapshot, &watch)
             .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
@@ -298,7 +304,13 @@ impl Work<'_> {
             checksum: self.choices.checksum,
             tuning: self.choices.tuning,
         };
-        let watch = Watch::new(self.session, self.operation, self.choices.stats, sink);
+        let watch = Watch::new(
+            self.session,
+            self.operation,
+            &self.record.name,
+            self.choices.stats,
+            sink,
+        );
         let report = windlass_pipeline::probe(&request, Box::new(snapshot), &watch)
             .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
         watch.finish();

@@ -20,10 +20,11 @@ mod security;
 mod server;
 mod space;
 mod timing;
+mod trace;
 pub mod verify_only;
 
 use windlass_base::message::table;
-use windlass_tsql::ast::{Dbcc, RestoreAction, Statement};
+use windlass_tsql::ast::{RestoreAction, Statement};
 
 use crate::{Failure, Session, Sink};
 
@@ -64,9 +65,8 @@ pub(crate) fn execute(
         Statement::DropCertificate(name) => security::drop(session, &name.node.text),
         Statement::Reconfigure(reconfigure) => server::reconfigure(session, *reconfigure, sink),
         Statement::AlterServerConfiguration(alter) => server::alter(session, alter, sink),
-        Statement::AlterDatabase(_) | Statement::Checkpoint { .. } | Statement::Dbcc(_) => {
-            Err(refused(statement))
-        }
+        Statement::Dbcc(dbcc) => trace::execute(session, dbcc, sink),
+        Statement::AlterDatabase(_) | Statement::Checkpoint { .. } => Err(refused(statement)),
     }
 }
 
@@ -77,17 +77,9 @@ fn refused(statement: &Statement) -> Failure {
             "ALTER DATABASE",
             "The databases are SQLite files: their recovery model is SIMPLE, and PRAGMA statements change their settings.",
         ),
-        Statement::Checkpoint { .. } => (
+        _ => (
             "CHECKPOINT",
             "PRAGMA wal_checkpoint runs a checkpoint of the current database; backups never need one.",
-        ),
-        Statement::Dbcc(Dbcc::Trace { .. }) => (
-            "DBCC TRACEON and TRACEOFF",
-            "There are no trace flags yet; the plan of a backup can be printed by the command line's --plan.",
-        ),
-        _ => (
-            "This statement",
-            "PRAGMA integrity_check looks for damage in the current database.",
         ),
     };
     table::statement_not_supported(what, hint).into()

@@ -7,6 +7,8 @@ use std::time::Instant;
 use windlass_base::message::table;
 use windlass_pipeline::{Observer, Plan};
 
+use super::trace;
+use crate::requests::Announced;
 use crate::{Progress, Session, Sink};
 
 /// Watches one run.
@@ -14,11 +16,13 @@ pub(super) struct Watch<'a> {
     operation: &'static str,
     begun: Instant,
     cancel: Arc<AtomicBool>,
+    traces_buffers: bool,
     inner: Mutex<Inner<'a>>,
 }
 
 struct Inner<'a> {
     sink: &'a mut dyn Sink,
+    announced: Option<Announced>,
     stats: Option<Stats>,
 }
 
@@ -51,6 +55,7 @@ impl<'a> Watch<'a> {
     pub(super) fn new(
         session: &Session,
         operation: &'static str,
+        database: &str,
         stats: Option<u32>,
         sink: &'a mut dyn Sink,
     ) -> Self {
@@ -62,7 +67,12 @@ impl<'a> Watch<'a> {
             operation,
             begun: Instant::now(),
             cancel: session.cancel_flag(),
-            inner: Mutex::new(Inner { sink, stats }),
+            traces_buffers: session.settings.traces_buffers && session.settings.tells_traces,
+            inner: Mutex::new(Inner {
+                sink,
+                announced: Announced::begin(session.instance.folder(), operation, database),
+                stats,
+            }),
         }
     }
 
@@ -95,6 +105,9 @@ impl Observer for Watch<'_> {
         };
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.sink.progress(&progress);
+        if let Some(announced) = &mut inner.announced {
+            announced.tell(&progress);
+        }
         // The last line comes when the run has succeeded.
         let percent = done.saturating_mul(100).checked_div(total).unwrap_or(0);
         if percent < 100 {
@@ -105,6 +118,11 @@ impl Observer for Watch<'_> {
     fn planned(&self, plan: &Plan) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.sink.planned(plan);
+        if self.traces_buffers {
+            for line in trace::buffer_configuration(plan) {
+                inner.sink.message(table::note(line));
+            }
+        }
     }
 
     fn is_cancelled(&self) -> bool {

@@ -299,7 +299,7 @@ impl Work<'_> {
             },
         };
         let begun = Instant::now();
-        let watch = Watch::new(self.session, OPERATION, self.choices.stats, sink);
+        let watch = Watch::new(self.session, OPERATION, self.name, self.choices.stats, sink);
         let report = windlass_pipeline::restore(&self.media, self.position, &read, &target, &watch)
             .map_err(|error| failed(&error))?;
         Box::new(target)

@@ -77,7 +77,7 @@ fn attempt(
             ..Tuning::default()
         },
     };
-    let watch = Watch::new(session, OPERATION, choices.stats, sink);
+    let watch = Watch::new(session, OPERATION, "", choices.stats, sink);
     let report = verify(&media, position, &request, &watch).map_err(|error| failed(&error))?;
     if let Some((device, damage)) = &report.damaged.first {
         let chunks = report.damaged.count;

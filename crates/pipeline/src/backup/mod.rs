@@ -61,9 +61,7 @@ pub fn backup(
     observer.planned(&plan);
     let mut configuration = set::configuration(request, &*snapshot, &plan, position);
     let key = sealing::begin(request.encryption.as_ref(), &mut configuration)?;
-    for family in &mut media {
-        family.begin(&configuration)?;
-    }
+    on_all(&mut media, |family| family.begin(&configuration))?;
     let digest_writer = digest_writer(request, &*snapshot, configuration.set_guid)?;
     let frames = BufferPool::new(plan.frame_buffers.value, plan.frame_bytes.value);
     let output = BufferPool::new(plan.output_buffers.value, plan.frame_bytes.value);

@@ -1,0 +1,51 @@
+//! `windlass top`: the backups and restores that run on an instance, again and again.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use windlass_instance::BatchEnd;
+
+use super::TopArguments;
+use crate::args::Common;
+use crate::cancel;
+use crate::command::{Outcome, misused, session};
+use crate::output::{Console, Layout};
+
+const QUERY: &str = "SELECT session_id, command, database_name, percent_complete, \
+    total_elapsed_time / 1000 AS seconds, estimated_completion_time / 1000 AS seconds_left, \
+    done_bytes * 1000 / max(total_elapsed_time, 1) / 1048576 AS mb_per_second, \
+    round(done_bytes * 1.0 / max(stored_bytes, 1), 2) AS ratio \
+    FROM sys.dm_exec_requests";
+
+/// Runs the command.
+pub(super) fn run(arguments: &TopArguments, common: &Common) -> Outcome {
+    if common.instance.is_none() {
+        return misused("without --instance there is nothing to watch");
+    }
+    let mut console = Console::new(common.json, Layout::Table);
+    let Some(mut session) = session(common, &mut console) else {
+        return Outcome::Failed;
+    };
+    let stop = session.cancel_flag();
+    if !arguments.once {
+        cancel::watch(&stop);
+    }
+    loop {
+        if session.execute_batch(QUERY, 1, &mut console) != BatchEnd::Clean {
+            return match stop.load(Ordering::Relaxed) {
+                true => Outcome::Succeeded,
+                false => Outcome::Failed,
+            };
+        }
+        if arguments.once {
+            return Outcome::Succeeded;
+        }
+        // A wait of one piece would make Ctrl-C seem dead.
+        for _ in 0..arguments.every * 10 {
+            if stop.load(Ordering::Relaxed) {
+                return Outcome::Succeeded;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}

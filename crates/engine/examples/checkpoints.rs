@@ -1,0 +1,189 @@
+//! Measures both kinds of checkpoints: `cargo run --release -p windlass-engine --example checkpoints -- FOLDER`.
+//!
+//! Prints the duration of a small database's backup on a small and on a very large pool, the latency of
+//! commits under load, and the time recovery takes after a crash under load beside its target.
+#![expect(clippy::print_stdout, reason = "a tool that talks to its caller")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a measurement ends at the first failure"
+)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use windlass_base::Guid;
+use windlass_engine::storage::RealFileSystem;
+use windlass_engine::{
+    BackupKind, CreateDatabase, Database, FileSpec, Instance, InstanceOptions, OpenDatabase,
+    PAGE_SIZE,
+};
+use windlass_io::AlignedBuffer;
+
+/// Buffers of a server with 2 TB of memory.
+const LARGE_POOL: u64 = 268_435_456;
+
+/// Pages of a database of 10 MB.
+const SMALL_DATABASE: u32 = 1280;
+
+fn instance(pool_pages: u64) -> Arc<Instance> {
+    let options = InstanceOptions {
+        pool_pages,
+        ..InstanceOptions::default()
+    };
+    Instance::new(options, Arc::new(RealFileSystem)).unwrap()
+}
+
+fn create(instance: &Instance, folder: &Path, name: &str, log_bytes: u64) -> Arc<Database> {
+    let paths = ["mdf", "ldf"].map(|extension| folder.join(format!("{name}.{extension}")));
+    for path in &paths {
+        // From an earlier run, or not there.
+        let _absent = std::fs::remove_file(path);
+    }
+    let mut request = CreateDatabase::new(name, &paths[0], &paths[1]);
+    request.log = FileSpec {
+        size: log_bytes,
+        ..request.log
+    };
+    instance.create_database(&request).unwrap()
+}
+
+fn write(database: &Arc<Database>, pages: impl Iterator<Item = u32>, fill: u64) {
+    let mut writer = database.begin_write(&database.begin_read()).unwrap();
+    let mut content = [0; PAGE_SIZE];
+    for page in pages {
+        for word in content.chunks_exact_mut(64) {
+            word[..8].copy_from_slice(&(fill ^ u64::from(page)).to_le_bytes());
+        }
+        writer.write_page(page, &content).unwrap();
+    }
+    writer.commit().unwrap();
+}
+
+fn backup(database: &Arc<Database>) -> (Duration, u64) {
+    let start = Instant::now();
+    let mut backup = database.begin_backup(BackupKind::Full).unwrap();
+    let mut buffer = AlignedBuffer::new(1 << 20);
+    for range in backup.ranges(1 << 20) {
+        backup.read_range(&range, &mut buffer, false).unwrap();
+    }
+    backup.finish_data().unwrap();
+    backup.read_log(|_| Ok(())).unwrap();
+    let phases = backup.complete(Guid::random()).unwrap();
+    (
+        start.elapsed(),
+        phases.iter().map(|phase| phase.visited).sum(),
+    )
+}
+
+fn backups(folder: &Path) {
+    println!("backup of 10 MB (100 pages dirty) without a device");
+    println!("| pool, pages | checkpoints | best of 5, ms | buffers visited |");
+    println!("|---|---|---|---|");
+    for pool_pages in [LARGE_POOL / 1000, LARGE_POOL] {
+        let instance = instance(pool_pages);
+        instance.touch_descriptors();
+        let database = create(&instance, folder, "small", 8 << 20);
+        write(&database, 1..=SMALL_DATABASE, 1);
+        for (kind, target) in [
+            ("indirect", Some(Duration::from_secs(60))),
+            ("automatic", None),
+        ] {
+            database.set_target_recovery_time(target).unwrap();
+            let runs = (0..5).map(|run| {
+                write(&database, (1..=SMALL_DATABASE).step_by(13), run);
+                backup(&database)
+            });
+            let (best, visited) = runs.min().unwrap();
+            let milliseconds = best.as_secs_f64() * 1000.0;
+            println!("| {pool_pages} | {kind} | {milliseconds:.2} | {visited} |");
+        }
+    }
+}
+
+/// Commits of `pages` random pages for `seconds`; their durations.
+fn load(database: &Arc<Database>, size: u32, seconds: u64) -> Vec<Duration> {
+    let (mut latencies, mut state) = (Vec::new(), 1_u64);
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(seconds) {
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            1 + ((state >> 33) as u32) % size
+        };
+        let pages = [next(), next(), next(), next()];
+        let begin = Instant::now();
+        write(database, pages.into_iter(), state);
+        latencies.push(begin.elapsed());
+    }
+    latencies.sort_unstable();
+    latencies
+}
+
+fn latencies(folder: &Path) {
+    println!("\ncommit latency, 4 random pages of 256 MB, one writer, 15 s, recovery target 1 s");
+    println!(
+        "| checkpoints | commits/s | p50 us | p99 us | p99.9 us | worst us | checkpoints run |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    let size = 32 * 1024;
+    for (kind, target) in [
+        ("indirect", Some(Duration::from_secs(1))),
+        ("automatic", None),
+    ] {
+        let options = InstanceOptions {
+            pool_pages: 2 * u64::from(size),
+            recovery_interval: Duration::from_secs(1),
+            ..InstanceOptions::default()
+        };
+        let instance = Instance::new(options, Arc::new(RealFileSystem)).unwrap();
+        let database = create(&instance, folder, "load", 1 << 30);
+        database.set_target_recovery_time(target).unwrap();
+        write(&database, 1..=size, 1);
+        database.checkpoint().unwrap();
+        let found = load(&database, size, 15);
+        let at = |share: f64| found[((found.len() - 1) as f64 * share) as usize].as_micros();
+        println!(
+            "| {kind} | {} | {} | {} | {} | {} | {} |",
+            found.len() / 15,
+            at(0.5),
+            at(0.99),
+            at(0.999),
+            at(1.0),
+            database.counters().checkpoints
+        );
+    }
+}
+
+fn recoveries(folder: &Path) {
+    println!("\nrecovery after a crash under the same load of 10 s");
+    println!("| target ms | log to repeat, MB | recovery ms |");
+    println!("|---|---|---|");
+    let size = 32 * 1024;
+    for milliseconds in [200, 1000, 5000] {
+        let target = Some(Duration::from_millis(milliseconds));
+        let distance;
+        {
+            let instance = instance(2 * u64::from(size));
+            let database = create(&instance, folder, "load", 1 << 30);
+            database.set_target_recovery_time(target).unwrap();
+            write(&database, 1..=size, 1);
+            load(&database, size, 10);
+            distance = database.counters().log_used;
+        }
+        let instance = instance(2 * u64::from(size));
+        let request = OpenDatabase::new("load", folder.join("load.ldf"));
+        let database = instance.open_database(&request).unwrap();
+        let recovery = database.counters().last_recovery.as_millis();
+        println!("| {milliseconds} | {} | {recovery} |", distance >> 20);
+    }
+}
+
+fn main() {
+    let folder = std::env::args().nth(1).unwrap_or_else(|| ".".to_owned());
+    let folder = Path::new(&folder);
+    backups(folder);
+    latencies(folder);
+    recoveries(folder);
+}

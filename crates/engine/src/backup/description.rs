@@ -1,0 +1,128 @@
+//! What a backup says about its database, and the stretches of files it holds.
+
+use windlass_base::{Guid, Lsn};
+
+use super::BackupKind;
+use crate::database::Database;
+use crate::error::{EngineError, Result};
+use crate::log::Position;
+use crate::log::header::Header;
+use crate::options::FileSpec;
+use crate::versions::Commit;
+
+/// A stretch of a data file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackupRange {
+    /// Index of the data file, from 0.
+    pub file: usize,
+    /// Octet in the file.
+    pub offset: u64,
+    /// Octets, whole pages.
+    pub bytes: usize,
+}
+
+/// A database as a backup shows it: enough to make its files again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackupDescription {
+    pub(crate) header: Header,
+    pub(crate) end: Position,
+    pub(crate) differential: bool,
+}
+
+impl BackupDescription {
+    /// Name of the database.
+    pub fn name(&self) -> &str {
+        &self.header.name
+    }
+
+    /// Identity of the database.
+    pub fn guid(&self) -> Guid {
+        self.header.guid
+    }
+
+    /// Data files in order, with their sizes at the end of the backup.
+    pub fn data_files(&self) -> &[FileSpec] {
+        &self.header.files
+    }
+
+    /// The log file.
+    pub fn log_file(&self) -> &FileSpec {
+        &self.header.log
+    }
+
+    /// Pages at the commit that the backup shows.
+    pub fn page_count(&self) -> u32 {
+        self.header.page_count
+    }
+
+    /// First log record that a restore needs: the backup's checkpoint.
+    pub fn first_lsn(&self) -> Lsn {
+        self.header.redo.lsn(1)
+    }
+
+    /// End of the log that belongs to the backup.
+    pub fn last_lsn(&self) -> Lsn {
+        self.end.lsn(1)
+    }
+
+    /// Whether it holds only what changed since [`BackupDescription::base`].
+    pub fn is_differential(&self) -> bool {
+        self.differential
+    }
+
+    /// The differential base in force when the backup began.
+    pub fn base(&self) -> (Guid, Lsn) {
+        self.header.base
+    }
+
+    pub(crate) fn end(&self) -> Position {
+        self.end
+    }
+
+    /// The stored form.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let mut out = vec![u8::from(self.differential)];
+        out.extend_from_slice(&self.end.0.to_le_bytes());
+        out.extend(self.header.encode()?);
+        Ok(out)
+    }
+
+    /// Reads the stored form.
+    pub fn decode(octets: &[u8]) -> Result<Self> {
+        let parse = || {
+            let (&differential, rest) = octets.split_first()?;
+            let (end, rest) = rest.split_first_chunk()?;
+            Some(Self {
+                header: Header::parse(rest)?,
+                end: Position(u64::from_le_bytes(*end)),
+                differential: differential != 0,
+            })
+        };
+        parse().ok_or_else(|| {
+            EngineError::Invalid("the description of the database is damaged".to_owned())
+        })
+    }
+}
+
+impl Database {
+    pub(crate) fn describe(
+        &self,
+        first: Position,
+        end: Position,
+        latest: Commit,
+        kind: BackupKind,
+    ) -> BackupDescription {
+        let stored = self.header.lock();
+        let header = Header {
+            redo: first,
+            page_count: latest.page_count,
+            sequence: latest.sequence,
+            ..self.header_of(&stored, None)
+        };
+        BackupDescription {
+            header,
+            end,
+            differential: kind == BackupKind::Differential,
+        }
+    }
+}

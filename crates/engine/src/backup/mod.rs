@@ -1,0 +1,325 @@
+//! Online backup: a fuzzy copy of the data files plus the log that makes it one commit; and its reverse.
+//!
+//! ```text
+//!  begin_backup                                                     finish_data     complete
+//!  clear map --> checkpoint --> sync object --> [ranges, parallel] --> end of log --> base is set
+//!      |             |              |                  |                   |
+//!      |  modifiers  |  this        |  pending writes  |  failure or drop at any point: the older
+//!      |  drained by |  database's  |  known from the  |  base and its map stay in force
+//!      |  prepare-   |  dirty page  |  I/O dispenser   |
+//!      |  to-dirty   |  lists       |                  |
+//!      +-- automatic checkpoints: each of the three steps sweeps the whole pool instead
+//! ```
+//!
+//! Invariants:
+//! - Writers never stop, and no page is read through the pool.
+//! - The log is held from the redo start of the backup's own checkpoint on. Every page that is written
+//!   while it is copied has its whole image behind that position, so a torn copy is repaired by the log.
+//! - The backup shows the last commit at `finish_data`.
+//! - An extent whose content may differ from the base at the end of the next restore of this backup is
+//!   marked in the map that comes into force with `complete`.
+
+pub(crate) mod description;
+pub(crate) mod restore;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use windlass_base::{Guid, Lsn};
+
+pub use description::{BackupDescription, BackupRange};
+
+use crate::checksum;
+use crate::database::Database;
+use crate::database::checkpoint::CheckpointKind;
+use crate::differential::ExtentMap;
+use crate::error::{EngineError, Result};
+use crate::files::extent_of;
+use crate::log::Position;
+use crate::options::PAGE_SIZE;
+
+/// What kind of backup begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BackupKind {
+    /// Everything; becomes the differential base.
+    Full,
+    /// Everything; the differential base stays.
+    CopyOnly,
+    /// The extents changed since the base.
+    Differential,
+}
+
+/// A step of a backup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BackupPhase {
+    /// The differential map is cleared for the new base; earlier modifiers are waited for.
+    ClearDifferentialMap,
+    /// The backup's own checkpoint.
+    Checkpoint,
+    /// Pending page writes are waited for; from then on page writes are noted.
+    SyncObject,
+    /// From there to `finish_data`.
+    DataCopy,
+    /// The log.
+    LogCopy,
+}
+
+/// Time and work of a step.
+#[derive(Debug, Clone, Copy)]
+pub struct PhaseReport {
+    /// The step.
+    pub phase: BackupPhase,
+    /// How long it took.
+    pub duration: Duration,
+    /// Buffer descriptors or list entries visited.
+    pub visited: u64,
+}
+
+/// Notes the extents that are written while they are copied.
+#[derive(Debug, Default)]
+pub(crate) struct SyncObject(Mutex<ExtentMap>);
+
+impl SyncObject {
+    pub(crate) fn note(&self, extent: u32) {
+        self.0.lock().set(extent);
+    }
+
+    fn is_noted(&self, extent: u32) -> bool {
+        self.0.lock().is_set(extent)
+    }
+}
+
+/// A backup under way. Dropped before [`Backup::complete`], it changes nothing.
+#[derive(Debug)]
+pub struct Backup {
+    database: Arc<Database>,
+    kind: BackupKind,
+    number: u64,
+    first: Position,
+    page_count: u32,
+    map: Option<ExtentMap>,
+    /// Changes of the database's mind about checksums before the checkpoint.
+    checksum_changes: u64,
+    sync: Arc<SyncObject>,
+    copy_started: Instant,
+    description: Option<BackupDescription>,
+    phases: Mutex<Vec<PhaseReport>>,
+}
+
+impl Database {
+    /// Begins a backup: clears the differential map (a full one), runs a checkpoint and waits for
+    /// pending writes; after that [`Backup::ranges`] can be read from many threads.
+    ///
+    /// # Errors
+    /// A differential backup without a base is refused.
+    pub fn begin_backup(self: &Arc<Self>, kind: BackupKind) -> Result<Backup> {
+        self.check_online()?;
+        if kind == BackupKind::Differential && self.differential_base().0.is_nil() {
+            return Err(EngineError::Invalid(format!(
+                "database '{}' has no full backup that a differential one could refer to",
+                self.name()
+            )));
+        }
+        let (number, first) = self.log.hold();
+        self.copies.fetch_add(1, Ordering::AcqRel);
+        let mut backup = Backup {
+            database: Arc::clone(self),
+            kind,
+            number,
+            first,
+            page_count: 0,
+            map: None,
+            checksum_changes: 0,
+            sync: Arc::default(),
+            copy_started: Instant::now(),
+            description: None,
+            phases: Mutex::default(),
+        };
+        backup.prepare()?;
+        Ok(backup)
+    }
+
+    /// The backup set that differential backups refer to, and its first LSN; nil when there is none.
+    pub fn differential_base(&self) -> (Guid, Lsn) {
+        self.header.lock().base
+    }
+}
+
+impl Backup {
+    fn prepare(&mut self) -> Result<()> {
+        let database = Arc::clone(&self.database);
+        let sweeps = database.target_recovery_time().is_none();
+        let pool = &database.shared.pool;
+        if self.kind == BackupKind::Full {
+            let start = Instant::now();
+            database.maps.lock().begin(self.number);
+            // Who marked the older map alone has its pages on the lists when this returns, and the
+            // checkpoint writes them.
+            let drained = database.dirty.drain_preparing();
+            let visited = if sweeps {
+                pool.sweep(database.number).visited
+            } else {
+                drained
+            };
+            self.phase(BackupPhase::ClearDifferentialMap, start, visited);
+        }
+        self.checksum_changes = database.figures.checksum_changes.load(Ordering::Relaxed);
+        let start = Instant::now();
+        let report = database.checkpoint()?;
+        self.first = database.log.redo();
+        database.log.move_hold(self.number, self.first);
+        debug_assert_eq!(report.kind == CheckpointKind::Automatic, sweeps);
+        self.phase(BackupPhase::Checkpoint, start, report.visited);
+
+        let start = Instant::now();
+        database.syncs.lock().push(Arc::downgrade(&self.sync));
+        let mut visited = database.shared.dispenser.drain(database.number);
+        if sweeps {
+            let swept = pool.sweep(database.number);
+            database.dirty.wait_written(&swept.writing);
+            visited = swept.visited;
+        }
+        self.phase(BackupPhase::SyncObject, start, visited);
+        self.page_count = database.versions.latest().page_count;
+        if self.kind == BackupKind::Differential {
+            self.map = Some(database.maps.lock().current.clone());
+        }
+        self.copy_started = Instant::now();
+        Ok(())
+    }
+
+    fn phase(&self, phase: BackupPhase, start: Instant, visited: u64) {
+        self.database
+            .figures
+            .visited
+            .fetch_add(visited, Ordering::Relaxed);
+        self.phases.lock().push(PhaseReport {
+            phase,
+            duration: start.elapsed(),
+            visited,
+        });
+    }
+
+    /// Time and work of the steps so far.
+    pub fn phases(&self) -> Vec<PhaseReport> {
+        self.phases.lock().clone()
+    }
+
+    /// First log record that a restore needs.
+    pub fn first_lsn(&self) -> Lsn {
+        self.first.lsn(1)
+    }
+
+    /// Stretches of the data files to copy, at most `bytes_max` octets each, in file order.
+    pub fn ranges(&self, bytes_max: usize) -> Vec<BackupRange> {
+        let map = self.map.as_ref();
+        self.database.data.ranges(self.page_count, map, bytes_max)
+    }
+
+    /// Reads a range straight from its file into the first `range.bytes` octets of `buffer`. Memory
+    /// aligned for direct I/O goes past the page cache. With `verify`, returns the pages whose
+    /// checksum is wrong.
+    pub fn read_range(
+        &self,
+        range: &BackupRange,
+        buffer: &mut [u8],
+        verify: bool,
+    ) -> Result<Vec<EngineError>> {
+        let database = &self.database;
+        database.check_online()?;
+        let buffer = buffer.get_mut(..range.bytes).ok_or_else(|| {
+            EngineError::Invalid(format!("a buffer of less than {} octets", range.bytes))
+        })?;
+        database.data.read_range(range, buffer)?;
+        let mut damaged = Vec::new();
+        // When pages began to carry checksums after the checkpoint, those on disk have none yet.
+        let changes = database.figures.checksum_changes.load(Ordering::Relaxed);
+        let carried =
+            database.checksums.load(Ordering::Relaxed) && changes == self.checksum_changes;
+        if !verify || !carried {
+            return Ok(damaged);
+        }
+        for (index, content) in buffer.chunks(PAGE_SIZE).enumerate() {
+            let Some((expected, found)) = checksum::verify(content) else {
+                continue;
+            };
+            let page = database.data.page_at(range, index as u32);
+            // Written while it was read: the log has its whole image.
+            if page > 0 && page <= self.page_count && !self.sync.is_noted(extent_of(page)) {
+                damaged.push(database.damaged(page, expected, found));
+            }
+        }
+        Ok(damaged)
+    }
+
+    /// All ranges are copied: the last commit now is the one that the backup shows.
+    pub fn finish_data(&mut self) -> Result<&BackupDescription> {
+        let database = &self.database;
+        let (end, latest) = {
+            let _gate = database.gate.lock();
+            (database.log.end(), database.versions.latest())
+        };
+        database.flush_log(end)?;
+        self.phase(BackupPhase::DataCopy, self.copy_started, 0);
+        let description = database.describe(self.first, end, latest, self.kind);
+        Ok(self.description.insert(description))
+    }
+
+    /// Hands the log from the first needed record to the end of the backup to `sink`, block by block.
+    ///
+    /// # Errors
+    /// Before [`Backup::finish_data`] there is no end; or what `sink` returned.
+    pub fn read_log(&self, mut sink: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let start = Instant::now();
+        let description = self.description()?;
+        let end = description.end();
+        let mut reader = self.database.log.reader(self.first);
+        while let Some((header, octets)) = reader.next()? {
+            if header.position >= end {
+                break;
+            }
+            sink(octets)?;
+        }
+        self.phase(BackupPhase::LogCopy, start, 0);
+        Ok(())
+    }
+
+    fn description(&self) -> Result<&BackupDescription> {
+        self.description
+            .as_ref()
+            .ok_or_else(|| EngineError::Invalid("the data copy has not been finished".to_owned()))
+    }
+
+    /// The backup is on its medium: a full one becomes the differential base as set `set`. Returns
+    /// the steps.
+    pub fn complete(self, set: Guid) -> Result<Vec<PhaseReport>> {
+        self.description()?;
+        if self.kind == BackupKind::Full {
+            let database = &self.database;
+            {
+                let _gate = database.gate.lock();
+                database.maps.lock().become_base(self.number);
+                database.header.lock().base = (set, self.first_lsn());
+            }
+            // One header write brings map and base into force together.
+            let _checkpointing = database.checkpointing.lock();
+            database.advance_redo()?;
+        }
+        Ok(self.phases())
+    }
+}
+
+impl Drop for Backup {
+    fn drop(&mut self) {
+        let database = &self.database;
+        database.maps.lock().abandon(self.number);
+        database.log.release(self.number);
+        database
+            .syncs
+            .lock()
+            .retain(|sync| sync.strong_count() > 0 && sync.as_ptr() != Arc::as_ptr(&self.sync));
+        database.copies.fetch_sub(1, Ordering::AcqRel);
+    }
+}

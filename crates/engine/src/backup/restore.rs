@@ -1,0 +1,253 @@
+//! Making a database again: data files from ranges, then the log on top, then a log file of its own.
+//!
+//! Invariants:
+//! - Without [`Restore::finish`] there is no log file, and what was made cannot be opened as a database.
+//! - The log is taken block by block, each checked and chained to the one before; it must reach the end
+//!   that the description names, or nothing is finished.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass_base::{Guid, Lsn};
+
+use super::{BackupDescription, BackupRange};
+use crate::database::{make_file, open_files};
+use crate::error::{EngineError, Result};
+use crate::files::{DataFile, DataFiles};
+use crate::log::Position;
+use crate::log::block::{BlockHeader, HEADER_BYTES};
+use crate::log::header::{Header, LOG_AREA};
+use crate::log::reader::Chain;
+use crate::log::record::{Group, Record, Records};
+use crate::log::vlf::divide;
+use crate::log::writer::{AppendError, Log, Resume, zero};
+use crate::options::{FileSpec, PAGE_SIZE};
+use crate::storage::{FileSystem, OpenMode};
+
+/// Pages kept in memory while the log is repeated.
+const PAGES_KEPT: usize = 4096;
+
+/// A restore under way.
+#[derive(Debug)]
+pub struct Restore {
+    files: Arc<dyn FileSystem>,
+    header: Header,
+    end: Position,
+    data: DataFiles,
+    chain: Chain,
+    reached: Position,
+    partial: Vec<u8>,
+    pages: BTreeMap<u32, Box<[u8]>>,
+}
+
+impl Restore {
+    /// Makes the data files of a full backup, at `places` in file order, or where they were.
+    pub fn begin(
+        files: Arc<dyn FileSystem>,
+        description: &BackupDescription,
+        places: &[PathBuf],
+    ) -> Result<Self> {
+        if description.is_differential() {
+            return Err(EngineError::Invalid(
+                "a differential backup is restored onto its base".to_owned(),
+            ));
+        }
+        let header = placed(description, places)?;
+        let mut data = Vec::new();
+        for spec in &header.files {
+            let file = make_file(files.as_ref(), spec)?;
+            let spec = spec.clone();
+            data.push(DataFile { spec, file });
+        }
+        let data = DataFiles::new(&header.name, data, header.regions.clone())?;
+        Ok(Self::over(files, header, data, description.end()))
+    }
+
+    /// Goes on with data files that an earlier restore made, by a further backup of the database: a
+    /// differential one, or the same again.
+    pub fn onto(
+        files: Arc<dyn FileSystem>,
+        description: &BackupDescription,
+        places: &[PathBuf],
+    ) -> Result<Self> {
+        let header = placed(description, places)?;
+        for spec in &header.files {
+            // A file that was added after the base.
+            if !files.exists(&spec.path) {
+                make_file(files.as_ref(), spec)?;
+            }
+        }
+        let data = open_files(files.as_ref(), &header.name, &header, &[])?;
+        Ok(Self::over(files, header, data, description.end()))
+    }
+
+    fn over(files: Arc<dyn FileSystem>, header: Header, data: DataFiles, end: Position) -> Self {
+        Self {
+            files,
+            reached: header.redo,
+            header,
+            end,
+            data,
+            chain: Chain::default(),
+            partial: Vec::new(),
+            pages: BTreeMap::new(),
+        }
+    }
+
+    /// Writes a range back. From any number of threads.
+    pub fn write_range(&self, range: &BackupRange, octets: &[u8]) -> Result<()> {
+        self.data.write_range(range, octets)
+    }
+
+    /// Takes the next octets of the log and repeats what is whole in them.
+    pub fn apply_log(&mut self, octets: &[u8]) -> Result<()> {
+        let mut input = std::mem::take(&mut self.partial);
+        input.extend_from_slice(octets);
+        let mut rest = input.as_slice();
+        while let Some(header) = BlockHeader::parse(rest) {
+            let Some(block) = rest.get(..header.stored_bytes()) else {
+                break;
+            };
+            self.apply_block(&header, block)?;
+            rest = &rest[block.len()..];
+        }
+        if rest.len() >= HEADER_BYTES && BlockHeader::parse(rest).is_none() {
+            return Err(self.broken("octets that are no block"));
+        }
+        self.partial = rest.to_vec();
+        Ok(())
+    }
+
+    fn broken(&self, what: &str) -> EngineError {
+        EngineError::Invalid(format!(
+            "the log of the backup of database '{}' is damaged behind {:?}: {what}",
+            self.header.name, self.reached
+        ))
+    }
+
+    fn apply_block(&mut self, header: &BlockHeader, block: &[u8]) -> Result<()> {
+        let records = &block[HEADER_BYTES..HEADER_BYTES + header.payload as usize];
+        if !header.covers(records) || header.guid != self.header.guid {
+            return Err(self.broken("a checksum is wrong"));
+        }
+        if !self.chain.admits(header) || header.position < self.reached {
+            return Err(self.broken("a block is missing"));
+        }
+        for record in Records::new(records) {
+            let record = record.ok_or_else(|| self.broken("octets that are no record"))?;
+            if let Record::PageImage { page, .. } | Record::PageRanges { page, .. } = record {
+                self.apply_record(page, &record)?;
+            }
+        }
+        self.chain.follow(header);
+        self.reached = header.end();
+        Ok(())
+    }
+
+    fn apply_record(&mut self, page: u32, record: &Record<'_>) -> Result<()> {
+        if self.pages.len() >= PAGES_KEPT {
+            self.write_pages()?;
+        }
+        if page == 0 {
+            return Err(self.broken("a record of page 0"));
+        }
+        if !self.pages.contains_key(&page) {
+            let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
+            if matches!(record, Record::PageRanges { .. }) {
+                self.data.read(page, &mut content)?;
+            }
+            self.pages.insert(page, content);
+        }
+        if let Some(content) = self.pages.get_mut(&page) {
+            record.apply_to(content);
+        }
+        Ok(())
+    }
+
+    fn write_pages(&mut self) -> Result<()> {
+        for (page, content) in std::mem::take(&mut self.pages) {
+            let place = self.data.place(page);
+            place
+                .file
+                .write_at(&content, place.offset)
+                .map_err(|error| EngineError::io("write", &self.data.path(place.index), error))?;
+        }
+        Ok(())
+    }
+
+    /// Everything is in: syncs the data files. The database may be restored onto further, or finished.
+    ///
+    /// # Errors
+    /// When the log does not reach the end of the backup.
+    pub fn settle(&mut self) -> Result<()> {
+        if self.reached != self.end || !self.partial.is_empty() {
+            return Err(self.broken("it ends before the end of the backup"));
+        }
+        self.write_pages()?;
+        self.data.sync()
+    }
+
+    /// Settles, and makes the log file at the place that `log` names: the database can be opened.
+    /// `base` is the set from which it was restored, to which differential backups may refer.
+    pub fn finish(mut self, name: &str, log: &FileSpec, base: Option<(Guid, Lsn)>) -> Result<()> {
+        self.settle()?;
+        let path = &log.path;
+        let fail = |error| EngineError::io("create", path, error);
+        let file = self.files.open(path, OpenMode::CreateNew).map_err(fail)?;
+        zero(file.as_ref(), 0, log.size).map_err(fail)?;
+        let vlfs = divide(LOG_AREA, log.size.saturating_sub(LOG_AREA));
+        let resume = Resume {
+            position: self.end,
+            previous: 0,
+            epoch: self.header.epoch + 1,
+            redo: self.end,
+        };
+        let guid = self.header.guid;
+        let writer = Log::resume(Arc::clone(&file), path, guid, vlfs, resume);
+        let mut group = Group::default();
+        group.checkpoint(self.end, &[]);
+        let appended = match writer.append(&group, self.header.sequence, 0) {
+            Ok(appended) => appended,
+            Err(AppendError::Failed(error)) => return Err(error),
+            Err(AppendError::Full { needed, .. }) => {
+                return Err(EngineError::Invalid(format!(
+                    "a log of {} octets is too small: {needed} more are needed",
+                    log.size
+                )));
+            }
+        };
+        writer.flush_to(appended.end)?;
+        let header = Header {
+            counter: 1,
+            name: name.to_owned(),
+            epoch: resume.epoch,
+            clean: false,
+            redo: appended.first,
+            checkpoint: appended.first,
+            base: base.unwrap_or_default(),
+            log: log.clone(),
+            files: self.data.specs(),
+            vlfs: writer.vlfs(),
+            ..self.header
+        };
+        header.store(file.as_ref(), path)?;
+        self.files.sync_folder_of(path).map_err(fail)
+    }
+}
+
+/// The description's header with the files at other places.
+fn placed(description: &BackupDescription, places: &[PathBuf]) -> Result<Header> {
+    let mut header = description.header.clone();
+    if !places.is_empty() && places.len() != header.files.len() {
+        return Err(EngineError::Invalid(format!(
+            "the backup has {} data files, but {} places are given",
+            header.files.len(),
+            places.len()
+        )));
+    }
+    for (spec, place) in header.files.iter_mut().zip(places) {
+        spec.path.clone_from(place);
+    }
+    Ok(header)
+}

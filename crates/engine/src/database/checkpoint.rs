@@ -1,0 +1,196 @@
+//! Checkpoints of both kinds, and the recovery writer's step.
+//!
+//! A checkpoint writes dirty pages, then moves the redo start forward: take the redo start under the
+//! commit gate; sync the data files; log the differential map; store the header; free the log before.
+//!
+//! Invariants:
+//! - The redo start is taken before the data files are synced: whatever is not listed then was written
+//!   before, and the sync covers it.
+//! - If a write failed meanwhile, the redo start stays.
+//! - An indirect checkpoint visits entries of this database's lists only; its cost does not depend on
+//!   the size of the pool. An automatic one visits every descriptor.
+//! - A failed sync of a data file takes the database offline: the kernel may have dropped the pages
+//!   it could not write, and only the log, still complete from the old redo start, has them.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::Database;
+use crate::error::{EngineError, Result};
+use crate::log::record::{Group, MAP_PART_BYTES};
+use crate::log::writer::AppendError;
+use crate::log::{Position, block};
+
+/// Pages written between two looks at the lists.
+const BATCH_PAGES: usize = 2048;
+
+/// Share of the target at which the recovery writer begins, and to which it goes back. Percent.
+const BEGIN_PERCENT: u32 = 70;
+const BACK_PERCENT: u32 = 30;
+
+/// Share of the log in use at which the recovery writer runs a checkpoint.
+const LOG_USED_PERCENT: u64 = 60;
+
+/// How dirty pages are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckpointKind {
+    /// By a sweep over every descriptor of the pool.
+    Automatic,
+    /// From the dirty page lists of the database.
+    Indirect,
+}
+
+/// What a checkpoint did.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckpointReport {
+    /// How it found the pages.
+    pub kind: CheckpointKind,
+    /// Descriptors or list entries visited.
+    pub visited: u64,
+    /// Pages written.
+    pub written: u64,
+    /// Time it took.
+    pub duration: Duration,
+    /// Where recovery begins from now on.
+    pub redo_start: Position,
+}
+
+impl Database {
+    /// Writes all dirty pages and moves the redo start to the end of the log, by the kind that the
+    /// target recovery time chooses.
+    pub fn checkpoint(&self) -> Result<CheckpointReport> {
+        let kind = match self.target_recovery_time() {
+            Some(_) => CheckpointKind::Indirect,
+            None => CheckpointKind::Automatic,
+        };
+        self.checkpoint_before(kind, None)
+    }
+
+    /// Writes the pages first dirty before `limit` (all when `None`) and moves the redo start.
+    fn checkpoint_before(
+        &self,
+        kind: CheckpointKind,
+        limit: Option<Position>,
+    ) -> Result<CheckpointReport> {
+        self.check_online()?;
+        let _checkpointing = self.checkpointing.lock();
+        let start = Instant::now();
+        let limit = limit.unwrap_or_else(|| self.log.end());
+        let (visited, written) = match kind {
+            CheckpointKind::Automatic => {
+                let mut swept = self.shared.pool.sweep(self.number);
+                swept.dirty.sort_unstable();
+                (swept.visited, self.write_pages(&swept.dirty)?)
+            }
+            CheckpointKind::Indirect => self.write_listed(limit)?,
+        };
+        self.advance_redo()?;
+        let duration = start.elapsed();
+        let figures = &self.figures;
+        figures.checkpoints.fetch_add(1, Ordering::Relaxed);
+        figures.checkpoint_visited.store(visited, Ordering::Relaxed);
+        figures.visited.fetch_add(visited, Ordering::Relaxed);
+        figures
+            .checkpoint_us
+            .store(duration.as_micros() as u64, Ordering::Relaxed);
+        Ok(CheckpointReport {
+            kind,
+            visited,
+            written,
+            duration,
+            redo_start: self.log.redo(),
+        })
+    }
+
+    fn write_listed(&self, limit: Position) -> Result<(u64, u64)> {
+        let (mut visited, mut written) = (0, 0);
+        loop {
+            let (mut pages, seen) = self.dirty.before(limit, BATCH_PAGES);
+            visited += seen;
+            if pages.is_empty() {
+                return Ok((visited, written));
+            }
+            pages.sort_unstable();
+            written += self.write_pages(&pages)?;
+        }
+    }
+
+    /// Moves the redo start as far as the lists allow, durably, and frees the log before it.
+    pub(crate) fn advance_redo(&self) -> Result<()> {
+        let (redo, latest, failures, map) = {
+            let _gate = self.gate.lock();
+            let failures = self.dirty.failures();
+            let redo = self.dirty.redo_start(self.log.end());
+            let map = self.maps.lock().current.clone();
+            (redo, self.versions.latest(), failures, map)
+        };
+        self.data.sync().map_err(|error| self.go_offline(error))?;
+        if self.dirty.failures() != failures {
+            return Ok(());
+        }
+        let mut group = Group::default();
+        group.checkpoint(redo, map.octets());
+        let appended = loop {
+            match self.log.append(&group, latest.sequence, 0) {
+                Ok(appended) => break appended,
+                Err(AppendError::Full { needed, free }) => self.grow_log(needed, free)?,
+                Err(AppendError::Failed(error)) => return Err(self.go_offline(error)),
+            }
+        };
+        self.flush_log(appended.end)?;
+        let mut stored = self.header.lock();
+        stored.redo = redo;
+        stored.checkpoint = appended.first;
+        stored.page_count = latest.page_count;
+        stored.sequence = latest.sequence;
+        stored.clean = false;
+        self.store_header(&mut stored, None)?;
+        drop(stored);
+        self.log.truncate(redo);
+        Ok(())
+    }
+
+    /// Octets of log that must stay free for the record of a checkpoint.
+    pub(crate) fn checkpoint_reserve(&self) -> u64 {
+        let map = self.maps.lock().current.octets().len();
+        let records = map + map / MAP_PART_BYTES * 8 + 64;
+        let blocks = records / (block::BLOCK_BYTES_MAX / 2) + 2;
+        (records + blocks * (block::HEADER_BYTES + 1024)) as u64
+    }
+
+    /// One step of the recovery writer: keeps the estimated recovery time under the target, and the
+    /// log from filling. Instances with background threads take it by themselves; others are stepped.
+    pub fn recovery_writer_step(&self) -> Result<()> {
+        self.check_online()?;
+        let (used, size) = self.log.usage();
+        if used * 100 > size * LOG_USED_PERCENT && !self.log.is_held() && self.dirty.count() > 0 {
+            self.checkpoint()?;
+            return Ok(());
+        }
+        let estimate = self.estimated_recovery();
+        match self.target_recovery_time() {
+            Some(target) if estimate > target * BEGIN_PERCENT / 100 => {
+                let kept = target.as_secs_f64() * f64::from(BACK_PERCENT) / 100.0;
+                let octets = (kept * self.redo_rate() as f64) as u64;
+                let limit = self.log.back_from_end(octets);
+                self.checkpoint_before(CheckpointKind::Indirect, Some(limit))?;
+            }
+            None if estimate > self.shared.options.recovery_interval => {
+                self.checkpoint()?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl From<AppendError> for EngineError {
+    fn from(error: AppendError) -> Self {
+        match error {
+            AppendError::Failed(error) => error,
+            AppendError::Full { needed, free } => {
+                Self::Invalid(format!("log full: {needed} octets needed, {free} free"))
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Making the files of a database, and taking over a plain SQLite file.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+
+use parking_lot::Mutex;
+use windlass_base::{Guid, Lsn, checksum};
+
+use super::counters::Figures;
+use super::{Database, Stored};
+use crate::differential::DifferentialMaps;
+use crate::dirty::DirtyPages;
+use crate::error::{EngineError, Result};
+use crate::files::{DataFile, DataFiles};
+use crate::instance::Shared;
+use crate::log::Position;
+use crate::log::header::LOG_AREA;
+use crate::log::vlf::{VLF_BYTES_MIN, divide};
+use crate::log::writer::{Log, Resume, zero};
+use crate::options::{CreateDatabase, FileSpec, PAGE_SIZE};
+use crate::storage::{FileSystem, OpenMode, StorageFile};
+use crate::versions::{Commit, Versions};
+
+/// Octets of a log file at least: the header and four virtual log files.
+pub(crate) const LOG_BYTES_MIN: u64 = LOG_AREA + 4 * VLF_BYTES_MIN;
+
+/// Makes a data file and sets its space aside.
+pub(crate) fn make_file(files: &dyn FileSystem, spec: &FileSpec) -> Result<Arc<dyn StorageFile>> {
+    let fail = |error| EngineError::io("create", &spec.path, error);
+    let file = files.open(&spec.path, OpenMode::CreateNew).map_err(fail)?;
+    file.reserve(0, spec.size)
+        .and_then(|()| file.sync())
+        .and_then(|()| files.sync_folder_of(&spec.path))
+        .map_err(fail)?;
+    Ok(file)
+}
+
+/// Length and checksum of the first 100 octets: changes when anybody else writes to the file.
+pub(crate) fn fingerprint(file: &dyn StorageFile, path: &Path) -> Result<(u64, u64)> {
+    let fail = |error| EngineError::io("read", path, error);
+    let mut head = [0; 100];
+    let length = file.read_at(&mut head, 0).map_err(fail)?;
+    Ok((file.len().map_err(fail)?, checksum(&head[..length])))
+}
+
+fn check(request: &CreateDatabase, adopt: bool) -> Result<()> {
+    let refuse = |what: String| Err(EngineError::Invalid(what));
+    let name = &request.name;
+    if request.page_size != PAGE_SIZE {
+        return refuse(format!(
+            "database '{name}': pages of {} octets; the engine has pages of {PAGE_SIZE}",
+            request.page_size
+        ));
+    }
+    if request.data_files.is_empty() || request.data_files.len() > 1000 {
+        return refuse(format!("database '{name}' needs 1 to 1000 data files"));
+    }
+    if adopt && request.data_files.len() != 1 {
+        return refuse(format!(
+            "database '{name}': one SQLite file can be taken over"
+        ));
+    }
+    if request.log.size < LOG_BYTES_MIN {
+        return refuse(format!(
+            "the log of database '{name}' needs at least {LOG_BYTES_MIN} octets"
+        ));
+    }
+    let all = request.data_files.iter().chain([&request.log]);
+    let names: Vec<_> = all.map(|file| (&file.logical_name, &file.path)).collect();
+    for (index, (logical, path)) in names.iter().enumerate() {
+        if logical.len() > 256 || path.as_os_str().len() > 4096 {
+            return refuse(format!("a name of a file of database '{name}' is too long"));
+        }
+        if names[..index]
+            .iter()
+            .any(|(l, p)| l == logical || p == path)
+        {
+            return refuse(format!(
+                "database '{name}': '{logical}' or its path is given twice"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The existing file of a database that is taken over, and its pages.
+fn adopt_file(files: &dyn FileSystem, spec: &FileSpec) -> Result<(DataFile, u32)> {
+    let fail = |error| EngineError::io("open", &spec.path, error);
+    let corrupt = |what: String| EngineError::Corrupt {
+        path: spec.path.clone(),
+        what,
+    };
+    let file = files.open(&spec.path, OpenMode::Existing).map_err(fail)?;
+    let bytes = file.len().map_err(fail)?;
+    let mut head = [0; 100];
+    let length = file.read_at(&mut head, 0).map_err(fail)?;
+    let page_size = u64::from(u16::from_be_bytes([head[16], head[17]]));
+    if length < 100 || !head.starts_with(b"SQLite format 3\0") {
+        return Err(corrupt("not a SQLite database".to_owned()));
+    }
+    if page_size != PAGE_SIZE as u64 || bytes % page_size != 0 {
+        return Err(corrupt(format!(
+            "{bytes} octets in pages of {page_size}; whole pages of {PAGE_SIZE} are needed"
+        )));
+    }
+    let page_count = u32::try_from(bytes / PAGE_SIZE as u64)
+        .map_err(|_| corrupt("too many pages".to_owned()))?;
+    let spec = FileSpec {
+        size: spec.size.max(bytes),
+        ..spec.clone()
+    };
+    Ok((DataFile { spec, file }, page_count))
+}
+
+impl Database {
+    /// Makes the files; with `adopt` the only data file exists and is taken as it is.
+    pub(crate) fn create(
+        shared: Arc<Shared>,
+        number: u32,
+        request: &CreateDatabase,
+        adopt: bool,
+    ) -> Result<Self> {
+        check(request, adopt)?;
+        let files = Arc::clone(&shared.files);
+        let mut made: Vec<&Path> = Vec::new();
+        let outcome = Self::create_files(shared, number, request, adopt, &mut made);
+        if outcome.is_err() {
+            for path in made {
+                // What is left cannot be removed; the error that counts is the first one.
+                let _left = files.remove(path);
+            }
+        }
+        outcome
+    }
+
+    fn create_files<'a>(
+        shared: Arc<Shared>,
+        number: u32,
+        request: &'a CreateDatabase,
+        adopt: bool,
+        made: &mut Vec<&'a Path>,
+    ) -> Result<Self> {
+        let mut page_count = 0;
+        let mut data = Vec::new();
+        for spec in &request.data_files {
+            if adopt {
+                let (file, pages) = adopt_file(shared.files.as_ref(), spec)?;
+                page_count = pages;
+                data.push(file);
+                continue;
+            }
+            let file = make_file(shared.files.as_ref(), spec)?;
+            made.push(&spec.path);
+            let spec = spec.clone();
+            data.push(DataFile { spec, file });
+        }
+        let region = DataFiles::first_region(data.len());
+        let data = DataFiles::new(&request.name, data, vec![region])?;
+        let path = &request.log.path;
+        let fail = |error| EngineError::io("create", path, error);
+        let log_file = shared.files.open(path, OpenMode::CreateNew).map_err(fail)?;
+        made.push(path);
+        log_file.lock_exclusive().map_err(fail)?;
+        zero(log_file.as_ref(), 0, request.log.size).map_err(fail)?;
+        shared.files.sync_folder_of(path).map_err(fail)?;
+        let guid = request.guid.unwrap_or_else(Guid::random);
+        let mut database = Self::assemble(
+            shared,
+            number,
+            &request.name,
+            guid,
+            data,
+            log_file,
+            request,
+            page_count,
+        );
+        database.note_checksums(page_count)?;
+        if adopt {
+            database
+                .maps
+                .get_mut()
+                .current
+                .set_all(page_count.div_ceil(8));
+        }
+        database.advance_redo()?;
+        Ok(database)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of a database, once")]
+    fn assemble(
+        shared: Arc<Shared>,
+        number: u32,
+        name: &str,
+        guid: Guid,
+        data: DataFiles,
+        log_file: Arc<dyn StorageFile>,
+        request: &CreateDatabase,
+        page_count: u32,
+    ) -> Self {
+        let vlfs = divide(LOG_AREA, request.log.size - LOG_AREA);
+        let resume = Resume {
+            position: Position::default(),
+            previous: 0,
+            epoch: 1,
+            redo: Position::default(),
+        };
+        let log = Log::resume(Arc::clone(&log_file), &request.log.path, guid, vlfs, resume);
+        let commit = Commit {
+            sequence: 0,
+            page_count,
+        };
+        let target = request.target_recovery_time;
+        Self {
+            number,
+            name: name.to_owned(),
+            guid,
+            dirty: Arc::new(DirtyPages::new(shared.options.schedulers)),
+            shared,
+            data,
+            log,
+            log_file,
+            versions: Versions::new(commit),
+            maps: Mutex::new(DifferentialMaps::default()),
+            header: Mutex::new(Stored {
+                counter: 0,
+                epoch: 1,
+                redo: Position::default(),
+                checkpoint: Position::default(),
+                page_count,
+                sequence: 0,
+                base: (Guid::default(), Lsn::ZERO),
+                log: request.log.clone(),
+                clean: false,
+                fingerprint: (0, 0),
+            }),
+            gate: Mutex::new(()),
+            checkpointing: Mutex::new(()),
+            writing: AtomicBool::new(false),
+            checksums: AtomicBool::new(false),
+            target_recovery_ms: AtomicU64::new(
+                target.map_or(0, |target| target.as_millis().max(1) as u64),
+            ),
+            offline: OnceLock::new(),
+            copies: AtomicU32::new(0),
+            syncs: Mutex::default(),
+            figures: Figures::default(),
+        }
+    }
+}

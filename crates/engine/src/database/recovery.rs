@@ -1,0 +1,291 @@
+//! Opening a database: find the end of the log, repeat it from the redo start, go on.
+//!
+//! Invariants:
+//! - Groups without their last block are not repeated; nothing behind the last whole group counts,
+//!   ever: its virtual log files are wiped and new blocks carry a higher epoch.
+//! - What recovery found is synced before the database takes its first commit.
+//! - Recovery may itself be cut off at any point and begun again: it only writes committed pages.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use super::counters::Figures;
+use super::{Database, Stored, create, open_files};
+use crate::differential::{DifferentialMaps, ExtentMap};
+use crate::dirty::DirtyPages;
+use crate::error::{EngineError, Result};
+use crate::files::{DataFiles, extent_of};
+use crate::instance::Shared;
+use crate::log::Position;
+use crate::log::block::HEADER_BYTES;
+use crate::log::header::Header;
+use crate::log::reader::{LogEnd, LogReader, find_end, load_sequences};
+use crate::log::record::{Record, Records};
+use crate::log::writer::{Log, Resume};
+use crate::options::{OpenDatabase, PAGE_SIZE};
+use crate::pool::Change;
+use crate::storage::{OpenMode, SECTOR_BYTES, StorageFile};
+use crate::versions::{Commit, Versions};
+
+/// Octets of log whose repetition is worth measuring.
+const MEASURED_OCTETS: u64 = 1 << 20;
+
+impl Database {
+    /// Opens the files and recovers.
+    pub(crate) fn open(shared: Arc<Shared>, number: u32, request: &OpenDatabase) -> Result<Self> {
+        let path = &request.log_path;
+        let fail = |error| EngineError::io("open", path, error);
+        let log_file = shared.files.open(path, OpenMode::Existing).map_err(fail)?;
+        log_file
+            .lock_exclusive()
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::WouldBlock => EngineError::Invalid(format!(
+                    "'{}' is in use by another instance",
+                    path.display()
+                )),
+                _ => fail(error),
+            })?;
+        let mut header = Header::load(log_file.as_ref(), path)?;
+        header.log.path.clone_from(path);
+        load_sequences(log_file.as_ref(), path, header.guid, &mut header.vlfs)?;
+        let data = open_files(
+            shared.files.as_ref(),
+            &request.name,
+            &header,
+            &request.data_paths,
+        )?;
+        let reader = LogReader::new(
+            Arc::clone(&log_file),
+            path,
+            header.guid,
+            &header.vlfs,
+            header.redo,
+        );
+        let end = find_end(reader, header.redo)?;
+        if end.position <= header.checkpoint {
+            return Err(EngineError::Corrupt {
+                path: path.clone(),
+                what: format!(
+                    "the log ends at {:?}, before its last checkpoint at {:?}",
+                    end.position, header.checkpoint
+                ),
+            });
+        }
+        settle(log_file.as_ref(), &mut header, end)
+            .map_err(|error| EngineError::io("write", path, error))?;
+        let page_count = reopened_pages(&header, &data)?;
+        let mut database = Self::from_header(shared, number, request, &header, data, log_file, end);
+        database.recover(&header, page_count)?;
+        Ok(database)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of a database, once")]
+    fn from_header(
+        shared: Arc<Shared>,
+        number: u32,
+        request: &OpenDatabase,
+        header: &Header,
+        data: DataFiles,
+        log_file: Arc<dyn StorageFile>,
+        end: LogEnd,
+    ) -> Self {
+        let resume = Resume {
+            position: end.position,
+            previous: end.previous,
+            epoch: header.epoch,
+            redo: header.redo,
+        };
+        let vlfs = header.vlfs.clone();
+        let log = Log::resume(
+            Arc::clone(&log_file),
+            &header.log.path,
+            header.guid,
+            vlfs,
+            resume,
+        );
+        Self {
+            number,
+            name: request.name.clone(),
+            guid: header.guid,
+            dirty: Arc::new(DirtyPages::new(shared.options.schedulers)),
+            shared,
+            data,
+            log,
+            log_file,
+            versions: Versions::new(Commit {
+                sequence: header.sequence,
+                page_count: header.page_count,
+            }),
+            maps: Mutex::new(DifferentialMaps::default()),
+            header: Mutex::new(Stored {
+                counter: header.counter,
+                epoch: header.epoch,
+                redo: header.redo,
+                checkpoint: header.checkpoint,
+                page_count: header.page_count,
+                sequence: header.sequence,
+                base: header.base,
+                log: header.log.clone(),
+                clean: false,
+                fingerprint: (0, 0),
+            }),
+            gate: Mutex::new(()),
+            checkpointing: Mutex::new(()),
+            writing: AtomicBool::new(false),
+            checksums: AtomicBool::new(false),
+            target_recovery_ms: AtomicU64::new(header.target_recovery_ms),
+            offline: OnceLock::new(),
+            copies: AtomicU32::new(0),
+            syncs: Mutex::default(),
+            figures: Figures::default(),
+        }
+    }
+
+    fn recover(&mut self, header: &Header, page_count: u32) -> Result<()> {
+        let start = Instant::now();
+        let octets = self.log.distance(header.redo);
+        let changed = header.clean && was_changed(header, self)?;
+        let mut latest = Commit {
+            sequence: header.sequence,
+            page_count,
+        };
+        self.redo(header, &mut latest)?;
+        self.data.ensure(latest.page_count)?;
+        if changed {
+            // Somebody wrote to the file while it was closed, where no map could tell.
+            let map = &mut self.maps.get_mut().current;
+            map.set_all(latest.page_count.div_ceil(8));
+        }
+        self.versions = Versions::new(latest);
+        self.figures
+            .durable_sequence
+            .store(latest.sequence, Ordering::Release);
+        self.note_checksums(latest.page_count)?;
+        let elapsed = start.elapsed();
+        let figures = &self.figures;
+        figures
+            .recovery_us
+            .store(elapsed.as_micros() as u64, Ordering::Relaxed);
+        if octets > MEASURED_OCTETS && !elapsed.is_zero() {
+            let rate = octets as f64 / elapsed.as_secs_f64();
+            figures.redo_rate.store(rate as u64, Ordering::Relaxed);
+        }
+        // The first header of this epoch: from here on a clean close is past.
+        self.advance_redo()
+    }
+
+    /// Repeats every whole group from the redo start on.
+    fn redo(&mut self, header: &Header, latest: &mut Commit) -> Result<()> {
+        let end = self.log.end();
+        let mut reader = self.log.reader(header.redo);
+        let mut map = self.maps.get_mut().current.clone();
+        let mut group = header.redo;
+        let mut sequence = 0;
+        while let Some((block, octets)) = reader.next()? {
+            if block.position >= end {
+                break;
+            }
+            if block.first {
+                group = block.position;
+                sequence = block.sequence;
+            }
+            let records = &octets[HEADER_BYTES..HEADER_BYTES + block.payload as usize];
+            for record in Records::new(records) {
+                let record = record.ok_or_else(|| EngineError::Corrupt {
+                    path: header.log.path.clone(),
+                    what: format!("block {:?} holds what is no record", block.position),
+                })?;
+                let marks = block.position > header.checkpoint;
+                self.redo_record(&record, group, marks, &mut map)?;
+                match record {
+                    Record::Commit { page_count, .. } => {
+                        latest.page_count = page_count;
+                        latest.sequence = sequence;
+                    }
+                    Record::Checkpoint { .. } if group == header.checkpoint => {
+                        map = ExtentMap::default();
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.maps.get_mut().current = map;
+        Ok(())
+    }
+
+    fn redo_record(
+        &self,
+        record: &Record<'_>,
+        group: Position,
+        marks: bool,
+        map: &mut ExtentMap,
+    ) -> Result<()> {
+        let page = match *record {
+            Record::PageImage { page, .. } | Record::PageRanges { page, .. } => page,
+            Record::MapPart { first, octets } => {
+                map.merge(first, octets);
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        let mut content = [0; PAGE_SIZE];
+        if let Record::PageRanges { .. } = record {
+            self.read_current(page, 0, &mut content, false)?;
+        }
+        record.apply_to(&mut content);
+        if marks {
+            map.set(extent_of(page));
+        }
+        let change = Change {
+            first: group,
+            end: self.log.durable(),
+            scheduler: self.dirty.scheduler(),
+        };
+        self.install_page(page, &content, change)
+    }
+}
+
+/// Makes what was found durable, wipes what lies behind the end, and begins a new epoch.
+fn settle(file: &dyn StorageFile, header: &mut Header, end: LogEnd) -> std::io::Result<()> {
+    for vlf in &mut header.vlfs {
+        let behind = vlf.sequence > end.position.vlf();
+        if behind {
+            file.write_at(&[0; SECTOR_BYTES], vlf.offset)?;
+            vlf.sequence = 0;
+        }
+    }
+    header.epoch = header.epoch.max(end.epoch) + 1;
+    file.sync()
+}
+
+/// Pages of a database that was closed cleanly, and may have been written to since by others.
+fn reopened_pages(header: &Header, data: &DataFiles) -> Result<u32> {
+    match data.single() {
+        Some(file) if header.clean => {
+            let path = data.path(0);
+            let bytes = file
+                .len()
+                .map_err(|error| EngineError::io("open", &path, error))?;
+            if bytes % PAGE_SIZE as u64 != 0 {
+                return Err(EngineError::Corrupt {
+                    path,
+                    what: format!("{bytes} octets are not whole pages of {PAGE_SIZE}"),
+                });
+            }
+            Ok((bytes / PAGE_SIZE as u64) as u32)
+        }
+        _ => Ok(header.page_count),
+    }
+}
+
+fn was_changed(header: &Header, database: &Database) -> Result<bool> {
+    let Some(file) = database.data.single() else {
+        return Ok(false);
+    };
+    let now = create::fingerprint(file.as_ref(), &database.data.path(0))?;
+    Ok(now != header.fingerprint)
+}

@@ -1,0 +1,211 @@
+//! The dirty page manager of a database: what indirect checkpoints and backups ask instead of
+//! sweeping the pool.
+//!
+//! A change goes through three places, always forward, and enters the next before it leaves the one
+//! before: the prepare-to-dirty list (a commit is about to change pages), a dirty page list (changed,
+//! not yet being written), the pending list (being written).
+//!
+//! Invariants:
+//! - A page stands on the list of the scheduler that made it dirty, at its first-dirty position.
+//! - The minimum over all lists, read in forward order, with the log's end read before, is a position
+//!   from which the log can be repeated: no change before it is missing from the data files once
+//!   they are synced. Only a failed write goes backward; it is counted, and whoever took a minimum
+//!   compares the count.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::log::Position;
+
+/// Pages by the first change since they were clean.
+type List = BTreeSet<(Position, u32)>;
+
+/// Dirty pages of one database.
+#[derive(Debug)]
+pub(crate) struct DirtyPages {
+    lists: Box<[Mutex<List>]>,
+    preparing: Mutex<Preparing>,
+    prepared: Condvar,
+    pending: Mutex<Pending>,
+    written: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Preparing {
+    next: u64,
+    entries: BTreeMap<u64, Position>,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    pages: BTreeMap<u32, Position>,
+    failures: u64,
+}
+
+impl DirtyPages {
+    pub(crate) fn new(schedulers: usize) -> Self {
+        let count = schedulers.clamp(1, 255);
+        Self {
+            lists: (0..count).map(|_| Mutex::default()).collect(),
+            preparing: Mutex::default(),
+            prepared: Condvar::new(),
+            pending: Mutex::default(),
+            written: Condvar::new(),
+        }
+    }
+
+    /// The list for the calling thread.
+    pub(crate) fn scheduler(&self) -> u8 {
+        thread_local!(static NUMBER: usize = {
+            static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+            NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+        });
+        (NUMBER.with(|number| *number) % self.lists.len()) as u8
+    }
+
+    /// A commit is about to change pages; nothing it changes is dirty from before `position`.
+    pub(crate) fn prepare(&self, position: Position) -> u64 {
+        let mut preparing = self.preparing.lock();
+        preparing.next += 1;
+        let number = preparing.next;
+        preparing.entries.insert(number, position);
+        number
+    }
+
+    /// Its pages are on the lists, or it failed.
+    pub(crate) fn finish(&self, number: u64) {
+        self.preparing.lock().entries.remove(&number);
+        self.prepared.notify_all();
+    }
+
+    /// Waits for all modifiers that began before the call; returns how many entries were looked at.
+    pub(crate) fn drain_preparing(&self) -> u64 {
+        let mut preparing = self.preparing.lock();
+        let last = preparing.next;
+        let visited = preparing.entries.len() as u64;
+        while preparing
+            .entries
+            .keys()
+            .next()
+            .is_some_and(|&first| first <= last)
+        {
+            self.prepared.wait(&mut preparing);
+        }
+        visited
+    }
+
+    /// A page became dirty. Called, as the next two, under the lock of the page's buffer.
+    pub(crate) fn add(&self, scheduler: u8, first: Position, page: u32) {
+        self.lists[usize::from(scheduler)]
+            .lock()
+            .insert((first, page));
+    }
+
+    /// A page whose write failed is dirty from `first` on, whatever `replaced` says.
+    pub(crate) fn relist(
+        &self,
+        scheduler: u8,
+        page: u32,
+        first: Position,
+        replaced: Option<Position>,
+    ) {
+        let mut list = self.lists[usize::from(scheduler)].lock();
+        list.insert((first, page));
+        if let Some(replaced) = replaced.filter(|&replaced| replaced != first) {
+            list.remove(&(replaced, page));
+        }
+    }
+
+    /// A page is being written.
+    pub(crate) fn begin_write(&self, scheduler: u8, page: u32, first: Position) {
+        self.pending.lock().pages.insert(page, first);
+        self.lists[usize::from(scheduler)]
+            .lock()
+            .remove(&(first, page));
+    }
+
+    /// Its write ended. After a failure the page is back on a list before.
+    pub(crate) fn end_write(&self, page: u32, failed: bool) {
+        let mut pending = self.pending.lock();
+        pending.pages.remove(&page);
+        pending.failures += u64::from(failed);
+        self.written.notify_all();
+    }
+
+    /// Waits until none of `pages` is being written.
+    pub(crate) fn wait_written(&self, pages: &[u32]) {
+        let mut pending = self.pending.lock();
+        while pages.iter().any(|page| pending.pages.contains_key(page)) {
+            self.written.wait(&mut pending);
+        }
+    }
+
+    /// Failed writes so far.
+    pub(crate) fn failures(&self) -> u64 {
+        self.pending.lock().failures
+    }
+
+    /// Where the log must be repeated from, given its end before the call.
+    pub(crate) fn redo_start(&self, end: Position) -> Position {
+        let preparing = self.preparing.lock().entries.values().copied().min();
+        let listed = self.oldest();
+        let pending = self.pending.lock().pages.values().copied().min();
+        [preparing, listed, pending]
+            .into_iter()
+            .flatten()
+            .fold(end, Position::min)
+    }
+
+    /// First-dirty position of the oldest listed page.
+    pub(crate) fn oldest(&self) -> Option<Position> {
+        let firsts = self
+            .lists
+            .iter()
+            .map(|list| list.lock().first().map(|entry| entry.0));
+        firsts.flatten().min()
+    }
+
+    /// Dirty pages, listed and pending.
+    pub(crate) fn count(&self) -> u64 {
+        let listed: usize = self.lists.iter().map(|list| list.lock().len()).sum();
+        (listed + self.pending.lock().pages.len()) as u64
+    }
+
+    /// Pages first dirty before `position`, oldest first within each list, at most `limit`; and how
+    /// many entries were visited.
+    pub(crate) fn before(&self, position: Position, limit: usize) -> (Vec<u32>, u64) {
+        let mut found: Vec<(Position, u32)> = Vec::new();
+        for list in &self.lists {
+            let list = list.lock();
+            found.extend(list.range(..(position, 0)).take(limit));
+        }
+        let visited = found.len() as u64;
+        found.sort_unstable();
+        found.truncate(limit);
+        (found.into_iter().map(|(_, page)| page).collect(), visited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_redo_start_is_the_oldest_of_all_three_places() {
+        let at = |block| Position::new(1, block);
+        let dirty = DirtyPages::new(2);
+        assert_eq!(dirty.redo_start(at(50)), at(50));
+        let number = dirty.prepare(at(20));
+        assert_eq!(dirty.redo_start(at(50)), at(20));
+        dirty.add(1, at(20), 7);
+        dirty.add(1, at(30), 8);
+        dirty.finish(number);
+        assert_eq!(dirty.before(at(30), 10), (vec![7], 1));
+        dirty.begin_write(1, 7, at(20));
+        assert_eq!(dirty.redo_start(at(50)), at(20));
+        dirty.end_write(7, false);
+        assert_eq!(dirty.redo_start(at(50)), at(30));
+        assert_eq!((dirty.count(), dirty.drain_preparing()), (1, 0));
+    }
+}

@@ -1,0 +1,179 @@
+//! The I/O dispenser: page writes in flight, bounded, with neighbouring pages merged by the caller.
+//!
+//! Invariants:
+//! - At most `limit` requests are in flight over all databases; `submit` waits for room.
+//! - A request is listed from before its write begins until its completion has run: who looks at the
+//!   list knows all pending writes of a database without looking at the pool.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use parking_lot::{Condvar, Mutex};
+use windlass_io::AlignedBuffer;
+
+use crate::storage::StorageFile;
+
+/// A write of neighbouring pages of one file.
+pub(crate) struct Request {
+    /// Number of the database in the instance.
+    pub(crate) database: u32,
+    /// Where to.
+    pub(crate) file: Arc<dyn StorageFile>,
+    /// Octet of the file.
+    pub(crate) offset: u64,
+    /// The pages; the first `length` octets count.
+    pub(crate) buffer: AlignedBuffer,
+    /// Octets to write.
+    pub(crate) length: usize,
+    /// Runs when the write has ended.
+    pub(crate) done: Box<dyn FnOnce(io::Result<()>) + Send>,
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Request({} octets at {})", self.length, self.offset)
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: VecDeque<(u64, Request)>,
+    buffers: Vec<AlignedBuffer>,
+    in_flight: BTreeSet<(u32, u64)>,
+    next: u64,
+    stopping: bool,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    work: Condvar,
+    ended: Condvar,
+    limit: usize,
+}
+
+/// Runs writes on its own threads, or at once in the caller when it has none.
+#[derive(Debug)]
+pub(crate) struct Dispenser {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    inline: bool,
+}
+
+/// Octets of one request at most: neighbouring pages are merged up to this.
+pub(crate) const MERGED_BYTES: usize = 256 * 1024;
+
+/// Threads that write; more requests than that wait in the queue.
+const THREADS_MAX: usize = 8;
+
+impl Dispenser {
+    /// With `background`, threads write; otherwise `submit` does.
+    pub(crate) fn new(limit: usize, background: bool) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            work: Condvar::new(),
+            ended: Condvar::new(),
+            limit: limit.max(1),
+        });
+        let mut threads = Vec::new();
+        if background {
+            for number in 0..limit.clamp(1, THREADS_MAX) {
+                let shared = Arc::clone(&shared);
+                let builder = std::thread::Builder::new().name(format!("page-writer-{number}"));
+                threads.push(builder.spawn(move || shared.serve())?);
+            }
+        }
+        Ok(Self {
+            shared,
+            inline: threads.is_empty(),
+            threads: Mutex::new(threads),
+        })
+    }
+
+    /// Memory for a request, used again from one to the next.
+    pub(crate) fn buffer(&self) -> AlignedBuffer {
+        let kept = self.shared.state.lock().buffers.pop();
+        kept.unwrap_or_else(|| AlignedBuffer::new(MERGED_BYTES))
+    }
+
+    /// Hands over a write; waits while too many are in flight.
+    pub(crate) fn submit(&self, request: Request) {
+        let mut state = self.shared.state.lock();
+        while state.in_flight.len() >= self.shared.limit {
+            self.shared.ended.wait(&mut state);
+        }
+        let number = state.next;
+        state.next += 1;
+        state.in_flight.insert((request.database, number));
+        if self.inline {
+            drop(state);
+            self.shared.run(number, request);
+        } else {
+            state.queue.push_back((number, request));
+            self.shared.work.notify_one();
+        }
+    }
+
+    /// Waits for the writes of a database that are pending now; returns how many were.
+    pub(crate) fn drain(&self, database: u32) -> u64 {
+        let mut state = self.shared.state.lock();
+        let last = state.next;
+        let range = (database, 0)..(database, last);
+        let visited = state.in_flight.range(range.clone()).count() as u64;
+        while state.in_flight.range(range.clone()).next().is_some() {
+            self.shared.ended.wait(&mut state);
+        }
+        visited
+    }
+}
+
+impl Shared {
+    fn serve(&self) {
+        loop {
+            let (number, request) = {
+                let mut state = self.state.lock();
+                loop {
+                    if let Some(next) = state.queue.pop_front() {
+                        break next;
+                    }
+                    if state.stopping {
+                        return;
+                    }
+                    self.work.wait(&mut state);
+                }
+            };
+            self.run(number, request);
+        }
+    }
+
+    fn run(&self, number: u64, request: Request) {
+        let octets = &request.buffer[..request.length];
+        let outcome = request.file.write_at(octets, request.offset);
+        (request.done)(outcome);
+        let mut state = self.state.lock();
+        state.in_flight.remove(&(request.database, number));
+        if state.buffers.len() < self.limit {
+            state.buffers.push(request.buffer);
+        }
+        drop(state);
+        self.ended.notify_all();
+    }
+}
+
+impl Drop for Dispenser {
+    fn drop(&mut self) {
+        self.shared.state.lock().stopping = true;
+        self.shared.work.notify_all();
+        for thread in self.threads.lock().drain(..) {
+            // The last owner may be a completion that runs on one of the threads.
+            if thread.thread().id() == std::thread::current().id() {
+                continue;
+            }
+            // A writer that panicked has said so on its own.
+            let _ended = thread.join();
+        }
+    }
+}

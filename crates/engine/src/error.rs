@@ -1,0 +1,151 @@
+//! What can go wrong in the page engine: what, where, what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Result of engine calls.
+pub type Result<T> = std::result::Result<T, EngineError>;
+
+/// An error of the page engine.
+///
+/// Cloneable, because one failed log sync is the answer to every commit that waited for it.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EngineError {
+    /// Another write transaction is open on the database. Retry when it has ended.
+    #[error("another transaction is writing to database '{database}'")]
+    Busy {
+        /// Name of the database.
+        database: String,
+    },
+    /// The snapshot is older than the last commit; a transaction may not build on it.
+    #[error("database '{database}' was changed after the snapshot was taken; begin again")]
+    BusySnapshot {
+        /// Name of the database.
+        database: String,
+    },
+    /// The operating system refused an operation on a file.
+    #[error("{operation} '{}': {source}", path.display())]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The reason.
+        source: Arc<io::Error>,
+    },
+    /// The log has no room for the transaction and may not grow. Nothing was changed.
+    #[error(
+        "the transaction log of database '{database}' is full: {needed} octets needed, {free} \
+         free; {reason}"
+    )]
+    LogFull {
+        /// Name of the database.
+        database: String,
+        /// Octets the transaction needs, with the reserve for a checkpoint.
+        needed: u64,
+        /// Octets that can be written.
+        free: u64,
+        /// What holds the log back and what helps.
+        reason: String,
+    },
+    /// A data file has no room and may not grow. Nothing was changed.
+    #[error("file '{file}' of database '{database}' is full: {reason}")]
+    FileFull {
+        /// Name of the database.
+        database: String,
+        /// Logical name of the file.
+        file: String,
+        /// Why it cannot grow.
+        reason: String,
+    },
+    /// A page read from disk does not carry the checksum it should (SQL Server's 824).
+    #[error(
+        "page {page} of database '{database}' is damaged: page {file_page} of file {file} \
+         ('{}') has checksum {found:016x}, expected {expected:016x}", path.display()
+    )]
+    PageChecksum {
+        /// Name of the database.
+        database: String,
+        /// File number, from 1.
+        file: u32,
+        /// Physical name of the file.
+        path: PathBuf,
+        /// Page of the database, from 1.
+        page: u32,
+        /// Page within the file, from 0.
+        file_page: u64,
+        /// Checksum computed from the content.
+        expected: u64,
+        /// Checksum stored in the page.
+        found: u64,
+    },
+    /// The database was taken offline by an earlier failure; open it again to recover.
+    #[error("database '{database}' is offline: {reason}")]
+    Offline {
+        /// Name of the database.
+        database: String,
+        /// The failure that took it offline.
+        reason: String,
+    },
+    /// A page outside of the snapshot or transaction.
+    #[error("page {page} is outside of database '{database}', which has {page_count} pages")]
+    NoSuchPage {
+        /// Name of the database.
+        database: String,
+        /// The page asked for.
+        page: u32,
+        /// Pages of the snapshot.
+        page_count: u32,
+    },
+    /// A file is not what its place says.
+    #[error("'{}': {what}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What was expected, what was found.
+        what: String,
+    },
+    /// Old page versions that open snapshots need exceed their limit. Nothing was changed.
+    #[error(
+        "the page versions kept for readers of database '{database}' exceed {limit} octets; \
+         end the oldest readers"
+    )]
+    VersionsFull {
+        /// Name of the database.
+        database: String,
+        /// The limit, octets.
+        limit: u64,
+    },
+    /// Every buffer of the pool is dirty and cannot be written.
+    #[error("no free buffer in the buffer pool of {pool_pages} pages: {reason}")]
+    NoFreeBuffer {
+        /// Size of the pool.
+        pool_pages: u64,
+        /// Why none could be freed.
+        reason: String,
+    },
+    /// An option or argument that cannot be.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl EngineError {
+    /// Wraps an error of the operating system.
+    pub fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io {
+            operation,
+            path: path.to_owned(),
+            source: Arc::new(source),
+        }
+    }
+
+    /// Whether the disk had no room.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => source.kind() == io::ErrorKind::StorageFull,
+            Self::FileFull { .. } => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! The data files of a database: where each page lies, growth, page checksums on the way in.
+//!
+//! Invariants:
+//! - A page has one place for ever: regions are only added behind the last extent in use.
+//! - With one file, page `n` lies at octet `(n - 1) * 8192`: the file is a plain SQLite database.
+//! - Space for a page is set aside before a commit that uses it enters the log.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use crate::backup::BackupRange;
+use crate::differential::ExtentMap;
+use crate::error::{EngineError, Result};
+use crate::log::header::Region;
+use crate::options::{EXTENT_PAGES, FileSpec, Growth, PAGE_SIZE};
+use crate::storage::StorageFile;
+
+/// Octets in an extent.
+pub(crate) const EXTENT_BYTES: u64 = EXTENT_PAGES as u64 * PAGE_SIZE as u64;
+
+/// An open data file.
+#[derive(Debug, Clone)]
+pub(crate) struct DataFile {
+    pub(crate) spec: FileSpec,
+    pub(crate) file: Arc<dyn StorageFile>,
+}
+
+/// The data files of a database and how extents are spread over them.
+#[derive(Debug)]
+pub(crate) struct DataFiles {
+    database: String,
+    inner: RwLock<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    files: Vec<DataFile>,
+    regions: Vec<Region>,
+}
+
+/// Where a page lies.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// Index of the file, from 0.
+    pub(crate) index: usize,
+    /// The file.
+    pub(crate) file: Arc<dyn StorageFile>,
+    /// Octet in it.
+    pub(crate) offset: u64,
+}
+
+/// The extent of a page, from 0.
+pub(crate) fn extent_of(page: u32) -> u32 {
+    (page - 1) / EXTENT_PAGES
+}
+
+impl Inner {
+    fn locate_extent(&self, extent: u32) -> (usize, u64) {
+        let region = self
+            .regions
+            .iter()
+            .rev()
+            .find(|region| region.first_extent <= extent)
+            .unwrap_or(&self.regions[0]);
+        let distance = extent - region.first_extent.min(extent);
+        let count = region.files.len() as u32;
+        let (file, base) = region.files[(distance % count) as usize];
+        (usize::from(file), u64::from(base + distance / count))
+    }
+}
+
+/// Extents of each file that a database of `extents` extents uses.
+fn extents_used(regions: &[Region], files: usize, extents: u32) -> Vec<u32> {
+    let mut used = vec![0; files];
+    for (index, region) in regions.iter().enumerate() {
+        let end = regions
+            .get(index + 1)
+            .map_or(extents.max(region.first_extent), |next| next.first_extent);
+        let length = end - region.first_extent;
+        let count = region.files.len() as u32;
+        for (place, &(file, base)) in region.files.iter().enumerate() {
+            let own = length / count + u32::from((place as u32) < length % count);
+            if own > 0 {
+                used[usize::from(file)] = used[usize::from(file)].max(base + own);
+            }
+        }
+    }
+    used
+}
+
+impl DataFiles {
+    pub(crate) fn new(database: &str, files: Vec<DataFile>, regions: Vec<Region>) -> Result<Self> {
+        let valid = regions.first().is_some_and(|first| first.first_extent == 0)
+            && regions
+                .windows(2)
+                .all(|pair| pair[0].first_extent <= pair[1].first_extent)
+            && regions.iter().all(|region| {
+                !region.files.is_empty()
+                    && region
+                        .files
+                        .iter()
+                        .all(|&(file, _)| usize::from(file) < files.len())
+            });
+        if !valid {
+            return Err(EngineError::Invalid(format!(
+                "the extents of database '{database}' do not lie in its files"
+            )));
+        }
+        Ok(Self {
+            database: database.to_owned(),
+            inner: RwLock::new(Inner { files, regions }),
+        })
+    }
+
+    /// The region of a new database with so many files.
+    pub(crate) fn first_region(files: usize) -> Region {
+        Region {
+            first_extent: 0,
+            files: (0..files).map(|file| (file as u16, 0)).collect(),
+        }
+    }
+
+    /// Where page `page` (from 1) lies.
+    pub(crate) fn place(&self, page: u32) -> Place {
+        let inner = self.inner.read();
+        let (index, extent) = inner.locate_extent(extent_of(page));
+        let within = u64::from((page - 1) % EXTENT_PAGES) * PAGE_SIZE as u64;
+        Place {
+            index,
+            file: Arc::clone(&inner.files[index].file),
+            offset: extent * EXTENT_BYTES + within,
+        }
+    }
+
+    /// Physical name of a file.
+    pub(crate) fn path(&self, index: usize) -> PathBuf {
+        self.inner.read().files[index].spec.path.clone()
+    }
+
+    /// Description of all files, with their present sizes.
+    pub(crate) fn specs(&self) -> Vec<FileSpec> {
+        let inner = self.inner.read();
+        inner.files.iter().map(|file| file.spec.clone()).collect()
+    }
+
+    /// How extents are spread.
+    pub(crate) fn regions(&self) -> Vec<Region> {
+        self.inner.read().regions.clone()
+    }
+
+    /// Whether there is one file, which then is a plain SQLite database.
+    pub(crate) fn single(&self) -> Option<Arc<dyn StorageFile>> {
+        let inner = self.inner.read();
+        match inner.files.as_slice() {
+            [one] => Some(Arc::clone(&one.file)),
+            _ => None,
+        }
+    }
+
+    /// Reads a page as it lies on disk; zeros behind the end of the file.
+    pub(crate) fn read(&self, page: u32, buffer: &mut [u8]) -> Result<()> {
+        let place = self.place(page);
+        let length = place
+            .file
+            .read_at(buffer, place.offset)
+            .map_err(|error| EngineError::io("read", &self.path(place.index), error))?;
+        buffer[length..].fill(0);
+        Ok(())
+    }
+
+    /// Stretches of the files with the extents of `page_count` pages, or with those marked in `map`.
+    pub(crate) fn ranges(
+        &self,
+        page_count: u32,
+        map: Option<&ExtentMap>,
+        bytes_max: usize,
+    ) -> Vec<BackupRange> {
+        let inner = self.inner.read();
+        let extents = page_count.div_ceil(EXTENT_PAGES);
+        let most = (bytes_max as u64).max(EXTENT_BYTES) / EXTENT_BYTES * EXTENT_BYTES;
+        let mut ranges: Vec<Vec<BackupRange>> = vec![Vec::new(); inner.files.len()];
+        for extent in 0..extents {
+            if map.is_some_and(|map| !map.is_set(extent)) {
+                continue;
+            }
+            let (file, at) = inner.locate_extent(extent);
+            let offset = at * EXTENT_BYTES;
+            match ranges[file].last_mut() {
+                Some(last)
+                    if last.offset + last.bytes as u64 == offset && (last.bytes as u64) < most =>
+                {
+                    last.bytes += EXTENT_BYTES as usize;
+                }
+                _ => ranges[file].push(BackupRange {
+                    file,
+                    offset,
+                    bytes: EXTENT_BYTES as usize,
+                }),
+            }
+        }
+        ranges.concat()
+    }
+
+    /// The page that lies `index` pages behind the beginning of `range`; 0 when there is none.
+    pub(crate) fn page_at(&self, range: &BackupRange, index: u32) -> u32 {
+        let inner = self.inner.read();
+        let page = (range.offset / PAGE_SIZE as u64) as u32 + index;
+        let at = page / EXTENT_PAGES;
+        for (number, region) in inner.regions.iter().enumerate() {
+            let count = region.files.len() as u32;
+            let place = region
+                .files
+                .iter()
+                .position(|&(f, _)| usize::from(f) == range.file);
+            let Some(place) = place else { continue };
+            let base = region.files[place].1;
+            if at < base {
+                continue;
+            }
+            let extent = region.first_extent + (at - base) * count + place as u32;
+            let next = inner.regions.get(number + 1);
+            if next.is_none_or(|next| extent < next.first_extent) {
+                return extent * EXTENT_PAGES + page % EXTENT_PAGES + 1;
+            }
+        }
+        0
+    }
+
+    /// Reads a stretch of a file; zeros behind its end.
+    pub(crate) fn read_range(&self, range: &BackupRange, buffer: &mut [u8]) -> Result<()> {
+        let file = self.file(range.file)?;
+        let length = file
+            .file
+            .read_at(buffer, range.offset)
+            .map_err(|error| EngineError::io("read", &file.spec.path, error))?;
+        buffer[length..].fill(0);
+        Ok(())
+    }
+
+    /// Writes a stretch of a file.
+    pub(crate) fn write_range(&self, range: &BackupRange, octets: &[u8]) -> Result<()> {
+        let file = self.file(range.file)?;
+        file.file
+            .write_at(octets, range.offset)
+            .map_err(|error| EngineError::io("write", &file.spec.path, error))
+    }
+
+    fn file(&self, index: usize) -> Result<DataFile> {
+        let inner = self.inner.read();
+        let file = inner.files.get(index).cloned();
+        file.ok_or_else(|| {
+            EngineError::Invalid(format!("database '{}' has no file {index}", self.database))
+        })
+    }
+
+    /// Sets space aside for `page_count` pages, growing files as they may.
+    pub(crate) fn ensure(&self, page_count: u32) -> Result<()> {
+        let extents = page_count.div_ceil(EXTENT_PAGES);
+        {
+            let inner = self.inner.read();
+            let used = extents_used(&inner.regions, inner.files.len(), extents);
+            let fits =
+                |(file, &used): (&DataFile, &u32)| u64::from(used) * EXTENT_BYTES <= file.spec.size;
+            if inner.files.iter().zip(&used).all(fits) {
+                return Ok(());
+            }
+        }
+        let mut inner = self.inner.write();
+        let used = extents_used(&inner.regions, inner.files.len(), extents);
+        for (file, used) in inner.files.iter_mut().zip(used) {
+            let needed = u64::from(used) * EXTENT_BYTES;
+            if needed > file.spec.size {
+                self.grow(file, needed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn grow(&self, file: &mut DataFile, needed: u64) -> Result<()> {
+        let full = |reason: String| EngineError::FileFull {
+            database: self.database.clone(),
+            file: file.spec.logical_name.clone(),
+            reason,
+        };
+        let spec = &file.spec;
+        let step = match spec.growth {
+            Growth::Fixed => return Err(full("its size is fixed; add a file".to_owned())),
+            Growth::Bytes(bytes) => bytes,
+            Growth::Percent(percent) => spec.size / 100 * u64::from(percent),
+        };
+        let step = step.next_multiple_of(EXTENT_BYTES).max(EXTENT_BYTES);
+        let mut size = spec.size + (needed - spec.size).next_multiple_of(step);
+        if let Some(limit) = spec.max_size {
+            size = size.min(limit / EXTENT_BYTES * EXTENT_BYTES);
+            if size < needed {
+                return Err(full(format!("it may not grow beyond {limit} octets")));
+            }
+        }
+        file.file
+            .reserve(spec.size, size - spec.size)
+            .map_err(|error| full(error.to_string()))?;
+        file.spec.size = size;
+        Ok(())
+    }
+
+    /// Adds a file; extents behind the last in use are spread over all files from then on.
+    pub(crate) fn add(&self, added: DataFile, page_count: u32) {
+        let mut inner = self.inner.write();
+        let last = inner.regions.last().map_or(0, |region| region.first_extent);
+        let extents = page_count.div_ceil(EXTENT_PAGES).max(last);
+        let used = extents_used(&inner.regions, inner.files.len(), extents);
+        inner.files.push(added);
+        let bases = used.into_iter().chain([0]).enumerate();
+        let files = bases.map(|(file, base)| (file as u16, base)).collect();
+        inner.regions.push(Region {
+            first_extent: extents,
+            files,
+        });
+    }
+
+    /// Syncs every data file.
+    pub(crate) fn sync(&self) -> Result<()> {
+        let files = self.inner.read().files.clone();
+        for file in files {
+            file.file
+                .sync()
+                .map_err(|error| EngineError::io("sync", &file.spec.path, error))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn pages_never_share_a_place_and_fit_the_space_in_use() {
+        let mut inner = Inner {
+            files: Vec::new(),
+            regions: vec![DataFiles::first_region(3)],
+        };
+        let mut places = HashSet::new();
+        let mut extents = 0;
+        for added in [100, 5, 0, 77] {
+            for _ in 0..added {
+                let (file, at) = inner.locate_extent(extents);
+                assert!(places.insert((file, at)));
+                extents += 1;
+                let used = extents_used(&inner.regions, 6, extents);
+                assert!(at < u64::from(used[file]));
+            }
+            let used = extents_used(
+                &inner.regions,
+                inner.regions.last().unwrap().files.len(),
+                extents,
+            );
+            assert!(used.iter().sum::<u32>() <= extents + 1);
+            let files = used.into_iter().chain([0]).enumerate();
+            let files = files.map(|(file, base)| (file as u16, base)).collect();
+            let first_extent = extents;
+            inner.regions.push(Region {
+                first_extent,
+                files,
+            });
+        }
+        inner.regions.truncate(1);
+        assert_eq!(inner.locate_extent(7), (1, 2));
+    }
+}

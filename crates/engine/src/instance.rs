@@ -1,0 +1,214 @@
+//! An instance: one buffer pool and one I/O dispenser, many databases, and the recovery writer.
+//!
+//! Invariants:
+//! - Numbers of databases are never used twice in an instance, so buffers of a closed database can
+//!   never be taken for another's.
+//! - The recovery writer holds no database open: it sees each through a weak reference.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::database::Database;
+use crate::dispenser::Dispenser;
+use crate::error::{EngineError, Result};
+use crate::options::{CreateDatabase, InstanceOptions, OpenDatabase};
+use crate::pool::{PageKey, Pool};
+use crate::storage::FileSystem;
+
+/// How often the recovery writer looks at each database.
+const STEP: Duration = Duration::from_millis(100);
+
+/// Dirty pages written to make room for one page.
+const ROOM_PAGES: usize = 64;
+
+/// What the databases of an instance share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) options: InstanceOptions,
+    pub(crate) files: Arc<dyn FileSystem>,
+    pub(crate) pool: Pool,
+    pub(crate) dispenser: Dispenser,
+    databases: Mutex<Databases>,
+    wake: Mutex<Wake>,
+    woken: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Databases {
+    open: BTreeMap<u32, Weak<Database>>,
+    last: u32,
+}
+
+#[derive(Debug, Default)]
+struct Wake {
+    asked: bool,
+    stop: bool,
+}
+
+impl Shared {
+    fn open(&self) -> Vec<Arc<Database>> {
+        let databases = self.databases.lock();
+        databases.open.values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Has the recovery writer look now.
+    pub(crate) fn wake(&self) {
+        self.wake.lock().asked = true;
+        self.woken.notify_all();
+    }
+
+    /// Writes dirty pages of whatever database, so that a buffer for `key` becomes free.
+    pub(crate) fn make_room(&self, key: PageKey, own: &Database) -> Result<()> {
+        let dirty = self.pool.dirty_neighbours(key, ROOM_PAGES);
+        let mut by_database: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for key in dirty {
+            by_database.entry(key.database).or_default().push(key.page);
+        }
+        let mut written = 0;
+        for (number, mut pages) in by_database {
+            pages.sort_unstable();
+            if number == own.number() {
+                written += own.write_pages(&pages)?;
+                continue;
+            }
+            let other = self
+                .databases
+                .lock()
+                .open
+                .get(&number)
+                .and_then(Weak::upgrade);
+            match other {
+                Some(other) => written += other.write_pages(&pages).unwrap_or(0),
+                // Closed without a checkpoint: its log has everything.
+                None => self.pool.forget(number, pages.into_iter()),
+            }
+        }
+        if written == 0 {
+            // What is left is being written by others.
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    fn run_recovery_writer(&self) {
+        loop {
+            {
+                let mut wake = self.wake.lock();
+                if !wake.asked && !wake.stop {
+                    self.woken.wait_for(&mut wake, STEP);
+                }
+                wake.asked = false;
+                if wake.stop {
+                    return;
+                }
+            }
+            for database in self.open() {
+                // A failure took the database offline or is met again at the next commit.
+                let _failed = database.recovery_writer_step();
+            }
+        }
+    }
+}
+
+/// Owner of the buffer pool that all its databases share.
+#[derive(Debug)]
+pub struct Instance {
+    shared: Arc<Shared>,
+    recovery_writer: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+impl Instance {
+    /// Reserves the pool and starts the background threads, if wanted.
+    pub fn new(options: InstanceOptions, files: Arc<dyn FileSystem>) -> Result<Arc<Self>> {
+        let thread_error =
+            |error: std::io::Error| EngineError::Invalid(format!("starting a thread: {error}"));
+        let background = options.background;
+        let shared = Arc::new(Shared {
+            pool: Pool::new(options.pool_pages)?,
+            dispenser: Dispenser::new(options.requests_in_flight, background)
+                .map_err(thread_error)?,
+            options,
+            files,
+            databases: Mutex::default(),
+            wake: Mutex::default(),
+            woken: Condvar::new(),
+        });
+        let mut recovery_writer = None;
+        if background {
+            let shared = Arc::clone(&shared);
+            let builder = std::thread::Builder::new().name("recovery-writer".to_owned());
+            let thread = builder.spawn(move || shared.run_recovery_writer());
+            recovery_writer = Some(thread.map_err(thread_error)?);
+        }
+        Ok(Arc::new(Self {
+            shared,
+            recovery_writer: Mutex::new(recovery_writer),
+        }))
+    }
+
+    fn number(&self) -> u32 {
+        let mut databases = self.shared.databases.lock();
+        databases.last += 1;
+        databases
+            .open
+            .retain(|_, database| database.strong_count() > 0);
+        databases.last
+    }
+
+    fn register(&self, database: Database) -> Arc<Database> {
+        let database = Arc::new(database);
+        let mut databases = self.shared.databases.lock();
+        databases
+            .open
+            .insert(database.number(), Arc::downgrade(&database));
+        database
+    }
+
+    /// Makes the files of a new, empty database and opens it.
+    ///
+    /// # Errors
+    /// When a file exists, or cannot be made; what was made is removed.
+    pub fn create_database(&self, request: &CreateDatabase) -> Result<Arc<Database>> {
+        let database = Database::create(Arc::clone(&self.shared), self.number(), request, false)?;
+        Ok(self.register(database))
+    }
+
+    /// Makes a log file for an existing plain SQLite file of 8 KB pages, which becomes the only data
+    /// file of the database as it lies there. It may have no write-ahead log or journal of SQLite's.
+    pub fn adopt_database(&self, request: &CreateDatabase) -> Result<Arc<Database>> {
+        let database = Database::create(Arc::clone(&self.shared), self.number(), request, true)?;
+        Ok(self.register(database))
+    }
+
+    /// Opens a database, repeating from the log what a crash kept from the data files.
+    pub fn open_database(&self, request: &OpenDatabase) -> Result<Arc<Database>> {
+        let database = Database::open(Arc::clone(&self.shared), self.number(), request)?;
+        Ok(self.register(database))
+    }
+
+    /// Buffers of the pool.
+    pub fn pool_pages(&self) -> u64 {
+        self.shared.pool.pages()
+    }
+
+    /// Uses all of the descriptor array once, as a pool that was full once has; for measurements.
+    pub fn touch_descriptors(&self) {
+        self.shared.pool.touch_descriptors();
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        self.shared.wake.lock().stop = true;
+        self.shared.woken.notify_all();
+        if let Some(thread) = self.recovery_writer.lock().take()
+            && thread.thread().id() != std::thread::current().id()
+        {
+            // A panic there has been reported by the thread.
+            let _ended = thread.join();
+        }
+    }
+}

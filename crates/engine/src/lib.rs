@@ -1,0 +1,56 @@
+//! A transactional page store for one process: buffer pool, write-ahead log, snapshots, checkpoints.
+//!
+//! An [`Instance`] owns one buffer pool for all its databases. A [`Database`] has one or more data
+//! files of 8 KB pages and one log file. Readers take a [`ReadSnapshot`] and never wait; one
+//! [`WriteTransaction`] at a time collects private pages and makes them durable and visible, all or
+//! none, with `commit`. [`Backup`] copies a database while all of this goes on.
+//!
+//! ```text
+//!  ReadSnapshot   WriteTransaction        Backup
+//!       |               | commit             | ranges, log
+//!       v               v                    v
+//!   versions <---- pool <---- log ----> (log file)
+//!                   |  dirty pages           ^
+//!                   v                        | redo start
+//!               dispenser ----> (data files) checkpoint, recovery writer
+//! ```
+//!
+//! Invariants:
+//! - A commit that returned is on disk; one that did not is there whole or not at all.
+//! - A page goes to its data file only when the log that explains it is on disk.
+//! - The log keeps everything from the redo start on, and that is enough to repair any data page
+//!   that a crash tore or kept.
+//! - When a sync fails the database goes offline; nothing that may be lost is ever acknowledged.
+//!
+//! Formats: `docs/format/engine.md`. The simulation in `windlass-sim` tests the invariants.
+#![forbid(unsafe_code)]
+
+mod backup;
+mod checksum;
+mod database;
+mod differential;
+mod dirty;
+mod dispenser;
+mod error;
+mod files;
+mod instance;
+mod log;
+mod octets;
+mod options;
+mod pool;
+pub mod storage;
+mod versions;
+
+pub use backup::restore::Restore;
+pub use backup::{Backup, BackupDescription, BackupKind, BackupPhase, BackupRange, PhaseReport};
+pub use checksum::stamp as stamp_checksum;
+pub use database::checkpoint::{CheckpointKind, CheckpointReport};
+pub use database::counters::Counters;
+pub use database::transaction::{ReadSnapshot, WriteTransaction};
+pub use database::{Database, FileDescription};
+pub use error::{EngineError, Result};
+pub use instance::Instance;
+pub use log::Position;
+pub use options::{
+    CreateDatabase, EXTENT_PAGES, FileSpec, Growth, InstanceOptions, OpenDatabase, PAGE_SIZE,
+};

@@ -1,0 +1,271 @@
+//! The header of the log file: what the database is made of and where recovery begins.
+//!
+//! Two slots are written in turn, each under a checksum with a counter; the valid one with the
+//! higher counter counts. A torn header write therefore leaves the header before.
+
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use windlass_base::{Guid, Lsn, checksum};
+
+use super::Position;
+use super::vlf::Vlf;
+use crate::error::{EngineError, Result};
+use crate::octets::{Reader, Writer};
+use crate::options::{FileSpec, Growth};
+use crate::storage::StorageFile;
+
+/// Octets of one header slot.
+pub(crate) const SLOT_BYTES: usize = 64 * 1024;
+
+/// Where virtual log files begin, octets.
+pub(crate) const LOG_AREA: u64 = 2 * SLOT_BYTES as u64;
+
+const MAGIC: &[u8; 8] = b"WLLOG001";
+
+/// A stretch of extents that is spread over the same files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Region {
+    /// First extent of the database in it.
+    pub(crate) first_extent: u32,
+    /// For each file of the region: its index and the extent in it where the region begins.
+    pub(crate) files: Vec<(u16, u32)>,
+}
+
+/// Everything that is durable about a database besides pages and log records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) counter: u64,
+    pub(crate) guid: Guid,
+    pub(crate) name: String,
+    pub(crate) epoch: u32,
+    /// Set by a clean close, with no page in the pool and no log to repeat.
+    pub(crate) clean: bool,
+    /// Length, and the first 100 octets' checksum, of the only data file after a clean close.
+    pub(crate) fingerprint: (u64, u64),
+    pub(crate) page_count: u32,
+    pub(crate) sequence: u64,
+    /// First position that recovery needs.
+    pub(crate) redo: Position,
+    /// Where the group of the last checkpoint lies.
+    pub(crate) checkpoint: Position,
+    /// Position and LSN of the differential base; nil when there is none.
+    pub(crate) base: (Guid, Lsn),
+    /// 0: automatic checkpoints.
+    pub(crate) target_recovery_ms: u64,
+    pub(crate) log: FileSpec,
+    pub(crate) files: Vec<FileSpec>,
+    pub(crate) regions: Vec<Region>,
+    pub(crate) vlfs: Vec<Vlf>,
+}
+
+impl Header {
+    pub(crate) fn encode(&self) -> Result<Vec<u8>> {
+        let mut out = Writer::default();
+        out.0.extend_from_slice(MAGIC);
+        out.u64(0);
+        out.u64(self.counter);
+        out.guid(self.guid);
+        out.text(self.name.as_bytes());
+        out.u32(self.epoch);
+        out.u8(u8::from(self.clean));
+        out.u64(self.fingerprint.0);
+        out.u64(self.fingerprint.1);
+        out.u32(self.page_count);
+        out.u64(self.sequence);
+        out.u64(self.redo.0);
+        out.u64(self.checkpoint.0);
+        out.guid(self.base.0);
+        out.0.extend_from_slice(&self.base.1.to_stored());
+        out.u64(self.target_recovery_ms);
+        write_spec(&mut out, &self.log);
+        out.u16(self.files.len() as u16);
+        for file in &self.files {
+            write_spec(&mut out, file);
+        }
+        out.u16(self.regions.len() as u16);
+        for region in &self.regions {
+            out.u32(region.first_extent);
+            out.u16(region.files.len() as u16);
+            for &(file, extent) in &region.files {
+                out.u16(file);
+                out.u32(extent);
+            }
+        }
+        out.u16(self.vlfs.len() as u16);
+        for vlf in &self.vlfs {
+            out.u64(vlf.offset);
+            out.u32(vlf.blocks);
+        }
+        let sum = checksum(&out.0);
+        let length = out.0.len() as u64;
+        if length + 16 > SLOT_BYTES as u64 {
+            return Err(EngineError::Invalid(format!(
+                "the names of the files of database '{}' are too long together",
+                self.name
+            )));
+        }
+        // The length stands in front, so that the checksum behind it can be found.
+        out.0[8..16].copy_from_slice(&length.to_le_bytes());
+        out.u64(sum);
+        Ok(out.0)
+    }
+
+    /// Reads a slot; `None` when it is none, or damaged.
+    pub(crate) fn parse(octets: &[u8]) -> Option<Self> {
+        let length = Reader(octets.get(8..)?).u64()?;
+        let length = usize::try_from(length).ok().filter(|&l| l <= SLOT_BYTES)?;
+        let mut content = octets.get(..length)?.to_vec();
+        content.get_mut(8..16)?.fill(0);
+        let stored = Reader(octets.get(length..)?).u64()?;
+        if !content.starts_with(MAGIC) || checksum(&content) != stored {
+            return None;
+        }
+        Self::fields(&mut Reader(&content[16..]))
+    }
+
+    fn fields(input: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            counter: input.u64()?,
+            guid: input.guid()?,
+            name: String::from_utf8(input.text()?.to_vec()).ok()?,
+            epoch: input.u32()?,
+            clean: input.u8()? != 0,
+            fingerprint: (input.u64()?, input.u64()?),
+            page_count: input.u32()?,
+            sequence: input.u64()?,
+            redo: Position(input.u64()?),
+            checkpoint: Position(input.u64()?),
+            base: (
+                input.guid()?,
+                Lsn::from_stored(input.bytes(10)?.try_into().ok()?),
+            ),
+            target_recovery_ms: input.u64()?,
+            log: read_spec(input)?,
+            files: list(input, read_spec)?,
+            regions: list(input, |input| {
+                Some(Region {
+                    first_extent: input.u32()?,
+                    files: list(input, |input| Some((input.u16()?, input.u32()?)))?,
+                })
+            })?,
+            vlfs: list(input, |input| {
+                Some(Vlf {
+                    offset: input.u64()?,
+                    blocks: input.u32()?,
+                    sequence: 0,
+                })
+            })?,
+        })
+    }
+
+    /// Writes the header into its slot and syncs it.
+    pub(crate) fn store(&self, file: &dyn StorageFile, path: &Path) -> Result<()> {
+        let octets = self.encode()?;
+        let offset = (self.counter % 2) * SLOT_BYTES as u64;
+        file.write_at(&octets, offset)
+            .and_then(|()| file.sync())
+            .map_err(|error| EngineError::io("write the header of", path, error))
+    }
+
+    /// Reads both slots; the valid one with the higher counter.
+    pub(crate) fn load(file: &dyn StorageFile, path: &Path) -> Result<Self> {
+        let mut best: Option<Self> = None;
+        let mut slot = vec![0; SLOT_BYTES];
+        for index in 0..2 {
+            let length = file
+                .read_at(&mut slot, index * SLOT_BYTES as u64)
+                .map_err(|error| EngineError::io("read the header of", path, error))?;
+            if let Some(found) = Self::parse(&slot[..length])
+                && best
+                    .as_ref()
+                    .is_none_or(|best| best.counter < found.counter)
+            {
+                best = Some(found);
+            }
+        }
+        best.ok_or_else(|| EngineError::Corrupt {
+            path: path.to_owned(),
+            what: "no valid header: not a log file of the page engine, or damaged".to_owned(),
+        })
+    }
+}
+
+fn list<T>(
+    input: &mut Reader<'_>,
+    mut one: impl FnMut(&mut Reader<'_>) -> Option<T>,
+) -> Option<Vec<T>> {
+    let count = input.u16()?;
+    (0..count).map(|_| one(input)).collect()
+}
+
+fn write_spec(out: &mut Writer, spec: &FileSpec) {
+    out.text(spec.logical_name.as_bytes());
+    out.text(spec.path.as_os_str().as_bytes());
+    out.u64(spec.size);
+    let (kind, amount) = match spec.growth {
+        Growth::Fixed => (0, 0),
+        Growth::Bytes(bytes) => (1, bytes),
+        Growth::Percent(percent) => (2, u64::from(percent)),
+    };
+    out.u8(kind);
+    out.u64(amount);
+    out.u64(spec.max_size.unwrap_or(0));
+}
+
+fn read_spec(input: &mut Reader<'_>) -> Option<FileSpec> {
+    let logical_name = String::from_utf8(input.text()?.to_vec()).ok()?;
+    let path = PathBuf::from(std::ffi::OsString::from_vec(input.text()?.to_vec()));
+    let size = input.u64()?;
+    let growth = match (input.u8()?, input.u64()?) {
+        (0, _) => Growth::Fixed,
+        (1, bytes) => Growth::Bytes(bytes),
+        (_, percent) => Growth::Percent(u32::try_from(percent).ok()?),
+    };
+    let max_size = Some(input.u64()?).filter(|&bytes| bytes > 0);
+    Some(FileSpec {
+        logical_name,
+        path,
+        size,
+        growth,
+        max_size,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_read_back_and_damage_is_found() {
+        let header = Header {
+            counter: 3,
+            guid: Guid::from_stored([4; 16]),
+            name: "näme".to_owned(),
+            epoch: 2,
+            clean: true,
+            fingerprint: (8192, 5),
+            page_count: 9,
+            sequence: 11,
+            redo: Position::new(2, 3),
+            checkpoint: Position::new(2, 7),
+            base: (Guid::from_stored([5; 16]), Position::new(1, 1).lsn(1)),
+            target_recovery_ms: 60_000,
+            log: FileSpec::log("l", "/l"),
+            files: vec![FileSpec::data("a", "/a"), FileSpec::data("b", "/b")],
+            regions: vec![Region {
+                first_extent: 0,
+                files: vec![(0, 0), (1, 0)],
+            }],
+            vlfs: super::super::vlf::divide(LOG_AREA, 1 << 20),
+        };
+        let mut octets = header.encode().unwrap();
+        assert_eq!(Header::parse(&octets), Some(header));
+        for index in 0..octets.len() {
+            octets[index] ^= 0x10;
+            assert_eq!(Header::parse(&octets), None, "octet {index}");
+            octets[index] ^= 0x10;
+        }
+        assert_eq!(Header::parse(&octets[..20]), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! The write-ahead log: groups of redo records in checksummed blocks, in virtual log files.
+//!
+//! Layout in `docs/format/engine.md`. Parts: [`record`] what a group says, [`block`] how it is
+//! framed, [`header`] the two header slots, [`vlf`] the parts of the file, `space` which are in use, [`writer`]
+//! append and group commit, [`reader`] the way back.
+//!
+//! Invariants:
+//! - A group counts when its last block is there; blocks are written in order and a group is
+//!   acknowledged only after a sync that covers it, so what was acknowledged is a prefix of the log.
+//! - A sector of the log that was synced is not written again before its virtual log file is reused.
+//! - A virtual log file is reused only after a header whose redo start lies behind it was synced.
+//! - Every block names its predecessor's checksum, its own position and the epoch of the recovery
+//!   after which it was written, and epochs never fall along the chain: what an unlucky crash left
+//!   behind the end can never join the log again.
+//! - After a failed write or sync nothing is written any more.
+
+pub(crate) mod block;
+pub(crate) mod header;
+pub(crate) mod reader;
+pub(crate) mod record;
+mod space;
+pub(crate) mod vlf;
+pub(crate) mod writer;
+
+use std::fmt;
+
+use windlass_base::Lsn;
+
+/// Place of a block in the log: virtual log file and 512-octet block, ordered, in one word.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
+pub struct Position(pub u64);
+
+impl Position {
+    /// The block `block` of virtual log file `vlf`.
+    pub fn new(vlf: u32, block: u32) -> Self {
+        Self(u64::from(vlf) << 32 | u64::from(block))
+    }
+
+    /// Sequence number of the virtual log file.
+    pub fn vlf(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// Block within it, in units of 512 octets.
+    pub fn block(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// The log sequence number of record `slot` of this block.
+    pub fn lsn(self, slot: u16) -> Lsn {
+        Lsn {
+            vlf: self.vlf(),
+            block: self.block(),
+            slot,
+        }
+    }
+}
+
+impl From<Lsn> for Position {
+    fn from(lsn: Lsn) -> Self {
+        Self::new(lsn.vlf, lsn.block)
+    }
+}
+
+impl fmt::Debug for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.vlf(), self.block())
+    }
+}

@@ -1,0 +1,289 @@
+//! Redo records: what a group of the log says, and how it is stored.
+//!
+//! Invariant: applying the records of the log in order, from a redo start on, gives each page its
+//! last state whatever state between redo start and end the page had on disk; for a page that may
+//! be torn there is a whole image before any range of octets.
+
+use super::Position;
+use crate::octets::{Reader, Writer};
+use crate::options::PAGE_SIZE;
+
+const PAGE_IMAGE: u8 = 1;
+const PAGE_RANGES: u8 = 2;
+const COMMIT: u8 = 3;
+const CHECKPOINT: u8 = 4;
+const MAP_PART: u8 = 5;
+
+/// Equal octets between two changed ranges that are cheaper to log than a range of their own.
+const GAP_BYTES: usize = 8;
+
+/// A record as read from the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Record<'a> {
+    /// The whole page; octets behind `content` are zero.
+    PageImage {
+        /// The page.
+        page: u32,
+        /// Its octets without the zeros at the end.
+        content: &'a [u8],
+    },
+    /// Some ranges of a page: `(offset u16, length u16, octets)` each.
+    PageRanges {
+        /// The page.
+        page: u32,
+        /// The ranges as stored, checked to lie in the page.
+        ranges: &'a [u8],
+    },
+    /// End of a transaction.
+    Commit {
+        /// Pages of the database from here on.
+        page_count: u32,
+        /// Milliseconds since 1970, UTC.
+        unix_ms: u64,
+    },
+    /// A checkpoint: everything before `redo` is in the data files. Parts of the map follow.
+    Checkpoint {
+        /// First position that recovery needs.
+        redo: Position,
+    },
+    /// Octets of the differential map that are not zero.
+    MapPart {
+        /// Index of the first octet in the map.
+        first: u32,
+        /// The octets.
+        octets: &'a [u8],
+    },
+}
+
+/// The records of one group, encoded, before they are framed.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    pub(crate) octets: Vec<u8>,
+    pub(crate) ends: Vec<usize>,
+}
+
+impl Group {
+    fn record(&mut self, write: impl FnOnce(&mut Writer)) {
+        let mut out = Writer(std::mem::take(&mut self.octets));
+        write(&mut out);
+        self.octets = out.0;
+        self.ends.push(self.octets.len());
+    }
+
+    pub(crate) fn page_image(&mut self, page: u32, content: &[u8]) {
+        let used = content.iter().rposition(|&octet| octet != 0);
+        self.record(|out| {
+            out.u8(PAGE_IMAGE);
+            out.u32(page);
+            out.text(&content[..used.map_or(0, |last| last + 1)]);
+        });
+    }
+
+    /// Logs the octets in which `new` differs from `old`; the whole page when that is shorter.
+    /// Returns false, and logs nothing, when they are equal.
+    pub(crate) fn page_change(&mut self, page: u32, old: &[u8], new: &[u8]) -> bool {
+        let ranges = changed_ranges(old, new);
+        let stored: usize = ranges.iter().map(|&(start, end)| 4 + end - start).sum();
+        if ranges.is_empty() {
+            return false;
+        }
+        if stored >= PAGE_SIZE / 2 {
+            self.page_image(page, new);
+            return true;
+        }
+        self.record(|out| {
+            out.u8(PAGE_RANGES);
+            out.u32(page);
+            out.u16(stored as u16);
+            for (start, end) in ranges {
+                out.u16(start as u16);
+                out.text(&new[start..end]);
+            }
+        });
+        true
+    }
+
+    pub(crate) fn commit(&mut self, page_count: u32, unix_ms: u64) {
+        self.record(|out| {
+            out.u8(COMMIT);
+            out.u32(page_count);
+            out.u64(unix_ms);
+        });
+    }
+
+    pub(crate) fn checkpoint(&mut self, redo: Position, map: &[u8]) {
+        self.record(|out| {
+            out.u8(CHECKPOINT);
+            out.u64(redo.0);
+        });
+        for (index, part) in map.chunks(MAP_PART_BYTES).enumerate() {
+            if part.iter().any(|&octet| octet != 0) {
+                self.record(|out| {
+                    out.u8(MAP_PART);
+                    out.u32((index * MAP_PART_BYTES) as u32);
+                    out.text(part);
+                });
+            }
+        }
+    }
+}
+
+/// Octets of the differential map in one record.
+pub(crate) const MAP_PART_BYTES: usize = 512;
+
+fn changed_ranges(old: &[u8], new: &[u8]) -> Vec<(usize, usize)> {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for (index, (before, after)) in old.chunks(8).zip(new.chunks(8)).enumerate() {
+        if before == after {
+            continue;
+        }
+        let base = index * 8;
+        for offset in 0..after.len() {
+            if before[offset] == after[offset] {
+                continue;
+            }
+            match ranges.last_mut() {
+                Some((_, end)) if base + offset <= *end + GAP_BYTES => *end = base + offset + 1,
+                _ => ranges.push((base + offset, base + offset + 1)),
+            }
+        }
+    }
+    ranges
+}
+
+impl Record<'_> {
+    /// Writes what the record says about its page into `target`.
+    pub(crate) fn apply_to(&self, target: &mut [u8]) {
+        match *self {
+            Self::PageImage { content, .. } => {
+                target[..content.len()].copy_from_slice(content);
+                target[content.len()..].fill(0);
+            }
+            Self::PageRanges { ranges, .. } => {
+                let mut input = Reader(ranges);
+                while let (Some(start), Some(octets)) = (input.u16(), input.text()) {
+                    let start = usize::from(start);
+                    target[start..start + octets.len()].copy_from_slice(octets);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Takes the records of a block apart; ends with `None` inside when something does not fit.
+#[derive(Debug)]
+pub(crate) struct Records<'a>(Reader<'a>);
+
+impl<'a> Records<'a> {
+    /// Over the octets of a block behind its frame.
+    pub(crate) fn new(octets: &'a [u8]) -> Self {
+        Self(Reader(octets))
+    }
+
+    fn parse(&mut self) -> Option<Record<'a>> {
+        let input = &mut self.0;
+        Some(match input.u8()? {
+            PAGE_IMAGE => Record::PageImage {
+                page: input.u32()?,
+                content: input.text().filter(|content| content.len() <= PAGE_SIZE)?,
+            },
+            PAGE_RANGES => Record::PageRanges {
+                page: input.u32()?,
+                ranges: input.text().filter(|ranges| ranges_fit(ranges))?,
+            },
+            COMMIT => Record::Commit {
+                page_count: input.u32()?,
+                unix_ms: input.u64()?,
+            },
+            CHECKPOINT => Record::Checkpoint {
+                redo: Position(input.u64()?),
+            },
+            MAP_PART => Record::MapPart {
+                first: input.u32()?,
+                octets: input.text()?,
+            },
+            _ => return None,
+        })
+    }
+}
+
+fn ranges_fit(ranges: &[u8]) -> bool {
+    let mut input = Reader(ranges);
+    while !input.0.is_empty() {
+        match (input.u16(), input.text()) {
+            (Some(start), Some(octets)) if usize::from(start) + octets.len() <= PAGE_SIZE => {}
+            _ => return false,
+        }
+    }
+    true
+}
+
+impl<'a> Iterator for Records<'a> {
+    /// `None` inside: octets that are no record.
+    type Item = Option<Record<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.0.is_empty() {
+            return None;
+        }
+        let record = self.parse();
+        if record.is_none() {
+            self.0.0 = &[];
+        }
+        Some(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_turn_the_old_page_into_the_new_one() {
+        let old = vec![3; PAGE_SIZE];
+        let mut new = old.clone();
+        new[0] = 1;
+        new[5] = 2;
+        new[4000..4100].fill(9);
+        new[PAGE_SIZE - 1] = 8;
+        let mut group = Group::default();
+        assert!(group.page_change(7, &old, &new));
+        assert!(!group.page_change(7, &new, &new));
+        group.page_image(8, &[0; PAGE_SIZE]);
+        group.commit(8, 1);
+        assert!(group.octets.len() < 200, "{}", group.octets.len());
+        let records: Vec<_> = Records::new(&group.octets).map(Option::unwrap).collect();
+        let mut page = old;
+        records[0].apply_to(&mut page);
+        assert_eq!(page, new);
+        records[1].apply_to(&mut page);
+        assert_eq!(page, vec![0; PAGE_SIZE]);
+        assert_eq!(
+            records[2],
+            Record::Commit {
+                page_count: 8,
+                unix_ms: 1
+            }
+        );
+    }
+
+    #[test]
+    fn hostile_records_end_the_walk() {
+        let outside = [&[PAGE_RANGES, 1, 0, 0, 0, 5, 0][..], &[0xFF, 0x1F, 1, 0, 7]].concat();
+        assert_eq!(
+            Records::new(&outside).next().flatten(),
+            Some(Record::PageRanges {
+                page: 1,
+                ranges: &[0xFF, 0x1F, 1, 0, 7]
+            })
+        );
+        let outside = [
+            &[PAGE_RANGES, 1, 0, 0, 0, 6, 0][..],
+            &[0xFF, 0x1F, 2, 0, 7, 7],
+        ]
+        .concat();
+        assert_eq!(Records::new(&outside).collect::<Vec<_>>(), [None]);
+        assert_eq!(Records::new(&[99]).collect::<Vec<_>>(), [None]);
+    }
+}

@@ -1,0 +1,409 @@
+//! Appending groups, and one sync for all who wait.
+//!
+//! Invariants:
+//! - `append` changes nothing when it fails for lack of room.
+//! - Whoever returns from `flush_to(p)` without error has everything before `p` on disk.
+//! - One thread at a time writes and syncs (the leader); the others wait for its outcome. What it
+//!   took was appended before it began, so its sync covers it.
+//! - After a failure of write or sync the log stays failed; no sync is tried again.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+use windlass_base::{Guid, Lsn};
+
+use super::block::BlockHeader;
+use super::record::Group;
+use super::space::{Cursor, State};
+use super::vlf::{VLF_COUNT_MAX, Vlf, divide};
+use super::{Position, reader::LogReader};
+use crate::error::{EngineError, Result};
+use crate::options::{FileSpec, Growth};
+use crate::storage::{SECTOR_BYTES, StorageFile};
+
+/// Octets that wait in memory before `append` hands them to the file without sync.
+const PENDING_BYTES_MAX: usize = 4 << 20;
+
+/// Octets of zeros written at once when the log file grows.
+const ZEROS_BYTES: usize = 1 << 20;
+
+/// Where a group went.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Appended {
+    /// Its first block.
+    pub(crate) first: Position,
+    /// Behind its last block: flushing to here makes it durable.
+    pub(crate) end: Position,
+    /// Its last record.
+    pub(crate) lsn: Lsn,
+}
+
+/// Why a group was not appended.
+#[derive(Debug)]
+pub(crate) enum AppendError {
+    /// Not enough free virtual log files.
+    Full { needed: u64, free: u64 },
+    /// The log has failed.
+    Failed(EngineError),
+}
+
+#[derive(Debug)]
+struct Flush {
+    durable: Position,
+    leading: bool,
+    failed: Option<EngineError>,
+    syncs: u64,
+}
+
+/// The log of one database.
+#[derive(Debug)]
+pub(crate) struct Log {
+    file: Arc<dyn StorageFile>,
+    path: PathBuf,
+    guid: Guid,
+    state: Mutex<State>,
+    flush: Mutex<Flush>,
+    flushed: Condvar,
+}
+
+/// Where a log goes on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Resume {
+    /// Next block; block 0 of virtual log file 0 for a log that was never used.
+    pub(crate) position: Position,
+    /// Checksum of the last block.
+    pub(crate) previous: u64,
+    /// Epoch for new blocks.
+    pub(crate) epoch: u32,
+    /// First position that recovery needs.
+    pub(crate) redo: Position,
+}
+
+impl Log {
+    /// Goes on behind the last whole group. `vlfs` carry their sequence numbers.
+    pub(crate) fn resume(
+        file: Arc<dyn StorageFile>,
+        path: &Path,
+        guid: Guid,
+        vlfs: Vec<Vlf>,
+        at: Resume,
+    ) -> Self {
+        let current = vlfs
+            .iter()
+            .position(|vlf| vlf.sequence == at.position.vlf() && vlf.sequence != 0);
+        let cursor = Cursor {
+            index: current.unwrap_or(0),
+            // Without a current one, a full one makes the first append begin the next.
+            block: current.map_or(u32::MAX, |_| at.position.block()),
+            sequence: at.position.vlf(),
+        };
+        Self {
+            file,
+            path: path.to_owned(),
+            guid,
+            state: Mutex::new(State {
+                vlfs,
+                cursor,
+                previous: at.previous,
+                epoch: at.epoch,
+                floor: at.redo.vlf(),
+                holds: BTreeMap::new(),
+                next_hold: 0,
+                redo: at.redo,
+                pending: Vec::new(),
+                pending_bytes: 0,
+            }),
+            flush: Mutex::new(Flush {
+                durable: at.position,
+                leading: false,
+                failed: None,
+                syncs: 0,
+            }),
+            flushed: Condvar::new(),
+        }
+    }
+
+    /// Where the next block goes, or would go if it fits.
+    pub(crate) fn end(&self) -> Position {
+        self.state.lock().end()
+    }
+
+    /// Everything before is on disk.
+    pub(crate) fn durable(&self) -> Position {
+        self.flush.lock().durable
+    }
+
+    /// Syncs so far; commits divided by this is the gain of group commit.
+    pub(crate) fn syncs(&self) -> u64 {
+        self.flush.lock().syncs
+    }
+
+    /// Virtual log files and their sequence numbers.
+    pub(crate) fn vlfs(&self) -> Vec<Vlf> {
+        self.state.lock().vlfs.clone()
+    }
+
+    /// Octets in use and octets in all.
+    pub(crate) fn usage(&self) -> (u64, u64) {
+        self.state.lock().usage()
+    }
+
+    /// Octets of log from `from` to the end.
+    pub(crate) fn distance(&self, from: Position) -> u64 {
+        self.state.lock().distance(from)
+    }
+
+    /// The position about `octets` before the end.
+    pub(crate) fn back_from_end(&self, octets: u64) -> Position {
+        let state = self.state.lock();
+        let mut rest = (octets / SECTOR_BYTES as u64) as u32;
+        let mut at = state.end();
+        loop {
+            if at.block() > rest {
+                return Position::new(at.vlf(), at.block() - rest);
+            }
+            rest -= at.block();
+            let before = at.vlf().wrapping_sub(1);
+            match state
+                .vlfs
+                .iter()
+                .find(|vlf| vlf.sequence == before && before != 0)
+            {
+                Some(vlf) => at = Position::new(before, vlf.blocks),
+                None => return Position::new(at.vlf(), 0),
+            }
+        }
+    }
+
+    /// Appends a group. `reserve` octets must stay free behind it.
+    pub(crate) fn append(
+        &self,
+        group: &Group,
+        sequence: u64,
+        reserve: u64,
+    ) -> std::result::Result<Appended, AppendError> {
+        let mut state = self.state.lock();
+        if let Some(failed) = &self.flush.lock().failed {
+            return Err(AppendError::Failed(failed.clone()));
+        }
+        let blocks = state.pack(&group.ends, reserve)?;
+        let mut lsn = Lsn::ZERO;
+        let mut start = 0;
+        let count = blocks.len();
+        for (index, &(cursor, records)) in blocks.iter().enumerate() {
+            state.enter(cursor, self.guid);
+            let end = group.ends[records - 1];
+            let before = blocks[..index].last().map_or(0, |&(_, records)| records);
+            let header = BlockHeader {
+                first: index == 0,
+                last: index + 1 == count,
+                records: (records - before) as u16,
+                position: Position::new(cursor.sequence, cursor.block),
+                previous: state.previous,
+                sequence,
+                epoch: state.epoch,
+                payload: (end - start) as u32,
+                guid: self.guid,
+                checksum: 0,
+            };
+            let offset = state.offset(cursor);
+            let octets = state.piece(offset);
+            let length = octets.len();
+            let checksum = header.write(&group.octets[start..end], octets);
+            state.pending_bytes += state.pending.last().map_or(0, |piece| piece.1.len()) - length;
+            state.previous = checksum;
+            state.cursor.block += (header.stored_bytes() / SECTOR_BYTES) as u32;
+            lsn = header.position.lsn(header.records);
+            start = end;
+            if state.pending_bytes > PENDING_BYTES_MAX {
+                self.write_pieces(&mut state)?;
+            }
+        }
+        let (first, _) = blocks[0];
+        Ok(Appended {
+            first: Position::new(first.sequence, first.block),
+            end: state.end(),
+            lsn,
+        })
+    }
+
+    fn write_pieces(&self, state: &mut State) -> std::result::Result<(), AppendError> {
+        state.pending_bytes = 0;
+        for (offset, octets) in std::mem::take(&mut state.pending) {
+            if let Err(error) = self.file.write_at(&octets, offset) {
+                let error = EngineError::io("write", &self.path, error);
+                self.fail(&error);
+                return Err(AppendError::Failed(error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks the log failed for good.
+    pub(crate) fn fail(&self, error: &EngineError) {
+        let mut flush = self.flush.lock();
+        flush.failed.get_or_insert_with(|| error.clone());
+        self.flushed.notify_all();
+    }
+
+    /// Returns when everything before `position` is on disk.
+    ///
+    /// # Errors
+    /// The failure of the write or sync that would have covered it, or an earlier one.
+    pub(crate) fn flush_to(&self, position: Position) -> Result<()> {
+        let mut flush = self.flush.lock();
+        loop {
+            if flush.durable >= position {
+                return Ok(());
+            }
+            if let Some(failed) = &flush.failed {
+                return Err(failed.clone());
+            }
+            if flush.leading {
+                self.flushed.wait(&mut flush);
+                continue;
+            }
+            flush.leading = true;
+            drop(flush);
+            let outcome = self.lead();
+            flush = self.flush.lock();
+            flush.leading = false;
+            flush.syncs += 1;
+            match outcome {
+                Ok(end) => flush.durable = flush.durable.max(end),
+                Err(error) => {
+                    flush.failed.get_or_insert(error);
+                }
+            }
+            self.flushed.notify_all();
+        }
+    }
+
+    fn lead(&self) -> Result<Position> {
+        let (pieces, end) = {
+            let mut state = self.state.lock();
+            state.pending_bytes = 0;
+            (std::mem::take(&mut state.pending), state.end())
+        };
+        let fail = |error| EngineError::io("sync", &self.path, error);
+        for (offset, octets) in pieces {
+            self.file.write_at(&octets, offset).map_err(fail)?;
+        }
+        self.file.sync().map_err(fail)?;
+        Ok(end)
+    }
+
+    /// Frees what lies before `redo`, which a durable header names, and before all holds.
+    pub(crate) fn truncate(&self, redo: Position) {
+        let mut state = self.state.lock();
+        state.redo = redo;
+        state.lower_floor();
+    }
+
+    /// Redo start of the last checkpoint.
+    pub(crate) fn redo(&self) -> Position {
+        self.state.lock().redo
+    }
+
+    /// Keeps everything from the redo start on until released; returns the number of the hold and
+    /// the position held.
+    pub(crate) fn hold(&self) -> (u64, Position) {
+        let mut state = self.state.lock();
+        let number = state.next_hold;
+        state.next_hold += 1;
+        let redo = state.redo;
+        state.holds.insert(number, redo);
+        (number, redo)
+    }
+
+    /// Moves a hold forward.
+    pub(crate) fn move_hold(&self, number: u64, position: Position) {
+        let mut state = self.state.lock();
+        state.holds.insert(number, position);
+        state.lower_floor();
+    }
+
+    /// Ends a hold.
+    pub(crate) fn release(&self, number: u64) {
+        let mut state = self.state.lock();
+        state.holds.remove(&number);
+        state.lower_floor();
+    }
+
+    /// Whether a hold, not a checkpoint, keeps the log.
+    pub(crate) fn is_held(&self) -> bool {
+        let state = self.state.lock();
+        state
+            .holds
+            .values()
+            .any(|&held| held.vlf() < state.redo.vlf())
+    }
+
+    /// A reader from `position` on, over what is written by now.
+    pub(crate) fn reader(&self, position: Position) -> LogReader {
+        LogReader::new(
+            Arc::clone(&self.file),
+            &self.path,
+            self.guid,
+            &self.vlfs(),
+            position,
+        )
+    }
+
+    /// Adds room for at least `needed` octets as `spec` allows; updates `spec.size`. The caller
+    /// stores the header before the room is used: `store` gets the new list.
+    pub(crate) fn grow(
+        &self,
+        spec: &mut FileSpec,
+        needed: u64,
+        store: impl FnOnce(&FileSpec, &[Vlf]) -> Result<()>,
+    ) -> std::result::Result<(), String> {
+        let step = match spec.growth {
+            Growth::Fixed => return Err("its size is fixed".to_owned()),
+            Growth::Bytes(bytes) => bytes,
+            Growth::Percent(percent) => spec.size / 100 * u64::from(percent),
+        };
+        let step = step
+            .max(super::vlf::VLF_BYTES_MIN)
+            .next_multiple_of(1 << 16);
+        // Space is lost at the end of each part, so half as much again.
+        let growth = (needed + needed / 2).next_multiple_of(step);
+        let size = spec.size + growth;
+        if spec.max_size.is_some_and(|limit| size > limit) {
+            return Err(format!(
+                "it may not grow beyond {} octets",
+                spec.max_size.unwrap_or(0)
+            ));
+        }
+        let mut vlfs = self.vlfs();
+        let parts = divide(spec.size, growth);
+        if vlfs.len() + parts.len() > VLF_COUNT_MAX {
+            return Err(format!("it has {VLF_COUNT_MAX} virtual log files"));
+        }
+        zero(self.file.as_ref(), spec.size, growth).map_err(|error| error.to_string())?;
+        vlfs.extend(parts.iter().copied());
+        let grown = FileSpec {
+            size,
+            ..spec.clone()
+        };
+        store(&grown, &vlfs).map_err(|error| error.to_string())?;
+        *spec = grown;
+        self.state.lock().vlfs.extend(parts);
+        Ok(())
+    }
+}
+
+/// Writes zeros, so that later syncs of the log need no metadata.
+pub(crate) fn zero(file: &dyn StorageFile, offset: u64, bytes: u64) -> std::io::Result<()> {
+    file.reserve(offset, bytes)?;
+    let zeros = vec![0; ZEROS_BYTES.min(bytes as usize)];
+    let mut done = 0;
+    while done < bytes {
+        let length = (bytes - done).min(zeros.len() as u64);
+        file.write_at(&zeros[..length as usize], offset + done)?;
+        done += length;
+    }
+    Ok(())
+}

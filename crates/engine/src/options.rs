@@ -1,0 +1,140 @@
+//! What an instance and a database are made with.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use windlass_base::Guid;
+
+/// Octets in a page of the engine.
+pub const PAGE_SIZE: usize = 8192;
+
+/// Pages in an extent (64 KB).
+pub const EXTENT_PAGES: u32 = 8;
+
+/// How an instance is made.
+#[derive(Debug, Clone)]
+pub struct InstanceOptions {
+    /// Buffers of 8 KB in the pool. Address space is reserved; memory is used as pages come in.
+    pub pool_pages: u64,
+    /// Partitions of each dirty page list; one for each core is sensible.
+    pub schedulers: usize,
+    /// Page writes in flight at most, over all databases.
+    pub requests_in_flight: usize,
+    /// Whether the instance runs its recovery writer and page writes on threads of its own.
+    /// Without, everything happens in the calls of the owner (deterministic, for simulation).
+    pub background: bool,
+    /// Octets of old page versions kept for open snapshots at most, per database.
+    pub version_bytes_max: u64,
+    /// Recovery interval for databases with automatic checkpoints (target recovery time 0).
+    pub recovery_interval: Duration,
+}
+
+impl Default for InstanceOptions {
+    fn default() -> Self {
+        Self {
+            pool_pages: 32 * 1024,
+            schedulers: std::thread::available_parallelism().map_or(1, usize::from),
+            requests_in_flight: 32,
+            background: true,
+            version_bytes_max: 1 << 30,
+            recovery_interval: Duration::from_secs(60),
+        }
+    }
+}
+
+/// By how much a file grows when it is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Growth {
+    /// Not at all.
+    Fixed,
+    /// By this many octets.
+    Bytes(u64),
+    /// By this share of its size.
+    Percent(u32),
+}
+
+/// One file of a database, as `CREATE DATABASE` describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSpec {
+    /// Name within the database.
+    pub logical_name: String,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Octets at creation.
+    pub size: u64,
+    /// How it grows.
+    pub growth: Growth,
+    /// Octets beyond which it does not grow.
+    pub max_size: Option<u64>,
+}
+
+impl FileSpec {
+    /// A data file of 8 MB that grows by 64 MB.
+    pub fn data(logical_name: &str, path: impl Into<PathBuf>) -> Self {
+        Self {
+            logical_name: logical_name.to_owned(),
+            path: path.into(),
+            size: 8 << 20,
+            growth: Growth::Bytes(64 << 20),
+            max_size: None,
+        }
+    }
+
+    /// A log file of 8 MB that grows by 64 MB.
+    pub fn log(logical_name: &str, path: impl Into<PathBuf>) -> Self {
+        Self::data(logical_name, path)
+    }
+}
+
+/// A database to be made.
+#[derive(Debug, Clone)]
+pub struct CreateDatabase {
+    /// Its name, unique within the instance.
+    pub name: String,
+    /// One or more data files; none may exist.
+    pub data_files: Vec<FileSpec>,
+    /// The log file; may not exist.
+    pub log: FileSpec,
+    /// Octets in a page: 8192.
+    pub page_size: usize,
+    /// Indirect checkpoints with this target, or automatic ones (`None`).
+    pub target_recovery_time: Option<Duration>,
+    /// Its identity; a random one if none is given.
+    pub guid: Option<Guid>,
+}
+
+impl CreateDatabase {
+    /// A database with one data file and the usual settings.
+    pub fn new(name: &str, data: impl Into<PathBuf>, log: impl Into<PathBuf>) -> Self {
+        Self {
+            name: name.to_owned(),
+            data_files: vec![FileSpec::data(name, data)],
+            log: FileSpec::log(&format!("{name}_log"), log),
+            page_size: PAGE_SIZE,
+            target_recovery_time: Some(Duration::from_secs(60)),
+            guid: None,
+        }
+    }
+}
+
+/// A database to be opened.
+#[derive(Debug, Clone)]
+pub struct OpenDatabase {
+    /// Its name in the instance.
+    pub name: String,
+    /// Its log file, which knows the data files.
+    pub log_path: PathBuf,
+    /// Where the data files lie now, in file order, if they were moved; empty if they were not.
+    pub data_paths: Vec<PathBuf>,
+}
+
+impl OpenDatabase {
+    /// A database whose files lie where its log says.
+    pub fn new(name: &str, log_path: impl Into<PathBuf>) -> Self {
+        Self {
+            name: name.to_owned(),
+            log_path: log_path.into(),
+            data_paths: Vec::new(),
+        }
+    }
+}

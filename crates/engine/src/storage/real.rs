@@ -1,0 +1,70 @@
+//! The operating system's files, through `windlass-io`.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use windlass_io::{Access, DirectFile, directory};
+
+use super::{FileSystem, OpenMode, StorageFile};
+
+/// The file system of the operating system.
+///
+/// Transfers from aligned memory (whole pages) bypass the page cache; others (log blocks) do not.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct RealFileSystem;
+
+impl FileSystem for RealFileSystem {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn StorageFile>> {
+        let access = match mode {
+            OpenMode::Existing => Access::ReadWrite,
+            OpenMode::CreateNew => Access::CreateNew,
+        };
+        Ok(Arc::new(RealFile(DirectFile::open(path, access)?)))
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        path.exists()
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn sync_folder_of(&self, path: &Path) -> io::Result<()> {
+        directory::sync(&directory::parent(path))
+    }
+}
+
+#[derive(Debug)]
+struct RealFile(DirectFile);
+
+impl StorageFile for RealFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_at(buffer, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+
+    fn reserve(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        self.0.reserve(offset, bytes)
+    }
+
+    fn lock_exclusive(&self) -> io::Result<()> {
+        self.0.lock_exclusive()
+    }
+}

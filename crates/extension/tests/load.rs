@@ -1,0 +1,200 @@
+//! The extension in programs that bring their own SQLite: the sqlite3 shell and Python.
+//!
+//! A tool that is absent is said loudly; the test then shows nothing.
+#![expect(clippy::print_stderr, reason = "says what could not be tested")]
+#![expect(clippy::unwrap_used, reason = "helpers of a test")]
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// The library beside this test program.
+fn library() -> PathBuf {
+    let program = std::env::current_exe().unwrap();
+    let dependencies = program.parent().unwrap();
+    [dependencies, dependencies.parent().unwrap()]
+        .iter()
+        .map(|folder| folder.join("libwindlass.so"))
+        .find(|path| path.exists())
+        .expect("cargo has built libwindlass.so")
+}
+
+fn answer(command: &mut Command, input: &str) -> String {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(input.as_bytes()).unwrap();
+    drop(pipe);
+    let output = child.wait_with_output().unwrap();
+    assert!(
+        output.status.success(),
+        "{input}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn has_shell() -> bool {
+    let found = Command::new("sqlite3").arg("-version").output().is_ok();
+    if !found {
+        eprintln!("\n*** NOT TESTED: there is no sqlite3 shell on this machine ***\n");
+    }
+    found
+}
+
+/// A Python whose sqlite3 module loads extensions; many are built without.
+fn python() -> Option<&'static str> {
+    let check = "import sqlite3; sqlite3.connect(':memory:').enable_load_extension(True)";
+    let found = ["python3", "/usr/bin/python3"].into_iter().find(|python| {
+        let output = Command::new(python).args(["-c", check]).output();
+        output.is_ok_and(|output| output.status.success())
+    });
+    if found.is_none() {
+        eprintln!(
+            "\n*** NOT TESTED: no Python here has a sqlite3 module that loads extensions ***\n"
+        );
+    }
+    found
+}
+
+#[test]
+fn the_sqlite3_shell_works_on_an_engine_database() {
+    if !has_shell() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let open = format!(
+        ".load {}\n.open file:{}?vfs=windlass\n",
+        library().display(),
+        path.display()
+    );
+    let write = "CREATE TABLE t(x, y);
+        INSERT INTO t WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000)
+          SELECT n, hex(randomblob(30)) FROM c;
+        PRAGMA cache_size = 5; BEGIN; UPDATE t SET y = ''; ROLLBACK; DELETE FROM t WHERE x > 4000; VACUUM;
+        PRAGMA journal_mode; PRAGMA page_size;\n";
+    assert_eq!(
+        answer(&mut Command::new("sqlite3"), &format!("{open}{write}")),
+        "memory\n8192\n"
+    );
+    let read = "SELECT count(*), sum(length(y)) FROM t; PRAGMA integrity_check;\n";
+    let expected = "4000|240000\nok\n";
+    assert_eq!(
+        answer(&mut Command::new("sqlite3"), &format!("{open}{read}")),
+        expected
+    );
+    // After the last close it is a plain SQLite database.
+    assert_eq!(answer(Command::new("sqlite3").arg(&path), read), expected);
+}
+
+#[test]
+fn python_works_on_an_engine_database_with_threads() {
+    let Some(python) = python() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let program = format!(
+        "
+import sqlite3, threading
+loader = sqlite3.connect(':memory:')
+loader.enable_load_extension(True)
+loader.load_extension({library:?})
+loader.close()
+uri = 'file:{path}?vfs=windlass'
+db = sqlite3.connect(uri, uri=True)
+db.execute('CREATE TABLE t(x INTEGER PRIMARY KEY, y)')
+db.executemany('INSERT INTO t VALUES (?, ?)', [(i, 10) for i in range(200)])
+db.commit()
+wrong = []
+stop = threading.Event()
+def read():
+    mine = sqlite3.connect(uri, uri=True)
+    while not stop.is_set():
+        total = mine.execute('SELECT sum(y) FROM t').fetchone()[0]
+        if total != 2000:
+            wrong.append(total)
+    mine.close()
+readers = [threading.Thread(target=read) for _ in range(3)]
+for reader in readers: reader.start()
+for i in range(100):
+    with db:
+        db.execute('UPDATE t SET y = y - 1 WHERE x = ?', (i,))
+        db.execute('UPDATE t SET y = y + 1 WHERE x = ?', (i + 50,))
+stop.set()
+for reader in readers: reader.join()
+try:
+    with db:
+        db.execute('DELETE FROM t')
+        raise KeyError
+except KeyError:
+    pass
+print(wrong, db.execute('SELECT sum(y) FROM t').fetchall(), db.execute('PRAGMA integrity_check').fetchall())
+db.close()
+print(sqlite3.connect('{path}').execute('SELECT sum(y) FROM t').fetchall())
+",
+        library = library().display().to_string(),
+        path = folder.path().join("p.db").display(),
+    );
+    let output = answer(Command::new(python).arg("-"), &program);
+    assert_eq!(output, "[] [(2000,)] [('ok',)]\n[(2000,)]\n");
+}
+
+/// Eight reserved octets a page are where SQLite's own checksum VFS keeps checksums, too.
+#[test]
+fn reserved_octets_hold_checksums_and_damage_is_found() {
+    if !has_shell() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let open = format!(
+        ".load {}\n.open file:{}?vfs=windlass\n",
+        library().display(),
+        path.display()
+    );
+    let write = "CREATE TABLE t(x); INSERT INTO t VALUES (zeroblob(100000));
+.filectrl reserve_bytes 8\nVACUUM; PRAGMA integrity_check;\n";
+    let said = answer(&mut Command::new("sqlite3"), &format!("{open}{write}"));
+    assert!(said.ends_with("ok\n"), "{said}");
+    let mut octets = std::fs::read(&path).unwrap();
+    assert_eq!(octets[20], 8);
+    let read = "SELECT sum(length(x)) FROM t;\n";
+    assert_eq!(
+        answer(&mut Command::new("sqlite3"), &format!("{open}{read}")),
+        "100000\n"
+    );
+    octets[5 * 8192 + 77] ^= 1;
+    std::fs::write(&path, octets).unwrap();
+    let mut child = Command::new("sqlite3")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let input = format!("{open}SELECT sum(length(hex(x))) FROM t;\n");
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(complaint.contains("disk I/O error"), "{complaint}");
+}
+
+/// A second SQLite in the library would work on the same files with locks of its own.
+#[test]
+fn the_library_brings_no_sqlite_and_exports_only_its_entry_point() {
+    let octets = std::fs::read(library()).unwrap();
+    let has = |text: &[u8]| octets.windows(text.len()).any(|window| window == text);
+    assert!(has(b"sqlite3_windlass_init"));
+    for symbol in ["sqlite3_open_v2", "sqlite3_prepare_v3", "sqlite3_step"] {
+        assert!(!has(symbol.as_bytes()), "the library holds {symbol}");
+    }
+}

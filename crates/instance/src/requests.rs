@@ -1,0 +1,160 @@
+//! What the sessions of an instance are doing: told by each, readable by all.
+//!
+//! A running BACKUP, RESTORE or verification keeps one small file in the instance's folder `requests`,
+//! locked while it runs. A file that nobody has locked was left by a process that died; whoever finds
+//! it removes it. Nothing here can make a request fail: an instance that cannot be written to has no
+//! list of requests.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::fs::FlockOperation;
+use serde_json::{Value as Json, json};
+use windlass_base::Moment;
+
+use crate::Progress;
+
+/// Folder within an instance's own.
+const FOLDER: &str = "requests";
+
+/// Time between two updates of a request's file.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// A request that is running; its file goes when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Announced {
+    file: File,
+    path: PathBuf,
+    head: Json,
+    told: Option<Instant>,
+}
+
+impl Announced {
+    /// Tells that `command` begins on `database`.
+    pub(crate) fn begin(folder: Option<&Path>, command: &str, database: &str) -> Option<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(1);
+        let folder = folder?.join(FOLDER);
+        std::fs::create_dir_all(&folder).ok()?;
+        let process = std::process::id();
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!("{process}-{number}.json"));
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        let file = options.open(&path).ok()?;
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+        let announced = Self {
+            file,
+            path,
+            head: json!({
+                "session_id": process,
+                "request_id": number - 1,
+                "start_time": Moment::now().0.to_string(),
+                "status": "running",
+                "command": command,
+                "database_name": database,
+            }),
+            told: None,
+        };
+        announced.write(&json!({ "percent_complete": 0.0 }));
+        Some(announced)
+    }
+
+    /// Tells how far it is, unless that was told a moment ago.
+    pub(crate) fn tell(&mut self, progress: &Progress) {
+        if self.told.is_some_and(|told| told.elapsed() < INTERVAL) {
+            return;
+        }
+        self.told = Some(Instant::now());
+        let elapsed = progress.elapsed.as_secs_f64();
+        let share = progress.done_bytes as f64 / progress.total_bytes.max(1) as f64;
+        let left = if share > 0.0 {
+            elapsed / share - elapsed
+        } else {
+            0.0
+        };
+        self.write(&json!({
+            "percent_complete": share * 100.0,
+            "estimated_completion_time": (left * 1000.0) as u64,
+            "total_elapsed_time": (elapsed * 1000.0) as u64,
+            "done_bytes": progress.done_bytes,
+            "total_bytes": progress.total_bytes,
+            "stored_bytes": progress.stored_bytes,
+        }));
+    }
+
+    fn write(&self, numbers: &Json) {
+        let mut request = self.head.clone();
+        if let (Some(request), Some(numbers)) = (request.as_object_mut(), numbers.as_object()) {
+            request.extend(numbers.clone());
+        }
+        // One write of less than a page, padded to the longest before, is seen whole or not at all.
+        let text = format!("{request:<1024}\n");
+        drop(self.file.write_all_at(text.as_bytes(), 0));
+    }
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        drop(std::fs::remove_file(&self.path));
+    }
+}
+
+/// The requests that run on an instance, as a JSON array in the order of their sessions.
+pub(crate) fn running(folder: Option<&Path>) -> String {
+    let entries = folder.and_then(|folder| std::fs::read_dir(folder.join(FOLDER)).ok());
+    let mut requests: Vec<Json> = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| read(&entry.path()))
+        .collect();
+    requests.sort_by_key(|request| {
+        (
+            request["session_id"].as_u64(),
+            request["request_id"].as_u64(),
+        )
+    });
+    Json::Array(requests).to_string()
+}
+
+fn read(path: &Path) -> Option<Json> {
+    let file = File::open(path).ok()?;
+    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+        drop(std::fs::remove_file(path));
+        return None;
+    }
+    let text = std::fs::read_to_string(path).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_running_request_is_seen_and_a_dead_one_is_cleared_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut request = Announced::begin(Some(folder.path()), "BACKUP DATABASE", "app").unwrap();
+        request.tell(&Progress {
+            operation: "BACKUP DATABASE",
+            done_bytes: 50,
+            total_bytes: 200,
+            stored_bytes: 10,
+            elapsed: Duration::from_secs(2),
+        });
+        let dead = folder.path().join(FOLDER).join("1-1.json");
+        std::fs::write(&dead, "{}").unwrap();
+        let seen: Json = serde_json::from_str(&running(Some(folder.path()))).unwrap();
+        assert_eq!(seen.as_array().unwrap().len(), 1);
+        assert_eq!(seen[0]["percent_complete"], 25.0);
+        assert_eq!(seen[0]["estimated_completion_time"], 6000);
+        assert_eq!(seen[0]["database_name"], "app");
+        assert!(!dead.exists());
+        drop(request);
+        assert_eq!(running(Some(folder.path())), "[]");
+        assert_eq!(running(None), "[]");
+    }
+}

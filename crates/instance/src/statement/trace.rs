@@ -1,0 +1,85 @@
+//! `DBCC TRACEON` and `TRACEOFF`, and what trace flag 3213 prints.
+
+use windlass_base::message::table;
+use windlass_codec::Algorithm;
+use windlass_io::DIRECT_ALIGNMENT;
+use windlass_pipeline::Plan;
+use windlass_tsql::ast::{Dbcc, InformationMessages, Switch};
+
+use crate::{Failure, Session, Sink};
+
+/// Backup and restore tell their buffer configuration.
+const BUFFER_CONFIGURATION: u32 = 3213;
+
+/// Traces go to the client, or to the error log; a command line shows both as messages.
+const TO_CLIENT: u32 = 3604;
+const TO_ERROR_LOG: u32 = 3605;
+
+pub(super) fn execute(
+    session: &mut Session,
+    statement: &Dbcc,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let Dbcc::Trace {
+        switch,
+        flags,
+        // A session is a process of its own here, so its flags are all there are.
+        scope: _,
+        messages,
+    } = statement
+    else {
+        return Err(table::statement_not_supported(
+            "This statement",
+            "PRAGMA integrity_check looks for damage in the current database.",
+        )
+        .into());
+    };
+    let is_on = *switch == Switch::On;
+    let known = [BUFFER_CONFIGURATION, TO_CLIENT, TO_ERROR_LOG];
+    if let Some(unknown) = flags.iter().find(|flag| !known.contains(flag)) {
+        return Err(table::statement_not_supported(
+            format!("Trace flag {unknown}"),
+            "Trace flags 3213 (buffer configuration), 3604 and 3605 are known.",
+        )
+        .into());
+    }
+    for flag in flags {
+        match *flag {
+            BUFFER_CONFIGURATION => session.settings.traces_buffers = is_on,
+            _ => session.settings.tells_traces = is_on,
+        }
+    }
+    if *messages == InformationMessages::Shown {
+        sink.message(table::dbcc_completed());
+    }
+    Ok(())
+}
+
+/// The lines of trace flag 3213, in SQL Server's order. What Windlass counts otherwise is told in its
+/// own terms: buffers are frames, a third set exists only while chunks are compressed.
+pub(super) fn buffer_configuration(plan: &Plan) -> Vec<String> {
+    let compressed = plan.compression.algorithm != Algorithm::None;
+    let (frames, output) = (plan.frame_buffers.value, plan.output_buffers.value);
+    let devices = plan.families * (plan.mirrors + 1);
+    let buffer_bytes = (frames + output) * plan.frame_bytes.value;
+    vec![
+        "Backup/Restore buffer configuration parameters".to_owned(),
+        format!("Memory limit: {} MB", plan.memory_bytes().div_ceil(1 << 20)),
+        format!("BufferCount: {frames}"),
+        format!("Sets Of Buffers: {}", if compressed { 2 } else { 1 }),
+        format!("MaxTransferSize: {} KB", plan.transfer_bytes.value >> 10),
+        "Min MaxTransferSize: 64 KB".to_owned(),
+        format!("Total buffer space: {} MB", buffer_bytes.div_ceil(1 << 20)),
+        "Tabular data device count: 1".to_owned(),
+        "Fulltext data device count: 0".to_owned(),
+        "Filestream device count: 0".to_owned(),
+        "TXF device count: 0".to_owned(),
+        format!("Filesystem i/o alignment: {DIRECT_ALIGNMENT}"),
+        format!(
+            "Media Buffer count: {}",
+            devices * (plan.write_depth.value + 1)
+        ),
+        format!("Media Buffer size: {} KB", plan.transfer_bytes.value >> 10),
+        format!("Encode Buffer count: {output}"),
+    ]
+}

@@ -1,0 +1,152 @@
+//! Backups in a simulation: taken while transactions go on, restored on another disk and compared.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass_base::Guid;
+use windlass_engine::{
+    Backup, BackupDescription, BackupKind, BackupRange, EngineError, FileSpec, OpenDatabase,
+    Restore,
+};
+
+use crate::disk::Disk;
+use crate::outcome::compare;
+use crate::world::{State, World, log_path};
+
+/// What a backup put on its medium.
+#[derive(Debug, Clone)]
+pub(crate) struct Copy {
+    description: Vec<u8>,
+    ranges: Vec<(BackupRange, Vec<u8>)>,
+    log: Vec<u8>,
+}
+
+/// Takes a backup of any kind; restores and compares it.
+pub(crate) fn backup(world: &mut World) -> Result<(), String> {
+    let kind = match world.rng.below(4) {
+        0 | 1 => BackupKind::Full,
+        2 => BackupKind::CopyOnly,
+        _ => BackupKind::Differential,
+    };
+    if kind == BackupKind::Differential && world.database()?.differential_base().0.is_nil() {
+        return Ok(());
+    }
+    run(world, kind)
+}
+
+/// After a crash, sometimes: a differential backup on the base that survived.
+pub(crate) fn check_map(world: &mut World) -> Result<(), String> {
+    if world.database()?.differential_base().0.is_nil() || world.rng.chance(50) {
+        return Ok(());
+    }
+    run(world, BackupKind::Differential)
+}
+
+fn run(world: &mut World, kind: BackupKind) -> Result<(), String> {
+    let database = world.database()?;
+    let set = Guid::from_stored((u128::from(world.rng.draw()) | 1).to_le_bytes());
+    let base = database.differential_base().0;
+    let mut backup = match database.begin_backup(kind) {
+        Ok(backup) => backup,
+        Err(error) => return world.may_fail(Err(error)),
+    };
+    let Some((copy, state)) = take(world, &mut backup)? else {
+        return Ok(());
+    };
+    if world.rng.chance(10) {
+        // The medium failed: nothing may have changed.
+        return Ok(());
+    }
+    if kind == BackupKind::Full {
+        // Whether a crash now leaves the old or the new base, its copy is known.
+        world.copies.insert(set, copy.clone());
+    }
+    if let Err(error) = backup.complete(set) {
+        return world.may_fail(Err(error));
+    }
+    let chain = match kind {
+        BackupKind::Differential => {
+            let full = world
+                .copies
+                .get(&base)
+                .ok_or("the base is no backup that was taken")?;
+            vec![full.clone(), copy]
+        }
+        _ => vec![copy],
+    };
+    world.outcome.restores += 1;
+    restore(&chain, &state).map_err(|reason| format!("{kind:?} backup restored: {reason}"))
+}
+
+/// Copies data and log while transactions go on; none when a fault ended it.
+fn take(world: &mut World, backup: &mut Backup) -> Result<Option<(Copy, State)>, String> {
+    let mut ranges = Vec::new();
+    for range in backup.ranges(128 * 1024) {
+        if world.rng.chance(40) {
+            world.operation_during_backup()?;
+        }
+        let mut octets = vec![0; range.bytes];
+        match backup.read_range(&range, &mut octets, true) {
+            Ok(damaged) if damaged.is_empty() => ranges.push((range, octets)),
+            Ok(damaged) => return Err(format!("backup: {}", damaged[0])),
+            Err(error) => return world.may_fail(Err(error)).map(|()| None),
+        }
+    }
+    let state = Arc::clone(&world.acknowledged);
+    let description = match backup.finish_data() {
+        Ok(description) => description.encode(),
+        Err(error) => return world.may_fail(Err(error)).map(|()| None),
+    };
+    if world.rng.chance(40) {
+        world.operation_during_backup()?;
+    }
+    let mut log = Vec::new();
+    let outcome = backup.read_log(|octets| {
+        log.extend_from_slice(octets);
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        return world.may_fail(Err(error)).map(|()| None);
+    }
+    let copy = Copy {
+        description: description.map_err(|error| error.to_string())?,
+        ranges,
+        log,
+    };
+    Ok(Some((copy, state)))
+}
+
+fn restore(chain: &[Copy], state: &State) -> Result<(), String> {
+    let disk = Disk::new(1);
+    let fail = |error: EngineError| error.to_string();
+    let mut done: Option<Restore> = None;
+    for copy in chain {
+        let description = BackupDescription::decode(&copy.description).map_err(fail)?;
+        let files = Arc::new(disk.clone());
+        let mut step = match done {
+            None => Restore::begin(files, &description, &[]),
+            Some(_) => Restore::onto(files, &description, &[]),
+        }
+        .map_err(fail)?;
+        for (range, octets) in &copy.ranges {
+            step.write_range(range, octets).map_err(fail)?;
+        }
+        for part in copy.log.chunks(10_000) {
+            step.apply_log(part).map_err(fail)?;
+        }
+        step.settle().map_err(fail)?;
+        done = Some(step);
+    }
+    let log = FileSpec {
+        size: 1 << 20,
+        ..FileSpec::log("log", PathBuf::from("/d/restored.ldf"))
+    };
+    let step = done.ok_or("nothing to restore")?;
+    step.finish("a", &log, None).map_err(fail)?;
+    disk.restart();
+    let instance = World::instance(&mut crate::rng::Rng::new(1), &disk)?;
+    let request = OpenDatabase::new("a", &log.path);
+    let database = instance.open_database(&request).map_err(fail)?;
+    debug_assert_ne!(log.path, log_path());
+    compare(&database.begin_read(), state, &disk)
+}

@@ -1,0 +1,422 @@
+//! One SQLite connection to one engine database: what its locks, reads and writes mean here.
+//!
+//! Neighbours: `file` translates the C calls; the engine keeps the pages.
+//!
+//! # The way of a transaction
+//!
+//! ```text
+//! NONE --lock(SHARED)--> SHARED ------lock(RESERVED)------> RESERVED .. EXCLUSIVE
+//!  ^     snapshot begins  | ^           write transaction begins       |
+//!  |                      | |                                          | write, truncate
+//!  +----unlock(NONE)------+ +-----unlock(SHARED): drops what is left---+ commit (FCNTL_SYNC)
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. All reads between SHARED and NONE are of one snapshot, or of the transaction built on it.
+//! 2. SQLite's page cache and `snapshot` show the same state: after a commit `snapshot` is replaced by
+//!    exactly the committed state, never a later one.
+//! 3. A page enters the database only by `commit`; every other way out drops the transaction.
+//! 4. After a commit that failed, SQLite writes the old pages back. The transaction is gone, so they
+//!    are in place already: `Failed` swallows these writes instead of needing log for them.
+//! 5. SQLite keeps its page cache between transactions only if sixteen octets of page 1 (change
+//!    counter, size, freelist) are those that it saw last. They are answered here from the commit
+//!    number, so that the answer is right even where the octets repeat, and costs no page read.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::time::Instant;
+
+use windlass_engine::{Database, PAGE_SIZE, ReadSnapshot, WriteTransaction};
+
+use crate::abi;
+use crate::error::{Result, VfsError};
+use crate::snapshots::Snapshots;
+
+/// Where SQLite looks whether its cache is current: change counter, size, freelist, in page 1.
+const VERSION_OFFSET: usize = 24;
+const VERSION_BYTES: usize = 16;
+/// Where page 1 repeats the change counter for which its size field is valid.
+const VALID_FOR_OFFSET: usize = 92;
+const HEADER_BYTES: usize = 100;
+
+/// Pages written from which on a commit does without a snapshot of its own connection. The engine keeps
+/// the old versions of replaced pages while a snapshot may need them, and refuses to keep too much.
+const LARGE_PAGES: usize = 64;
+
+type Version = [u8; VERSION_BYTES];
+
+/// How far the open write transaction is.
+#[derive(Debug)]
+enum Writing {
+    /// None is open.
+    Not,
+    /// Open; pages may have been written.
+    Open(Box<Changes>),
+    /// Its commit failed; SQLite is undoing what is undone already.
+    Failed,
+}
+
+#[derive(Debug)]
+struct Changes {
+    transaction: WriteTransaction,
+    /// Pages written, in order, with repetitions.
+    written: Vec<u32>,
+    /// The first octets of page 1, if it was written.
+    header: Option<[u8; HEADER_BYTES]>,
+}
+
+/// A connection's view of a database.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    snapshots: Arc<Snapshots>,
+    lock: c_int,
+    snapshot: Option<Arc<ReadSnapshot>>,
+    writing: Writing,
+    /// The commit that SQLite's page cache shows, if it is known to show one.
+    cached_commit: Option<u64>,
+    /// The sixteen octets as SQLite saw them last.
+    cached_version: Version,
+    /// Set when the snapshot is a later one than what SQLite has in its cache; nothing may be read.
+    is_lost: bool,
+    /// When it last let others have the processor.
+    offered: Option<Instant>,
+    last_error: Option<String>,
+}
+
+impl Connection {
+    pub(crate) fn new(snapshots: Arc<Snapshots>) -> Self {
+        Self {
+            snapshots,
+            lock: abi::LOCK_NONE,
+            snapshot: None,
+            writing: Writing::Not,
+            cached_commit: None,
+            cached_version: [0; VERSION_BYTES],
+            is_lost: false,
+            offered: None,
+            last_error: None,
+        }
+    }
+
+    pub(crate) fn database(&self) -> &Arc<Database> {
+        self.snapshots.database()
+    }
+
+    /// The lock that SQLite holds, as one of its own numbers.
+    pub(crate) fn lock_level(&self) -> c_int {
+        self.lock
+    }
+
+    /// Remembers an error for `PRAGMA windlass_last_error`.
+    pub(crate) fn remember(&mut self, error: &VfsError) {
+        self.last_error = Some(error.to_string());
+    }
+
+    pub(crate) fn last_error(&self) -> Option<&str> {
+        self.last_error.as_deref()
+    }
+
+    /// Raises the lock. Never waits: there is nothing here that a reader could hold against a writer.
+    ///
+    /// # Errors
+    /// `Busy` when another connection writes; `BusySnapshot` when the snapshot is no longer the
+    /// newest state, so that what was read may not be what would be built upon.
+    pub(crate) fn lock(&mut self, level: c_int) -> Result<()> {
+        if level <= self.lock {
+            return Ok(());
+        }
+        if self.snapshot.is_none() {
+            self.snapshots.offer_processor(&mut self.offered);
+            self.snapshot = Some(self.snapshots.begin());
+        }
+        if level >= abi::LOCK_RESERVED && self.lock < abi::LOCK_RESERVED {
+            self.begin_write()?;
+        }
+        self.lock = level;
+        Ok(())
+    }
+
+    /// Lowers the lock; a transaction that was not committed never was.
+    pub(crate) fn unlock(&mut self, level: c_int) {
+        if level >= self.lock {
+            return;
+        }
+        match std::mem::replace(&mut self.writing, Writing::Not) {
+            Writing::Open(changes) if changes.written.is_empty() => {}
+            Writing::Not => {}
+            Writing::Open(_) | Writing::Failed => self.cached_commit = None,
+        }
+        if level == abi::LOCK_NONE {
+            self.snapshot = None;
+            self.is_lost = false;
+        }
+        self.lock = level;
+    }
+
+    fn begin_write(&mut self) -> Result<&mut Changes> {
+        let snapshot = self.snapshot.as_ref().ok_or_else(|| {
+            misuse(
+                self.database(),
+                "a write without a lock; a read lock comes first",
+            )
+        })?;
+        let transaction = self.database().begin_write(snapshot)?;
+        self.writing = Writing::Open(Box::new(Changes {
+            transaction,
+            written: Vec::new(),
+            header: None,
+        }));
+        match &mut self.writing {
+            Writing::Open(changes) => Ok(changes),
+            Writing::Not | Writing::Failed => {
+                Err(misuse(self.snapshots.database(), "no transaction"))
+            }
+        }
+    }
+
+    /// Octets in the database as this connection sees it.
+    pub(crate) fn size(&self) -> u64 {
+        let pages = match (&self.writing, &self.snapshot) {
+            (Writing::Open(changes), _) => changes.transaction.page_count(),
+            (_, Some(snapshot)) => snapshot.page_count(),
+            (_, None) => self.snapshots.begin().page_count(),
+        };
+        u64::from(pages) * PAGE_SIZE as u64
+    }
+
+    /// Reads at `offset`; returns how many octets there were. The rest of `buffer` is left alone.
+    pub(crate) fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let asks_version = offset == VERSION_OFFSET as u64 && buffer.len() == VERSION_BYTES;
+        if asks_version && self.lock == abi::LOCK_SHARED {
+            return self.read_version(buffer);
+        }
+        let done = self.read_range(buffer, offset)?;
+        if offset == 0 && done == PAGE_SIZE && self.lock >= abi::LOCK_SHARED {
+            self.cached_version
+                .copy_from_slice(&buffer[VERSION_OFFSET..VERSION_OFFSET + VERSION_BYTES]);
+            if matches!(self.writing, Writing::Not) {
+                self.cached_commit = self.snapshot.as_deref().map(ReadSnapshot::sequence);
+            }
+        }
+        Ok(done)
+    }
+
+    fn read_range(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        if self.is_lost {
+            let what = "the state that was read is gone after a failed commit; begin again";
+            return Err(misuse(self.database(), what));
+        }
+        let end = self.size().min(offset + buffer.len() as u64);
+        let own;
+        let snapshot = match &self.snapshot {
+            Some(snapshot) => snapshot,
+            None => {
+                own = self.snapshots.begin();
+                &own
+            }
+        };
+        let mut done = 0;
+        while offset + (done as u64) < end {
+            let position = offset + done as u64;
+            let page = page_number(position, self.database())?;
+            let within = (position % PAGE_SIZE as u64) as usize;
+            let length = (PAGE_SIZE - within).min((end - position) as usize);
+            let part = &mut buffer[done..done + length];
+            match &self.writing {
+                Writing::Open(changes) => changes.transaction.read_part(page, within, part)?,
+                Writing::Not | Writing::Failed => snapshot.read_part(page, within, part)?,
+            }
+            done += length;
+        }
+        Ok(done)
+    }
+
+    /// Answers SQLite's question whether its page cache still shows the database.
+    fn read_version(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let commit = self.snapshot.as_deref().map(ReadSnapshot::sequence);
+        if commit.is_some() && commit == self.cached_commit {
+            buffer.copy_from_slice(&self.cached_version);
+            return Ok(VERSION_BYTES);
+        }
+        let done = self.read_range(buffer, VERSION_OFFSET as u64)?;
+        if done == VERSION_BYTES && buffer == self.cached_version {
+            for octet in buffer.iter_mut() {
+                *octet = !*octet;
+            }
+        }
+        // SQLite compares with what it read in page 1, drops its cache if that differs, and reads
+        // page 1 next; that read ties `cached_version` to this commit.
+        Ok(done)
+    }
+
+    /// Writes one page.
+    pub(crate) fn write(&mut self, content: &[u8], offset: u64) -> Result<()> {
+        if content.len() != PAGE_SIZE || !offset.is_multiple_of(PAGE_SIZE as u64) {
+            return Err(VfsError::NotAPage {
+                database: self.database().name().to_owned(),
+                octets: content.len(),
+                offset,
+            });
+        }
+        let page = page_number(offset, self.database())?;
+        let Some(changes) = self.changes()? else {
+            return Ok(());
+        };
+        changes.transaction.write_page(page, content)?;
+        changes.written.push(page);
+        if page == 1 {
+            let mut header = [0; HEADER_BYTES];
+            header.copy_from_slice(&content[..HEADER_BYTES]);
+            changes.header = Some(header);
+            self.cached_version
+                .copy_from_slice(&content[VERSION_OFFSET..VERSION_OFFSET + VERSION_BYTES]);
+        }
+        Ok(())
+    }
+
+    /// The open transaction; `None` while a failed one is being undone.
+    ///
+    /// SQLite may write after a commit without a new lock: with `locking_mode=EXCLUSIVE`, or to take
+    /// back a commit because another database of the same transaction failed.
+    fn changes(&mut self) -> Result<Option<&mut Changes>> {
+        if self.lock < abi::LOCK_RESERVED {
+            return Err(misuse(self.database(), "a write without a write lock"));
+        }
+        match self.writing {
+            Writing::Failed => Ok(None),
+            Writing::Not => self.begin_write().map(Some),
+            Writing::Open(ref mut changes) => Ok(Some(changes)),
+        }
+    }
+
+    /// Sets the size in octets.
+    pub(crate) fn truncate(&mut self, octets: u64) -> Result<()> {
+        let page_count = octets.div_ceil(PAGE_SIZE as u64);
+        let page_count = u32::try_from(page_count)
+            .map_err(|_| misuse(self.database(), "more pages than SQLite can have"))?;
+        if self.size() == octets {
+            return Ok(());
+        }
+        let after_commit = matches!(self.writing, Writing::Not);
+        let Some(changes) = self.changes()? else {
+            return Ok(());
+        };
+        changes.transaction.truncate(page_count)?;
+        if after_commit {
+            // The commit has left pages behind the size that its header tells; nobody waits for
+            // another sync now.
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Commits what was written, durably.
+    ///
+    /// # Errors
+    /// The engine's. Nothing of the transaction remains then.
+    pub(crate) fn commit(&mut self) -> Result<()> {
+        let Writing::Open(mut changes) = std::mem::replace(&mut self.writing, Writing::Not) else {
+            return Ok(());
+        };
+        if self.is_undone(&changes)? {
+            self.cached_commit = None;
+            return Ok(());
+        }
+        let base = self.snapshot.as_deref().map(ReadSnapshot::sequence);
+        if changes.written.len() > LARGE_PAGES {
+            self.snapshot = None;
+        }
+        let committing = self.snapshots.committing();
+        let result = match cut_to_header(&mut changes) {
+            Ok(()) => changes
+                .transaction
+                .commit_and_read()
+                .map_err(VfsError::from),
+            Err(error) => Err(error),
+        };
+        drop(committing);
+        match result {
+            Ok((_, snapshot)) => {
+                self.cached_commit = Some(snapshot.sequence());
+                self.snapshot = Some(self.snapshots.share(snapshot));
+                Ok(())
+            }
+            Err(error) => {
+                let snapshots = &self.snapshots;
+                let snapshot = self.snapshot.get_or_insert_with(|| snapshots.begin());
+                self.is_lost = Some(snapshot.sequence()) != base;
+                self.writing = Writing::Failed;
+                self.cached_commit = None;
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether the transaction leaves everything as it was: a ROLLBACK after pages had been spilled
+    /// ends, like a commit, with all old pages written and a sync.
+    ///
+    /// A commit changes the change counter (unless SQLite locks exclusively), so the comparison of
+    /// pages is not made for nothing.
+    fn is_undone(&self, changes: &Changes) -> Result<bool> {
+        let Some(snapshot) = &self.snapshot else {
+            return Ok(false);
+        };
+        let page_count = snapshot.page_count();
+        if page_count != changes.transaction.page_count() {
+            return Ok(false);
+        }
+        if page_count == 0 {
+            return Ok(true);
+        }
+        if let Some(header) = &changes.header {
+            let mut counter = [0; 4];
+            snapshot.read_part(1, VERSION_OFFSET, &mut counter)?;
+            if header[VERSION_OFFSET..VERSION_OFFSET + 4] != counter {
+                return Ok(false);
+            }
+        }
+        let (mut before, mut after) = ([0; PAGE_SIZE], [0; PAGE_SIZE]);
+        for page in changes.written.iter().filter(|page| **page <= page_count) {
+            snapshot.read_page(*page, &mut before)?;
+            changes.transaction.read_page(*page, &mut after)?;
+            if before != after {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Drops the pages behind the size that page 1 tells, as SQLite would only after the commit.
+fn cut_to_header(changes: &mut Changes) -> Result<()> {
+    let Some(header) = &changes.header else {
+        return Ok(());
+    };
+    let word = |offset: usize| {
+        u32::from_be_bytes([
+            header[offset],
+            header[offset + 1],
+            header[offset + 2],
+            header[offset + 3],
+        ])
+    };
+    let page_count = word(VERSION_OFFSET + 4);
+    let is_valid = word(VERSION_OFFSET) == word(VALID_FOR_OFFSET);
+    if is_valid && page_count > 0 && page_count < changes.transaction.page_count() {
+        changes.transaction.truncate(page_count)?;
+    }
+    Ok(())
+}
+
+fn page_number(offset: u64, database: &Database) -> Result<u32> {
+    u32::try_from(offset / PAGE_SIZE as u64 + 1)
+        .map_err(|_| misuse(database, "more pages than SQLite can have"))
+}
+
+fn misuse(database: &Database, what: &'static str) -> VfsError {
+    VfsError::Misuse {
+        database: database.name().to_owned(),
+        what,
+    }
+}

@@ -1,0 +1,61 @@
+//! What one registration of the VFS knows: the library, its default VFS, the databases.
+
+use std::ffi::CString;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use windlass_engine::Database;
+
+use crate::abi::Vfs;
+use crate::error::Result;
+use crate::library::Library;
+use crate::snapshots::Snapshots;
+
+/// How SQLite's file names become engine databases.
+pub trait Databases: Debug + Send + Sync {
+    /// The one name of the database that `name` means, wherever it is asked from.
+    fn full_name(&self, name: &str) -> Result<String>;
+
+    /// Whether there is a database of this full name.
+    fn exists(&self, full_name: &str) -> bool;
+
+    /// Opens the database, for one connection.
+    ///
+    /// # Errors
+    /// When there is none and `create` is not set, or the engine cannot open it.
+    fn open(&self, full_name: &str, create: bool) -> Result<Arc<Database>>;
+
+    /// Takes back what a connection got from `open`.
+    fn release(&self, database: Arc<Database>) -> Result<()>;
+}
+
+/// Lives as long as the process, as the VFS that it belongs to.
+pub(crate) struct Context {
+    pub(crate) name: CString,
+    pub(crate) library: Library,
+    /// Takes temporary files, randomness and time.
+    pub(crate) default_vfs: *mut Vfs,
+    pub(crate) databases: Box<dyn Databases>,
+    /// What the connections of each open database share.
+    pub(crate) snapshots: Mutex<Vec<Weak<Snapshots>>>,
+}
+
+impl Context {
+    /// The snapshots of `database`, shared with its other connections.
+    pub(crate) fn snapshots_of(&self, database: Arc<Database>) -> Arc<Snapshots> {
+        let mut all = self
+            .snapshots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        all.retain(|snapshots| snapshots.strong_count() > 0);
+        let known = all.iter().filter_map(Weak::upgrade);
+        for snapshots in known {
+            if Arc::ptr_eq(snapshots.database(), &database) {
+                return snapshots;
+            }
+        }
+        let snapshots = Arc::new(Snapshots::new(database));
+        all.push(Arc::downgrade(&snapshots));
+        snapshots
+    }
+}

@@ -1,0 +1,249 @@
+//! An engine database as SQLite's main database file: the C calls, each handed to [`Connection`].
+//!
+//! A panic ends the process instead of unwinding into C; the engine's log makes that a crash like any
+//! other.
+#![expect(unsafe_code, reason = "implements SQLite's C interface for files")]
+
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::Arc;
+
+use crate::abi::{self, File, IoMethods};
+use crate::connection::Connection;
+use crate::context::Context;
+use crate::error::VfsError;
+use crate::pragma::{self, Answer};
+use crate::raw;
+
+/// The file as SQLite sees it.
+#[repr(C)]
+pub(crate) struct DatabaseFile {
+    base: File,
+    open: *mut Open,
+}
+
+/// What belongs to one open file.
+struct Open {
+    connection: Connection,
+    context: &'static Context,
+}
+
+/// Makes an open file in SQLite's memory.
+///
+/// # Safety
+/// `file` points to memory for a [`DatabaseFile`] that SQLite gives to `xOpen`.
+pub(crate) unsafe fn open(file: *mut File, connection: Connection, context: &'static Context) {
+    let open = Open {
+        connection,
+        context,
+    };
+    let opened = DatabaseFile {
+        base: File {
+            methods: &raw const METHODS,
+        },
+        open: Box::into_raw(Box::new(open)),
+    };
+    // SAFETY: the caller promises the memory; nothing in it needs to be dropped.
+    unsafe { file.cast::<DatabaseFile>().write(opened) };
+}
+
+static METHODS: IoMethods = IoMethods {
+    version: 1,
+    close,
+    read,
+    write,
+    truncate,
+    sync,
+    file_size,
+    lock,
+    unlock,
+    check_reserved_lock,
+    file_control,
+    sector_size: raw::sector_size,
+    device_characteristics: raw::device_characteristics,
+};
+
+/// What is behind a file of [`METHODS`].
+///
+/// # Safety
+/// `file` was opened by [`open`], is not closed, and is used by one thread at a time: SQLite's promises.
+unsafe fn opened<'a>(file: *mut File) -> &'a mut Open {
+    // SAFETY: opened by `open`, so it is a `DatabaseFile`.
+    let file = unsafe { &*file.cast::<DatabaseFile>() };
+    // SAFETY: set by `open`, freed only by `close`; SQLite uses a file from one thread at a time.
+    unsafe { &mut *file.open }
+}
+
+impl Open {
+    /// SQLite's code for a result. Errors other than BUSY are also kept as text and logged.
+    fn code(&mut self, result: Result<(), VfsError>, otherwise: c_int) -> c_int {
+        let Err(error) = result else {
+            return abi::OK;
+        };
+        let code = error.code(otherwise);
+        if code & 0xff != abi::BUSY {
+            self.connection.remember(&error);
+            self.context.library.log(code, &error.to_string());
+        }
+        code
+    }
+}
+
+unsafe extern "C" fn close(file: *mut File) -> c_int {
+    // SAFETY: opened by `open`, so it is a `DatabaseFile`.
+    let file = unsafe { &*file.cast::<DatabaseFile>() };
+    // SAFETY: made by `Box::into_raw` in `open`; SQLite closes a file once.
+    let open = unsafe { Box::from_raw(file.open) };
+    let Open {
+        connection,
+        context,
+    } = *open;
+    let database = Arc::clone(connection.database());
+    drop(connection);
+    match context.databases.release(database) {
+        Ok(()) => abi::OK,
+        Err(error) => {
+            let code = error.code(abi::IOERR);
+            context.library.log(code, &error.to_string());
+            code
+        }
+    }
+}
+
+unsafe extern "C" fn read(
+    file: *mut File,
+    buffer: *mut c_void,
+    length: c_int,
+    offset: i64,
+) -> c_int {
+    // SAFETY: SQLite calls with a file of ours.
+    let open = unsafe { opened(file) };
+    // SAFETY: SQLite gives `length` octets of memory for the answer.
+    let buffer = unsafe { raw::octets_mut(buffer, length) };
+    match open.connection.read(buffer, offset.unsigned_abs()) {
+        Ok(count) if count == buffer.len() => abi::OK,
+        Ok(count) => {
+            buffer[count..].fill(0);
+            abi::IOERR_SHORT_READ
+        }
+        Err(error) => open.code(Err(error), abi::IOERR_READ),
+    }
+}
+
+unsafe extern "C" fn write(
+    file: *mut File,
+    buffer: *const c_void,
+    length: c_int,
+    offset: i64,
+) -> c_int {
+    // SAFETY: SQLite calls with a file of ours.
+    let open = unsafe { opened(file) };
+    // SAFETY: SQLite gives `length` octets to write.
+    let buffer = unsafe { raw::octets(buffer, length) };
+    let result = open.connection.write(buffer, offset.unsigned_abs());
+    open.code(result, abi::IOERR_WRITE)
+}
+
+unsafe extern "C" fn truncate(file: *mut File, size: i64) -> c_int {
+    // SAFETY: SQLite calls with a file of ours.
+    let open = unsafe { opened(file) };
+    let result = open.connection.truncate(size.unsigned_abs());
+    open.code(result, abi::IOERR_TRUNCATE)
+}
+
+/// Nothing is left to do: `FCNTL_SYNC`, which precedes it, has committed. With `synchronous=OFF` SQLite
+/// sends only the former.
+unsafe extern "C" fn sync(_file: *mut File, _flags: c_int) -> c_int {
+    abi::OK
+}
+
+unsafe extern "C" fn file_size(file: *mut File, size: *mut i64) -> c_int {
+    // SAFETY: SQLite calls with a file of ours.
+    let open = unsafe { opened(file) };
+    let octets = i64::try_from(open.connection.size()).unwrap_or(i64::MAX);
+    // SAFETY: SQLite gives a place for the answer.
+    unsafe { size.write(octets) };
+    abi::OK
+}
+
+unsafe extern "C" fn lock(file: *mut File, level: c_int) -> c_int {
+    // SAFETY: SQLite calls with a file of ours.
+    let open = unsafe { opened(file) };
+    let result = open.connection.lock(level);
+    open.code(result, abi::IOERR)
+}
+
+unsafe extern "C" fn unlock(file: *mut File, level: c_int) -> c_int {
+    // SAFETY: SQLite calls with a file of ours.
+    let open = unsafe { opened(file) };
+    open.connection.unlock(level);
+    abi::OK
+}
+
+/// Only asked when a journal of a crashed writer is suspected; there are none.
+unsafe extern "C" fn check_reserved_lock(_file: *mut File, answer: *mut c_int) -> c_int {
+    // SAFETY: SQLite gives a place for the answer.
+    unsafe { answer.write(0) };
+    abi::OK
+}
+
+unsafe extern "C" fn file_control(
+    file: *mut File,
+    operation: c_int,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: SQLite calls with a file of ours.
+    let open = unsafe { opened(file) };
+    match operation {
+        abi::FCNTL_SYNC => {
+            let result = open.connection.commit();
+            open.code(result, abi::IOERR_WRITE)
+        }
+        abi::FCNTL_LOCKSTATE => {
+            // SAFETY: the argument of this operation is an `int`.
+            unsafe { argument.cast::<c_int>().write(open.connection.lock_level()) };
+            abi::OK
+        }
+        abi::FCNTL_HAS_MOVED => {
+            // SAFETY: the argument of this operation is an `int`.
+            unsafe { argument.cast::<c_int>().write(0) };
+            abi::OK
+        }
+        abi::FCNTL_VFSNAME => {
+            let name = open
+                .context
+                .library
+                .allocate_text(&open.context.name.to_string_lossy());
+            // SAFETY: the argument of this operation is a `char*`, which SQLite frees.
+            unsafe { argument.cast::<*mut c_char>().write(name) };
+            abi::OK
+        }
+        // SAFETY: the argument of this operation is an array of three `char*`.
+        abi::FCNTL_PRAGMA => unsafe { pragma(open, argument.cast()) },
+        _ => abi::NOTFOUND,
+    }
+}
+
+/// # Safety
+/// `arguments` are three `char*`: for the answer, the pragma's name, and its value or null.
+unsafe fn pragma(open: &mut Open, arguments: *mut *mut c_char) -> c_int {
+    // SAFETY: the second of three.
+    let name = unsafe { arguments.wrapping_add(1).read() };
+    // SAFETY: the third of three.
+    let value = unsafe { arguments.wrapping_add(2).read() };
+    // SAFETY: SQLite's strings end with zero.
+    let Some(name) = (unsafe { raw::text(name) }) else {
+        return abi::NOTFOUND;
+    };
+    // SAFETY: SQLite's strings end with zero, and the third may be null.
+    let value = unsafe { raw::text(value) };
+    match pragma::answer(&open.connection, name, value) {
+        Answer::PassOn => abi::NOTFOUND,
+        Answer::Done(None) => abi::OK,
+        Answer::Done(Some(text)) => {
+            let text = open.context.library.allocate_text(&text);
+            // SAFETY: the first of three; SQLite frees what is put there.
+            unsafe { arguments.write(text) };
+            abi::OK
+        }
+    }
+}

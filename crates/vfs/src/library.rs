@@ -1,0 +1,115 @@
+//! The few functions of a SQLite library that the VFS calls, wherever that library is.
+#![expect(unsafe_code, reason = "calls SQLite's C functions")]
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::ptr;
+
+use crate::abi::{self, Vfs};
+
+/// A SQLite library that is loaded in this process.
+#[derive(Debug, Clone, Copy)]
+pub struct Library {
+    pub(crate) vfs_find: unsafe extern "C" fn(*const c_char) -> *mut Vfs,
+    pub(crate) vfs_register: unsafe extern "C" fn(*mut Vfs, c_int) -> c_int,
+    pub(crate) malloc: unsafe extern "C" fn(c_int) -> *mut c_void,
+    pub(crate) log: unsafe extern "C" fn(c_int, *const c_char, ...),
+}
+
+/// Places in `sqlite3_api_routines`, counted in pointers. New ones are only ever added behind.
+const SLOT_MALLOC: usize = 68;
+const SLOT_VFS_FIND: usize = 141;
+const SLOT_VFS_REGISTER: usize = 142;
+const SLOT_LOG: usize = 167;
+
+impl Library {
+    /// The library that loads an extension, by the table it hands to the entry point.
+    ///
+    /// # Safety
+    /// `routines` is the `sqlite3_api_routines` pointer of a SQLite 3.7.16 or newer.
+    pub unsafe fn of_extension(routines: *const c_void) -> Self {
+        let slot = |number: usize| {
+            let place = routines.cast::<*const c_void>().wrapping_add(number);
+            // SAFETY: the caller promises a table that reaches this far.
+            unsafe { place.read() }
+        };
+        let malloc = slot(SLOT_MALLOC);
+        let vfs_find = slot(SLOT_VFS_FIND);
+        let vfs_register = slot(SLOT_VFS_REGISTER);
+        let log = slot(SLOT_LOG);
+        Self {
+            // SAFETY: this slot holds `void *(*malloc)(int)`.
+            malloc: unsafe {
+                std::mem::transmute::<*const c_void, unsafe extern "C" fn(c_int) -> *mut c_void>(
+                    malloc,
+                )
+            },
+            // SAFETY: this slot holds `sqlite3_vfs *(*vfs_find)(const char*)`.
+            vfs_find: unsafe {
+                std::mem::transmute::<*const c_void, unsafe extern "C" fn(*const c_char) -> *mut Vfs>(
+                    vfs_find,
+                )
+            },
+            // SAFETY: this slot holds `int (*vfs_register)(sqlite3_vfs*,int)`.
+            vfs_register: unsafe {
+                std::mem::transmute::<*const c_void, unsafe extern "C" fn(*mut Vfs, c_int) -> c_int>(
+                    vfs_register,
+                )
+            },
+            // SAFETY: this slot holds `void (*log)(int,const char*,...)`.
+            log: unsafe {
+                std::mem::transmute::<*const c_void, unsafe extern "C" fn(c_int, *const c_char, ...)>(
+                    log,
+                )
+            },
+        }
+    }
+
+    /// A copy of `text` that SQLite will free; null when memory is short.
+    pub fn allocate_text(&self, text: &str) -> *mut c_char {
+        let octets: Vec<u8> = text.bytes().filter(|octet| *octet != 0).collect();
+        let length = octets.len();
+        let Ok(wanted) = c_int::try_from(length + 1) else {
+            return ptr::null_mut();
+        };
+        // SAFETY: any length is fine.
+        let memory = unsafe { (self.malloc)(wanted) }.cast::<u8>();
+        if memory.is_null() {
+            return ptr::null_mut();
+        }
+        // SAFETY: `memory` is new and has room for the text and its end.
+        unsafe { ptr::copy_nonoverlapping(octets.as_ptr(), memory, length) };
+        // SAFETY: the last of `length + 1` octets.
+        unsafe { memory.wrapping_add(length).write(0) };
+        memory.cast()
+    }
+
+    /// Writes to SQLite's error log, which programs may have pointed somewhere.
+    pub(crate) fn log(&self, code: c_int, message: &str) {
+        let Ok(message) = CString::new(message) else {
+            return;
+        };
+        // SAFETY: the format takes one string, which outlives the call.
+        unsafe { (self.log)(code, c"windlass: %s".as_ptr(), message.as_ptr()) };
+    }
+
+    /// The VFS that SQLite uses when none is named; null if there is none.
+    pub(crate) fn default_vfs(&self) -> *mut Vfs {
+        // SAFETY: null asks for the default.
+        unsafe { (self.vfs_find)(ptr::null()) }
+    }
+
+    /// Adds a VFS.
+    ///
+    /// # Errors
+    /// SQLite's code.
+    ///
+    /// # Safety
+    /// `vfs` is complete and stays where it is for the rest of the process.
+    pub(crate) unsafe fn register(&self, vfs: *mut Vfs) -> Result<(), c_int> {
+        // SAFETY: as the caller promises.
+        match unsafe { (self.vfs_register)(vfs, 0) } {
+            abi::OK => Ok(()),
+            code => Err(code),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The SQLite that is linked into this program.
+#![expect(unsafe_code, reason = "hands SQLite's C functions over as pointers")]
+
+use std::ffi::{c_char, c_int};
+
+use rusqlite::ffi;
+
+use crate::abi::Vfs;
+use crate::context::Databases;
+use crate::error::Result;
+use crate::library::Library;
+
+/// The binding's `sqlite3_vfs` is the same structure as ours, under another name.
+unsafe extern "C" fn vfs_find(name: *const c_char) -> *mut Vfs {
+    // SAFETY: the caller's argument, unchanged.
+    unsafe { ffi::sqlite3_vfs_find(name) }.cast()
+}
+
+unsafe extern "C" fn vfs_register(vfs: *mut Vfs, make_default: c_int) -> c_int {
+    // SAFETY: the caller's arguments, unchanged.
+    unsafe { ffi::sqlite3_vfs_register(vfs.cast(), make_default) }
+}
+
+/// Registers a VFS under `name` with the SQLite of this program, for the rest of the process.
+///
+/// # Errors
+/// Those of [`crate::register`].
+pub fn register(name: &str, databases: Box<dyn Databases>) -> Result<()> {
+    // SAFETY: starting SQLite more than once is harmless; it must have happened before a VFS is
+    // registered, or it would be forgotten by the first start.
+    unsafe { ffi::sqlite3_initialize() };
+    let library = Library {
+        vfs_find,
+        vfs_register,
+        malloc: ffi::sqlite3_malloc,
+        log: ffi::sqlite3_log,
+    };
+    crate::register(name, library, databases)
+}

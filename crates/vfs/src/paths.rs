@@ -1,0 +1,153 @@
+//! Databases under paths: `file:/path/x.db?vfs=...` opens, or creates, the engine database there.
+//!
+//! The data file is the path; the log lies beside it as `x.db-log`. A database is open while at least
+//! one connection has it open, and is cleanly closed with the last one: the data file is then a plain
+//! SQLite file.
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use windlass_engine::{CreateDatabase, Database, EngineError, Instance, OpenDatabase};
+
+use crate::context::Databases;
+use crate::error::{Result, VfsError};
+
+/// How often, and how far apart, the files of a database are tried while somebody has them locked.
+const LOCK_ATTEMPTS: usize = 25;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// Engine databases by path, in one instance.
+#[derive(Debug)]
+pub struct PathDatabases {
+    instance: Arc<Instance>,
+    open: Mutex<HashMap<PathBuf, Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    database: Arc<Database>,
+    connections: usize,
+}
+
+impl PathDatabases {
+    /// All databases go into the buffer pool of `instance`.
+    pub fn new(instance: Arc<Instance>) -> Self {
+        Self {
+            instance,
+            open: Mutex::default(),
+        }
+    }
+
+    fn map(&self) -> MutexGuard<'_, HashMap<PathBuf, Entry>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a database whose files may still be locked by a thread that is done with it in a moment.
+    fn open_unlocked(&self, request: &OpenDatabase) -> Result<Arc<Database>> {
+        for _ in 0..LOCK_ATTEMPTS {
+            match self.instance.open_database(request) {
+                Err(error) if is_locked(&error) => std::thread::sleep(LOCK_PAUSE),
+                outcome => return Ok(outcome?),
+            }
+        }
+        Ok(self.instance.open_database(request)?)
+    }
+
+    fn open_files(&self, path: &Path, create: bool) -> Result<Arc<Database>> {
+        let log = log_path(path);
+        let name = path.display().to_string();
+        if log.exists() {
+            let mut request = OpenDatabase::new(&name, log);
+            request.data_paths = vec![path.to_owned()];
+            return self.open_unlocked(&request);
+        }
+        let path = path.to_owned();
+        if path.exists() {
+            return Err(VfsError::NotAnEngineDatabase { path, log });
+        }
+        if !create {
+            return Err(VfsError::NotFound { path });
+        }
+        let request = CreateDatabase::new(&name, path, log);
+        Ok(self.instance.create_database(&request)?)
+    }
+}
+
+fn is_locked(error: &EngineError) -> bool {
+    matches!(error, EngineError::Io { source, .. } if source.kind() == ErrorKind::WouldBlock)
+}
+
+/// Where the log of the database at `path` lies.
+pub fn log_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-log");
+    PathBuf::from(name)
+}
+
+impl Databases for PathDatabases {
+    fn full_name(&self, name: &str) -> Result<String> {
+        let path = Path::new(name);
+        let fail = |error: std::io::Error| VfsError::Io {
+            action: "find the folder of",
+            path: path.to_owned(),
+            reason: error.to_string(),
+        };
+        // One file may be reached in many ways; two openings of it must meet.
+        let full = match path.canonicalize() {
+            Ok(full) => full,
+            Err(_) => {
+                let folder = match path.parent() {
+                    Some(folder) if folder != Path::new("") => folder.canonicalize(),
+                    _ => std::env::current_dir(),
+                };
+                let file = path.file_name().unwrap_or_default();
+                folder.map_err(fail)?.join(file)
+            }
+        };
+        Ok(full.to_string_lossy().into_owned())
+    }
+
+    fn exists(&self, full_name: &str) -> bool {
+        log_path(Path::new(full_name)).exists()
+    }
+
+    fn open(&self, full_name: &str, create: bool) -> Result<Arc<Database>> {
+        let path = Path::new(full_name);
+        let mut map = self.map();
+        if let Some(entry) = map.get_mut(path) {
+            entry.connections += 1;
+            return Ok(Arc::clone(&entry.database));
+        }
+        // Under the lock: a second connection waits until recovery is done, and shares its result.
+        let database = self.open_files(path, create)?;
+        let entry = Entry {
+            database: Arc::clone(&database),
+            connections: 1,
+        };
+        map.insert(path.to_owned(), entry);
+        Ok(database)
+    }
+
+    fn release(&self, database: Arc<Database>) -> Result<()> {
+        let mut map = self.map();
+        let Some((path, entry)) = map
+            .iter_mut()
+            .find(|(_, entry)| Arc::ptr_eq(&entry.database, &database))
+        else {
+            return Ok(());
+        };
+        entry.connections -= 1;
+        if entry.connections > 0 {
+            return Ok(());
+        }
+        let path = path.clone();
+        map.remove(&path);
+        // Under the lock: whoever opens it again waits until the files are complete, and free.
+        let outcome = database.close();
+        drop(database);
+        Ok(outcome?)
+    }
+}

@@ -1,0 +1,34 @@
+//! The pragmas that mean something else on an engine database.
+//!
+//! SQLite asks the VFS of the main (or named) database first. What is answered here never reaches
+//! SQLite's own code, so an answer must be the truth about what is in force.
+
+use windlass_engine::PAGE_SIZE;
+
+use crate::connection::Connection;
+
+/// What becomes of a pragma.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// SQLite handles it itself.
+    PassOn,
+    /// Handled; the text is the one row of the result, if there is one.
+    Done(Option<String>),
+}
+
+/// Answers `PRAGMA name` or `PRAGMA name = value`.
+pub(crate) fn answer(connection: &Connection, name: &str, value: Option<&str>) -> Answer {
+    match name.to_ascii_lowercase().as_str() {
+        // The engine's log makes transactions atomic and durable. SQLite's journal only serves
+        // ROLLBACK, and stays in memory, whatever is asked for.
+        "journal_mode" => Answer::Done(Some("memory".to_owned())),
+        // Locks of SQLite's kind do not exist, so none can be kept.
+        "locking_mode" => Answer::Done(Some("normal".to_owned())),
+        // As SQLite does on any database that has its page size already.
+        "page_size" if value.is_some_and(|value| value.parse() != Ok(PAGE_SIZE)) => {
+            Answer::Done(None)
+        }
+        "windlass_last_error" => Answer::Done(connection.last_error().map(str::to_owned)),
+        _ => Answer::PassOn,
+    }
+}

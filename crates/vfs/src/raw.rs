@@ -1,0 +1,67 @@
+//! Small translations between C and Rust that all files of the VFS share.
+#![expect(unsafe_code, reason = "views memory that SQLite hands over")]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use windlass_engine::PAGE_SIZE;
+
+use crate::abi::{self, File};
+
+/// Memory that SQLite wants filled.
+///
+/// # Safety
+/// `buffer` is valid for `length` octets, and nothing else uses them, for `'a`.
+pub(crate) unsafe fn octets_mut<'a>(buffer: *mut c_void, length: c_int) -> &'a mut [u8] {
+    let length = usize::try_from(length).unwrap_or(0);
+    // SAFETY: as the caller promises. SQLite's buffers have been written before or are overwritten
+    // here; octets have no invalid values.
+    unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), length) }
+}
+
+/// Memory that SQLite wants read.
+///
+/// # Safety
+/// `buffer` is valid for `length` octets, and nobody changes them, for `'a`.
+pub(crate) unsafe fn octets<'a>(buffer: *const c_void, length: c_int) -> &'a [u8] {
+    let length = usize::try_from(length).unwrap_or(0);
+    // SAFETY: as the caller promises.
+    unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), length) }
+}
+
+/// Text that SQLite hands over, if there is any and it is UTF-8.
+///
+/// # Safety
+/// `text` is null, or ends with a zero octet and stays as it is for `'a`.
+pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: as the caller promises.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().ok()
+}
+
+/// `xSectorSize`: a page. SQLite makes the pages of a new database as large as a sector, up to this.
+pub(crate) unsafe extern "C" fn sector_size(_file: *mut File) -> c_int {
+    PAGE_SIZE as c_int
+}
+
+/// `xDeviceCharacteristics`: nothing tears and nothing is reordered, since nothing of an uncommitted
+/// transaction reaches a disk.
+pub(crate) unsafe extern "C" fn device_characteristics(_file: *mut File) -> c_int {
+    abi::IOCAP_SAFE_APPEND | abi::IOCAP_SEQUENTIAL | abi::IOCAP_SUBPAGE_READ
+}
+
+/// `xLock` and `xUnlock` of a file that only one connection can see.
+pub(crate) unsafe extern "C" fn accept_lock(_file: *mut File, _level: c_int) -> c_int {
+    abi::OK
+}
+
+/// `xFileControl` of a file that knows none.
+pub(crate) unsafe extern "C" fn no_file_control(
+    _file: *mut File,
+    _operation: c_int,
+    _argument: *mut c_void,
+) -> c_int {
+    abi::NOTFOUND
+}

@@ -1,0 +1,90 @@
+//! One snapshot for all connections of a database that read the same commit.
+//!
+//! Beginning and ending a snapshot in the engine takes a lock that a commit takes, too. Readers that
+//! come and go by the hundred thousand in a second would hold up the writer there; here they share a
+//! snapshot by counting it, without a lock, and the engine sees one for each commit.
+//!
+//! Readers that never wait for anything also keep the processors to themselves: a writer whose sync has
+//! ended waits until one of them has used up its time slice, some milliseconds, for each commit. So
+//! they offer the processor now and then while a commit is on its way.
+//!
+//! Invariants:
+//! - `begin` never gives less than what was durable when it was called.
+//! - Nobody keeps a snapshot alive by the slot alone: it is weak, so an idle database has no readers.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwapWeak;
+use windlass_engine::{Database, ReadSnapshot};
+
+/// How long a reader keeps the processor while a commit is on its way: a small part of a time slice,
+/// and long beside a change of threads.
+const OFFER_PAUSE: Duration = Duration::from_micros(500);
+
+/// A database, and the snapshot that its readers share.
+#[derive(Debug)]
+pub(crate) struct Snapshots {
+    database: Arc<Database>,
+    current: ArcSwapWeak<ReadSnapshot>,
+    committing: AtomicUsize,
+}
+
+/// A commit on its way, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Committing<'a>(&'a AtomicUsize);
+
+impl Drop for Committing<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Snapshots {
+    pub(crate) fn new(database: Arc<Database>) -> Self {
+        Self {
+            database,
+            current: ArcSwapWeak::from(Weak::new()),
+            committing: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    /// Says that a commit is on its way.
+    pub(crate) fn committing(&self) -> Committing<'_> {
+        self.committing.fetch_add(1, Ordering::Relaxed);
+        Committing(&self.committing)
+    }
+
+    /// Lets a writer whose sync has ended go on, if it was not let since `offered`.
+    pub(crate) fn offer_processor(&self, offered: &mut Option<Instant>) {
+        if self.committing.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        if offered.is_none_or(|offered| offered.elapsed() >= OFFER_PAUSE) {
+            std::thread::yield_now();
+            *offered = Some(Instant::now());
+        }
+    }
+
+    /// The state at the last durable commit.
+    pub(crate) fn begin(&self) -> Arc<ReadSnapshot> {
+        let durable = self.database.durable_sequence();
+        match self.current.load().upgrade() {
+            Some(snapshot) if snapshot.sequence() == durable => snapshot,
+            _ => self.share(self.database.begin_read_durable()),
+        }
+    }
+
+    /// Offers a snapshot of a durable commit to those who begin. An older one does no harm: `begin`
+    /// looks at the number.
+    pub(crate) fn share(&self, snapshot: ReadSnapshot) -> Arc<ReadSnapshot> {
+        let snapshot = Arc::new(snapshot);
+        self.current.store(Arc::downgrade(&snapshot));
+        snapshot
+    }
+}

@@ -1,0 +1,88 @@
+//! From an engine database to a plain SQLite file.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use windlass_engine::{Database, PAGE_SIZE, ReadSnapshot};
+use windlass_io::{Access, AlignedBuffer, DirectFile, directory};
+
+use super::{CHUNK_BYTES, io_error, unfinished};
+use crate::error::{Result, VfsError};
+
+const CHUNK_PAGES: u32 = (CHUNK_BYTES / PAGE_SIZE) as u32;
+
+/// Chunks read and written at the same time. The engine reads page by page; several readers keep the
+/// disk busy where the buffer pool does not have the pages.
+const WORKERS: usize = 8;
+
+/// Writes the last committed state of `database` to the new SQLite file `target`; returns its octets.
+///
+/// Writers go on meanwhile. A database without content becomes an empty file, which is SQLite's empty
+/// database.
+///
+/// # Errors
+/// When `target` exists, a page cannot be read, or the disk refuses. Nothing is left at `target` then.
+pub fn export(database: &Arc<Database>, target: &Path) -> Result<u64> {
+    if target.exists() {
+        return Err(VfsError::Io {
+            action: "export to",
+            path: target.to_owned(),
+            reason: "the file exists; it is not overwritten".to_owned(),
+        });
+    }
+    let beside = unfinished(target);
+    let outcome = write(database, &beside).and_then(|octets| {
+        directory::replace(&beside, target)
+            .map_err(|error| io_error("rename to", target, &error))?;
+        Ok(octets)
+    });
+    if outcome.is_err() {
+        // The first error is the one that counts.
+        let _gone = std::fs::remove_file(&beside);
+    }
+    outcome
+}
+
+fn write(database: &Arc<Database>, path: &Path) -> Result<u64> {
+    // An earlier export that was interrupted may have left one.
+    let _gone = std::fs::remove_file(path);
+    let file = DirectFile::open(path, Access::CreateNew)
+        .map_err(|error| io_error("create", path, &error))?;
+    let snapshot = database.begin_read_durable();
+    let next = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..WORKERS)
+            .map(|_| scope.spawn(|| copy(&snapshot, &file, &next)))
+            .collect();
+        workers.into_iter().try_for_each(|worker| {
+            worker
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })?;
+    let octets = u64::from(snapshot.page_count()) * PAGE_SIZE as u64;
+    file.set_len(octets)
+        .and_then(|()| file.sync())
+        .map_err(|error| io_error("write", path, &error))?;
+    Ok(octets)
+}
+
+/// Copies chunks until none are left. After an error the others still finish theirs.
+fn copy(snapshot: &ReadSnapshot, file: &DirectFile, next: &AtomicU32) -> Result<()> {
+    let mut buffer = AlignedBuffer::new(CHUNK_BYTES);
+    loop {
+        let chunk = next.fetch_add(1, Ordering::Relaxed);
+        let first = chunk.saturating_mul(CHUNK_PAGES);
+        let count = CHUNK_PAGES.min(snapshot.page_count().saturating_sub(first));
+        if count == 0 {
+            return Ok(());
+        }
+        let content = &mut buffer[..count as usize * PAGE_SIZE];
+        for (index, page) in content.chunks_exact_mut(PAGE_SIZE).enumerate() {
+            snapshot.read_page(first + index as u32 + 1, page)?;
+        }
+        file.write_at(content, u64::from(first) * PAGE_SIZE as u64)
+            .map_err(|error| io_error("write", file.path(), &error))?;
+    }
+}
