@@ -195,8 +195,8 @@ messages! {
     50008, 10, probe_only(what), "{what}: nothing was written and no backup was made.";
     50009, 16, instance_failed(what, error), "The instance {what}: {error}";
     50010, 10, note(text), "{text}";
-    50030, 16, encryption_failed(error), "Encryption: {error}.";
     50020, 16, path_means_no_file(path, reason), "The path '{path}' means no file here: {reason}";
     50021, 16, sequence_unfinished(database, hint), "The restore of '{database}' is not finished. {hint}";
     50022, 16, insufficient_backup_space(folder, needed, free), "There is not enough space in '{folder}': the backup takes {needed} bytes there, and {free} are free.";
+    50030, 16, encryption_failed(error), "Encryption: {error}.";
 }
