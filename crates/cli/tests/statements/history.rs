@@ -209,7 +209,7 @@ fn history_is_forgotten_by_date_and_by_database() {
     let rows = ask(
         &place,
         &instance,
-        "DECLARE @d datetime = DATEADD(day, -2, GETDATE())\n\
+        "DECLARE @d datetime = GETDATE() - 2\n\
          EXEC msdb.dbo.sp_delete_backuphistory @oldest_date = @d\n\
          SELECT database_name, type FROM msdb.dbo.backupset ORDER BY backup_set_id",
     );

@@ -84,7 +84,7 @@ fn a_history_that_cannot_be_written_does_not_fail_the_backup() {
     let catalog = rusqlite::Connection::open(place.path("inst/windlass.catalog")).expect("it");
     catalog
         .execute_batch(
-            "CREATE TRIGGER no BEFORE INSERT ON backupset BEGIN SELECT RAISE(ABORT, 'no'); END",
+            "CREATE TRIGGER no BEFORE INSERT ON own_backupset BEGIN SELECT RAISE(ABORT, 'no'); END",
         )
         .expect("a trigger");
     drop(catalog);

@@ -388,7 +388,7 @@ fn the_tuning_articles_procedure_runs_as_a_script() {
     assert_eq!(codes.len(), 10);
     assert!(codes.iter().all(|code| code[0]["code"] == 0), "{}", run.out);
     assert_eq!(
-        run.out.matches("nothing was written").count(),
+        run.out.matches("Nothing was written").count(),
         8,
         "{}",
         run.out

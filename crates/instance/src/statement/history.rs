@@ -9,6 +9,7 @@ use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration, SetType};
 use windlass_pipeline::MediaRequest;
 
 use super::media_rows::{algorithm_name, device_type, encryption_of, flags, level_name};
+use crate::names::absolute;
 
 /// The rows of a backup that was made to `media`.
 pub(super) fn backup_record(
@@ -37,7 +38,11 @@ fn families(header: &MediaHeader, devices: &[DeviceAddress], mirror: u32) -> Vec
         sequence_number: number,
         family_id: None,
         physical_device_name: match device.kind {
-            DeviceKind::Disk => device.path.display().to_string(),
+            // Whoever looks for the file later may be in another folder.
+            DeviceKind::Disk => absolute(&device.path)
+                .unwrap_or_else(|_| device.path.clone())
+                .display()
+                .to_string(),
             DeviceKind::Nul => device.name.clone(),
         },
         logical_device_name: device.logical.clone(),
