@@ -61,6 +61,12 @@ impl Setting {
             threads: None,
         }
     }
+
+    /// Octets of the longest chunk, so that samples can be cut as chunks are.
+    fn frame_bytes(&self) -> u64 {
+        let transfer_bytes = self.transfer_bytes.unwrap_or_default() as usize;
+        self.compression.frame_bytes().max(transfer_bytes) as u64
+    }
 }
 
 /// What a run took.
@@ -183,7 +189,7 @@ impl<'a> Laboratory<'a> {
         let clock = Clock::start();
         let snapshot = self.database.snapshot()?;
         let snapshot: Box<dyn Snapshot> = match sample_bytes {
-            Some(bytes) => Box::new(Sampled::new(snapshot, bytes)),
+            Some(bytes) => Box::new(Sampled::new(snapshot, bytes, setting.frame_bytes())),
             None => Box::new(snapshot),
         };
         let stop = Stop(self.cancel);

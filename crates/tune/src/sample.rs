@@ -1,7 +1,7 @@
 //! A snapshot of which only pieces are read, so that a huge database is measured in bounded time.
 //!
-//! The pieces are contiguous, as long as the longest frame or a multiple of it, and spread evenly:
-//! chunks cut from them are like those of the whole database, and so are their ratios.
+//! The pieces are contiguous, as long as a frame or a multiple of it, and spread evenly: chunks cut
+//! from them are like those of the whole database, and so are their ratios.
 
 use std::io;
 use std::ops::Range;
@@ -11,9 +11,6 @@ use windlass_io::DirectFile;
 use windlass_source::{DatabaseIdentity, Error, Position, Snapshot, SourceFile};
 
 const EXTENT_BYTES: u64 = windlass_base::EXTENT_BYTES as u64;
-
-/// Length of a piece, or a part of it: the longest frame of any compression.
-const PIECE_BYTES: u64 = windlass_codec::FRAME_BYTES_MAX as u64;
 
 /// More pieces than these would be more seeks than a backup makes.
 const PIECES_MAX: u64 = 32;
@@ -26,22 +23,27 @@ pub(crate) struct Sampled<S> {
 }
 
 impl<S: Snapshot> Sampled<S> {
-    /// About `wanted_bytes` of a snapshot; all of it if it has no more, and at least one piece.
-    pub(crate) fn new(inner: S, wanted_bytes: u64) -> Self {
+    /// About `wanted_bytes` of a snapshot in pieces of `frame_bytes` or a multiple, which is a
+    /// multiple of the extent size; all of it if it has no more, and at least one piece.
+    pub(crate) fn new(inner: S, wanted_bytes: u64, frame_bytes: u64) -> Self {
         let ids: Vec<u16> = inner.files().iter().map(|file| file.id).collect();
         let all: Vec<(u16, Vec<Range<u64>>)> =
             ids.into_iter().map(|id| (id, inner.ranges(id))).collect();
-        let ranges = pick(&all, wanted_bytes);
+        let ranges = pick(&all, wanted_bytes, frame_bytes);
         Self { inner, ranges }
     }
 }
 
-fn pick(all: &[(u16, Vec<Range<u64>>)], wanted_bytes: u64) -> Vec<(u16, Vec<Range<u64>>)> {
+fn pick(
+    all: &[(u16, Vec<Range<u64>>)],
+    wanted_bytes: u64,
+    frame_bytes: u64,
+) -> Vec<(u16, Vec<Range<u64>>)> {
     let length =
         |ranges: &[Range<u64>]| -> u64 { ranges.iter().map(|range| range.end - range.start).sum() };
     let total: u64 = all.iter().map(|(_, ranges)| length(ranges)).sum();
-    let count = (wanted_bytes / PIECE_BYTES).clamp(1, PIECES_MAX);
-    let piece = (wanted_bytes / count / PIECE_BYTES).max(1) * PIECE_BYTES;
+    let count = (wanted_bytes / frame_bytes).clamp(1, PIECES_MAX);
+    let piece = (wanted_bytes / count / frame_bytes).max(1) * frame_bytes;
     if total <= count * piece {
         return all.to_vec();
     }
@@ -145,6 +147,7 @@ mod tests {
     use super::*;
 
     const MB: u64 = 1 << 20;
+    const FRAME: u64 = 4 * MB;
 
     fn total(picked: &[(u16, Vec<Range<u64>>)]) -> u64 {
         let ranges = picked.iter().flat_map(|(_, ranges)| ranges);
@@ -158,9 +161,9 @@ mod tests {
             (2, vec![0..300 * MB, 400 * MB..700 * MB + 512]),
         ];
         for wanted in [1, 4 * MB, 64 * MB, 200 * MB, 700 * MB] {
-            let picked = pick(&all, wanted);
+            let picked = pick(&all, wanted, FRAME);
             let bytes = total(&picked);
-            let expected = wanted.max(PIECE_BYTES);
+            let expected = wanted.max(FRAME);
             assert!(
                 bytes <= expected + MB && bytes * 2 > expected,
                 "{bytes} of {wanted}"
@@ -188,7 +191,7 @@ mod tests {
     #[test]
     fn a_small_database_is_taken_whole() {
         let all = [(1, std::iter::once(0..3 * MB).collect())];
-        assert_eq!(pick(&all, 1), all);
-        assert_eq!(pick(&all, 100 * MB), all);
+        assert_eq!(pick(&all, 1, FRAME), all);
+        assert_eq!(pick(&all, 100 * MB, FRAME), all);
     }
 }
