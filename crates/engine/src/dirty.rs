@@ -18,10 +18,13 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::log::Position;
 
+/// Pages by the first change since they were clean.
+type List = BTreeSet<(Position, u32)>;
+
 /// Dirty pages of one database.
 #[derive(Debug)]
 pub(crate) struct DirtyPages {
-    lists: Box<[Mutex<BTreeSet<(Position, u32)>>]>,
+    lists: Box<[Mutex<List>]>,
     preparing: Mutex<Preparing>,
     prepared: Condvar,
     pending: Mutex<Pending>,

@@ -5,7 +5,7 @@
 //! - A request is listed from before its write begins until its completion has run: who looks at the
 //!   list knows all pending writes of a database without looking at the pool.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl fmt::Debug for Request {
 struct State {
     queue: VecDeque<(u64, Request)>,
     buffers: Vec<AlignedBuffer>,
-    in_flight: BTreeMap<(u32, u64), ()>,
+    in_flight: BTreeSet<(u32, u64)>,
     next: u64,
     stopping: bool,
 }
@@ -107,7 +107,7 @@ impl Dispenser {
         }
         let number = state.next;
         state.next += 1;
-        state.in_flight.insert((request.database, number), ());
+        state.in_flight.insert((request.database, number));
         if self.inline {
             drop(state);
             self.shared.run(number, request);

@@ -1,4 +1,5 @@
 //! Backups of a database that is written to, restored to another place.
+#![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! The engine on real files: snapshots, durability, several files, the file left behind by a close.
+#![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
 
 use std::path::Path;
 use std::sync::Arc;

@@ -10,7 +10,8 @@ use windlass_engine::{
 };
 
 use crate::disk::Disk;
-use crate::world::{State, World, compare, log_path};
+use crate::outcome::compare;
+use crate::world::{State, World, log_path};
 
 /// What a backup put on its medium.
 #[derive(Debug, Clone)]
@@ -43,7 +44,7 @@ pub(crate) fn check_map(world: &mut World) -> Result<(), String> {
 
 fn run(world: &mut World, kind: BackupKind) -> Result<(), String> {
     let database = world.database()?;
-    let set = Guid::from_stored((u128::from(world.rng.next()) | 1).to_le_bytes());
+    let set = Guid::from_stored((u128::from(world.rng.draw()) | 1).to_le_bytes());
     let base = database.differential_base().0;
     let mut backup = match database.begin_backup(kind) {
         Ok(backup) => backup,

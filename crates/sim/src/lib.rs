@@ -8,10 +8,12 @@
 
 mod copy;
 pub mod disk;
+pub mod outcome;
 pub mod rng;
 pub mod world;
 
-pub use world::{Outcome, run};
+pub use outcome::Outcome;
+pub use world::run;
 
 /// Tells a step of a single run.
 #[expect(clippy::print_stdout, reason = "asked for by --seed")]

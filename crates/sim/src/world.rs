@@ -10,7 +10,6 @@
 //!   does not mark are equal to the base.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,59 +22,11 @@ use windlass_engine::{
 
 use crate::copy::Copy;
 use crate::disk::{Disk, Fault};
+use crate::outcome::{Outcome, compare, stamped};
 use crate::rng::Rng;
 
 /// Pages of a simulated database at most.
 const PAGES_MAX: u32 = 60;
-
-/// What one or many runs did.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct Outcome {
-    /// Commits acknowledged.
-    pub commits: u64,
-    /// Times that power was lost, or the process ended without a close.
-    pub crashes: u64,
-    /// Recoveries that found the commit in flight.
-    pub in_flight_kept: u64,
-    /// Operations that failed cleanly: full log, full disk, errors of the disk.
-    pub refused: u64,
-    /// Operations of the disk.
-    pub operations: u64,
-    /// Databases taken offline by a failure.
-    pub offline: u64,
-    /// Backups restored and compared.
-    pub restores: u64,
-}
-
-impl Outcome {
-    /// Adds another run.
-    pub fn add(&mut self, other: &Self) {
-        self.commits += other.commits;
-        self.crashes += other.crashes;
-        self.in_flight_kept += other.in_flight_kept;
-        self.refused += other.refused;
-        self.operations += other.operations;
-        self.offline += other.offline;
-        self.restores += other.restores;
-    }
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} commits, {} crashes ({} found the commit in flight), {} disk operations, {} clean \
-             refusals, {} times offline, {} restores",
-            self.commits,
-            self.crashes,
-            self.in_flight_kept,
-            self.operations,
-            self.refused,
-            self.offline,
-            self.restores
-        )
-    }
-}
 
 /// The pages of a database at one commit.
 pub(crate) type State = Arc<Vec<Arc<[u8]>>>;
@@ -122,7 +73,7 @@ pub(crate) fn log_path() -> PathBuf {
 impl World {
     fn new(seed: u64, tell: bool) -> Result<Self, String> {
         let mut rng = Rng::new(seed);
-        let disk = Disk::new(rng.next());
+        let disk = Disk::new(rng.draw());
         let instance = Self::instance(&mut rng, &disk)?;
         let growth = |rng: &mut Rng| match rng.below(3) {
             0 => Growth::Fixed,
@@ -350,14 +301,14 @@ impl World {
         let mut content = match old {
             Some(old) if self.rng.chance(70) => old.to_vec(),
             _ => {
-                let fill = self.rng.next() as u8;
+                let fill = self.rng.draw() as u8;
                 vec![fill; PAGE_SIZE]
             }
         };
         for _ in 0..self.rng.below(4) {
             let start = self.rng.below(PAGE_SIZE as u64) as usize;
             let end = (start + 1 + self.rng.below(200) as usize).min(PAGE_SIZE);
-            let octet = self.rng.next() as u8;
+            let octet = self.rng.draw() as u8;
             content[start..end].fill(octet);
         }
         if page == 1 {
@@ -474,37 +425,4 @@ impl World {
         self.in_flight = None;
         crate::copy::check_map(self)
     }
-}
-
-fn stamped(page: &Arc<[u8]>) -> Arc<[u8]> {
-    let mut content = page.to_vec();
-    windlass_engine::stamp_checksum(&mut content);
-    content.into()
-}
-
-/// Reads all pages and compares; a read that fails because of a fault says nothing.
-pub(crate) fn compare(snapshot: &ReadSnapshot, state: &State, disk: &Disk) -> Result<(), String> {
-    if snapshot.page_count() as usize != state.len() {
-        return Err(format!(
-            "{} pages, expected {}",
-            snapshot.page_count(),
-            state.len()
-        ));
-    }
-    let mut found = vec![0; PAGE_SIZE];
-    for (index, expected) in state.iter().enumerate() {
-        match snapshot.read_page(index as u32 + 1, &mut found) {
-            Ok(()) => {}
-            Err(EngineError::Io { .. } | EngineError::NoFreeBuffer { .. }) if disk.had_fault() => {
-                return Ok(());
-            }
-            Err(EngineError::Offline { .. }) => return Ok(()),
-            Err(error) => return Err(format!("page {}: {error}", index + 1)),
-        }
-        if found != expected.as_ref() {
-            let at = found.iter().zip(expected.iter()).position(|(a, b)| a != b);
-            return Err(format!("page {} differs at octet {at:?}", index + 1));
-        }
-    }
-    Ok(())
 }

@@ -186,9 +186,9 @@ impl Database {
         base: Commit,
         next: Commit,
     ) -> Result<std::result::Result<Option<Appended>, (u64, u64)>> {
-        self.data.ensure(next.page_count)?;
         let _gate = self.gate.lock();
         self.check_online()?;
+        self.data.ensure(next.page_count)?;
         let number = self.dirty.prepare(self.dirty.redo_start(self.log.end()));
         let outcome = self.commit_in_gate(pages, base, next);
         self.dirty.finish(number);

@@ -83,6 +83,7 @@ impl Database {
         Ok(database)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the parts of a database, once")]
     fn from_header(
         shared: Arc<Shared>,
         number: u32,

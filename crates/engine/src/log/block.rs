@@ -55,7 +55,8 @@ impl BlockHeader {
     fn encode(&self) -> Writer {
         let mut out = Writer::default();
         out.u32(MAGIC);
-        out.u16(u16::from(self.first) * FIRST | u16::from(self.last) * LAST);
+        let first = u16::from(self.first) * FIRST;
+        out.u16(first | (u16::from(self.last) * LAST));
         out.u16(self.records);
         out.u64(self.position.0);
         out.u64(self.previous);

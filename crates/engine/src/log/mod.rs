@@ -1,7 +1,7 @@
 //! The write-ahead log: groups of redo records in checksummed blocks, in virtual log files.
 //!
 //! Layout in `docs/format/engine.md`. Parts: [`record`] what a group says, [`block`] how it is
-//! framed, [`header`] the two header slots, [`vlf`] which parts of the file are in use, [`writer`]
+//! framed, [`header`] the two header slots, [`vlf`] the parts of the file, `space` which are in use, [`writer`]
 //! append and group commit, [`reader`] the way back.
 //!
 //! Invariants:
@@ -18,6 +18,7 @@ pub(crate) mod block;
 pub(crate) mod header;
 pub(crate) mod reader;
 pub(crate) mod record;
+mod space;
 pub(crate) mod vlf;
 pub(crate) mod writer;
 

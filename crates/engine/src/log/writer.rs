@@ -14,8 +14,9 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex};
 use windlass_base::{Guid, Lsn};
 
-use super::block::{BLOCK_BYTES_MAX, BlockHeader, HEADER_BYTES, stored_bytes};
+use super::block::BlockHeader;
 use super::record::Group;
+use super::space::{Cursor, State};
 use super::vlf::{VLF_COUNT_MAX, Vlf, divide};
 use super::{Position, reader::LogReader};
 use crate::error::{EngineError, Result};
@@ -46,30 +47,6 @@ pub(crate) enum AppendError {
     Full { needed: u64, free: u64 },
     /// The log has failed.
     Failed(EngineError),
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Cursor {
-    index: usize,
-    block: u32,
-    sequence: u32,
-}
-
-#[derive(Debug)]
-struct State {
-    vlfs: Vec<Vlf>,
-    cursor: Cursor,
-    previous: u64,
-    epoch: u32,
-    /// Virtual log files below are free.
-    floor: u32,
-    /// Positions that readers still need, by their number.
-    holds: BTreeMap<u64, Position>,
-    next_hold: u64,
-    /// Redo start of the last checkpoint.
-    redo: Position,
-    pending: Vec<(u64, Vec<u8>)>,
-    pending_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -429,146 +406,4 @@ pub(crate) fn zero(file: &dyn StorageFile, offset: u64, bytes: u64) -> std::io::
         done += length;
     }
     Ok(())
-}
-
-impl State {
-    fn end(&self) -> Position {
-        let vlf = &self.vlfs[self.cursor.index];
-        Position::new(self.cursor.sequence, self.cursor.block.min(vlf.blocks))
-    }
-
-    fn offset(&self, cursor: Cursor) -> u64 {
-        self.vlfs[cursor.index].offset + u64::from(cursor.block) * SECTOR_BYTES as u64
-    }
-
-    fn is_free(&self, index: usize) -> bool {
-        let vlf = &self.vlfs[index];
-        vlf.sequence == 0 || (vlf.sequence < self.floor && index != self.cursor.index)
-    }
-
-    fn rest(&self, cursor: Cursor) -> u64 {
-        let blocks = self.vlfs[cursor.index].blocks;
-        u64::from(blocks.saturating_sub(cursor.block)) * SECTOR_BYTES as u64
-    }
-
-    /// Decides where each block goes: its place and the number of records up to its end.
-    fn pack(
-        &self,
-        ends: &[usize],
-        reserve: u64,
-    ) -> std::result::Result<Vec<(Cursor, usize)>, AppendError> {
-        let mut free: Vec<usize> = (0..self.vlfs.len()).filter(|&i| self.is_free(i)).collect();
-        // Taken from the end: the one that was used longest ago first, in file order when unused.
-        free.sort_by_key(|&index| {
-            std::cmp::Reverse((self.vlfs[index].sequence, self.vlfs[index].offset))
-        });
-        let available = self.rest(self.cursor) + self.free_bytes(&free);
-        let full = || AppendError::Full {
-            needed: ends.last().map_or(0, |&bytes| bytes as u64) + reserve,
-            free: available,
-        };
-        let (mut cursor, mut blocks) = (self.cursor, Vec::new());
-        let (mut start, mut done) = (0, 0);
-        while done < ends.len() {
-            let room = (self.rest(cursor) as usize).saturating_sub(HEADER_BYTES);
-            let limit = start + room.min(BLOCK_BYTES_MAX);
-            let fitting = ends[done..]
-                .iter()
-                .take(usize::from(u16::MAX))
-                .take_while(|&&end| end <= limit && room > 0)
-                .count();
-            if fitting == 0 {
-                let index = free.pop().ok_or_else(full)?;
-                cursor = Cursor {
-                    index,
-                    block: 1,
-                    sequence: cursor.sequence + 1,
-                };
-                continue;
-            }
-            done += fitting;
-            blocks.push((cursor, done));
-            let end = ends[done - 1];
-            cursor.block += (stored_bytes(end - start) / SECTOR_BYTES) as u32;
-            start = end;
-        }
-        if self.rest(cursor) + self.free_bytes(&free) < reserve {
-            return Err(full());
-        }
-        Ok(blocks)
-    }
-
-    fn free_bytes(&self, free: &[usize]) -> u64 {
-        let sectors: u64 = free
-            .iter()
-            .map(|&index| u64::from(self.vlfs[index].blocks - 1))
-            .sum();
-        sectors * SECTOR_BYTES as u64
-    }
-
-    /// Moves to the place of the next block, beginning its virtual log file if it is another.
-    fn enter(&mut self, cursor: Cursor, guid: Guid) {
-        if cursor.index != self.cursor.index || cursor.sequence != self.cursor.sequence {
-            self.vlfs[cursor.index].sequence = cursor.sequence;
-            let frame = Vlf::frame(cursor.sequence, self.epoch, guid);
-            let offset = self.vlfs[cursor.index].offset;
-            self.piece(offset).extend_from_slice(&frame);
-            self.pending_bytes += frame.len();
-        }
-        self.cursor = cursor;
-    }
-
-    /// The piece of memory that ends at `offset` of the file, to be appended to.
-    fn piece(&mut self, offset: u64) -> &mut Vec<u8> {
-        let fits = self
-            .pending
-            .last()
-            .is_some_and(|(start, octets)| start + octets.len() as u64 == offset);
-        if !fits {
-            self.pending.push((offset, Vec::new()));
-        }
-        let last = self.pending.len() - 1;
-        &mut self.pending[last].1
-    }
-
-    fn lower_floor(&mut self) {
-        let held = self.holds.values().copied().min().unwrap_or(self.redo);
-        self.floor = held.min(self.redo).vlf();
-    }
-
-    fn usage(&self) -> (u64, u64) {
-        let sector = SECTOR_BYTES as u64;
-        let total: u64 = self.vlfs.iter().map(|vlf| u64::from(vlf.blocks)).sum();
-        let free: u64 = (0..self.vlfs.len())
-            .filter(|&index| self.is_free(index))
-            .map(|index| u64::from(self.vlfs[index].blocks))
-            .sum();
-        let rest = self.rest(self.cursor);
-        (
-            (total - free) * sector - rest.min((total - free) * sector),
-            total * sector,
-        )
-    }
-
-    fn distance(&self, from: Position) -> u64 {
-        let end = self.end();
-        let mut blocks = 0;
-        for vlf in &self.vlfs {
-            if vlf.sequence == 0 || vlf.sequence < from.vlf() || vlf.sequence > end.vlf() {
-                continue;
-            }
-            let first = if vlf.sequence == from.vlf() {
-                from.block()
-            } else {
-                0
-            };
-            let last = if vlf.sequence == end.vlf() {
-                end.block()
-            } else {
-                vlf.blocks
-            };
-            blocks += u64::from(last.saturating_sub(first));
-        }
-        blocks * SECTOR_BYTES as u64
-    }
 }

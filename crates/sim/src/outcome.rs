@@ -1,0 +1,92 @@
+//! What simulation runs did, and the comparison of what is there with what must be.
+
+use std::fmt;
+use std::sync::Arc;
+
+use windlass_engine::{EngineError, PAGE_SIZE, ReadSnapshot};
+
+use crate::disk::Disk;
+use crate::world::State;
+
+/// What one or many runs did.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Outcome {
+    /// Commits acknowledged.
+    pub commits: u64,
+    /// Times that power was lost, or the process ended without a close.
+    pub crashes: u64,
+    /// Recoveries that found the commit in flight.
+    pub in_flight_kept: u64,
+    /// Operations that failed cleanly: full log, full disk, errors of the disk.
+    pub refused: u64,
+    /// Operations of the disk.
+    pub operations: u64,
+    /// Databases taken offline by a failure.
+    pub offline: u64,
+    /// Backups restored and compared.
+    pub restores: u64,
+}
+
+impl Outcome {
+    /// Adds another run.
+    pub fn add(&mut self, other: &Self) {
+        self.commits += other.commits;
+        self.crashes += other.crashes;
+        self.in_flight_kept += other.in_flight_kept;
+        self.refused += other.refused;
+        self.operations += other.operations;
+        self.offline += other.offline;
+        self.restores += other.restores;
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} commits, {} crashes ({} found the commit in flight), {} disk operations, {} clean \
+             refusals, {} times offline, {} restores",
+            self.commits,
+            self.crashes,
+            self.in_flight_kept,
+            self.operations,
+            self.refused,
+            self.offline,
+            self.restores
+        )
+    }
+}
+
+/// A page with its checksum.
+pub(crate) fn stamped(page: &Arc<[u8]>) -> Arc<[u8]> {
+    let mut content = page.to_vec();
+    windlass_engine::stamp_checksum(&mut content);
+    content.into()
+}
+
+/// Reads all pages and compares; a read that fails because of a fault says nothing.
+pub(crate) fn compare(snapshot: &ReadSnapshot, state: &State, disk: &Disk) -> Result<(), String> {
+    if snapshot.page_count() as usize != state.len() {
+        return Err(format!(
+            "{} pages, expected {}",
+            snapshot.page_count(),
+            state.len()
+        ));
+    }
+    let mut found = vec![0; PAGE_SIZE];
+    for (index, expected) in state.iter().enumerate() {
+        match snapshot.read_page(index as u32 + 1, &mut found) {
+            Ok(()) => {}
+            Err(EngineError::Io { .. } | EngineError::NoFreeBuffer { .. }) if disk.had_fault() => {
+                return Ok(());
+            }
+            Err(EngineError::Offline { .. }) => return Ok(()),
+            Err(error) => return Err(format!("page {}: {error}", index + 1)),
+        }
+        if found != expected.as_ref() {
+            let at = found.iter().zip(expected.iter()).position(|(a, b)| a != b);
+            return Err(format!("page {} differs at octet {at:?}", index + 1));
+        }
+    }
+    Ok(())
+}
