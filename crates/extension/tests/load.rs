@@ -144,50 +144,6 @@ print(sqlite3.connect('{path}').execute('SELECT sum(y) FROM t').fetchall())
     assert_eq!(output, "[] [(2000,)] [('ok',)]\n[(2000,)]\n");
 }
 
-/// Eight reserved octets a page are where SQLite's own checksum VFS keeps checksums, too.
-#[test]
-fn reserved_octets_hold_checksums_and_damage_is_found() {
-    if !has_shell() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.db");
-    let open = format!(
-        ".load {}\n.open file:{}?vfs=windlass\n",
-        library().display(),
-        path.display()
-    );
-    let write = "CREATE TABLE t(x); INSERT INTO t VALUES (zeroblob(100000));
-.filectrl reserve_bytes 8\nVACUUM; PRAGMA integrity_check;\n";
-    let said = answer(&mut Command::new("sqlite3"), &format!("{open}{write}"));
-    assert!(said.ends_with("ok\n"), "{said}");
-    let mut octets = std::fs::read(&path).unwrap();
-    assert_eq!(octets[20], 8);
-    let read = "SELECT sum(length(x)) FROM t;\n";
-    assert_eq!(
-        answer(&mut Command::new("sqlite3"), &format!("{open}{read}")),
-        "100000\n"
-    );
-    octets[5 * 8192 + 77] ^= 1;
-    std::fs::write(&path, octets).unwrap();
-    let mut child = Command::new("sqlite3")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let input = format!("{open}SELECT sum(length(hex(x))) FROM t;\n");
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(complaint.contains("disk I/O error"), "{complaint}");
-}
-
 /// A second SQLite in the library would work on the same files with locks of its own.
 #[test]
 fn the_library_brings_no_sqlite_and_exports_only_its_entry_point() {
