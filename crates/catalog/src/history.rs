@@ -1,7 +1,6 @@
 //! The backup history of `msdb`: media sets, media families, backup sets and their files.
 //!
-//! Columns that have one value for every set we make are filled in here, so that callers only name
-//! what differs.
+//! Columns with one value for every set we make are filled in here; callers name what differs.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 use windlass_base::{Guid, Lsn, Moment};
@@ -177,9 +176,6 @@ pub struct BackupRecord {
 
 impl Catalog {
     /// Adds a backup to the history and returns its `backup_set_id`.
-    ///
-    /// # Errors
-    /// [`Error::Sqlite`].
     pub fn record_backup(&mut self, record: &BackupRecord) -> Result<i64, Error> {
         let transaction = self.write("recording a backup")?;
         let id = insert_backup(&transaction, record)?;

@@ -53,7 +53,8 @@ pub struct Session {
     nesting: u32,
 }
 
-/// The settings that `SET` changes.
+/// The settings that `SET` and `DBCC TRACEON` change.
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting")]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Settings {
     /// `SET NOCOUNT ON`

@@ -16,8 +16,8 @@ mod file;
 mod pool;
 pub mod processor;
 pub mod queue;
-pub mod secret;
 mod reserved;
+pub mod secret;
 
 pub use buffer::AlignedBuffer;
 pub use file::{Access, DirectFile};

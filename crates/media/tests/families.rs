@@ -51,7 +51,14 @@ fn ends(family: &[u8]) -> Vec<usize> {
 
 /// An encrypted set and one that is not; what encrypts is of no concern to the format.
 fn encrypted_sets() -> FamilyBuilder {
-    let mut builder = FamilyBuilder::encrypted(BLOCK as u32);
+    // A family that may hold encrypted sets, of which the first is one.
+    let mut builder = FamilyBuilder::begin(
+        BLOCK as u32,
+        windlass_media::FORMAT_VERSION,
+        "set name",
+        "set description",
+    );
+    builder.is_encrypted = true;
     builder.set(&[TestChunk::plain(700, 4096), TestChunk::compressed(33)]);
     builder.is_encrypted = false;
     builder.set(&[TestChunk::compressed(1)]);

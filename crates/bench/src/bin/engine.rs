@@ -68,6 +68,9 @@ impl System {
 /// Per second, or rows per second: larger is better.
 type Figures = Vec<(&'static str, f64)>;
 
+/// One workload on one of the systems.
+type Workload = fn(System, &Path, &Options) -> anyhow::Result<Figures>;
+
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
     let instance = Instance::new(InstanceOptions::default(), Arc::new(RealFileSystem))?;
@@ -76,7 +79,7 @@ fn main() -> anyhow::Result<()> {
         "{:<44}{:>12}{:>12}{:>8}",
         "per second, median", "stock WAL", "engine", "ratio"
     );
-    let workloads: [(&str, fn(System, &Path, &Options) -> anyhow::Result<Figures>); 4] = [
+    let workloads: [(&str, Workload); 4] = [
         ("commits", commits),
         ("reads", reads),
         ("mixed", mixed),

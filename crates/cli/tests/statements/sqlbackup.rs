@@ -349,11 +349,12 @@ fn the_tuning_articles_procedure_runs_as_a_script() {
     make_database(&place.path("tuned.db"), 3000);
     let mut script = String::from("DECLARE @exitcode int, @sqlerrorcode int\n");
     let mut run_of = |options: &str| {
-        script.push_str(&format!(
+        let command = format!(
             "EXECUTE master..sqlbackup '-SQL \"BACKUP DATABASE [tuned] TO DISK = [d:\\tuned.bak] \
              WITH {options}, INIT, SINGLERESULTSET\"', @exitcode OUTPUT, @sqlerrorcode OUTPUT\n\
              SELECT @exitcode AS code\n"
-        ));
+        );
+        script.push_str(&command);
     };
     // Stage 1, the read ceiling; stage 2, threads at each level; stage 3, the run itself.
     run_of("NOCOMPRESSWRITE, THREADCOUNT = 1");

@@ -140,7 +140,7 @@ fn apply(
     match option {
         O::Differential => choices.differential = true,
         O::CopyOnly => choices.copy_only = true,
-        O::Compression(Some(written)) => choices.compression = compression(written)?,
+        O::Compression(Some(written)) => choices.compression = compression(*written)?,
         O::NoCompression => choices.compression = Compression::NONE,
         O::Init if choices.overwrite == Overwrite::Append => {
             choices.overwrite = Overwrite::Initialize;
@@ -255,7 +255,7 @@ fn encryption(written: &WrittenEncryption) -> Result<(CryptAlgorithm, String), F
     }
 }
 
-fn compression(written: &WrittenCompression) -> Result<Compression, Failure> {
+fn compression(written: WrittenCompression) -> Result<Compression, Failure> {
     let algorithm = match written.algorithm {
         CompressionAlgorithm::MsXpress => Algorithm::MsXpress,
         CompressionAlgorithm::Zstd => Algorithm::Zstd,

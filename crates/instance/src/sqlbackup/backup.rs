@@ -115,21 +115,15 @@ fn one(
     }
     let before = last(session, name).map(|backup| backup.id);
     let mut attempt = Report::default();
-    let mut done = retrying(
-        session,
-        command,
-        name,
-        options,
-        options.differential,
-        &mut attempt,
-        sink,
-    );
+    let text = statement(command, name, options, options.differential);
+    let mut done = retrying(session, &text, options, &mut attempt, sink);
     if !done && options.full_if_required && attempt.sql_error == NO_BASE {
         report.line(format!(
             "'{name}' has no full backup yet: a full backup is made first."
         ));
         attempt = Report::default();
-        done = retrying(session, command, name, options, false, &mut attempt, sink);
+        let text = statement(command, name, options, false);
+        done = retrying(session, &text, options, &mut attempt, sink);
     }
     report.lines.extend(attempt.lines);
     report.exit_code = report.exit_code.max(attempt.exit_code);
@@ -171,23 +165,20 @@ fn one(
     erase(session, options.erase_remote, &remote, name, report);
 }
 
-/// Runs the backup, again after errors of devices as often as DISKRETRYCOUNT says.
+/// Runs a backup, again after errors of devices as often as DISKRETRYCOUNT says.
 fn retrying(
     session: &mut Session,
-    command: &Command,
-    name: &str,
+    text: &str,
     options: &Options,
-    differential: bool,
     attempt: &mut Report,
     sink: &mut dyn Sink,
 ) -> bool {
-    let text = statement(command, name, options, differential);
     for retry in 0..=options.retries {
         *attempt = Report {
             lines: std::mem::take(&mut attempt.lines),
             ..Report::default()
         };
-        if execute(session, &text, attempt, sink) {
+        if execute(session, text, attempt, sink) {
             return true;
         }
         let helps = DEVICE_FAILED.contains(&attempt.sql_error);
@@ -228,10 +219,8 @@ fn statement(command: &Command, name: &str, options: &Options, differential: boo
     }
     let mut text = format!("BACKUP DATABASE {} TO {}", bracketed(name), devices(&disks));
     if let Some(mirror) = &options.mirror {
-        text.push_str(&format!(
-            " MIRROR TO DISK = {}",
-            quoted(&with_extension(mirror))
-        ));
+        text += " MIRROR TO DISK = ";
+        text += &quoted(&with_extension(mirror));
         if !clauses.iter().any(|clause| clause == "FORMAT") {
             clauses.retain(|clause| clause != "INIT");
             clauses.push("FORMAT".to_owned());

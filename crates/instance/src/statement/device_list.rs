@@ -40,7 +40,7 @@ pub(super) fn resolve(
         let expanded = expand(tags, path)?;
         let is_tagged = has_tag(path);
         let expanded = if is_tagged {
-            numbered(session, expanded, &addresses)?
+            numbered(session, &expanded, &addresses)?
         } else {
             expanded
         };
@@ -58,10 +58,10 @@ pub(super) fn resolve(
 /// Stripes whose names come from the same tags get numbers: `x.bak`, `x_2.bak`.
 fn numbered(
     session: &Session,
-    expanded: String,
+    expanded: &str,
     earlier: &[DeviceAddress],
 ) -> Result<String, Failure> {
-    let mut candidate = expanded.clone();
+    let mut candidate = expanded.to_owned();
     let mut number = 1;
     loop {
         let address = disk(session, &candidate, None)?;

@@ -89,11 +89,7 @@ pub(super) fn create(session: &mut Session, create: &CreateCertificate) -> Resul
         certificate: certificate.der().to_vec(),
         private_key,
         subject: certificate.subject().to_owned(),
-        serial_number: certificate
-            .serial()
-            .iter()
-            .map(|octet| format!("{octet:02x}"))
-            .collect(),
+        serial_number: hexadecimal(certificate.serial()),
         start_date: moment_of(from),
         expiry_date: moment_of(to),
     };
@@ -130,7 +126,7 @@ pub(super) fn back_up(session: &mut Session, backup: &BackupCertificate) -> Resu
     let pem = |certificate: &Certificate| certificate.to_pem().map_err(failed);
     match &backup.content {
         CertificateContent::Public => {
-            files.push((backup.file.as_str(), pem(&certificate)?.into_bytes()))
+            files.push((backup.file.as_str(), pem(&certificate)?.into_bytes()));
         }
         CertificateContent::WithKey { file, password } => {
             let key = identity()?.key().to_encrypted_pem(&passphrase(password));
@@ -191,7 +187,13 @@ fn moment_of(seconds: i64) -> Moment {
     Moment::new(timestamp.to_zoned(TimeZone::UTC).datetime())
 }
 
+fn hexadecimal(octets: &[u8]) -> String {
+    let digits = |text, octet| format!("{text}{octet:02x}");
+    octets.iter().fold(String::new(), digits)
+}
+
 /// A file that is no certificate or key: SQL Server's words, and what is wrong with it.
+#[expect(clippy::needless_pass_by_value, reason = "an argument of map_err")]
 fn invalid(error: windlass_crypt::Error) -> Failure {
     match &error {
         windlass_crypt::Error::Password { .. } => crypt_message(&error).into(),

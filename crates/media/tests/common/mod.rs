@@ -2,8 +2,8 @@
 
 use windlass_base::{Digest, Guid, Lsn, checksum, digest};
 use windlass_media::{
-    ChunkHeader, ChunkKind, DatabaseFile, FORMAT_VERSION, FORMAT_VERSION_PLAIN, FamilyReader,
-    FamilyWriter, MediaHeader, Run, SetConfiguration, SetType, TAG_BYTES, chunk_mix,
+    ChunkHeader, ChunkKind, DatabaseFile, FORMAT_VERSION_PLAIN, FamilyReader, FamilyWriter,
+    MediaHeader, Run, SetConfiguration, SetType, TAG_BYTES, chunk_mix,
 };
 
 pub(crate) fn guid(last: u8) -> Guid {
@@ -111,15 +111,13 @@ impl FamilyBuilder {
         Self::begin(block_bytes, FORMAT_VERSION_PLAIN, name, description)
     }
 
-    /// A family that may hold encrypted sets, of which the first is one.
-    #[expect(dead_code, reason = "used by one of the two tests that share this")]
-    pub(crate) fn encrypted(block_bytes: u32) -> Self {
-        let mut builder = Self::begin(block_bytes, FORMAT_VERSION, "set name", "set description");
-        builder.is_encrypted = true;
-        builder
-    }
-
-    fn begin(block_bytes: u32, format_version: u16, name: &str, description: &str) -> Self {
+    /// A family of one version of the format.
+    pub(crate) fn begin(
+        block_bytes: u32,
+        format_version: u16,
+        name: &str,
+        description: &str,
+    ) -> Self {
         let header = MediaHeader {
             format_version,
             media_set_guid: guid(1),

@@ -71,8 +71,7 @@ fn find<'a>(
         .collect();
     let whole = found.iter().find(|option| option.name == wanted);
     match (whole, found.as_slice()) {
-        (Some(option), _) => Ok(option),
-        (None, [option]) => Ok(option),
+        (Some(option), _) | (None, [option]) => Ok(option),
         (None, []) => Err(table::configuration_unknown(written).into()),
         (None, _) => {
             let listed: Vec<Configuration> = found.into_iter().cloned().collect();
