@@ -7,16 +7,25 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
-/// The library beside this test program.
+/// The library as `cargo build -p windlass-extension` makes it.
+///
+/// A build of the whole workspace joins the features of all its packages, and would give the library
+/// the SQLite that other packages link. So it is built by itself, in a target folder of its own.
 fn library() -> PathBuf {
-    let program = std::env::current_exe().unwrap();
-    let dependencies = program.parent().unwrap();
-    [dependencies, dependencies.parent().unwrap()]
-        .iter()
-        .map(|folder| folder.join("libwindlass.so"))
-        .find(|path| path.exists())
-        .expect("cargo has built libwindlass.so")
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("extension");
+        let status = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--package", "windlass-extension"])
+            .arg("--target-dir")
+            .arg(&target)
+            .status();
+        assert!(status.is_ok_and(|status| status.success()), "it builds");
+        target.join("debug/libwindlass.so")
+    };
+    LIBRARY.get_or_init(build).clone()
 }
 
 fn answer(command: &mut Command, input: &str) -> String {
