@@ -177,3 +177,17 @@ fn tables_are_aligned_and_rows_counted() {
     let run = place.sql_with(&["--vertical"], "SELECT 1 AS a, 'x' AS bb");
     assert_eq!(run.out, "a   1\nbb  x\n");
 }
+
+#[test]
+fn a_part_of_a_date_is_a_bare_word() {
+    let place = Place::new();
+    let run = place.sql(
+        "DECLARE @d datetime = DATEADD(day, -2, '2026-03-01T10:00:00')\n\
+         PRINT CONVERT(varchar(10), @d, 120)\n\
+         PRINT DATEPART(month, @d)\n\
+         PRINT DATEDIFF(hour, @d, '2026-03-01T10:00:00')",
+    );
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let said: Vec<&str> = run.err.lines().map(str::trim).collect();
+    assert_eq!(said, ["2026-02-27", "2", "48"]);
+}

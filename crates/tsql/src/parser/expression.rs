@@ -205,11 +205,18 @@ impl Parser<'_> {
             ));
         }
         self.bump();
+        let takes_part = DATE_FUNCTIONS
+            .iter()
+            .any(|name| function.object.text.eq_ignore_ascii_case(name));
         let mut height = 0;
         let mut arguments = Vec::new();
         if !self.is_symbol(")") {
+            let mut is_part = takes_part;
             arguments = self.comma_list(|parser| {
-                let argument = parser.measured()?;
+                let argument = match std::mem::take(&mut is_part) {
+                    true => parser.date_part()?,
+                    false => parser.measured()?,
+                };
                 height = argument.height.max(height);
                 Ok(argument.expression)
             })?;
@@ -222,6 +229,19 @@ impl Parser<'_> {
             },
             height,
         )
+    }
+
+    /// A part of a date is a bare word (`day`); it is kept as a text, which the functions take too.
+    fn date_part(&mut self) -> Read {
+        match self.token() {
+            Some(token) if token.kind == TokenKind::Word && self.is_symbol_at(1, ",") => {
+                let text = self.text_at(0).to_owned();
+                self.bump();
+                let national = false;
+                Ok(Measured::leaf(Expr::Text { text, national }, token.span))
+            }
+            _ => self.measured(),
+        }
     }
 
     fn reserved_name(&mut self) -> crate::ast::ObjectName {
@@ -288,6 +308,15 @@ impl Parser<'_> {
         })
     }
 }
+
+/// Functions whose first argument names a part of a date.
+const DATE_FUNCTIONS: [&str; 5] = [
+    "DATEPART",
+    "DATENAME",
+    "DATEADD",
+    "DATEDIFF",
+    "DATEDIFF_BIG",
+];
 
 fn name_not_permitted(span: Span, text: &str) -> ParseError {
     let name: String = span.text(text).chars().take(128).collect();
