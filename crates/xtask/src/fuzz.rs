@@ -19,6 +19,9 @@ const INSTRUMENTATION: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-cov
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 --cfg fuzzing";
 
+/// Where they are built, wherever the environment has other builds go.
+const TARGET_FOLDER: &str = "fuzz/target";
+
 /// Builds all targets and runs each, or only `target`, for `seconds`.
 pub(crate) fn run(seconds: u32, target: Option<&str>) -> Result<(), String> {
     if let Some(name) = target
@@ -37,6 +40,8 @@ pub(crate) fn run(seconds: u32, target: Option<&str>) -> Result<(), String> {
         "--release",
         "--manifest-path",
         "fuzz/Cargo.toml",
+        "--target-dir",
+        TARGET_FOLDER,
         "--target",
         &host,
     ]);
@@ -57,7 +62,7 @@ fn run_target(name: &str, host: &str, seconds: u32) -> Result<(), String> {
         std::fs::create_dir_all(folder)
             .map_err(|error| format!("{}: {error}", folder.display()))?;
     }
-    let mut command = Command::new(format!("fuzz/target/{host}/release/{name}"));
+    let mut command = Command::new(format!("{TARGET_FOLDER}/{host}/release/{name}"));
     command.arg(&corpus).args(
         SEEDS
             .iter()
