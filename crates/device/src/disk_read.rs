@@ -47,13 +47,9 @@ impl DeviceReader for DiskReader {
         Some(&self.file)
     }
 
-    fn read_failed(&self, source: io::Error) -> Error {
-        Error::new(Operation::Read, &self.name, source)
-    }
-
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error> {
         self.file
             .read_at(buffer, offset)
-            .map_err(|error| self.read_failed(error))
+            .map_err(|error| Error::new(Operation::Read, &self.name, error))
     }
 }

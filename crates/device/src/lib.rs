@@ -19,7 +19,6 @@ mod nul;
 mod transfer;
 
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -110,9 +109,6 @@ pub trait DeviceReader: Send + Sync + fmt::Debug {
     fn file(&self) -> Option<&Arc<DirectFile>> {
         None
     }
-
-    /// The error of a read from [`DeviceReader::file`] that failed.
-    fn read_failed(&self, source: io::Error) -> Error;
 
     /// Reads up to `buffer.len()` octets at `offset`; fewer only at the end.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error>;

@@ -10,7 +10,7 @@
 //! them. Do not open a live SQLite database here; `source` keeps a registry for that.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, IoSlice};
+use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -72,11 +72,6 @@ impl DirectFile {
     /// Whether aligned transfers bypass the page cache.
     pub fn is_direct(&self) -> bool {
         self.direct.is_some()
-    }
-
-    /// Stops using direct I/O, for instance because the file system turned out to refuse it.
-    pub fn make_buffered(&mut self) {
-        self.direct = None;
     }
 
     /// The direct descriptor, where there is one.
@@ -167,28 +162,6 @@ impl DirectFile {
         self.ordinary.write_at(buffer, offset)
     }
 
-    /// Writes two pieces back to back at `offset`, in one call where possible.
-    ///
-    /// This is how an uncompressed chunk leaves: its header from one buffer, the pages from the
-    /// buffer into which they were read.
-    pub fn write_pair_at(&self, first: &[u8], second: &[u8], offset: u64) -> io::Result<()> {
-        let second_offset = offset + first.len() as u64;
-        if let Some(direct) = &self.direct
-            && is_aligned(first, offset)
-            && is_aligned(second, second_offset)
-        {
-            let pieces = [IoSlice::new(first), IoSlice::new(second)];
-            match rustix::io::pwritev(direct, &pieces, offset) {
-                Ok(count) if count == first.len() + second.len() => return Ok(()),
-                // A short or refused write: the plain path below writes everything again.
-                Ok(_) | Err(rustix::io::Errno::INTR | rustix::io::Errno::INVAL) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        self.write_at(first, offset)?;
-        self.write_at(second, second_offset)
-    }
-
     /// Makes everything written so far survive a power failure.
     ///
     /// After an error the file must be considered lost: the kernel may have dropped the very pages
@@ -261,8 +234,7 @@ mod tests {
         let mut page = AlignedBuffer::new(8192);
         page.fill(7);
         file.write_at(&page, 4096).unwrap();
-        file.write_pair_at(&page[..4096], &page[4096..], 12288)
-            .unwrap();
+        file.write_at(&page, 12288).unwrap();
         file.write_at(b"tail", 20480).unwrap();
         assert_eq!(file.len().unwrap(), 20484);
 

@@ -60,10 +60,7 @@ impl BufferPool {
                 return None;
             }
             if let Some(buffer) = free.buffers.pop() {
-                return Some(PooledBuffer {
-                    buffer: Some(buffer),
-                    home: Arc::clone(&self.shared),
-                });
+                return Some(self.pooled(buffer));
             }
             free = self
                 .shared
@@ -83,10 +80,14 @@ impl BufferPool {
         if free.closed {
             return None;
         }
-        free.buffers.pop().map(|buffer| PooledBuffer {
+        free.buffers.pop().map(|buffer| self.pooled(buffer))
+    }
+
+    fn pooled(&self, buffer: AlignedBuffer) -> PooledBuffer {
+        PooledBuffer {
             buffer: Some(buffer),
             home: Arc::clone(&self.shared),
-        })
+        }
     }
 
     /// Address and length of every buffer, for registration with the kernel.

@@ -191,9 +191,7 @@ impl State {
         self.offset = offset;
         self.filled = 0;
         self.filled = match &mut self.ahead {
-            Some(ahead) => ahead
-                .exchange(&mut self.buffer, offset, follows, &mut self.reads)
-                .map_err(|error| device.read_failed(error).source)?,
+            Some(ahead) => ahead.exchange(&mut self.buffer, offset, follows, &mut self.reads)?,
             None => {
                 self.reads.calls += 1;
                 device

@@ -17,12 +17,13 @@ pub(super) struct Watch<'a> {
     begun: Instant,
     cancel: Arc<AtomicBool>,
     traces_buffers: bool,
+    /// Apart from the sink, because telling other sessions is file I/O: whoever finds it taken goes on.
+    announced: Mutex<Option<Announced>>,
     inner: Mutex<Inner<'a>>,
 }
 
 struct Inner<'a> {
     sink: &'a mut dyn Sink,
-    announced: Option<Announced>,
     stats: Option<Stats>,
 }
 
@@ -68,11 +69,12 @@ impl<'a> Watch<'a> {
             begun: Instant::now(),
             cancel: session.cancel_flag(),
             traces_buffers: session.settings.traces_buffers && session.settings.tells_traces,
-            inner: Mutex::new(Inner {
-                sink,
-                announced: Announced::begin(session.instance.folder(), operation, database),
-                stats,
-            }),
+            announced: Mutex::new(Announced::begin(
+                session.instance.folder(),
+                operation,
+                database,
+            )),
+            inner: Mutex::new(Inner { sink, stats }),
         }
     }
 
@@ -103,11 +105,13 @@ impl Observer for Watch<'_> {
             stored_bytes: stored,
             elapsed: self.begun.elapsed(),
         };
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.sink.progress(&progress);
-        if let Some(announced) = &mut inner.announced {
+        if let Ok(mut announced) = self.announced.try_lock()
+            && let Some(announced) = announced.as_mut()
+        {
             announced.tell(&progress);
         }
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.sink.progress(&progress);
         // The last line comes when the run has succeeded.
         let percent = done.saturating_mul(100).checked_div(total).unwrap_or(0);
         if percent < 100 {

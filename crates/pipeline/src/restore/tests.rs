@@ -24,13 +24,14 @@ impl DeviceReader for Unreadable {
         self.inner.len()
     }
 
-    fn read_failed(&self, source: io::Error) -> windlass_device::Error {
-        self.inner.read_failed(source)
-    }
-
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, windlass_device::Error> {
         if (offset..offset + buffer.len() as u64).contains(&self.at) {
-            return Err(self.read_failed(io::Error::from_raw_os_error(5)));
+            let unreadable = io::Error::from_raw_os_error(5);
+            return Err(windlass_device::Error::new(
+                Operation::Read,
+                "1.bak",
+                unreadable,
+            ));
         }
         self.inner.read_at(buffer, offset)
     }
