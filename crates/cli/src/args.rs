@@ -1,6 +1,7 @@
 //! The command line: what it says, not what it means.
 
 mod measuring;
+mod transfer;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use windlass_base::size::parse_octets;
 use windlass_codec::Compression;
 
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
+pub(crate) use transfer::{ExportArguments, ImportArguments};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,6 +73,10 @@ pub(crate) enum Command {
     Label(LabelArguments),
     /// Give encrypted backup sets other recipients, without touching the media
     Rekey(RekeyArguments),
+    /// Make a database of the page engine from a SQLite file
+    Import(ImportArguments),
+    /// Write a database of the page engine to a SQLite file
+    Export(ExportArguments),
     /// Run T-SQL: a script, a batch, or a prompt
     Sql(SqlArguments),
     /// Measure a database's backups, find what limits them, recommend settings, predict the result

@@ -10,7 +10,7 @@ use windlass_catalog::{
 };
 use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
-use windlass_media::{DatabaseFile, SetConfiguration, SetType};
+use windlass_media::{DatabaseFile, SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::{MediaSet, OnDamage, ReadReport, ReadRequest, Tuning};
 use windlass_source::sqlite::{
     self, DifferentialBase, Existing, FileIdentity, RestoreRequest, SqliteTarget,
@@ -22,7 +22,7 @@ use windlass_tsql::span::Spanned;
 
 use super::header_only::failed;
 use super::observer::Watch;
-use super::{device_list, history, reading, timing};
+use super::{device_list, history, reading, restore_engine, timing};
 use crate::instance::{is_system_database, new_record};
 use crate::message_of::{catalog_message, name_message, os_error, source_message};
 use crate::names::absolute;
@@ -30,7 +30,7 @@ use crate::option::{self, RestoreChoices};
 use crate::tag::Tags;
 use crate::{Completed, Failure, Session, Sink};
 
-const OPERATION: &str = "RESTORE DATABASE";
+pub(super) const OPERATION: &str = "RESTORE DATABASE";
 
 /// What plain commands can say about a restore and T-SQL cannot.
 #[derive(Debug, Clone, Default)]
@@ -112,6 +112,27 @@ fn run(
         return Err(table::set_has_no_checksums().into());
     }
     check_moves(&choices, &set)?;
+    if set.source_kind == SourceKind::Engine {
+        let work = restore_engine::Work {
+            session,
+            name,
+            known,
+            choices,
+            devices,
+            media,
+            position,
+            set: &set,
+            extras,
+        };
+        return work.run(sink);
+    }
+    if known.as_ref().is_some_and(|known| known.log_path.is_some()) {
+        return Err(table::statement_not_supported(
+            format!("A restore of a SQLite file over the page engine database '{name}'"),
+            "Drop or detach it first, or restore under another name.",
+        )
+        .into());
+    }
     let [file] = set.files.as_slice() else {
         return Err(table::statement_not_supported(
             format!("A restore of a database of {} files", set.files.len()),
@@ -240,7 +261,11 @@ fn recover_only(
     } else {
         Existing::Refuse
     };
-    sqlite::recover(&path, existing).map_err(|error| source_message(&error))?;
+    match engine_log(known.as_ref(), extras) {
+        Some(log) => windlass_source::engine::recover(&log, name),
+        None => sqlite::recover(&path, existing),
+    }
+    .map_err(|error| source_message(&error))?;
     if let Some(record) = known {
         let record = DatabaseRecord {
             state: DatabaseState::Online,
@@ -253,6 +278,16 @@ fn recover_only(
     }
     sink.message(timing::closing(OPERATION, 0, 0, begun.elapsed()));
     Ok(())
+}
+
+/// The log of a database of the page engine whose restore waits.
+fn engine_log(known: Option<&DatabaseRecord>, extras: &RestoreExtras) -> Option<PathBuf> {
+    if let Some(known) = known {
+        return known.log_path.clone();
+    }
+    let log = windlass_vfs::log_path(&absolute(extras.target.as_deref()?).ok()?);
+    let waits = windlass_source::engine::pending(&log);
+    matches!(waits, Ok(Some(_))).then_some(log)
 }
 
 /// A restore whose statement has been understood.

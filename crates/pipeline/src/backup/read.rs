@@ -8,6 +8,7 @@ use crossbeam_channel::Sender;
 use windlass_io::processor::thread_time;
 use windlass_io::queue::{Direction, Memory, Queue, Transfer};
 use windlass_io::{BufferPool, PooledBuffer};
+use windlass_media::ChunkKind;
 use windlass_source::Snapshot;
 
 use crate::control::{Control, timed};
@@ -17,6 +18,7 @@ use crate::report::StageCounters;
 /// A stretch of a database file, as of the snapshot.
 #[derive(Debug)]
 pub(super) struct Frame {
+    pub(super) kind: ChunkKind,
     pub(super) file_id: u16,
     /// First octet in the database file; a multiple of the extent size.
     pub(super) offset: u64,
@@ -126,6 +128,9 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
+        if is_finished && !self.control.is_stopped() {
+            self.read_log()?;
+        }
         self.counters.cpu = thread_time();
         Ok(self.counters)
     }
@@ -179,7 +184,7 @@ impl<'a> Reader<'a> {
         })?;
         self.counters.busy += taken;
         self.counters.in_flight += taken;
-        let is_wanted = self.hand_on(file_id, offset, bytes, buffer);
+        let is_wanted = self.hand_on(data_frame(file_id, offset, bytes, buffer));
         Ok(if is_wanted {
             Started::Yes
         } else {
@@ -206,7 +211,34 @@ impl<'a> Reader<'a> {
             self.snapshot
                 .amend(file_id, offset, &mut buffer[..bytes], done.result)
         })?;
-        Ok(self.hand_on(file_id, offset, bytes, buffer))
+        Ok(self.hand_on(data_frame(file_id, offset, bytes, buffer)))
+    }
+
+    /// All data are read: what follows is the log that makes the copy one state, where there is any.
+    fn read_log(&mut self) -> Result<(), Error> {
+        timed(&mut self.counters.busy, || self.snapshot.finish_data())?;
+        while !self.control.is_stopped() {
+            let Some(mut buffer) = timed(&mut self.counters.wait_output, || self.pool.take())
+            else {
+                break;
+            };
+            let limit = buffer.len().min(self.schedule.frame_bytes as usize);
+            let piece = timed(&mut self.counters.busy, || {
+                self.snapshot.read_log(&mut buffer[..limit])
+            })?;
+            let Some(piece) = piece else { break };
+            let is_wanted = self.hand_on(Frame {
+                kind: ChunkKind::Log,
+                file_id: piece.file_id,
+                offset: piece.offset,
+                bytes: piece.bytes,
+                buffer,
+            });
+            if !is_wanted {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// A read without its frame would leave a hole in the backup.
@@ -219,18 +251,22 @@ impl<'a> Reader<'a> {
     }
 
     /// `false` when nobody wants the frame any more.
-    fn hand_on(&mut self, file_id: u16, offset: u64, bytes: usize, buffer: PooledBuffer) -> bool {
+    fn hand_on(&mut self, frame: Frame) -> bool {
         self.counters.calls += 1;
-        self.counters.bytes_in += bytes as u64;
-        self.counters.bytes_out += bytes as u64;
-        let frame = Frame {
-            file_id,
-            offset,
-            bytes,
-            buffer,
-        };
+        self.counters.bytes_in += frame.bytes as u64;
+        self.counters.bytes_out += frame.bytes as u64;
         timed(&mut self.counters.wait_output, || {
             self.frames.send(frame).is_ok()
         })
+    }
+}
+
+fn data_frame(file_id: u16, offset: u64, bytes: usize, buffer: PooledBuffer) -> Frame {
+    Frame {
+        kind: ChunkKind::Data,
+        file_id,
+        offset,
+        bytes,
+        buffer,
     }
 }

@@ -136,7 +136,7 @@ fn slow_image(snapshot: SqliteSnapshot, pause: Duration) -> Vec<u8> {
             .unwrap();
         std::thread::sleep(pause);
     }
-    Box::new(snapshot).close().unwrap();
+    snapshot.close().unwrap();
     octets[..size_bytes].to_vec()
 }
 
