@@ -1,6 +1,6 @@
 //! BACKUP DATABASE.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_base::message::table;
@@ -8,7 +8,7 @@ use windlass_base::{Lsn, Moment};
 use windlass_catalog::{Base, DatabaseRecord};
 use windlass_codec::{Algorithm, DeflateProvider};
 use windlass_crypt::{Algorithm as CryptAlgorithm, Certificate, Recipient};
-use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_device::DeviceAddress;
 use windlass_engine::{BackupKind as EngineKind, PhaseReport};
 use windlass_pipeline::{
     BackupKind, BackupReport, BackupRequest, DifferentialBase, Encryption, MediaRequest, Probe,
@@ -20,16 +20,11 @@ use windlass_source::{Snapshot, View};
 use windlass_tsql::ast::{BackupStatement, BackupTarget};
 
 use super::observer::Watch;
-use super::{base, database, device_list, history, space, timing, trace};
+use super::{backup_media, base, database, history, space, timing, trace};
 use crate::instance::is_system_database;
 use crate::message_of::{catalog_message, os_error, pipeline_messages, source_message};
-use crate::names::absolute;
 use crate::option::{self, BackupChoices};
-use crate::tag::Tags;
 use crate::{Completed, Failure, Instance, Session, Sink};
-
-/// The most mirrors beside the first copy.
-const MIRRORS_MAX: usize = 3;
 
 /// What plain commands can say about a backup and T-SQL cannot.
 #[derive(Debug, Clone, Default)]
@@ -93,7 +88,7 @@ pub(crate) fn run(
             .into());
         }
         let record = check_database(session, &name)?;
-        let media = media(session, statement, &choices, &record)?;
+        let media = backup_media::choose(session, statement, &choices, &record)?;
         Work {
             session: &mut *session,
             record,
@@ -134,96 +129,6 @@ fn check_database(session: &Session, name: &str) -> Result<DatabaseRecord, Failu
         .into());
     }
     database::usable(session, name)
-}
-
-fn media(
-    session: &mut Session,
-    statement: &BackupStatement,
-    choices: &BackupChoices,
-    record: &DatabaseRecord,
-) -> Result<MediaRequest, Failure> {
-    let tags = Tags {
-        database: Some(record.name.clone()),
-        kind: Some(if choices.differential { "DIFF" } else { "FULL" }),
-        moment: Some(Moment::now().0),
-        ..session.instance.tags()
-    };
-    let devices = device_list::resolve(session, &statement.devices, &tags)?;
-    if statement.mirrors.len() > MIRRORS_MAX {
-        return Err(table::too_many_mirrors(MIRRORS_MAX).into());
-    }
-    let mut mirrors = Vec::new();
-    for mirror in &statement.mirrors {
-        let mirror = device_list::resolve(session, mirror, &tags)?;
-        if mirror.len() != devices.len() {
-            return Err(table::mirror_counts_differ().into());
-        }
-        mirrors.push(mirror);
-    }
-    let all: Vec<&DeviceAddress> = devices.iter().chain(mirrors.iter().flatten()).collect();
-    refuse_repeated(&all)?;
-    refuse_databases(session, &all, record)?;
-    Ok(MediaRequest {
-        devices,
-        mirrors,
-        overwrite: choices.overwrite,
-        skip_checks: choices.skip_checks,
-        media_name: choices.media_name.clone(),
-        media_description: choices.media_description.clone(),
-        block_bytes: choices.block_bytes,
-    })
-}
-
-/// Two devices on one file would overwrite each other.
-fn refuse_repeated(devices: &[&DeviceAddress]) -> Result<(), Failure> {
-    let disks = devices
-        .iter()
-        .enumerate()
-        .filter(|(_, device)| device.kind == DeviceKind::Disk);
-    let mut seen: Vec<(PathBuf, &str)> = Vec::new();
-    for (index, device) in disks {
-        let path = absolute(&device.path).unwrap_or_else(|_| device.path.clone());
-        if let Some((_, first)) = seen.iter().find(|(known, _)| *known == path) {
-            return Err(table::family_given_twice(&device.name, index + 1, first).into());
-        }
-        seen.push((path, &device.name));
-    }
-    Ok(())
-}
-
-/// A backup must never go over a database, least of all over the one it is made from.
-fn refuse_databases(
-    session: &Session,
-    devices: &[&DeviceAddress],
-    record: &DatabaseRecord,
-) -> Result<(), Failure> {
-    for device in devices
-        .iter()
-        .filter(|device| device.kind == DeviceKind::Disk)
-    {
-        let path = absolute(&device.path).unwrap_or_else(|_| device.path.clone());
-        let own = ["", "-wal", "-shm", "-journal"]
-            .iter()
-            .any(|suffix| path == with_suffix(&record.path, suffix));
-        let owner = if own {
-            Some(record.clone())
-        } else {
-            session
-                .instance
-                .database_at(&path)
-                .map_err(|error| catalog_message(&error))?
-        };
-        if let Some(owner) = owner {
-            return Err(table::file_used_by_database(&device.name, &owner.name).into());
-        }
-    }
-    Ok(())
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 /// A database under copy.

@@ -1,6 +1,7 @@
 //! Each statement's meaning, one file per statement.
 
 pub mod backup;
+mod backup_media;
 mod base;
 mod database;
 mod device_list;
@@ -14,6 +15,7 @@ mod observer;
 mod procedure;
 pub(crate) mod query;
 mod reading;
+mod recovery;
 pub mod restore;
 mod restore_engine;
 mod script;

@@ -22,7 +22,7 @@ use windlass_tsql::span::Spanned;
 
 use super::header_only::failed;
 use super::observer::Watch;
-use super::{device_list, history, reading, restore_engine, timing};
+use super::{device_list, history, reading, recovery, restore_engine, timing};
 use crate::instance::{is_system_database, new_record};
 use crate::message_of::{catalog_message, name_message, os_error, source_message};
 use crate::names::absolute;
@@ -101,7 +101,7 @@ fn run(
         .database(name)
         .map_err(|error| catalog_message(&error))?;
     if matches!(statement.source, RestoreSource::None) {
-        return recover_only(session, name, known, &choices, extras, sink);
+        return recovery::run(session, name, known, &choices, extras, sink);
     }
     let devices = reading::devices(session, statement)?;
     let media = reading::open(&devices, &choices)?;
@@ -230,64 +230,6 @@ fn target(
     };
     absolute(&path)
         .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)).into())
-}
-
-/// RECOVERY without FROM: ends a sequence of restores.
-fn recover_only(
-    session: &mut Session,
-    name: &str,
-    known: Option<DatabaseRecord>,
-    choices: &RestoreChoices,
-    extras: &RestoreExtras,
-    sink: &mut dyn Sink,
-) -> Result<(), Failure> {
-    let path = match (&known, &extras.target) {
-        (Some(record), _) if record.state == DatabaseState::Online => {
-            return Err(table::already_recovered().into());
-        }
-        (Some(record), _) => record.path.clone(),
-        (None, Some(target)) => absolute(target)
-            .map_err(|error| table::cannot_open_file(target.display(), os_error(&error)))?,
-        (None, None) => return Err(table::restore_cannot_create(name).into()),
-    };
-    if choices.recovery == Recovery::NoRecovery {
-        sink.message(timing::closing(OPERATION, 0, 0, std::time::Duration::ZERO));
-        return Ok(());
-    }
-    session.queries.release(&path);
-    let begun = Instant::now();
-    let existing = if known.is_some() || choices.replace {
-        Existing::Replace
-    } else {
-        Existing::Refuse
-    };
-    match engine_log(known.as_ref(), extras) {
-        Some(log) => windlass_source::engine::recover(&log, name),
-        None => sqlite::recover(&path, existing),
-    }
-    .map_err(|error| source_message(&error))?;
-    if let Some(record) = known {
-        let record = DatabaseRecord {
-            state: DatabaseState::Online,
-            ..record
-        };
-        session
-            .instance
-            .store(&record)
-            .map_err(|error| catalog_message(&error))?;
-    }
-    sink.message(timing::closing(OPERATION, 0, 0, begun.elapsed()));
-    Ok(())
-}
-
-/// The log of a database of the page engine whose restore waits.
-fn engine_log(known: Option<&DatabaseRecord>, extras: &RestoreExtras) -> Option<PathBuf> {
-    if let Some(known) = known {
-        return known.log_path.clone();
-    }
-    let log = windlass_vfs::log_path(&absolute(extras.target.as_deref()?).ok()?);
-    let waits = windlass_source::engine::pending(&log);
-    matches!(waits, Ok(Some(_))).then_some(log)
 }
 
 /// A restore whose statement has been understood.

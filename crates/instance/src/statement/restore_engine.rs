@@ -321,7 +321,7 @@ impl Work<'_> {
             files: files
                 .iter()
                 .map(|file| RestoreFileRecord {
-                    file_number: file.file_id.into(),
+                    file_number: file.file_id,
                     path: file.path.display().to_string(),
                 })
                 .collect(),

@@ -107,6 +107,7 @@ pub fn backup(
         writer.commit()?;
     }
     snapshot.complete(configuration.set_guid)?;
+    drop(snapshot);
     Ok(BackupReport {
         media: header,
         files: pages_by_file(&configuration),

@@ -80,6 +80,7 @@ pub fn probe(
         Probe::Transform => transform.totals.stored_bytes.load(Ordering::Relaxed),
     };
     snapshot.close()?;
+    drop(snapshot);
     Ok(ProbeReport {
         probe: request.probe,
         processed_bytes: stages.read.bytes_out,

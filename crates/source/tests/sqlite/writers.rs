@@ -137,6 +137,7 @@ fn slow_image(snapshot: SqliteSnapshot, pause: Duration) -> Vec<u8> {
         std::thread::sleep(pause);
     }
     snapshot.close().unwrap();
+    drop(snapshot);
     octets[..size_bytes].to_vec()
 }
 
