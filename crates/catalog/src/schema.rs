@@ -9,9 +9,10 @@
 //! 2. Server options, logical backup devices, the queue of copies.
 //! 3. The master key, certificates, the accelerator's status.
 //! 4. The requests that run.
+//! 5. The stages of the requests that run.
 
 /// The version this program writes, kept in SQLite's `user_version`.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 
 /// The statements that lead from version `found` to [`VERSION`], in order.
 pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
@@ -19,7 +20,7 @@ pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
     STEPS.get(done..).unwrap_or(&[])
 }
 
-const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4];
+const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
 
 const VERSION_1: &str = "
 CREATE TABLE own_database (
@@ -290,6 +291,26 @@ CREATE VIEW dm_exec_requests AS
            value ->> 'done_bytes' AS done_bytes, value ->> 'total_bytes' AS total_bytes,
            value ->> 'stored_bytes' AS stored_bytes
     FROM json_each(windlass_requests());
+";
+
+/// One row for each stage of each running request; times in milliseconds, summed over its threads.
+const VERSION_5: &str = "
+CREATE VIEW dm_exec_backup_stages AS
+    SELECT request.value ->> 'session_id' AS session_id,
+           request.value ->> 'request_id' AS request_id,
+           request.value ->> 'command' AS command,
+           request.value ->> 'database_name' AS database_name,
+           stage.key AS stage, stage.value ->> 'threads' AS threads,
+           stage.value ->> 'bytes_in' AS bytes_in, stage.value ->> 'bytes_out' AS bytes_out,
+           stage.value ->> 'calls' AS calls, stage.value ->> 'bytes_per_call' AS bytes_per_call,
+           round(stage.value ->> 'mean_in_flight', 2) AS mean_in_flight,
+           stage.value ->> 'busy_time' AS busy_time,
+           stage.value ->> 'wait_input_time' AS wait_input_time,
+           stage.value ->> 'wait_output_time' AS wait_output_time,
+           stage.value ->> 'held_back_time' AS held_back_time,
+           stage.value ->> 'cpu_time' AS cpu_time
+    FROM json_each(windlass_requests()) AS request,
+         json_each(request.value -> 'stages') AS stage;
 ";
 
 #[cfg(test)]

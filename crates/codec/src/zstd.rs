@@ -6,7 +6,7 @@
 use std::fmt;
 
 use zstd_safe::zstd_sys::ZSTD_ErrorCode;
-use zstd_safe::{CCtx, DCtx};
+use zstd_safe::{CCtx, DCtx, ResetDirective};
 
 use crate::choice::ZstdChoice;
 use crate::{Algorithm, Error};
@@ -21,6 +21,17 @@ impl ZstdEncoder {
             context.set_parameter(parameter).map_err(encode_error)?;
         }
         Ok(Self(context))
+    }
+
+    /// Goes on with other parameters and the same context.
+    pub(crate) fn change(&mut self, choice: ZstdChoice) -> Result<(), Error> {
+        self.0
+            .reset(ResetDirective::SessionAndParameters)
+            .map_err(encode_error)?;
+        for parameter in choice.parameters() {
+            self.0.set_parameter(parameter).map_err(encode_error)?;
+        }
+        Ok(())
     }
 
     /// Memory that the context has allocated so far.

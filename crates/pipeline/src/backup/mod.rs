@@ -8,8 +8,10 @@
 //! 5. end of set on every family, synced;
 //! 6. files take their names; the digest file takes its name.
 
+mod governor;
 mod media;
 mod movement;
+mod priority;
 mod probe;
 mod read;
 mod set;
@@ -48,6 +50,17 @@ pub fn backup(
     snapshot: Box<dyn Snapshot>,
     observer: &dyn Observer,
 ) -> Result<BackupReport, Error> {
+    priority::run(request.tuning.goal, |priority| {
+        run(request, snapshot, observer, priority)
+    })
+}
+
+fn run(
+    request: &BackupRequest,
+    snapshot: Box<dyn Snapshot>,
+    observer: &dyn Observer,
+    priority: Option<String>,
+) -> Result<BackupReport, Error> {
     let begun = Instant::now();
     let mut plan = Plan::for_backup(
         request.compression,
@@ -56,6 +69,7 @@ pub fn backup(
         carrier_of(&*snapshot, request.tuning)?,
         request.tuning,
     );
+    plan.priority = priority;
     let (mut media, header, position) = media::open(request, &plan, request.tuning.engine)?;
     plan.writes_by = media.iter().find_map(Family::carrier);
     observer.planned(&plan);
@@ -91,7 +105,7 @@ pub fn backup(
         frames: &frames,
         control: &control,
     };
-    let mut stages = movement.run(Sink::Media(&mut media));
+    let (mut stages, adapted) = movement.run(Sink::Media(&mut media));
     control.finish()?;
     let Transform {
         totals, damaged, ..
@@ -113,6 +127,7 @@ pub fn backup(
         set: configuration,
         plan,
         stages,
+        adapted,
         damaged,
     })
 }
