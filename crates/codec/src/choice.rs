@@ -2,7 +2,9 @@
 //!
 //! `docs/codecs.md` holds the measurements behind each.
 
-use zstd_safe::{CParameter, Strategy};
+use std::ffi::c_int;
+
+use zstd_safe::zstd_sys::{ZSTD_cParameter, ZSTD_strategy};
 
 use crate::{Algorithm, Compression, Effort, Level};
 
@@ -28,15 +30,15 @@ pub(crate) struct ZstdChoice {
 /// occur everywhere without saving much. The time goes into more candidates instead.
 #[derive(Debug, Clone, Copy)]
 struct ZstdTuned {
-    strategy: Strategy,
-    hash_log: u32,
-    search_log: u32,
+    strategy: ZSTD_strategy,
+    hash_log: c_int,
+    search_log: c_int,
 }
 
-const ZSTD_MATCH_BYTES_MIN: u32 = 6;
+const ZSTD_MATCH_BYTES_MIN: c_int = 6;
 
 /// The window reaches over a whole frame.
-const ZSTD_WINDOW_LOG: u32 = FRAME_BYTES_MAX.ilog2();
+const ZSTD_WINDOW_LOG: c_int = FRAME_BYTES_MAX.ilog2() as c_int;
 
 impl ZstdChoice {
     pub(crate) fn of(effort: Effort) -> Self {
@@ -60,28 +62,29 @@ impl ZstdChoice {
             },
             Effort::Medium => Self {
                 level: 7,
-                tuned: tuned(Strategy::ZSTD_greedy, 21, 5),
+                tuned: tuned(ZSTD_strategy::ZSTD_greedy, 21, 5),
                 context_bytes: 16 << 20,
             },
             Effort::High => Self {
                 level: 9,
-                tuned: tuned(Strategy::ZSTD_lazy2, 22, 6),
+                tuned: tuned(ZSTD_strategy::ZSTD_lazy2, 22, 6),
                 context_bytes: 28 << 20,
             },
         }
     }
 
-    pub(crate) fn parameters(self) -> impl Iterator<Item = CParameter> {
+    pub(crate) fn parameters(self) -> impl Iterator<Item = (ZSTD_cParameter, c_int)> {
+        use ZSTD_cParameter as Parameter;
         let tuned = self.tuned.map(|tuned| {
             [
-                CParameter::WindowLog(ZSTD_WINDOW_LOG),
-                CParameter::MinMatch(ZSTD_MATCH_BYTES_MIN),
-                CParameter::Strategy(tuned.strategy),
-                CParameter::HashLog(tuned.hash_log),
-                CParameter::SearchLog(tuned.search_log),
+                (Parameter::ZSTD_c_windowLog, ZSTD_WINDOW_LOG),
+                (Parameter::ZSTD_c_minMatch, ZSTD_MATCH_BYTES_MIN),
+                (Parameter::ZSTD_c_strategy, tuned.strategy as c_int),
+                (Parameter::ZSTD_c_hashLog, tuned.hash_log),
+                (Parameter::ZSTD_c_searchLog, tuned.search_log),
             ]
         });
-        [CParameter::CompressionLevel(self.level)]
+        [(Parameter::ZSTD_c_compressionLevel, self.level)]
             .into_iter()
             .chain(tuned.into_iter().flatten())
     }

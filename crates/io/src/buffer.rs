@@ -1,11 +1,15 @@
 //! Memory that direct I/O accepts. The one place with allocation by alignment.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use crate::DIRECT_ALIGNMENT;
+
+/// Buffers of at least this many octets, the usual huge page, are aligned to it and ask for huge
+/// pages: compressors read a frame at random, and direct I/O pins fewer pages.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// A fixed-size, zero-initialised buffer aligned to [`DIRECT_ALIGNMENT`].
 pub struct AlignedBuffer {
@@ -20,15 +24,33 @@ impl AlignedBuffer {
     /// If `bytes` is within one alignment of the address space's size, which no plan allows.
     pub fn new(bytes: usize) -> Self {
         let rounded = bytes.max(1).next_multiple_of(DIRECT_ALIGNMENT);
-        let layout = Layout::from_size_align(rounded, DIRECT_ALIGNMENT)
+        let alignment = if rounded >= HUGE_PAGE_BYTES {
+            HUGE_PAGE_BYTES
+        } else {
+            DIRECT_ALIGNMENT
+        };
+        let layout = Layout::from_size_align(rounded, alignment)
             .expect("a buffer is smaller than the address space");
         #[expect(unsafe_code, reason = "std has no safe allocation by alignment")]
         // SAFETY: the layout has a non-zero size, by `max(1)` above.
-        let start = unsafe { alloc_zeroed(layout) };
-        match NonNull::new(start) {
-            Some(start) => Self { start, layout },
-            None => handle_alloc_error(layout),
+        let start = unsafe { alloc(layout) };
+        let Some(start) = NonNull::new(start) else {
+            handle_alloc_error(layout)
+        };
+        if alignment == HUGE_PAGE_BYTES {
+            let advice = rustix::mm::Advice::LinuxHugepage;
+            #[expect(unsafe_code, reason = "advice on the allocation above")]
+            // SAFETY: the range is the allocation; this advice changes no content. A kernel without
+            // huge pages refuses it, and the memory is as good as before.
+            let _advised = unsafe { rustix::mm::madvise(start.as_ptr().cast(), rounded, advice) };
         }
+        #[expect(unsafe_code, reason = "makes the allocation above octets")]
+        // SAFETY: `start` points to `rounded` octets of this allocation. They are written only after the
+        // advice, because the first touch of a page decides its size.
+        unsafe {
+            start.as_ptr().write_bytes(0, rounded);
+        }
+        Self { start, layout }
     }
 }
 

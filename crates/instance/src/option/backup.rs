@@ -149,16 +149,6 @@ fn apply(
             choices.compression = compression(*written)?;
             choices.tuning.adapts_level |= written.level == Some(CompressionLevel::Auto);
         }
-        O::LevelAuto => choices.tuning.adapts_level = true,
-        O::Goal(written) => choices.tuning.goal = goal(*written),
-        O::MaxRate(value) | O::MaxWriteRate(value) => {
-            let megabytes = number(option.word(), value, 1..=RATE_MAX, environment)?;
-            let rate = Some(u64::from(megabytes) << 20);
-            match option {
-                O::MaxRate(_) => choices.tuning.max_rate = rate,
-                _ => choices.tuning.max_write_rate = rate,
-            }
-        }
         O::NoCompression => choices.compression = Compression::NONE,
         O::Init if choices.overwrite == Overwrite::Append => {
             choices.overwrite = Overwrite::Initialize;
@@ -172,18 +162,14 @@ fn apply(
         O::Checksum | O::NoChecksum => choices.checksum = *option == O::Checksum,
         O::ContinueAfterError => choices.on_damage = OnDamage::Continue,
         O::Stats(value) => choices.stats = Some(stats(value.as_ref(), environment)?),
-        O::ThreadCount(ThreadCount::Count(value)) => {
-            let range = 1..=THREADS_MAX;
-            choices.tuning.threads =
-                Some(number(OptionWord::ThreadCount, value, range, environment)?);
-        }
-        O::BlockSize(value) => choices.block_bytes = Some(block_size(value, environment)?),
-        O::BufferCount(value) => {
-            choices.tuning.buffer_count = Some(buffer_count(value, environment)?);
-        }
-        O::MaxTransferSize(value) => {
-            choices.tuning.transfer_bytes = Some(transfer_size(value, environment)?);
-        }
+        O::ThreadCount(_)
+        | O::BlockSize(_)
+        | O::BufferCount(_)
+        | O::MaxTransferSize(_)
+        | O::LevelAuto
+        | O::Goal(_)
+        | O::MaxRate(_)
+        | O::MaxWriteRate(_) => apply_tuning(option, choices, environment)?,
         O::NoWrite | O::NoCompressWrite => choices.probe = probe(option),
         O::Name(_) | O::Description(_) | O::MediaName(_) | O::MediaDescription(_) => {
             apply_text(option, choices, environment)?;
@@ -200,7 +186,6 @@ fn apply(
         | O::NoRewind
         | O::Unload
         | O::NoUnload
-        | O::ThreadCount(ThreadCount::Auto)
         | O::Compression(None)
         | O::ExpireDate(_)
         | O::RetainDays(_) => {}
@@ -217,6 +202,41 @@ fn apply(
         | O::NoTruncate => {
             return Err(refused(option.word()));
         }
+    }
+    Ok(())
+}
+
+/// The numbers of the run, and what is left open of them.
+fn apply_tuning(
+    option: &BackupOption,
+    choices: &mut BackupChoices,
+    environment: &mut dyn Environment,
+) -> Result<(), Failure> {
+    use BackupOption as O;
+    match option {
+        O::LevelAuto => choices.tuning.adapts_level = true,
+        O::Goal(written) => choices.tuning.goal = goal(*written),
+        O::MaxRate(value) | O::MaxWriteRate(value) => {
+            let megabytes = number(option.word(), value, 1..=RATE_MAX, environment)?;
+            let rate = Some(u64::from(megabytes) << 20);
+            match option {
+                O::MaxRate(_) => choices.tuning.max_rate = rate,
+                _ => choices.tuning.max_write_rate = rate,
+            }
+        }
+        O::ThreadCount(ThreadCount::Count(value)) => {
+            let range = 1..=THREADS_MAX;
+            choices.tuning.threads =
+                Some(number(OptionWord::ThreadCount, value, range, environment)?);
+        }
+        O::BlockSize(value) => choices.block_bytes = Some(block_size(value, environment)?),
+        O::BufferCount(value) => {
+            choices.tuning.buffer_count = Some(buffer_count(value, environment)?);
+        }
+        O::MaxTransferSize(value) => {
+            choices.tuning.transfer_bytes = Some(transfer_size(value, environment)?);
+        }
+        _ => {}
     }
     Ok(())
 }

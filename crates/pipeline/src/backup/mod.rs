@@ -62,14 +62,7 @@ fn run(
     priority: Option<String>,
 ) -> Result<BackupReport, Error> {
     let begun = Instant::now();
-    let mut plan = Plan::for_backup(
-        request.compression,
-        request.media.devices.len(),
-        request.media.mirrors.len(),
-        carrier_of(&*snapshot, request.tuning)?,
-        request.tuning,
-    );
-    plan.priority = priority;
+    let mut plan = plan_of(request, &*snapshot, priority)?;
     let (mut media, header, position) = media::open(request, &plan, request.tuning.engine)?;
     plan.writes_by = media.iter().find_map(Family::carrier);
     observer.planned(&plan);
@@ -130,6 +123,21 @@ fn run(
         adapted,
         damaged,
     })
+}
+
+fn plan_of(
+    request: &BackupRequest,
+    snapshot: &dyn Snapshot,
+    priority: Option<String>,
+) -> Result<Plan, Error> {
+    let plan = Plan::for_backup(
+        request.compression,
+        request.media.devices.len(),
+        request.media.mirrors.len(),
+        carrier_of(snapshot, request.tuning)?,
+        request.tuning,
+    );
+    Ok(Plan { priority, ..plan })
 }
 
 /// What can carry the reads of a snapshot: asked of the first stretch of its first file.

@@ -3,6 +3,7 @@
 use anyhow::ensure;
 use rustix::time::{ClockId, clock_gettime};
 use windlass_codec::{Algorithm, Compression, Decoder, DeflateProvider, Encoder, Stored};
+use windlass_io::AlignedBuffer;
 
 /// A codec under measurement.
 pub(crate) trait Contender {
@@ -17,21 +18,58 @@ pub(crate) trait Contender {
     fn decode(&mut self, payload: &[u8], frame: &mut [u8]) -> Result<(), anyhow::Error>;
 }
 
-/// Rates of one run over the sample.
+/// What one contender did with the sample, or with a part of it.
+#[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Pass {
-    pub(crate) encode_rate: f64,
-    pub(crate) decode_rate: f64,
-    pub(crate) ratio: f64,
+    bytes: u64,
+    stored_bytes: u64,
+    encode_seconds: f64,
+    decode_seconds: f64,
 }
 
-/// Compresses and expands the whole sample once.
-pub(crate) fn run(contender: &mut dyn Contender, sample: &[u8]) -> Result<Pass, anyhow::Error> {
+impl Pass {
+    /// MB of 2^20 octets a second.
+    pub(crate) fn encode_rate(&self) -> f64 {
+        self.bytes as f64 / f64::from(1 << 20) / self.encode_seconds
+    }
+
+    /// MB of 2^20 octets a second.
+    pub(crate) fn decode_rate(&self) -> f64 {
+        self.bytes as f64 / f64::from(1 << 20) / self.decode_seconds
+    }
+
+    pub(crate) fn ratio(&self) -> f64 {
+        self.bytes as f64 / self.stored_bytes as f64
+    }
+}
+
+/// Memory for one piece, of the kind that a backup uses: aligned, and touched before.
+pub(crate) struct Room {
+    stored: AlignedBuffer,
+    expanded: AlignedBuffer,
+}
+
+impl Room {
+    pub(crate) fn new(piece_bytes: usize) -> Self {
+        Self {
+            stored: AlignedBuffer::new(piece_bytes),
+            expanded: AlignedBuffer::new(piece_bytes),
+        }
+    }
+}
+
+/// Compresses and expands one piece of the sample, and adds what that took to `pass`.
+pub(crate) fn run(
+    contender: &mut dyn Contender,
+    piece: &[u8],
+    room: &mut Room,
+    pass: &mut Pass,
+) -> Result<(), anyhow::Error> {
     let frame_bytes = contender.frame_bytes();
-    let mut stored = vec![0; sample.len()];
-    let mut lengths = Vec::with_capacity(sample.len() / frame_bytes + 1);
-    let mut rest = stored.as_mut_slice();
+    let mut lengths = Vec::with_capacity(piece.len() / frame_bytes + 1);
+    let mut rest = &mut room.stored[..piece.len()];
     let start = processor_seconds();
-    for frame in sample.chunks(frame_bytes) {
+    for frame in piece.chunks(frame_bytes) {
         let length = contender.encode(frame, &mut rest[..frame.len()])?;
         if length.is_none() {
             rest[..frame.len()].copy_from_slice(frame);
@@ -39,29 +77,23 @@ pub(crate) fn run(contender: &mut dyn Contender, sample: &[u8]) -> Result<Pass, 
         rest = &mut rest[length.unwrap_or(frame.len())..];
         lengths.push(length);
     }
-    let encoded = processor_seconds();
-    let stored_bytes = sample.len() - rest.len();
-    let mut payloads = stored.as_slice();
-    let mut expanded = vec![0; frame_bytes];
-    let mut decode_seconds = 0.0;
-    for (frame, length) in sample.chunks(frame_bytes).zip(lengths) {
+    pass.encode_seconds += processor_seconds() - start;
+    pass.bytes += piece.len() as u64;
+    pass.stored_bytes += (piece.len() - rest.len()) as u64;
+    let mut payloads = &room.stored[..];
+    for (frame, length) in piece.chunks(frame_bytes).zip(lengths) {
         let (payload, behind) = payloads.split_at(length.unwrap_or(frame.len()));
-        let expanded = &mut expanded[..frame.len()];
+        let expanded = &mut room.expanded[..frame.len()];
         let start = processor_seconds();
         match length {
             Some(_) => contender.decode(payload, expanded)?,
             None => expanded.copy_from_slice(payload),
         }
-        decode_seconds += processor_seconds() - start;
+        pass.decode_seconds += processor_seconds() - start;
         ensure!(expanded == frame, "{} lost data", contender.name());
         payloads = behind;
     }
-    let megabytes = sample.len() as f64 / f64::from(1 << 20);
-    Ok(Pass {
-        encode_rate: megabytes / (encoded - start),
-        decode_rate: megabytes / decode_seconds,
-        ratio: sample.len() as f64 / stored_bytes as f64,
-    })
+    Ok(())
 }
 
 /// Processor time of this thread.

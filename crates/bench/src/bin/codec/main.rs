@@ -1,8 +1,9 @@
 //! Measures every codec on the pages of a database, beside wimlib when its library is present.
 //!
 //! `cargo run --release -p windlass-bench --bin codec -- FILE` takes pieces spread evenly over FILE,
-//! compresses and expands them with each codec in turn, and repeats that; the table shows medians.
-//! Time is processor time of one thread, so that other work on the machine disturbs little.
+//! compresses and expands each piece with each codec in turn, so that what slows the machine for a
+//! while slows all of them alike, and repeats that; the table shows medians. Time is processor time
+//! of one thread.
 
 #![expect(clippy::print_stdout, reason = "the table is what the program is for")]
 
@@ -18,7 +19,8 @@ use windlass_accelerator::{ISAL_LEVEL_MAX, Isal};
 use windlass_bench::median;
 use windlass_codec::Compression;
 
-use crate::contender::{Contender, Ours, Pass};
+use crate::contender::{Contender, Ours, Pass, Room};
+use crate::sample::PIECE_BYTES;
 use crate::wimlib::{Wimlib, WimlibToOurs};
 
 #[derive(Debug, Parser)]
@@ -53,10 +55,17 @@ fn main() -> Result<(), anyhow::Error> {
     let arguments = Arguments::parse();
     let sample = sample::read(&arguments.file, arguments.sample_mb << 20)?;
     let mut contenders = contenders(&arguments)?;
+    let mut room = Room::new(PIECE_BYTES);
     let mut passes: Vec<Vec<Pass>> = contenders.iter().map(|_| Vec::new()).collect();
     for _ in 0..arguments.repetitions {
-        for (contender, passes) in contenders.iter_mut().zip(&mut passes) {
-            passes.push(contender::run(contender.as_mut(), &sample)?);
+        let mut repetition = vec![Pass::default(); contenders.len()];
+        for piece in sample.chunks(PIECE_BYTES) {
+            for (contender, pass) in contenders.iter_mut().zip(&mut repetition) {
+                contender::run(contender.as_mut(), piece, &mut room, pass)?;
+            }
+        }
+        for (passes, pass) in passes.iter_mut().zip(repetition) {
+            passes.push(pass);
         }
     }
     let rows: Vec<Row> = contenders
@@ -110,9 +119,9 @@ fn row(contender: &dyn Contender, passes: &[Pass]) -> Row {
     Row {
         name: contender.name(),
         frame_bytes: contender.frame_bytes(),
-        encode_rate: median(passes.iter().map(|pass| pass.encode_rate)),
-        decode_rate: median(passes.iter().map(|pass| pass.decode_rate)),
-        ratio: median(passes.iter().map(|pass| pass.ratio)),
+        encode_rate: median(passes.iter().map(Pass::encode_rate)),
+        decode_rate: median(passes.iter().map(Pass::decode_rate)),
+        ratio: median(passes.iter().map(Pass::ratio)),
     }
 }
 

@@ -3,33 +3,38 @@
 //! The frame carries its content size, so that any zstd program can expand a payload taken out of
 //! the media, but no checksum: the media has its own.
 
+#[expect(unsafe_code, reason = "calls libzstd with an allocator of ours")]
+mod context;
+#[expect(unsafe_code, reason = "allocates for libzstd")]
+mod memory;
+
 use std::fmt;
 
+use zstd_safe::DCtx;
 use zstd_safe::zstd_sys::ZSTD_ErrorCode;
-use zstd_safe::{CCtx, DCtx, ResetDirective};
 
+use self::context::Context;
 use crate::choice::ZstdChoice;
 use crate::{Algorithm, Error};
 
 /// A compression context with its parameters set.
-pub(crate) struct ZstdEncoder(CCtx<'static>);
+#[derive(Debug)]
+pub(crate) struct ZstdEncoder(Context);
 
 impl ZstdEncoder {
     pub(crate) fn new(choice: ZstdChoice) -> Result<Self, Error> {
-        let mut context = CCtx::try_create().ok_or(OUT_OF_MEMORY)?;
-        for parameter in choice.parameters() {
-            context.set_parameter(parameter).map_err(encode_error)?;
+        let mut context = Context::new().ok_or(OUT_OF_MEMORY)?;
+        for (parameter, value) in choice.parameters() {
+            context.set(parameter, value).map_err(encode_error)?;
         }
         Ok(Self(context))
     }
 
     /// Goes on with other parameters and the same context.
     pub(crate) fn change(&mut self, choice: ZstdChoice) -> Result<(), Error> {
-        self.0
-            .reset(ResetDirective::SessionAndParameters)
-            .map_err(encode_error)?;
-        for parameter in choice.parameters() {
-            self.0.set_parameter(parameter).map_err(encode_error)?;
+        self.0.reset().map_err(encode_error)?;
+        for (parameter, value) in choice.parameters() {
+            self.0.set(parameter, value).map_err(encode_error)?;
         }
         Ok(())
     }
@@ -37,7 +42,7 @@ impl ZstdEncoder {
     /// Memory that the context has allocated so far.
     #[cfg(test)]
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.0.sizeof()
+        self.0.memory_bytes()
     }
 
     /// The length of the frame, or `None` if it does not fit into `output`.
@@ -46,17 +51,11 @@ impl ZstdEncoder {
         input: &[u8],
         output: &mut [u8],
     ) -> Result<Option<usize>, Error> {
-        match self.0.compress2(output, input) {
+        match self.0.compress(output, input) {
             Ok(length) => Ok(Some(length)),
             Err(code) if code == OUTPUT_FULL => Ok(None),
             Err(code) => Err(encode_error(code)),
         }
-    }
-}
-
-impl fmt::Debug for ZstdEncoder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ZstdEncoder").finish_non_exhaustive()
     }
 }
 

@@ -1,0 +1,101 @@
+//! Memory of libzstd's compression contexts, in huge pages where the system gives them.
+//!
+//! The tables of a match finder are megabytes read at random. In pages of 4 KB nearly every look-up
+//! misses the processor's address cache; in huge pages none does (`docs/codecs.md` has the gain).
+//!
+//! Every block begins with a [`Header`] that tells how it was allocated, because libzstd does not say
+//! so when it frees one. Only this module's blocks come here.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::ffi::c_void;
+use std::ptr::{NonNull, null_mut};
+
+use zstd_safe::zstd_sys::ZSTD_customMem;
+
+/// Blocks of at least this many octets, the usual huge page, are aligned to it.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// In front of a block; a cache line, so that what follows stays aligned.
+#[repr(align(64))]
+struct Header(Layout);
+
+const HEADER_BYTES: usize = size_of::<Header>();
+
+/// The functions by which a context gets and frees its memory.
+pub(super) fn functions() -> ZSTD_customMem {
+    ZSTD_customMem {
+        customAlloc: Some(allocate),
+        customFree: Some(free),
+        opaque: null_mut(),
+    }
+}
+
+/// At least `bytes` octets, or null: libzstd then reports that memory is short.
+extern "C" fn allocate(_opaque: *mut c_void, bytes: usize) -> *mut c_void {
+    let Some(layout) = layout_of(bytes) else {
+        return null_mut();
+    };
+    // SAFETY: the layout's size is that of a header at least, hence not zero.
+    let start = unsafe { alloc(layout) };
+    if start.is_null() {
+        return null_mut();
+    }
+    if layout.align() == HUGE_PAGE_BYTES {
+        let advice = rustix::mm::Advice::LinuxHugepage;
+        // SAFETY: the range is the block just allocated; this advice changes no content. A kernel
+        // without huge pages refuses it, and the block is as good as before.
+        let _advised = unsafe { rustix::mm::madvise(start.cast(), layout.size(), advice) };
+    }
+    let header = start.cast::<c_void>().cast::<Header>();
+    // SAFETY: the block starts with room for a header and is aligned for it.
+    unsafe { header.write(Header(layout)) };
+    // SAFETY: the block is longer than a header.
+    unsafe { start.add(HEADER_BYTES) }.cast()
+}
+
+/// Frees what [`allocate`] gave; null is nothing.
+extern "C" fn free(_opaque: *mut c_void, address: *mut c_void) {
+    let Some(address) = NonNull::new(address.cast::<u8>()) else {
+        return;
+    };
+    // SAFETY: libzstd hands back what `allocate` gave, which lies behind its header.
+    let start = unsafe { address.as_ptr().sub(HEADER_BYTES) };
+    // SAFETY: `allocate` wrote the header there.
+    let Header(layout) = unsafe { start.cast::<c_void>().cast::<Header>().read() };
+    // SAFETY: the block was allocated with this very layout, and libzstd frees it once.
+    unsafe { dealloc(start, layout) }
+}
+
+fn layout_of(bytes: usize) -> Option<Layout> {
+    let whole = bytes.checked_add(HEADER_BYTES)?;
+    let alignment = if whole >= HUGE_PAGE_BYTES {
+        HUGE_PAGE_BYTES
+    } else {
+        align_of::<Header>()
+    };
+    Layout::from_size_align(whole, alignment).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_every_size_are_aligned_writable_and_freed() {
+        for bytes in [0, 1, 64, 4096, HUGE_PAGE_BYTES - 1, 5 * HUGE_PAGE_BYTES + 7] {
+            let block = allocate(null_mut(), bytes);
+            assert!(!block.is_null());
+            assert_eq!(block as usize % HEADER_BYTES, 0);
+            // SAFETY: the block has that many octets.
+            unsafe { block.cast::<u8>().write_bytes(0xA5, bytes) };
+            free(null_mut(), block);
+        }
+    }
+
+    #[test]
+    fn what_no_memory_can_hold_is_refused() {
+        assert!(allocate(null_mut(), usize::MAX).is_null());
+        assert!(allocate(null_mut(), isize::MAX as usize).is_null());
+        free(null_mut(), null_mut());
+    }
+}
