@@ -199,8 +199,8 @@ pub(crate) struct TuningArguments {
     /// Threads that compress and check; auto takes as many as have work, up to the processors
     #[arg(long, value_name = "N|auto")]
     pub(crate) threads: Option<Threads>,
-    /// What carries reads and writes: auto, io_uring or threads
-    #[arg(long, value_name = "ENGINE", default_value = "auto")]
+    /// What carries reads and writes; auto takes the kernel's ring where there is one
+    #[arg(long, value_name = "auto|io_uring|threads", default_value = "auto")]
     pub(crate) io: EngineChoice,
 }
 
@@ -294,8 +294,8 @@ pub(crate) struct VerifyArguments {
     /// Threads that check
     #[arg(long, value_name = "N|auto")]
     pub(crate) threads: Option<Threads>,
-    /// What carries the reads: auto, io_uring or threads
-    #[arg(long, value_name = "ENGINE", default_value = "auto")]
+    /// What carries the reads; auto takes the kernel's ring where there is one
+    #[arg(long, value_name = "auto|io_uring|threads", default_value = "auto")]
     pub(crate) io: EngineChoice,
     #[command(flatten)]
     pub(crate) keys: KeyArguments,
