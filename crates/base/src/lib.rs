@@ -8,6 +8,7 @@
 //! - [`Guid`]: a 16-byte identity, printed as SQL Server prints `uniqueidentifier`.
 //! - [`Moment`]: a local date and time with the precision of media headers.
 //! - [`mod@checksum`]: the one checksum of our formats, and the digest that finds changed extents.
+//! - [`rate`]: a limit on octets per second.
 //! - [`size`]: octets, rates and durations for people.
 //! - [`message`]: the single table of numbered messages.
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ mod guid;
 mod lsn;
 pub mod message;
 mod moment;
+pub mod rate;
 pub mod size;
 
 pub use checksum::{ChecksumBuilder, Digest, checksum, digest};

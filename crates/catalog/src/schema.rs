@@ -10,9 +10,10 @@
 //! 3. The master key, certificates, the accelerator's status.
 //! 4. The requests that run.
 //! 5. Databases of the page engine: their logs and files.
+//! 6. The stages of the requests that run.
 
 /// The version this program writes, kept in SQLite's `user_version`.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 
 /// The statements that lead from version `found` to [`VERSION`], in order.
 pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
@@ -20,7 +21,9 @@ pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
     STEPS.get(done..).unwrap_or(&[])
 }
 
-const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
+const STEPS: &[&str] = &[
+    VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6,
+];
 
 const VERSION_1: &str = "
 CREATE TABLE own_database (
@@ -313,6 +316,26 @@ CREATE VIEW master_files AS
            d.base_lsn AS differential_base_lsn, d.base_set_guid AS differential_base_guid,
            d.base_date AS differential_base_time
     FROM own_database AS d LEFT JOIN own_file AS f USING (database_id);
+";
+
+/// One row for each stage of each running request; times in milliseconds, summed over its threads.
+const VERSION_6: &str = "
+CREATE VIEW dm_exec_backup_stages AS
+    SELECT request.value ->> 'session_id' AS session_id,
+           request.value ->> 'request_id' AS request_id,
+           request.value ->> 'command' AS command,
+           request.value ->> 'database_name' AS database_name,
+           stage.key AS stage, stage.value ->> 'threads' AS threads,
+           stage.value ->> 'bytes_in' AS bytes_in, stage.value ->> 'bytes_out' AS bytes_out,
+           stage.value ->> 'calls' AS calls, stage.value ->> 'bytes_per_call' AS bytes_per_call,
+           round(stage.value ->> 'mean_in_flight', 2) AS mean_in_flight,
+           stage.value ->> 'busy_time' AS busy_time,
+           stage.value ->> 'wait_input_time' AS wait_input_time,
+           stage.value ->> 'wait_output_time' AS wait_output_time,
+           stage.value ->> 'held_back_time' AS held_back_time,
+           stage.value ->> 'cpu_time' AS cpu_time
+    FROM json_each(windlass_requests()) AS request,
+         json_each(request.value -> 'stages') AS stage;
 ";
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The command line: what it says, not what it means.
 
+mod adapting;
 mod measuring;
 mod transfer;
 
@@ -7,8 +8,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use windlass_base::size::parse_octets;
-use windlass_codec::Compression;
+use windlass_io::queue::EngineChoice;
 
+pub(crate) use adapting::{Compress, Goal, Threads};
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
 pub(crate) use transfer::{ExportArguments, ImportArguments};
 
@@ -115,10 +117,18 @@ pub(crate) struct BackupArguments {
     #[arg(
         long,
         value_name = "ALGORITHM",
-        default_value = "zstd:low",
-        help = "none, ms_xpress, zstd[:low|:medium|:high] or qat_deflate"
+        help = "none, ms_xpress, zstd[:low|:medium|:high], qat_deflate, or auto: the level of ZSTD is picked while the backup runs [default: zstd:low; auto with --goal]"
     )]
-    pub(crate) compress: Compression,
+    pub(crate) compress: Option<Compress>,
+    /// What the backup adapts itself to: fast, small, or gentle to the database's users
+    #[arg(long, value_enum)]
+    pub(crate) goal: Option<Goal>,
+    /// Read no more than so many MB of the database in a second
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_rate: Option<u32>,
+    /// Write no more than so many MB in a second to each file
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_write_rate: Option<u32>,
     /// Only what changed since the last full backup
     #[arg(long)]
     pub(crate) differential: bool,
@@ -192,9 +202,12 @@ pub(crate) struct TuningArguments {
     /// Octets in a transfer: a multiple of 64K up to 4M
     #[arg(long, value_name = "OCTETS", value_parser = parse_size)]
     pub(crate) max_transfer_size: Option<i64>,
-    /// Threads that compress and check
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<u32>,
+    /// Threads that compress and check; auto takes as many as have work, up to the processors
+    #[arg(long, value_name = "N|auto")]
+    pub(crate) threads: Option<Threads>,
+    /// What carries reads and writes; auto takes the kernel's ring where there is one
+    #[arg(long, value_name = "auto|io_uring|threads", default_value = "auto")]
+    pub(crate) io: EngineChoice,
 }
 
 /// Keys for sets that are encrypted. With any of them, a set that is not encrypted is refused.
@@ -285,8 +298,11 @@ pub(crate) struct VerifyArguments {
     #[arg(long)]
     pub(crate) checksum: bool,
     /// Threads that check
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<u32>,
+    #[arg(long, value_name = "N|auto")]
+    pub(crate) threads: Option<Threads>,
+    /// What carries the reads; auto takes the kernel's ring where there is one
+    #[arg(long, value_name = "auto|io_uring|threads", default_value = "auto")]
+    pub(crate) io: EngineChoice,
     #[command(flatten)]
     pub(crate) keys: KeyArguments,
     #[command(flatten)]

@@ -78,13 +78,17 @@ impl Level {
     /// Every level, from fast to small.
     pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
 
-    /// The level with a number found on media; 0 means that none was given.
+    /// The number on media of a set whose chunks have different levels: `LEVEL = AUTO`.
+    pub const AUTO_ID: u8 = 4;
+
+    /// The level with a number found on media; none for 0, where none was given, and for
+    /// [`Level::AUTO_ID`], where it varies.
     ///
     /// # Errors
     /// [`Error::LevelId`] for a number that stands for no level.
     pub fn from_id(id: u8) -> Result<Option<Self>, Error> {
         match id {
-            0 => Ok(None),
+            0 | Self::AUTO_ID => Ok(None),
             1 => Ok(Some(Self::Low)),
             2 => Ok(Some(Self::Medium)),
             3 => Ok(Some(Self::High)),
@@ -99,6 +103,14 @@ impl Level {
             Some(Self::Low) => 1,
             Some(Self::Medium) => 2,
             Some(Self::High) => 3,
+        }
+    }
+
+    /// The name of a number found on media: of a level, or `AUTO`; `None` where there is no level.
+    pub fn name_of_id(id: u8) -> Option<&'static str> {
+        match id {
+            Self::AUTO_ID => Some("AUTO"),
+            _ => Self::from_id(id).ok().flatten().map(Self::name),
         }
     }
 
@@ -221,7 +233,7 @@ mod tests {
         );
         for id in 0..=u8::MAX {
             assert_eq!(Algorithm::from_id(id).is_some(), id < 4);
-            assert_eq!(Level::from_id(id).is_ok(), id < 4);
+            assert_eq!(Level::from_id(id).is_ok(), id < 5);
         }
         for level in [
             None,
@@ -231,6 +243,18 @@ mod tests {
         ] {
             assert_eq!(Level::from_id(Level::to_id(level)).unwrap(), level);
         }
+        let names = [0, 1, 2, 3, 4, 5].map(Level::name_of_id);
+        assert_eq!(
+            names,
+            [
+                None,
+                Some("LOW"),
+                Some("MEDIUM"),
+                Some("HIGH"),
+                Some("AUTO"),
+                None
+            ]
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 
 use zstd_safe::zstd_sys::{ZSTD_cParameter, ZSTD_strategy};
 
-use crate::{Algorithm, Compression, Level};
+use crate::{Algorithm, Compression, Effort, Level};
 
 /// The shortest frame a backup uses.
 pub const FRAME_BYTES_MIN: usize = 64 << 10;
@@ -41,7 +41,7 @@ const ZSTD_MATCH_BYTES_MIN: c_int = 6;
 const ZSTD_WINDOW_LOG: c_int = FRAME_BYTES_MAX.ilog2() as c_int;
 
 impl ZstdChoice {
-    pub(crate) fn of(level: Level) -> Self {
+    pub(crate) fn of(effort: Effort) -> Self {
         let tuned = |strategy, hash_log, search_log| {
             Some(ZstdTuned {
                 strategy,
@@ -49,18 +49,23 @@ impl ZstdChoice {
                 search_log,
             })
         };
-        match level {
-            Level::Low => Self {
+        match effort {
+            Effort::Least => Self {
+                level: 1,
+                tuned: None,
+                context_bytes: 1 << 20,
+            },
+            Effort::Low => Self {
                 level: 3,
                 tuned: None,
                 context_bytes: 2 << 20,
             },
-            Level::Medium => Self {
+            Effort::Medium => Self {
                 level: 7,
                 tuned: tuned(ZSTD_strategy::ZSTD_greedy, 21, 5),
                 context_bytes: 16 << 20,
             },
-            Level::High => Self {
+            Effort::High => Self {
                 level: 9,
                 tuned: tuned(ZSTD_strategy::ZSTD_lazy2, 22, 6),
                 context_bytes: 28 << 20,
@@ -103,8 +108,16 @@ impl Compression {
         match self.algorithm {
             Algorithm::None => 0,
             Algorithm::MsXpress | Algorithm::QatDeflate => 1 << 20,
-            Algorithm::Zstd => ZstdChoice::of(self.level.unwrap_or(Level::Low)).context_bytes,
+            Algorithm::Zstd => {
+                ZstdChoice::of(self.level.unwrap_or(Level::Low).into()).context_bytes
+            }
         }
+    }
+
+    /// Upper bound of the memory of an encoder whose [`Effort`] changes.
+    pub fn adaptive_encoder_bytes() -> usize {
+        let bytes = Effort::ALL.map(|effort| ZstdChoice::of(effort).context_bytes);
+        bytes.into_iter().max().unwrap_or(0)
     }
 
     /// Upper bound of the memory that one decoder takes for chunks up to `frame_bytes`.
@@ -131,20 +144,30 @@ mod tests {
         .take(FRAME_BYTES_MAX)
         .collect();
         let mut output = vec![0; FRAME_BYTES_MAX];
-        for level in Level::ALL {
-            let choice = ZstdChoice::of(level);
+        for effort in Effort::ALL {
+            let choice = ZstdChoice::of(effort);
             let mut encoder = ZstdEncoder::new(choice).unwrap();
             encoder.encode(&frame, &mut output).unwrap();
             let taken = encoder.memory_bytes();
             assert!(
                 taken <= choice.context_bytes,
-                "{level}: {taken} of {}",
+                "{effort}: {taken} of {}",
                 choice.context_bytes
             );
             assert!(
                 taken * 2 > choice.context_bytes,
-                "{level}: {taken} of {}",
+                "{effort}: {taken} of {}",
                 choice.context_bytes
+            );
+        }
+        let mut changing = ZstdEncoder::new(ZstdChoice::of(Effort::Low)).unwrap();
+        for effort in [Effort::High, Effort::Least, Effort::Medium, Effort::High] {
+            changing.change(ZstdChoice::of(effort)).unwrap();
+            changing.encode(&frame, &mut output).unwrap();
+            let taken = changing.memory_bytes();
+            assert!(
+                taken <= Compression::adaptive_encoder_bytes(),
+                "{effort}: {taken}"
             );
         }
     }

@@ -4,7 +4,7 @@ use crate::choice::{FRAME_BYTES_MAX, ZstdChoice};
 use crate::deflate::DeflateEncoder;
 use crate::xpress::{BlockEncoder, frame};
 use crate::zstd::ZstdEncoder;
-use crate::{Algorithm, Compression, DeflateProvider, Error, Level};
+use crate::{Algorithm, Compression, DeflateProvider, Effort, Error, Level};
 
 /// What became of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Encoder {
             Algorithm::MsXpress => Method::Xpress(Box::default()),
             Algorithm::Zstd => {
                 let level = compression.level.unwrap_or(Level::Low);
-                Method::Zstd(ZstdEncoder::new(ZstdChoice::of(level))?)
+                Method::Zstd(ZstdEncoder::new(ZstdChoice::of(level.into()))?)
             }
             Algorithm::QatDeflate => Method::Deflate(DeflateEncoder::new(provider)),
         };
@@ -70,6 +70,19 @@ impl Encoder {
             frame_bytes_max,
             method,
         })
+    }
+
+    /// Compresses the chunks that follow with another effort.
+    ///
+    /// # Errors
+    /// [`Error::LevelNotTaken`] if the algorithm has no levels, [`Error::Encode`] if the library fails.
+    pub fn set_effort(&mut self, effort: Effort) -> Result<(), Error> {
+        match &mut self.method {
+            Method::Zstd(encoder) => encoder.change(ZstdChoice::of(effort)),
+            _ => Err(Error::LevelNotTaken {
+                algorithm: self.compression.algorithm,
+            }),
+        }
     }
 
     /// What this encoder was made for, with the level filled in.

@@ -8,7 +8,8 @@
 //! 1. [`Decoder::decode`] of what [`Encoder::encode`] wrote gives the input back, whatever the input.
 //! 2. A chunk that would not shrink is reported as [`Stored::Plain`] and stored as it is, with
 //!    [`Algorithm::None`]: no payload is ever longer than its chunk.
-//! 3. Contexts are made once and reused; a call allocates nothing after the first.
+//! 3. Contexts are made once and reused; a call allocates nothing after the first, unless
+//!    it is the first with a higher [`Effort`].
 //! 4. A decoder given any octets whatever returns an error or the right number of octets; it neither
 //!    panics nor allocates by what the input claims.
 //!
@@ -19,6 +20,7 @@ mod algorithm;
 mod choice;
 mod decoder;
 mod deflate;
+mod effort;
 mod encoder;
 mod error;
 #[doc(hidden)]
@@ -30,6 +32,7 @@ mod zstd;
 pub use algorithm::{Algorithm, Compression, Level};
 pub use choice::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 pub use decoder::Decoder;
+pub use effort::Effort;
 pub use encoder::{Encoder, Stored};
 pub use error::Error;
 pub use provider::{DeflateFailed, DeflateProvider, RawDeflate};

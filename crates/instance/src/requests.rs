@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::FlockOperation;
 use serde_json::{Value as Json, json};
 use windlass_base::Moment;
+use windlass_pipeline::{StageCounters, Stages};
 
 use crate::Progress;
 
@@ -22,6 +23,9 @@ const FOLDER: &str = "requests";
 
 /// Time between two updates of a request's file.
 const INTERVAL: Duration = Duration::from_millis(200);
+
+/// Octets of a request's file; all that is told of one fits.
+const WRITTEN_BYTES: usize = 3072;
 
 /// A request that is running; its file goes when it is dropped.
 #[derive(Debug)]
@@ -62,8 +66,8 @@ impl Announced {
         Some(announced)
     }
 
-    /// Tells how far it is, unless that was told a moment ago.
-    pub(crate) fn tell(&mut self, progress: &Progress) {
+    /// Tells how far it is and what its stages did, unless that was told a moment ago.
+    pub(crate) fn tell(&mut self, progress: &Progress, stages: &Stages) {
         if self.told.is_some_and(|told| told.elapsed() < INTERVAL) {
             return;
         }
@@ -82,6 +86,11 @@ impl Announced {
             "done_bytes": progress.done_bytes,
             "total_bytes": progress.total_bytes,
             "stored_bytes": progress.stored_bytes,
+            "stages": {
+                "read": stage(&stages.read),
+                "transform": stage(&stages.transform),
+                "write": stage(&stages.write),
+            },
         }));
     }
 
@@ -91,9 +100,27 @@ impl Announced {
             request.extend(numbers.clone());
         }
         // One write of less than a page, padded to the longest before, is seen whole or not at all.
-        let text = format!("{request:<1024}\n");
+        let text = format!("{:<WRITTEN_BYTES$}\n", request.to_string());
         drop(self.file.write_all_at(text.as_bytes(), 0));
     }
+}
+
+/// Times in milliseconds, summed over the stage's threads.
+fn stage(counters: &StageCounters) -> Json {
+    let milliseconds = |time: Duration| time.as_millis() as u64;
+    json!({
+        "threads": counters.threads,
+        "bytes_in": counters.bytes_in,
+        "bytes_out": counters.bytes_out,
+        "calls": counters.calls,
+        "bytes_per_call": counters.bytes_per_call(),
+        "mean_in_flight": counters.mean_in_flight(),
+        "busy_time": milliseconds(counters.busy),
+        "wait_input_time": milliseconds(counters.wait_input),
+        "wait_output_time": milliseconds(counters.wait_output),
+        "held_back_time": milliseconds(counters.held_back),
+        "cpu_time": milliseconds(counters.cpu),
+    })
 }
 
 impl Drop for Announced {
@@ -138,13 +165,27 @@ mod tests {
     fn a_running_request_is_seen_and_a_dead_one_is_cleared_away() {
         let folder = tempfile::tempdir().unwrap();
         let mut request = Announced::begin(Some(folder.path()), "BACKUP DATABASE", "app").unwrap();
-        request.tell(&Progress {
+        let progress = Progress {
             operation: "BACKUP DATABASE",
             done_bytes: 50,
             total_bytes: 200,
             stored_bytes: 10,
             elapsed: Duration::from_secs(2),
-        });
+        };
+        let counters = |bytes_in| StageCounters {
+            bytes_in,
+            bytes_out: u64::MAX,
+            busy: Duration::from_secs(u64::from(u32::MAX)),
+            ..StageCounters::default()
+        };
+        let stages = Stages {
+            read: counters(1),
+            transform: counters(2),
+            write: counters(3),
+        };
+        request.tell(&progress, &stages);
+        let written = std::fs::metadata(&request.path).unwrap().len();
+        assert_eq!(written, WRITTEN_BYTES as u64 + 1, "it fits");
         let dead = folder.path().join(FOLDER).join("1-1.json");
         std::fs::write(&dead, "{}").unwrap();
         let seen: Json = serde_json::from_str(&running(Some(folder.path()))).unwrap();
@@ -152,6 +193,11 @@ mod tests {
         assert_eq!(seen[0]["percent_complete"], 25.0);
         assert_eq!(seen[0]["estimated_completion_time"], 6000);
         assert_eq!(seen[0]["database_name"], "app");
+        assert_eq!(seen[0]["stages"]["write"]["bytes_in"], 3);
+        assert_eq!(
+            seen[0]["stages"]["read"]["busy_time"],
+            u64::from(u32::MAX) * 1000
+        );
         assert!(!dead.exists());
         drop(request);
         assert_eq!(running(Some(folder.path())), "[]");

@@ -6,7 +6,7 @@
 //! - [`AlignedBuffer`], [`BufferPool`]: memory that direct I/O accepts, allocated once.
 //! - [`DirectFile`]: positioned reads and writes past the page cache, with a fallback by itself.
 //! - [`queue`]: many transfers in flight from one thread, by `io_uring` or by threads.
-//! - [`processor`]: what threads cost.
+//! - [`processor`], [`priority`]: what threads cost, and how they stand behind others.
 //! - [`Reserved`]: arrays in reserved address space, for pools larger than what is used of them.
 //! - [`directory`]: durable renames and free space.
 
@@ -14,6 +14,7 @@ mod buffer;
 pub mod directory;
 mod file;
 mod pool;
+pub mod priority;
 pub mod processor;
 pub mod queue;
 mod reserved;

@@ -146,7 +146,7 @@ records! {
         0x1C time_zone: i8,
         /// Algorithm as asked for: 0 none, 1 `MS_XPRESS`, 2 ZSTD, 3 `QAT_DEFLATE`.
         0x20 compression: u8,
-        /// Level as asked for: 0 none, 1 LOW, 2 MEDIUM, 3 HIGH.
+        /// Level as asked for: 0 none, 1 LOW, 2 MEDIUM, 3 HIGH, 4 AUTO.
         0x21 compression_level: u8,
         /// Octets of the database in a full chunk.
         0x8022 frame_bytes: u32,

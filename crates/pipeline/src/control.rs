@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use windlass_io::BufferPool;
 
 use crate::error::Error;
+use crate::live::Live;
 use crate::report::Observer;
 
 /// Shared by all threads of a run.
@@ -19,6 +20,8 @@ pub(crate) struct Control<'a> {
     stopped: AtomicBool,
     first_error: Mutex<Option<Error>>,
     pools: Vec<BufferPool>,
+    /// What the stages have done so far.
+    pub(crate) live: Live,
     total_bytes: u64,
     done_bytes: AtomicU64,
     stored_bytes: AtomicU64,
@@ -36,6 +39,7 @@ impl<'a> Control<'a> {
             stopped: AtomicBool::new(false),
             first_error: Mutex::new(None),
             pools,
+            live: Live::default(),
             total_bytes,
             done_bytes: AtomicU64::new(0),
             stored_bytes: AtomicU64::new(0),
@@ -80,6 +84,7 @@ impl<'a> Control<'a> {
     pub(crate) fn advance(&self, done: u64, stored: u64) {
         let done = self.done_bytes.fetch_add(done, Ordering::Relaxed) + done;
         let stored = self.stored_bytes.fetch_add(stored, Ordering::Relaxed) + stored;
+        self.observer.moved(&self.live.stages());
         self.observer
             .progress(done.min(self.total_bytes), self.total_bytes, stored);
     }

@@ -19,10 +19,12 @@
 //!    both its checksums right, and the chunks cover the database.
 #![forbid(unsafe_code)]
 
+mod adapt;
 mod backup;
 mod control;
 pub mod digests;
 mod error;
+mod live;
 mod media_set;
 mod plan;
 mod rekey;
@@ -30,6 +32,7 @@ mod report;
 mod request;
 mod restore;
 mod sealing;
+mod throttle;
 mod window;
 
 pub use backup::{backup, probe};
@@ -39,12 +42,12 @@ pub use media_set::{MediaSet, SetEntry};
 pub use plan::{Carrier, Chosen, Plan};
 pub use rekey::rekey;
 pub use report::{
-    BackupReport, DamagedChunks, DamagedPage, FilePages, Observer, ProbeReport, ReadReport, Stage,
-    StageCounters, Stages, Unobserved, Way,
+    Adapted, BackupReport, DamagedChunks, DamagedPage, FilePages, LevelShare, Observer,
+    ProbeReport, ReadReport, Stage, StageCounters, Stages, Unobserved, Way,
 };
 pub use request::{
-    BackupKind, BackupRequest, DifferentialBase, MediaRequest, OnDamage, Origin, Overwrite, Probe,
-    ProbeRequest, ReadRequest, Tuning,
+    BackupKind, BackupRequest, DifferentialBase, Goal, MediaRequest, OnDamage, Origin, Overwrite,
+    Probe, ProbeRequest, ReadRequest, Tuning,
 };
 pub use restore::{extract_digests, restore, verify};
 pub use sealing::{Encryption, ReadKeys};

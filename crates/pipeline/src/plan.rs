@@ -10,7 +10,7 @@ use windlass_base::size::Octets;
 use windlass_codec::{Algorithm, Compression};
 use windlass_io::queue::{Engine, EngineChoice, engine_for};
 
-use crate::request::Tuning;
+use crate::request::{Goal, Tuning};
 
 /// A number and the reason for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +77,18 @@ pub struct Plan {
     pub output_buffers: Chosen,
     /// Upper bound of the memory of one encoder or decoder.
     pub codec_bytes: usize,
+    /// What the run adapts itself to.
+    pub goal: Goal,
+    /// Whether the level is picked for each chunk; `compression` has the one it begins with.
+    pub adapts_level: bool,
+    /// Whether threads without work are sent away; `threads` is how many there are at most.
+    pub adapts_threads: bool,
+    /// The most octets to read in a second.
+    pub max_rate: Option<u64>,
+    /// The most octets to write to each device in a second.
+    pub max_write_rate: Option<u64>,
+    /// How the run stands behind others for processors and disks; none when it does not.
+    pub priority: Option<String>,
 }
 
 /// Reads in flight. Two keep a solid-state disk busy while a third is being handed over; a fourth
@@ -115,7 +127,7 @@ impl Plan {
                 because: "the frame with the best ratio at this level's speed",
             },
         };
-        let threads = chosen_threads(tuning);
+        let threads = backup_threads(tuning);
         let depth = Chosen {
             value: DEPTH,
             because: "keeps the source busy while buffers change hands",
@@ -141,7 +153,10 @@ impl Plan {
                 because: "one per thread, one per family being written, one spare",
             },
         };
-        let codec_bytes = compression.encoder_bytes(frame_bytes.value);
+        let codec_bytes = match tuning.adapts_level {
+            true => Compression::adaptive_encoder_bytes(),
+            false => compression.encoder_bytes(frame_bytes.value),
+        };
         Self {
             compression,
             families,
@@ -156,6 +171,12 @@ impl Plan {
             frame_buffers,
             output_buffers,
             codec_bytes,
+            goal: tuning.goal,
+            adapts_level: tuning.adapts_level,
+            adapts_threads: tuning.threads.is_none(),
+            max_rate: tuning.max_rate,
+            max_write_rate: tuning.max_write_rate,
+            priority: None,
         }
     }
 
@@ -199,6 +220,29 @@ impl Plan {
             frame_buffers,
             output_buffers,
             codec_bytes: compression.decoder_bytes(frame_bytes),
+            goal: Goal::Fast,
+            adapts_level: false,
+            adapts_threads: false,
+            max_rate: None,
+            max_write_rate: None,
+            priority: None,
+        }
+    }
+
+    /// Algorithm and level, as `ZSTD:AUTO`.
+    pub fn method(&self) -> String {
+        match self.adapts_level {
+            true => format!("{}:AUTO", self.compression.algorithm),
+            false => self.compression.to_string(),
+        }
+    }
+
+    fn level_reason(&self) -> &'static str {
+        match (self.adapts_level, self.goal) {
+            (false, _) => "",
+            (true, Goal::Fast) => "chunk by chunk, as small as costs no time",
+            (true, Goal::Small) => "chunk by chunk, as small as three times the least time allows",
+            (true, Goal::Gentle) => "chunk by chunk, never above LOW: processors are for others",
         }
     }
 
@@ -210,6 +254,10 @@ impl Plan {
         let transfers = self.families * (self.mirrors + 1) * in_flight * self.transfer_bytes.value;
         frames + transfers + self.threads.value * self.codec_bytes + self.families * INDEX_BYTES
     }
+}
+
+fn per_second(rate: u64) -> String {
+    format!("{}/s", Octets(rate))
 }
 
 fn chosen_write_depth(devices: usize) -> Chosen {
@@ -255,6 +303,22 @@ fn chosen_threads(tuning: Tuning) -> Chosen {
     }
 }
 
+/// As [`chosen_threads`], but a backup that leaves the processors to others takes half of them.
+fn backup_threads(tuning: Tuning) -> Chosen {
+    let chosen = chosen_threads(tuning);
+    match (tuning.threads, tuning.goal) {
+        (None, Goal::Gentle) => Chosen {
+            value: (chosen.value / 2).max(1),
+            because: "half the processors at most, for GENTLE; fewer while they wait",
+        },
+        (None, Goal::Fast | Goal::Small) => Chosen {
+            because: "one per processor at most; fewer while they wait",
+            ..chosen
+        },
+        (Some(_), _) => chosen,
+    }
+}
+
 fn chosen_buffers(tuning: Tuning, frame_bytes: usize, wanted: usize) -> Chosen {
     match tuning.buffer_count {
         Some(count) => {
@@ -281,7 +345,7 @@ impl fmt::Display for Plan {
             }
         };
         let octets = |chosen: Chosen| Octets(chosen.value as u64).to_string();
-        line("compression", self.compression.to_string(), "")?;
+        line("compression", self.method(), self.level_reason())?;
         line("families", self.families.to_string(), "")?;
         line("mirrors", self.mirrors.to_string(), "")?;
         line(
@@ -301,6 +365,16 @@ impl fmt::Display for Plan {
             self.write_depth.value.to_string(),
             self.write_depth.because,
         )?;
+        if let Some(rate) = self.max_rate {
+            line("read limit", per_second(rate), "MAXRATE as given")?;
+        }
+        if let Some(rate) = self.max_write_rate {
+            let because = "MAXWRITERATE as given, for each device";
+            line("write limit", per_second(rate), because)?;
+        }
+        if let Some(priority) = &self.priority {
+            line("priority", "low".to_owned(), priority)?;
+        }
         line(
             "reads by",
             self.reads_by.to_string(),

@@ -1,9 +1,10 @@
 //! What a run tells about itself: while it runs, and when it is done.
 
+use std::fmt;
 use std::time::Duration;
 
 use windlass_base::Moment;
-use windlass_codec::Algorithm;
+use windlass_codec::{Algorithm, Effort};
 use windlass_media::{MediaHeader, SetConfiguration};
 
 use crate::error::Damage;
@@ -20,6 +21,11 @@ pub trait Observer: Sync {
     /// The plan is made and the run begins.
     fn planned(&self, plan: &Plan) {
         let _ = plan;
+    }
+
+    /// What each stage has done so far. Told as often as progress, before it.
+    fn moved(&self, stages: &Stages) {
+        let _ = stages;
     }
 
     /// Whether the run should stop as soon as it can, leaving nothing behind.
@@ -53,6 +59,8 @@ pub struct StageCounters {
     pub wait_output: Duration,
     /// Processor time of the stage's threads.
     pub cpu: Duration,
+    /// Part of `busy` that was waiting for a limit on the rate.
+    pub held_back: Duration,
     /// Requests in flight at the device, summed over the time that was spent waiting for it:
     /// divided by `busy` it is how many there were on average.
     pub in_flight: Duration,
@@ -94,7 +102,29 @@ impl StageCounters {
         self.wait_input += other.wait_input;
         self.wait_output += other.wait_output;
         self.cpu += other.cpu;
+        self.held_back += other.held_back;
         self.in_flight += other.in_flight;
+    }
+
+    /// What was done since `earlier`, which is of the same threads.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            threads: self.threads.saturating_sub(earlier.threads),
+            bytes_in: self.bytes_in.saturating_sub(earlier.bytes_in),
+            bytes_out: self.bytes_out.saturating_sub(earlier.bytes_out),
+            calls: self.calls.saturating_sub(earlier.calls),
+            busy: self.busy.saturating_sub(earlier.busy),
+            wait_input: self.wait_input.saturating_sub(earlier.wait_input),
+            wait_output: self.wait_output.saturating_sub(earlier.wait_output),
+            cpu: self.cpu.saturating_sub(earlier.cpu),
+            held_back: self.held_back.saturating_sub(earlier.held_back),
+            in_flight: self.in_flight.saturating_sub(earlier.in_flight),
+        }
+    }
+
+    /// Whether a limit on the rate was what took the stage's time.
+    fn is_held_back(&self) -> bool {
+        self.held_back * 2 > self.busy
     }
 }
 
@@ -161,6 +191,10 @@ impl Stages {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let is_plain = plan.compression.algorithm == Algorithm::None;
         let advice = match (stage, direction) {
+            (Stage::Read, _) if self.read.is_held_back() => "held back by --max-rate (MAXRATE)",
+            (Stage::Write, _) if self.write.is_held_back() => {
+                "held back by --max-write-rate (MAXWRITERATE)"
+            }
             (Stage::Read, Way::Backup) => {
                 "the database's disk gives no more; a faster disk, or less other work on it"
             }
@@ -197,6 +231,41 @@ pub enum Way {
     Backup,
     /// From media: restore and verification.
     Reading,
+}
+
+/// What one level of compression contributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LevelShare {
+    /// The level.
+    pub effort: Effort,
+    /// Chunks compressed with it.
+    pub chunks: u64,
+    /// Octets of the database in them.
+    pub raw_bytes: u64,
+    /// Octets that they take on media.
+    pub stored_bytes: u64,
+}
+
+/// What a run decided while it ran.
+#[derive(Debug, Clone, Default)]
+pub struct Adapted {
+    /// The levels that were used, from fast to small; empty unless the level was left open.
+    pub levels: Vec<LevelShare>,
+    /// Threads that were at work, on average over the time; 0 when their number was given.
+    pub mean_threads: f64,
+}
+
+impl fmt::Display for Adapted {
+    /// Shares of the database by level, and threads; nothing when nothing was left open.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: u64 = self.levels.iter().map(|level| level.raw_bytes).sum();
+        for (index, level) in self.levels.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            let percent = level.raw_bytes as f64 * 100.0 / all.max(1) as f64;
+            write!(f, "{separator}{} {percent:.0} %", level.effort)?;
+        }
+        Ok(())
+    }
 }
 
 /// A page of the database whose own checksum does not match.
@@ -238,6 +307,8 @@ pub struct BackupReport {
     pub plan: Plan,
     /// What the stages did.
     pub stages: Stages,
+    /// What was adapted to.
+    pub adapted: Adapted,
     /// Damage that was found and carried on from (`CONTINUE_AFTER_ERROR`).
     pub damaged: Vec<DamagedPage>,
 }
@@ -257,6 +328,8 @@ pub struct ProbeReport {
     pub plan: Plan,
     /// What the stages did.
     pub stages: Stages,
+    /// What was adapted to.
+    pub adapted: Adapted,
 }
 
 /// Chunks that were found damaged and carried on from.

@@ -83,6 +83,37 @@ pub struct Tuning {
     pub threads: Option<u32>,
     /// What carries reads and writes.
     pub engine: EngineChoice,
+    /// What a backup adapts itself to.
+    pub goal: Goal,
+    /// `LEVEL = AUTO`: the level of ZSTD is picked for each chunk.
+    pub adapts_level: bool,
+    /// `MAXRATE`: octets of the database that a backup may read in a second.
+    pub max_rate: Option<u64>,
+    /// `MAXWRITERATE`: octets that a backup may write to each device in a second.
+    pub max_write_rate: Option<u64>,
+}
+
+/// What a backup adapts itself to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Goal {
+    /// The shortest time; the smallest size that costs no time.
+    #[default]
+    Fast,
+    /// The smallest size within three times the shortest time.
+    Small,
+    /// The database's users keep their processors and disks.
+    Gentle,
+}
+
+impl Goal {
+    /// The name in `GOAL = ...`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fast => "FAST",
+            Self::Small => "SMALL",
+            Self::Gentle => "GENTLE",
+        }
+    }
 }
 
 /// How far the pages of a measuring run come. Nothing is written: it makes no backup.

@@ -1,22 +1,25 @@
 //! `windlass backup`
 
-use windlass_codec::{Algorithm, Level};
+use windlass_codec::{Algorithm, Compression as Fixed, Level};
 use windlass_device::DeviceAddress;
 use windlass_instance::statement::backup::BackupExtras;
 use windlass_tsql::ast::{
     BackupOption, BackupStatement, BackupTarget, Compression, CompressionAlgorithm,
-    CompressionLevel, Identifier, Name, Statement, ThreadCount, Value,
+    CompressionLevel, Goal as WrittenGoal, Identifier, Name, Statement, ThreadCount, Value,
 };
 use windlass_tsql::span::Spanned;
 
-use super::{Outcome, database_name, disk, keys, made, misused, refused, session};
-use crate::args::{BackupArguments, Common};
+use super::{Outcome, database_name, disk, engine_refused, keys, made, misused, refused, session};
+use crate::args::{BackupArguments, Common, Compress, Goal};
 use crate::output::{Console, Layout, result_line};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     if !arguments.mirror.is_empty() && !arguments.mirror.len().is_multiple_of(arguments.to.len()) {
         return misused("each mirror needs as many --mirror as there are --to");
+    }
+    if let Some(outcome) = engine_refused(arguments.tuning.io) {
+        return outcome;
     }
     let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
     let Some(mut session) = session(common, &mut console) else {
@@ -40,6 +43,7 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     let extras = BackupExtras {
         base: arguments.base.iter().map(DeviceAddress::disk).collect(),
         recipients,
+        engine: arguments.tuning.io,
     };
     session.backup(&statement, &extras, &mut console).into()
 }
@@ -103,7 +107,21 @@ fn options(arguments: &BackupArguments) -> Vec<BackupOption> {
         tuning
             .max_transfer_size
             .map(|bytes| O::MaxTransferSize(Value::Number(bytes))),
-        number(tuning.threads).map(|threads| O::ThreadCount(ThreadCount::Count(threads))),
+        tuning.threads.map(|threads| {
+            O::ThreadCount(match number(threads.count()) {
+                Some(count) => ThreadCount::Count(count),
+                None => ThreadCount::Auto,
+            })
+        }),
+        arguments.goal.map(|goal| {
+            O::Goal(match goal {
+                Goal::Fast => WrittenGoal::Fast,
+                Goal::Small => WrittenGoal::Small,
+                Goal::Gentle => WrittenGoal::Gentle,
+            })
+        }),
+        number(arguments.max_rate).map(O::MaxRate),
+        number(arguments.max_write_rate).map(O::MaxWriteRate),
         number(arguments.run.stats).map(|every| O::Stats(Some(every))),
     ]
     .into_iter()
@@ -112,13 +130,23 @@ fn options(arguments: &BackupArguments) -> Vec<BackupOption> {
 }
 
 fn compression(arguments: &BackupArguments) -> BackupOption {
-    let algorithm = match arguments.compress.algorithm {
+    let fixed = match (arguments.compress, arguments.goal) {
+        (Some(Compress::Auto), _) | (None, Some(_)) => {
+            return BackupOption::Compression(Some(Compression {
+                algorithm: CompressionAlgorithm::Zstd,
+                level: Some(CompressionLevel::Auto),
+            }));
+        }
+        (Some(Compress::Fixed(fixed)), _) => fixed,
+        (None, None) => Fixed::ZSTD_LOW,
+    };
+    let algorithm = match fixed.algorithm {
         Algorithm::None => return BackupOption::NoCompression,
         Algorithm::MsXpress => CompressionAlgorithm::MsXpress,
         Algorithm::Zstd => CompressionAlgorithm::Zstd,
         Algorithm::QatDeflate => CompressionAlgorithm::QatDeflate,
     };
-    let level = arguments.compress.level.map(|level| match level {
+    let level = fixed.level.map(|level| match level {
         Level::Low => CompressionLevel::Low,
         Level::Medium => CompressionLevel::Medium,
         Level::High => CompressionLevel::High,

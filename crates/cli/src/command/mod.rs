@@ -18,6 +18,7 @@ use std::path::Path;
 use windlass_base::Message;
 use windlass_catalog::Drive;
 use windlass_instance::{BatchEnd, Instance, Session, Sink};
+use windlass_io::queue::{EngineChoice, ring_refusal};
 use windlass_tsql::ast::{Device, DeviceKind, Value};
 use windlass_tsql::span::Spanned;
 
@@ -138,6 +139,15 @@ pub(crate) fn failed(error: &windlass_catalog::Error, console: &mut Console) -> 
         console.message(message);
     }
     Outcome::Failed
+}
+
+/// The refusal of `--io io_uring` where the kernel has none: an option must not do nothing.
+pub(crate) fn engine_refused(choice: EngineChoice) -> Option<Outcome> {
+    let refusal = ring_refusal().filter(|_| choice == EngineChoice::Ring)?;
+    message_line(&format!(
+        "error: --io io_uring: the kernel refuses it ({refusal}); leave --io out"
+    ));
+    Some(Outcome::Failed)
 }
 
 /// Says that the command line makes no sense.

@@ -8,8 +8,8 @@ use windlass_tsql::ast::{
     Value,
 };
 
-use super::{Outcome, absolute, disk, keys, made, misused, refused, session};
-use crate::args::{Common, RestoreArguments};
+use super::{Outcome, absolute, disk, engine_refused, keys, made, misused, refused, session};
+use crate::args::{Common, RestoreArguments, Threads};
 use crate::output::{Console, Layout, result_line};
 
 /// Runs the command.
@@ -17,6 +17,9 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     let has_target = arguments.to.is_some() || !arguments.moves.is_empty();
     if !has_target && arguments.database.is_none() {
         return misused("where to? Give --to FILE, or --database NAME of the instance");
+    }
+    if let Some(outcome) = engine_refused(arguments.tuning.io) {
+        return outcome;
     }
     let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
     let Some(mut session) = session(common, &mut console) else {
@@ -37,7 +40,8 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     let extras = RestoreExtras {
         keys,
         target: arguments.to.clone(),
-        threads: arguments.tuning.threads,
+        threads: arguments.tuning.threads.and_then(Threads::count),
+        engine: arguments.tuning.io,
         is_passing: arguments.database.is_none(),
     };
     let outcome = Outcome::from(session.restore(&statement, &name, &extras, &mut console));

@@ -7,12 +7,15 @@ use windlass_tsql::ast::{
     RestoreAction, RestoreOption, RestoreSource, RestoreStatement, Statement, Value,
 };
 
-use super::{Outcome, disk, keys, made, refused, session};
-use crate::args::{Common, VerifyArguments};
+use super::{Outcome, disk, engine_refused, keys, made, refused, session};
+use crate::args::{Common, Threads, VerifyArguments};
 use crate::output::{Console, Layout, result_line};
 
 /// Runs the command: every backup set unless one is named.
 pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
+    if let Some(outcome) = engine_refused(arguments.io) {
+        return outcome;
+    }
     let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
     let Some(mut session) = session(common, &mut console) else {
         return Outcome::Failed;
@@ -22,7 +25,8 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
         Err(message) => return refused(message, &mut console),
     };
     let extras = VerifyExtras {
-        threads: arguments.threads,
+        threads: arguments.threads.and_then(Threads::count),
+        engine: arguments.io,
         keys,
     };
     let positions = match arguments.set {

@@ -17,6 +17,18 @@ const QUERY: &str = "SELECT session_id, command, database_name, percent_complete
     round(done_bytes * 1.0 / max(stored_bytes, 1), 2) AS ratio \
     FROM sys.dm_exec_requests";
 
+/// What the threads of each stage do with their time, in percent of it, and what they moved.
+const STAGES: &str = "SELECT session_id, stage, threads, bytes_in / 1048576 AS mb_in, \
+    bytes_out / 1048576 AS mb_out, bytes_per_call / 1024 AS kb_per_call, \
+    mean_in_flight AS in_flight, \
+    busy_time * 100 / max(busy_time + wait_input_time + wait_output_time, 1) AS busy_percent, \
+    wait_input_time * 100 / max(busy_time + wait_input_time + wait_output_time, 1) \
+        AS wait_input_percent, \
+    wait_output_time * 100 / max(busy_time + wait_input_time + wait_output_time, 1) \
+        AS wait_output_percent, \
+    cpu_time / 1000.0 AS cpu_seconds \
+    FROM sys.dm_exec_backup_stages";
+
 /// Runs the command.
 pub(super) fn run(arguments: &TopArguments, common: &Common) -> Outcome {
     if common.instance.is_none() {
@@ -31,7 +43,11 @@ pub(super) fn run(arguments: &TopArguments, common: &Common) -> Outcome {
         cancel::watch(&stop);
     }
     loop {
-        if session.execute_batch(QUERY, 1, &mut console) != BatchEnd::Clean {
+        let shown = [QUERY, STAGES]
+            .map(|query| session.execute_batch(query, 1, &mut console))
+            .iter()
+            .all(|end| *end == BatchEnd::Clean);
+        if !shown {
             return match stop.load(Ordering::Relaxed) {
                 true => Outcome::Succeeded,
                 false => Outcome::Failed,

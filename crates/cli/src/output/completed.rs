@@ -7,7 +7,7 @@ use windlass_base::size::{Octets, megabytes_per_second};
 use windlass_codec::{Algorithm, Level};
 use windlass_instance::Completed;
 use windlass_pipeline::{
-    BackupReport, Carrier, Chosen, Plan, Probe, ReadReport, StageCounters, Stages, Way,
+    Adapted, BackupReport, Carrier, Chosen, Plan, Probe, ReadReport, StageCounters, Stages, Way,
 };
 
 /// One line for people.
@@ -18,7 +18,7 @@ pub(super) fn line(completed: Completed<'_>) -> String {
             format!(
                 "{database}: backup set {} ({}), {} in {} ({:.2} : 1), {}, {}",
                 report.set.position,
-                report.plan.compression,
+                method(&report.plan, &report.adapted),
                 Octets(report.processed_bytes),
                 Octets(stored),
                 ratio(report.set.backup_bytes, stored),
@@ -29,7 +29,7 @@ pub(super) fn line(completed: Completed<'_>) -> String {
         Completed::Probe { database, report } => format!(
             "{database}: {} ({}), {}, {}",
             Octets(report.processed_bytes),
-            report.plan.compression,
+            method(&report.plan, &report.adapted),
             rate(report.processed_bytes, report.elapsed),
             report.stages.verdict(&report.plan, Way::Backup),
         ),
@@ -52,6 +52,18 @@ pub(super) fn line(completed: Completed<'_>) -> String {
             rate(report.processed_bytes, report.elapsed),
             report.stages.verdict(&report.plan, Way::Reading),
         ),
+    }
+}
+
+/// Algorithm and level; the share of each level where they were picked.
+fn method(plan: &Plan, adapted: &Adapted) -> String {
+    let threads = match plan.adapts_threads && adapted.mean_threads > 0.0 {
+        true => format!("; {:.1} threads", adapted.mean_threads),
+        false => String::new(),
+    };
+    match plan.adapts_level {
+        true => format!("{}: {adapted}{threads}", plan.method()),
+        false => plan.method(),
     }
 }
 
@@ -86,6 +98,7 @@ pub(super) fn object(completed: Completed<'_>) -> Json {
             "stored_bytes": report.stored_bytes,
             "elapsed_seconds": report.elapsed.as_secs_f64(),
             "megabytes_per_second": megabytes_per_second(report.processed_bytes, report.elapsed),
+            "adapted": adapted(&report.adapted),
             "stages": stages(&report.stages, &report.plan, Way::Backup),
             "plan": plan(&report.plan),
         }),
@@ -140,7 +153,8 @@ fn backup(database: &str, report: &BackupReport) -> Json {
             "copies": report.media.mirror_count,
         },
         "algorithm": Algorithm::from_id(set.compression).map(Algorithm::name),
-        "level": Level::from_id(set.compression_level).ok().flatten().map(Level::name),
+        "level": Level::name_of_id(set.compression_level),
+        "adapted": adapted(&report.adapted),
         "files": report.files.iter().map(|file| json!({
             "logical_name": file.logical_name,
             "pages": file.pages,
@@ -193,10 +207,26 @@ fn stage(counters: &StageCounters) -> Json {
         "calls": counters.calls,
         "bytes_per_call": counters.bytes_per_call(),
         "mean_in_flight": counters.mean_in_flight(),
+        "held_back_seconds": counters.held_back.as_secs_f64(),
         "cpu_seconds": counters.cpu.as_secs_f64(),
         "busy_seconds": counters.busy.as_secs_f64(),
         "wait_input_seconds": counters.wait_input.as_secs_f64(),
         "wait_output_seconds": counters.wait_output.as_secs_f64(),
+    })
+}
+
+fn adapted(adapted: &Adapted) -> Json {
+    let levels = adapted.levels.iter().map(|level| {
+        json!({
+            "level": level.effort.name(),
+            "chunks": level.chunks,
+            "raw_bytes": level.raw_bytes,
+            "stored_bytes": level.stored_bytes,
+        })
+    });
+    json!({
+        "levels": levels.collect::<Vec<_>>(),
+        "mean_threads": adapted.mean_threads,
     })
 }
 
@@ -207,7 +237,11 @@ fn carrier(carrier: &Carrier) -> Json {
 fn plan(plan: &Plan) -> Json {
     let chosen = |chosen: Chosen| json!({ "value": chosen.value, "because": chosen.because });
     json!({
-        "compression": plan.compression.to_string(),
+        "compression": plan.method(),
+        "goal": plan.goal.name(),
+        "priority": plan.priority,
+        "max_rate_bytes": plan.max_rate,
+        "max_write_rate_bytes": plan.max_write_rate,
         "families": plan.families,
         "mirrors": plan.mirrors,
         "frame_bytes": chosen(plan.frame_bytes),

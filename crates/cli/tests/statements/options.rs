@@ -61,6 +61,8 @@ fn values_outside_their_range_are_refused() {
         ("RETAINDAYS = 'x'", 3217),
         ("EXPIREDATE = 'tomorrow'", 3217),
         ("THREADCOUNT = 0", 3250),
+        ("MAXRATE = 0", 3250),
+        ("MAXWRITERATE = 'x'", 3217),
     ] {
         assert_eq!(place.numbers(&backup(options)), [number, 3013], "{options}");
     }
@@ -76,7 +78,6 @@ fn options_that_are_not_built_are_refused() {
     let place = Place::new();
     for (options, number) in [
         ("CREDENTIAL = 'c'", 50001),
-        ("LEVEL = AUTO", 50001),
         ("FILE_SNAPSHOT", 50005),
         ("PASSWORD = 'x'", 50005),
     ] {
@@ -92,6 +93,34 @@ fn options_that_are_not_built_are_refused() {
     ] {
         let statement = format!("RESTORE DATABASE x FROM DISK = 'd:\\o.bak' WITH {options}");
         assert_eq!(place.numbers(&statement), [number, 3013], "{options}");
+    }
+}
+
+#[test]
+fn levels_are_picked_where_there_are_levels() {
+    let place = Place::new();
+    for options in [
+        "LEVEL = AUTO",
+        "COMPRESSION, LEVEL = AUTO, GOAL = SMALL",
+        "COMPRESSION (ALGORITHM = ZSTD, LEVEL = AUTO), GOAL = FAST, THREADCOUNT = AUTO",
+        "LEVEL = AUTO, GOAL = GENTLE, MAXRATE = 1000, MAXWRITERATE = 1000",
+    ] {
+        let row = header(&place, &format!("FORMAT, {options}"));
+        assert_eq!(row["CompressionAlgorithm"], "ZSTD", "{options}");
+        assert_eq!(row["CompressionLevel"], "AUTO", "{options}");
+    }
+    for (options, number) in [
+        ("COMPRESSION (ALGORITHM = MS_XPRESS, LEVEL = AUTO)", 3031),
+        ("COMPRESSION (ALGORITHM = QAT_DEFLATE), LEVEL = AUTO", 3031),
+        (
+            "COMPRESSION (ALGORITHM = ZSTD, LEVEL = HIGH), LEVEL = AUTO",
+            3031,
+        ),
+        ("NO_COMPRESSION, LEVEL = AUTO", 3031),
+        ("GOAL = SMALL", 50005),
+        ("COMPRESSION, GOAL = SMALL", 50005),
+    ] {
+        assert_eq!(place.numbers(&backup(options)), [number, 3013], "{options}");
     }
 }
 

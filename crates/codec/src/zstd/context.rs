@@ -1,14 +1,14 @@
 //! A compression context of libzstd whose memory is [`super::memory`]'s.
 //!
-//! `zstd_safe` has no way to hand an allocator in; the four calls are made here instead.
+//! `zstd_safe` has no way to hand an allocator in; the calls are made here instead.
 
 use std::ffi::c_int;
 use std::fmt;
 use std::ptr::NonNull;
 
 use zstd_safe::zstd_sys::{
-    ZSTD_CCtx, ZSTD_CCtx_setParameter, ZSTD_cParameter, ZSTD_compress2, ZSTD_createCCtx_advanced,
-    ZSTD_freeCCtx, ZSTD_isError,
+    ZSTD_CCtx, ZSTD_CCtx_reset, ZSTD_CCtx_setParameter, ZSTD_ResetDirective, ZSTD_cParameter,
+    ZSTD_compress2, ZSTD_createCCtx_advanced, ZSTD_freeCCtx, ZSTD_isError,
 };
 
 use super::memory;
@@ -31,6 +31,17 @@ impl Context {
     pub(super) fn set(&mut self, parameter: ZSTD_cParameter, value: c_int) -> Result<(), usize> {
         // SAFETY: the context lives as long as `self`, which is borrowed alone.
         let code = unsafe { ZSTD_CCtx_setParameter(self.0.as_ptr(), parameter, value) };
+        checked(code).map(drop)
+    }
+
+    /// Forgets all parameters; memory is kept.
+    ///
+    /// # Errors
+    /// libzstd's code.
+    pub(super) fn reset(&mut self) -> Result<(), usize> {
+        let everything = ZSTD_ResetDirective::ZSTD_reset_session_and_parameters;
+        // SAFETY: as in `set`.
+        let code = unsafe { ZSTD_CCtx_reset(self.0.as_ptr(), everything) };
         checked(code).map(drop)
     }
 

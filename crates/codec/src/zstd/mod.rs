@@ -30,6 +30,15 @@ impl ZstdEncoder {
         Ok(Self(context))
     }
 
+    /// Goes on with other parameters and the same context.
+    pub(crate) fn change(&mut self, choice: ZstdChoice) -> Result<(), Error> {
+        self.0.reset().map_err(encode_error)?;
+        for (parameter, value) in choice.parameters() {
+            self.0.set(parameter, value).map_err(encode_error)?;
+        }
+        Ok(())
+    }
+
     /// Memory that the context has allocated so far.
     #[cfg(test)]
     pub(crate) fn memory_bytes(&self) -> usize {

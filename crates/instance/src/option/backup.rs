@@ -4,10 +4,11 @@ use windlass_base::Moment;
 use windlass_base::message::table;
 use windlass_codec::{Algorithm, Compression, Level};
 use windlass_crypt::Algorithm as CryptAlgorithm;
-use windlass_pipeline::{OnDamage, Overwrite, Probe, Tuning};
+use windlass_pipeline::{Goal, OnDamage, Overwrite, Probe, Tuning};
 use windlass_tsql::ast::{
     BackupOption, Compression as WrittenCompression, CompressionAlgorithm, CompressionLevel,
-    Encryption as WrittenEncryption, EncryptionAlgorithm, Encryptor, ThreadCount,
+    Encryption as WrittenEncryption, EncryptionAlgorithm, Encryptor, Goal as WrittenGoal,
+    ThreadCount,
 };
 use windlass_tsql::option::{BACKUP, OptionWord, StatementKind};
 use windlass_tsql::span::Spanned;
@@ -23,6 +24,9 @@ const NAME_CHARACTERS_MAX: usize = 128;
 const DESCRIPTION_CHARACTERS_MAX: usize = 255;
 const RETAIN_DAYS_MAX: i64 = 99_999;
 const THREADS_MAX: i64 = 1024;
+
+/// The highest limit on a rate: a terabyte per second.
+const RATE_MAX: i64 = 1 << 20;
 
 /// What the options of a BACKUP DATABASE say. Absent numbers are for the plan to choose.
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
@@ -111,6 +115,7 @@ pub(crate) fn choose(
     if expire_date.is_none() && retain_days.is_none() && defaults.retain_days > 0 {
         retain_days = Some(defaults.retain_days);
     }
+    choose_level(options, &mut choices)?;
     // RETAINDAYS wins over EXPIREDATE, as on SQL Server.
     choices.expires = match retain_days {
         Some(0) => None,
@@ -140,7 +145,10 @@ fn apply(
     match option {
         O::Differential => choices.differential = true,
         O::CopyOnly => choices.copy_only = true,
-        O::Compression(Some(written)) => choices.compression = compression(*written)?,
+        O::Compression(Some(written)) => {
+            choices.compression = compression(*written)?;
+            choices.tuning.adapts_level |= written.level == Some(CompressionLevel::Auto);
+        }
         O::NoCompression => choices.compression = Compression::NONE,
         O::Init if choices.overwrite == Overwrite::Append => {
             choices.overwrite = Overwrite::Initialize;
@@ -154,18 +162,14 @@ fn apply(
         O::Checksum | O::NoChecksum => choices.checksum = *option == O::Checksum,
         O::ContinueAfterError => choices.on_damage = OnDamage::Continue,
         O::Stats(value) => choices.stats = Some(stats(value.as_ref(), environment)?),
-        O::ThreadCount(ThreadCount::Count(value)) => {
-            let range = 1..=THREADS_MAX;
-            choices.tuning.threads =
-                Some(number(OptionWord::ThreadCount, value, range, environment)?);
-        }
-        O::BlockSize(value) => choices.block_bytes = Some(block_size(value, environment)?),
-        O::BufferCount(value) => {
-            choices.tuning.buffer_count = Some(buffer_count(value, environment)?);
-        }
-        O::MaxTransferSize(value) => {
-            choices.tuning.transfer_bytes = Some(transfer_size(value, environment)?);
-        }
+        O::ThreadCount(_)
+        | O::BlockSize(_)
+        | O::BufferCount(_)
+        | O::MaxTransferSize(_)
+        | O::LevelAuto
+        | O::Goal(_)
+        | O::MaxRate(_)
+        | O::MaxWriteRate(_) => apply_tuning(option, choices, environment)?,
         O::NoWrite | O::NoCompressWrite => choices.probe = probe(option),
         O::Name(_) | O::Description(_) | O::MediaName(_) | O::MediaDescription(_) => {
             apply_text(option, choices, environment)?;
@@ -182,7 +186,6 @@ fn apply(
         | O::NoRewind
         | O::Unload
         | O::NoUnload
-        | O::ThreadCount(ThreadCount::Auto)
         | O::Compression(None)
         | O::ExpireDate(_)
         | O::RetainDays(_) => {}
@@ -196,12 +199,94 @@ fn apply(
         | O::BackupOptions(_)
         | O::NoRecovery
         | O::Standby(_)
-        | O::NoTruncate
-        | O::LevelAuto => {
+        | O::NoTruncate => {
             return Err(refused(option.word()));
         }
     }
     Ok(())
+}
+
+/// The numbers of the run, and what is left open of them.
+fn apply_tuning(
+    option: &BackupOption,
+    choices: &mut BackupChoices,
+    environment: &mut dyn Environment,
+) -> Result<(), Failure> {
+    use BackupOption as O;
+    match option {
+        O::LevelAuto => choices.tuning.adapts_level = true,
+        O::Goal(written) => choices.tuning.goal = goal(*written),
+        O::MaxRate(value) | O::MaxWriteRate(value) => {
+            let megabytes = number(option.word(), value, 1..=RATE_MAX, environment)?;
+            let rate = Some(u64::from(megabytes) << 20);
+            match option {
+                O::MaxRate(_) => choices.tuning.max_rate = rate,
+                _ => choices.tuning.max_write_rate = rate,
+            }
+        }
+        O::ThreadCount(ThreadCount::Count(value)) => {
+            let range = 1..=THREADS_MAX;
+            choices.tuning.threads =
+                Some(number(OptionWord::ThreadCount, value, range, environment)?);
+        }
+        O::BlockSize(value) => choices.block_bytes = Some(block_size(value, environment)?),
+        O::BufferCount(value) => {
+            choices.tuning.buffer_count = Some(buffer_count(value, environment)?);
+        }
+        O::MaxTransferSize(value) => {
+            choices.tuning.transfer_bytes = Some(transfer_size(value, environment)?);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// `LEVEL = AUTO` is for ZSTD, and takes it where no algorithm is named; a goal that is about levels
+/// needs levels to choose from.
+fn choose_level(
+    options: &[Spanned<BackupOption>],
+    choices: &mut BackupChoices,
+) -> Result<(), Failure> {
+    let named = options.iter().find_map(|option| match &option.node {
+        BackupOption::Compression(Some(written)) => Some(*written),
+        _ => None,
+    });
+    if !choices.tuning.adapts_level {
+        return match choices.tuning.goal {
+            Goal::Small => Err(table::statement_not_supported(
+                "GOAL = SMALL without LEVEL = AUTO",
+                "It chooses among the levels of ZSTD: add LEVEL = AUTO.",
+            )
+            .into()),
+            Goal::Fast | Goal::Gentle => Ok(()),
+        };
+    }
+    match named {
+        Some(written)
+            if written
+                .level
+                .is_some_and(|level| level != CompressionLevel::Auto) =>
+        {
+            Err(table::option_conflict("LEVEL", "COMPRESSION (LEVEL)").into())
+        }
+        Some(written) if written.algorithm != CompressionAlgorithm::Zstd => {
+            let algorithm = choices.compression.algorithm;
+            let clash = table::option_conflict("LEVEL = AUTO", format!("ALGORITHM = {algorithm}"));
+            Err(clash.into())
+        }
+        _ => {
+            choices.compression = Compression::ZSTD_LOW;
+            Ok(())
+        }
+    }
+}
+
+fn goal(written: WrittenGoal) -> Goal {
+    match written {
+        WrittenGoal::Fast => Goal::Fast,
+        WrittenGoal::Small => Goal::Small,
+        WrittenGoal::Gentle => Goal::Gentle,
+    }
 }
 
 fn probe(option: &BackupOption) -> Option<Probe> {
@@ -262,11 +347,11 @@ fn compression(written: WrittenCompression) -> Result<Compression, Failure> {
         CompressionAlgorithm::QatDeflate => Algorithm::QatDeflate,
     };
     let level = match written.level {
-        None => None,
+        // Which it begins with; `choose_level` says where AUTO may stand.
+        None | Some(CompressionLevel::Auto) => None,
         Some(CompressionLevel::Low) => Some(Level::Low),
         Some(CompressionLevel::Medium) => Some(Level::Medium),
         Some(CompressionLevel::High) => Some(Level::High),
-        Some(CompressionLevel::Auto) => return Err(refused(OptionWord::Level)),
     };
     Compression::new(algorithm, level)
         .map_err(|_| table::option_conflict("LEVEL", format!("ALGORITHM = {algorithm}")).into())

@@ -175,7 +175,6 @@ fn refused(word: OptionWord) -> Failure {
         W::NoWrite | W::NoCompressWrite => not_yet(
             "TO DISK = 'NUL' backs up without writing; NO_COMPRESSION leaves compression out.",
         ),
-        W::Level => not_yet("Name a level: COMPRESSION (ALGORITHM = ZSTD, LEVEL = MEDIUM)."),
         W::Standby => not_yet("Use NORECOVERY, or restore a copy under another name."),
         W::Partial => unsupported("A SQLite database has one file and one filegroup."),
         W::Password | W::MediaPassword => unsupported(

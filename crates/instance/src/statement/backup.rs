@@ -10,6 +10,7 @@ use windlass_codec::{Algorithm, DeflateProvider};
 use windlass_crypt::{Algorithm as CryptAlgorithm, Certificate, Recipient};
 use windlass_device::DeviceAddress;
 use windlass_engine::{BackupKind as EngineKind, PhaseReport};
+use windlass_io::queue::EngineChoice;
 use windlass_pipeline::{
     BackupKind, BackupReport, BackupRequest, DifferentialBase, Encryption, MediaRequest, Probe,
     ProbeRequest,
@@ -33,6 +34,8 @@ pub struct BackupExtras {
     pub base: Vec<DeviceAddress>,
     /// Who can read the backup beside the certificate that the statement names.
     pub recipients: Vec<Recipient>,
+    /// What carries reads and writes.
+    pub engine: EngineChoice,
 }
 
 /// `event_type` of a page that does not match its checksum, in `suspect_pages`.
@@ -76,7 +79,8 @@ pub(crate) fn run(
         let name = option::name(&name.node, session)?;
         let defaults = session.instance.backup_defaults();
         let defaults = defaults.map_err(|error| catalog_message(&error))?;
-        let choices = option::choose_backup(&statement.options, defaults, session)?;
+        let mut choices = option::choose_backup(&statement.options, defaults, session)?;
+        choices.tuning.engine = extras.engine;
         if choices.differential {
             operation = "BACKUP DATABASE WITH DIFFERENTIAL";
         }

@@ -293,10 +293,7 @@ pub(super) fn algorithm_name(set: &SetConfiguration) -> Option<&'static str> {
 
 /// The name of the level; `None` when the algorithm has none.
 pub(super) fn level_name(set: &SetConfiguration) -> Option<&'static str> {
-    Level::from_id(set.compression_level)
-        .ok()
-        .flatten()
-        .map(Level::name)
+    Level::name_of_id(set.compression_level)
 }
 
 fn type_description(set_type: SetType) -> &'static str {

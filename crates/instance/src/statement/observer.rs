@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use windlass_base::message::table;
-use windlass_pipeline::{Observer, Plan};
+use windlass_pipeline::{Observer, Plan, Stages};
 
 use super::trace;
 use crate::requests::Announced;
@@ -19,6 +19,7 @@ pub(super) struct Watch<'a> {
     traces_buffers: bool,
     /// Apart from the sink, because telling other sessions is file I/O: whoever finds it taken goes on.
     announced: Mutex<Option<Announced>>,
+    stages: Mutex<Stages>,
     inner: Mutex<Inner<'a>>,
 }
 
@@ -74,6 +75,7 @@ impl<'a> Watch<'a> {
                 operation,
                 database,
             )),
+            stages: Mutex::default(),
             inner: Mutex::new(Inner { sink, stats }),
         }
     }
@@ -108,7 +110,8 @@ impl Observer for Watch<'_> {
         if let Ok(mut announced) = self.announced.try_lock()
             && let Some(announced) = announced.as_mut()
         {
-            announced.tell(&progress);
+            let stages = *self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+            announced.tell(&progress, &stages);
         }
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.sink.progress(&progress);
@@ -117,6 +120,10 @@ impl Observer for Watch<'_> {
         if percent < 100 {
             inner.tell(percent);
         }
+    }
+
+    fn moved(&self, stages: &Stages) {
+        *self.stages.lock().unwrap_or_else(PoisonError::into_inner) = *stages;
     }
 
     fn planned(&self, plan: &Plan) {

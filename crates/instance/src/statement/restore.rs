@@ -10,6 +10,7 @@ use windlass_catalog::{
 };
 use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
+use windlass_io::queue::EngineChoice;
 use windlass_media::{DatabaseFile, SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::{MediaSet, OnDamage, ReadReport, ReadRequest, Tuning};
 use windlass_source::sqlite::{
@@ -39,6 +40,8 @@ pub struct RestoreExtras {
     pub target: Option<PathBuf>,
     /// The number of threads; chosen by the plan when absent.
     pub threads: Option<u32>,
+    /// What carries the reads.
+    pub engine: EngineChoice,
     /// Whether the restored file stays unregistered.
     pub is_passing: bool,
     /// Keys beside those of the instance. If there are any, the set must be encrypted.
@@ -272,6 +275,7 @@ impl Work<'_> {
             on_damage: self.choices.on_damage.unwrap_or(OnDamage::Stop),
             tuning: Tuning {
                 threads: self.extras.threads,
+                engine: self.extras.engine,
                 ..self.choices.tuning
             },
         };

@@ -6,6 +6,7 @@ use windlass_base::{Moment, message::table};
 use windlass_catalog::{RestoreRecord, RestoreType};
 use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
+use windlass_io::queue::EngineChoice;
 use windlass_media::SetConfiguration;
 use windlass_pipeline::{MediaSet, OnDamage, ReadRequest, Tuning, verify};
 use windlass_tsql::ast::RestoreStatement;
@@ -27,6 +28,8 @@ pub struct VerifyExtras {
     pub keys: KeyRing,
     /// The number of threads; chosen by the plan when absent.
     pub threads: Option<u32>,
+    /// What carries the reads.
+    pub engine: EngineChoice,
 }
 
 pub(super) fn execute(
@@ -74,6 +77,7 @@ fn attempt(
         on_damage: choices.on_damage.unwrap_or(OnDamage::Continue),
         tuning: Tuning {
             threads: extras.threads,
+            engine: extras.engine,
             ..Tuning::default()
         },
     };

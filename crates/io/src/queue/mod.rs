@@ -15,6 +15,7 @@ mod threads;
 
 use std::io;
 use std::ops::Range;
+use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
 use crate::{AlignedBuffer, BufferPool, DIRECT_ALIGNMENT, DirectFile, PooledBuffer};
@@ -127,8 +128,23 @@ pub enum EngineChoice {
     /// The ring where the kernel and the file allow it, else threads.
     #[default]
     Auto,
+    /// The ring, also for files that go through the page cache.
+    Ring,
     /// Threads, whatever is possible.
     Threads,
+}
+
+impl FromStr for EngineChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "io_uring" => Ok(Self::Ring),
+            "threads" => Ok(Self::Threads),
+            _ => Err(format!("'{text}' is not auto, io_uring or threads")),
+        }
+    }
 }
 
 /// The engine for a file and why, in words for a plan.
@@ -137,6 +153,9 @@ pub enum EngineChoice {
 pub fn engine_for(choice: EngineChoice, is_direct: bool) -> (Engine, String) {
     if choice == EngineChoice::Threads {
         return (Engine::Threads, "as given".to_owned());
+    }
+    if choice == EngineChoice::Ring && ring_refusal().is_none() {
+        return (Engine::Ring, "as given".to_owned());
     }
     if !is_direct {
         let because = "the file system refuses direct I/O; the page cache is used and released";
@@ -155,7 +174,7 @@ pub fn engine_for(choice: EngineChoice, is_direct: bool) -> (Engine, String) {
 }
 
 /// Why the kernel offers no ring; asked once per process.
-fn ring_refusal() -> Option<&'static str> {
+pub fn ring_refusal() -> Option<&'static str> {
     static REFUSAL: OnceLock<Option<String>> = OnceLock::new();
     REFUSAL
         .get_or_init(|| ring::Ring::new(1, &[]).err().map(|error| error.to_string()))

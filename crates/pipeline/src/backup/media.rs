@@ -58,7 +58,7 @@ pub(super) fn open(
         };
         let open = |device: &&DeviceAddress| device.open_writer(start, tuning);
         let devices = devices.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        let mut family = Family::new(writer, number, devices);
+        let mut family = Family::new(writer, number, devices, plan.max_write_rate);
         family.append(&format)?;
         families.push(family);
     }

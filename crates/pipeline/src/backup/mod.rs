@@ -9,8 +9,10 @@
 //! 6. files take their names; the digest file takes its name; a database that tracks its own changes
 //!    takes the set for its differential base.
 
+mod governor;
 mod media;
 mod movement;
+mod priority;
 mod probe;
 mod read;
 mod set;
@@ -49,14 +51,19 @@ pub fn backup(
     snapshot: Box<dyn Snapshot>,
     observer: &dyn Observer,
 ) -> Result<BackupReport, Error> {
+    priority::run(request.tuning.goal, |priority| {
+        run(request, snapshot, observer, priority)
+    })
+}
+
+fn run(
+    request: &BackupRequest,
+    snapshot: Box<dyn Snapshot>,
+    observer: &dyn Observer,
+    priority: Option<String>,
+) -> Result<BackupReport, Error> {
     let begun = Instant::now();
-    let mut plan = Plan::for_backup(
-        request.compression,
-        request.media.devices.len(),
-        request.media.mirrors.len(),
-        carrier_of(&*snapshot, request.tuning)?,
-        request.tuning,
-    );
+    let mut plan = plan_of(request, &*snapshot, priority)?;
     let (mut media, header, position) = media::open(request, &plan, request.tuning.engine)?;
     plan.writes_by = media.iter().find_map(Family::carrier);
     observer.planned(&plan);
@@ -92,7 +99,7 @@ pub fn backup(
         frames: &frames,
         control: &control,
     };
-    let mut stages = movement.run(Sink::Media(&mut media));
+    let (mut stages, adapted) = movement.run(Sink::Media(&mut media));
     control.finish()?;
     let Transform {
         totals, damaged, ..
@@ -117,8 +124,24 @@ pub fn backup(
         set: configuration,
         plan,
         stages,
+        adapted,
         damaged,
     })
+}
+
+fn plan_of(
+    request: &BackupRequest,
+    snapshot: &dyn Snapshot,
+    priority: Option<String>,
+) -> Result<Plan, Error> {
+    let plan = Plan::for_backup(
+        request.compression,
+        request.media.devices.len(),
+        request.media.mirrors.len(),
+        carrier_of(snapshot, request.tuning)?,
+        request.tuning,
+    );
+    Ok(Plan { priority, ..plan })
 }
 
 /// What can carry the reads of a snapshot: asked of the first stretch of its first file.

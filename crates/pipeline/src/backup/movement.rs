@@ -2,14 +2,15 @@
 
 use crossbeam_channel::{Receiver, bounded};
 use windlass_io::BufferPool;
-use windlass_io::processor::thread_time;
 use windlass_io::queue::Queue;
 
+use super::governor::Governor;
 use super::read::{Frame, Reader, Schedule};
 use super::transform::{Chunk, Transform};
 use super::write::Family;
 use crate::control::{Control, timed};
-use crate::report::{StageCounters, Stages};
+use crate::live::Meter;
+use crate::report::{Adapted, Stage, StageCounters, Stages};
 
 /// Where pages end.
 pub(super) enum Sink<'a> {
@@ -31,23 +32,26 @@ pub(super) struct Movement<'a> {
 
 impl Movement<'_> {
     /// Starts every thread of every stage and waits for all of them.
-    pub(super) fn run(&self, sink: Sink<'_>) -> Stages {
+    pub(super) fn run(&self, sink: Sink<'_>) -> (Stages, Adapted) {
         let (plan, control, transform) = (self.transform.plan, self.control, self.transform);
         let (frame_sender, frames) = bounded(plan.frame_buffers.value);
         let (chunk_sender, chunks) = bounded(plan.frame_buffers.value + plan.output_buffers.value);
+        let governor = Governor::new(plan, &control.live);
+        let governor = &governor;
         let mut stages = Stages::default();
         std::thread::scope(|scope| {
             let queue = Queue::new(plan.depth.value, plan.reads_by.engine, &[self.frames]);
             let (snapshot, schedule, pool) = (transform.snapshot, self.schedule, self.frames);
             let reader = Reader::new(snapshot, schedule, pool, frame_sender, control, queue);
+            let reader = reader.within(plan.max_rate);
             let reader = scope.spawn(move || control.guard(|| reader.run()));
             let transforms: Vec<_> = (0..plan.threads.value)
-                .map(|_| {
+                .map(|thread| {
                     let (frames, chunks) = (frames.clone(), chunk_sender.clone());
                     let only_count = matches!(sink, Sink::Read);
                     let work = move || match only_count {
                         true => Ok(count(&frames, control)),
-                        false => transform.run(&frames, &chunks, control),
+                        false => transform.run(thread, &frames, &chunks, control, governor),
                     };
                     scope.spawn(move || control.guard(work))
                 })
@@ -77,23 +81,23 @@ impl Movement<'_> {
                 stages.write.add(&writer.join().unwrap_or_default());
             }
         });
-        stages
+        (stages, governor.adapted())
     }
 }
 
 /// Takes frames and does nothing with them, so that reading shows its own rate.
 fn count(frames: &Receiver<Frame>, control: &Control<'_>) -> StageCounters {
-    let mut counters = StageCounters::of_thread();
+    let mut meter = Meter::begin(&control.live, Stage::Transform);
     while !control.is_stopped() {
-        let Ok(frame) = timed(&mut counters.wait_input, || frames.recv()) else {
+        let Ok(frame) = timed(&mut meter.counters.wait_input, || frames.recv()) else {
             break;
         };
         let bytes = frame.bytes as u64;
-        counters.calls += 1;
-        counters.bytes_in += bytes;
-        counters.bytes_out += bytes;
+        meter.counters.calls += 1;
+        meter.counters.bytes_in += bytes;
+        meter.counters.bytes_out += bytes;
+        meter.tell();
         control.advance(bytes, bytes);
     }
-    counters.cpu = thread_time();
-    counters
+    meter.end()
 }

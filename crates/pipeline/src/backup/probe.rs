@@ -9,10 +9,10 @@ use windlass_crypt::SetKey;
 use windlass_io::BufferPool;
 use windlass_source::Snapshot;
 
-use super::carrier_of;
 use super::movement::{Movement, Sink};
 use super::read::Schedule;
 use super::transform::{Totals, Transform};
+use super::{carrier_of, priority};
 use crate::control::Control;
 use crate::error::Error;
 use crate::plan::Plan;
@@ -28,14 +28,26 @@ pub fn probe(
     snapshot: Box<dyn Snapshot>,
     observer: &dyn Observer,
 ) -> Result<ProbeReport, Error> {
+    priority::run(request.tuning.goal, |priority| {
+        run(request, snapshot, observer, priority)
+    })
+}
+
+fn run(
+    request: &ProbeRequest,
+    snapshot: Box<dyn Snapshot>,
+    observer: &dyn Observer,
+    priority: Option<String>,
+) -> Result<ProbeReport, Error> {
     let begun = Instant::now();
-    let plan = Plan::for_backup(
+    let mut plan = Plan::for_backup(
         request.compression,
         1,
         0,
         carrier_of(&*snapshot, request.tuning)?,
         request.tuning,
     );
+    plan.priority = priority;
     observer.planned(&plan);
     let frames = BufferPool::new(plan.frame_buffers.value, plan.frame_bytes.value);
     let output = BufferPool::new(plan.output_buffers.value, plan.frame_bytes.value);
@@ -70,7 +82,7 @@ pub fn probe(
         frames: &frames,
         control: &control,
     };
-    let stages = movement.run(match request.probe {
+    let (stages, adapted) = movement.run(match request.probe {
         Probe::Read => Sink::Read,
         Probe::Transform => Sink::Transformed,
     });
@@ -88,5 +100,6 @@ pub fn probe(
         elapsed: begun.elapsed(),
         plan,
         stages,
+        adapted,
     })
 }

@@ -5,7 +5,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
-use windlass_io::processor::thread_time;
 use windlass_io::queue::{Direction, Memory, Queue, Transfer};
 use windlass_io::{BufferPool, PooledBuffer};
 use windlass_media::ChunkKind;
@@ -13,7 +12,9 @@ use windlass_source::Snapshot;
 
 use crate::control::{Control, timed};
 use crate::error::Error;
-use crate::report::StageCounters;
+use crate::live::Meter;
+use crate::report::{Stage, StageCounters};
+use crate::throttle::Throttle;
 
 /// A stretch of a database file, as of the snapshot.
 #[derive(Debug)]
@@ -81,15 +82,16 @@ pub(super) struct Reader<'a> {
     frames: Sender<Frame>,
     control: &'a Control<'a>,
     queue: Queue,
-    counters: StageCounters,
+    throttle: Option<Throttle>,
+    meter: Meter<'a>,
 }
 
 /// What became of an attempt to start a read.
 enum Started {
     /// One more is under way, or was done at once.
     Yes,
-    /// No buffer is free for the moment.
-    NoBuffer,
+    /// No buffer is free for the moment, or the rate is reached.
+    NotYet,
     /// There is nothing left to read, or nobody left who wants it.
     Finished,
 }
@@ -110,7 +112,16 @@ impl<'a> Reader<'a> {
             frames,
             control,
             queue,
-            counters: StageCounters::of_thread(),
+            throttle: None,
+            meter: Meter::begin(&control.live, Stage::Read),
+        }
+    }
+
+    /// The same, no faster than so many octets in a second.
+    pub(super) fn within(self, max_rate: Option<u64>) -> Self {
+        Self {
+            throttle: Throttle::new(max_rate),
+            ..self
         }
     }
 
@@ -120,7 +131,7 @@ impl<'a> Reader<'a> {
             while !is_finished && self.queue.has_room() {
                 match self.start()? {
                     Started::Yes => {}
-                    Started::NoBuffer => break,
+                    Started::NotYet => break,
                     Started::Finished => is_finished = true,
                 }
             }
@@ -131,25 +142,35 @@ impl<'a> Reader<'a> {
         if is_finished && !self.control.is_stopped() {
             self.read_log()?;
         }
-        self.counters.cpu = thread_time();
-        Ok(self.counters)
+        Ok(self.meter.end())
     }
 
     fn start(&mut self) -> Result<Started, Error> {
+        if let Some(throttle) = &self.throttle
+            && !throttle.is_open()
+        {
+            if self.queue.in_flight() > 0 {
+                return Ok(Started::NotYet);
+            }
+            throttle.hold(self.control, &mut self.meter.counters);
+        }
         // Only a reader with nothing in flight waits for a buffer; any other has completions to take.
         let buffer = match self.queue.in_flight() {
-            0 => match timed(&mut self.counters.wait_output, || self.pool.take()) {
+            0 => match timed(&mut self.meter.counters.wait_output, || self.pool.take()) {
                 Some(buffer) => buffer,
                 None => return Ok(Started::Finished),
             },
             _ => match self.pool.try_take() {
                 Some(buffer) => buffer,
-                None => return Ok(Started::NoBuffer),
+                None => return Ok(Started::NotYet),
             },
         };
         let Some((file_id, offset, bytes)) = self.schedule.next() else {
             return Ok(Started::Finished);
         };
+        if let Some(throttle) = &mut self.throttle {
+            throttle.take(bytes as u64);
+        }
         let Some(file) = self.snapshot.located(file_id, offset, bytes)? else {
             return self.read_now(file_id, offset, bytes, buffer);
         };
@@ -182,8 +203,8 @@ impl<'a> Reader<'a> {
         timed(&mut taken, || {
             self.snapshot.read(file_id, offset, &mut buffer[..bytes])
         })?;
-        self.counters.busy += taken;
-        self.counters.in_flight += taken;
+        self.meter.counters.busy += taken;
+        self.meter.counters.in_flight += taken;
         let is_wanted = self.hand_on(data_frame(file_id, offset, bytes, buffer));
         Ok(if is_wanted {
             Started::Yes
@@ -198,8 +219,8 @@ impl<'a> Reader<'a> {
         let Some(done) = timed(&mut waited, || self.queue.wait()) else {
             return Ok(false);
         };
-        self.counters.busy += waited;
-        self.counters.in_flight += waited * in_flight;
+        self.meter.counters.busy += waited;
+        self.meter.counters.in_flight += waited * in_flight;
         let Transfer {
             offset, range, tag, ..
         } = done.transfer;
@@ -207,7 +228,7 @@ impl<'a> Reader<'a> {
             return Err(self.lost_buffer(tag as u16, offset));
         };
         let (file_id, bytes) = (tag as u16, range.len());
-        timed(&mut self.counters.busy, || {
+        timed(&mut self.meter.counters.busy, || {
             self.snapshot
                 .amend(file_id, offset, &mut buffer[..bytes], done.result)
         })?;
@@ -216,14 +237,16 @@ impl<'a> Reader<'a> {
 
     /// All data are read: what follows is the log that makes the copy one state, where there is any.
     fn read_log(&mut self) -> Result<(), Error> {
-        timed(&mut self.counters.busy, || self.snapshot.finish_data())?;
+        timed(&mut self.meter.counters.busy, || {
+            self.snapshot.finish_data()
+        })?;
         while !self.control.is_stopped() {
-            let Some(mut buffer) = timed(&mut self.counters.wait_output, || self.pool.take())
+            let Some(mut buffer) = timed(&mut self.meter.counters.wait_output, || self.pool.take())
             else {
                 break;
             };
             let limit = buffer.len().min(self.schedule.frame_bytes as usize);
-            let piece = timed(&mut self.counters.busy, || {
+            let piece = timed(&mut self.meter.counters.busy, || {
                 self.snapshot.read_log(&mut buffer[..limit])
             })?;
             let Some(piece) = piece else { break };
@@ -252,12 +275,14 @@ impl<'a> Reader<'a> {
 
     /// `false` when nobody wants the frame any more.
     fn hand_on(&mut self, frame: Frame) -> bool {
-        self.counters.calls += 1;
-        self.counters.bytes_in += frame.bytes as u64;
-        self.counters.bytes_out += frame.bytes as u64;
-        timed(&mut self.counters.wait_output, || {
+        self.meter.counters.calls += 1;
+        self.meter.counters.bytes_in += frame.bytes as u64;
+        self.meter.counters.bytes_out += frame.bytes as u64;
+        let is_wanted = timed(&mut self.meter.counters.wait_output, || {
             self.frames.send(frame).is_ok()
-        })
+        });
+        self.meter.tell();
+        is_wanted
     }
 }
 

@@ -47,7 +47,10 @@ pub(super) fn configuration(
         expires: request.expires,
         time_zone,
         compression: request.compression.algorithm.id(),
-        compression_level: Level::to_id(request.compression.level),
+        compression_level: match plan.adapts_level {
+            true => Level::AUTO_ID,
+            false => Level::to_id(request.compression.level),
+        },
         frame_bytes: plan.frame_bytes.value as u32,
         first_lsn: lsns.first_lsn,
         last_lsn: lsns.last_lsn,

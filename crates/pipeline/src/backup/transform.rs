@@ -5,22 +5,25 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use windlass_base::{Digest, EXTENT_BYTES, Guid, checksum, digest};
 use windlass_codec::{Algorithm, DeflateProvider, Encoder, Stored};
 use windlass_crypt::SetKey;
-use windlass_io::processor::thread_time;
 use windlass_io::{BufferPool, PooledBuffer};
 use windlass_media::{ChunkHeader, ChunkKind, Run, chunk_mix};
 use windlass_source::Snapshot;
 
+use super::governor::Governor;
 use super::read::Frame;
+use crate::adapt::Work;
 use crate::control::{Control, timed};
 use crate::digests::{DigestFile, DigestWriter};
 use crate::error::Error;
+use crate::live::Meter;
 use crate::plan::Plan;
-use crate::report::{DamagedPage, StageCounters};
+use crate::report::{DamagedPage, Stage, StageCounters};
 use crate::request::OnDamage;
 use crate::sealing;
 
@@ -94,44 +97,72 @@ impl Transform<'_> {
     /// Turns frames into chunks until no more come. One call per thread.
     pub(super) fn run(
         &self,
+        thread: usize,
         frames: &Receiver<Frame>,
         chunks: &Sender<Chunk>,
         control: &Control<'_>,
+        governor: &Governor<'_>,
     ) -> Result<StageCounters, Error> {
-        let mut counters = StageCounters::of_thread();
+        let _leaving = Leaving(governor);
+        let mut meter = Meter::begin(&control.live, Stage::Transform);
         let frame_bytes = self.plan.frame_bytes.value;
         let mut encoder = Encoder::with_provider(self.plan.compression, frame_bytes, self.deflate)?;
         let mut base_digests = Vec::new();
+        let mut effort = None;
         while !control.is_stopped() {
-            let Ok(frame) = timed(&mut counters.wait_input, || frames.recv()) else {
+            governor.wait_turn(thread, control);
+            let Ok(frame) = timed(&mut meter.counters.wait_input, || frames.recv()) else {
                 break;
             };
-            counters.calls += 1;
-            counters.bytes_in += frame.bytes as u64;
+            meter.counters.calls += 1;
             let bytes = frame.bytes as u64;
             let output = match self.plan.compression.algorithm {
                 Algorithm::None => None,
-                _ => match timed(&mut counters.wait_output, || self.output.take()) {
+                _ => match timed(&mut meter.counters.wait_output, || self.output.take()) {
                     Some(buffer) => Some(buffer),
                     None => break,
                 },
             };
-            let chunk = timed(&mut counters.busy, || {
-                self.transform(frame, &mut encoder, output, &mut base_digests)
+            if let Some(next) = governor.next_effort()
+                && effort.replace(next) != Some(next)
+            {
+                encoder.set_effort(next)?;
+            }
+            let mut encoding = Duration::ZERO;
+            let chunk = timed(&mut meter.counters.busy, || {
+                self.transform(
+                    frame,
+                    &mut encoder,
+                    output,
+                    &mut base_digests,
+                    &mut encoding,
+                )
             })?;
             let stored = chunk
                 .as_ref()
                 .map_or(0, |chunk| u64::from(chunk.header.stored_bytes));
-            counters.bytes_out += stored;
+            meter.counters.bytes_in += bytes;
+            meter.counters.bytes_out += stored;
+            meter.tell();
+            governor.done(effort.zip(chunk.as_ref()).map(|(effort, chunk)| {
+                let work = Work {
+                    chunks: 1,
+                    raw_bytes: u64::from(chunk.header.raw_bytes),
+                    stored_bytes: stored,
+                    encoding,
+                };
+                (effort, work)
+            }));
             control.advance(bytes, stored);
             if let Some(chunk) = chunk
-                && timed(&mut counters.wait_output, || chunks.send(chunk).is_err())
+                && timed(&mut meter.counters.wait_output, || {
+                    chunks.send(chunk).is_err()
+                })
             {
                 break;
             }
         }
-        counters.cpu = thread_time();
-        Ok(counters)
+        Ok(meter.end())
     }
 
     /// One frame to one chunk; none when a differential finds nothing changed in it.
@@ -141,6 +172,7 @@ impl Transform<'_> {
         encoder: &mut Encoder,
         output: Option<PooledBuffer>,
         base_digests: &mut Vec<Digest>,
+        encoding: &mut Duration,
     ) -> Result<Option<Chunk>, Error> {
         let is_data = frame.kind == ChunkKind::Data;
         if self.verify_pages && is_data {
@@ -184,8 +216,9 @@ impl Transform<'_> {
         };
         let mut payload = frame.buffer;
         if let Some(mut output) = output
-            && let Stored::Compressed(bytes) =
-                encoder.encode(&payload[..frame.bytes], &mut output)?
+            && let Stored::Compressed(bytes) = timed(encoding, || {
+                encoder.encode(&payload[..frame.bytes], &mut output)
+            })?
         {
             header.codec = self.plan.compression.algorithm.id();
             header.stored_bytes = bytes as u32;
@@ -231,6 +264,15 @@ impl Transform<'_> {
             (Some(page), OnDamage::Stop) => Err(Error::PageDamaged(page)),
             _ => Ok(()),
         }
+    }
+}
+
+/// A thread that leaves wakes those that rest: there is no more work for anybody.
+struct Leaving<'a>(&'a Governor<'a>);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.finish();
     }
 }
 

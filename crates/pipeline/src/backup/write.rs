@@ -6,14 +6,15 @@ use crossbeam_channel::Receiver;
 use windlass_codec::Algorithm;
 use windlass_device::DeviceWriter;
 use windlass_io::DIRECT_ALIGNMENT;
-use windlass_io::processor::thread_time;
 use windlass_media::{FamilyWriter, SetConfiguration};
 
 use super::transform::Chunk;
 use crate::control::{Control, timed};
 use crate::error::Error;
+use crate::live::Meter;
 use crate::plan::Carrier;
-use crate::report::StageCounters;
+use crate::report::{Stage, StageCounters};
+use crate::throttle::Throttle;
 
 /// Compressed chunks are packed as closely as tape format allows.
 const PACKED_ALIGNMENT: u32 = 4;
@@ -25,6 +26,7 @@ pub(super) struct Family {
     pub(super) number: u16,
     /// The device and its mirrors: all receive the same octets.
     pub(super) devices: Vec<Box<dyn DeviceWriter>>,
+    throttle: Option<Throttle>,
     /// Octets of tape format on their way to the devices; reused.
     scratch: Vec<u8>,
 }
@@ -34,11 +36,13 @@ impl Family {
         writer: FamilyWriter,
         number: u16,
         devices: Vec<Box<dyn DeviceWriter>>,
+        max_rate: Option<u64>,
     ) -> Self {
         Self {
             writer,
             number,
             devices,
+            throttle: Throttle::new(max_rate),
             scratch: Vec::new(),
         }
     }
@@ -73,16 +77,21 @@ impl Family {
         chunks: &Receiver<Chunk>,
         control: &Control<'_>,
     ) -> Result<StageCounters, Error> {
-        let mut counters = StageCounters::of_thread();
+        let mut meter = Meter::begin(&control.live, Stage::Write);
         while !control.is_stopped() {
-            let Ok(chunk) = timed(&mut counters.wait_input, || chunks.recv()) else {
+            let Ok(chunk) = timed(&mut meter.counters.wait_input, || chunks.recv()) else {
                 break;
             };
-            counters.bytes_in += u64::from(chunk.header.stored_bytes);
-            timed(&mut counters.busy, || self.write(chunk))?;
+            let stored_bytes = u64::from(chunk.header.stored_bytes);
+            if let Some(throttle) = &mut self.throttle {
+                throttle.hold(control, &mut meter.counters);
+                throttle.take(stored_bytes);
+            }
+            timed(&mut meter.counters.busy, || self.write(chunk))?;
+            meter.counters.bytes_in += stored_bytes;
+            meter.tell();
         }
-        counters.cpu = thread_time();
-        Ok(counters)
+        Ok(meter.end())
     }
 
     /// Adds what the devices wrote, mirrors included.

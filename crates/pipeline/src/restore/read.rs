@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
-use windlass_io::processor::thread_time;
 use windlass_io::{BufferPool, PooledBuffer};
 use windlass_media::{ChunkHeader, FamilyReader, ReadAt, SetListing};
 
 use crate::control::{Control, timed};
 use crate::error::{Damage, Error};
+use crate::live::Meter;
 use crate::media_set::{Family, media_error};
 use crate::plan::Plan;
-use crate::report::StageCounters;
+use crate::report::{Stage, StageCounters};
 use crate::window::Window;
 
 /// A chunk as it lies on the media, not verified yet.
@@ -41,7 +41,7 @@ impl Read<'_> {
         set: &SetListing,
         control: &Control<'_>,
     ) -> Result<StageCounters, Error> {
-        let mut counters = StageCounters::of_thread();
+        let mut meter = Meter::begin(&control.live, Stage::Read);
         let begun = std::time::Instant::now();
         let window = Window::reading_ahead(
             &*family.reader,
@@ -53,33 +53,35 @@ impl Read<'_> {
             FamilyReader::open(&window).map_err(|source| media_error(&family.device, source))?;
         let mut failure = None;
         let mut stopped = false;
-        let walked = reader.walk(set, &mut |header, offset| match self.hand_on(
-            family,
-            &window,
-            header,
-            offset,
-            &mut counters,
-        ) {
-            Ok(true) => !control.is_stopped(),
-            Ok(false) => {
-                stopped = true;
-                false
-            }
-            Err(error) => {
-                failure = Some(error);
-                false
+        let tell = |meter: &mut Meter<'_>| {
+            let counters = &mut meter.counters;
+            counters.calls = window.reads().calls;
+            counters.in_flight = window.reads().in_flight;
+            counters.busy = begun.elapsed().saturating_sub(counters.wait_output);
+            meter.tell();
+        };
+        let walked = reader.walk(set, &mut |header, offset| {
+            let handed = self.hand_on(family, &window, header, offset, &mut meter.counters);
+            tell(&mut meter);
+            match handed {
+                Ok(true) => !control.is_stopped(),
+                Ok(false) => {
+                    stopped = true;
+                    false
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    false
+                }
             }
         });
-        counters.calls = window.reads().calls;
-        counters.in_flight = window.reads().in_flight;
-        counters.cpu = thread_time();
-        counters.busy = begun.elapsed().saturating_sub(counters.wait_output);
+        tell(&mut meter);
         match (failure, walked) {
             (Some(error), _) => Err(error),
             (None, Err(source)) if !stopped && !control.is_stopped() => {
                 Err(media_error(&family.device, source))
             }
-            _ => Ok(counters),
+            _ => Ok(meter.end()),
         }
     }
 

@@ -7,14 +7,14 @@ use crossbeam_channel::{Receiver, Sender};
 use windlass_base::checksum;
 use windlass_codec::{Algorithm, Decoder};
 use windlass_crypt::SetKey;
-use windlass_io::processor::thread_time;
 use windlass_io::{BufferPool, PooledBuffer};
 use windlass_media::{ChunkHeader, Run, chunk_mix};
 
 use super::read::StoredChunk;
 use crate::control::{Control, timed};
 use crate::error::{Damage, Error};
-use crate::report::{DamagedChunks, StageCounters};
+use crate::live::Meter;
+use crate::report::{DamagedChunks, Stage, StageCounters};
 use crate::request::OnDamage;
 use crate::sealing;
 
@@ -116,34 +116,36 @@ impl Transform<'_> {
         restored: Option<&Sender<Restored>>,
         control: &Control<'_>,
     ) -> Result<StageCounters, Error> {
-        let mut counters = StageCounters::of_thread();
+        let mut meter = Meter::begin(&control.live, Stage::Transform);
         let mut decoder = Decoder::new();
         while !control.is_stopped() {
-            let Ok(chunk) = timed(&mut counters.wait_input, || chunks.recv()) else {
+            let Ok(chunk) = timed(&mut meter.counters.wait_input, || chunks.recv()) else {
                 break;
             };
             let (raw_bytes, stored_bytes) = (
                 u64::from(chunk.header.raw_bytes),
                 u64::from(chunk.header.stored_bytes),
             );
-            counters.calls += 1;
-            counters.bytes_in += stored_bytes;
-            counters.bytes_out += raw_bytes;
+            meter.counters.calls += 1;
+            meter.counters.bytes_in += stored_bytes;
+            meter.counters.bytes_out += raw_bytes;
             // What is stored plain needs no room to be decoded into.
             let output = match chunk.header.codec == Algorithm::None.id() {
                 true => None,
-                false => match timed(&mut counters.wait_output, || self.output.take()) {
+                false => match timed(&mut meter.counters.wait_output, || self.output.take()) {
                     Some(buffer) => Some(buffer),
                     None => break,
                 },
             };
             let device = Arc::clone(&chunk.device);
-            match timed(&mut counters.busy, || {
+            match timed(&mut meter.counters.busy, || {
                 self.decode(chunk, output, &mut decoder)
             }) {
                 Ok(frame) => {
                     if let Some(sender) = restored
-                        && timed(&mut counters.wait_output, || sender.send(frame).is_err())
+                        && timed(&mut meter.counters.wait_output, || {
+                            sender.send(frame).is_err()
+                        })
                     {
                         break;
                     }
@@ -156,10 +158,10 @@ impl Transform<'_> {
                 }
                 Err(damage) => self.seen.record(&device, damage),
             }
+            meter.tell();
             control.advance(raw_bytes, stored_bytes);
         }
-        counters.cpu = thread_time();
-        Ok(counters)
+        Ok(meter.end())
     }
 
     fn decode(

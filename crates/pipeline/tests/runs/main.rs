@@ -1,6 +1,7 @@
 //! Whole runs through the library.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod adaptive;
 mod engine;
 mod failing_reads;
 mod round_trip;

@@ -131,8 +131,25 @@ pub enum BackupOption {
     NoCompressWrite,
     /// `THREADCOUNT = x | AUTO`: ours.
     ThreadCount(ThreadCount),
-    /// `LEVEL = AUTO`: ours. The engine picks algorithm level by what the devices can take.
+    /// `LEVEL = AUTO`: ours. The level of ZSTD is picked chunk by chunk while the backup runs.
     LevelAuto,
+    /// `GOAL = x`: ours. What the backup adapts itself to.
+    Goal(Goal),
+    /// `MAXRATE = x`: ours. MB of the database that may be read in a second.
+    MaxRate(Value),
+    /// `MAXWRITERATE = x`: ours. MB that may be written to each device in a second.
+    MaxWriteRate(Value),
+}
+
+/// The goals of `GOAL = ...`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// `FAST`
+    Fast,
+    /// `SMALL`
+    Small,
+    /// `GENTLE`
+    Gentle,
 }
 
 /// What stands in parentheses after `COMPRESSION`.

@@ -59,11 +59,11 @@ plain_options! {
     ],
     values: [
         Name Description ExpireDate RetainDays MediaName MediaDescription Password MediaPassword
-        BlockSize BufferCount MaxTransferSize BackupOptions Standby
+        BlockSize BufferCount MaxTransferSize BackupOptions Standby MaxRate MaxWriteRate
     ],
     others: [
         Compression Compression Encryption Encryption Credential Credential Stats Stats
-        ThreadCount ThreadCount LevelAuto Level
+        ThreadCount ThreadCount LevelAuto Level Goal Goal
     ]
 }
 

@@ -73,6 +73,8 @@ pub enum ArgumentKind {
     ThreadCount,
     /// `= AUTO`
     Auto,
+    /// `= FAST | SMALL | GENTLE`
+    Goal,
     /// `'logical' TO 'path'`
     Move,
     /// `(DIRECTORY_NAME = x)`
@@ -100,6 +102,7 @@ impl ArgumentKind {
             Self::Credential => " [= 'credential']",
             Self::ThreadCount => " = number|AUTO",
             Self::Auto => " = AUTO",
+            Self::Goal => " = FAST|SMALL|GENTLE",
             Self::Move => " 'logical file' TO 'path'",
             Self::Filestream => " (DIRECTORY_NAME = value)",
             Self::StopMark => " = 'mark'|'lsn:number' [AFTER 'datetime']",

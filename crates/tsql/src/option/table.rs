@@ -73,6 +73,9 @@ option_words! {
     NoCompressWrite "NOCOMPRESSWRITE",
     ThreadCount "THREADCOUNT",
     Level "LEVEL",
+    Goal "GOAL",
+    MaxRate "MAXRATE",
+    MaxWriteRate "MAXWRITERATE",
     Partial "PARTIAL",
     Recovery "RECOVERY",
     Move "MOVE",
@@ -155,8 +158,11 @@ pub const BACKUP: &[OptionRow] = &[
     row(W::NoTruncate, A::None, BACKUP_LOG, &[W::Differential], "Backs up the log of a damaged database and does not truncate it."),
     ours(W::NoWrite, A::None, BACKUP_ANY, &[W::NoCompressWrite], "Reads and compresses and writes nothing: the rate the compression can reach."),
     ours(W::NoCompressWrite, A::None, BACKUP_ANY, &[W::NoWrite], "Reads and neither compresses nor writes: the rate the disks can reach."),
-    ours(W::ThreadCount, A::ThreadCount, BACKUP_ANY, &[], "Sets the number of compression threads."),
-    ours(W::Level, A::Auto, BACKUP_ANY, &[], "Picks the compression level while the backup runs, by what the devices can take."),
+    ours(W::ThreadCount, A::ThreadCount, BACKUP_ANY, &[], "Sets the number of compression threads; AUTO, the default, uses as many as have work."),
+    ours(W::Level, A::Auto, BACKUP_ANY, &[W::NoCompression], "Picks the level of ZSTD while the backup runs, by what processors and devices can take."),
+    ours(W::Goal, A::Goal, BACKUP_ANY, &[], "Says what the backup adapts itself to: FAST, the default, SMALL, or GENTLE to the database's users."),
+    ours(W::MaxRate, A::Value, BACKUP_ANY, &[], "Limits the reads of the database, in MB per second."),
+    ours(W::MaxWriteRate, A::Value, BACKUP_ANY, &[], "Limits the writes to each device, in MB per second."),
 ];
 
 /// The options of `RESTORE`.

@@ -3,7 +3,7 @@
 use super::cursor::Parser;
 use crate::ast::{
     BackupOption, Compression, CompressionAlgorithm, CompressionLevel, Credential, Encryption,
-    EncryptionAlgorithm, Encryptor, RestoreOption, StopMark, ThreadCount,
+    EncryptionAlgorithm, Encryptor, Goal, RestoreOption, StopMark, ThreadCount,
 };
 use crate::error::ParseError;
 use crate::lexer::TokenKind;
@@ -21,6 +21,12 @@ const COMPRESSION_LEVELS: &[(&str, CompressionLevel)] = &[
     ("MEDIUM", CompressionLevel::Medium),
     ("HIGH", CompressionLevel::High),
     ("AUTO", CompressionLevel::Auto),
+];
+
+const GOALS: &[(&str, Goal)] = &[
+    ("FAST", Goal::Fast),
+    ("SMALL", Goal::Small),
+    ("GENTLE", Goal::Gentle),
 ];
 
 const ENCRYPTION_ALGORITHMS: &[(&str, EncryptionAlgorithm)] = &[
@@ -72,6 +78,10 @@ impl Parser<'_> {
             ArgumentKind::Encryption => Some(BackupOption::Encryption(self.encryption()?)),
             ArgumentKind::Credential => Some(BackupOption::Credential(self.credential()?)),
             ArgumentKind::ThreadCount => Some(BackupOption::ThreadCount(self.thread_count()?)),
+            ArgumentKind::Goal => {
+                self.expect_symbol("=")?;
+                Some(BackupOption::Goal(self.one_of(GOALS)?))
+            }
             ArgumentKind::Auto => {
                 self.expect_symbol("=")?;
                 self.expect_word("AUTO")?;

@@ -6,7 +6,7 @@ use super::value::Files;
 use super::{List, With};
 use crate::ast::{
     BackupOption, BackupStatement, BackupTarget, Compression, CompressionAlgorithm,
-    CompressionLevel, Credential, Encryption, EncryptionAlgorithm, Encryptor, ThreadCount,
+    CompressionLevel, Credential, Encryption, EncryptionAlgorithm, Encryptor, Goal, ThreadCount,
 };
 
 impl Display for BackupStatement {
@@ -39,9 +39,20 @@ impl Display for BackupOption {
             Self::Credential(Some(credential)) => write!(f, " = {credential}"),
             Self::Stats(Some(percent)) => write!(f, " = {percent}"),
             Self::ThreadCount(ThreadCount::Auto) | Self::LevelAuto => f.write_str(" = AUTO"),
+            Self::Goal(goal) => write!(f, " = {goal}"),
             Self::ThreadCount(ThreadCount::Count(count)) => write!(f, " = {count}"),
             _ => self.value().map_or(Ok(()), |value| write!(f, " = {value}")),
         }
+    }
+}
+
+impl Display for Goal {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fast => "FAST",
+            Self::Small => "SMALL",
+            Self::Gentle => "GENTLE",
+        })
     }
 }
 

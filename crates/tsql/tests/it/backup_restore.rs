@@ -2,8 +2,8 @@
 
 use windlass_tsql::ast::{
     BackupOption, BackupTarget, Compression, CompressionAlgorithm, CompressionLevel, Credential,
-    Device, DeviceKind, Encryption, EncryptionAlgorithm, Encryptor, FileSpec, Identifier, Name,
-    RestoreAction, RestoreOption, RestoreSource, ThreadCount, Value, Variable,
+    Device, DeviceKind, Encryption, EncryptionAlgorithm, Encryptor, FileSpec, Goal, Identifier,
+    Name, RestoreAction, RestoreOption, RestoreSource, ThreadCount, Value, Variable,
 };
 use windlass_tsql::option::{self, ArgumentKind, OptionRow};
 
@@ -196,7 +196,8 @@ fn values_that_fail_later_are_in_the_tree() {
 fn own_extensions_are_options_of_backup() {
     assert_eq!(
         backup_options(
-            "NOWRITE, NOCOMPRESSWRITE, THREADCOUNT = 4, THREADCOUNT = auto, LEVEL = AUTO"
+            "NOWRITE, NOCOMPRESSWRITE, THREADCOUNT = 4, THREADCOUNT = auto, LEVEL = AUTO, \
+             GOAL = gentle, MAXRATE = 50, MAXWRITERATE = @r"
         ),
         [
             BackupOption::NoWrite,
@@ -204,6 +205,9 @@ fn own_extensions_are_options_of_backup() {
             BackupOption::ThreadCount(ThreadCount::Count(Value::Number(4))),
             BackupOption::ThreadCount(ThreadCount::Auto),
             BackupOption::LevelAuto,
+            BackupOption::Goal(Goal::Gentle),
+            BackupOption::MaxRate(Value::Number(50)),
+            BackupOption::MaxWriteRate(Value::Variable(Variable::new("@r"))),
         ]
     );
     let auto = "COMPRESSION (ALGORITHM = ZSTD, LEVEL = AUTO)";
@@ -339,6 +343,7 @@ fn sample_argument(row: &OptionRow) -> &'static [&'static str] {
         ArgumentKind::Credential => &["", " = 'c'", " = c"],
         ArgumentKind::ThreadCount => &[" = 3", " = AUTO"],
         ArgumentKind::Auto => &[" = AUTO"],
+        ArgumentKind::Goal => &[" = FAST", " = SMALL", " = GENTLE"],
         ArgumentKind::Move => &[" 'a' TO 'b'", " @a TO @b"],
         ArgumentKind::Filestream => &[" (DIRECTORY_NAME = 'd')"],
         ArgumentKind::StopMark => &[" = 'm'", " = 'm' AFTER 'd'"],

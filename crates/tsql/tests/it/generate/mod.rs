@@ -179,6 +179,8 @@ fn backup_setting() -> impl Strategy<Value = BackupOption> {
         MaxTransferSize,
         BackupOptions,
         Standby,
+        MaxRate,
+        MaxWriteRate,
     ];
     (select(make), value()).prop_map(|(make, value)| make(value))
 }
@@ -191,6 +193,7 @@ fn backup_option() -> impl Strategy<Value = BackupOption> {
         1 => encryption().prop_map(BackupOption::Encryption),
         1 => credential().prop_map(BackupOption::Credential),
         1 => option::of(value()).prop_map(BackupOption::Stats),
+        1 => select(vec![Goal::Fast, Goal::Small, Goal::Gentle]).prop_map(BackupOption::Goal),
         1 => Just(BackupOption::ThreadCount(ThreadCount::Auto)),
         1 => value().prop_map(|count| BackupOption::ThreadCount(ThreadCount::Count(count))),
     ]

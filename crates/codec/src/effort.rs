@@ -1,0 +1,55 @@
+//! What a compressor may change from chunk to chunk: how much time it spends on size.
+
+use std::fmt;
+
+/// How hard ZSTD tries. What comes out is the same format at every step, so a set may mix them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Effort {
+    /// Less than LOW; only `LEVEL = AUTO` uses it.
+    Least,
+    /// As LOW.
+    Low,
+    /// As MEDIUM.
+    Medium,
+    /// As HIGH.
+    High,
+}
+
+impl Effort {
+    /// Every step, from fast to small.
+    pub const ALL: [Self; 4] = [Self::Least, Self::Low, Self::Medium, Self::High];
+
+    /// How many steps there are.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// Its place in [`Effort::ALL`].
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name in reports: that of the level where there is one.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Least => "LEAST",
+            Self::Low => "LOW",
+            Self::Medium => "MEDIUM",
+            Self::High => "HIGH",
+        }
+    }
+}
+
+impl fmt::Display for Effort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl From<crate::Level> for Effort {
+    fn from(level: crate::Level) -> Self {
+        match level {
+            crate::Level::Low => Self::Low,
+            crate::Level::Medium => Self::Medium,
+            crate::Level::High => Self::High,
+        }
+    }
+}

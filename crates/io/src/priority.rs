@@ -1,0 +1,68 @@
+//! Standing behind others: the calling thread's share of processors and disks.
+
+use std::io;
+
+/// The nice value of threads that give way: the lowest weight there is.
+const NICEST: i32 = 19;
+
+/// `IOPRIO_CLASS_IDLE` in the bits of the class: served when nobody else asks.
+const IDLE_CLASS: libc::c_long = 3 << 13;
+
+/// `IOPRIO_WHO_PROCESS`; with 0, the calling thread.
+const WHO_THREAD: libc::c_long = 1;
+
+/// Puts the calling thread, and the threads that it starts from now on, behind all others: the lowest
+/// weight for processors, and the idle class for disks. It cannot be taken back, so call it on a
+/// thread that ends with the work.
+///
+/// Which disks heed the class depends on the kernel's scheduler of their requests.
+///
+/// # Errors
+/// When the kernel refuses one of both; the other holds.
+pub fn give_way() -> io::Result<()> {
+    #[expect(unsafe_code, reason = "std does not set the weight of threads")]
+    // SAFETY: two numbers; on Linux 0 is the calling thread.
+    let nice = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICEST) };
+    let nice = outcome(nice.into());
+    #[expect(unsafe_code, reason = "libc has no function for it")]
+    // SAFETY: three numbers, as the call takes them.
+    let idle = unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_THREAD, 0_i64, IDLE_CLASS) };
+    nice.and(outcome(idle))
+}
+
+fn outcome(returned: libc::c_long) -> io::Result<()> {
+    match returned {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nice value and I/O class of the calling thread.
+    fn standing() -> (i32, libc::c_long) {
+        #[expect(unsafe_code, reason = "as above")]
+        // SAFETY: two numbers.
+        let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+        #[expect(unsafe_code, reason = "as above")]
+        // SAFETY: two numbers.
+        let class = unsafe { libc::syscall(libc::SYS_ioprio_get, WHO_THREAD, 0_i64) };
+        (nice, class >> 13)
+    }
+
+    #[test]
+    fn a_thread_and_those_it_starts_give_way_and_others_do_not() {
+        let before = standing();
+        let (own, started) = std::thread::spawn(|| {
+            give_way().unwrap();
+            (standing(), std::thread::spawn(standing).join().unwrap())
+        })
+        .join()
+        .unwrap();
+        assert_eq!(own, (NICEST, 3));
+        assert_eq!(started, (NICEST, 3));
+        assert_eq!(standing(), before);
+    }
+}

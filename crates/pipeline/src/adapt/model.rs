@@ -1,0 +1,232 @@
+//! What each stage could do, estimated from what it did.
+//!
+//! - *Source and devices*: octets in a second of work. Of a stage that is always at work this is its
+//!   rate; of one that mostly waits it is too high rather than too low, which is the right way round:
+//!   whoever believes it loads the stage until it tells its real rate.
+//! - *Levels*: seconds and stored octets of each octet of the database. A change that is seen on one
+//!   level (busy processors, other pages) is assumed of all, and corrected where they are used.
+
+use windlass_codec::Effort;
+
+use super::{Flow, Place, Sample, Work, effort_at};
+
+/// Seconds after which an estimate of a stage is mostly that of new samples.
+const MEMORY_SECONDS: f64 = 0.25;
+
+/// Chunks after which an estimate of a level is half that of new ones.
+const MEMORY_CHUNKS: f64 = 4.0;
+
+/// The same for how much smaller one level is than another: sizes differ from chunk to chunk more than
+/// from level to level.
+const MEMORY_SIZES: u64 = 64;
+
+/// Chunks that what is usual counts for.
+const USUAL_CHUNKS: u64 = 4;
+
+/// What the first chunk of a level counts against what is usual elsewhere.
+const FIRST_WEIGHT: f64 = 0.7;
+
+/// Share of a sample below which a stage's time is taken for that.
+const LEAST_BUSY: f64 = 0.02;
+
+/// Seconds for an octet, beside LOW: `docs/codecs.md`. Until a level was used.
+const USUAL_COST: [f64; Effort::COUNT] = [0.75, 1.0, 3.5, 9.0];
+
+/// Stored octets, beside LOW.
+const USUAL_SIZE: [f64; Effort::COUNT] = [1.09, 1.0, 0.875, 0.84];
+
+/// A higher level that leaves more than this of what the one below leaves is not worth its time.
+const WORTH: f64 = 0.985;
+
+/// Steps of halving in the search for a place: a hundredth of a level.
+const HALVINGS: u32 = 9;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Model {
+    /// Octets of the database in a second, if nothing else limited.
+    source: Option<f64>,
+    /// Stored octets in a second, if nothing else limited.
+    devices: Option<f64>,
+    /// Seconds of a thread for an octet, beside compression.
+    overhead: Option<f64>,
+    levels: Option<Levels>,
+}
+
+/// Of each level.
+#[derive(Debug, Clone)]
+struct Levels {
+    cost: [f64; Effort::COUNT],
+    size: [f64; Effort::COUNT],
+    /// Chunks compressed with it.
+    chunks: [u64; Effort::COUNT],
+}
+
+impl Model {
+    pub(super) fn observe(&mut self, sample: &Sample) {
+        let seconds = sample.elapsed.as_secs_f64();
+        if seconds <= 0.0 {
+            return;
+        }
+        let weight = 1.0 - (-seconds / MEMORY_SECONDS).exp();
+        blend(&mut self.source, rate(sample.read, seconds), weight);
+        blend(&mut self.devices, rate(sample.written, seconds), weight);
+        let encoding: f64 = (sample.by_effort.iter())
+            .map(|work| work.encoding.as_secs_f64())
+            .sum();
+        let raw = sample.transformed.bytes as f64;
+        if raw > 0.0 {
+            let overhead = (sample.transformed.busy.as_secs_f64() - encoding).max(0.0) / raw;
+            blend(&mut self.overhead, Some(overhead), weight);
+        }
+        self.observe_levels(&sample.by_effort);
+    }
+
+    fn observe_levels(&mut self, by_effort: &[Work; Effort::COUNT]) {
+        let most = (by_effort.iter().enumerate()).max_by_key(|(_, work)| work.raw_bytes);
+        let Some((main, work)) = most.filter(|(_, work)| work.raw_bytes > 0) else {
+            return;
+        };
+        let (cost, size) = numbers(work);
+        let levels = self.levels.get_or_insert_with(|| Levels {
+            cost: USUAL_COST.map(|usual| usual / USUAL_COST[main] * cost),
+            size: USUAL_SIZE.map(|usual| usual / USUAL_SIZE[main] * size),
+            chunks: [0; Effort::COUNT],
+        });
+        // What changed on the level that was used most has changed for all.
+        let weight = weight_of(work);
+        let cost_change = 1.0 + weight * (cost / levels.cost[main] - 1.0);
+        let size_change = 1.0 + weight * (size / levels.size[main] - 1.0);
+        levels.cost = levels.cost.map(|cost| cost * cost_change);
+        levels.size = levels.size.map(|size| (size * size_change).min(1.0));
+        for (index, work) in by_effort.iter().enumerate() {
+            if work.raw_bytes == 0 {
+                continue;
+            }
+            let (cost, size) = numbers(work);
+            if index != main {
+                let of_cost = match levels.chunks[index] {
+                    0 => FIRST_WEIGHT,
+                    _ => weight_of(work),
+                };
+                let known = (USUAL_CHUNKS + levels.chunks[index]).min(MEMORY_SIZES);
+                let of_size = work.chunks as f64 / (work.chunks + known) as f64;
+                levels.cost[index] += of_cost * (cost - levels.cost[index]);
+                levels.size[index] += of_size * (size - levels.size[index]);
+            }
+            levels.chunks[index] += work.chunks;
+        }
+    }
+
+    /// Whether the level was used.
+    pub(super) fn has_seen(&self, effort: Effort) -> bool {
+        (self.levels.as_ref()).is_some_and(|levels| levels.chunks[effort.index()] > 0)
+    }
+
+    /// What a chunk at `other` takes beyond one at `here`, in chunks at `here`; at least one, because
+    /// a cheaper level costs room on the devices.
+    pub(super) fn extra_cost(&self, here: Effort, other: Effort) -> Option<f64> {
+        let levels = self.levels.as_ref()?;
+        let extra = levels.cost[other.index()] / levels.cost[here.index()].max(f64::MIN_POSITIVE);
+        Some((extra - 1.0).max(1.0))
+    }
+
+    /// The highest place at which `threads` compress within `filled` of the time that the others take;
+    /// 0 when the processors limit even there. `None` before anything was seen.
+    pub(super) fn balance(&self, threads: f64, filled: f64, highest: Place) -> Option<Place> {
+        let levels = self.levels.as_ref()?;
+        let fits =
+            |place| self.cost(levels, place) / threads <= filled * self.others(levels, place);
+        Some(search(fits, levels.useful(highest)))
+    }
+
+    /// The highest place at which `threads` compress an octet within `seconds`.
+    pub(super) fn affordable(&self, threads: f64, seconds: f64, highest: Place) -> Place {
+        let Some(levels) = &self.levels else {
+            return 0.0;
+        };
+        let fits = |place| self.cost(levels, place) / threads <= seconds;
+        search(fits, levels.useful(highest))
+    }
+
+    /// Seconds that a run takes for an octet of the database at `place`.
+    pub(super) fn seconds(&self, place: Place, threads: f64) -> f64 {
+        let Some(levels) = &self.levels else {
+            return 0.0;
+        };
+        (self.cost(levels, place) / threads).max(self.others(levels, place))
+    }
+
+    /// Seconds of a thread for an octet.
+    fn cost(&self, levels: &Levels, place: Place) -> f64 {
+        self.overhead.unwrap_or(0.0) + between(&levels.cost, place)
+    }
+
+    /// Seconds for an octet of the slower of source and devices.
+    fn others(&self, levels: &Levels, place: Place) -> f64 {
+        let source = self.source.map_or(0.0, |rate| 1.0 / rate);
+        let devices = self
+            .devices
+            .map_or(0.0, |rate| between(&levels.size, place) / rate);
+        source.max(devices)
+    }
+}
+
+impl Levels {
+    /// The highest place below `highest` where each level is smaller than the one under it.
+    fn useful(&self, highest: Place) -> Place {
+        let steps = self.size.windows(2).take(highest as usize);
+        steps.take_while(|pair| pair[1] <= pair[0] * WORTH).count() as Place
+    }
+}
+
+/// The highest place up to `highest` that fits, where fitting ends once upwards.
+fn search(fits: impl Fn(Place) -> bool, highest: Place) -> Place {
+    if fits(highest) {
+        return highest;
+    }
+    let (mut low, mut high) = (0.0, highest);
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// The value at a place between two levels.
+fn between(values: &[f64; Effort::COUNT], place: Place) -> f64 {
+    let (below, share) = (place.floor(), place.fract());
+    let value = |index: usize| values[effort_at(index).index()];
+    let below = below as usize;
+    value(below) * (1.0 - share) + value(below + 1) * share
+}
+
+/// Octets in a second of work; `None` when there was none.
+fn rate(flow: Flow, elapsed: f64) -> Option<f64> {
+    let busy = flow.busy.as_secs_f64().max(LEAST_BUSY * elapsed);
+    (flow.bytes > 0).then(|| flow.bytes as f64 / busy)
+}
+
+/// Seconds and stored octets for an octet.
+fn numbers(work: &Work) -> (f64, f64) {
+    let raw = work.raw_bytes as f64;
+    let cost = work.encoding.as_secs_f64().max(1e-9) / raw;
+    (cost, (work.stored_bytes as f64 / raw).max(1e-6))
+}
+
+fn weight_of(work: &Work) -> f64 {
+    work.chunks as f64 / (work.chunks as f64 + MEMORY_CHUNKS)
+}
+
+/// Moves an estimate by a share of the way, in ratios: a device that becomes fifty times slower is
+/// noticed as fast as one that becomes fifty times faster.
+fn blend(estimate: &mut Option<f64>, found: Option<f64>, weight: f64) {
+    *estimate = match (*estimate, found) {
+        (Some(old), Some(new)) if old > 0.0 && new > 0.0 => Some(old * (new / old).powf(weight)),
+        (Some(old), Some(new)) => Some(old + weight * (new - old)),
+        (old, new) => old.or(new),
+    };
+}
