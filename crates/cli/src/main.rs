@@ -7,6 +7,8 @@
 //! | `output/` | tables, JSON, progress |
 //! | `operate/` | commands for operators: history, retention, configuration, metrics, checks |
 //! | `demo/` | the self-contained demonstration |
+//! | `journal` | the log: statements begun, ended, failed |
+//! | `service` | what a service manager is told |
 //!
 //! Results go to standard output, messages to standard error; the exit code is 0 only on success.
 #![forbid(unsafe_code)]
@@ -15,8 +17,10 @@ mod args;
 mod cancel;
 mod command;
 mod demo;
+mod journal;
 mod operate;
 mod output;
+mod service;
 
 use std::process::ExitCode;
 
@@ -50,6 +54,20 @@ fn main() -> ExitCode {
         }
     };
     settings.apply(&mut common);
+    if let Err(error) = settings.begin_log() {
+        output::message_line(&format!("error: {error}"));
+        return ExitCode::from(2);
+    }
+    let name = matches.subcommand_name().unwrap_or_default().to_owned();
+    let is_service = !matches!(command, Command::DemoWriter(_));
+    if is_service {
+        service::begin(&name);
+    }
+    tracing::debug!(
+        command = name,
+        version = env!("CARGO_PKG_VERSION"),
+        "program started"
+    );
     let renews_metrics = matches!(
         command,
         Command::Backup(_)
@@ -75,9 +93,14 @@ fn main() -> ExitCode {
     if renews_metrics {
         operate::metrics::renew(&common, &settings);
     }
-    match outcome {
-        Outcome::Succeeded => ExitCode::SUCCESS,
-        Outcome::Failed => ExitCode::FAILURE,
-        Outcome::Misused => ExitCode::from(2),
+    let (how, code) = match outcome {
+        Outcome::Succeeded => ("succeeded", ExitCode::SUCCESS),
+        Outcome::Failed => ("failed", ExitCode::FAILURE),
+        Outcome::Misused => ("was misused", ExitCode::from(2)),
+    };
+    if is_service {
+        service::end(&name, how);
     }
+    tracing::debug!(command = name, how, "program ended");
+    code
 }

@@ -9,10 +9,12 @@
 //! - [`processor`]: what threads cost.
 //! - [`Reserved`]: arrays in reserved address space, for pools larger than what is used of them.
 //! - [`directory`]: durable renames and free space.
+//! - [`notify`]: telling a service manager how a service is.
 
 mod buffer;
 pub mod directory;
 mod file;
+pub mod notify;
 mod pool;
 pub mod processor;
 pub mod queue;

@@ -1,6 +1,8 @@
 //! What a report consists of. All texts are plain texts; all numbers are in the unit that stands
 //! beside them.
 
+use crate::over_time::{Timeline, Times};
+
 /// A whole page.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
@@ -224,6 +226,10 @@ pub enum ChartKind {
     Lines(Lines),
     /// How the stages of runs spent their time.
     Stages(StageBars),
+    /// Values over time.
+    Times(Times),
+    /// What happened when, and for how long something was wrong.
+    Timeline(Timeline),
 }
 
 /// Bars in groups; every group has a bar for each series.

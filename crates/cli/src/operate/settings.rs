@@ -15,6 +15,7 @@ use windlass_instance::Sink as _;
 use super::texts;
 use crate::args::Common;
 use crate::command::Outcome;
+use crate::journal::{self, Format, Level};
 use crate::output::{Console, Layout};
 
 const BUILT_IN: &str = "built in";
@@ -30,6 +31,9 @@ struct File {
     metrics: Option<PathBuf>,
     on_success: Option<String>,
     on_failure: Option<String>,
+    log_file: Option<PathBuf>,
+    log_format: Option<Format>,
+    log_level: Option<Level>,
     #[serde(default)]
     drives: BTreeMap<String, PathBuf>,
 }
@@ -49,6 +53,9 @@ pub(crate) struct Settings {
     metrics: Setting<Option<PathBuf>>,
     on_success: Setting<Option<String>>,
     on_failure: Setting<Option<String>>,
+    log_file: Setting<Option<PathBuf>>,
+    log_format: Setting<Option<Format>>,
+    log_level: Setting<Option<Level>>,
     drives: BTreeMap<char, Setting<PathBuf>>,
     /// The files that were looked for, and whether they were there.
     pub(super) files: Vec<(PathBuf, bool)>,
@@ -67,6 +74,11 @@ pub(crate) enum Error {
         path: String,
         source: Box<toml::de::Error>,
     },
+    #[error("the log '{path}' cannot be opened: {source}")]
+    Log {
+        path: String,
+        source: std::io::Error,
+    },
     #[error("{path}: '{letter}' under [drives] is not a letter")]
     Drive { path: String, letter: String },
 }
@@ -79,6 +91,9 @@ pub(crate) fn load(common: &Common, matches: &ArgMatches) -> Result<Settings, Er
         metrics: built_in(None),
         on_success: built_in(None),
         on_failure: built_in(None),
+        log_file: built_in(None),
+        log_format: built_in(None),
+        log_level: built_in(None),
         drives: BTreeMap::new(),
         files: Vec::new(),
     };
@@ -159,6 +174,24 @@ impl Settings {
             file.on_failure,
             &shown,
         );
+        put(
+            &mut self.log_file.value,
+            &mut self.log_file.origin,
+            file.log_file.map(absolute),
+            &shown,
+        );
+        put(
+            &mut self.log_format.value,
+            &mut self.log_format.origin,
+            file.log_format,
+            &shown,
+        );
+        put(
+            &mut self.log_level.value,
+            &mut self.log_level.origin,
+            file.log_level,
+            &shown,
+        );
         if let Some(json) = file.json {
             self.json = Setting {
                 value: json,
@@ -203,6 +236,25 @@ impl Settings {
                 origin: "command line".to_owned(),
             };
         }
+        let line = "command line";
+        put(
+            &mut self.log_file.value,
+            &mut self.log_file.origin,
+            common.log_file.clone(),
+            line,
+        );
+        put(
+            &mut self.log_format.value,
+            &mut self.log_format.origin,
+            common.log_format,
+            line,
+        );
+        put(
+            &mut self.log_level.value,
+            &mut self.log_level.origin,
+            common.log_level,
+            line,
+        );
         for (letter, folder) in &common.drive {
             let setting = Setting {
                 value: folder.clone(),
@@ -221,6 +273,20 @@ impl Settings {
             .iter()
             .map(|(letter, folder)| (*letter, folder.value.clone()))
             .collect();
+    }
+
+    /// Begins the log, if there is to be one.
+    pub(crate) fn begin_log(&self) -> Result<(), Error> {
+        let file = self.log_file.value.as_deref();
+        if file.is_none() && self.log_format.value.is_none() && self.log_level.value.is_none() {
+            return Ok(());
+        }
+        let format = self.log_format.value.unwrap_or(Format::Text);
+        let level = self.log_level.value.unwrap_or(Level::Info);
+        journal::begin(file, format, level).map_err(|source| Error::Log {
+            path: file.unwrap_or(Path::new("-")).display().to_string(),
+            source,
+        })
     }
 
     /// The file that is renewed after each run.
@@ -283,6 +349,25 @@ pub(super) fn show(settings: &Settings, all: bool, common: &Common) -> Outcome {
             &settings.on_failure.origin,
         ),
     ];
+    let log_format = settings.log_format.value.unwrap_or(Format::Text);
+    let log_level = settings.log_level.value.unwrap_or(Level::Info);
+    rows.extend([
+        row(
+            "log_file",
+            path(&settings.log_file.value),
+            &settings.log_file.origin,
+        ),
+        row(
+            "log_format",
+            journal::name(log_format),
+            &settings.log_format.origin,
+        ),
+        row(
+            "log_level",
+            journal::name(log_level),
+            &settings.log_level.origin,
+        ),
+    ]);
     for (letter, folder) in &settings.drives {
         rows.push(row(
             &format!("drives.{letter}"),
