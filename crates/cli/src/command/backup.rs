@@ -40,6 +40,7 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     let extras = BackupExtras {
         base: arguments.base.iter().map(DeviceAddress::disk).collect(),
         recipients,
+        algorithm: None,
     };
     session.backup(&statement, &extras, &mut console).into()
 }

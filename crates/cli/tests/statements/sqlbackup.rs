@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use crate::support::{Place, Run, article, make_database, rows};
 
 /// Runs a command on an instance that knows `app` and `other`.
-fn run(place: &Place, command: &str) -> Run {
+pub(crate) fn run(place: &Place, command: &str) -> Run {
     let instance = place.text("instance");
     if !place.path("instance").exists() {
         let made = place.sql_with(
@@ -28,7 +28,7 @@ fn run(place: &Place, command: &str) -> Run {
 }
 
 /// The lines and the codes of a run.
-fn report(run: &Run) -> (String, i64, i64) {
+pub(crate) fn report(run: &Run) -> (String, i64, i64) {
     let results = run.results();
     let [.., lines, codes] = results.as_slice() else {
         panic!("{}\n{}", run.out, run.err);
@@ -43,7 +43,7 @@ fn report(run: &Run) -> (String, i64, i64) {
 }
 
 #[track_caller]
-fn succeeds(place: &Place, command: &str) -> String {
+pub(crate) fn succeeds(place: &Place, command: &str) -> String {
     let run = run(place, command);
     let (lines, exit, sql) = report(&run);
     assert_eq!((exit, sql), (0, 0), "{command}\n{lines}");
@@ -51,7 +51,7 @@ fn succeeds(place: &Place, command: &str) -> String {
     lines
 }
 
-fn files(place: &Place, folder: &str) -> Vec<String> {
+pub(crate) fn files(place: &Place, folder: &str) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(place.path(folder))
         .expect("a folder")
         .map(|entry| {
@@ -240,12 +240,20 @@ fn what_is_not_built_is_refused_and_named() {
             "--on-success",
         ),
         (
-            "BACKUP DATABASE app TO DISK = 'x' WITH PASSWORD = 'p'",
-            "PASSWORD",
+            "BACKUP DATABASE app TO DISK = 'x' WITH PASSWORD = '<OBFUSCATEDPASSWORD>eA==</OBFUSCATEDPASSWORD>'",
+            "PASSWORDFILE",
         ),
         (
             "BACKUP DATABASE app TO DISK = 'x' WITH KEYSIZE = 256",
-            "KEYSIZE",
+            "KEYSIZE needs PASSWORD",
+        ),
+        (
+            "BACKUP DATABASE app TO DISK = 'x' WITH PASSWORD = 'p', KEYSIZE = 192",
+            "128 or 256",
+        ),
+        (
+            "RESTORE HEADERONLY FROM DISK = 'x' WITH PASSWORD = 'p'",
+            "headers are not encrypted",
         ),
         (
             "BACKUP DATABASE app TO DISK = 'x' WITH THREADPRIORITY = 3",
