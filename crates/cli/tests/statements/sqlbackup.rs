@@ -264,6 +264,14 @@ fn what_is_not_built_is_refused_and_named() {
             "0 to 4",
         ),
         ("BACKUP DATABASE app TO DISK = 'x' WITH NOSUCH", "NOSUCH"),
+        (
+            "BACKUP DATABASE app TO DISK = 'x' WITH VERIFY = 1",
+            "VERIFY takes no value",
+        ),
+        (
+            "RESTORE DATABASE app FROM DISK = 'x' WITH CHECKDB = 'NOINDEX'",
+            "CHECKDB takes no value",
+        ),
         ("BACKUP DATABASE app TO DISK = 'x' WITH CHECKDB", "CHECKDB"),
         (
             "BACKUP DATABASES [app, other] TO DISK = 'd:\\one.bak'",

@@ -143,6 +143,19 @@ fn logto_keeps_the_report_and_may_keep_only_failures() {
     assert_eq!(report(&run(&place, &failed)).1, 1100);
     let text = logged("logs/errors.log").expect("a log");
     assert!(text.contains("SQL error 3201"), "{text}");
+    // A copy that could not be made is a warning.
+    std::fs::write(place.path("wall"), "a file").expect("a file");
+    for (option, is_kept) in [("LOG_ONERROR", true), ("LOG_ONERRORONLY", false)] {
+        let command = format!(
+            "BACKUP DATABASE app TO DISK = 'd:\\a.bak' WITH COPYTO = 'd:\\wall\\x', LOGTO = 'd:\\w{is_kept}.log', {option}"
+        );
+        assert_eq!(report(&run(&place, &command)).1, 1);
+        assert_eq!(
+            logged(&format!("w{is_kept}.log")).is_some(),
+            is_kept,
+            "{option}"
+        );
+    }
     succeeds(
         &place,
         "BACKUP DATABASE app TO DISK = 'd:\\a.bak' WITH LOGTO = 'd:\\logs\\none.log', NOLOG",

@@ -66,7 +66,7 @@ pub fn run(session: &mut Session, text: &str, sink: &mut dyn Sink) -> Report {
         Ok(mut runner) => runner.run(&command, &options, &mut report, sink),
         Err(error) => report.refuse(&error),
     }
-    if let Some(path) = options.log_path(report.has_failed()) {
+    if let Some(path) = options.log_path(report.exit_code) {
         let tags = session.instance.tags();
         if let Err(error) = report.write(session, path, &tags) {
             report.warn(&format!("The log '{path}' was not written: {error}"));

@@ -3,7 +3,8 @@
 use windlass_crypt::Passphrase;
 use windlass_tsql::sqlbackup::{Command, Setting, Verb};
 
-use super::quoted;
+use super::report::WARNING;
+use super::{NOT_UNDERSTOOD, quoted};
 use crate::retention::Policy;
 
 /// What the options of a command say.
@@ -34,7 +35,8 @@ pub(super) struct Options {
     pub(super) password: Option<Password>,
     pub(super) key_bits: Option<u32>,
     log_to: Option<String>,
-    log_only_errors: bool,
+    /// The report is written from this exit code on.
+    log_from: i64,
 }
 
 /// Where a passphrase comes from.
@@ -58,10 +60,10 @@ pub(super) enum Drops {
 }
 
 impl Options {
-    /// Where the report is written.
-    pub(super) fn log_path(&self, failed: bool) -> Option<&str> {
+    /// Where the report of a run with this exit code is written.
+    pub(super) fn log_path(&self, exit_code: i64) -> Option<&str> {
         let path = self.log_to.as_deref()?;
-        (failed || !self.log_only_errors).then_some(path)
+        (exit_code >= self.log_from).then_some(path)
     }
 }
 
@@ -172,10 +174,12 @@ pub(super) fn read(command: &Command) -> Result<Options, String> {
 /// Options of every command; whether it was one.
 fn read_common(setting: &Setting, options: &mut Options) -> Result<bool, String> {
     match setting.name.as_str() {
-        "SINGLERESULTSET" => options.single_result = true,
+        "SINGLERESULTSET" => options.single_result = flag(setting)?,
         "LOGTO" => options.log_to = Some(text(setting)?),
-        "LOG_ONERROR" | "LOG_ONERRORONLY" => options.log_only_errors = true,
-        "NOLOG" => options.log_to = None,
+        "LOG_ONERROR" if flag(setting)? => options.log_from = WARNING,
+        "LOG_ONERRORONLY" if flag(setting)? => options.log_from = NOT_UNDERSTOOD,
+        // Whatever the code.
+        "NOLOG" if flag(setting)? => options.log_from = i64::MAX,
         "DISKRETRYCOUNT" => options.retries = number(setting, 1, 50)?,
         "DISKRETRYINTERVAL" => options.retry_seconds = number(setting, 1, 120)?,
         "MAXTRANSFERSIZE" => {
@@ -197,9 +201,9 @@ fn read_backup(setting: &Setting, options: &mut Options) -> Result<bool, String>
         return Ok(true);
     }
     match name {
-        "DIFFERENTIAL" => options.differential = true,
-        "FULLIFREQUIRED" => options.full_if_required = true,
-        "VERIFY" => options.verify = true,
+        "DIFFERENTIAL" => options.differential = flag(setting)?,
+        "FULLIFREQUIRED" => options.full_if_required = flag(setting)?,
+        "VERIFY" => options.verify = flag(setting)?,
         "INIT" | "FORMAT" => {
             options.overwrites = true;
             options.clauses.push(bare(setting)?);
@@ -296,9 +300,9 @@ fn read_restore(setting: &Setting, options: &mut Options) -> Result<bool, String
                 .clauses
                 .push(format!("MOVE {} TO {}", quoted(&logical), quoted(&target)));
         }
-        "CHECKDB" => options.check_database = true,
-        "DROPDB" => options.drops = Drops::Always,
-        "DROPDBIFSUCCESSFUL" => options.drops = Drops::IfSuccessful,
+        "CHECKDB" => options.check_database = flag(setting)?,
+        "DROPDB" if flag(setting)? => options.drops = Drops::Always,
+        "DROPDBIFSUCCESSFUL" if flag(setting)? => options.drops = Drops::IfSuccessful,
         _ => return Ok(false),
     }
     Ok(true)
@@ -335,6 +339,11 @@ fn bare(setting: &Setting) -> Result<String, String> {
         None => Ok(setting.name.clone()),
         Some(_) => Err(format!("{} takes no value.", setting.name)),
     }
+}
+
+/// Whether an option is there that takes no value.
+fn flag(setting: &Setting) -> Result<bool, String> {
+    bare(setting).map(|_| true)
 }
 
 fn text(setting: &Setting) -> Result<String, String> {

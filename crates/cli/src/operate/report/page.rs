@@ -59,10 +59,7 @@ pub(super) fn of(subjects: &Subjects<'_>, instance: &Path) -> Report {
         ],
         facts: vec![
             Fact::new("instance", instance.display().to_string()),
-            Fact::new(
-                "recovery point objective",
-                tables::objective(subjects.rpo_minutes),
-            ),
+            Fact::new("objective", tables::objective(subjects.rpo_minutes)),
             Fact::new("made", subjects.now.to_string()),
         ],
         sections,
@@ -74,7 +71,7 @@ fn overview(subjects: &Subjects<'_>) -> Section {
     Section {
         heading: "Databases".to_owned(),
         charts: vec![charts::timeline(subjects)],
-        tables: vec![tables::databases(subjects)],
+        tables: vec![tables::databases(subjects).without_empty_columns()],
         ..Section::default()
     }
 }
@@ -116,14 +113,14 @@ fn database(subjects: &Subjects<'_>, subject: &Subject<'_>) -> Section {
         heading: subject.name.to_owned(),
         text,
         charts: charts::of_database(subjects, subject),
-        tables: vec![tables::backups(&subjects.backups(subject))],
+        tables: vec![tables::backups(&subjects.backups(subject)).without_empty_columns()],
         ..Section::default()
     }
 }
 
 fn notes() -> Vec<String> {
     let notes = [
-        "A gap begins when the newest restorable backup, counted from its beginning, is older than the objective, and ends when the next one is finished.",
+        "The objective is the most that a failure may lose. A gap begins when the newest restorable backup, counted from its beginning, is older than the objective, and ends when the next one is finished.",
         "A backup counts as restorable when it was not made of a damaged database and what it needs is in the history: the full backup of a differential, the unbroken log of a log backup. Whether its files are intact is for windlass verify to say; here it was only looked whether those of the newest are there.",
         "Dates are those of the machine that made the backups. The history counts whole seconds, so the rate of a backup of less than a second is not known.",
         "Of long lines every second, third ... backup is drawn, and the last; of more than 200 backups the table has the newest.",
