@@ -26,8 +26,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 
-use args::{Arguments, Command};
+use args::{Arguments, Command, Common};
 use command::Outcome;
+use operate::settings::Settings;
 
 fn main() -> ExitCode {
     // SQL Backup's own spelling has one dash, which would be read as single letters.
@@ -68,31 +69,7 @@ fn main() -> ExitCode {
         version = env!("CARGO_PKG_VERSION"),
         "program started"
     );
-    let renews_metrics = matches!(
-        command,
-        Command::Backup(_)
-            | Command::Restore(_)
-            | Command::Sql(_)
-            | Command::Operate(operate::Command::Sqlbackup(_) | operate::Command::Copies(_))
-    );
-    let outcome = match command {
-        Command::Backup(arguments) => command::backup::run(&arguments, &common),
-        Command::Restore(arguments) => command::restore::run(&arguments, &common),
-        Command::Verify(arguments) => command::verify::run(&arguments, &common),
-        Command::Header(arguments) => command::inspect::header(&arguments, &common),
-        Command::Files(arguments) => command::inspect::files(&arguments, &common),
-        Command::Label(arguments) => command::inspect::label(&arguments, &common),
-        Command::Rekey(arguments) => command::rekey::run(&arguments, &common),
-        Command::Sql(arguments) => command::sql::run(&arguments, &common),
-        Command::Tune(arguments) => command::tune::run(&arguments, &common),
-        Command::Bench(arguments) => command::bench::run(&arguments, &common),
-        Command::Demo(arguments) => demo::run(&arguments, &common),
-        Command::Operate(command) => operate::run(command, &common, &settings),
-        Command::DemoWriter(arguments) => demo::writer::run(&arguments.database),
-    };
-    if renews_metrics {
-        operate::metrics::renew(&common, &settings);
-    }
+    let outcome = execute(command, &common, &settings);
     let (how, code) = match outcome {
         Outcome::Succeeded => ("succeeded", ExitCode::SUCCESS),
         Outcome::Failed => ("failed", ExitCode::FAILURE),
@@ -103,4 +80,34 @@ fn main() -> ExitCode {
     }
     tracing::debug!(command = name, how, "program ended");
     code
+}
+
+/// Runs a command, and renews the metrics after one that changes them.
+fn execute(command: Command, common: &Common, settings: &Settings) -> Outcome {
+    let renews_metrics = matches!(
+        command,
+        Command::Backup(_)
+            | Command::Restore(_)
+            | Command::Sql(_)
+            | Command::Operate(operate::Command::Sqlbackup(_) | operate::Command::Copies(_))
+    );
+    let outcome = match command {
+        Command::Backup(arguments) => command::backup::run(&arguments, common),
+        Command::Restore(arguments) => command::restore::run(&arguments, common),
+        Command::Verify(arguments) => command::verify::run(&arguments, common),
+        Command::Header(arguments) => command::inspect::header(&arguments, common),
+        Command::Files(arguments) => command::inspect::files(&arguments, common),
+        Command::Label(arguments) => command::inspect::label(&arguments, common),
+        Command::Rekey(arguments) => command::rekey::run(&arguments, common),
+        Command::Sql(arguments) => command::sql::run(&arguments, common),
+        Command::Tune(arguments) => command::tune::run(&arguments, common),
+        Command::Bench(arguments) => command::bench::run(&arguments, common),
+        Command::Demo(arguments) => demo::run(&arguments, common),
+        Command::Operate(command) => operate::run(command, common, settings),
+        Command::DemoWriter(arguments) => demo::writer::run(&arguments.database),
+    };
+    if renews_metrics {
+        operate::metrics::renew(common, settings);
+    }
+    outcome
 }

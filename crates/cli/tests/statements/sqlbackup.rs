@@ -360,7 +360,17 @@ fn the_tuning_articles_procedure_runs_as_a_script() {
     let Some(text) = article("002_a660bcb9b58589e9.txt") else {
         return;
     };
-    assert!(text.contains("compression level 2 with two threads"));
+    for sentence in [
+        "A backup was run using\nNOCOMPRESSWRITE",
+        "The number of threads was increased to two. Throughput remained at",
+        "NOWRITE\n, with compression level 1",
+        "The number of threads was then increased to three",
+        "The process was then repeated for compression level 2",
+        "compression level 2 with two threads",
+        "The number of threads was increased to 3, and SQL Server reported a throughput",
+    ] {
+        assert!(text.contains(sentence), "{sentence}");
+    }
     let place = Place::new();
     make_database(&place.path("tuned.db"), 3000);
     let mut script = String::from("DECLARE @exitcode int, @sqlerrorcode int\n");
@@ -411,5 +421,10 @@ fn the_tuning_articles_procedure_runs_as_a_script() {
         run.out
     );
     assert_eq!(run.out.matches("successfully processed").count(), 2);
+    assert_eq!(
+        run.out.matches("MB/sec").count(),
+        10,
+        "each run reports a throughput"
+    );
     assert!(place.path("tuned.bak").exists());
 }
