@@ -44,6 +44,10 @@ pub struct PastBackup {
     pub is_copy_only: bool,
     /// `is_damaged`
     pub is_damaged: bool,
+    /// `first_lsn`
+    pub first_lsn: Option<Lsn>,
+    /// `last_lsn`
+    pub last_lsn: Option<Lsn>,
     /// `checkpoint_lsn`
     pub checkpoint_lsn: Option<Lsn>,
     /// `differential_base_guid`
@@ -83,6 +87,8 @@ impl PastBackup {
             compression: text("compression")?,
             is_copy_only: flag("is_copy_only")?,
             is_damaged: flag("is_damaged")?,
+            first_lsn: read(row, "first_lsn", "a log sequence number")?,
+            last_lsn: read(row, "last_lsn", "a log sequence number")?,
             checkpoint_lsn: read(row, "checkpoint_lsn", "a log sequence number")?,
             base_guid: read(row, "differential_base_guid", "an identity")?,
             position: u32::try_from(amount("position")?).unwrap_or(0),

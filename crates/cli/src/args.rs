@@ -10,6 +10,8 @@ use clap::{Args, Parser, Subcommand};
 use windlass_base::size::parse_octets;
 use windlass_io::queue::EngineChoice;
 
+use crate::journal::{Format, Level};
+
 pub(crate) use adapting::{Compress, Goal, Threads};
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
 pub(crate) use transfer::{ExportArguments, ImportArguments};
@@ -57,6 +59,15 @@ pub(crate) struct Common {
     /// are objects, one to a line
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// File that a log is appended to: the beginning, end and errors of each statement
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) log_file: Option<PathBuf>,
+    /// How the log is written. Without a log file, to standard error
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub(crate) log_format: Option<Format>,
+    /// What is written to the log. Without a log file, to standard error
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub(crate) log_level: Option<Level>,
 }
 
 #[derive(Debug, Subcommand)]

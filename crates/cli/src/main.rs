@@ -7,6 +7,8 @@
 //! | `output/` | tables, JSON, progress |
 //! | `operate/` | commands for operators: history, retention, configuration, metrics, checks |
 //! | `demo/` | the self-contained demonstration |
+//! | `journal` | the log: statements begun, ended, failed |
+//! | `service` | what a service manager is told |
 //!
 //! Results go to standard output, messages to standard error; the exit code is 0 only on success.
 #![forbid(unsafe_code)]
@@ -15,15 +17,18 @@ mod args;
 mod cancel;
 mod command;
 mod demo;
+mod journal;
 mod operate;
 mod output;
+mod service;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 
-use args::{Arguments, Command};
+use args::{Arguments, Command, Common};
 use command::Outcome;
+use operate::settings::Settings;
 
 fn main() -> ExitCode {
     // SQL Backup's own spelling has one dash, which would be read as single letters.
@@ -50,6 +55,35 @@ fn main() -> ExitCode {
         }
     };
     settings.apply(&mut common);
+    if let Err(error) = settings.begin_log() {
+        output::message_line(&format!("error: {error}"));
+        return ExitCode::from(2);
+    }
+    let name = matches.subcommand_name().unwrap_or_default().to_owned();
+    let is_service = !matches!(command, Command::DemoWriter(_));
+    if is_service {
+        service::begin(&name);
+    }
+    tracing::debug!(
+        command = name,
+        version = env!("CARGO_PKG_VERSION"),
+        "program started"
+    );
+    let outcome = execute(command, &common, &settings);
+    let (how, code) = match outcome {
+        Outcome::Succeeded => ("succeeded", ExitCode::SUCCESS),
+        Outcome::Failed => ("failed", ExitCode::FAILURE),
+        Outcome::Misused => ("was misused", ExitCode::from(2)),
+    };
+    if is_service {
+        service::end(&name, how);
+    }
+    tracing::debug!(command = name, how, "program ended");
+    code
+}
+
+/// Runs a command, and renews the metrics after one that changes them.
+fn execute(command: Command, common: &Common, settings: &Settings) -> Outcome {
     let renews_metrics = matches!(
         command,
         Command::Backup(_)
@@ -58,28 +92,24 @@ fn main() -> ExitCode {
             | Command::Operate(operate::Command::Sqlbackup(_) | operate::Command::Copies(_))
     );
     let outcome = match command {
-        Command::Backup(arguments) => command::backup::run(&arguments, &common),
-        Command::Restore(arguments) => command::restore::run(&arguments, &common),
-        Command::Verify(arguments) => command::verify::run(&arguments, &common),
-        Command::Header(arguments) => command::inspect::header(&arguments, &common),
-        Command::Files(arguments) => command::inspect::files(&arguments, &common),
-        Command::Label(arguments) => command::inspect::label(&arguments, &common),
-        Command::Rekey(arguments) => command::rekey::run(&arguments, &common),
-        Command::Import(arguments) => command::transfer::import(&arguments, &common),
-        Command::Export(arguments) => command::transfer::export(&arguments, &common),
-        Command::Sql(arguments) => command::sql::run(&arguments, &common),
-        Command::Tune(arguments) => command::tune::run(&arguments, &common),
-        Command::Bench(arguments) => command::bench::run(&arguments, &common),
-        Command::Demo(arguments) => demo::run(&arguments, &common),
-        Command::Operate(command) => operate::run(command, &common, &settings),
+        Command::Backup(arguments) => command::backup::run(&arguments, common),
+        Command::Restore(arguments) => command::restore::run(&arguments, common),
+        Command::Verify(arguments) => command::verify::run(&arguments, common),
+        Command::Header(arguments) => command::inspect::header(&arguments, common),
+        Command::Files(arguments) => command::inspect::files(&arguments, common),
+        Command::Label(arguments) => command::inspect::label(&arguments, common),
+        Command::Rekey(arguments) => command::rekey::run(&arguments, common),
+        Command::Import(arguments) => command::transfer::import(&arguments, common),
+        Command::Export(arguments) => command::transfer::export(&arguments, common),
+        Command::Sql(arguments) => command::sql::run(&arguments, common),
+        Command::Tune(arguments) => command::tune::run(&arguments, common),
+        Command::Bench(arguments) => command::bench::run(&arguments, common),
+        Command::Demo(arguments) => demo::run(&arguments, common),
+        Command::Operate(command) => operate::run(command, common, settings),
         Command::DemoWriter(arguments) => demo::writer::run(&arguments.database),
     };
     if renews_metrics {
-        operate::metrics::renew(&common, &settings);
+        operate::metrics::renew(common, settings);
     }
-    match outcome {
-        Outcome::Succeeded => ExitCode::SUCCESS,
-        Outcome::Failed => ExitCode::FAILURE,
-        Outcome::Misused => ExitCode::from(2),
-    }
+    outcome
 }

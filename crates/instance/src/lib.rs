@@ -30,6 +30,7 @@ mod expression;
 mod failure;
 mod identity;
 mod instance;
+mod journal;
 mod keys;
 pub mod message_of;
 mod names;

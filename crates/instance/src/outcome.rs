@@ -1,5 +1,6 @@
 //! What a statement yields, in order: messages, rows, progress, reports.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_base::Message;
@@ -74,10 +75,12 @@ impl Column {
 }
 
 /// How far a backup, restore or verification is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// What is running, in capitals: `BACKUP DATABASE`.
     pub operation: &'static str,
+    /// The database; empty for a verification.
+    pub database: Arc<str>,
     /// Octets of the database that are through.
     pub done_bytes: u64,
     /// Octets of the database in all.

@@ -166,6 +166,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut request = Announced::begin(Some(folder.path()), "BACKUP DATABASE", "app").unwrap();
         let progress = Progress {
+            database: "app".into(),
             operation: "BACKUP DATABASE",
             done_bytes: 50,
             total_bytes: 200,

@@ -21,6 +21,7 @@ use windlass_tsql::parser::parse_batch;
 use windlass_tsql::span::Spanned;
 
 use crate::failure::AfterFailure;
+use crate::journal::{self, Entry};
 use crate::message_of::catalog_message;
 use crate::query::Queries;
 use crate::statement::backup::BackupExtras;
@@ -127,6 +128,7 @@ impl Session {
             Ok(statements) => statements,
             Err(error) => {
                 let message = parse_message(&located(error, first_line));
+                journal::refused(&message);
                 self.last_error = message.number;
                 sink.message(message);
                 return BatchEnd::Failed;
@@ -149,14 +151,15 @@ impl Session {
                 0 => 0,
                 line => line.saturating_add(first_line.saturating_sub(1)),
             };
-            match statement::execute(
-                self,
-                &statement.node,
-                &mut Placed {
-                    sink: &mut *sink,
-                    line,
-                },
-            ) {
+            let entry = Entry::of(&statement.node);
+            let mut placed = Placed {
+                sink: &mut *sink,
+                line,
+            };
+            let mut noting = entry.noting(&mut placed);
+            let result = statement::execute(self, &statement.node, &mut noting);
+            noting.end(&result);
+            match result {
                 Ok(()) => self.succeeded(&statement.node),
                 Err(failure) => {
                     end = BatchEnd::Failed;
@@ -179,7 +182,10 @@ impl Session {
         extras: &BackupExtras,
         sink: &mut dyn Sink,
     ) -> BatchEnd {
-        let result = statement::backup::run(self, statement, extras, sink);
+        let entry = Entry::of_backup(statement);
+        let mut noting = entry.noting(sink);
+        let result = statement::backup::run(self, statement, extras, &mut noting);
+        noting.end(&result);
         self.ended(result, sink)
     }
 
@@ -191,7 +197,11 @@ impl Session {
         extras: &RestoreExtras,
         sink: &mut dyn Sink,
     ) -> BatchEnd {
-        let result = statement::restore::run_closing(self, statement, database, extras, sink);
+        let entry = Entry::of_restore(statement);
+        let mut noting = entry.noting(sink);
+        let result =
+            statement::restore::run_closing(self, statement, database, extras, &mut noting);
+        noting.end(&result);
         self.ended(result, sink)
     }
 
@@ -202,7 +212,10 @@ impl Session {
         extras: &VerifyExtras,
         sink: &mut dyn Sink,
     ) -> BatchEnd {
-        let result = statement::verify_only::run(self, statement, extras, sink);
+        let entry = Entry::of_restore(statement);
+        let mut noting = entry.noting(sink);
+        let result = statement::verify_only::run(self, statement, extras, &mut noting);
+        noting.end(&result);
         self.ended(result, sink)
     }
 

@@ -9,10 +9,12 @@
 //! - [`processor`], [`priority`]: what threads cost, and how they stand behind others.
 //! - [`Reserved`]: arrays in reserved address space, for pools larger than what is used of them.
 //! - [`directory`]: durable renames and free space.
+//! - [`notify`]: telling a service manager how a service is.
 
 mod buffer;
 pub mod directory;
 mod file;
+pub mod notify;
 mod pool;
 pub mod priority;
 pub mod processor;

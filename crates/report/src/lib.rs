@@ -22,6 +22,7 @@ mod chart;
 mod html;
 mod model;
 mod number;
+mod over_time;
 mod text;
 
 pub use model::{
@@ -29,3 +30,4 @@ pub use model::{
     Report, Row, Section, Series, Spread, StageBars, StageGroup, StageShares, Table,
 };
 pub use number::number;
+pub use over_time::{Event, Moments, Period, TimePoint, TimeSeries, Timeline, TimelineRow, Times};

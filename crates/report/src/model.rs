@@ -1,6 +1,8 @@
 //! What a report consists of. All texts are plain texts; all numbers are in the unit that stands
 //! beside them.
 
+use crate::over_time::{Timeline, Times};
+
 /// A whole page.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
@@ -85,6 +87,31 @@ pub struct Table {
     pub rows: Vec<Row>,
 }
 
+impl Table {
+    /// The table without the columns that tell nothing: those in which every row has no value, or zero.
+    #[must_use]
+    pub fn without_empty_columns(mut self) -> Self {
+        let tells = |cell: Option<&Cell>| match cell {
+            Some(Cell::Text(text)) => !text.is_empty(),
+            Some(Cell::Number(number)) => number.abs() > 0.0,
+            Some(Cell::Missing) | None => false,
+        };
+        let kept: Vec<bool> = (0..self.columns.len())
+            .map(|index| self.rows.iter().any(|row| tells(row.cells.get(index))))
+            .collect();
+        if self.rows.is_empty() {
+            return self;
+        }
+        let mut keep = kept.iter();
+        self.columns.retain(|_| *keep.next().unwrap_or(&true));
+        for row in &mut self.rows {
+            let mut keep = kept.iter();
+            row.cells.retain(|_| *keep.next().unwrap_or(&true));
+        }
+        self
+    }
+}
+
 /// A column.
 #[derive(Debug, Clone)]
 pub struct Column {
@@ -101,6 +128,8 @@ pub struct Column {
 pub enum ColumnKind {
     /// Texts, flush left.
     Text,
+    /// Dates and times as texts, which stay in one line.
+    Moment,
     /// Numbers, aligned at the decimal point.
     Number {
         /// Unit, shown in the heading; may be empty.
@@ -117,6 +146,15 @@ impl Column {
             key,
             heading: heading.into(),
             kind: ColumnKind::Text,
+        }
+    }
+
+    /// A column of dates and times, which stay in one line.
+    pub fn moment(key: &'static str, heading: impl Into<String>) -> Self {
+        Self {
+            key,
+            heading: heading.into(),
+            kind: ColumnKind::Moment,
         }
     }
 
@@ -224,6 +262,10 @@ pub enum ChartKind {
     Lines(Lines),
     /// How the stages of runs spent their time.
     Stages(StageBars),
+    /// Values over time.
+    Times(Times),
+    /// What happened when, and for how long something was wrong.
+    Timeline(Timeline),
 }
 
 /// Bars in groups; every group has a bar for each series.

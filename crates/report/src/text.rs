@@ -38,7 +38,7 @@ impl Table {
             (_, Cell::Missing) => "-".to_owned(),
             (_, Cell::Text(text)) => one_line(text),
             (ColumnKind::Number { decimals, .. }, Cell::Number(number)) => plain(*number, decimals),
-            (ColumnKind::Text, Cell::Number(number)) => number.to_string(),
+            (ColumnKind::Text | ColumnKind::Moment, Cell::Number(number)) => number.to_string(),
         };
         self.columns.iter().zip(&row.cells).map(text).collect()
     }
@@ -58,7 +58,7 @@ impl Table {
             let filling = " ".repeat(width.saturating_sub(text.chars().count()));
             match column.kind {
                 ColumnKind::Number { .. } => line.extend([filling.as_str(), text]),
-                ColumnKind::Text => line.extend([text, filling.as_str()]),
+                ColumnKind::Text | ColumnKind::Moment => line.extend([text, filling.as_str()]),
             }
         }
         line.trim_end().to_owned()

@@ -86,7 +86,7 @@ pub fn command_of(argument: &str) -> Result<String, String> {
         .filter(|flag| flag.eq_ignore_ascii_case("-SQL"))
         .map(|_| text[4..].trim());
     let Some(rest) = rest else {
-        let shown: String = text.chars().take(60).collect();
+        let shown: String = text.chars().take(20).collect();
         return Err(format!(
             "the argument must be -SQL \"command\", not '{shown}'"
         ));
@@ -131,12 +131,27 @@ enum ItemKind {
 }
 
 fn items(text: &str) -> Result<Vec<Item>, ParseError> {
-    let tokens = tokenize(text)?;
+    let tokens = tokenize(text).map_err(|error| untold(error, text))?;
+    // Where the word PASSWORD stood last: what follows is not shown.
+    let mut secret: Option<usize> = None;
     Ok(tokens
         .iter()
-        .map(|token| {
+        .enumerate()
+        .map(|(at, token)| {
             let written = token.span.text(text);
-            let shown: String = written.chars().take(128).collect();
+            if token.kind == TokenKind::Word
+                && ["PASSWORD", "PASSWORDFILE"]
+                    .iter()
+                    .any(|word| written.eq_ignore_ascii_case(word))
+            {
+                secret = Some(at);
+            }
+            let is_secret = secret.is_some_and(|before| (1..=3).contains(&(at - before)));
+            let shown: String = if is_secret && written.len() > 1 {
+                "...".to_owned()
+            } else {
+                written.chars().take(128).collect()
+            };
             let error =
                 ParseError::new(102, token.span, format!("Incorrect syntax near '{shown}'."));
             let (text, kind) = match token.kind {
@@ -150,6 +165,16 @@ fn items(text: &str) -> Result<Vec<Item>, ParseError> {
             Item { text, kind, error }
         })
         .collect())
+}
+
+/// An error of the lexer, which repeats what it did not understand; not where a password may be in it.
+fn untold(mut error: ParseError, text: &str) -> ParseError {
+    if text.to_ascii_uppercase().contains("PASSWORD") {
+        error.text = String::from(
+            "A string does not end, or a character is not understood. The text is not repeated, because there may be a password in it.",
+        );
+    }
+    error
 }
 
 struct Reader {
@@ -410,6 +435,20 @@ mod tests {
         assert_eq!(command.verb, Verb::Restore("copy".to_owned()));
         assert_eq!(command.latest.as_deref(), Some("LATEST_ALL"));
         assert_eq!(command.options[0].target.as_deref(), Some("/r/copy.db"));
+    }
+
+    #[test]
+    fn no_error_repeats_a_password() {
+        for text in [
+            "BACKUP DATABASE x TO DISK = 'x' WITH PASSWORD 'hunter2'",
+            "BACKUP DATABASE x TO DISK = 'x' WITH PASSWORD = hunter1 hunter2",
+            "BACKUP DATABASE x TO DISK = 'x' WITH password = , 'hunter2'",
+            "BACKUP DATABASE x TO DISK = 'x' WITH PASSWORD ( 'hunter2')",
+            "BACKUP DATABASE x TO DISK = 'x' WITH PASSWORD = 'hunter2",
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(!error.text.contains("hunter"), "{}", error.text);
+        }
     }
 
     #[test]

@@ -291,10 +291,6 @@ impl Snapshot for Part {
             .collect()
     }
 
-    fn read(&self, file_id: u16, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        self.snapshot.read(file_id, offset, buffer)
-    }
-
     fn located(
         &self,
         file_id: u16,
@@ -323,6 +319,6 @@ impl Snapshot for Part {
     }
 
     fn close(&self) -> Result<(), Error> {
-        Box::new(self.snapshot).close()
+        self.snapshot.close()
     }
 }

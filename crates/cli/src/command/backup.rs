@@ -44,6 +44,7 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
         base: arguments.base.iter().map(DeviceAddress::disk).collect(),
         recipients,
         engine: arguments.tuning.io,
+        algorithm: None,
     };
     session.backup(&statement, &extras, &mut console).into()
 }

@@ -1,12 +1,10 @@
 //! `windlass history`: the backups that the instance remembers, and the times without any.
 
-use std::collections::BTreeMap;
-
 use windlass_base::Moment;
 use windlass_catalog::PastBackup;
 use windlass_instance::{Column, ColumnType, ResultSet, Value};
 
-use super::HistoryArguments;
+use super::{HistoryArguments, exposure};
 use crate::args::Common;
 use crate::command::{Outcome, misused, session};
 use crate::output::{Console, Layout};
@@ -118,38 +116,29 @@ pub(super) fn kind(letter: &str) -> &str {
     }
 }
 
-/// For each database the longest time without a backup, and the time since the last one.
+/// For each database the greatest loss that was possible, and how often it was too great.
 fn gaps(past: &[PastBackup], rpo_minutes: i64, now: Moment) -> ResultSet {
-    let mut moments: BTreeMap<&str, Vec<Moment>> = BTreeMap::new();
-    for backup in past {
-        moments
-            .entry(&backup.database)
-            .or_default()
-            .extend(backup.finished);
-    }
-    let rows = moments.into_iter().filter_map(|(database, mut moments)| {
-        moments.sort();
-        let last = *moments.last()?;
-        let longest = moments
-            .windows(2)
-            .map(|pair| seconds(pair[0], pair[1]))
-            .max()
-            .unwrap_or(0);
-        let since = seconds(last, now);
-        let over = moments
-            .windows(2)
-            .filter(|pair| seconds(pair[0], pair[1]) > rpo_minutes * 60)
-            .count();
-        let over = over + usize::from(since > rpo_minutes * 60);
-        Some(vec![
-            Value::text(database),
-            Value::Integer(moments.len() as i64),
-            Value::DateTime(last.to_civil()),
-            Value::Integer(since / 60),
-            Value::Integer(longest.max(since) / 60),
-            Value::Integer(over as i64),
-            Value::text(if over == 0 { "kept" } else { "missed" }),
-        ])
+    let judged = exposure::judge(past, rpo_minutes * 60, now);
+    let rows = judged.iter().map(|exposure| {
+        let newest = exposure.newest.and_then(|backup| backup.finished);
+        let since = newest.map_or(Value::Null, |newest| {
+            Value::Integer(seconds(newest, now) / 60)
+        });
+        let over = exposure.gaps.len() as i64;
+        let verdict = match (newest, over) {
+            (None, _) => "never",
+            (_, 0) => "kept",
+            _ => "missed",
+        };
+        vec![
+            Value::text(exposure.database),
+            Value::Integer((exposure.backups.len() - exposure.unusable.len()) as i64),
+            Value::optional_moment(newest),
+            since,
+            Value::Integer(exposure.worst / 60),
+            Value::Integer(over),
+            Value::text(verdict),
+        ]
     });
     ResultSet {
         columns: vec![

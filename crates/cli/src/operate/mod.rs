@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`settings`] | the configuration files, and what wins over what |
 //! | `history` | the backups that the instance remembers |
+//! | `exposure` | what a failure would have cost |
+//! | `report` | both as one page |
 //! | `top` | what runs on the instance |
 //! | `expire` | retention on folders |
 //! | `sqlbackup`, `copies` | the dialect of SQL Backup, and its queue of copies |
@@ -14,9 +16,11 @@
 mod copies;
 mod doctor;
 mod expire;
+mod exposure;
 mod generate;
 mod history;
 pub(crate) mod metrics;
+mod report;
 pub(crate) mod settings;
 mod sqlbackup;
 mod top;
@@ -35,6 +39,8 @@ use settings::Settings;
 pub(crate) enum Command {
     /// Show the backups that the instance remembers
     History(HistoryArguments),
+    /// Say which times had no restorable backup, and draw the history as one HTML page
+    Report(ReportArguments),
     /// Watch the backups and restores that run on the instance
     Top(TopArguments),
     /// Show or delete the backups in folders that no rule keeps
@@ -67,6 +73,29 @@ pub(crate) struct HistoryArguments {
     /// minutes, or 24h, or 7d
     #[arg(long, value_name = "TIME", value_parser = history::parse_rpo)]
     pub(crate) rpo: Option<i64>,
+}
+
+const REPORT_NOTES: &str = "\
+A gap is a time in which a failure would have lost more than --rpo allows: it begins when the newest
+restorable backup is that old, counted from its beginning, and ends when the next one is finished.
+A differential counts only with its full backup in the history, a log backup only with the log before it.
+Databases that are gone stay in the report until sp_delete_database_backuphistory forgets them.";
+
+/// `windlass report`
+#[derive(Debug, Args)]
+#[command(after_help = REPORT_NOTES)]
+pub(crate) struct ReportArguments {
+    /// Only this database
+    pub(crate) database: Option<String>,
+    /// The most that may be lost: minutes, or 24h, or 7d
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = history::parse_rpo)]
+    pub(crate) rpo: i64,
+    /// Only the last so many days
+    #[arg(long, value_name = "N")]
+    pub(crate) days: Option<u32>,
+    /// HTML page to write
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: Option<PathBuf>,
 }
 
 /// `windlass top`
@@ -189,6 +218,7 @@ pub(crate) struct ManArguments {
 pub(crate) fn run(command: Command, common: &Common, settings: &Settings) -> Outcome {
     match command {
         Command::History(arguments) => history::run(&arguments, common),
+        Command::Report(arguments) => report::run(&arguments, common),
         Command::Top(arguments) => top::run(&arguments, common),
         Command::Expire(arguments) => expire::run(&arguments, common),
         Command::Sqlbackup(arguments) => sqlbackup::run(&arguments, common, settings),

@@ -15,9 +15,14 @@ use windlass_instance::Sink as _;
 use super::texts;
 use crate::args::Common;
 use crate::command::Outcome;
+use crate::journal::{self, Format, Level};
 use crate::output::{Console, Layout};
 
 const BUILT_IN: &str = "built in";
+
+const FORMAT: Format = Format::Text;
+
+const LEVEL: Level = Level::Info;
 
 const SYSTEM_FILE: &str = "/etc/windlass/config.toml";
 
@@ -30,6 +35,9 @@ struct File {
     metrics: Option<PathBuf>,
     on_success: Option<String>,
     on_failure: Option<String>,
+    log_file: Option<PathBuf>,
+    log_format: Option<Format>,
+    log_level: Option<Level>,
     #[serde(default)]
     drives: BTreeMap<String, PathBuf>,
 }
@@ -49,6 +57,9 @@ pub(crate) struct Settings {
     metrics: Setting<Option<PathBuf>>,
     on_success: Setting<Option<String>>,
     on_failure: Setting<Option<String>>,
+    log_file: Setting<Option<PathBuf>>,
+    log_format: Setting<Option<Format>>,
+    log_level: Setting<Option<Level>>,
     drives: BTreeMap<char, Setting<PathBuf>>,
     /// The files that were looked for, and whether they were there.
     pub(super) files: Vec<(PathBuf, bool)>,
@@ -67,6 +78,11 @@ pub(crate) enum Error {
         path: String,
         source: Box<toml::de::Error>,
     },
+    #[error("the log '{path}' cannot be opened: {source}")]
+    Log {
+        path: String,
+        source: std::io::Error,
+    },
     #[error("{path}: '{letter}' under [drives] is not a letter")]
     Drive { path: String, letter: String },
 }
@@ -79,6 +95,9 @@ pub(crate) fn load(common: &Common, matches: &ArgMatches) -> Result<Settings, Er
         metrics: built_in(None),
         on_success: built_in(None),
         on_failure: built_in(None),
+        log_file: built_in(None),
+        log_format: built_in(None),
+        log_level: built_in(None),
         drives: BTreeMap::new(),
         files: Vec::new(),
     };
@@ -135,30 +154,13 @@ impl Settings {
         // Paths in a file are relative to the file.
         let folder = path.parent().unwrap_or(Path::new("."));
         let absolute = |path: PathBuf| folder.join(path);
-        put(
-            &mut self.instance.value,
-            &mut self.instance.origin,
-            file.instance.map(absolute),
-            &shown,
-        );
-        put(
-            &mut self.metrics.value,
-            &mut self.metrics.origin,
-            file.metrics.map(absolute),
-            &shown,
-        );
-        put(
-            &mut self.on_success.value,
-            &mut self.on_success.origin,
-            file.on_success,
-            &shown,
-        );
-        put(
-            &mut self.on_failure.value,
-            &mut self.on_failure.origin,
-            file.on_failure,
-            &shown,
-        );
+        self.instance.put(file.instance.map(absolute), &shown);
+        self.metrics.put(file.metrics.map(absolute), &shown);
+        self.on_success.put(file.on_success, &shown);
+        self.on_failure.put(file.on_failure, &shown);
+        self.log_file.put(file.log_file.map(absolute), &shown);
+        self.log_format.put(file.log_format, &shown);
+        self.log_level.put(file.log_level, &shown);
         if let Some(json) = file.json {
             self.json = Setting {
                 value: json,
@@ -203,6 +205,10 @@ impl Settings {
                 origin: "command line".to_owned(),
             };
         }
+        let line = "command line";
+        self.log_file.put(common.log_file.clone(), line);
+        self.log_format.put(common.log_format, line);
+        self.log_level.put(common.log_level, line);
         for (letter, folder) in &common.drive {
             let setting = Setting {
                 value: folder.clone(),
@@ -223,6 +229,20 @@ impl Settings {
             .collect();
     }
 
+    /// Begins the log, if there is to be one.
+    pub(crate) fn begin_log(&self) -> Result<(), Error> {
+        let file = self.log_file.value.as_deref();
+        if file.is_none() && self.log_format.value.is_none() && self.log_level.value.is_none() {
+            return Ok(());
+        }
+        let format = self.log_format.value.unwrap_or(FORMAT);
+        let level = self.log_level.value.unwrap_or(LEVEL);
+        journal::begin(file, format, level).map_err(|source| Error::Log {
+            path: file.unwrap_or(Path::new("-")).display().to_string(),
+            source,
+        })
+    }
+
     /// The file that is renewed after each run.
     pub(crate) fn metrics(&self) -> Option<&Path> {
         self.metrics.value.as_deref()
@@ -239,57 +259,19 @@ impl Settings {
     }
 }
 
-fn put<T>(value: &mut Option<T>, origin: &mut String, found: Option<T>, file: &str) {
-    if found.is_some() {
-        *value = found;
-        file.clone_into(origin);
+impl<T> Setting<Option<T>> {
+    /// Takes a value that was found, and where.
+    fn put(&mut self, found: Option<T>, origin: &str) {
+        if found.is_some() {
+            self.value = found;
+            origin.clone_into(&mut self.origin);
+        }
     }
 }
 
 /// `windlass config [--effective]`
 pub(super) fn show(settings: &Settings, all: bool, common: &Common) -> Outcome {
-    let path = |value: &Option<PathBuf>| {
-        value
-            .as_ref()
-            .map_or_else(|| "(none)".to_owned(), |path| path.display().to_string())
-    };
-    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "(none)".to_owned());
-    let row =
-        |name: &str, value: String, origin: &str| vec![name.to_owned(), value, origin.to_owned()];
-    let mut rows = vec![
-        row(
-            "instance",
-            path(&settings.instance.value),
-            &settings.instance.origin,
-        ),
-        row(
-            "json",
-            settings.json.value.to_string(),
-            &settings.json.origin,
-        ),
-        row(
-            "metrics",
-            path(&settings.metrics.value),
-            &settings.metrics.origin,
-        ),
-        row(
-            "on_success",
-            text(&settings.on_success.value),
-            &settings.on_success.origin,
-        ),
-        row(
-            "on_failure",
-            text(&settings.on_failure.value),
-            &settings.on_failure.origin,
-        ),
-    ];
-    for (letter, folder) in &settings.drives {
-        rows.push(row(
-            &format!("drives.{letter}"),
-            folder.value.display().to_string(),
-            &folder.origin,
-        ));
-    }
+    let mut rows = rows(settings);
     rows.retain(|row| all || row.last().is_none_or(|origin| origin != BUILT_IN));
     let mut console = Console::new(common.json, Layout::Table);
     texts(&["setting", "value", "origin"], rows).send(&mut console);
@@ -301,4 +283,37 @@ pub(super) fn show(settings: &Settings, all: bool, common: &Common) -> Outcome {
         )));
     }
     Outcome::Succeeded
+}
+
+/// Name, value and origin of each setting.
+fn rows(settings: &Settings) -> Vec<Vec<String>> {
+    fn row<T>(name: &str, setting: &Setting<T>, value: impl Fn(&T) -> String) -> Vec<String> {
+        let value = value(&setting.value);
+        vec![name.to_owned(), value, setting.origin.clone()]
+    }
+    let none = || "(none)".to_owned();
+    let path = |path: &Option<PathBuf>| {
+        let path = path.as_ref();
+        path.map_or_else(none, |path| path.display().to_string())
+    };
+    let text = |text: &Option<String>| text.clone().unwrap_or_else(none);
+    let mut rows = vec![
+        row("instance", &settings.instance, path),
+        row("json", &settings.json, ToString::to_string),
+        row("metrics", &settings.metrics, path),
+        row("on_success", &settings.on_success, text),
+        row("on_failure", &settings.on_failure, text),
+        row("log_file", &settings.log_file, path),
+        row("log_format", &settings.log_format, |format| {
+            journal::name(format.unwrap_or(FORMAT))
+        }),
+        row("log_level", &settings.log_level, |level| {
+            journal::name(level.unwrap_or(LEVEL))
+        }),
+    ];
+    for (letter, folder) in &settings.drives {
+        let name = format!("drives.{letter}");
+        rows.push(row(&name, folder, |path| path.display().to_string()));
+    }
+    rows
 }

@@ -49,6 +49,8 @@ fn run_hook(hook: &str, report: &Report) -> bool {
         .args(["-c", hook])
         .env("WINDLASS_EXIT_CODE", report.exit_code.to_string())
         .env("WINDLASS_SQL_ERROR_CODE", report.sql_error.to_string())
+        // What a hook says is not said by the service.
+        .env_remove("NOTIFY_SOCKET")
         .stdin(Stdio::piped())
         .spawn()
         .and_then(|mut child| {

@@ -82,6 +82,7 @@ impl Console {
 
 impl Sink for Console {
     fn message(&mut self, message: Message) {
+        crate::service::alive();
         self.has_failed |= message.is_error();
         if message.is_error() {
             self.bar.clear();
@@ -149,6 +150,7 @@ impl Sink for Console {
     }
 
     fn progress(&mut self, progress: &Progress) {
+        crate::service::progress(progress);
         if !self.is_json {
             self.bar.show(progress);
         }

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use crate::support::{Place, Run, article, make_database, rows};
 
 /// Runs a command on an instance that knows `app` and `other`.
-fn run(place: &Place, command: &str) -> Run {
+pub(crate) fn run(place: &Place, command: &str) -> Run {
     let instance = place.text("instance");
     if !place.path("instance").exists() {
         let made = place.sql_with(
@@ -28,7 +28,7 @@ fn run(place: &Place, command: &str) -> Run {
 }
 
 /// The lines and the codes of a run.
-fn report(run: &Run) -> (String, i64, i64) {
+pub(crate) fn report(run: &Run) -> (String, i64, i64) {
     let results = run.results();
     let [.., lines, codes] = results.as_slice() else {
         panic!("{}\n{}", run.out, run.err);
@@ -43,7 +43,7 @@ fn report(run: &Run) -> (String, i64, i64) {
 }
 
 #[track_caller]
-fn succeeds(place: &Place, command: &str) -> String {
+pub(crate) fn succeeds(place: &Place, command: &str) -> String {
     let run = run(place, command);
     let (lines, exit, sql) = report(&run);
     assert_eq!((exit, sql), (0, 0), "{command}\n{lines}");
@@ -51,7 +51,7 @@ fn succeeds(place: &Place, command: &str) -> String {
     lines
 }
 
-fn files(place: &Place, folder: &str) -> Vec<String> {
+pub(crate) fn files(place: &Place, folder: &str) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(place.path(folder))
         .expect("a folder")
         .map(|entry| {
@@ -240,12 +240,20 @@ fn what_is_not_built_is_refused_and_named() {
             "--on-success",
         ),
         (
-            "BACKUP DATABASE app TO DISK = 'x' WITH PASSWORD = 'p'",
-            "PASSWORD",
+            "BACKUP DATABASE app TO DISK = 'x' WITH PASSWORD = '<OBFUSCATEDPASSWORD>eA==</OBFUSCATEDPASSWORD>'",
+            "PASSWORDFILE",
         ),
         (
             "BACKUP DATABASE app TO DISK = 'x' WITH KEYSIZE = 256",
-            "KEYSIZE",
+            "KEYSIZE needs PASSWORD",
+        ),
+        (
+            "BACKUP DATABASE app TO DISK = 'x' WITH PASSWORD = 'p', KEYSIZE = 192",
+            "128 or 256",
+        ),
+        (
+            "RESTORE HEADERONLY FROM DISK = 'x' WITH PASSWORD = 'p'",
+            "headers are not encrypted",
         ),
         (
             "BACKUP DATABASE app TO DISK = 'x' WITH THREADPRIORITY = 3",
@@ -256,6 +264,14 @@ fn what_is_not_built_is_refused_and_named() {
             "0 to 4",
         ),
         ("BACKUP DATABASE app TO DISK = 'x' WITH NOSUCH", "NOSUCH"),
+        (
+            "BACKUP DATABASE app TO DISK = 'x' WITH VERIFY = 1",
+            "VERIFY takes no value",
+        ),
+        (
+            "RESTORE DATABASE app FROM DISK = 'x' WITH CHECKDB = 'NOINDEX'",
+            "CHECKDB takes no value",
+        ),
         ("BACKUP DATABASE app TO DISK = 'x' WITH CHECKDB", "CHECKDB"),
         (
             "BACKUP DATABASES [app, other] TO DISK = 'd:\\one.bak'",
@@ -344,7 +360,17 @@ fn the_tuning_articles_procedure_runs_as_a_script() {
     let Some(text) = article("002_a660bcb9b58589e9.txt") else {
         return;
     };
-    assert!(text.contains("compression level 2 with two threads"));
+    for sentence in [
+        "A backup was run using\nNOCOMPRESSWRITE",
+        "The number of threads was increased to two. Throughput remained at",
+        "NOWRITE\n, with compression level 1",
+        "The number of threads was then increased to three",
+        "The process was then repeated for compression level 2",
+        "compression level 2 with two threads",
+        "The number of threads was increased to 3, and SQL Server reported a throughput",
+    ] {
+        assert!(text.contains(sentence), "{sentence}");
+    }
     let place = Place::new();
     make_database(&place.path("tuned.db"), 3000);
     let mut script = String::from("DECLARE @exitcode int, @sqlerrorcode int\n");
@@ -395,5 +421,10 @@ fn the_tuning_articles_procedure_runs_as_a_script() {
         run.out
     );
     assert_eq!(run.out.matches("successfully processed").count(), 2);
+    assert_eq!(
+        run.out.matches("MB/sec").count(),
+        10,
+        "each run reports a throughput"
+    );
     assert!(place.path("tuned.bak").exists());
 }

@@ -1,7 +1,6 @@
 //! `BACKUP DATABASE(S)`: one backup for each database, and what surrounds it.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use windlass_base::Moment;
 use windlass_catalog::{DatabaseState, PastBackup};
@@ -9,7 +8,7 @@ use windlass_tsql::sqlbackup::{Command, Databases};
 
 use super::options::Options;
 use super::report::Report;
-use super::{bracketed, copy, devices, execute, quoted, with};
+use super::{Runner, bracketed, copy, devices, quoted, with};
 use crate::retention::{self, Policy};
 use crate::tag::{Tags, has_tag};
 use crate::{Session, Sink};
@@ -17,19 +16,16 @@ use crate::{Session, Sink};
 /// The message of a differential without a base.
 const NO_BASE: i64 = 3035;
 
-/// Messages of devices, after which trying again may help.
-const DEVICE_FAILED: [i64; 4] = [3201, 3202, 3203, 3271];
-
 /// Executes the command for each database; one that fails does not stop the others.
 pub(super) fn run(
-    session: &mut Session,
+    runner: &mut Runner<'_>,
     command: &Command,
     databases: &Databases,
     options: &Options,
     report: &mut Report,
     sink: &mut dyn Sink,
 ) {
-    let names = match names(session, databases) {
+    let names = match names(runner.session, databases) {
         Ok(names) => names,
         Err(error) => return report.refuse(&error),
     };
@@ -39,15 +35,22 @@ pub(super) fn run(
     if let Err(error) = check(command, options, &names) {
         return report.refuse(&error);
     }
+    let mut remote: Vec<(&str, PathBuf)> = Vec::new();
     for name in &names {
-        if session.is_cancelled() {
+        if runner.session.is_cancelled() {
             return report.fail(3204);
         }
         report.line(format!("Backing up {name} ..."));
-        one(session, command, name, options, report, sink);
+        if let Some(made) = one(runner, command, name, options, report, sink) {
+            let folders = options.copy_to.iter();
+            let folders = folders
+                .filter_map(|folder| copy_folder(runner.session, folder, name, &made).ok())
+                .map(|folder| (name.as_str(), folder));
+            remote.extend(folders);
+        }
     }
     if !options.copy_to.is_empty() {
-        for outcome in copy::run_queue(session, Moment::now().0) {
+        for outcome in copy::run_queue(runner.session, Moment::now().0) {
             match &outcome.error {
                 None => report.line(format!("Copied to {}", outcome.target.display())),
                 Some(error) => report.warn(&format!(
@@ -56,6 +59,16 @@ pub(super) fn run(
                 )),
             }
         }
+    }
+    // Only now are the copies there that older ones give way to.
+    for (name, folder) in remote {
+        erase(
+            runner.session,
+            options.erase_remote,
+            &[folder],
+            name,
+            report,
+        );
     }
     report.line("Process completed.");
 }
@@ -102,28 +115,29 @@ fn names(session: &Session, databases: &Databases) -> Result<Vec<String>, String
         .collect())
 }
 
+/// Backs a database up; the backup, unless it failed or its verification did.
 fn one(
-    session: &mut Session,
+    runner: &mut Runner<'_>,
     command: &Command,
     name: &str,
     options: &Options,
     report: &mut Report,
     sink: &mut dyn Sink,
-) {
+) -> Option<PastBackup> {
     if options.erase_at_start && !options.probes {
-        erase_before(session, command, name, options, report);
+        erase_before(runner.session, command, name, options, report);
     }
-    let before = last(session, name).map(|backup| backup.id);
+    let before = last(runner.session, name).map(|backup| backup.id);
     let mut attempt = Report::default();
     let text = statement(command, name, options, options.differential);
-    let mut done = retrying(session, &text, options, &mut attempt, sink);
+    let mut done = runner.execute(&text, &mut attempt, sink);
     if !done && options.full_if_required && attempt.sql_error == NO_BASE {
         report.line(format!(
             "'{name}' has no full backup yet: a full backup is made first."
         ));
         attempt = Report::default();
         let text = statement(command, name, options, false);
-        done = retrying(session, &text, options, &mut attempt, sink);
+        done = runner.execute(&text, &mut attempt, sink);
     }
     report.lines.extend(attempt.lines);
     report.exit_code = report.exit_code.max(attempt.exit_code);
@@ -131,11 +145,12 @@ fn one(
         report.sql_error = attempt.sql_error;
     }
     if !done || options.probes {
-        return;
+        return None;
     }
-    let made = last(session, name).filter(|backup| Some(backup.id) != before);
+    let made = last(runner.session, name).filter(|backup| Some(backup.id) != before);
     let Some(made) = made else {
-        return report.warn("The history does not know the backup, so nothing follows it: no verification, copies or deletions.");
+        report.warn("The history does not know the backup, so nothing follows it: no verification, copies or deletions.");
+        return None;
     };
     report.files.extend(made.devices.iter().cloned());
     for device in &made.devices {
@@ -147,60 +162,18 @@ fn one(
             devices(&made.devices),
             made.position
         );
-        if !execute(session, &text, report, sink) {
+        if !runner.execute(&text, report, sink) {
             // What follows would rely on this backup.
-            return;
+            return None;
         }
     }
+    let session = &mut *runner.session;
     queue_copies(session, name, &made, options, report);
     if !options.erase_at_start {
         let folders = folders(made.devices.iter().map(Path::new));
         erase(session, options.erase, &folders, name, report);
     }
-    let remote: Vec<PathBuf> = options
-        .copy_to
-        .iter()
-        .filter_map(|folder| copy_folder(session, folder, name, &made).ok())
-        .collect();
-    erase(session, options.erase_remote, &remote, name, report);
-}
-
-/// Runs a backup, again after errors of devices as often as DISKRETRYCOUNT says.
-fn retrying(
-    session: &mut Session,
-    text: &str,
-    options: &Options,
-    attempt: &mut Report,
-    sink: &mut dyn Sink,
-) -> bool {
-    for retry in 0..=options.retries {
-        *attempt = Report {
-            lines: std::mem::take(&mut attempt.lines),
-            ..Report::default()
-        };
-        if execute(session, text, attempt, sink) {
-            return true;
-        }
-        let helps = DEVICE_FAILED.contains(&attempt.sql_error);
-        if !helps || retry == options.retries || session.is_cancelled() {
-            return false;
-        }
-        attempt.line(format!(
-            "Trying again in {} seconds ({} of {}).",
-            options.retry_seconds,
-            retry + 1,
-            options.retries
-        ));
-        wait(session, Duration::from_secs(options.retry_seconds.into()));
-    }
-    false
-}
-
-fn wait(session: &Session, time: Duration) {
-    let begun = std::time::Instant::now();
-    while begun.elapsed() < time && !session.is_cancelled() {
-        std::thread::sleep(Duration::from_millis(50).min(time));
-    }
+    Some(made)
 }
 
 /// The T-SQL that says the same.

@@ -49,9 +49,11 @@ pub fn run_queue(session: &mut Session, now: Moment) -> Vec<CopyOutcome> {
             Ok(()) => catalog.copy_made(copy.id),
             Err(error) => catalog.copy_failed(copy.id, error, next_attempt(&copy, now)),
         };
+        let error = result.err().or(noted.err().map(|error| error.to_string()));
+        crate::journal::copied(&copy.target, error.as_deref());
         CopyOutcome {
             target: copy.target,
-            error: result.err().or(noted.err().map(|error| error.to_string())),
+            error,
         }
     })
     .collect()

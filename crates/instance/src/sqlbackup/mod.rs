@@ -22,9 +22,17 @@ mod restore;
 pub use copy::{CopyOutcome, run_queue};
 pub use report::Report;
 
+use std::time::Duration;
+
+use windlass_crypt::{Algorithm, KeyRing, Passphrase, Recipient};
+use windlass_tsql::ast::{Name, RestoreAction, Statement};
 use windlass_tsql::sqlbackup::{Command, Verb, parse};
 
-use crate::{Session, Sink, parse_message};
+use crate::statement::backup::BackupExtras;
+use crate::statement::restore::RestoreExtras;
+use crate::statement::verify_only::VerifyExtras;
+use crate::{BatchEnd, Session, Sink, parse_message};
+use options::{Options, Password};
 use report::Recorder;
 
 /// The command was not understood, or asks for what is not built.
@@ -33,6 +41,9 @@ const NOT_UNDERSTOOD: i64 = 500;
 /// A statement failed; the second code is the number of its message.
 const STATEMENT_FAILED: i64 = 1100;
 
+/// Messages of devices, after which trying again may help.
+const DEVICE_FAILED: [i64; 4] = [3201, 3202, 3203, 3271];
+
 /// Executes a command. What its statements yield besides messages goes to `sink`.
 pub fn run(session: &mut Session, text: &str, sink: &mut dyn Sink) -> Report {
     let mut report = Report::default();
@@ -40,81 +51,212 @@ pub fn run(session: &mut Session, text: &str, sink: &mut dyn Sink) -> Report {
         Ok(command) => command,
         Err(error) => {
             report.refuse(&parse_message(&error).text);
-            return report;
+            return ended(report);
         }
     };
     let options = match options::read(&command) {
         Ok(options) => options,
         Err(refusal) => {
             report.refuse(&refusal);
-            return report;
+            return ended(report);
         }
     };
     report.single_result = options.single_result;
-    match &command.verb {
-        Verb::Backup(databases) => {
-            backup::run(session, &command, databases, &options, &mut report, sink);
-        }
-        Verb::Restore(name) => restore::run(session, &command, name, &options, &mut report, sink),
-        Verb::VerifyOnly => read_only(session, &command, "VERIFYONLY", &options, &mut report, sink),
-        Verb::HeaderOnly => read_only(session, &command, "HEADERONLY", &options, &mut report, sink),
-        Verb::FileListOnly => {
-            read_only(
-                session,
-                &command,
-                "FILELISTONLY",
-                &options,
-                &mut report,
-                sink,
-            );
-        }
-        Verb::BackupLog | Verb::RestoreLog => {
-            report.refuse("Log backups are written as T-SQL: BACKUP LOG and RESTORE LOG.");
-        }
+    match Runner::new(session, &options) {
+        Ok(mut runner) => runner.run(&command, &options, &mut report, sink),
+        Err(error) => report.refuse(&error),
     }
-    if let Some(path) = options.log_path(report.has_failed()) {
+    if let Some(path) = options.log_path(report.exit_code) {
         let tags = session.instance.tags();
         if let Err(error) = report.write(session, path, &tags) {
             report.warn(&format!("The log '{path}' was not written: {error}"));
         }
     }
+    ended(report)
+}
+
+fn ended(report: Report) -> Report {
+    crate::journal::command_ended(report.exit_code, report.sql_error, report.files.len());
     report
 }
 
-/// `RESTORE VERIFYONLY` and its kin: the statement as it is.
-fn read_only(
-    session: &mut Session,
-    command: &Command,
-    what: &str,
-    options: &options::Options,
-    report: &mut Report,
-    sink: &mut dyn Sink,
-) {
-    let text = format!(
-        "RESTORE {what} FROM {}{}",
-        devices(&command.disks),
-        with(&options.clauses)
-    );
-    execute(session, &text, report, sink);
+/// Executes the statements of a command: with its passphrase, and again when devices fail.
+pub(super) struct Runner<'a> {
+    pub(super) session: &'a mut Session,
+    passphrase: Option<Passphrase>,
+    algorithm: Option<Algorithm>,
+    retries: u32,
+    retry_time: Duration,
 }
 
-/// Executes T-SQL that was made here; whether it succeeded.
-fn execute(session: &mut Session, text: &str, report: &mut Report, sink: &mut dyn Sink) -> bool {
-    let statements = match windlass_tsql::parse_batch(text) {
-        Ok(statements) => statements,
-        Err(error) => {
-            report.refuse(&parse_message(&error).text);
+impl<'a> Runner<'a> {
+    fn new(session: &'a mut Session, options: &Options) -> Result<Self, String> {
+        let passphrase = match &options.password {
+            None => None,
+            Some(Password::Written(passphrase)) => Some(passphrase.clone()),
+            Some(Password::File(path)) => Some(passphrase_of(session, path)?),
+        };
+        Ok(Self {
+            session,
+            passphrase,
+            algorithm: options.key_bits.map(|bits| match bits {
+                128 => Algorithm::Aes128,
+                _ => Algorithm::Aes256,
+            }),
+            retries: options.retries,
+            retry_time: Duration::from_secs(options.retry_seconds.into()),
+        })
+    }
+
+    fn run(
+        &mut self,
+        command: &Command,
+        options: &Options,
+        report: &mut Report,
+        sink: &mut dyn Sink,
+    ) {
+        let what = match &command.verb {
+            Verb::Backup(databases) => {
+                return backup::run(self, command, databases, options, report, sink);
+            }
+            Verb::Restore(name) => return restore::run(self, command, name, options, report, sink),
+            Verb::BackupLog | Verb::RestoreLog => {
+                return report
+                    .refuse("Log backups are written as T-SQL: BACKUP LOG and RESTORE LOG.");
+            }
+            Verb::VerifyOnly => "VERIFYONLY",
+            Verb::HeaderOnly => "HEADERONLY",
+            Verb::FileListOnly => "FILELISTONLY",
+        };
+        let text = format!(
+            "RESTORE {what} FROM {}{}",
+            devices(&command.disks),
+            with(&options.clauses)
+        );
+        self.execute(&text, report, sink);
+    }
+
+    /// Executes T-SQL that was made here, again after errors of devices as often as DISKRETRYCOUNT
+    /// says; whether it succeeded.
+    fn execute(&mut self, text: &str, report: &mut Report, sink: &mut dyn Sink) -> bool {
+        for retry in 0..=self.retries {
+            let mut attempt = Report::default();
+            let succeeded = self.attempt(text, &mut attempt, sink);
+            report.lines.append(&mut attempt.lines);
+            if succeeded {
+                return true;
+            }
+            let helps = DEVICE_FAILED.contains(&attempt.sql_error);
+            if !helps || retry == self.retries || self.session.is_cancelled() {
+                report.exit_code = report.exit_code.max(attempt.exit_code);
+                if report.sql_error == 0 {
+                    report.sql_error = attempt.sql_error;
+                }
+                return false;
+            }
+            report.line(format!(
+                "Trying again in {} seconds ({} of {}).",
+                self.retry_time.as_secs(),
+                retry + 1,
+                self.retries
+            ));
+            self.wait();
+        }
+        false
+    }
+
+    fn wait(&self) {
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < self.retry_time && !self.session.is_cancelled() {
+            std::thread::sleep(Duration::from_millis(50).min(self.retry_time));
+        }
+    }
+
+    fn attempt(&mut self, text: &str, report: &mut Report, sink: &mut dyn Sink) -> bool {
+        let statements = match windlass_tsql::parse_batch(text) {
+            Ok(statements) => statements,
+            Err(error) => {
+                report.refuse(&parse_message(&error).text);
+                return false;
+            }
+        };
+        let mut recorder = Recorder::new(report, sink);
+        let end = match (&self.passphrase, statements.as_slice()) {
+            (Some(passphrase), [statement]) => {
+                let passphrase = passphrase.clone();
+                self.with_passphrase(&statement.node, passphrase, &mut recorder)
+            }
+            _ => None,
+        };
+        let end = end.unwrap_or_else(|| {
+            self.session
+                .execute_statements(&statements, 1, &mut recorder)
+        });
+        let number = recorder.error;
+        if end == BatchEnd::Failed {
+            report.fail(number);
             return false;
         }
-    };
-    let mut recorder = Recorder::new(report, sink);
-    let end = session.execute_statements(&statements, 1, &mut recorder);
-    let number = recorder.error;
-    if end == crate::BatchEnd::Failed {
-        report.fail(number);
-        return false;
+        true
     }
-    true
+
+    /// Executes a statement that takes a passphrase; `None` for another.
+    fn with_passphrase(
+        &mut self,
+        statement: &Statement,
+        passphrase: Passphrase,
+        sink: &mut dyn Sink,
+    ) -> Option<BatchEnd> {
+        let ring = |passphrase| KeyRing {
+            passphrases: vec![passphrase],
+            ..KeyRing::default()
+        };
+        match statement {
+            Statement::Backup(backup) => {
+                let extras = BackupExtras {
+                    recipients: vec![Recipient::Passphrase(passphrase)],
+                    algorithm: self.algorithm,
+                    ..BackupExtras::default()
+                };
+                Some(self.session.backup(backup, &extras, sink))
+            }
+            Statement::Restore(restore) => match &restore.action {
+                RestoreAction::Database { name, .. } => {
+                    let Name::Identifier(name) = &name.node else {
+                        return None;
+                    };
+                    let extras = RestoreExtras {
+                        keys: ring(passphrase),
+                        ..RestoreExtras::default()
+                    };
+                    Some(self.session.restore(restore, &name.text, &extras, sink))
+                }
+                RestoreAction::VerifyOnly => {
+                    let extras = VerifyExtras {
+                        keys: ring(passphrase),
+                        ..VerifyExtras::default()
+                    };
+                    Some(self.session.verify(restore, &extras, sink))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// The passphrase in a file's first line.
+fn passphrase_of(session: &Session, path: &str) -> Result<Passphrase, String> {
+    let told = |error: &dyn std::fmt::Display| format!("PASSWORDFILE '{path}': {error}");
+    let file = session.instance.drives().path(path);
+    let file = file.map_err(|error| told(&error))?;
+    let octets = windlass_io::secret::read(&file).map_err(|error| told(&error))?;
+    let text = String::from_utf8(octets).map_err(|_| told(&"it is not UTF-8"))?;
+    let passphrase = Passphrase::from_file_text(text);
+    if passphrase.is_empty() {
+        return Err(told(&"its first line is empty"));
+    }
+    Ok(passphrase)
 }
 
 /// `DISK = N'a', DISK = N'b'`

@@ -1,8 +1,10 @@
 //! Which options there are, what they are read as, what is refused and why.
 
+use windlass_crypt::Passphrase;
 use windlass_tsql::sqlbackup::{Command, Setting, Verb};
 
-use super::quoted;
+use super::report::WARNING;
+use super::{NOT_UNDERSTOOD, quoted};
 use crate::retention::Policy;
 
 /// What the options of a command say.
@@ -29,8 +31,21 @@ pub(super) struct Options {
     pub(super) single_result: bool,
     pub(super) check_database: bool,
     pub(super) drops: Drops,
+    /// Where the passphrase comes from.
+    pub(super) password: Option<Password>,
+    pub(super) key_bits: Option<u32>,
     log_to: Option<String>,
-    log_only_errors: bool,
+    /// The report is written from this exit code on.
+    log_from: i64,
+}
+
+/// Where a passphrase comes from.
+#[derive(Debug, Clone)]
+pub(super) enum Password {
+    /// It stands in the command.
+    Written(Passphrase),
+    /// The first line of a file.
+    File(String),
 }
 
 /// What happens to a database after a test restore.
@@ -45,10 +60,10 @@ pub(super) enum Drops {
 }
 
 impl Options {
-    /// Where the report is written.
-    pub(super) fn log_path(&self, failed: bool) -> Option<&str> {
+    /// Where the report of a run with this exit code is written.
+    pub(super) fn log_path(&self, exit_code: i64) -> Option<&str> {
         let path = self.log_to.as_deref()?;
-        (failed || !self.log_only_errors).then_some(path)
+        (exit_code >= self.log_from).then_some(path)
     }
 }
 
@@ -64,9 +79,6 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("MAILTO_ONERROR", "Use the hook --on-failure."),
     ("MAILTO_ONERRORONLY", "Use the hook --on-failure."),
-    ("PASSWORD", "The dialect's passwords are not built yet."),
-    ("PASSWORDFILE", "The dialect's passwords are not built yet."),
-    ("KEYSIZE", "The dialect's passwords are not built yet."),
     ("THREADPRIORITY", "Start the program with nice."),
     (
         "MAXDATABLOCK",
@@ -143,11 +155,15 @@ pub(super) fn read(command: &Command) -> Result<Options, String> {
         let known = match command.verb {
             Verb::Backup(_) => read_backup(setting, &mut options)?,
             Verb::Restore(_) => read_restore(setting, &mut options)?,
+            Verb::VerifyOnly if read_password(setting, &mut options)? => true,
             _ => read_reading(setting, &mut options)?,
         };
         if !known {
             return Err(format!("{name} is not an option of this command."));
         }
+    }
+    if options.key_bits.is_some() && options.password.is_none() {
+        return Err("KEYSIZE needs PASSWORD or PASSWORDFILE.".to_owned());
     }
     if options.mirror.is_some() && command.disks.len() > 1 {
         return Err("MIRRORFILE takes a backup of one file.".to_owned());
@@ -158,10 +174,12 @@ pub(super) fn read(command: &Command) -> Result<Options, String> {
 /// Options of every command; whether it was one.
 fn read_common(setting: &Setting, options: &mut Options) -> Result<bool, String> {
     match setting.name.as_str() {
-        "SINGLERESULTSET" => options.single_result = true,
+        "SINGLERESULTSET" => options.single_result = flag(setting)?,
         "LOGTO" => options.log_to = Some(text(setting)?),
-        "LOG_ONERROR" | "LOG_ONERRORONLY" => options.log_only_errors = true,
-        "NOLOG" => options.log_to = None,
+        "LOG_ONERROR" if flag(setting)? => options.log_from = WARNING,
+        "LOG_ONERRORONLY" if flag(setting)? => options.log_from = NOT_UNDERSTOOD,
+        // Whatever the code.
+        "NOLOG" if flag(setting)? => options.log_from = i64::MAX,
         "DISKRETRYCOUNT" => options.retries = number(setting, 1, 50)?,
         "DISKRETRYINTERVAL" => options.retry_seconds = number(setting, 1, 120)?,
         "MAXTRANSFERSIZE" => {
@@ -179,10 +197,13 @@ fn read_backup(setting: &Setting, options: &mut Options) -> Result<bool, String>
         options.clauses.push(bare(setting)?);
         return Ok(true);
     }
+    if read_password(setting, options)? {
+        return Ok(true);
+    }
     match name {
-        "DIFFERENTIAL" => options.differential = true,
-        "FULLIFREQUIRED" => options.full_if_required = true,
-        "VERIFY" => options.verify = true,
+        "DIFFERENTIAL" => options.differential = flag(setting)?,
+        "FULLIFREQUIRED" => options.full_if_required = flag(setting)?,
+        "VERIFY" => options.verify = flag(setting)?,
         "INIT" | "FORMAT" => {
             options.overwrites = true;
             options.clauses.push(bare(setting)?);
@@ -203,6 +224,10 @@ fn read_backup(setting: &Setting, options: &mut Options) -> Result<bool, String>
             let threads = number(setting, 1, 32)?;
             options.clauses.push(format!("THREADCOUNT = {threads}"));
         }
+        "KEYSIZE" => match number(setting, 128, 256)? {
+            bits @ (128 | 256) => options.key_bits = Some(bits),
+            bits => return Err(format!("KEYSIZE is {bits}; it is 128 or 256.")),
+        },
         "FILECOUNT" => options.file_count = number(setting, 1, 32)?,
         "MIRRORFILE" => options.mirror = Some(text(setting)?),
         "COPYTO" => options.copy_to.push(text(setting)?),
@@ -214,6 +239,30 @@ fn read_backup(setting: &Setting, options: &mut Options) -> Result<bool, String>
         "ERASEFILES_REMOTE" => options.erase_remote = Some(policy(setting)?),
         "FILEOPTIONS" => file_options(setting, options)?,
         _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// `PASSWORD`, `PASSWORDFILE`; whether it was one. What is wrong with a password is told without it.
+fn read_password(setting: &Setting, options: &mut Options) -> Result<bool, String> {
+    let password = match setting.name.as_str() {
+        "PASSWORD" => {
+            let text = text(setting)?;
+            if text.contains("<OBFUSCATEDPASSWORD>") {
+                return Err("PASSWORD is obfuscated, which only SQL Backup Pro undoes; write the password itself to a file and name it with PASSWORDFILE.".to_owned());
+            }
+            match text.get(..5) {
+                Some(prefix) if prefix.eq_ignore_ascii_case("FILE:") => {
+                    Password::File(text[5..].to_owned())
+                }
+                _ => Password::Written(Passphrase::new(text)),
+            }
+        }
+        "PASSWORDFILE" => Password::File(text(setting)?),
+        _ => return Ok(false),
+    };
+    if options.password.replace(password).is_some() {
+        return Err("The password is given twice.".to_owned());
     }
     Ok(true)
 }
@@ -240,6 +289,9 @@ fn read_restore(setting: &Setting, options: &mut Options) -> Result<bool, String
         options.clauses.push(bare(setting)?);
         return Ok(true);
     }
+    if read_password(setting, options)? {
+        return Ok(true);
+    }
     match name {
         "MOVE" => {
             let logical = text(setting)?;
@@ -248,9 +300,9 @@ fn read_restore(setting: &Setting, options: &mut Options) -> Result<bool, String
                 .clauses
                 .push(format!("MOVE {} TO {}", quoted(&logical), quoted(&target)));
         }
-        "CHECKDB" => options.check_database = true,
-        "DROPDB" => options.drops = Drops::Always,
-        "DROPDBIFSUCCESSFUL" => options.drops = Drops::IfSuccessful,
+        "CHECKDB" => options.check_database = flag(setting)?,
+        "DROPDB" if flag(setting)? => options.drops = Drops::Always,
+        "DROPDBIFSUCCESSFUL" if flag(setting)? => options.drops = Drops::IfSuccessful,
         _ => return Ok(false),
     }
     Ok(true)
@@ -260,6 +312,12 @@ fn read_reading(setting: &Setting, options: &mut Options) -> Result<bool, String
     match setting.name.as_str() {
         "CHECKSUM" | "NO_CHECKSUM" | "CONTINUE_AFTER_ERROR" | "STOP_ON_ERROR" => {
             options.clauses.push(bare(setting)?);
+        }
+        "PASSWORD" | "PASSWORDFILE" => {
+            return Err(format!(
+                "{} is not needed: headers are not encrypted.",
+                setting.name
+            ));
         }
         _ => return Ok(false),
     }
@@ -281,6 +339,11 @@ fn bare(setting: &Setting) -> Result<String, String> {
         None => Ok(setting.name.clone()),
         Some(_) => Err(format!("{} takes no value.", setting.name)),
     }
+}
+
+/// Whether an option is there that takes no value.
+fn flag(setting: &Setting) -> Result<bool, String> {
+    bare(setting).map(|_| true)
 }
 
 fn text(setting: &Setting) -> Result<String, String> {

@@ -7,7 +7,7 @@ use crate::tag::Tags;
 use crate::{Column, ColumnType, Completed, Progress, ResultSet, Session, Sink, Value};
 
 /// A run went well, but something beside the backup did not.
-const WARNING: i64 = 1;
+pub(super) const WARNING: i64 = 1;
 
 /// What a command did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use windlass_tsql::sqlbackup::Command;
 
 use super::options::{Drops, Options};
 use super::report::Report;
-use super::{bracketed, devices, execute, quoted, with};
+use super::{Runner, bracketed, devices, quoted, with};
 use crate::retention::{self, FoundMedia, FoundSet};
 use crate::{Session, Sink};
 
@@ -17,34 +17,27 @@ const CHECK_LINES_MAX: usize = 20;
 
 /// Executes the command.
 pub(super) fn run(
-    session: &mut Session,
+    runner: &mut Runner<'_>,
     command: &Command,
     name: &str,
     options: &Options,
     report: &mut Report,
     sink: &mut dyn Sink,
 ) {
-    let statements = match statements(session, command, name, options) {
+    let statements = match statements(runner.session, command, name, options) {
         Ok(statements) => statements,
         Err(error) => return report.refuse(&error),
     };
     let restored = statements
         .iter()
-        .all(|statement| execute(session, statement, report, sink));
-    let checked = restored && (!options.check_database || check(session, name, report));
+        .all(|statement| runner.execute(statement, report, sink));
+    let checked = restored && (!options.check_database || check(runner.session, name, report));
     let drops = match options.drops {
         Drops::Never => false,
         Drops::Always => restored,
         Drops::IfSuccessful => checked,
     };
-    if drops
-        && execute(
-            session,
-            &format!("DROP DATABASE {}", bracketed(name)),
-            report,
-            sink,
-        )
-    {
+    if drops && runner.execute(&format!("DROP DATABASE {}", bracketed(name)), report, sink) {
         report.line(format!("Database '{name}' was dropped."));
     }
 }

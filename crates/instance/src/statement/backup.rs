@@ -36,6 +36,8 @@ pub struct BackupExtras {
     pub recipients: Vec<Recipient>,
     /// What carries reads and writes.
     pub engine: EngineChoice,
+    /// The cipher for those, where the statement names none; AES-256 when absent.
+    pub algorithm: Option<CryptAlgorithm>,
 }
 
 /// `event_type` of a page that does not match its checksum, in `suspect_pages`.
@@ -181,7 +183,7 @@ impl Work<'_> {
             BackupKind::Full
         };
         space::check(self.session, &media, &self.choices, &*snapshot, sink)?;
-        let encryption = self.encryption(&extras.recipients)?;
+        let encryption = self.encryption(extras)?;
         let request = BackupRequest {
             encryption,
             ..self.request(media, kind, family)?
@@ -358,9 +360,9 @@ impl Work<'_> {
     }
 
     /// Who can read the backup: the certificate of the statement, and whoever the command line names.
-    fn encryption(&self, further: &[Recipient]) -> Result<Option<Encryption>, Failure> {
+    fn encryption(&self, extras: &BackupExtras) -> Result<Option<Encryption>, Failure> {
         let mut recipients = Vec::new();
-        let mut algorithm = CryptAlgorithm::Aes256;
+        let mut algorithm = extras.algorithm.unwrap_or(CryptAlgorithm::Aes256);
         if let Some((chosen, name)) = &self.choices.encryption {
             algorithm = *chosen;
             let record = self.session.instance.certificate("find", name)?;
@@ -368,7 +370,7 @@ impl Work<'_> {
                 Certificate::read(&record.certificate).map_err(table::encryption_failed)?;
             recipients.push(Recipient::Certificate(certificate));
         }
-        recipients.extend_from_slice(further);
+        recipients.extend_from_slice(&extras.recipients);
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let now = now.map_or(0, |since| since.as_secs().cast_signed());
         let is_expired = |recipient: &Recipient| matches!(recipient, Recipient::Certificate(certificate) if certificate.validity().1 < now);

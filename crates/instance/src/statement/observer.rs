@@ -14,6 +14,7 @@ use crate::{Progress, Session, Sink};
 /// Watches one run.
 pub(super) struct Watch<'a> {
     operation: &'static str,
+    database: Arc<str>,
     begun: Instant,
     cancel: Arc<AtomicBool>,
     traces_buffers: bool,
@@ -67,6 +68,7 @@ impl<'a> Watch<'a> {
         });
         Self {
             operation,
+            database: database.into(),
             begun: Instant::now(),
             cancel: session.cancel_flag(),
             traces_buffers: session.settings.traces_buffers && session.settings.tells_traces,
@@ -102,6 +104,7 @@ impl Observer for Watch<'_> {
     fn progress(&self, done: u64, total: u64, stored: u64) {
         let progress = Progress {
             operation: self.operation,
+            database: Arc::clone(&self.database),
             done_bytes: done,
             total_bytes: total,
             stored_bytes: stored,

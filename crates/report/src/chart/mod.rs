@@ -5,7 +5,10 @@
 //! | `bars` | horizontal bars in groups |
 //! | `lines` | lines over steps |
 //! | `stages` | shares of time of the stages of runs |
+//! | `times` | values over time |
+//! | `timeline` | what happened when, a row for each subject |
 //! | `axis` | round ticks |
+//! | `time_axis` | ticks at the beginnings of hours, days, months, years |
 //! | `canvas` | shapes and texts with known places |
 //! | `measure` | how wide texts will be |
 
@@ -17,6 +20,9 @@ mod measure;
 mod stages;
 #[cfg(test)]
 mod tests;
+mod time_axis;
+mod timeline;
+mod times;
 
 use maud::{Markup, html};
 
@@ -50,6 +56,8 @@ fn draw(kind: &ChartKind, width: f64) -> Canvas {
         ChartKind::Bars(bars) => bars::draw(bars, width),
         ChartKind::Lines(lines) => lines::draw(lines, width),
         ChartKind::Stages(stages) => stages::draw(stages, width),
+        ChartKind::Times(times) => times::draw(times, width),
+        ChartKind::Timeline(timeline) => timeline::draw(timeline, width),
     }
 }
 
@@ -67,6 +75,21 @@ fn legend(kind: &ChartKind) -> Markup {
             .iter()
             .map(|(class, name)| (swatch(class), *name))
             .collect(),
+        ChartKind::Times(times) => {
+            let series = times.series.iter().enumerate();
+            series
+                .map(|(index, series)| (line_swatch(index), series.name.as_str()))
+                .collect()
+        }
+        ChartKind::Timeline(timeline) => {
+            let mut entries = numbered(&timeline.kinds, |kind| {
+                swatch(&format!("{} event", series_class(kind)))
+            });
+            if !timeline.trouble.is_empty() {
+                entries.push((swatch("trouble"), timeline.trouble.as_str()));
+            }
+            entries
+        }
     };
     html! {
         @if entries.len() > 1 {

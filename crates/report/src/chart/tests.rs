@@ -4,6 +4,9 @@ use super::*;
 use crate::model::{
     BarGroup, Bars, Lines, Mark, Series, Spread, StageBars, StageGroup, StageShares,
 };
+use crate::over_time::{
+    Event, Moments, Period, TimePoint, TimeSeries, Timeline, TimelineRow, Times,
+};
 
 const LONG: &str = "StackOverflow2013_with_a_name_that_is_much_longer_than_any_label_should_be, 64 files, MAXTRANSFERSIZE 4194304";
 
@@ -86,10 +89,104 @@ fn stages() -> ChartKind {
     })
 }
 
+fn times(points: usize, series: usize, value: f64) -> ChartKind {
+    let at = |day: usize| {
+        let first: jiff::civil::DateTime = "2026-01-30T03:10:00".parse().unwrap();
+        first.saturating_add(jiff::Span::new().hours(17 * day as i64))
+    };
+    let line = |index: usize| TimeSeries {
+        name: LONG.to_owned(),
+        points: (0..points)
+            .map(|point| TimePoint {
+                at: at(point),
+                value: value * ((point + index) % 5) as f64,
+            })
+            .collect(),
+    };
+    ChartKind::Times(Times {
+        moments: Moments {
+            from: at(0),
+            to: at(points.saturating_sub(1)),
+        },
+        unit: LONG.to_owned(),
+        decimals: 2,
+        series: (0..series).map(line).collect(),
+        mark: Some(Mark {
+            label: LONG.to_owned(),
+            value: value * 2.0,
+        }),
+    })
+}
+
+fn timeline() -> ChartKind {
+    let at = |text: &str| text.parse::<jiff::civil::DateTime>().unwrap();
+    let row = |label: String| TimelineRow {
+        label,
+        events: vec![
+            Event {
+                at: at("2026-11-01T01:00:00"),
+                kind: 0,
+            },
+            Event {
+                at: at("2026-11-02T01:00:00"),
+                kind: 1,
+            },
+            Event {
+                at: at("2026-11-02T01:00:00"),
+                kind: 7,
+            },
+        ],
+        troubles: vec![Period {
+            from: at("2026-10-01T01:00:00"),
+            to: at("2026-11-01T12:00:00"),
+        }],
+    };
+    ChartKind::Timeline(Timeline {
+        moments: Moments {
+            from: at("2026-11-01T00:00:00"),
+            to: at("2026-11-12T00:00:00"),
+        },
+        kinds: vec![
+            "full".to_owned(),
+            "differential".to_owned(),
+            LONG.to_owned(),
+        ],
+        trouble: LONG.to_owned(),
+        rows: names().into_iter().map(row).collect(),
+    })
+}
+
+#[test]
+fn times_stand_on_their_axis() {
+    for width in [NARROW, WIDE] {
+        let canvas = draw(&timeline(), width);
+        assert!(canvas.texts().contains(&"5 Nov"), "{:?}", canvas.texts());
+        let svg = canvas.to_svg("c", "t", "d").into_string();
+        assert_eq!(svg.matches("class=\"trouble\"").count(), 5);
+        assert_eq!(svg.matches("s0 event").count(), 5);
+        assert_eq!(svg.matches("s1 event").count(), 5);
+        let canvas = draw(&times(30, 2, 10.0), width);
+        assert!(
+            canvas.texts().contains(&"40.00"),
+            "the last value: {:?}",
+            canvas.texts()
+        );
+        assert!(
+            canvas.texts().contains(&"40"),
+            "the axis: {:?}",
+            canvas.texts()
+        );
+    }
+}
+
 #[test]
 fn no_text_overlaps_another_or_leaves_the_drawing() {
-    let mut charts = vec![stages()];
+    let mut charts = vec![stages(), timeline()];
     for series in 0..8 {
+        for points in [0, 1, 2, 9, 90, 2000] {
+            charts.push(times(points, series, 0.3));
+            charts.push(times(points, series, 1e9));
+        }
         for scale in [0.0, 1e-5, 0.3, 12.0, 1e9] {
             charts.push(bars(series, scale, None));
             charts.push(bars(series, scale, Some(scale * 9.0)));
@@ -123,6 +220,12 @@ fn values_and_names_stand_in_the_drawing() {
 
 #[test]
 fn values_that_are_no_numbers_do_no_harm() {
+    for width in [NARROW, WIDE] {
+        let svg = draw(&times(9, 2, f64::NAN), width)
+            .to_svg("c", "t", "d")
+            .into_string();
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
     let mut chart = bars(2, 1.0, Some(f64::NAN));
     if let ChartKind::Bars(bars) = &mut chart {
         bars.groups[0].values = vec![

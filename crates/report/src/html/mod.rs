@@ -130,7 +130,7 @@ fn table(table: &Table) -> Markup {
 
 fn heading(column: &Column) -> Markup {
     match column.kind {
-        ColumnKind::Text => html! { th scope="col" { (column.heading) } },
+        ColumnKind::Text | ColumnKind::Moment => html! { th scope="col" { (column.heading) } },
         ColumnKind::Number { unit, .. } => html! {
             th scope="col" class="number" {
                 (column.heading)
@@ -146,7 +146,7 @@ fn row(table: &Table, row: &Row) -> Markup {
         tr class=[row.is_marked.then_some("marked")] {
             @for (index, (column, cell)) in cells {
                 @let text = text(column, cell);
-                @let class = matches!(column.kind, ColumnKind::Number { .. }).then_some("number");
+                @let class = class(column.kind);
                 @if index == 0 {
                     th scope="row" class=[class] { (text) }
                 } @else {
@@ -157,12 +157,20 @@ fn row(table: &Table, row: &Row) -> Markup {
     }
 }
 
+fn class(kind: ColumnKind) -> Option<&'static str> {
+    match kind {
+        ColumnKind::Text => None,
+        ColumnKind::Moment => Some("moment"),
+        ColumnKind::Number { .. } => Some("number"),
+    }
+}
+
 fn text(column: &Column, cell: &Cell) -> String {
     match (column.kind, cell) {
         (_, Cell::Missing) => "–".to_owned(),
         (_, Cell::Text(text)) => text.clone(),
         (ColumnKind::Number { decimals, .. }, Cell::Number(value)) => number(*value, decimals),
-        (ColumnKind::Text, Cell::Number(value)) => value.to_string(),
+        (ColumnKind::Text | ColumnKind::Moment, Cell::Number(value)) => value.to_string(),
     }
 }
 
@@ -266,6 +274,31 @@ mod tests {
         assert_eq!(count("role=\"img\""), 2, "one drawing for each width");
         assert_eq!(count("aria-labelledby"), 2);
         assert!(page.contains("id=\"chart-0-0-narrow-title\""));
+    }
+
+    #[test]
+    fn columns_that_tell_nothing_go() {
+        let row = |cells: [Cell; 3]| Row::new(cells.to_vec());
+        let table = Table {
+            columns: vec![
+                Column::moment("at", "at"),
+                Column::number("none", "none", "", 0),
+                Column::text("text", "text"),
+            ],
+            rows: vec![
+                row([Cell::Missing, Cell::Number(0.0), Cell::Missing]),
+                row(["2026-11-21".into(), Cell::Missing, "x".into()]),
+            ],
+            ..Table::default()
+        };
+        let table = table.without_empty_columns();
+        let keys: Vec<&str> = table.columns.iter().map(|column| column.key).collect();
+        assert_eq!(keys, ["at", "text"]);
+        let page = self::table(&table).into_string();
+        assert!(
+            page.contains("<th scope=\"row\" class=\"moment\">2026-11-21</th><td>x</td>"),
+            "{page}"
+        );
     }
 
     #[test]

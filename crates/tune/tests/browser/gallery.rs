@@ -1,8 +1,10 @@
 //! Reports that are hard to lay out, and one that is not.
 
+use jiff::civil::DateTime;
 use windlass_report::{
-    BarGroup, Bars, Cell, Chart, ChartKind, Column, Fact, Figure, Lines, Listing, Mark, Report,
-    Row, Section, Series, Spread, StageBars, StageGroup, StageShares, Table,
+    BarGroup, Bars, Cell, Chart, ChartKind, Column, Event, Fact, Figure, Lines, Listing, Mark,
+    Moments, Period, Report, Row, Section, Series, Spread, StageBars, StageGroup, StageShares,
+    Table, TimePoint, TimeSeries, Timeline, TimelineRow, Times,
 };
 
 const LONG: &str = "StackOverflow2013_production_replica_of_the_north_European_data_center_2026, 64 files, BLOCKSIZE 65536, MAXTRANSFERSIZE 4194304";
@@ -78,6 +80,59 @@ fn stages(labels: &[String]) -> ChartKind {
     })
 }
 
+fn hours(count: usize) -> DateTime {
+    let first: DateTime = "2026-01-30T03:10:00".parse().unwrap();
+    first.saturating_add(jiff::Span::new().hours(17 * count as i64))
+}
+
+fn times(points: usize, series: usize) -> ChartKind {
+    let line = |index: usize| TimeSeries {
+        name: format!("{index} {UNBROKEN}"),
+        points: (0..points)
+            .map(|point| TimePoint {
+                at: hours(point),
+                value: (200 * index + point % 7) as f64 * 1.7,
+            })
+            .collect(),
+    };
+    ChartKind::Times(Times {
+        moments: Moments {
+            from: hours(0),
+            to: hours(points),
+        },
+        unit: "MB".to_owned(),
+        decimals: 1,
+        series: (0..series).map(line).collect(),
+        mark: None,
+    })
+}
+
+fn timeline(labels: &[String], points: usize) -> ChartKind {
+    let row = |(index, label): (usize, &String)| TimelineRow {
+        label: label.clone(),
+        events: (0..points)
+            .filter(|point| (point + index) % 9 < 6)
+            .map(|point| Event {
+                at: hours(point),
+                kind: usize::from(point % 4 > 0),
+            })
+            .collect(),
+        troubles: vec![Period {
+            from: hours(index),
+            to: hours(index + 2),
+        }],
+    };
+    ChartKind::Timeline(Timeline {
+        moments: Moments {
+            from: hours(0),
+            to: hours(points),
+        },
+        kinds: ["full", "differential", "log"].map(str::to_owned).to_vec(),
+        trouble: "gap".to_owned(),
+        rows: labels.iter().enumerate().map(row).collect(),
+    })
+}
+
 fn table(labels: &[String]) -> Table {
     let mut columns = vec![Column::text("name", "Setting")];
     columns.extend((0..11).map(|_| Column::number("n", "Throughput", "MB/s", 1)));
@@ -104,6 +159,8 @@ fn report(title: &str, labels: &[String], series: usize, steps: usize) -> Report
         chart(bars(labels, series)),
         chart(lines(steps, series)),
         chart(stages(labels)),
+        chart(times(steps * 9, series)),
+        chart(timeline(labels, steps * 9)),
     ];
     let figure = Figure {
         label: "predicted duration".to_owned(),

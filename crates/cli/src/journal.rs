@@ -1,0 +1,95 @@
+//! The program's log: where what the sessions tell is written, and as what.
+//!
+//! Lines are appended one at a time, so several programs may share a file, and a file that is renamed
+//! by log rotation is a new one for the next program. The file is made for its owner only.
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::Mutex;
+
+use clap::ValueEnum;
+use serde::Deserialize;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
+
+/// How the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Format {
+    /// A line for people.
+    Text,
+    /// An object to a line.
+    Json,
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Level {
+    /// Statements that failed.
+    Error,
+    /// Also what went wrong beside a backup.
+    Warn,
+    /// Also the beginning and end of each statement that matters.
+    Info,
+    /// Every statement and message.
+    Debug,
+}
+
+/// The name as it is written.
+pub(crate) fn name(value: impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// Begins to write the log, to a file or to standard error.
+///
+/// # Errors
+/// When the file cannot be opened.
+pub(crate) fn begin(file: Option<&Path>, format: Format, level: Level) -> std::io::Result<()> {
+    let writer = match file {
+        Some(path) => {
+            let mut options = OpenOptions::new();
+            let file = options.append(true).create(true).mode(0o600).open(path)?;
+            BoxMakeWriter::new(Mutex::new(file))
+        }
+        None => BoxMakeWriter::new(std::io::stderr),
+    };
+    let level = match level {
+        Level::Error => tracing::Level::ERROR,
+        Level::Warn => tracing::Level::WARN,
+        Level::Info => tracing::Level::INFO,
+        Level::Debug => tracing::Level::DEBUG,
+    };
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_timer(LocalTime)
+        .with_target(false)
+        .with_ansi(false)
+        // A full disk must not spoil the output of the command.
+        .log_internal_errors(false)
+        .with_writer(writer);
+    let result = match format {
+        Format::Text => subscriber.try_init(),
+        Format::Json => subscriber
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_span_list(false)
+            .try_init(),
+    };
+    result.map_err(std::io::Error::other)
+}
+
+/// Local time with its offset.
+struct LocalTime;
+
+impl FormatTime for LocalTime {
+    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let now = jiff::Zoned::now();
+        write!(writer, "{}", now.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z"))
+    }
+}

@@ -1,0 +1,275 @@
+//! What a failure would have cost: for each database the times in which more would have been lost
+//! than a stated recovery point objective allows.
+//!
+//! At any time the newest restorable backup decides: what changed since that backup *began* would be
+//! lost. So a gap begins when the newest backup's beginning is older than the objective, and ends when
+//! the next restorable backup is *finished*. A backup is restorable when it was not made of a damaged
+//! database and when what it needs is in the history and restorable too: the full backup of a
+//! differential, the unbroken chain of a log backup.
+
+use std::collections::BTreeMap;
+
+use windlass_base::{Guid, Lsn, Moment};
+use windlass_catalog::PastBackup;
+
+use super::history::seconds;
+
+/// A time in which a failure would have lost too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gap {
+    /// When the loss came to exceed the objective.
+    pub(super) from: Moment,
+    /// When a restorable backup was finished; now, for a gap that goes on.
+    pub(super) to: Moment,
+    /// Whether it goes on.
+    pub(super) is_open: bool,
+    /// When the newest restorable backup of that time had begun.
+    pub(super) newest: Moment,
+    /// The greatest loss, in seconds: from the newest backup's beginning to the end of the gap.
+    pub(super) loss: i64,
+}
+
+/// A database's backups, judged.
+#[derive(Debug)]
+pub(super) struct Exposure<'a> {
+    pub(super) database: &'a str,
+    /// All its backups, the oldest first.
+    pub(super) backups: Vec<&'a PastBackup>,
+    /// Those that cannot be restored, and why.
+    pub(super) unusable: Vec<(&'a PastBackup, &'static str)>,
+    /// The newest restorable backup.
+    pub(super) newest: Option<&'a PastBackup>,
+    pub(super) gaps: Vec<Gap>,
+    /// The greatest loss that was possible at any time since the first restorable backup, in seconds.
+    pub(super) worst: i64,
+}
+
+impl<'a> Exposure<'a> {
+    /// The newest backup of a kind (`D`, `I`, `L`) that can be restored.
+    pub(super) fn last(&self, kind: &str) -> Option<&'a PastBackup> {
+        let is_usable =
+            |backup: &PastBackup| !self.unusable.iter().any(|(other, _)| other.id == backup.id);
+        let found = self.backups.iter().rev();
+        let mut found = found.filter(|backup| backup.kind == kind && is_usable(backup));
+        found.next().copied()
+    }
+}
+
+/// Judges the backups of each database, in the order of their names. `past` is the oldest first.
+pub(super) fn judge(past: &[PastBackup], rpo_seconds: i64, now: Moment) -> Vec<Exposure<'_>> {
+    let mut databases: BTreeMap<String, Vec<&PastBackup>> = BTreeMap::new();
+    for backup in past {
+        let key = backup.database.to_lowercase();
+        databases.entry(key).or_default().push(backup);
+    }
+    let judged = databases.into_values();
+    judged
+        .map(|backups| judge_one(backups, rpo_seconds, now))
+        .collect()
+}
+
+fn judge_one(backups: Vec<&PastBackup>, rpo_seconds: i64, now: Moment) -> Exposure<'_> {
+    let mut exposure = Exposure {
+        database: backups.last().map_or("", |backup| &backup.database),
+        backups: Vec::new(),
+        unusable: Vec::new(),
+        newest: None,
+        gaps: Vec::new(),
+        worst: 0,
+    };
+    let mut chain = Chain::default();
+    // The beginning of the newest restorable backup.
+    let mut covered: Option<Moment> = None;
+    for backup in &backups {
+        let (Some(started), Some(finished)) = (backup.started, backup.finished) else {
+            exposure.unusable.push((backup, "its dates are missing"));
+            continue;
+        };
+        if let Err(reason) = chain.add(backup) {
+            exposure.unusable.push((backup, reason));
+            continue;
+        }
+        if let Some(since) = covered {
+            exposure.note(since, finished, false, rpo_seconds);
+        }
+        if covered.is_none_or(|since| started >= since) {
+            covered = Some(started);
+            exposure.newest = Some(backup);
+        }
+    }
+    if let Some(since) = covered {
+        exposure.note(since, now, true, rpo_seconds);
+    }
+    exposure.backups = backups;
+    exposure
+}
+
+impl Exposure<'_> {
+    /// Notes that until `to` everything since `since` would have been lost.
+    fn note(&mut self, since: Moment, to: Moment, is_open: bool, rpo_seconds: i64) {
+        let loss = seconds(since, to);
+        self.worst = self.worst.max(loss);
+        if loss <= rpo_seconds {
+            return;
+        }
+        let allowed = jiff::Span::new().seconds(rpo_seconds);
+        self.gaps.push(Gap {
+            from: Moment::new(since.to_civil().saturating_add(allowed)),
+            to,
+            is_open,
+            newest: since,
+            loss,
+        });
+    }
+}
+
+/// What of a database can be restored, as its backups are made one after the other.
+#[derive(Debug, Default)]
+struct Chain {
+    /// The full backups that differentials may count from.
+    bases: Vec<Guid>,
+    /// The end of the log that can be reached.
+    reached: Option<Lsn>,
+}
+
+impl Chain {
+    fn add(&mut self, backup: &PastBackup) -> Result<(), &'static str> {
+        if backup.is_damaged {
+            return Err("it was made of a damaged database");
+        }
+        match backup.kind.as_str() {
+            "D" => self.bases.extend(backup.set_guid),
+            "I" => {
+                let is_known = |base: Guid| self.bases.contains(&base);
+                if !backup.base_guid.is_some_and(is_known) {
+                    return Err("its full backup is not in the history");
+                }
+            }
+            "L" => {
+                let begins = backup
+                    .first_lsn
+                    .is_some_and(|first| self.reached.is_some_and(|reached| first <= reached));
+                if !begins {
+                    return Err("the log before it is missing");
+                }
+            }
+            _ => return Err("it is no backup of a whole database"),
+        }
+        self.reached = self.reached.max(backup.last_lsn);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(text: &str) -> Moment {
+        format!("2026-11-{text}").parse().unwrap()
+    }
+
+    /// A backup that took an hour; its log goes from one slot to another.
+    fn backup(
+        kind: &str,
+        finished: &str,
+        guid: u8,
+        base: Option<u8>,
+        log: (u32, u32),
+    ) -> PastBackup {
+        let finished = moment(finished);
+        let lsn = |slot: u32| Some(format!("1:{slot}:1").parse().unwrap());
+        let hour = jiff::Span::new().hours(1);
+        PastBackup {
+            id: i64::from(guid),
+            set_guid: Some(Guid::from_stored([guid; 16])),
+            database: "app".to_owned(),
+            kind: kind.to_owned(),
+            started: Some(Moment::new(finished.to_civil().saturating_sub(hour))),
+            finished: Some(finished),
+            raw_bytes: 100,
+            stored_bytes: 10,
+            compression: String::new(),
+            is_copy_only: false,
+            is_damaged: false,
+            first_lsn: lsn(log.0),
+            last_lsn: lsn(log.1),
+            checkpoint_lsn: None,
+            base_guid: base.map(|base| Guid::from_stored([base; 16])),
+            position: 1,
+            devices: vec!["/b/1.bak".to_owned()],
+        }
+    }
+
+    const DAY: i64 = 24 * 3600;
+
+    #[test]
+    fn a_gap_goes_from_the_objective_to_the_next_backup_that_can_be_restored() {
+        let mut past = vec![
+            backup("D", "01 02:00:00", 1, None, (1, 1)),
+            backup("I", "02 01:00:00", 2, Some(1), (2, 2)),
+            // Of a full backup that nobody remembers.
+            backup("I", "03 02:00:00", 3, Some(9), (3, 3)),
+            backup("D", "04 02:00:00", 4, None, (4, 4)),
+        ];
+        let now = moment("04 12:00:00");
+        let judged = judge(&past, DAY, now);
+        let [app] = judged.as_slice() else { panic!() };
+        assert_eq!(
+            app.gaps,
+            [Gap {
+                from: moment("03 00:00:00"),
+                to: moment("04 02:00:00"),
+                is_open: false,
+                newest: moment("02 00:00:00"),
+                loss: 50 * 3600,
+            }]
+        );
+        assert_eq!(app.worst, 50 * 3600);
+        assert_eq!(app.unusable.len(), 1);
+        assert_eq!(app.newest.unwrap().id, 4);
+        assert_eq!(app.last("I").unwrap().id, 2, "the other cannot be restored");
+        // The gap goes on where the last full backup is of no use.
+        past[3].is_damaged = true;
+        let judged = judge(&past, DAY, now);
+        assert_eq!(judged[0].gaps.len(), 1);
+        assert!(judged[0].gaps[0].is_open);
+        assert_eq!(judged[0].gaps[0].to, now);
+        // Nothing is missed where two days are allowed and the next comes after 50 hours less one.
+        past[3].is_damaged = false;
+        assert!(judge(&past, 50 * 3600, now)[0].gaps.is_empty());
+        assert_eq!(judge(&past, 50 * 3600 - 1, now)[0].gaps.len(), 1);
+    }
+
+    #[test]
+    fn a_log_backup_counts_when_the_log_before_it_is_there() {
+        let past = [
+            backup("L", "01 01:00:00", 1, None, (1, 5)),
+            backup("D", "01 02:00:00", 2, None, (4, 6)),
+            backup("L", "01 03:00:00", 3, None, (5, 9)),
+            backup("L", "01 05:00:00", 5, None, (12, 14)),
+            backup("L", "01 06:00:00", 6, None, (14, 15)),
+            backup("I", "01 07:00:00", 7, Some(2), (15, 16)),
+            backup("L", "01 08:00:00", 8, None, (15, 20)),
+        ];
+        let judged = judge(&past, DAY, moment("01 09:00:00"));
+        let unusable: Vec<i64> = judged[0].unusable.iter().map(|(one, _)| one.id).collect();
+        assert_eq!(unusable, [1, 5, 6], "the fourth is missing");
+        assert_eq!(judged[0].newest.unwrap().id, 8);
+        assert!(judged[0].gaps.is_empty());
+    }
+
+    #[test]
+    fn a_backup_that_takes_longer_than_the_objective_always_misses_it() {
+        let past = [
+            backup("D", "01 02:00:00", 1, None, (1, 1)),
+            backup("D", "01 02:30:00", 2, None, (2, 2)),
+        ];
+        let judged = judge(&past, 1800, moment("01 02:30:00"));
+        let gaps: Vec<(bool, i64)> = judged[0]
+            .gaps
+            .iter()
+            .map(|gap| (gap.is_open, gap.loss))
+            .collect();
+        assert_eq!(gaps, [(false, 5400), (true, 3600)]);
+    }
+}

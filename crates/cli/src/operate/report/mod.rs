@@ -1,0 +1,107 @@
+//! `windlass report`: the gaps on standard output, and the history as one HTML page.
+//!
+//! | file | what |
+//! |---|---|
+//! | `subject` | what is known of each database: its history, judged, and its newest backups' files |
+//! | `tables` | the same as tables |
+//! | `charts` | the same as charts |
+//! | `page` | the page made of both |
+
+mod charts;
+mod page;
+mod subject;
+mod tables;
+
+use std::path::Path;
+
+use windlass_base::Moment;
+use windlass_report::Table;
+
+use super::ReportArguments;
+use crate::args::Common;
+use crate::command::{Outcome, failed, misused, session};
+use crate::output::{Console, Layout, message_line, result_line};
+use subject::Subjects;
+
+/// Runs the command.
+pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
+    let Some(instance) = &common.instance else {
+        return misused("without --instance nothing is remembered");
+    };
+    let mut console = Console::new(common.json, Layout::Table);
+    let Some(session) = session(common, &mut console) else {
+        return Outcome::Failed;
+    };
+    let catalog = session.instance().catalog();
+    let database = arguments.database.as_deref();
+    let known = match catalog.databases() {
+        Ok(known) => known,
+        Err(error) => return failed(&error, &mut console),
+    };
+    let past = match catalog.past_backups(database) {
+        Ok(past) => past,
+        Err(error) => return failed(&error, &mut console),
+    };
+    let known: Vec<&str> = known
+        .iter()
+        .map(|record| record.name.as_str())
+        .filter(|name| database.is_none_or(|database| name.eq_ignore_ascii_case(database)))
+        .collect();
+    if let Some(database) = database
+        && known.is_empty()
+        && past.is_empty()
+    {
+        return misused(&format!("the instance knows no database '{database}'"));
+    }
+    let subjects = Subjects::new(
+        &past,
+        &known,
+        arguments.rpo,
+        arguments.days,
+        Moment::now().0,
+    );
+    let (databases, gaps) = (tables::databases(&subjects), tables::gaps(&subjects));
+    if common.json {
+        result_line(&tables::json(&subjects, &[&databases, &gaps]).to_string());
+    } else {
+        result_line(&databases.to_text());
+        result_line("");
+        result_line(&text_of(&gaps));
+    }
+    match &arguments.to {
+        Some(path) => write(path, &page::of(&subjects, instance).to_html()),
+        None => Outcome::Succeeded,
+    }
+}
+
+fn text_of(gaps: &Table) -> String {
+    if gaps.rows.is_empty() {
+        format!("{}: none", gaps.caption)
+    } else {
+        gaps.to_text()
+    }
+}
+
+/// Replaces the file as a whole, so that whoever reads it while it is made reads the old one.
+fn write(path: &Path, text: &str) -> Outcome {
+    use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = windlass_io::directory::parent(path);
+    let mut builder = tempfile::Builder::new();
+    // As any other file that a program makes: what the user's mask leaves of it.
+    builder.permissions(std::fs::Permissions::from_mode(0o666));
+    let written = builder.tempfile_in(folder).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.persist(path).map_err(|error| error.error)
+    });
+    match written {
+        Ok(_) => Outcome::Succeeded,
+        Err(error) => {
+            message_line(&format!(
+                "error: cannot write '{}': {error}",
+                path.display()
+            ));
+            Outcome::Failed
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The page.
+
+use std::path::Path;
+
+use windlass_report::{Fact, Figure, Report, Section};
+
+use super::subject::{Subject, Subjects, Verdict};
+use super::{charts, tables};
+
+/// The most databases with charts of their own.
+const SECTIONS_MAX: usize = 50;
+
+/// The report on all databases.
+pub(super) fn of(subjects: &Subjects<'_>, instance: &Path) -> Report {
+    let count = |wanted: &[Verdict]| {
+        let all = subjects.all.iter();
+        all.filter(|subject| wanted.contains(&subjects.verdict(subject)))
+            .count()
+    };
+    let backups: usize = subjects
+        .all
+        .iter()
+        .map(|subject| subjects.backups(subject).len())
+        .sum();
+    let figure = |label: &str, value: usize, detail: &str| Figure {
+        label: label.to_owned(),
+        value: value.to_string(),
+        detail: detail.to_owned(),
+    };
+    let mut sections = vec![overview(subjects), gaps(subjects)];
+    sections.extend(unusable(subjects));
+    let with_backups = subjects.all.iter();
+    let with_backups = with_backups.filter(|subject| !subjects.backups(subject).is_empty());
+    sections.extend(
+        with_backups
+            .take(SECTIONS_MAX)
+            .map(|subject| database(subjects, subject)),
+    );
+    Report {
+        title: "Backups".to_owned(),
+        subtitle: format!(
+            "{} to {}",
+            subjects.moments.from.strftime("%Y-%m-%d %H:%M"),
+            subjects.moments.to.strftime("%Y-%m-%d %H:%M")
+        ),
+        figures: vec![
+            figure(
+                "databases",
+                subjects.all.len(),
+                &format!("{backups} backups"),
+            ),
+            figure("keep the objective", count(&[Verdict::Kept]), ""),
+            figure(
+                "missed it",
+                count(&[Verdict::Missed, Verdict::Exposed]),
+                &format!("{} miss it now", count(&[Verdict::Exposed])),
+            ),
+            figure("never backed up", count(&[Verdict::Never]), ""),
+        ],
+        facts: vec![
+            Fact::new("instance", instance.display().to_string()),
+            Fact::new("objective", tables::objective(subjects.rpo_minutes)),
+            Fact::new("made", subjects.now.to_string()),
+        ],
+        sections,
+        notes: notes(),
+    }
+}
+
+fn overview(subjects: &Subjects<'_>) -> Section {
+    Section {
+        heading: "Databases".to_owned(),
+        charts: vec![charts::timeline(subjects)],
+        tables: vec![tables::databases(subjects).without_empty_columns()],
+        ..Section::default()
+    }
+}
+
+fn gaps(subjects: &Subjects<'_>) -> Section {
+    let table = tables::gaps(subjects);
+    let heading = "Gaps".to_owned();
+    if table.rows.is_empty() {
+        return Section {
+            heading,
+            text: vec![
+                "At no time would more have been lost than the objective allows.".to_owned(),
+            ],
+            ..Section::default()
+        };
+    }
+    Section {
+        heading,
+        tables: vec![table],
+        ..Section::default()
+    }
+}
+
+fn unusable(subjects: &Subjects<'_>) -> Option<Section> {
+    let table = tables::unusable(subjects);
+    (!table.rows.is_empty()).then(|| Section {
+        heading: "Not restorable".to_owned(),
+        tables: vec![table],
+        ..Section::default()
+    })
+}
+
+fn database(subjects: &Subjects<'_>, subject: &Subject<'_>) -> Section {
+    let mut text = Vec::new();
+    if !subject.is_registered {
+        text.push("The history knows this database; the instance does not.".to_owned());
+    }
+    Section {
+        heading: subject.name.to_owned(),
+        text,
+        charts: charts::of_database(subjects, subject),
+        tables: vec![tables::backups(&subjects.backups(subject)).without_empty_columns()],
+        ..Section::default()
+    }
+}
+
+fn notes() -> Vec<String> {
+    let notes = [
+        "The objective is the most that a failure may lose. A gap begins when the newest restorable backup, counted from its beginning, is older than the objective, and ends when the next one is finished.",
+        "A backup counts as restorable when it was not made of a damaged database and what it needs is in the history: the full backup of a differential, the unbroken log of a log backup. Whether its files are intact is for windlass verify to say; here it was only looked whether those of the newest are there.",
+        "Dates are those of the machine that made the backups. The history counts whole seconds, so the rate of a backup of less than a second is not known.",
+        "Of long lines every second, third ... backup is drawn, and the last; of more than 200 backups the table has the newest.",
+        "Nothing is told of backups that the history does not have, such as those made without the instance or forgotten by sp_delete_backuphistory.",
+    ];
+    notes.map(str::to_owned).to_vec()
+}

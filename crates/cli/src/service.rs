@@ -1,0 +1,115 @@
+//! What a service manager is told of a run: that it has begun, how far it is, that it gets on, how it
+//! ended.
+//!
+//! A process has one service manager at most, so it is known to the whole program. Where there is none,
+//! nothing happens.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use windlass_base::size::{Octets, megabytes_per_second};
+use windlass_instance::Progress;
+use windlass_io::notify::Notifier;
+
+/// Time between two words to the service manager.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+struct Service {
+    notifier: Notifier,
+    /// When it was last told how far it is, and when that it gets on.
+    told: Mutex<[Option<Instant>; 2]>,
+}
+
+fn service() -> Option<&'static Service> {
+    static SERVICE: OnceLock<Option<Service>> = OnceLock::new();
+    let service = SERVICE.get_or_init(|| {
+        let notifier = Notifier::from_environment()?;
+        Some(Service {
+            notifier,
+            told: Mutex::new([None; 2]),
+        })
+    });
+    service.as_ref()
+}
+
+impl Service {
+    /// Whether a kind of word was not sent within `interval`; it is taken to be sent now.
+    fn is_due(&self, kind: usize, interval: Duration) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = told[kind].is_none_or(|told| told.elapsed() >= interval);
+        if is_due {
+            told[kind] = Some(Instant::now());
+        }
+        is_due
+    }
+}
+
+/// The program runs.
+pub(crate) fn begin(command: &str) {
+    if let Some(service) = service() {
+        service.notifier.ready(&format!("windlass {command}"));
+    }
+}
+
+/// A long operation goes on.
+pub(crate) fn progress(progress: &Progress) {
+    let Some(service) = service() else { return };
+    if service.is_due(0, INTERVAL) {
+        service.notifier.status(&status(progress));
+    }
+    alive();
+}
+
+/// Something happened.
+pub(crate) fn alive() {
+    let Some(service) = service() else { return };
+    if let Some(watchdog) = service.notifier.watchdog()
+        && service.is_due(1, INTERVAL.min(watchdog / 4))
+    {
+        service.notifier.alive();
+    }
+}
+
+/// The program ends.
+pub(crate) fn end(command: &str, how: &str) {
+    if let Some(service) = service() {
+        service
+            .notifier
+            .stopping(&format!("windlass {command} {how}"));
+    }
+}
+
+fn status(progress: &Progress) -> String {
+    let percent = progress.done_bytes.saturating_mul(100);
+    let percent = percent.checked_div(progress.total_bytes).unwrap_or(100);
+    let subject = if progress.database.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", progress.database)
+    };
+    format!(
+        "{}{subject}: {percent} % of {}, {:.0} MB/s",
+        progress.operation,
+        Octets(progress.total_bytes),
+        megabytes_per_second(progress.done_bytes, progress.elapsed)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_says_what_and_how_far() {
+        let progress = Progress {
+            operation: "BACKUP DATABASE",
+            database: "app".into(),
+            done_bytes: 50 << 20,
+            total_bytes: 200 << 20,
+            stored_bytes: 0,
+            elapsed: Duration::from_secs(1),
+        };
+        let text = status(&progress);
+        assert!(text.starts_with("BACKUP DATABASE app: 25 % of "), "{text}");
+    }
+}

@@ -1,0 +1,92 @@
+//! What a service manager is told, by one that only listens.
+
+use std::os::unix::net::UnixDatagram;
+
+use crate::support::{Place, make_database};
+
+fn listen(place: &Place) -> UnixDatagram {
+    let listener = UnixDatagram::bind(place.path("notify")).expect("a socket");
+    listener.set_nonblocking(true).expect("it");
+    listener
+}
+
+fn told(listener: &UnixDatagram) -> Vec<String> {
+    let mut octets = [0; 4096];
+    let mut told = Vec::new();
+    while let Ok(length) = listener.recv(&mut octets) {
+        told.push(String::from_utf8_lossy(&octets[..length]).into_owned());
+    }
+    told
+}
+
+#[test]
+fn a_service_manager_hears_of_the_beginning_the_progress_and_the_end() {
+    let place = Place::new();
+    make_database(&place.path("large.db"), 4000);
+    let listener = listen(&place);
+    let run = |arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        command
+            .env("NOTIFY_SOCKET", place.path("notify"))
+            .env("WATCHDOG_USEC", "1000000")
+            .status()
+            .expect("it runs");
+        told(&listener)
+    };
+    let told = run(&["backup", "large.db", "--to", "a.bak"]);
+    assert_eq!(
+        told.first().map(String::as_str),
+        Some("READY=1\nSTATUS=windlass backup")
+    );
+    assert!(
+        told.iter()
+            .any(|line| line.starts_with("STATUS=BACKUP DATABASE large: ")),
+        "{told:?}"
+    );
+    assert!(told.iter().any(|line| line == "WATCHDOG=1"), "{told:?}");
+    assert_eq!(
+        told.last().map(String::as_str),
+        Some("STOPPING=1\nSTATUS=windlass backup succeeded")
+    );
+    let told = run(&["backup", "nosuch.db", "--to", "b.bak"]);
+    assert_eq!(
+        told.last().map(String::as_str),
+        Some("STOPPING=1\nSTATUS=windlass backup failed")
+    );
+    // A hook is no part of the service: it does not even know the socket.
+    let hook = format!(
+        "echo \"socket=$NOTIFY_SOCKET\" > {}",
+        place.text("hook.txt")
+    );
+    run(&[
+        "sqlbackup",
+        "--attach",
+        "large=large.db",
+        "--on-success",
+        &hook,
+        "--sql",
+        "BACKUP DATABASE large TO DISK = 'c.bak'",
+    ]);
+    let said = std::fs::read_to_string(place.path("hook.txt")).expect("the hook ran");
+    assert_eq!(said, "socket=\n");
+}
+
+#[test]
+fn without_a_service_manager_or_with_a_deaf_one_nothing_changes() {
+    let place = Place::new();
+    place.succeed(&["backup", "app.db", "--to", "a.bak"]);
+    // Nobody reads: the queue of the socket fills up, and the backup goes on.
+    let _deaf = UnixDatagram::bind(place.path("notify")).expect("a socket");
+    for socket in [
+        place.text("notify"),
+        place.text("nobody"),
+        "nonsense".to_owned(),
+    ] {
+        let mut command = place.command(&["backup", "app.db", "--to", "b.bak"]);
+        let status = command
+            .env("NOTIFY_SOCKET", socket)
+            .status()
+            .expect("it runs");
+        assert!(status.success());
+    }
+}

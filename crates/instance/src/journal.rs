@@ -1,0 +1,343 @@
+//! What sessions tell the program's log: the beginning and the end of each statement, and the numbers of
+//! its errors.
+//!
+//! Neighbours: the program decides where the log goes and what of it is kept; without a log, telling
+//! costs nothing.
+//!
+//! Invariant: no text of a statement and no value of an option is told, because there may be a secret in
+//! it. Told are kinds of statements, names of databases, certificates and procedures, paths of devices,
+//! amounts and message numbers; the text of a message only where the statement is a BACKUP or RESTORE,
+//! whose messages are made of names and paths.
+
+use std::time::Instant;
+
+use tracing::{debug, error, info};
+use windlass_base::Message;
+use windlass_pipeline::Plan;
+use windlass_tsql::ast::{
+    BackupStatement, BackupTarget, Device, Name, RestoreAction, RestoreSource, RestoreStatement,
+    Statement, Value as Written,
+};
+use windlass_tsql::span::Spanned;
+
+use crate::{Column, Completed, Failure, Progress, Sink, Value};
+
+/// A statement that is being executed.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    statement: &'static str,
+    /// What it works on: a database, a certificate, a procedure.
+    subject: String,
+    devices: String,
+    /// Whether its beginning and its success are worth a line of their own.
+    is_notable: bool,
+    /// Whether the text of its messages may be told.
+    is_quotable: bool,
+    begun: Instant,
+}
+
+/// What a statement did.
+#[derive(Debug, Default)]
+struct Tally {
+    database: Option<String>,
+    bytes: Option<u64>,
+    stored_bytes: Option<u64>,
+    position: Option<u16>,
+}
+
+impl Entry {
+    /// Notes that a statement begins.
+    pub(crate) fn of(statement: &Statement) -> Self {
+        match statement {
+            Statement::Backup(backup) => Self::of_backup(backup),
+            Statement::Restore(restore) => Self::of_restore(restore),
+            other => {
+                let (kind, subject, is_notable) = described(other);
+                Self::begin(kind, subject, String::new(), is_notable, false)
+            }
+        }
+    }
+
+    /// Notes that a backup begins.
+    pub(crate) fn of_backup(backup: &BackupStatement) -> Self {
+        let (kind, subject) = match &backup.target {
+            BackupTarget::Database { name, .. } => ("BACKUP DATABASE", written(&name.node)),
+            BackupTarget::Log { name } => ("BACKUP LOG", written(&name.node)),
+            BackupTarget::Group { .. } => ("BACKUP GROUP", String::new()),
+            BackupTarget::Server => ("BACKUP SERVER", String::new()),
+        };
+        let mirrored = backup.mirrors.iter().flatten();
+        let devices = paths(backup.devices.iter().chain(mirrored));
+        Self::begin(kind, subject, devices, true, true)
+    }
+
+    /// Notes that a restore, or a statement that reads media, begins.
+    pub(crate) fn of_restore(restore: &RestoreStatement) -> Self {
+        let (kind, subject) = match &restore.action {
+            RestoreAction::Database { name, .. } => ("RESTORE DATABASE", written(&name.node)),
+            RestoreAction::Log { name, .. } => ("RESTORE LOG", written(&name.node)),
+            RestoreAction::HeaderOnly => ("RESTORE HEADERONLY", String::new()),
+            RestoreAction::FileListOnly => ("RESTORE FILELISTONLY", String::new()),
+            RestoreAction::LabelOnly => ("RESTORE LABELONLY", String::new()),
+            RestoreAction::VerifyOnly => ("RESTORE VERIFYONLY", String::new()),
+            RestoreAction::RewindOnly => ("RESTORE REWINDONLY", String::new()),
+        };
+        let devices = match &restore.source {
+            RestoreSource::Devices(devices) => paths(devices.iter()),
+            RestoreSource::None | RestoreSource::DatabaseSnapshot(_) => String::new(),
+        };
+        Self::begin(kind, subject, devices, true, true)
+    }
+
+    fn begin(
+        statement: &'static str,
+        subject: String,
+        devices: String,
+        is_notable: bool,
+        is_quotable: bool,
+    ) -> Self {
+        let entry = Self {
+            statement,
+            subject,
+            devices,
+            is_notable,
+            is_quotable,
+            begun: Instant::now(),
+        };
+        let (subject, devices) = (some(&entry.subject), some(&entry.devices));
+        if is_notable {
+            info!(statement, subject, devices, "statement started");
+        } else {
+            debug!(statement, subject, "statement started");
+        }
+        entry
+    }
+
+    /// A sink that takes note of what comes by.
+    pub(crate) fn noting<'a>(&'a self, sink: &'a mut dyn Sink) -> Noting<'a> {
+        Noting {
+            entry: self,
+            tally: Tally::default(),
+            sink,
+        }
+    }
+
+    fn message(&self, message: &Message) {
+        let (number, severity) = (message.number, message.severity.0);
+        let (line, statement) = (message.line, self.statement);
+        let text = self.is_quotable.then_some(message.text.as_str());
+        let subject = some(&self.subject);
+        if message.is_error() {
+            error!(statement, subject, number, severity, line, text, "message");
+        } else {
+            debug!(statement, subject, number, severity, line, text, "message");
+        }
+    }
+
+    fn end(&self, tally: &Tally, result: &Result<(), Failure>) {
+        let statement = self.statement;
+        let subject = tally.database.as_deref().or(some(&self.subject));
+        let devices = some(&self.devices);
+        let seconds = (self.begun.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
+        let (bytes, stored_bytes) = (tally.bytes, tally.stored_bytes);
+        let position = tally.position;
+        match result {
+            Ok(()) if self.is_notable => {
+                info!(
+                    statement,
+                    subject, devices, bytes, stored_bytes, position, seconds, "statement finished"
+                );
+            }
+            Ok(()) => debug!(statement, subject, seconds, "statement finished"),
+            Err(failure) => {
+                for message in &failure.messages {
+                    self.message(message);
+                }
+                let first = failure.messages.iter().find(|message| message.is_error());
+                let number = first.map(|message| message.number);
+                let severity = first.map(|message| message.severity.0);
+                error!(
+                    statement,
+                    subject, devices, number, severity, seconds, "statement failed"
+                );
+            }
+        }
+    }
+}
+
+/// Notes that a batch was not understood; its text stays untold.
+pub(crate) fn refused(message: &Message) {
+    let (number, severity, line) = (message.number, message.severity.0, message.line);
+    error!(number, severity, line, "batch refused");
+}
+
+/// Notes how a command of the SQL Backup dialect ended.
+pub(crate) fn command_ended(exit_code: i64, sql_error: i64, files: usize) {
+    if exit_code == 0 {
+        info!(exit_code, sql_error, files, "sqlbackup finished");
+    } else if exit_code < 500 {
+        tracing::warn!(
+            exit_code,
+            sql_error,
+            files,
+            "sqlbackup finished with warnings"
+        );
+    } else {
+        error!(exit_code, sql_error, files, "sqlbackup failed");
+    }
+}
+
+/// Notes what became of a copy of the queue.
+pub(crate) fn copied(target: &std::path::Path, failure: Option<&str>) {
+    let target = target.display().to_string();
+    match failure {
+        None => info!(target_file = target, "copied"),
+        Some(reason) => tracing::warn!(target_file = target, reason, "copy failed"),
+    }
+}
+
+/// Notes that a backup file was deleted.
+pub(crate) fn deleted(file: &std::path::Path) {
+    info!(file = %file.display(), "deleted");
+}
+
+/// A sink between a statement and its session's own.
+pub(crate) struct Noting<'a> {
+    entry: &'a Entry,
+    tally: Tally,
+    sink: &'a mut dyn Sink,
+}
+
+impl Noting<'_> {
+    /// Notes how the statement ended.
+    pub(crate) fn end(&self, result: &Result<(), Failure>) {
+        self.entry.end(&self.tally, result);
+    }
+}
+
+impl Sink for Noting<'_> {
+    fn message(&mut self, message: Message) {
+        self.entry.message(&message);
+        self.sink.message(message);
+    }
+
+    fn columns(&mut self, columns: &[Column]) {
+        self.sink.columns(columns);
+    }
+
+    fn row(&mut self, row: &[Value]) {
+        self.sink.row(row);
+    }
+
+    fn rows_end(&mut self, count: u64) {
+        self.sink.rows_end(count);
+    }
+
+    fn rows_affected(&mut self, count: u64) {
+        self.sink.rows_affected(count);
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.sink.progress(progress);
+    }
+
+    fn planned(&mut self, plan: &Plan) {
+        self.sink.planned(plan);
+    }
+
+    fn completed(&mut self, completed: Completed<'_>) {
+        self.tally = match completed {
+            Completed::Backup { database, report } => Tally {
+                database: Some(database.to_owned()),
+                bytes: Some(report.processed_bytes),
+                stored_bytes: Some(report.set.stored_bytes),
+                position: Some(report.set.position),
+            },
+            Completed::Probe { database, report } => Tally {
+                database: Some(database.to_owned()),
+                bytes: Some(report.processed_bytes),
+                stored_bytes: None,
+                position: None,
+            },
+            Completed::Restore {
+                database,
+                position,
+                report,
+                ..
+            } => Tally {
+                database: Some(database.to_owned()),
+                bytes: Some(report.processed_bytes),
+                stored_bytes: Some(report.stored_bytes),
+                position: Some(position),
+            },
+            Completed::Verify { position, report } => Tally {
+                database: None,
+                bytes: Some(report.processed_bytes),
+                stored_bytes: Some(report.stored_bytes),
+                position: Some(position),
+            },
+        };
+        self.sink.completed(completed);
+    }
+}
+
+/// The kind of a statement, what it works on, and whether it is notable.
+fn described(statement: &Statement) -> (&'static str, String, bool) {
+    let one = |kind: &'static str, name: &str| (kind, name.to_owned(), true);
+    let quiet = |kind: &'static str| (kind, String::new(), false);
+    match statement {
+        Statement::CreateDatabase(create) => one("CREATE DATABASE", &create.name.node.text),
+        Statement::DropDatabase(drop) => {
+            let names: Vec<&str> = drop
+                .names
+                .iter()
+                .map(|name| name.node.text.as_str())
+                .collect();
+            one("DROP DATABASE", &names.join(", "))
+        }
+        Statement::AlterDatabase(_) => one("ALTER DATABASE", ""),
+        Statement::CreateMasterKey { .. } => one("CREATE MASTER KEY", ""),
+        Statement::DropMasterKey => one("DROP MASTER KEY", ""),
+        Statement::CreateCertificate(create) => one("CREATE CERTIFICATE", &create.name.node.text),
+        Statement::BackupCertificate(_) => one("BACKUP CERTIFICATE", ""),
+        Statement::DropCertificate(name) => one("DROP CERTIFICATE", &name.node.text),
+        Statement::AlterServerConfiguration(_) => one("ALTER SERVER CONFIGURATION", ""),
+        Statement::Execute(execute) => one("EXECUTE", &execute.procedure.node.object.text),
+        Statement::Reconfigure(_) => one("RECONFIGURE", ""),
+        Statement::Dbcc(_) => one("DBCC", ""),
+        Statement::Checkpoint { .. } => one("CHECKPOINT", ""),
+        Statement::Use(name) => ("USE", name.text.clone(), false),
+        Statement::Declare(_) => quiet("DECLARE"),
+        Statement::SetVariable(_) | Statement::SetOption(_) => quiet("SET"),
+        Statement::Print(_) => quiet("PRINT"),
+        Statement::WaitForDelay(_) => quiet("WAITFOR"),
+        Statement::Transaction(_) => quiet("TRANSACTION"),
+        Statement::Sql(_) => quiet("SQL"),
+        Statement::Backup(_) => quiet("BACKUP"),
+        Statement::Restore(_) => quiet("RESTORE"),
+    }
+}
+
+/// A name as it stands; a variable's value is not looked up.
+fn written(name: &Name) -> String {
+    match name {
+        Name::Identifier(identifier) => identifier.text.clone(),
+        Name::Variable(variable) => variable.name.clone(),
+    }
+}
+
+fn paths<'a>(devices: impl Iterator<Item = &'a Spanned<Device>>) -> String {
+    let paths = devices.map(|device| match &device.node {
+        Device::Logical(name) => written(name),
+        Device::Physical { path, .. } => match path {
+            Written::Text { text, .. } => text.clone(),
+            Written::Variable(variable) => variable.name.clone(),
+            Written::Number(number) => number.to_string(),
+        },
+    });
+    paths.collect::<Vec<_>>().join(", ")
+}
+
+fn some(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
+}

@@ -1,0 +1,101 @@
+//! What happened when: a row for each subject, a tick for each event, a band for each period in which
+//! something was wrong.
+//!
+//! Kinds of events differ in height as well as in colour. On a desk the subjects stand left of their
+//! rows, on a phone above them.
+
+use super::canvas::{Anchor, Area, Canvas, Label, Point, Role};
+use super::measure::wrap;
+use super::series_class;
+use super::time_axis::TimeAxis;
+use super::times::draw_time;
+use crate::over_time::{Timeline, TimelineRow};
+
+const ROW: f64 = 22.0;
+const ROW_GAP: f64 = 10.0;
+const LINE: f64 = 17.0;
+const EVENT: f64 = 2.5;
+/// Periods are never so short that they cannot be seen.
+const TROUBLE_MIN: f64 = 2.0;
+/// Below this the subjects stand above their rows.
+const NARROW_MAX: f64 = 500.0;
+const NAME_LINES_MAX: usize = 2;
+
+pub(super) fn draw(timeline: &Timeline, width: f64) -> Canvas {
+    let mut canvas = Canvas::new(width);
+    let is_beside = width >= NARROW_MAX;
+    let names = timeline.rows.iter();
+    let widest = names.map(|row| Role::Name.width(&row.label));
+    let names = if is_beside {
+        widest.fold(0.0, f64::max).min(width * 0.3)
+    } else {
+        0.0
+    };
+    let left = if is_beside { names + 14.0 } else { 8.0 };
+    let time = TimeAxis::new(timeline.moments, left, width - 8.0);
+    let mut y = 4.0;
+    for row in &timeline.rows {
+        let room = if is_beside { names } else { width - 16.0 };
+        let lines = wrap(&row.label, Role::Name.size(), room, NAME_LINES_MAX);
+        let names_height = lines.len() as f64 * LINE;
+        let (x, anchor) = if is_beside {
+            (names, Anchor::End)
+        } else {
+            (8.0, Anchor::Start)
+        };
+        for (index, text) in lines.into_iter().enumerate() {
+            canvas.label(Label {
+                at: Point {
+                    x,
+                    y: y + index as f64 * LINE + 14.0,
+                },
+                anchor,
+                role: Role::Name,
+                text,
+            });
+        }
+        if !is_beside {
+            y += names_height + 2.0;
+        }
+        draw_row(&mut canvas, &time, row, y, timeline.kinds.len());
+        y += if is_beside {
+            ROW.max(names_height)
+        } else {
+            ROW
+        } + ROW_GAP;
+    }
+    canvas.rule(Point { x: left, y }, Point { x: width - 8.0, y }, "axis");
+    draw_time(&mut canvas, &time, y);
+    canvas.height = y + 26.0;
+    canvas
+}
+
+fn draw_row(canvas: &mut Canvas, time: &TimeAxis, row: &TimelineRow, top: f64, kinds: usize) {
+    let area = |from: f64, to: f64, height: f64| Area {
+        x: from,
+        y: top + ROW - height,
+        width: to - from,
+        height,
+    };
+    let ends = [jiff::civil::DateTime::MIN, jiff::civil::DateTime::MAX].map(|end| time.place(end));
+    canvas.bar(area(ends[0], ends[1], ROW), "idle");
+    for trouble in &row.troubles {
+        let (from, to) = (time.place(trouble.from), time.place(trouble.to));
+        canvas.bar(area(from, to.max(from + TROUBLE_MIN), ROW), "trouble");
+    }
+    // The most important last, so that no other covers it.
+    for kind in (0..kinds).rev() {
+        let height = ROW * (1.0 - 0.3 * kind.min(2) as f64);
+        let events = row.events.iter().filter(|event| event.kind == kind);
+        let mut last = f64::NEG_INFINITY;
+        for x in events.filter_map(|event| time.x(event.at)) {
+            // Ticks on one another look like one.
+            if x - last < 0.5 {
+                continue;
+            }
+            last = x;
+            let class = format!("{} event", series_class(kind));
+            canvas.bar(area(x - EVENT / 2.0, x + EVENT / 2.0, height), class);
+        }
+    }
+}

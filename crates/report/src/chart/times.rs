@@ -1,0 +1,136 @@
+//! Lines over time. The last point of a line carries its value where there is room; the table
+//! beneath has them all.
+
+use super::axis::Axis;
+use super::canvas::{Anchor, Canvas, Label, Point, Role};
+use super::measure::wrap;
+use super::series_class;
+use super::time_axis::TimeAxis;
+use crate::number::number;
+use crate::over_time::Times;
+
+const PLOT: f64 = 180.0;
+/// The unit, and above the highest point its value.
+const TOP: f64 = 34.0;
+const TICK_GAP: f64 = 36.0;
+/// More points than this stand too close for a marker each.
+const MARKERS_MAX: usize = 60;
+
+pub(super) fn draw(times: &Times, width: f64) -> Canvas {
+    let mut canvas = Canvas::new(width);
+    let values = times.series.iter().flat_map(|series| series.points.iter());
+    let mark = times.mark.iter().map(|mark| mark.value);
+    let greatest = values.map(|point| point.value).chain(mark);
+    let greatest = greatest.filter(|value| value.is_finite());
+    let axis = Axis::new(greatest.fold(0.0, f64::max), PLOT, TICK_GAP, false);
+    let ticks = axis.ticks().map(|(_, text)| Role::Tick.width(&text));
+    let left = ticks.fold(0.0, f64::max) + 8.0;
+    let right = width - 8.0;
+    let bottom = TOP + PLOT;
+    let time = TimeAxis::new(times.moments, left, right);
+    canvas.height = bottom + 26.0;
+    for (value, text) in axis.ticks() {
+        let y = bottom - axis.place(value);
+        let class = if value > 0.0 { "grid" } else { "axis" };
+        canvas.rule(Point { x: left, y }, Point { x: right, y }, class);
+        canvas.label(Label {
+            at: Point {
+                x: left - 6.0,
+                y: y + 4.0,
+            },
+            anchor: Anchor::End,
+            role: Role::Tick,
+            text,
+        });
+    }
+    draw_time(&mut canvas, &time, bottom);
+    canvas.label(Label {
+        at: Point { x: 0.0, y: 12.0 },
+        anchor: Anchor::Start,
+        role: Role::Tick,
+        text: wrap(&times.unit, Role::Tick.size(), width * 0.9, 1).remove(0),
+    });
+    if let Some(mark) = &times.mark {
+        let y = bottom - axis.place(mark.value);
+        canvas.rule(Point { x: left, y }, Point { x: right, y }, "mark");
+        let label = Label {
+            at: Point {
+                x: right,
+                y: y - 6.0,
+            },
+            anchor: Anchor::End,
+            role: Role::Mark,
+            text: wrap(&mark.label, Role::Mark.size(), right - left, 1).remove(0),
+        };
+        if canvas.is_free(&label.area()) {
+            canvas.label(label);
+        }
+    }
+    draw_series(&mut canvas, times, &time, |value| {
+        bottom - axis.place(value)
+    });
+    canvas
+}
+
+fn draw_series(canvas: &mut Canvas, times: &Times, time: &TimeAxis, y: impl Fn(f64) -> f64) {
+    let mut ends: Vec<(Point, f64)> = Vec::new();
+    for (index, series) in times.series.iter().enumerate() {
+        let points: Vec<(Point, f64)> = series
+            .points
+            .iter()
+            .filter(|point| point.value.is_finite())
+            .filter_map(|point| {
+                let (x, y) = (time.x(point.at)?, y(point.value));
+                Some((Point { x, y }, point.value))
+            })
+            .collect();
+        if points.len() > 1 {
+            let path = points.iter().map(|(point, _)| *point).collect();
+            canvas.path(path, format!("{} line", series_class(index)));
+        }
+        if points.len() <= MARKERS_MAX {
+            for (point, _) in &points {
+                canvas.marker(*point, index);
+            }
+        }
+        ends.extend(points.last().copied());
+    }
+    for (at, value) in &ends {
+        let places = [(4.0, -9.0, Anchor::End), (4.0, 18.0, Anchor::End)];
+        let label = places
+            .map(|(x, y, anchor)| Label {
+                at: Point {
+                    x: at.x + x,
+                    y: at.y + y,
+                },
+                anchor,
+                role: Role::Value,
+                text: number(*value, times.decimals),
+            })
+            .into_iter()
+            .find(|label| canvas.is_free(&label.area()));
+        if let Some(label) = label {
+            canvas.label(label);
+        }
+    }
+}
+
+/// Ticks of time with their labels beneath `bottom`.
+pub(super) fn draw_time(canvas: &mut Canvas, time: &TimeAxis, bottom: f64) {
+    for (x, text) in time.ticks() {
+        canvas.rule(Point { x, y: bottom }, Point { x, y: bottom + 5.0 }, "axis");
+        let half = Role::Tick.width(&text) / 2.0;
+        if x - half < 0.0 || x + half > canvas.width {
+            continue;
+        }
+        canvas.label(Label {
+            at: Point {
+                x,
+                y: bottom + 18.0,
+            },
+            anchor: Anchor::Middle,
+            role: Role::Tick,
+            text,
+        });
+    }
+}
