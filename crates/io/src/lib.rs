@@ -13,6 +13,7 @@
 mod buffer;
 pub mod directory;
 mod file;
+mod lock;
 mod pool;
 pub mod processor;
 pub mod queue;

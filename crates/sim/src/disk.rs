@@ -372,6 +372,14 @@ impl StorageFile for Handle {
     fn lock_exclusive(&self) -> io::Result<()> {
         Ok(())
     }
+
+    fn lock_database(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
