@@ -88,6 +88,15 @@ pub enum EngineError {
         /// The failure that took it offline.
         reason: String,
     },
+    /// A file of the database is locked by another program or instance.
+    #[error(
+        "'{}' is in use: another instance has the database open, or another program, such as SQLite, \
+         reads or writes the file; try again when it has ended", path.display()
+    )]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
     /// A page outside of the snapshot or transaction.
     #[error("page {page} is outside of database '{database}', which has {page_count} pages")]
     NoSuchPage {
@@ -137,6 +146,16 @@ impl EngineError {
             operation,
             path: path.to_owned(),
             source: Arc::new(source),
+        }
+    }
+
+    /// As [`EngineError::io`] for locking, where a file that somebody else holds is told as such.
+    pub(crate) fn lock(path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::WouldBlock => Self::InUse {
+                path: path.to_owned(),
+            },
+            _ => Self::io("lock", path, source),
         }
     }
 

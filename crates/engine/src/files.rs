@@ -320,6 +320,24 @@ impl DataFiles {
         });
     }
 
+    /// Keeps every SQLite and every other instance away from the data files.
+    pub(crate) fn lock(&self) -> Result<()> {
+        for file in &self.inner.read().files {
+            let fail = |error| EngineError::lock(&file.spec.path, error);
+            file.file.lock_database().map_err(fail)?;
+        }
+        Ok(())
+    }
+
+    /// Lets others at the data files.
+    pub(crate) fn unlock(&self) -> Result<()> {
+        for file in &self.inner.read().files {
+            let fail = |error| EngineError::lock(&file.spec.path, error);
+            file.file.unlock().map_err(fail)?;
+        }
+        Ok(())
+    }
+
     /// Syncs every data file.
     pub(crate) fn sync(&self) -> Result<()> {
         let files = self.inner.read().files.clone();

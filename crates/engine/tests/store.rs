@@ -229,6 +229,29 @@ fn a_flipped_bit_in_a_page_with_a_checksum_is_reported_with_its_place() {
 }
 
 #[test]
+fn an_old_snapshot_reads_a_page_that_was_cut_off_before_pages_carried_checksums() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = instance(8).create_database(&small(folder.path())).unwrap();
+    put(&database, &[(1, 1), (2, 2), (9, 9)]);
+    let before = database.begin_read();
+    let mut first = page(1);
+    first[..16].copy_from_slice(b"SQLite format 3\0");
+    first[20] = 8;
+    let mut writer = database.begin_write(&database.begin_read()).unwrap();
+    writer.truncate(8).unwrap();
+    writer.write_page(1, &first).unwrap();
+    writer.commit().unwrap();
+    database.checkpoint().unwrap();
+    let mut found = vec![0; PAGE_SIZE];
+    // Page 9 has to give way to these.
+    for number in 1..=8 {
+        database.begin_read().read_page(number, &mut found).unwrap();
+    }
+    before.read_page(9, &mut found).unwrap();
+    assert!(found == page(9));
+}
+
+#[test]
 fn readers_and_a_writer_at_the_same_time_see_whole_commits() {
     let folder = tempfile::tempdir().unwrap();
     let instance = instance(64);

@@ -11,13 +11,14 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FallocateFlags, OFlags};
 
-use crate::DIRECT_ALIGNMENT;
+use crate::{DIRECT_ALIGNMENT, lock};
 
 /// What a [`DirectFile`] is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,6 +185,26 @@ impl DirectFile {
         Ok(rustix::fs::flock(&self.ordinary, operation)?)
     }
 
+    /// Gives back what [`DirectFile::lock_exclusive`] took, before the descriptor is closed.
+    pub fn unlock_exclusive(&self) -> io::Result<()> {
+        let operation = rustix::fs::FlockOperation::NonBlockingUnlock;
+        Ok(rustix::fs::flock(&self.ordinary, operation)?)
+    }
+
+    /// Takes a write lock on a range of octets for this open descriptor (`F_OFD_SETLK`). It keeps out
+    /// whoever locks by range, in whatever process, also this one; the octets need not exist.
+    ///
+    /// # Errors
+    /// `WouldBlock` when somebody else holds a lock in the range.
+    pub fn lock_range(&self, range: Range<u64>) -> io::Result<()> {
+        lock::set(&self.ordinary, range, true)
+    }
+
+    /// Gives back what [`DirectFile::lock_range`] took, before the descriptor is closed.
+    pub fn unlock_range(&self, range: Range<u64>) -> io::Result<()> {
+        lock::set(&self.ordinary, range, false)
+    }
+
     /// Cuts or extends (with zeros) the file.
     pub fn set_len(&self, bytes: u64) -> io::Result<()> {
         self.ordinary.set_len(bytes)
@@ -249,6 +270,23 @@ mod tests {
         assert_eq!(&back[20480..20484], b"tail");
         let error = file.read_exact_at(&mut back, 0).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_locked_range_is_refused_to_another_descriptor_and_others_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let first = DirectFile::open(&path, Access::CreateNew).unwrap();
+        let second = DirectFile::open(&path, Access::ReadWrite).unwrap();
+        first.lock_range(100..200).unwrap();
+        first.lock_range(100..200).unwrap();
+        second.lock_range(200..300).unwrap();
+        let refused = second.lock_range(150..160).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
+        first.unlock_range(100..200).unwrap();
+        second.lock_range(150..160).unwrap();
+        drop(second);
+        first.lock_range(0..1000).unwrap();
     }
 
     #[test]

@@ -14,6 +14,7 @@
 mod buffer;
 pub mod directory;
 mod file;
+mod lock;
 pub mod notify;
 mod pool;
 pub mod priority;

@@ -75,6 +75,7 @@ fn run(world: &mut World, kind: BackupKind) -> Result<(), String> {
         _ => vec![copy],
     };
     world.outcome.restores += 1;
+    world.outcome.differentials += u64::from(kind == BackupKind::Differential);
     restore(&chain, &state).map_err(|reason| format!("{kind:?} backup restored: {reason}"))
 }
 

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use windlass_engine::storage::{FileSystem, OpenMode, SECTOR_BYTES, StorageFile};
@@ -106,6 +107,8 @@ struct Inner {
     crashed: bool,
     had_fault: bool,
     capacity: Option<u64>,
+    failed_syncs: u64,
+    asked_again: bool,
 }
 
 /// The disk. Clones are the same disk.
@@ -123,6 +126,8 @@ impl Disk {
             crashed: false,
             had_fault: false,
             capacity: None,
+            failed_syncs: 0,
+            asked_again: false,
         })))
     }
 
@@ -155,6 +160,17 @@ impl Disk {
     /// Whether a planned fault has happened since the last restart.
     pub fn had_fault(&self) -> bool {
         self.0.lock().had_fault
+    }
+
+    /// Syncs that failed.
+    pub fn failed_syncs(&self) -> u64 {
+        self.0.lock().failed_syncs
+    }
+
+    /// Whether a file was written to or synced again through the opening whose sync had failed: whoever
+    /// does that takes the second answer for the first.
+    pub fn asked_again(&self) -> bool {
+        self.0.lock().asked_again
     }
 
     /// What reads of a file see.
@@ -247,6 +263,7 @@ impl FileSystem for Disk {
         Ok(Arc::new(Handle {
             disk: self.clone(),
             path: path.to_owned(),
+            sync_failed: AtomicBool::new(false),
         }))
     }
 
@@ -279,6 +296,13 @@ impl FileSystem for Disk {
 struct Handle {
     disk: Disk,
     path: PathBuf,
+    sync_failed: AtomicBool,
+}
+
+impl Handle {
+    fn note_use(&self, inner: &mut Inner) {
+        inner.asked_again |= self.sync_failed.load(Ordering::Relaxed);
+    }
 }
 
 impl StorageFile for Handle {
@@ -296,6 +320,7 @@ impl StorageFile for Handle {
 
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
         let mut inner = self.disk.0.lock();
+        self.note_use(&mut inner);
         let fault = inner.step()?;
         inner.room_for(&self.path, offset + buffer.len() as u64)?;
         let Inner { files, rng, .. } = &mut *inner;
@@ -318,6 +343,7 @@ impl StorageFile for Handle {
 
     fn sync(&self) -> io::Result<()> {
         let mut inner = self.disk.0.lock();
+        self.note_use(&mut inner);
         let fault = inner.step()?;
         let Inner { files, rng, .. } = &mut *inner;
         let file = files.get_mut(&self.path).ok_or(io::ErrorKind::NotFound)?;
@@ -335,6 +361,8 @@ impl StorageFile for Handle {
             }
             Some(Fault::Error) => {
                 file.sync_partly(rng);
+                inner.failed_syncs += 1;
+                self.sync_failed.store(true, Ordering::Relaxed);
                 Err(io::Error::other("sync error"))
             }
         }
@@ -370,6 +398,14 @@ impl StorageFile for Handle {
     }
 
     fn lock_exclusive(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn lock_database(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn unlock(&self) -> io::Result<()> {
         Ok(())
     }
 }

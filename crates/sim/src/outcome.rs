@@ -25,6 +25,18 @@ pub struct Outcome {
     pub offline: u64,
     /// Backups restored and compared.
     pub restores: u64,
+    /// Of these, differential ones on their base.
+    pub differentials: u64,
+    /// Transactions refused because the log was full.
+    pub log_full: u64,
+    /// Operations refused because a disk or a file was full.
+    pub disk_full: u64,
+    /// Syncs that failed.
+    pub failed_syncs: u64,
+    /// Recoveries that were cut off and begun again.
+    pub recoveries_cut: u64,
+    /// Lives with more than one data file.
+    pub several_files: u64,
 }
 
 impl Outcome {
@@ -37,6 +49,12 @@ impl Outcome {
         self.operations += other.operations;
         self.offline += other.offline;
         self.restores += other.restores;
+        self.differentials += other.differentials;
+        self.log_full += other.log_full;
+        self.disk_full += other.disk_full;
+        self.failed_syncs += other.failed_syncs;
+        self.recoveries_cut += other.recoveries_cut;
+        self.several_files += other.several_files;
     }
 }
 
@@ -45,14 +63,21 @@ impl fmt::Display for Outcome {
         write!(
             f,
             "{} commits, {} crashes ({} found the commit in flight), {} disk operations, {} clean \
-             refusals, {} times offline, {} restores",
+             refusals ({} log full, {} disk full), {} failed syncs, {} times offline, {} recoveries cut \
+             off, {} lives with several files, {} restores ({} differential)",
             self.commits,
             self.crashes,
             self.in_flight_kept,
             self.operations,
             self.refused,
+            self.log_full,
+            self.disk_full,
+            self.failed_syncs,
             self.offline,
-            self.restores
+            self.recoveries_cut,
+            self.several_files,
+            self.restores,
+            self.differentials
         )
     }
 }

@@ -6,6 +6,8 @@
 //! - An error that leaves the database online leaves it as it was.
 //! - After a crash the database equals the last acknowledged commit, or the one in flight.
 //! - After a clean close the data file is exactly the pages.
+//! - Once a sync has failed, the database takes nothing any more, and its files are left alone until it is
+//!   opened again.
 //! - A backup restored equals a commit between its begin and its end; extents that the differential map
 //!   does not mark are equal to the base.
 
@@ -16,7 +18,7 @@ use std::time::Duration;
 
 use windlass_base::Guid;
 use windlass_engine::{
-    CreateDatabase, Database, EngineError, FileSpec, Growth, Instance, InstanceOptions,
+    BackupKind, CreateDatabase, Database, EngineError, FileSpec, Growth, Instance, InstanceOptions,
     OpenDatabase, PAGE_SIZE, ReadSnapshot,
 };
 
@@ -59,6 +61,7 @@ pub fn run(seed: u64, tell: bool) -> Result<Outcome, String> {
         world.crash()?;
     }
     world.outcome.operations = world.disk.operations();
+    world.outcome.failed_syncs = world.disk.failed_syncs();
     Ok(world.outcome)
 }
 
@@ -149,7 +152,32 @@ impl World {
             self.operation()?;
             let database = self.database()?;
             if self.disk.is_crashed() || database.offline_reason().is_some() {
-                return Ok(());
+                return self.after_failure();
+            }
+        }
+        Ok(())
+    }
+
+    /// A database that a failure took offline takes nothing any more, whatever the disk says now.
+    fn after_failure(&mut self) -> Result<(), String> {
+        let database = self.database()?;
+        if database.offline_reason().is_none() {
+            return Ok(());
+        }
+        self.disk.calm();
+        let snapshot = database.begin_read();
+        let refusals = [
+            database.begin_write(&snapshot).map(|_| ()),
+            database.checkpoint().map(|_| ()),
+            database.recovery_writer_step(),
+            database.set_target_recovery_time(None),
+            database.close(),
+            database.begin_backup(BackupKind::Full).map(|_| ()),
+        ];
+        for refusal in refusals {
+            match refusal {
+                Err(EngineError::Offline { .. }) => {}
+                other => return Err(format!("offline, and yet: {other:?}")),
             }
         }
         Ok(())
@@ -208,6 +236,8 @@ impl World {
         };
         self.say(|| format!("refused: {error}"));
         self.outcome.refused += 1;
+        self.outcome.disk_full += u64::from(error.is_disk_full());
+        self.outcome.log_full += u64::from(matches!(error, EngineError::LogFull { .. }));
         match error {
             EngineError::Io { .. }
             | EngineError::LogFull { .. }
@@ -255,7 +285,12 @@ impl World {
             pages.truncate(count);
             writer.truncate(count as u32).map_err(|e| text(&e))?;
         }
-        let most = if self.rng.chance(10) { 30 } else { 5 };
+        // The largest do not fit into a log that may not grow.
+        let most = match self.rng.below(100) {
+            0..=2 => 90,
+            3..=11 => 30,
+            _ => 5,
+        };
         for _ in 0..=self.rng.below(most) {
             let limit = (pages.len() as u64 + 3).min(u64::from(PAGES_MAX));
             let page = 1 + self.rng.below(limit) as u32;
@@ -371,6 +406,7 @@ impl World {
                 Err(error) if attempt < 5 => {
                     self.say(|| format!("open: {error}"));
                     self.may_fail(Err(error))?;
+                    self.outcome.recoveries_cut += 1;
                     self.power_off();
                     if self.rng.chance(30) {
                         self.disk.plan(self.rng.below(100), Fault::Crash);
@@ -393,6 +429,10 @@ impl World {
         self.say(|| format!("crash at operation {}", self.disk.operations()));
         if let Some(database) = &self.database {
             self.outcome.offline += u64::from(database.offline_reason().is_some());
+        }
+        self.outcome.several_files += u64::from(self.files > 1);
+        if self.disk.asked_again() {
+            return Err("a file was used again after its sync had failed".to_owned());
         }
         self.snapshots.clear();
         self.database = None;

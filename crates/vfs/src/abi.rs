@@ -90,7 +90,10 @@ pub(crate) const IOCAP_SEQUENTIAL: c_int = 0x400;
 pub(crate) const IOCAP_SUBPAGE_READ: c_int = 0x8000;
 
 pub(crate) const FCNTL_LOCKSTATE: c_int = 1;
+pub(crate) const FCNTL_FILE_POINTER: c_int = 7;
 pub(crate) const FCNTL_VFSNAME: c_int = 12;
 pub(crate) const FCNTL_PRAGMA: c_int = 14;
 pub(crate) const FCNTL_HAS_MOVED: c_int = 20;
 pub(crate) const FCNTL_SYNC: c_int = 21;
+pub(crate) const FCNTL_PDB: c_int = 30;
+pub(crate) const FCNTL_RESERVE_BYTES: c_int = 38;

@@ -266,6 +266,7 @@ impl Connection {
         changes.transaction.write_page(page, content)?;
         changes.written.push(page);
         if page == 1 {
+            check_header(&changes.transaction, content)?;
             let mut header = [0; HEADER_BYTES];
             header.copy_from_slice(&content[..HEADER_BYTES]);
             changes.header = Some(header);
@@ -386,6 +387,18 @@ impl Connection {
         }
         Ok(true)
     }
+}
+
+/// Refuses a first page that tells SQLite other pages than these.
+fn check_header(transaction: &WriteTransaction, first_page: &[u8]) -> Result<()> {
+    let found = u32::from(first_page[16]) << 8 | u32::from(first_page[17]) << 16;
+    if found as usize == PAGE_SIZE || !first_page.starts_with(b"SQLite format 3\0") {
+        return Ok(());
+    }
+    Err(VfsError::PageSize {
+        database: transaction.database().name().to_owned(),
+        found,
+    })
 }
 
 /// Drops the pages behind the size that page 1 tells, as SQLite would only after the commit.

@@ -14,6 +14,9 @@ use crate::error::VfsError;
 use crate::pragma::{self, Answer};
 use crate::raw;
 
+/// Octets at the end of each page of a new database, for the checksum that the engine puts there.
+const CHECKSUM_BYTES: c_int = 8;
+
 /// The file as SQLite sees it.
 #[repr(C)]
 pub(crate) struct DatabaseFile {
@@ -24,6 +27,10 @@ pub(crate) struct DatabaseFile {
 /// What belongs to one open file.
 struct Open {
     connection: Connection,
+    /// Where SQLite keeps the `sqlite3` that uses the file; null until it has said so.
+    user: *mut *mut c_void,
+    /// Whether room for page checksums was asked for.
+    has_reserved: bool,
     context: &'static Context,
 }
 
@@ -34,6 +41,8 @@ struct Open {
 pub(crate) unsafe fn open(file: *mut File, connection: Connection, context: &'static Context) {
     let open = Open {
         connection,
+        user: std::ptr::null_mut(),
+        has_reserved: false,
         context,
     };
     let opened = DatabaseFile {
@@ -96,6 +105,7 @@ unsafe extern "C" fn close(file: *mut File) -> c_int {
     let Open {
         connection,
         context,
+        ..
     } = *open;
     let database = Arc::clone(connection.database());
     drop(connection);
@@ -169,7 +179,18 @@ unsafe extern "C" fn lock(file: *mut File, level: c_int) -> c_int {
     // SAFETY: SQLite calls with a file of ours.
     let open = unsafe { opened(file) };
     let result = open.connection.lock(level);
-    open.code(result, abi::IOERR)
+    let is_new = result.is_ok() && !open.has_reserved && open.connection.size() == 0;
+    let code = open.code(result, abi::IOERR);
+    if is_new && !open.user.is_null() {
+        open.has_reserved = true;
+        let (library, user) = (open.context.library, open.user);
+        // SAFETY: SQLite keeps the place for as long as the file is open, and the connection in it is
+        // the one on whose behalf it calls here.
+        let connection = unsafe { user.read() };
+        // SAFETY: that connection has `file` open; nothing borrows from `open` any more.
+        unsafe { library.reserve(connection, file, CHECKSUM_BYTES) };
+    }
+    code
 }
 
 unsafe extern "C" fn unlock(file: *mut File, level: c_int) -> c_int {
@@ -216,6 +237,10 @@ unsafe extern "C" fn file_control(
             // SAFETY: the argument of this operation is a `char*`, which SQLite frees.
             unsafe { argument.cast::<*mut c_char>().write(name) };
             abi::OK
+        }
+        abi::FCNTL_PDB => {
+            open.user = argument.cast();
+            abi::NOTFOUND
         }
         // SAFETY: the argument of this operation is an array of three `char*`.
         abi::FCNTL_PRAGMA => unsafe { pragma(open, argument.cast()) },

@@ -4,7 +4,7 @@
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 
-use crate::abi::{self, Vfs};
+use crate::abi::{self, File, Vfs};
 
 /// A SQLite library that is loaded in this process.
 #[derive(Debug, Clone, Copy)]
@@ -13,13 +13,29 @@ pub struct Library {
     pub(crate) vfs_register: unsafe extern "C" fn(*mut Vfs, c_int) -> c_int,
     pub(crate) malloc: unsafe extern "C" fn(c_int) -> *mut c_void,
     pub(crate) log: unsafe extern "C" fn(c_int, *const c_char, ...),
+    pub(crate) file_control: FileControl,
+    /// Missing before SQLite 3.39.
+    pub(crate) db_name: Option<DbName>,
 }
+
+/// `sqlite3_file_control`.
+pub(crate) type FileControl =
+    unsafe extern "C" fn(*mut c_void, *const c_char, c_int, *mut c_void) -> c_int;
+
+/// `sqlite3_db_name`.
+pub(crate) type DbName = unsafe extern "C" fn(*mut c_void, c_int) -> *const c_char;
 
 /// Places in `sqlite3_api_routines`, counted in pointers. New ones are only ever added behind.
 const SLOT_MALLOC: usize = 68;
+const SLOT_VERSION: usize = 67;
+const SLOT_FILE_CONTROL: usize = 127;
 const SLOT_VFS_FIND: usize = 141;
 const SLOT_VFS_REGISTER: usize = 142;
 const SLOT_LOG: usize = 167;
+const SLOT_DB_NAME: usize = 264;
+
+/// The first version whose table reaches to `db_name`.
+const VERSION_WITH_DB_NAME: c_int = 3_039_000;
 
 impl Library {
     /// The library that loads an extension, by the table it hands to the entry point.
@@ -36,7 +52,24 @@ impl Library {
         let vfs_find = slot(SLOT_VFS_FIND);
         let vfs_register = slot(SLOT_VFS_REGISTER);
         let log = slot(SLOT_LOG);
+        let file_control = slot(SLOT_FILE_CONTROL);
+        // SAFETY: this slot holds `int (*libversion_number)(void)`.
+        let version = unsafe {
+            std::mem::transmute::<*const c_void, unsafe extern "C" fn() -> c_int>(slot(
+                SLOT_VERSION,
+            ))
+        };
+        // SAFETY: it takes nothing and only answers.
+        let has_db_name = unsafe { version() } >= VERSION_WITH_DB_NAME;
+        let db_name = has_db_name.then(|| slot(SLOT_DB_NAME));
         Self {
+            // SAFETY: this slot holds `int (*file_control)(sqlite3*,const char*,int,void*)`.
+            file_control: unsafe {
+                std::mem::transmute::<*const c_void, FileControl>(file_control)
+            },
+            // SAFETY: this slot holds `const char *(*db_name)(sqlite3*,int)`.
+            db_name: db_name
+                .map(|place| unsafe { std::mem::transmute::<*const c_void, DbName>(place) }),
             // SAFETY: this slot holds `void *(*malloc)(int)`.
             malloc: unsafe {
                 std::mem::transmute::<*const c_void, unsafe extern "C" fn(c_int) -> *mut c_void>(
@@ -81,6 +114,37 @@ impl Library {
         // SAFETY: the last of `length + 1` octets.
         unsafe { memory.wrapping_add(length).write(0) };
         memory.cast()
+    }
+
+    /// Has SQLite leave `octets` at the end of each page of the database behind `file`, as long as it
+    /// has no page yet. Without effect on a library that does not know how.
+    ///
+    /// # Safety
+    /// `connection` is the `sqlite3` that has `file` open and is in a call of this thread.
+    pub(crate) unsafe fn reserve(&self, connection: *mut c_void, file: *mut File, octets: c_int) {
+        for number in 0.. {
+            let name = match self.db_name {
+                // SAFETY: as the caller promises; a number that is too high gives null.
+                Some(db_name) => unsafe { db_name(connection, number) },
+                None if number == 0 => c"main".as_ptr(),
+                None => ptr::null(),
+            };
+            if name.is_null() {
+                return;
+            }
+            let mut found: *mut File = ptr::null_mut();
+            let place = (&raw mut found).cast();
+            // SAFETY: the operation writes a pointer.
+            let code =
+                unsafe { (self.file_control)(connection, name, abi::FCNTL_FILE_POINTER, place) };
+            if code == abi::OK && found == file {
+                let mut octets = octets;
+                let place = (&raw mut octets).cast();
+                // SAFETY: the operation reads and writes an `int`.
+                unsafe { (self.file_control)(connection, name, abi::FCNTL_RESERVE_BYTES, place) };
+                return;
+            }
+        }
     }
 
     /// Writes to SQLite's error log, which programs may have pointed somewhere.

@@ -1,7 +1,7 @@
 //! The SQLite that is linked into this program.
 #![expect(unsafe_code, reason = "hands SQLite's C functions over as pointers")]
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 
 use rusqlite::ffi;
 
@@ -21,6 +21,21 @@ unsafe extern "C" fn vfs_register(vfs: *mut Vfs, make_default: c_int) -> c_int {
     unsafe { ffi::sqlite3_vfs_register(vfs.cast(), make_default) }
 }
 
+unsafe extern "C" fn file_control(
+    connection: *mut c_void,
+    name: *const c_char,
+    operation: c_int,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's arguments, unchanged.
+    unsafe { ffi::sqlite3_file_control(connection.cast(), name, operation, argument) }
+}
+
+unsafe extern "C" fn db_name(connection: *mut c_void, number: c_int) -> *const c_char {
+    // SAFETY: the caller's arguments, unchanged.
+    unsafe { ffi::sqlite3_db_name(connection.cast(), number) }
+}
+
 /// Registers a VFS under `name` with the SQLite of this program, for the rest of the process.
 ///
 /// # Errors
@@ -34,6 +49,8 @@ pub fn register(name: &str, databases: Box<dyn Databases>) -> Result<()> {
         vfs_register,
         malloc: ffi::sqlite3_malloc,
         log: ffi::sqlite3_log,
+        file_control,
+        db_name: Some(db_name),
     };
     crate::register(name, library, databases)
 }

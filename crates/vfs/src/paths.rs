@@ -5,7 +5,6 @@
 //! SQLite file.
 
 use std::collections::HashMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -77,7 +76,7 @@ impl PathDatabases {
 }
 
 fn is_locked(error: &EngineError) -> bool {
-    matches!(error, EngineError::Io { source, .. } if source.kind() == ErrorKind::WouldBlock)
+    matches!(error, EngineError::InUse { .. })
 }
 
 /// Where the log of the database at `path` lies.

@@ -117,6 +117,8 @@ impl Database {
 
     /// Moves the redo start as far as the lists allow, durably, and frees the log before it.
     pub(crate) fn advance_redo(&self) -> Result<()> {
+        // The database may have been closed while this waited.
+        self.check_online()?;
         let (redo, latest, failures, map) = {
             let _gate = self.gate.lock();
             let failures = self.dirty.failures();

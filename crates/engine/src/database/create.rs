@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use windlass_base::{Guid, Lsn, checksum};
 
 use super::counters::Figures;
-use super::{Database, Stored};
+use super::{Database, Stored, foreign};
 use crate::differential::DifferentialMaps;
 use crate::dirty::DirtyPages;
 use crate::error::{EngineError, Result};
@@ -93,6 +93,9 @@ fn adopt_file(files: &dyn FileSystem, spec: &FileSpec) -> Result<(DataFile, u32)
         what,
     };
     let file = files.open(&spec.path, OpenMode::Existing).map_err(fail)?;
+    file.lock_database()
+        .map_err(|error| EngineError::lock(&spec.path, error))?;
+    foreign::refuse_leftovers(files, &spec.path)?;
     let bytes = file.len().map_err(fail)?;
     let mut head = [0; 100];
     let length = file.read_at(&mut head, 0).map_err(fail)?;
@@ -158,11 +161,14 @@ impl Database {
         }
         let region = DataFiles::first_region(data.len());
         let data = DataFiles::new(&request.name, data, vec![region])?;
+        data.lock()?;
         let path = &request.log.path;
         let fail = |error| EngineError::io("create", path, error);
         let log_file = shared.files.open(path, OpenMode::CreateNew).map_err(fail)?;
         made.push(path);
-        log_file.lock_exclusive().map_err(fail)?;
+        log_file
+            .lock_exclusive()
+            .map_err(|error| EngineError::lock(path, error))?;
         zero(log_file.as_ref(), 0, request.log.size).map_err(fail)?;
         shared.files.sync_folder_of(path).map_err(fail)?;
         let guid = request.guid.unwrap_or_else(Guid::random);

@@ -1,7 +1,8 @@
 //! A database of an instance: its parts and how they are made, opened and closed.
 //!
 //! Parts: [`transaction`] what readers and the writer hold, [`commit`] how a transaction becomes
-//! durable and visible, [`flush`] page writes, [`checkpoint`] and [`recovery`], [`backup`].
+//! durable and visible, [`flush`] page writes, [`checkpoint`] and [`recovery`], [`foreign`] what another
+//! SQLite did to the file, [`backup`].
 //!
 //! Locks, in the order in which they are taken: checkpoint, commit gate, header, log, a partition of
 //! the pool, dirty page lists. No two of a kind at once.
@@ -18,6 +19,7 @@ mod commit;
 pub(crate) mod counters;
 mod create;
 mod flush;
+mod foreign;
 mod recovery;
 pub(crate) mod transaction;
 
@@ -187,6 +189,8 @@ impl Database {
 
     /// Writes the header with what `stored` says, and syncs it. `vlfs` when they are about to change.
     pub(crate) fn store_header(&self, stored: &mut Stored, vlfs: Option<&[Vlf]>) -> Result<()> {
+        // Looked at under the header's lock: after a close the files are somebody else's.
+        self.check_online()?;
         stored.counter += 1;
         let header = self.header_of(stored, vlfs);
         header
@@ -225,6 +229,8 @@ impl Database {
             ));
         }
         let file = create::make_file(self.shared.files.as_ref(), spec)?;
+        file.lock_database()
+            .map_err(|error| EngineError::lock(&spec.path, error))?;
         // The header is stored under the gate: no commit uses the new extents before they are durable.
         let _gate = self.gate.lock();
         let page_count = self
@@ -275,11 +281,17 @@ impl Database {
             stored.clean = true;
             self.store_header(&mut stored, None)?;
         }
-        // Set last: whatever failed before has given its own reason.
-        let _kept = self.offline.set("it was closed".to_owned());
-        let pages = latest.page_count.max(self.header.lock().page_count);
+        let pages = {
+            let stored = self.header.lock();
+            // Set last: whatever failed before has given its own reason.
+            let _kept = self.offline.set("it was closed".to_owned());
+            latest.page_count.max(stored.page_count)
+        };
         self.shared.pool.forget(self.number, 1..=pages);
-        Ok(())
+        // Background work may hold the files open for a moment longer.
+        self.data.unlock()?;
+        let fail = |error| EngineError::lock(&self.log_path(), error);
+        self.log_file.unlock().map_err(fail)
     }
 }
 

@@ -3,9 +3,12 @@
 //! Invariants:
 //! - Groups without their last block are not repeated; nothing behind the last whole group counts,
 //!   ever: its virtual log files are wiped and new blocks carry a higher epoch.
-//! - What recovery found is synced before the database takes its first commit.
+//! - What recovery found is written again and synced before anything is built on it. That it can be
+//!   read says nothing: after a sync that failed, the operating system shows what the disk has lost,
+//!   and a second sync has nothing to do.
 //! - Recovery may itself be cut off at any point and begun again: it only writes committed pages.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -14,7 +17,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use super::counters::Figures;
-use super::{Database, Stored, create, open_files};
+use super::{Database, Stored, create, foreign, open_files};
 use crate::differential::{DifferentialMaps, ExtentMap};
 use crate::dirty::DirtyPages;
 use crate::error::{EngineError, Result};
@@ -34,6 +37,9 @@ use crate::versions::{Commit, Versions};
 /// Octets of log whose repetition is worth measuring.
 const MEASURED_OCTETS: u64 = 1 << 20;
 
+/// Octets written again at once.
+const REWRITE_BYTES: usize = 1 << 20;
+
 impl Database {
     /// Opens the files and recovers.
     pub(crate) fn open(shared: Arc<Shared>, number: u32, request: &OpenDatabase) -> Result<Self> {
@@ -42,14 +48,9 @@ impl Database {
         let log_file = shared.files.open(path, OpenMode::Existing).map_err(fail)?;
         log_file
             .lock_exclusive()
-            .map_err(|error| match error.kind() {
-                std::io::ErrorKind::WouldBlock => EngineError::Invalid(format!(
-                    "'{}' is in use by another instance",
-                    path.display()
-                )),
-                _ => fail(error),
-            })?;
+            .map_err(|error| EngineError::lock(path, error))?;
         let mut header = Header::load(log_file.as_ref(), path)?;
+        let slot = header.slot();
         header.log.path.clone_from(path);
         load_sequences(log_file.as_ref(), path, header.guid, &mut header.vlfs)?;
         let data = open_files(
@@ -58,6 +59,10 @@ impl Database {
             &header,
             &request.data_paths,
         )?;
+        data.lock()?;
+        if header.clean && data.single().is_some() {
+            foreign::refuse_leftovers(shared.files.as_ref(), &data.path(0))?;
+        }
         let reader = LogReader::new(
             Arc::clone(&log_file),
             path,
@@ -75,7 +80,9 @@ impl Database {
                 ),
             });
         }
-        settle(log_file.as_ref(), &mut header, end)
+        rewrite(log_file.as_ref(), slot)
+            .and_then(|()| rewrite_log(log_file.as_ref(), &header, end))
+            .and_then(|()| settle(log_file.as_ref(), &mut header, end))
             .map_err(|error| EngineError::io("write", path, error))?;
         let page_count = reopened_pages(&header, &data)?;
         let mut database = Self::from_header(shared, number, request, &header, data, log_file, end);
@@ -159,6 +166,7 @@ impl Database {
             // Somebody wrote to the file while it was closed, where no map could tell.
             let map = &mut self.maps.get_mut().current;
             map.set_all(latest.page_count.div_ceil(8));
+            foreign::take_over(&self.data, latest.page_count)?;
         }
         self.versions = Versions::new(latest);
         self.figures
@@ -247,6 +255,45 @@ impl Database {
         };
         self.install_page(page, &content, change)
     }
+}
+
+/// Writes a stretch of a file as it is read. A crash in the middle changes nothing that was durable.
+fn rewrite(file: &dyn StorageFile, stretch: Range<u64>) -> std::io::Result<()> {
+    let mut piece = vec![0; REWRITE_BYTES.min((stretch.end - stretch.start) as usize)];
+    let mut at = stretch.start;
+    while at < stretch.end {
+        let wanted = piece.len().min((stretch.end - at) as usize);
+        let length = file.read_at(&mut piece[..wanted], at)?;
+        if length == 0 {
+            break;
+        }
+        file.write_at(&piece[..length], at)?;
+        at += length as u64;
+    }
+    Ok(())
+}
+
+/// Writes the log from the redo start to its end again, with the frames of its virtual log files.
+fn rewrite_log(file: &dyn StorageFile, header: &Header, end: LogEnd) -> std::io::Result<()> {
+    let sector = SECTOR_BYTES as u64;
+    for vlf in &header.vlfs {
+        let in_use = header.redo.vlf()..=end.position.vlf();
+        if vlf.sequence == 0 || !in_use.contains(&vlf.sequence) {
+            continue;
+        }
+        rewrite(file, vlf.offset..vlf.offset + sector)?;
+        let first = match vlf.sequence == header.redo.vlf() {
+            true => header.redo.block(),
+            false => 1,
+        };
+        let last = match vlf.sequence == end.position.vlf() {
+            true => end.position.block(),
+            false => vlf.blocks,
+        };
+        let octet = |block: u32| vlf.offset + u64::from(block) * sector;
+        rewrite(file, octet(first)..octet(last.max(first)))?;
+    }
+    Ok(())
 }
 
 /// Makes what was found durable, wipes what lies behind the end, and begins a new epoch.

@@ -106,7 +106,7 @@ impl Database {
                 let content = &mut content[..PAGE_SIZE];
                 self.data.read(page, content)?;
                 self.figures.pages_read.fetch_add(1, Ordering::Relaxed);
-                let damage = if verify && self.checksums.load(Ordering::Relaxed) {
+                let damage = if verify && self.carries_checksum(page) {
                     checksum::verify(content)
                 } else {
                     None
@@ -127,6 +127,12 @@ impl Database {
             }
         }
         Ok(())
+    }
+
+    /// Whether the page must carry its checksum on disk. A page that was cut off and is still wanted by
+    /// an older snapshot may lie there as it was before the pages began to carry them.
+    fn carries_checksum(&self, page: u32) -> bool {
+        self.checksums.load(Ordering::Relaxed) && page <= self.versions.latest().page_count
     }
 
     pub(crate) fn damaged(&self, page: u32, expected: u64, found: u64) -> EngineError {
@@ -245,6 +251,11 @@ pub struct WriteTransaction {
 }
 
 impl WriteTransaction {
+    /// The database it changes.
+    pub fn database(&self) -> &Arc<Database> {
+        &self.snapshot.database
+    }
+
     /// Pages, with the changes of this transaction.
     pub fn page_count(&self) -> u32 {
         self.page_count

@@ -3,6 +3,7 @@
 //! Two slots are written in turn, each under a checksum with a counter; the valid one with the
 //! higher counter counts. A torn header write therefore leaves the header before.
 
+use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -159,11 +160,16 @@ impl Header {
         })
     }
 
+    /// The octets of the file where this header lies.
+    pub(crate) fn slot(&self) -> Range<u64> {
+        let start = (self.counter % 2) * SLOT_BYTES as u64;
+        start..start + SLOT_BYTES as u64
+    }
+
     /// Writes the header into its slot and syncs it.
     pub(crate) fn store(&self, file: &dyn StorageFile, path: &Path) -> Result<()> {
         let octets = self.encode()?;
-        let offset = (self.counter % 2) * SLOT_BYTES as u64;
-        file.write_at(&octets, offset)
+        file.write_at(&octets, self.slot().start)
             .and_then(|()| file.sync())
             .map_err(|error| EngineError::io("write the header of", path, error))
     }

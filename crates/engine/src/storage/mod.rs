@@ -53,8 +53,13 @@ pub trait StorageFile: Debug + Send + Sync {
     fn set_len(&self, bytes: u64) -> io::Result<()>;
     /// Sets space aside for a range without changing the length. `StorageFull` when there is none.
     fn reserve(&self, offset: u64, bytes: u64) -> io::Result<()>;
-    /// Takes the file for this process alone; `WouldBlock` when another holds it.
+    /// Takes a log file for this open file alone; `WouldBlock` when another holds it.
     fn lock_exclusive(&self) -> io::Result<()>;
+    /// Takes a data file in the way of SQLite's own locks: it keeps out every SQLite, and other
+    /// instances. `WouldBlock` when somebody reads or writes the file.
+    fn lock_database(&self) -> io::Result<()>;
+    /// Gives back both locks.
+    fn unlock(&self) -> io::Result<()>;
     /// The file itself, for copies that keep many reads in flight; none where there is no such thing.
     fn direct(&self) -> Option<Arc<DirectFile>> {
         None

@@ -1,12 +1,16 @@
 //! The operating system's files, through `windlass-io`.
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use windlass_io::{Access, DirectFile, directory};
 
 use super::{FileSystem, OpenMode, StorageFile};
+
+/// The octets on which SQLite takes its PENDING, RESERVED and SHARED locks.
+const SQLITE_LOCKS: Range<u64> = 0x4000_0000..0x4000_0200;
 
 /// The file system of the operating system.
 ///
@@ -68,6 +72,15 @@ impl StorageFile for RealFile {
 
     fn lock_exclusive(&self) -> io::Result<()> {
         self.0.lock_exclusive()
+    }
+
+    fn lock_database(&self) -> io::Result<()> {
+        self.0.lock_range(SQLITE_LOCKS)
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        self.0.unlock_exclusive()?;
+        self.0.unlock_range(SQLITE_LOCKS)
     }
 
     fn direct(&self) -> Option<Arc<DirectFile>> {

@@ -1,0 +1,102 @@
+//! Taking over a data file that another SQLite wrote to while the database was closed.
+//!
+//! Invariants:
+//! - What a crashed SQLite left beside the file (a hot journal, a write-ahead log) belongs to its
+//!   content: as long as it is there, the file is not taken.
+//! - Afterwards every page carries its checksum, if the database reserves room for one. Only the last
+//!   octets of a page change, so a torn write leaves it as it was, and a crash in between is met again:
+//!   the file still differs from what its log remembers.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use windlass_io::AlignedBuffer;
+
+use crate::checksum;
+use crate::error::{EngineError, Result};
+use crate::files::DataFiles;
+use crate::options::PAGE_SIZE;
+use crate::storage::{FileSystem, OpenMode};
+
+/// Octets looked through at once.
+const STEP_BYTES: usize = 1 << 20;
+
+/// How a rollback journal begins that must be rolled back.
+const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+
+/// Where page 1 tells the versions that write and read the file: 2 is a write-ahead log's, which the
+/// engine does without.
+const VERSIONS: std::ops::Range<usize> = 18..20;
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Refuses a file beside which a SQLite left changes that are not in it.
+pub(super) fn refuse_leftovers(files: &dyn FileSystem, path: &Path) -> Result<()> {
+    for suffix in ["-journal", "-wal"] {
+        let other = beside(path, suffix);
+        if !files.exists(&other) {
+            continue;
+        }
+        let fail = |error| EngineError::io("read", &other, error);
+        let file = match files.open(&other, OpenMode::Existing) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            opened => opened.map_err(fail)?,
+        };
+        let mut head = [0; JOURNAL_MAGIC.len()];
+        let length = file.read_at(&mut head, 0).map_err(fail)?;
+        if length == 0 || (suffix == "-journal" && head != JOURNAL_MAGIC) {
+            continue;
+        }
+        return Err(EngineError::Corrupt {
+            path: path.to_owned(),
+            what: format!(
+                "another SQLite has left changes in '{}'; open the file once with SQLite, and close \
+                 it, before it is used here",
+                other.display()
+            ),
+        });
+    }
+    Ok(())
+}
+
+/// Gives the pages of the one data file what the engine expects of them.
+pub(super) fn take_over(data: &DataFiles, page_count: u32) -> Result<()> {
+    let mut is_reserved = false;
+    let mut changed = false;
+    let mut buffer = AlignedBuffer::new(STEP_BYTES);
+    for mut range in data.ranges(page_count, None, STEP_BYTES) {
+        // An extent is whole; the database may end within.
+        let end = u64::from(page_count) * PAGE_SIZE as u64;
+        range.bytes = range.bytes.min((end - range.offset) as usize);
+        let octets = &mut buffer[..range.bytes];
+        data.read_range(&range, octets)?;
+        let mut rewrite = false;
+        if range.offset == 0 {
+            is_reserved = checksum::is_reserved(octets);
+            rewrite = octets[VERSIONS] == [2, 2];
+            if rewrite {
+                octets[VERSIONS].fill(1);
+            }
+        }
+        if is_reserved {
+            for page in octets.chunks_exact_mut(PAGE_SIZE) {
+                if checksum::verify(page).is_some() {
+                    checksum::stamp(page);
+                    rewrite = true;
+                }
+            }
+        }
+        if rewrite {
+            data.write_range(&range, octets)?;
+            changed = true;
+        }
+    }
+    if changed {
+        data.sync()?;
+    }
+    Ok(())
+}

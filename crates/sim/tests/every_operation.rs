@@ -1,0 +1,144 @@
+//! One short history in which every single operation of the disk fails once: by a loss of power, or by an
+//! error after which the process ends and the operating system lives on. Then recovery is cut off at every
+//! one of its own operations, and begun again.
+#![expect(clippy::unwrap_used, reason = "helpers of a test")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_engine::{
+    CreateDatabase, Database, EngineError, Instance, InstanceOptions, OpenDatabase, PAGE_SIZE,
+};
+use windlass_sim::disk::{Disk, Fault};
+
+const PAGES: u32 = 20;
+
+/// Enough, that every operation of the history and of recovery is met.
+const OPERATIONS: u64 = 60;
+
+fn instance(disk: &Disk) -> Arc<Instance> {
+    let options = InstanceOptions {
+        pool_pages: 12,
+        schedulers: 1,
+        requests_in_flight: 2,
+        background: false,
+        version_bytes_max: 1 << 20,
+        recovery_interval: Duration::from_secs(1),
+    };
+    Instance::new(options, Arc::new(disk.clone())).unwrap()
+}
+
+fn created(seed: u64) -> (Disk, Arc<Database>) {
+    let disk = Disk::new(seed);
+    let mut request = CreateDatabase::new("a", "/d/a.mdf", "/d/a.ldf");
+    request.log.size = 384 * 1024;
+    let database = instance(&disk).create_database(&request).unwrap();
+    (disk, database)
+}
+
+/// The pages that commit `number` fills with its number, besides the last.
+fn pages_of(number: u8) -> Vec<u32> {
+    let number = u32::from(number);
+    (0..3)
+        .map(|index| 1 + (number * 5 + index * 7) % PAGES)
+        .collect()
+}
+
+fn commit(database: &Arc<Database>, number: u8) -> Result<(), EngineError> {
+    let mut writer = database.begin_write(&database.begin_read())?;
+    writer.write_page(PAGES, &[number; PAGE_SIZE])?;
+    for page in pages_of(number) {
+        writer.write_page(page, &[number; PAGE_SIZE])?;
+    }
+    writer.commit().map(|_| ())
+}
+
+/// Six commits with two checkpoints; returns the last one that was acknowledged.
+fn history(database: &Arc<Database>) -> u8 {
+    let mut acknowledged = 0;
+    for number in 1..=6 {
+        if commit(database, number).is_err() {
+            return acknowledged;
+        }
+        acknowledged = number;
+        if number % 2 == 0 && database.checkpoint().is_err() {
+            return acknowledged;
+        }
+    }
+    acknowledged
+}
+
+fn assert_state(database: &Arc<Database>, acknowledged: u8, what: &str) -> u8 {
+    let snapshot = database.begin_read();
+    let mut octets = vec![0; PAGE_SIZE];
+    let mut found = 0;
+    if snapshot.page_count() > 0 {
+        snapshot.read_page(PAGES, &mut octets).unwrap();
+        found = octets[0];
+    }
+    assert!(
+        found == acknowledged || found == acknowledged + 1,
+        "{what}: {acknowledged} acknowledged, {found} found"
+    );
+    for page in 1..=snapshot.page_count() {
+        let writes = |&number: &u8| page == PAGES || pages_of(number).contains(&page);
+        let last = (1..=found).rev().find(writes).unwrap_or(0);
+        snapshot.read_page(page, &mut octets).unwrap();
+        assert!(
+            octets.iter().all(|&octet| octet == last),
+            "{what}: page {page}"
+        );
+    }
+    found
+}
+
+fn open(disk: &Disk) -> Result<Arc<Database>, EngineError> {
+    instance(disk).open_database(&OpenDatabase::new("a", "/d/a.ldf"))
+}
+
+fn fails_at(at: u64, fault: Fault, seed: u64) {
+    for cut in 0..OPERATIONS {
+        let what = format!("{fault:?} at {at}, power lost at {cut} of recovery, seed {seed}");
+        let (disk, database) = created(seed);
+        disk.plan(at, fault);
+        let acknowledged = history(&database);
+        drop(database);
+        if disk.is_crashed() {
+            disk.restart();
+        }
+        disk.calm();
+        // The first recovery sees what the operating system shows; the second what the disk kept.
+        disk.plan(cut, Fault::Crash);
+        let first = open(&disk);
+        let is_cut = disk.is_crashed();
+        disk.calm();
+        let shown = match &first {
+            Ok(database) if !is_cut => assert_state(database, acknowledged, &what),
+            _ => acknowledged,
+        };
+        drop(first);
+        disk.restart();
+        let again = open(&disk).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let found = assert_state(&again, acknowledged, &what);
+        assert!(
+            is_cut || found == shown,
+            "{what}: {shown} was shown, {found} is there"
+        );
+        commit(&again, found + 1).unwrap();
+        assert!(!disk.asked_again(), "{what}");
+        if !is_cut {
+            return;
+        }
+    }
+    panic!("recovery has more than {OPERATIONS} operations");
+}
+
+#[test]
+fn whatever_operation_fails_the_acknowledged_commits_are_there() {
+    for seed in 0..2 {
+        for at in 0..OPERATIONS {
+            fails_at(at, Fault::Crash, seed);
+            fails_at(at, Fault::Error, seed);
+        }
+    }
+}

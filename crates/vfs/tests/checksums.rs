@@ -1,0 +1,173 @@
+//! Page checksums through SQLite: new databases carry them, a flipped bit is found and its place told.
+#![expect(clippy::unwrap_used, reason = "helpers of a test")]
+
+mod common;
+
+use std::path::Path;
+
+use common::{Folder, assert_sound, run, value};
+use rusqlite::Connection;
+
+const PAGE_SIZE: usize = 8192;
+
+/// The checksum of SQLite's checksum VFS, written down once more from its documentation.
+fn checksum(page: &[u8]) -> Vec<u8> {
+    let words: Vec<u32> = page[..PAGE_SIZE - 8]
+        .chunks(4)
+        .map(|word| u32::from_le_bytes(word.try_into().unwrap()))
+        .collect();
+    let (mut first, mut second) = (0_u32, 0_u32);
+    for pair in words.chunks(2) {
+        first = first.wrapping_add(pair[0].wrapping_add(second));
+        second = second.wrapping_add(pair[1].wrapping_add(first));
+    }
+    [first.to_le_bytes(), second.to_le_bytes()].concat()
+}
+
+/// Pages of a closed file whose last octets are not their checksum.
+fn damaged(path: &Path) -> Vec<usize> {
+    let octets = std::fs::read(path).unwrap();
+    assert_eq!(octets[20], 8, "octets reserved at the end of a page");
+    let pages = octets.chunks(PAGE_SIZE).enumerate();
+    pages
+        .filter(|(_, page)| page[PAGE_SIZE - 8..] != checksum(page))
+        .map(|(index, _)| index + 1)
+        .collect()
+}
+
+fn fill(connection: &Connection) {
+    run(
+        connection,
+        "CREATE TABLE t(x INTEGER PRIMARY KEY, y);
+         INSERT INTO t VALUES (1, zeroblob(100000)), (2, hex(randomblob(50000)));
+         CREATE INDEX i ON t(length(y));",
+    );
+}
+
+fn flip(path: &Path, page: usize, octet: usize) {
+    let mut octets = std::fs::read(path).unwrap();
+    octets[(page - 1) * PAGE_SIZE + octet] ^= 16;
+    std::fs::write(path, octets).unwrap();
+}
+
+#[test]
+fn every_page_of_a_new_database_carries_its_checksum() {
+    let folder = Folder::new();
+    let engine = folder.engine("a.db");
+    run(&engine, "PRAGMA auto_vacuum = INCREMENTAL");
+    fill(&engine);
+    run(&engine, "ATTACH 'b.db' AS b");
+    drop(engine);
+    assert!(damaged(&folder.path("a.db")).is_empty());
+    let engine = folder.engine("a.db");
+    assert_eq!(value::<i64>(&engine, "PRAGMA auto_vacuum"), 2);
+    run(&engine, "VACUUM; UPDATE t SET y = y || 'more'");
+    drop(engine);
+    assert!(damaged(&folder.path("a.db")).is_empty());
+}
+
+#[test]
+fn a_database_made_by_attach_carries_them_too() {
+    let folder = Folder::new();
+    let engine = folder.engine("a.db");
+    let other = folder.path("b.db");
+    run(&engine, &format!("ATTACH '{}' AS b", other.display()));
+    run(
+        &engine,
+        "CREATE TABLE b.t(x); INSERT INTO b.t VALUES (zeroblob(50000))",
+    );
+    drop(engine);
+    assert!(damaged(&other).is_empty());
+}
+
+#[test]
+fn a_flipped_bit_is_found_when_its_page_is_read_and_its_place_told() {
+    let folder = Folder::new();
+    fill(&folder.engine("a.db"));
+    // An overflow page of zeros: SQLite itself would not notice.
+    flip(&folder.path("a.db"), 6, 4000);
+    assert_eq!(damaged(&folder.path("a.db")), [6]);
+    let engine = folder.engine("a.db");
+    let error = engine
+        .query_row("SELECT sum(length(hex(y))) FROM t", [], |row| {
+            row.get::<_, i64>(0)
+        })
+        .unwrap_err();
+    assert_eq!(
+        error.sqlite_error().unwrap().extended_code,
+        rusqlite::ffi::SQLITE_IOERR_DATA,
+        "{error}"
+    );
+    let told: String = value(&engine, "PRAGMA windlass_last_error");
+    assert!(
+        told.contains("page 6 of database") && told.contains("page 5 of file 1"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_file_that_a_stock_sqlite_wrote_to_is_taken_over_with_new_checksums() {
+    let folder = Folder::new();
+    fill(&folder.engine("a.db"));
+    let stock = folder.stock("a.db");
+    run(
+        &stock,
+        "PRAGMA journal_mode = WAL; UPDATE t SET y = upper(y) || 'x' WHERE x = 2;
+         INSERT INTO t VALUES (3, zeroblob(30000))",
+    );
+    drop(stock);
+    assert!(!damaged(&folder.path("a.db")).is_empty());
+    let engine = folder.engine("a.db");
+    assert_eq!(value::<i64>(&engine, "SELECT count(length(y)) FROM t"), 3);
+    assert_sound(&engine);
+    drop(engine);
+    assert!(damaged(&folder.path("a.db")).is_empty());
+}
+
+#[test]
+fn a_file_with_changes_that_lie_beside_it_is_not_taken() {
+    let folder = Folder::new();
+    fill(&folder.engine("a.db"));
+    let stock = folder.stock("a.db");
+    run(
+        &stock,
+        "PRAGMA journal_mode = WAL; DELETE FROM t WHERE x = 2",
+    );
+    // As a crash leaves them.
+    let wal = folder.path("a.db-wal");
+    let left = std::fs::read(&wal).unwrap();
+    drop(stock);
+    std::fs::write(&wal, left).unwrap();
+    let path = folder.path("a.db");
+    let flags = rusqlite::OpenFlags::default();
+    Connection::open_with_flags_and_vfs(&path, flags, "windlass").unwrap_err();
+    drop(
+        folder
+            .stock("a.db")
+            .execute_batch("PRAGMA journal_mode = DELETE"),
+    );
+    let engine = folder.engine("a.db");
+    assert_eq!(value::<i64>(&engine, "SELECT count(*) FROM t"), 1);
+}
+
+#[test]
+fn pages_of_another_size_do_not_get_in_by_a_backup() {
+    let folder = Folder::new();
+    let stock = folder.stock("small.db");
+    run(
+        &stock,
+        "PRAGMA page_size = 4096; CREATE TABLE t(x); INSERT INTO t VALUES (1)",
+    );
+    let mut engine = folder.engine("a.db");
+    run(&engine, "CREATE TABLE u(x)");
+    let backup = rusqlite::backup::Backup::new(&stock, &mut engine).unwrap();
+    let outcome = backup.step(-1);
+    assert!(
+        !matches!(outcome, Ok(rusqlite::backup::StepResult::Done)),
+        "{outcome:?}"
+    );
+    drop(backup);
+    drop(engine);
+    let engine = folder.engine("a.db");
+    assert_eq!(value::<i64>(&engine, "SELECT count(*) FROM u"), 0);
+}
