@@ -358,7 +358,7 @@ fn probe(setting: &Setting) -> Option<ProbeRequest> {
 }
 
 /// The backup that a setting stands for.
-fn request(setting: &Setting, devices: &[DeviceAddress]) -> BackupRequest {
+pub(crate) fn request(setting: &Setting, devices: &[DeviceAddress]) -> BackupRequest {
     BackupRequest {
         media: MediaRequest {
             devices: devices.to_vec(),
@@ -403,20 +403,20 @@ fn tuning(setting: &Setting) -> Tuning {
 }
 
 /// Wall clock and processor time since a moment.
-struct Clock {
+pub(crate) struct Clock {
     begun: Instant,
     cpu: Duration,
 }
 
 impl Clock {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self {
             cpu: cpu_of_process(),
             begun: Instant::now(),
         }
     }
 
-    fn stop(&self) -> (Duration, Duration) {
+    pub(crate) fn stop(&self) -> (Duration, Duration) {
         let elapsed = self.begun.elapsed();
         (elapsed, cpu_of_process().saturating_sub(self.cpu))
     }

@@ -38,6 +38,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "base",
             "codec",
             "device",
+            "engine",
             "io",
             "pipeline",
             "report",

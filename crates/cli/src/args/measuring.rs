@@ -8,6 +8,7 @@ use windlass_base::size::parse_octets;
 use windlass_codec::{Algorithm, Compression};
 use windlass_tune::CachePolicy;
 use windlass_tune::advice::Goal;
+use windlass_tune::experiment::POOL_PAGES;
 
 const BENCH_NOTES: &str = "\
 Every experiment repeats an article's measurements on your database: it is only read, and what is
@@ -60,6 +61,25 @@ pub(crate) enum BenchCommand {
         #[arg(long, value_name = "N,N", value_delimiter = ',',
               value_parser = clap::value_parser!(u32).range(1..=256))]
         threads: Vec<u32>,
+    },
+    /// Backups of the page engine on a large buffer pool, with both kinds of checkpoints
+    Checkpoint {
+        /// Folder for the databases and backups
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        to: PathBuf,
+        /// Buffers of 8 KB in the large pool; their descriptors take memory, the pages do not
+        #[arg(long, value_name = "N", default_value_t = POOL_PAGES,
+              value_parser = clap::value_parser!(u64).range(1_000_000..=1 << 32))]
+        pool_pages: u64,
+        /// Sizes of the databases
+        #[arg(long, value_name = "OCTETS,OCTETS", value_delimiter = ',', default_value = "10M,100M",
+              value_parser = parse_database_size)]
+        size: Vec<u64>,
+        /// How often each variant runs; medians are shown
+        #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
+        rounds: u32,
+        #[command(flatten)]
+        files: ResultFiles,
     },
     /// Backup, verification and restore of every algorithm and level
     Restore {
@@ -174,6 +194,12 @@ pub(crate) struct TuneArguments {
     pub(crate) cache: CacheArgument,
     #[command(flatten)]
     pub(crate) files: ResultFiles,
+}
+
+fn parse_database_size(text: &str) -> Result<u64, String> {
+    parse_octets(text)
+        .filter(|octets| (1 << 20..=1 << 36).contains(octets))
+        .ok_or_else(|| format!("'{text}' is not a size from 1M to 64G"))
 }
 
 fn parse_block(text: &str) -> Result<u32, String> {

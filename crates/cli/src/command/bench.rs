@@ -1,6 +1,9 @@
 //! `windlass bench`
 
-use windlass_tune::experiment::{self, Conditions, Experiment};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use windlass_tune::experiment::{self, CheckpointConditions, Conditions, Experiment};
 
 use super::Outcome;
 use super::measuring::{check_files, publish, subject, tell};
@@ -9,7 +12,9 @@ use crate::output::message_line;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &BenchArguments, common: &Common) -> Outcome {
-    let (run, experiment) = experiment(&arguments.experiment);
+    let Some((run, experiment)) = experiment(&arguments.experiment) else {
+        return checkpoint(&arguments.experiment, common);
+    };
     if let Err(outcome) = check_files(&run.files) {
         return outcome;
     }
@@ -42,8 +47,42 @@ pub(crate) fn run(arguments: &BenchArguments, common: &Common) -> Outcome {
     }
 }
 
-fn experiment(command: &BenchCommand) -> (&BenchRun, Experiment) {
-    match command {
+/// The experiment that makes its own databases.
+fn checkpoint(command: &BenchCommand, common: &Common) -> Outcome {
+    let BenchCommand::Checkpoint {
+        to,
+        pool_pages,
+        size,
+        rounds,
+        files,
+    } = command
+    else {
+        return Outcome::Misused;
+    };
+    if let Err(outcome) = check_files(files) {
+        return outcome;
+    }
+    let conditions = CheckpointConditions {
+        folder: to.clone(),
+        pool_pages: *pool_pages,
+        database_bytes: distinct(size.iter().copied()),
+        rounds: *rounds as usize,
+    };
+    let cancel = Arc::new(AtomicBool::new(false));
+    crate::cancel::watch(&cancel);
+    match experiment::run_checkpoint(&conditions, &cancel, &tell(common)) {
+        Ok(measurements) => publish(&measurements, files, common),
+        Err(error) => {
+            message_line(&format!("error: {error}"));
+            Outcome::Failed
+        }
+    }
+}
+
+/// An experiment on a database of the user's; `None` for the one that makes its own.
+fn experiment(command: &BenchCommand) -> Option<(&BenchRun, Experiment)> {
+    Some(match command {
+        BenchCommand::Checkpoint { .. } => return None,
         BenchCommand::Compression { run, compressions } => {
             let compressions = compressions.list(true);
             (run, Experiment::Compression { compressions })
@@ -84,7 +123,7 @@ fn experiment(command: &BenchCommand) -> (&BenchRun, Experiment) {
             let compressions = compressions.list(true);
             (run, Experiment::Restore { compressions })
         }
-    }
+    })
 }
 
 /// Numbers in ascending order, each once.

@@ -32,6 +32,13 @@ pub(super) fn subject(written: &str, common: &Common) -> Option<Subject> {
             return None;
         }
     };
+    if record.log_path.is_some() {
+        message_line(&format!(
+            "error: '{}' is a database of the page engine; export it to measure a SQLite file, or see bench checkpoint",
+            record.name
+        ));
+        return None;
+    }
     match Database::open(record.name, &record.path) {
         Ok(database) => Some(Subject {
             database,

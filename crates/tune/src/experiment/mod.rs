@@ -1,6 +1,7 @@
 //! The articles' experiments. Each makes its variants, runs them in turns, and puts our figures
 //! beside the article's, as ratios within one article and within one run of ours.
 
+mod checkpoint;
 mod compression;
 mod devices;
 mod restore;
@@ -16,6 +17,7 @@ use crate::error::Error;
 use crate::measure::{Laboratory, Measured};
 use crate::present::{self, Outcome};
 
+pub use checkpoint::{CheckpointConditions, POOL_PAGES, run_checkpoint};
 pub(crate) use devices::short_size;
 pub(crate) use stages::limits_table;
 

@@ -1,0 +1,333 @@
+//! The 2017 article's experiment: the backup of a small database on a server with a large buffer pool,
+//! with automatic and with indirect checkpoints, and the same on a pool a thousand times smaller.
+//!
+//! The pools are the page engine's. Of a large one the address space of the pages is reserved and the
+//! descriptors are real and in use, as on a server that has been running for a while: the older kind
+//! of checkpoint visits each of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, json};
+use windlass_base::size::Octets;
+use windlass_codec::Compression;
+use windlass_device::DeviceAddress;
+use windlass_engine::storage::RealFileSystem;
+use windlass_engine::{
+    BackupKind, CreateDatabase, Database, EngineError, FileSpec, Instance, InstanceOptions,
+    PAGE_SIZE, PhaseReport,
+};
+use windlass_report::{
+    BarGroup, Bars, Chart, ChartKind, Column, Fact, Report, Row, Section, Table,
+};
+use windlass_source::engine::EngineSnapshot;
+
+use crate::error::Error;
+use crate::measure::{Clock, Measured, Scope, Setting, processors, request};
+use crate::present::{self, Outcome, runs_json};
+use crate::rounds::{Runs, interleaved, spread};
+
+/// Buffers of 8 KB in a pool of 2 TB.
+pub const POOL_PAGES: u64 = 268_435_456;
+
+/// One of so many pages is dirty when a backup begins.
+const DIRTY_SHARE: usize = 13;
+
+/// The article's figures for 2 TB of memory: a factor between 30 and 100.
+const ARTICLE_FACTOR: &str = "The article tells of backups 30 to 100 times as fast.";
+
+/// How the experiment is run.
+#[derive(Debug, Clone)]
+pub struct CheckpointConditions {
+    /// Where databases and backups are made.
+    pub folder: PathBuf,
+    /// Buffers of the large pool; the small one has a thousandth.
+    pub pool_pages: u64,
+    /// Sizes of the databases in octets.
+    pub database_bytes: Vec<u64>,
+    /// How often each variant runs.
+    pub rounds: usize,
+}
+
+/// Which checkpoints a database has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Automatic,
+    Indirect,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Automatic => "automatic",
+            Self::Indirect => "indirect",
+        }
+    }
+
+    fn target(self) -> Option<Duration> {
+        (self == Self::Indirect).then(|| Duration::from_secs(60))
+    }
+}
+
+/// A database on a pool.
+struct Subject {
+    database: Arc<Database>,
+    bytes: u64,
+    pool_pages: u64,
+    kind: Kind,
+    visited: Mutex<Vec<u64>>,
+}
+
+impl Subject {
+    fn label(&self) -> String {
+        format!(
+            "{}, {} checkpoints, pool of {} pages",
+            Octets(self.bytes),
+            self.kind.name(),
+            self.pool_pages
+        )
+    }
+
+    fn visited(&self) -> f64 {
+        let visited = self.visited.lock().unwrap_or_else(PoisonError::into_inner);
+        spread(visited.iter().map(|visited| *visited as f64)).median
+    }
+}
+
+/// Runs the experiment. `tell` hears what is being measured; `cancel` ends it.
+///
+/// # Errors
+/// The first run that failed; nothing is left behind.
+pub fn run_checkpoint(
+    conditions: &CheckpointConditions,
+    cancel: &AtomicBool,
+    tell: &dyn Fn(&str),
+) -> Result<Outcome, Error> {
+    let folder = tempfile::Builder::new()
+        .prefix("windlass-bench-")
+        .tempdir_in(&conditions.folder)
+        .map_err(|source| Error::Folder {
+            action: "write to",
+            path: conditions.folder.clone(),
+            source,
+        })?;
+    let mut subjects = Vec::new();
+    for pool_pages in [conditions.pool_pages, conditions.pool_pages / 1000] {
+        tell(&format!("preparing a pool of {pool_pages} pages"));
+        let instance = pool(pool_pages)?;
+        for bytes in &conditions.database_bytes {
+            for kind in [Kind::Automatic, Kind::Indirect] {
+                let number = subjects.len();
+                subjects.push(Subject {
+                    database: create(&instance, folder.path(), number, *bytes, kind)?,
+                    bytes: *bytes,
+                    pool_pages,
+                    kind,
+                    visited: Mutex::default(),
+                });
+            }
+        }
+    }
+    let device = DeviceAddress::disk(folder.path().join("bench.bak"));
+    let runs = interleaved(&subjects, conditions.rounds, |subject, round| {
+        if cancel.load(Ordering::Relaxed) {
+            return Err(windlass_pipeline::Error::Cancelled.into());
+        }
+        tell(&format!(
+            "round {} of {}: {}",
+            round + 1,
+            conditions.rounds,
+            subject.label()
+        ));
+        back_up(subject, &device, round)
+    })?;
+    let lines: Vec<(&Subject, Runs)> = subjects.iter().zip(runs).collect();
+    Ok(outcome(conditions, &lines))
+}
+
+fn engine_error(error: EngineError) -> Error {
+    windlass_source::Error::Engine(error).into()
+}
+
+fn pool(pool_pages: u64) -> Result<Arc<Instance>, Error> {
+    let options = InstanceOptions {
+        pool_pages: pool_pages.max(1024),
+        ..InstanceOptions::default()
+    };
+    let instance = Instance::new(options, Arc::new(RealFileSystem)).map_err(engine_error)?;
+    instance.touch_descriptors();
+    Ok(instance)
+}
+
+fn create(
+    instance: &Instance,
+    folder: &Path,
+    number: usize,
+    bytes: u64,
+    kind: Kind,
+) -> Result<Arc<Database>, Error> {
+    let path = |extension| folder.join(format!("{number}.{extension}"));
+    let request = CreateDatabase {
+        target_recovery_time: kind.target(),
+        data_files: vec![FileSpec {
+            size: bytes,
+            ..FileSpec::data("data", path("mdf"))
+        }],
+        ..CreateDatabase::new(&format!("bench{number}"), path("mdf"), path("ldf"))
+    };
+    let database = instance.create_database(&request).map_err(engine_error)?;
+    let pages = pages_of(bytes);
+    for first in (1..=pages).step_by(256) {
+        commit(&database, (first..=pages).take(256), 1).map_err(engine_error)?;
+    }
+    Ok(database)
+}
+
+fn pages_of(bytes: u64) -> u32 {
+    u32::try_from(bytes / PAGE_SIZE as u64).unwrap_or(u32::MAX)
+}
+
+fn commit(
+    database: &Arc<Database>,
+    pages: impl Iterator<Item = u32>,
+    fill: u64,
+) -> Result<(), EngineError> {
+    let mut writer = database.begin_write(&database.begin_read())?;
+    let mut content = [0; PAGE_SIZE];
+    for page in pages {
+        for word in content.chunks_exact_mut(64) {
+            word[..8].copy_from_slice(&(fill ^ u64::from(page)).to_le_bytes());
+        }
+        writer.write_page(page, &content)?;
+    }
+    writer.commit().map(drop)
+}
+
+/// Makes some pages dirty, then backs up to a file: what is measured is a whole BACKUP, synced.
+fn back_up(subject: &Subject, device: &DeviceAddress, round: usize) -> Result<Measured, Error> {
+    let database = &subject.database;
+    let dirty = (1..=pages_of(subject.bytes)).step_by(DIRTY_SHARE);
+    commit(database, dirty, round as u64 + 2).map_err(engine_error)?;
+    let setting = Setting::new(Scope::Disk, Compression::NONE);
+    let request = request(&setting, std::slice::from_ref(device));
+    let clock = Clock::start();
+    let snapshot = EngineSnapshot::open(database, BackupKind::Full)?;
+    let phases = snapshot.phases();
+    let report =
+        windlass_pipeline::backup(&request, Box::new(snapshot), &windlass_pipeline::Unobserved)?;
+    let (elapsed, cpu) = clock.stop();
+    let phases = phases.lock().unwrap_or_else(PoisonError::into_inner);
+    let visited = phases.iter().map(|phase: &PhaseReport| phase.visited).sum();
+    let mut all = subject
+        .visited
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    all.push(visited);
+    Ok(Measured {
+        elapsed,
+        cpu,
+        processed_bytes: report.processed_bytes,
+        stored_bytes: report.set.stored_bytes,
+        stages: report.stages,
+    })
+}
+
+fn outcome(conditions: &CheckpointConditions, lines: &[(&Subject, Runs)]) -> Outcome {
+    let find = |bytes: u64, pool_pages: u64, kind: Kind| {
+        let is_it = |(subject, _): &&(&Subject, Runs)| {
+            (subject.bytes, subject.pool_pages, subject.kind) == (bytes, pool_pages, kind)
+        };
+        lines.iter().find(is_it).map(|(_, runs)| runs.seconds())
+    };
+    let row = |(subject, runs): &(&Subject, Runs)| {
+        let seconds = runs.seconds();
+        let automatic = find(subject.bytes, subject.pool_pages, Kind::Automatic);
+        let large = find(subject.bytes, conditions.pool_pages, subject.kind);
+        Row::new(vec![
+            Octets(subject.bytes).to_string().into(),
+            (subject.pool_pages as f64).into(),
+            subject.kind.name().into(),
+            (seconds.median * 1e3).into(),
+            runs.spread_percent().into(),
+            subject.visited().into(),
+            automatic
+                .map(|automatic| automatic.median / seconds.median)
+                .into(),
+            large.map(|large| large.median / seconds.median).into(),
+        ])
+    };
+    let groups = conditions.database_bytes.iter().map(|bytes| BarGroup {
+        label: Octets(*bytes).to_string(),
+        values: [Kind::Automatic, Kind::Indirect]
+            .map(|kind| find(*bytes, conditions.pool_pages, kind))
+            .to_vec(),
+    });
+    let named = lines.iter().map(|(subject, runs)| (subject.label(), runs));
+    Outcome {
+        kind: "checkpoint",
+        report: Report {
+            title: "Backups and the size of the buffer pool".to_owned(),
+            subtitle: "Automatic and indirect checkpoints".to_owned(),
+            facts: facts(conditions),
+            sections: vec![Section {
+                heading: "Duration of BACKUP".to_owned(),
+                charts: vec![Chart {
+                    title: "Seconds on the large pool. Shorter is better".to_owned(),
+                    description: "For each size of database a bar for both kinds of checkpoints."
+                        .to_owned(),
+                    kind: ChartKind::Bars(Bars {
+                        unit: "s".to_owned(),
+                        series: vec!["automatic".to_owned(), "indirect".to_owned()],
+                        groups: groups.collect(),
+                        ..Bars::default()
+                    }),
+                }],
+                tables: vec![Table {
+                    key: "checkpoint",
+                    caption: "Medians".to_owned(),
+                    columns: vec![
+                        Column::text("database", "Database"),
+                        Column::number("pool_pages", "Pool", "pages", 0),
+                        Column::text("checkpoints", "Checkpoints"),
+                        Column::number("milliseconds", "Time", "ms", 1),
+                        Column::number("spread_percent", "Spread", "%", 0),
+                        Column::number("visited", "Buffers visited", "", 0),
+                        Column::number("times_automatic", "× automatic", "", 1),
+                        Column::number("times_large_pool", "× large pool", "", 2),
+                    ],
+                    rows: lines.iter().map(row).collect(),
+                }],
+                ..Section::default()
+            }],
+            notes: [ARTICLE_FACTOR.to_owned()]
+                .into_iter()
+                .chain(present::notes())
+                .collect(),
+            ..Report::default()
+        },
+        runs: runs_json(named),
+        extra: Map::from_iter([("pool_pages".to_owned(), json!(conditions.pool_pages))]),
+    }
+}
+
+fn facts(conditions: &CheckpointConditions) -> Vec<Fact> {
+    let pool = Octets(conditions.pool_pages * PAGE_SIZE as u64);
+    vec![
+        Fact::new(
+            "large pool",
+            format!("{pool}, {} pages", conditions.pool_pages),
+        ),
+        Fact::new(
+            "dirty",
+            format!("one page of {DIRTY_SHARE} when the backup begins"),
+        ),
+        Fact::new("processors", processors().to_string()),
+        Fact::new(
+            "repetition",
+            format!("{} rounds, variants in turns", conditions.rounds),
+        ),
+        Fact::new("version", concat!("Windlass ", env!("CARGO_PKG_VERSION"))),
+    ]
+}
