@@ -181,7 +181,8 @@ fn file_uri(path: &Path) -> String {
             }
         }
     }
-    uri.push_str("?mode=ro");
+    // Without a VFS by name, ATTACH would look in that of the main database.
+    uri.push_str("?mode=ro&vfs=unix");
     uri
 }
 

@@ -60,8 +60,10 @@ pub struct DatabaseRecord {
     pub name: String,
     /// The logical name of its file.
     pub logical_name: String,
-    /// Its file, absolute.
+    /// Its file, absolute; of a database of the page engine, the first data file.
     pub path: PathBuf,
+    /// The log file of a database of the page engine; a SQLite file has none.
+    pub log_path: Option<PathBuf>,
     /// The identity it shares with its restored copies, once known.
     pub family_guid: Option<Guid>,
     /// Whether it can be used.
@@ -74,8 +76,21 @@ pub struct DatabaseRecord {
     pub base: Option<Base>,
 }
 
+/// A file of a registered database of the page engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRecord {
+    /// Its number within the database.
+    pub file_id: u32,
+    /// Whether it is the log.
+    pub is_log: bool,
+    /// Its name within the database.
+    pub logical_name: String,
+    /// Where it lies, absolute.
+    pub path: PathBuf,
+}
+
 const COLUMNS: &str = "database_id, name, logical_name, path, family_guid, state, origin, \
-                       create_date, base_set_guid, base_lsn, base_date";
+                       create_date, base_set_guid, base_lsn, base_date, log_path";
 
 impl Catalog {
     /// All registered databases, in the order of their numbers.
@@ -110,7 +125,11 @@ impl Catalog {
     /// # Errors
     /// [`Error::Sqlite`], [`Error::Stored`].
     pub fn database_at(&self, path: &Path) -> Result<Option<DatabaseRecord>, Error> {
-        self.find("path = ?1", &path_text(path))
+        self.find(
+            "path = ?1 OR log_path = ?1 \
+             OR database_id IN (SELECT database_id FROM own_file WHERE path = ?1)",
+            &path_text(path),
+        )
     }
 
     fn find(&self, condition: &str, value: &str) -> Result<Option<DatabaseRecord>, Error> {
@@ -170,6 +189,59 @@ impl Catalog {
         Ok(chosen.database_id)
     }
 
+    /// Stores which files a registered database of the page engine has, in place of those known.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`], also when a file belongs to another database.
+    pub fn set_files(&mut self, database_id: i64, files: &[FileRecord]) -> Result<(), Error> {
+        let doing = "storing the files of a database";
+        let transaction = self.write(doing)?;
+        transaction
+            .execute("DELETE FROM own_file WHERE database_id = ?1", [database_id])
+            .doing(doing)?;
+        for file in files {
+            transaction
+                .execute(
+                    "INSERT INTO own_file VALUES (?1, ?2, ?3, ?4, ?5)",
+                    params![
+                        database_id,
+                        file.file_id,
+                        file.is_log,
+                        file.logical_name,
+                        path_text(&file.path)
+                    ],
+                )
+                .doing(doing)?;
+        }
+        transaction.commit().doing(doing)
+    }
+
+    /// The files of a database of the page engine, by number; none of a SQLite file.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn files(&self, database_id: i64) -> Result<Vec<FileRecord>, Error> {
+        let doing = "listing the files of a database";
+        let mut statement = self
+            .connection()
+            .prepare_cached(
+                "SELECT file_id, is_log, name, path FROM own_file WHERE database_id = ?1 \
+                 ORDER BY file_id",
+            )
+            .doing(doing)?;
+        let rows = statement.query_map([database_id], |row| {
+            Ok(FileRecord {
+                file_id: row.get(0)?,
+                is_log: row.get(1)?,
+                logical_name: row.get(2)?,
+                path: text_path(row.get(3)?),
+            })
+        });
+        rows.doing(doing)?
+            .collect::<rusqlite::Result<_>>()
+            .doing(doing)
+    }
+
     /// Stores what changed of a registered database, found by its number.
     ///
     /// # Errors
@@ -185,10 +257,15 @@ impl Catalog {
     /// # Errors
     /// [`Error::Sqlite`].
     pub fn unregister(&mut self, name: &str) -> Result<bool, Error> {
-        let removed = self
-            .connection()
+        let doing = "removing a database's entry";
+        let transaction = self.write(doing)?;
+        let files = "DELETE FROM own_file WHERE database_id IN \
+                     (SELECT database_id FROM own_database WHERE name = ?1)";
+        transaction.execute(files, [name]).doing(doing)?;
+        let removed = transaction
             .execute("DELETE FROM own_database WHERE name = ?1", [name])
-            .doing("removing a database's entry")?;
+            .doing(doing)?;
+        transaction.commit().doing(doing)?;
         Ok(removed > 0)
     }
 }
@@ -198,7 +275,7 @@ fn put(connection: &rusqlite::Connection, record: &DatabaseRecord) -> Result<(),
         .execute(
             &format!(
                 "INSERT OR REPLACE INTO own_database ({COLUMNS}) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
             ),
             params![
                 record.database_id,
@@ -212,6 +289,7 @@ fn put(connection: &rusqlite::Connection, record: &DatabaseRecord) -> Result<(),
                 Stored(record.base.map(|base| base.set_guid)),
                 Stored(record.base.map(|base| base.lsn)),
                 Stored(record.base.map(|base| base.finished)),
+                record.log_path.as_deref().map(path_text),
             ],
         )
         .map(|_| ())
@@ -245,6 +323,10 @@ fn record_of(row: &Row<'_>) -> Result<DatabaseRecord, Error> {
         name: text("name")?,
         logical_name: text("logical_name")?,
         path: text_path(text("path")?),
+        log_path: row
+            .get::<_, Option<String>>("log_path")
+            .doing("reading a database's entry")?
+            .map(text_path),
         family_guid: read(row, "family_guid", "an identity")?,
         state: match number("state")? {
             0 => DatabaseState::Online,
@@ -272,6 +354,7 @@ mod tests {
             name: name.to_owned(),
             logical_name: name.to_owned(),
             path: PathBuf::from(path),
+            log_path: None,
             family_guid: Some(Guid::random()),
             state: DatabaseState::Online,
             origin: Origin::Attached,

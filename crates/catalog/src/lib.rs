@@ -42,7 +42,9 @@ pub use catalog::{BUSY_SECONDS, Catalog, FILE_NAME};
 pub use certificate::{CertificateRecord, MasterKeyRecord};
 pub use configuration::{Configuration, ServerOption};
 pub use copy::QueuedCopy;
-pub use database::{Base, DatabaseRecord, DatabaseState, FIRST_USER_DATABASE_ID, Origin};
+pub use database::{
+    Base, DatabaseRecord, DatabaseState, FIRST_USER_DATABASE_ID, FileRecord, Origin,
+};
 pub use device::BackupDevice;
 pub use error::Error;
 pub use history::{

@@ -9,10 +9,11 @@
 //! 2. Server options, logical backup devices, the queue of copies.
 //! 3. The master key, certificates, the accelerator's status.
 //! 4. The requests that run.
-//! 5. The stages of the requests that run.
+//! 5. Databases of the page engine: their logs and files.
+//! 6. The stages of the requests that run.
 
 /// The version this program writes, kept in SQLite's `user_version`.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 
 /// The statements that lead from version `found` to [`VERSION`], in order.
 pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
@@ -20,7 +21,9 @@ pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
     STEPS.get(done..).unwrap_or(&[])
 }
 
-const STEPS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
+const STEPS: &[&str] = &[
+    VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6,
+];
 
 const VERSION_1: &str = "
 CREATE TABLE own_database (
@@ -293,8 +296,30 @@ CREATE VIEW dm_exec_requests AS
     FROM json_each(windlass_requests());
 ";
 
-/// One row for each stage of each running request; times in milliseconds, summed over its threads.
 const VERSION_5: &str = "
+ALTER TABLE own_database ADD COLUMN log_path TEXT;
+CREATE TABLE own_file (
+    database_id INTEGER NOT NULL,
+    file_id INTEGER NOT NULL,
+    is_log INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    path TEXT NOT NULL UNIQUE,
+    PRIMARY KEY (database_id, file_id)
+) WITHOUT ROWID;
+DROP VIEW master_files;
+CREATE VIEW master_files AS
+    SELECT d.database_id, ifnull(f.file_id, 1) AS file_id, ifnull(f.is_log, 0) AS type,
+           CASE ifnull(f.is_log, 0) WHEN 0 THEN 'ROWS' ELSE 'LOG' END AS type_desc,
+           CASE ifnull(f.is_log, 0) WHEN 0 THEN 1 ELSE 0 END AS data_space_id,
+           ifnull(f.name, d.logical_name) AS name, ifnull(f.path, d.path) AS physical_name, d.state,
+           CASE d.state WHEN 0 THEN 'ONLINE' WHEN 1 THEN 'RESTORING' END AS state_desc,
+           d.base_lsn AS differential_base_lsn, d.base_set_guid AS differential_base_guid,
+           d.base_date AS differential_base_time
+    FROM own_database AS d LEFT JOIN own_file AS f USING (database_id);
+";
+
+/// One row for each stage of each running request; times in milliseconds, summed over its threads.
+const VERSION_6: &str = "
 CREATE VIEW dm_exec_backup_stages AS
     SELECT request.value ->> 'session_id' AS session_id,
            request.value ->> 'request_id' AS request_id,

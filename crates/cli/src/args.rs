@@ -2,6 +2,7 @@
 
 mod adapting;
 mod measuring;
+mod transfer;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use windlass_io::queue::EngineChoice;
 
 pub(crate) use adapting::{Compress, Goal, Threads};
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
+pub(crate) use transfer::{ExportArguments, ImportArguments};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,6 +75,10 @@ pub(crate) enum Command {
     Label(LabelArguments),
     /// Give encrypted backup sets other recipients, without touching the media
     Rekey(RekeyArguments),
+    /// Make a database of the page engine from a SQLite file
+    Import(ImportArguments),
+    /// Write a database of the page engine to a SQLite file
+    Export(ExportArguments),
     /// Run T-SQL: a script, a batch, or a prompt
     Sql(SqlArguments),
     /// Measure a database's backups, find what limits them, recommend settings, predict the result

@@ -65,6 +65,8 @@ fn main() -> ExitCode {
         Command::Files(arguments) => command::inspect::files(&arguments, &common),
         Command::Label(arguments) => command::inspect::label(&arguments, &common),
         Command::Rekey(arguments) => command::rekey::run(&arguments, &common),
+        Command::Import(arguments) => command::transfer::import(&arguments, &common),
+        Command::Export(arguments) => command::transfer::export(&arguments, &common),
         Command::Sql(arguments) => command::sql::run(&arguments, &common),
         Command::Tune(arguments) => command::tune::run(&arguments, &common),
         Command::Bench(arguments) => command::bench::run(&arguments, &common),

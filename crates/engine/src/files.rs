@@ -247,7 +247,7 @@ impl DataFiles {
             .map_err(|error| EngineError::io("write", &file.spec.path, error))
     }
 
-    fn file(&self, index: usize) -> Result<DataFile> {
+    pub(crate) fn file(&self, index: usize) -> Result<DataFile> {
         let inner = self.inner.read();
         let file = inner.files.get(index).cloned();
         file.ok_or_else(|| {

@@ -42,7 +42,9 @@ pub mod storage;
 mod versions;
 
 pub use backup::restore::Restore;
-pub use backup::{Backup, BackupDescription, BackupKind, BackupPhase, BackupRange, PhaseReport};
+pub use backup::{
+    Backup, BackupDescription, BackupKind, BackupPhase, BackupRange, LogCopy, PhaseReport,
+};
 pub use checksum::stamp as stamp_checksum;
 pub use database::checkpoint::{CheckpointKind, CheckpointReport};
 pub use database::counters::Counters;

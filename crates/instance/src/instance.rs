@@ -14,6 +14,7 @@ use windlass_codec::Compression;
 use windlass_crypt::VaultKey;
 
 use crate::Identity;
+use crate::engine::EngineDatabases;
 use crate::names::{Drives, absolute, logical_name};
 use crate::tag::Tags;
 
@@ -44,6 +45,7 @@ pub struct Instance {
     /// Databases that one command uses and nobody registers. Their numbers are below zero.
     passing: Vec<DatabaseRecord>,
     pub(crate) service_key: Option<VaultKey>,
+    pub(crate) engines: EngineDatabases,
 }
 
 impl Instance {
@@ -74,6 +76,7 @@ impl Instance {
             identity,
             passing: Vec::new(),
             service_key: None,
+            engines: EngineDatabases::default(),
         })
     }
 
@@ -241,6 +244,8 @@ impl Instance {
 
     fn use_passing(&mut self, name: &str, path: &Path) -> Result<(), CatalogError> {
         let mut record = new_record(name, path, Origin::Attached);
+        // What a program with the engine's VFS has under this path lies with its log beside it.
+        record.log_path = Some(windlass_vfs::log_path(path)).filter(|log| log.exists());
         // Without a directory everything passes with the value, so the views may show it.
         if self.folder.is_none() {
             return self.catalog.register(&record).map(|_| ());
@@ -317,6 +322,7 @@ pub(crate) fn new_record(name: &str, path: &Path, origin: Origin) -> DatabaseRec
         name: name.to_owned(),
         logical_name: logical_name(path),
         path: path.to_owned(),
+        log_path: None,
         family_guid: None,
         state: DatabaseState::Online,
         origin,

@@ -25,6 +25,7 @@
 mod accelerator;
 mod data_type;
 mod decimal;
+mod engine;
 mod expression;
 mod failure;
 mod identity;
@@ -41,6 +42,7 @@ mod session;
 pub mod sqlbackup;
 pub mod statement;
 mod tag;
+mod transfer;
 mod value;
 mod variables;
 

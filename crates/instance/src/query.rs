@@ -80,7 +80,7 @@ const IDENTITY_FUNCTIONS: &[&str] = &[
 /// The current database and the connection to it.
 pub(crate) struct Queries {
     name: String,
-    path: Option<PathBuf>,
+    home: Home,
     connection: Option<Connection>,
     depth: u32,
     lock_timeout: Duration,
@@ -90,11 +90,22 @@ pub(crate) struct Queries {
     cancel: Arc<AtomicBool>,
 }
 
+/// Where the current database lies.
+#[derive(Debug, Clone)]
+pub(crate) enum Home {
+    /// Nowhere: it is a system database.
+    System,
+    /// In a SQLite file.
+    File(PathBuf),
+    /// In the page engine, under this URI.
+    Engine(String),
+}
+
 impl std::fmt::Debug for Queries {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Queries")
             .field("name", &self.name)
-            .field("path", &self.path)
+            .field("home", &self.home)
             .field("depth", &self.depth)
             .finish_non_exhaustive()
     }
@@ -110,7 +121,7 @@ impl Queries {
         Self {
             folder,
             name: "master".to_owned(),
-            path: None,
+            home: Home::System,
             connection: None,
             depth: 0,
             lock_timeout: LOCK_TIMEOUT,
@@ -125,11 +136,11 @@ impl Queries {
     }
 
     /// Makes a database the current one. The caller has seen to it that no transaction is open.
-    pub(crate) fn use_database(&mut self, name: &str, path: Option<&Path>) {
+    pub(crate) fn use_database(&mut self, name: &str, home: Home) {
         self.connection = None;
         self.depth = 0;
         name.clone_into(&mut self.name);
-        self.path = path.map(Path::to_owned);
+        self.home = home;
     }
 
     /// How many `BEGIN TRANSACTION` are open.
@@ -172,16 +183,17 @@ impl Queries {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut connection = match &self.path {
+        let mut connection = match &self.home {
             // A leading `file:` would be taken for a URI; absolute paths never have one.
-            Some(path) => Connection::open_with_flags(path, flags).map_err(failed)?,
-            None => Connection::open_with_flags(":memory:", flags).map_err(failed)?,
+            Home::File(path) => Connection::open_with_flags(path, flags).map_err(failed)?,
+            Home::Engine(uri) => Connection::open_with_flags(uri, flags).map_err(failed)?,
+            Home::System => Connection::open_with_flags(":memory:", flags).map_err(failed)?,
         };
         connection.busy_timeout(self.lock_timeout).map_err(failed)?;
         catalog
             .attach_to(&connection)
             .map_err(|error| catalog_message(&error))?;
-        if self.path.is_none() {
+        if self.is_system() {
             connection
                 .pragma_update(None, "query_only", true)
                 .map_err(failed)?;
@@ -200,7 +212,7 @@ impl Queries {
 
     /// Whether the current database is one that holds no data of the user's.
     pub(crate) fn is_system(&self) -> bool {
-        self.path.is_none()
+        matches!(self.home, Home::System)
     }
 
     /// Whether the connection has `path` open.

@@ -43,8 +43,9 @@ pub enum BatchEnd {
 /// A session on an instance.
 #[derive(Debug)]
 pub struct Session {
-    pub(crate) instance: Instance,
+    // Dropped before the instance: its connection may be on a database of the page engine.
     pub(crate) queries: Queries,
+    pub(crate) instance: Instance,
     pub(crate) variables: Variables,
     pub(crate) settings: Settings,
     pub(crate) last_error: u32,
@@ -61,10 +62,19 @@ pub(crate) struct Settings {
     pub(crate) hides_counts: bool,
     /// `SET XACT_ABORT ON`
     pub(crate) aborts_transactions: bool,
+    /// `DBCC TRACEON (3004)`: backups of the page engine tell their phases.
+    pub(crate) traces_phases: bool,
     /// `DBCC TRACEON (3213)`: backups tell their buffer configuration.
     pub(crate) traces_buffers: bool,
     /// `DBCC TRACEON (3604)` or `(3605)`: what is traced comes as messages.
     pub(crate) tells_traces: bool,
+}
+
+impl Settings {
+    /// Whether the phases of an engine backup are told.
+    pub(crate) fn tells_phases(self) -> bool {
+        self.traces_phases && self.tells_traces
+    }
 }
 
 impl Session {

@@ -196,6 +196,8 @@ records! {
         0x8060 key_block: Vec<u8>,
         /// What authenticates all other records under the set's key; final only.
         0x8061 authentication: Vec<u8>,
+        /// What the page engine needs to make its files again; final only, and only of its databases.
+        0x8062 engine: Vec<u8>,
         /// The database's files.
         0x8100 files: Vec<DatabaseFile>,
     }

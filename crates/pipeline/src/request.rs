@@ -51,7 +51,7 @@ pub struct DifferentialBase {
     /// Its checkpoint LSN.
     pub lsn: Lsn,
     /// The digests of its extents.
-    pub digests: Arc<DigestFile>,
+    pub digests: Option<Arc<DigestFile>>,
 }
 
 /// Full, or against a base.

@@ -44,6 +44,9 @@ pub enum Error {
         #[source]
         source: rusqlite::Error,
     },
+    /// The page engine refused.
+    #[error(transparent)]
+    Engine(windlass_engine::EngineError),
     /// Another connection kept the database locked for longer than was waited.
     #[error(
         "'{}' is locked by another connection; waited {} s",

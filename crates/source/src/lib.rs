@@ -3,6 +3,7 @@
 //! - [`Snapshot`]: one committed state of a database, pinned, read by many threads at once.
 //! - [`RestoreTarget`]: a database being put together again, written by many threads at once.
 //! - [`sqlite`]: `SQLite` files where they lie, in use or not.
+//! - [`engine`]: databases of the page engine.
 //!
 //! Neighbours: `pipeline` above drives both traits and knows no implementation; `io` below is the
 //! door to the operating system. Nothing here knows media, compression or T-SQL.
@@ -16,11 +17,17 @@
 //! 3. The name of a restore's target leads to the old database or to the whole new one, never to
 //!    anything between, wherever the restore stops.
 
+pub mod engine;
 mod error;
 mod source;
 pub mod sqlite;
 mod target;
+mod view;
 
 pub use error::{Error, Obstacle, WalDamage};
-pub use source::{DatabaseIdentity, FileKind, Position, RecoveryModel, Snapshot, SourceFile};
+pub use source::{
+    DatabaseIdentity, DatabaseKind, Ending, FileKind, LogPiece, Position, RecoveryModel, Snapshot,
+    SourceFile,
+};
 pub use target::{Recovery, RestoreTarget};
+pub use view::{FileRanges, View};

@@ -29,6 +29,15 @@ impl fmt::Display for RecoveryModel {
     }
 }
 
+/// What manages a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatabaseKind {
+    /// `SQLite`, in a file of its own.
+    Sqlite,
+    /// The page engine.
+    Engine,
+}
+
 /// Which database a snapshot belongs to, and how it is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseIdentity {
@@ -44,8 +53,8 @@ pub struct DatabaseIdentity {
     pub page_bytes: u32,
     /// The recovery model.
     pub recovery_model: RecoveryModel,
-    /// What manages the database, for instance `SQLite`.
-    pub product: &'static str,
+    /// What manages the database.
+    pub kind: DatabaseKind,
     /// Version of the product that last wrote the database, as the product counts
     /// (`SQLite`: 3045001 is 3.45.1); 0 when unknown.
     pub product_version: u32,
@@ -98,16 +107,44 @@ pub struct SourceFile {
     pub page_bytes: u32,
 }
 
+/// What only the end of a copy tells, see [`Snapshot::finish_data`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// Where the backed-up state stands.
+    pub position: Position,
+    /// The files as of that state.
+    pub files: Vec<SourceFile>,
+    /// What a restore needs beside the files' octets, in the source's own form.
+    pub description: Vec<u8>,
+}
+
+/// A piece of a database's log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogPiece {
+    /// The log file's number.
+    pub file_id: u16,
+    /// First octet, counted from the first one that the backup has.
+    pub offset: u64,
+    /// Its length.
+    pub bytes: usize,
+}
+
 /// One committed state of a database, pinned from opening until closing.
 ///
-/// What callers owe:
+/// Two kinds of source stand behind it. A *frozen* one shows one state throughout. A *fuzzy* one
+/// (the page engine) lets its files change under the copy and gives, after the last of their
+/// octets, the log that makes the copy one state: the last commit before [`Snapshot::finish_data`].
+///
+/// What callers owe, in this order:
 /// - ask [`Snapshot::read`] only for stretches within [`Snapshot::ranges`], beginning at a multiple
 ///   of [`windlass_base::EXTENT_BYTES`], and ending at one or at the range's end;
 /// - hand in memory aligned to [`windlass_io::DIRECT_ALIGNMENT`] where speed matters (any memory
 ///   works);
-/// - call [`Snapshot::close`] when everything has been read and **before** the backup counts as
-///   successful: it is the last chance to learn that the pin did not hold. Dropping releases the pin
-///   too, but tells nobody.
+/// - when all reads are done, call [`Snapshot::finish_data`], then [`Snapshot::read_log`] until it
+///   gives nothing more, then [`Snapshot::ending`];
+/// - call [`Snapshot::close`] **before** the backup counts as successful: it is the last chance to
+///   learn that the pin did not hold. Dropping releases the pin too, but tells nobody;
+/// - call [`Snapshot::complete`] when the backup is durable.
 ///
 /// Order and number of reads are free, also the same stretch twice; reads from several threads run
 /// at once and do not allocate.
@@ -115,7 +152,7 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
     /// Which database this is.
     fn identity(&self) -> &DatabaseIdentity;
 
-    /// Where in its history the snapshot stands.
+    /// Where in its history the snapshot stands, as far as known before [`Snapshot::ending`].
     fn position(&self) -> Position;
 
     /// The files, in the order of their numbers; at least one.
@@ -123,25 +160,29 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
 
     /// The stretches of a file worth reading, ascending and disjoint, each beginning at a multiple
     /// of the extent size and ending at one or at the file's end. What lies between them is not part
-    /// of the backup and is zero after a restore. Empty for an unknown file or a file of 0 octets.
+    /// of the backup and is zero after a restore. Empty for an unknown file, a file of 0 octets, and
+    /// a log file.
     fn ranges(&self, file_id: u16) -> Vec<Range<u64>>;
 
     /// Fills `buffer` with the file's octets from `offset` on, as of the snapshot.
-    fn read(&self, file_id: u16, offset: u64, buffer: &mut [u8]) -> Result<(), Error>;
+    fn read(&self, file_id: u16, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
+        let outcome = match self.located(file_id, offset, buffer.len())? {
+            Some(file) => file.read_at(buffer, offset),
+            None => Ok(0),
+        };
+        self.amend(file_id, offset, buffer, outcome)
+    }
 
     /// The file in which a stretch lies at the same offset, for callers that keep many reads in flight.
     ///
     /// What they read there is not the snapshot yet: [`Snapshot::amend`] makes it so. `None` where
-    /// only [`Snapshot::read`] will do, for instance when all of the stretch lies elsewhere.
+    /// nothing of the stretch is to be read from a file.
     fn located(
         &self,
         file_id: u16,
         offset: u64,
         bytes: usize,
-    ) -> Result<Option<Arc<DirectFile>>, Error> {
-        let _ = (file_id, offset, bytes);
-        Ok(None)
-    }
+    ) -> Result<Option<Arc<DirectFile>>, Error>;
 
     /// Makes octets that were read from [`Snapshot::located`] those of the snapshot.
     /// `outcome` is what the read gave: octets filled, fewer at the end of the file, or its failure.
@@ -151,10 +192,7 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
         offset: u64,
         buffer: &mut [u8],
         outcome: io::Result<usize>,
-    ) -> Result<(), Error> {
-        drop(outcome);
-        self.read(file_id, offset, buffer)
-    }
+    ) -> Result<(), Error>;
 
     /// Verifies the database's own page checksums in octets that [`Snapshot::read`] gave for the same
     /// stretch, and names the number of each damaged page, counted as the product counts.
@@ -166,6 +204,34 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
     /// Whether the pages carry checksums of their own.
     fn has_page_checksums(&self) -> bool;
 
+    /// Whether the database itself knows which extents changed since its differential base. Of any
+    /// other, a full backup keeps digests to compare with.
+    fn tracks_changes(&self) -> bool {
+        false
+    }
+
+    /// Every stretch has been read: the state that the backup shows is the one of this moment.
+    fn finish_data(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Puts the next octets of the log into `buffer`; `None` at its end, and where there is no log.
+    fn read_log(&self, buffer: &mut [u8]) -> Result<Option<LogPiece>, Error> {
+        let _ = buffer;
+        Ok(None)
+    }
+
+    /// What only the end of the copy tells; `None` when all was known before.
+    fn ending(&self) -> Result<Option<Ending>, Error> {
+        Ok(None)
+    }
+
     /// Releases the pin and confirms that it held to the end.
-    fn close(self: Box<Self>) -> Result<(), Error>;
+    fn close(&self) -> Result<(), Error>;
+
+    /// The backup is durable as backup set `set`: it may become the differential base.
+    fn complete(&self, set: Guid) -> Result<(), Error> {
+        let _ = set;
+        Ok(())
+    }
 }

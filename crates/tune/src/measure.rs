@@ -20,7 +20,7 @@ use windlass_source::{Recovery, Snapshot};
 
 use crate::database::{CachePolicy, Database};
 use crate::error::Error;
-use crate::sample::Sampled;
+use crate::sample::sampled;
 
 /// How much of a backup is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,7 +189,7 @@ impl<'a> Laboratory<'a> {
         let clock = Clock::start();
         let snapshot = self.database.snapshot()?;
         let snapshot: Box<dyn Snapshot> = match sample_bytes {
-            Some(bytes) => Box::new(Sampled::new(snapshot, bytes, setting.frame_bytes())),
+            Some(bytes) => Box::new(sampled(Box::new(snapshot), bytes, setting.frame_bytes())),
             None => Box::new(snapshot),
         };
         let stop = Stop(self.cancel);

@@ -3,42 +3,25 @@
 //! The pieces are contiguous, as long as a frame or a multiple of it, and spread evenly: chunks cut
 //! from them are like those of the whole database, and so are their ratios.
 
-use std::io;
 use std::ops::Range;
-use std::sync::Arc;
 
-use windlass_io::DirectFile;
-use windlass_source::{DatabaseIdentity, Error, Position, Snapshot, SourceFile};
+use windlass_source::{FileRanges, Snapshot, View};
 
 const EXTENT_BYTES: u64 = windlass_base::EXTENT_BYTES as u64;
 
 /// More pieces than these would be more seeks than a backup makes.
 const PIECES_MAX: u64 = 32;
 
-/// A snapshot that has only some of another one's ranges.
-#[derive(Debug)]
-pub(crate) struct Sampled<S> {
-    inner: S,
-    ranges: Vec<(u16, Vec<Range<u64>>)>,
+/// About `wanted_bytes` of a snapshot in pieces of `frame_bytes` or a multiple, which is a multiple of
+/// the extent size; all of it if it has no more, and at least one piece.
+pub(crate) fn sampled(inner: Box<dyn Snapshot>, wanted_bytes: u64, frame_bytes: u64) -> View {
+    let ids: Vec<u16> = inner.files().iter().map(|file| file.id).collect();
+    let all: FileRanges = ids.into_iter().map(|id| (id, inner.ranges(id))).collect();
+    let ranges = pick(&all, wanted_bytes, frame_bytes);
+    View::sampled(inner, ranges)
 }
 
-impl<S: Snapshot> Sampled<S> {
-    /// About `wanted_bytes` of a snapshot in pieces of `frame_bytes` or a multiple, which is a
-    /// multiple of the extent size; all of it if it has no more, and at least one piece.
-    pub(crate) fn new(inner: S, wanted_bytes: u64, frame_bytes: u64) -> Self {
-        let ids: Vec<u16> = inner.files().iter().map(|file| file.id).collect();
-        let all: Vec<(u16, Vec<Range<u64>>)> =
-            ids.into_iter().map(|id| (id, inner.ranges(id))).collect();
-        let ranges = pick(&all, wanted_bytes, frame_bytes);
-        Self { inner, ranges }
-    }
-}
-
-fn pick(
-    all: &[(u16, Vec<Range<u64>>)],
-    wanted_bytes: u64,
-    frame_bytes: u64,
-) -> Vec<(u16, Vec<Range<u64>>)> {
+fn pick(all: &[(u16, Vec<Range<u64>>)], wanted_bytes: u64, frame_bytes: u64) -> FileRanges {
     let length =
         |ranges: &[Range<u64>]| -> u64 { ranges.iter().map(|range| range.end - range.start).sum() };
     let total: u64 = all.iter().map(|(_, ranges)| length(ranges)).sum();
@@ -85,60 +68,6 @@ fn push(parts: &mut Vec<Range<u64>>, part: Range<u64>, limit: u64) {
     match parts.last_mut() {
         Some(last) if part.start <= last.end => last.end = last.end.max(end),
         _ => parts.push(part.start..end),
-    }
-}
-
-impl<S: Snapshot> Snapshot for Sampled<S> {
-    fn identity(&self) -> &DatabaseIdentity {
-        self.inner.identity()
-    }
-
-    fn position(&self) -> Position {
-        self.inner.position()
-    }
-
-    fn files(&self) -> &[SourceFile] {
-        self.inner.files()
-    }
-
-    fn ranges(&self, file_id: u16) -> Vec<Range<u64>> {
-        let known = self.ranges.iter().find(|(id, _)| *id == file_id);
-        known.map(|(_, ranges)| ranges.clone()).unwrap_or_default()
-    }
-
-    fn read(&self, file_id: u16, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        self.inner.read(file_id, offset, buffer)
-    }
-
-    fn located(
-        &self,
-        file_id: u16,
-        offset: u64,
-        bytes: usize,
-    ) -> Result<Option<Arc<DirectFile>>, Error> {
-        self.inner.located(file_id, offset, bytes)
-    }
-
-    fn amend(
-        &self,
-        file_id: u16,
-        offset: u64,
-        buffer: &mut [u8],
-        outcome: io::Result<usize>,
-    ) -> Result<(), Error> {
-        self.inner.amend(file_id, offset, buffer, outcome)
-    }
-
-    fn check_pages(&self, file_id: u16, offset: u64, octets: &[u8], on_bad: &mut dyn FnMut(u64)) {
-        self.inner.check_pages(file_id, offset, octets, on_bad);
-    }
-
-    fn has_page_checksums(&self) -> bool {
-        self.inner.has_page_checksums()
-    }
-
-    fn close(self: Box<Self>) -> Result<(), Error> {
-        Box::new(self.inner).close()
     }
 }
 

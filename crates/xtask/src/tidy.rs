@@ -25,7 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("vfs", &["base", "engine", "io"]),
     ("extension", &["engine", "vfs"]),
     ("sim", &["base", "engine"]),
-    ("source", &["base", "io"]),
+    ("source", &["base", "engine", "io"]),
     (
         "pipeline",
         &["base", "codec", "crypt", "device", "io", "media", "source"],
@@ -54,11 +54,13 @@ const LAYERS: &[(&str, &[&str])] = &[
             "codec",
             "crypt",
             "device",
+            "engine",
             "io",
             "media",
             "pipeline",
             "source",
             "tsql",
+            "vfs",
         ],
     ),
 ];

@@ -167,6 +167,7 @@ messages! {
     8144, 16, too_many_arguments(procedure), "Procedure or function {procedure} has too many arguments specified.";
     8145, 16, not_a_parameter(parameter, procedure), "{parameter} is not a parameter for procedure {procedure}.";
     8169, 16, guid_conversion_failed(), "Conversion failed when converting from a character string to uniqueidentifier.";
+    9002, 17, log_full(database, reason), "The transaction log for database '{database}' is full due to '{reason}'.";
     15010, 16, database_not_found_for_procedure(database), "The database '{database}' does not exist. Supply a valid database name. To see available databases, use sys.databases.";
     15012, 16, device_unknown(device), "The device '{device}' does not exist. Use sys.backup_devices to show available devices.";
     15026, 16, device_exists(device), "Logical device '{device}' already exists.";
@@ -198,5 +199,7 @@ messages! {
     50020, 16, path_means_no_file(path, reason), "The path '{path}' means no file here: {reason}";
     50021, 16, sequence_unfinished(database, hint), "The restore of '{database}' is not finished. {hint}";
     50022, 16, insufficient_backup_space(folder, needed, free), "There is not enough space in '{folder}': the backup takes {needed} bytes there, and {free} are free.";
+    50023, 16, engine_refused(error), "The page engine: {error}.";
+    50024, 17, file_full(database, file, reason), "File '{file}' of database '{database}' is full: {reason}.";
     50030, 16, encryption_failed(error), "Encryption: {error}.";
 }

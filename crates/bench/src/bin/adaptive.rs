@@ -322,7 +322,7 @@ impl Snapshot for Part {
         self.snapshot.has_page_checksums()
     }
 
-    fn close(self: Box<Self>) -> Result<(), Error> {
+    fn close(&self) -> Result<(), Error> {
         Box::new(self.snapshot).close()
     }
 }

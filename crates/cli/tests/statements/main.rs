@@ -5,6 +5,7 @@ mod articles;
 mod commands;
 mod devices;
 mod encryption;
+mod engine;
 mod history;
 mod instance;
 mod measuring;

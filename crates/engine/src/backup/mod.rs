@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use windlass_base::{Guid, Lsn};
+use windlass_io::DirectFile;
 
 pub use description::{BackupDescription, BackupRange};
 
@@ -38,6 +39,7 @@ use crate::differential::ExtentMap;
 use crate::error::{EngineError, Result};
 use crate::files::extent_of;
 use crate::log::Position;
+use crate::log::reader::LogReader;
 use crate::options::PAGE_SIZE;
 
 /// What kind of backup begins.
@@ -234,24 +236,46 @@ impl Backup {
         })?;
         database.data.read_range(range, buffer)?;
         let mut damaged = Vec::new();
-        // When pages began to carry checksums after the checkpoint, those on disk have none yet.
-        let changes = database.figures.checksum_changes.load(Ordering::Relaxed);
-        let carried =
-            database.checksums.load(Ordering::Relaxed) && changes == self.checksum_changes;
-        if !verify || !carried {
-            return Ok(damaged);
+        if verify {
+            self.verify(range, buffer, &mut |error| damaged.push(error));
         }
-        for (index, content) in buffer.chunks(PAGE_SIZE).enumerate() {
+        Ok(damaged)
+    }
+
+    /// The data file of that index, for copies that keep many reads in flight. What is read from it is
+    /// what [`Backup::read_range`] gives; behind its end are zeros.
+    pub fn data_file(&self, index: usize) -> Result<Option<Arc<DirectFile>>> {
+        self.database.check_online()?;
+        Ok(self.database.data.file(index)?.file.direct())
+    }
+
+    /// Whether pages carry checksums that can be verified.
+    pub fn has_checksums(&self) -> bool {
+        // When pages began to carry checksums after the checkpoint, those on disk have none yet.
+        let changes = self
+            .database
+            .figures
+            .checksum_changes
+            .load(Ordering::Relaxed);
+        self.database.checksums.load(Ordering::Relaxed) && changes == self.checksum_changes
+    }
+
+    /// Hands the pages of a range just read whose checksum is wrong to `on_bad`.
+    pub fn verify(&self, range: &BackupRange, octets: &[u8], on_bad: &mut dyn FnMut(EngineError)) {
+        if !self.has_checksums() {
+            return;
+        }
+        let database = &self.database;
+        for (index, content) in octets.chunks_exact(PAGE_SIZE).enumerate() {
             let Some((expected, found)) = checksum::verify(content) else {
                 continue;
             };
             let page = database.data.page_at(range, index as u32);
             // Written while it was read: the log has its whole image.
             if page > 0 && page <= self.page_count && !self.sync.is_noted(extent_of(page)) {
-                damaged.push(database.damaged(page, expected, found));
+                on_bad(database.damaged(page, expected, found));
             }
         }
-        Ok(damaged)
     }
 
     /// All ranges are copied: the last commit now is the one that the backup shows.
@@ -265,6 +289,18 @@ impl Backup {
         self.phase(BackupPhase::DataCopy, self.copy_started, 0);
         let description = database.describe(self.first, end, latest, self.kind);
         Ok(self.description.insert(description))
+    }
+
+    /// The log from the first needed record to the end of the backup, to be read piece by piece.
+    ///
+    /// # Errors
+    /// Before [`Backup::finish_data`] there is no end.
+    pub fn log_copy(&self) -> Result<LogCopy> {
+        Ok(LogCopy {
+            end: self.description()?.end(),
+            reader: self.database.log.reader(self.first),
+            rest: Vec::new(),
+        })
     }
 
     /// Hands the log from the first needed record to the end of the backup to `sink`, block by block.
@@ -286,7 +322,11 @@ impl Backup {
         Ok(())
     }
 
-    fn description(&self) -> Result<&BackupDescription> {
+    /// What the backup says about its database.
+    ///
+    /// # Errors
+    /// Before [`Backup::finish_data`] that is not known.
+    pub fn description(&self) -> Result<&BackupDescription> {
         self.description
             .as_ref()
             .ok_or_else(|| EngineError::Invalid("the data copy has not been finished".to_owned()))
@@ -308,6 +348,37 @@ impl Backup {
             database.advance_redo()?;
         }
         Ok(self.phases())
+    }
+}
+
+/// Reads the log that belongs to a backup, in pieces of any size.
+#[derive(Debug)]
+pub struct LogCopy {
+    reader: LogReader,
+    end: Position,
+    /// Of the last block, what found no room.
+    rest: Vec<u8>,
+}
+
+impl LogCopy {
+    /// Fills `buffer` with the next octets; fewer only at the end.
+    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let mut filled = 0;
+        loop {
+            let taken = self.rest.len().min(buffer.len() - filled);
+            buffer[filled..filled + taken].copy_from_slice(&self.rest[..taken]);
+            self.rest.drain(..taken);
+            filled += taken;
+            if filled == buffer.len() {
+                return Ok(filled);
+            }
+            match self.reader.next()? {
+                Some((header, octets)) if header.position < self.end => {
+                    self.rest.extend_from_slice(octets);
+                }
+                _ => return Ok(filled),
+            }
+        }
     }
 }
 

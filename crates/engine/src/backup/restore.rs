@@ -39,6 +39,8 @@ pub struct Restore {
     reached: Position,
     partial: Vec<u8>,
     pages: BTreeMap<u32, Box<[u8]>>,
+    /// What the files will be called, data files and log.
+    names: Option<(Vec<PathBuf>, PathBuf)>,
 }
 
 impl Restore {
@@ -92,7 +94,25 @@ impl Restore {
             chain: Chain::default(),
             partial: Vec::new(),
             pages: BTreeMap::new(),
+            names: None,
         }
+    }
+
+    /// Goes on with data files that an earlier restore settled, only to finish them.
+    pub fn resume(
+        files: Arc<dyn FileSystem>,
+        description: &BackupDescription,
+        places: &[PathBuf],
+    ) -> Result<Self> {
+        let mut restore = Self::onto(files, description, places)?;
+        restore.reached = restore.end;
+        Ok(restore)
+    }
+
+    /// Has the finished database say that its files are called so: whoever restores beside the target
+    /// renames them afterwards.
+    pub fn rename_to(&mut self, data: &[PathBuf], log: PathBuf) {
+        self.names = Some((data.to_vec(), log));
     }
 
     /// Writes a range back. From any number of threads.
@@ -218,6 +238,13 @@ impl Restore {
             }
         };
         writer.flush_to(appended.end)?;
+        let (mut specs, mut log_spec) = (self.data.specs(), log.clone());
+        if let Some((data, log)) = &self.names {
+            for (spec, name) in specs.iter_mut().zip(data) {
+                spec.path.clone_from(name);
+            }
+            log_spec.path.clone_from(log);
+        }
         let header = Header {
             counter: 1,
             name: name.to_owned(),
@@ -226,8 +253,8 @@ impl Restore {
             redo: appended.first,
             checkpoint: appended.first,
             base: base.unwrap_or_default(),
-            log: log.clone(),
-            files: self.data.specs(),
+            log: log_spec,
+            files: specs,
             vlfs: writer.vlfs(),
             ..self.header
         };

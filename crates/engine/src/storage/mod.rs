@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use real::RealFileSystem;
+use windlass_io::DirectFile;
 
 /// The unit in which disks write atomically, and in which log blocks are aligned. Octets.
 pub const SECTOR_BYTES: usize = 512;
@@ -54,6 +55,10 @@ pub trait StorageFile: Debug + Send + Sync {
     fn reserve(&self, offset: u64, bytes: u64) -> io::Result<()>;
     /// Takes the file for this process alone; `WouldBlock` when another holds it.
     fn lock_exclusive(&self) -> io::Result<()>;
+    /// The file itself, for copies that keep many reads in flight; none where there is no such thing.
+    fn direct(&self) -> Option<Arc<DirectFile>> {
+        None
+    }
     /// Whether the file has no octets.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)

@@ -20,7 +20,9 @@ impl FileSystem for RealFileSystem {
             OpenMode::Existing => Access::ReadWrite,
             OpenMode::CreateNew => Access::CreateNew,
         };
-        Ok(Arc::new(RealFile(DirectFile::open(path, access)?)))
+        Ok(Arc::new(RealFile(Arc::new(DirectFile::open(
+            path, access,
+        )?))))
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -37,7 +39,7 @@ impl FileSystem for RealFileSystem {
 }
 
 #[derive(Debug)]
-struct RealFile(DirectFile);
+struct RealFile(Arc<DirectFile>);
 
 impl StorageFile for RealFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -66,5 +68,9 @@ impl StorageFile for RealFile {
 
     fn lock_exclusive(&self) -> io::Result<()> {
         self.0.lock_exclusive()
+    }
+
+    fn direct(&self) -> Option<Arc<DirectFile>> {
+        Some(Arc::clone(&self.0))
     }
 }

@@ -4,10 +4,12 @@
 //! enums may grow, so each match ends in a message that quotes the error's own text: never silent,
 //! never a wrong number.
 
+mod engine;
 mod media;
 mod pipeline;
 mod source;
 
+pub use engine::engine_message;
 pub use media::media_message;
 pub use pipeline::{damage_message, pipeline_messages};
 pub use source::source_message;

@@ -4,7 +4,7 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_source::Error;
 
-use super::os_error;
+use super::{engine_message, os_error};
 
 /// What a database says.
 pub fn source_message(error: &Error) -> Message {
@@ -66,6 +66,7 @@ pub fn source_message(error: &Error) -> Message {
         ),
         Error::WrongLength { .. } => table::set_damaged(),
         Error::OutOfRange { .. } => table::internal_consistency(),
+        Error::Engine(error) => engine_message(error),
         other => table::not_a_sqlite_database(error_path(other), format!("{other}.")),
     }
 }

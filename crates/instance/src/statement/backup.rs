@@ -1,34 +1,31 @@
 //! BACKUP DATABASE.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_base::message::table;
 use windlass_base::{Lsn, Moment};
 use windlass_catalog::{Base, DatabaseRecord};
 use windlass_codec::{Algorithm, DeflateProvider};
 use windlass_crypt::{Algorithm as CryptAlgorithm, Certificate, Recipient};
-use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_device::DeviceAddress;
+use windlass_engine::{BackupKind as EngineKind, PhaseReport};
 use windlass_io::queue::EngineChoice;
 use windlass_pipeline::{
-    BackupKind, BackupReport, BackupRequest, Encryption, MediaRequest, Probe, ProbeRequest,
+    BackupKind, BackupReport, BackupRequest, DifferentialBase, Encryption, MediaRequest, Probe,
+    ProbeRequest,
 };
-use windlass_source::Snapshot;
+use windlass_source::engine::EngineSnapshot;
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
+use windlass_source::{Snapshot, View};
 use windlass_tsql::ast::{BackupStatement, BackupTarget};
 
-use super::named_snapshot::NamedSnapshot;
 use super::observer::Watch;
-use super::{base, database, device_list, history, space, timing};
+use super::{backup_media, base, database, history, space, timing, trace};
 use crate::instance::is_system_database;
 use crate::message_of::{catalog_message, os_error, pipeline_messages, source_message};
-use crate::names::absolute;
 use crate::option::{self, BackupChoices};
-use crate::tag::Tags;
 use crate::{Completed, Failure, Instance, Session, Sink};
-
-/// The most mirrors beside the first copy.
-const MIRRORS_MAX: usize = 3;
 
 /// What plain commands can say about a backup and T-SQL cannot.
 #[derive(Debug, Clone, Default)]
@@ -95,7 +92,7 @@ pub(crate) fn run(
             .into());
         }
         let record = check_database(session, &name)?;
-        let media = media(session, statement, &choices, &record)?;
+        let media = backup_media::choose(session, statement, &choices, &record)?;
         Work {
             session: &mut *session,
             record,
@@ -138,94 +135,13 @@ fn check_database(session: &Session, name: &str) -> Result<DatabaseRecord, Failu
     database::usable(session, name)
 }
 
-fn media(
-    session: &mut Session,
-    statement: &BackupStatement,
-    choices: &BackupChoices,
-    record: &DatabaseRecord,
-) -> Result<MediaRequest, Failure> {
-    let tags = Tags {
-        database: Some(record.name.clone()),
-        kind: Some(if choices.differential { "DIFF" } else { "FULL" }),
-        moment: Some(Moment::now().0),
-        ..session.instance.tags()
-    };
-    let devices = device_list::resolve(session, &statement.devices, &tags)?;
-    if statement.mirrors.len() > MIRRORS_MAX {
-        return Err(table::too_many_mirrors(MIRRORS_MAX).into());
-    }
-    let mut mirrors = Vec::new();
-    for mirror in &statement.mirrors {
-        let mirror = device_list::resolve(session, mirror, &tags)?;
-        if mirror.len() != devices.len() {
-            return Err(table::mirror_counts_differ().into());
-        }
-        mirrors.push(mirror);
-    }
-    let all: Vec<&DeviceAddress> = devices.iter().chain(mirrors.iter().flatten()).collect();
-    refuse_repeated(&all)?;
-    refuse_databases(session, &all, record)?;
-    Ok(MediaRequest {
-        devices,
-        mirrors,
-        overwrite: choices.overwrite,
-        skip_checks: choices.skip_checks,
-        media_name: choices.media_name.clone(),
-        media_description: choices.media_description.clone(),
-        block_bytes: choices.block_bytes,
-    })
-}
-
-/// Two devices on one file would overwrite each other.
-fn refuse_repeated(devices: &[&DeviceAddress]) -> Result<(), Failure> {
-    let disks = devices
-        .iter()
-        .enumerate()
-        .filter(|(_, device)| device.kind == DeviceKind::Disk);
-    let mut seen: Vec<(PathBuf, &str)> = Vec::new();
-    for (index, device) in disks {
-        let path = absolute(&device.path).unwrap_or_else(|_| device.path.clone());
-        if let Some((_, first)) = seen.iter().find(|(known, _)| *known == path) {
-            return Err(table::family_given_twice(&device.name, index + 1, first).into());
-        }
-        seen.push((path, &device.name));
-    }
-    Ok(())
-}
-
-/// A backup must never go over a database, least of all over the one it is made from.
-fn refuse_databases(
-    session: &Session,
-    devices: &[&DeviceAddress],
-    record: &DatabaseRecord,
-) -> Result<(), Failure> {
-    for device in devices
-        .iter()
-        .filter(|device| device.kind == DeviceKind::Disk)
-    {
-        let path = absolute(&device.path).unwrap_or_else(|_| device.path.clone());
-        let own = ["", "-wal", "-shm", "-journal"]
-            .iter()
-            .any(|suffix| path == with_suffix(&record.path, suffix));
-        let owner = if own {
-            Some(record.clone())
-        } else {
-            session
-                .instance
-                .database_at(&path)
-                .map_err(|error| catalog_message(&error))?
-        };
-        if let Some(owner) = owner {
-            return Err(table::file_used_by_database(&device.name, &owner.name).into());
-        }
-    }
-    Ok(())
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
+/// A database under copy.
+struct Opened {
+    snapshot: Box<dyn Snapshot>,
+    /// What a differential counts from, where the database itself knows.
+    base: Option<DifferentialBase>,
+    /// Time and work of the engine's steps.
+    phases: Option<Arc<Mutex<Vec<PhaseReport>>>>,
 }
 
 /// A backup whose statement has been understood.
@@ -245,19 +161,26 @@ impl Work<'_> {
     ) -> Result<(), Failure> {
         // The session's own connection would lose its locks, see `Session`.
         self.session.queries.release(&self.record.path);
-        let snapshot = self.snapshot()?;
+        let Opened {
+            snapshot,
+            base,
+            phases,
+        } = self.snapshot()?;
         if let Some(probe) = self.choices.probe {
             return self.measure(probe, snapshot, sink);
         }
         let family = snapshot.identity().family_guid;
         let kind = if self.choices.differential {
-            let found = base::find(self.session, family, &media.devices, &extras.base)?;
+            let found = match base {
+                Some(base) => Some(base),
+                None => base::find(self.session, family, &media.devices, &extras.base)?,
+            };
             let base = found.ok_or_else(|| table::no_differential_base(&self.record.name))?;
             BackupKind::Differential(base)
         } else {
             BackupKind::Full
         };
-        space::check(self.session, &media, &self.choices, &snapshot, sink)?;
+        space::check(self.session, &media, &self.choices, &*snapshot, sink)?;
         let encryption = self.encryption(&extras.recipients)?;
         let request = BackupRequest {
             encryption,
@@ -271,12 +194,15 @@ impl Work<'_> {
             self.choices.stats,
             sink,
         );
-        let snapshot = Box::new(NamedSnapshot::new(snapshot, &self.record.logical_name));
+        let snapshot = Box::new(View::named(snapshot, &self.record.logical_name));
         let report = windlass_pipeline::backup(&request, snapshot, &watch)
             .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
         watch.finish();
         if let Some(failure) = Instance::device_failure(failures) {
             sink.message(table::note(failure));
+        }
+        if let Some(phases) = phases {
+            self.tell_phases(&phases, sink);
         }
         self.tell(&report, sink);
         self.remember(&report, &request, sink);
@@ -293,7 +219,7 @@ impl Work<'_> {
     fn measure(
         &self,
         probe: Probe,
-        snapshot: SqliteSnapshot,
+        snapshot: Box<dyn Snapshot>,
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
         let request = ProbeRequest {
@@ -315,7 +241,7 @@ impl Work<'_> {
             self.choices.stats,
             sink,
         );
-        let report = windlass_pipeline::probe(&request, Box::new(snapshot), &watch)
+        let report = windlass_pipeline::probe(&request, snapshot, &watch)
             .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
         watch.finish();
         sink.completed(Completed::Probe {
@@ -326,15 +252,61 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn snapshot(&self) -> Result<SqliteSnapshot, Failure> {
+    fn snapshot(&mut self) -> Result<Opened, Failure> {
+        if self.record.log_path.is_some() {
+            return self.engine_snapshot();
+        }
         let options = SnapshotOptions {
             database_name: Some(self.record.name.clone()),
             family_guid: self.record.family_guid,
             after: self.record.base.map_or(Lsn::ZERO, |base| base.lsn),
             ..SnapshotOptions::default()
         };
-        SqliteSnapshot::open(&self.record.path, &options)
-            .map_err(|error| source_message(&error).into())
+        let snapshot = SqliteSnapshot::open(&self.record.path, &options)
+            .map_err(|error| source_message(&error))?;
+        Ok(Opened {
+            snapshot: Box::new(snapshot),
+            base: None,
+            phases: None,
+        })
+    }
+
+    /// A database of the page engine knows its differential base and what changed since.
+    fn engine_snapshot(&mut self) -> Result<Opened, Failure> {
+        let database = self.session.instance.engines.database(&self.record)?;
+        let (set_guid, lsn) = database.differential_base();
+        let kind = match &self.choices {
+            choices if choices.differential && set_guid.is_nil() => {
+                return Err(table::no_differential_base(&self.record.name).into());
+            }
+            choices if choices.differential => EngineKind::Differential,
+            // What is only measured must not touch the differential base.
+            choices if choices.copy_only || choices.probe.is_some() => EngineKind::CopyOnly,
+            _ => EngineKind::Full,
+        };
+        let snapshot =
+            EngineSnapshot::open(&database, kind).map_err(|error| source_message(&error))?;
+        let phases = snapshot.phases();
+        Ok(Opened {
+            base: (kind == EngineKind::Differential).then_some(DifferentialBase {
+                set_guid,
+                lsn,
+                digests: None,
+            }),
+            snapshot: Box::new(snapshot),
+            phases: Some(phases),
+        })
+    }
+
+    /// The phases of an engine backup, where the trace flags ask for them.
+    fn tell_phases(&self, phases: &Mutex<Vec<PhaseReport>>, sink: &mut dyn Sink) {
+        if !self.session.settings.tells_phases() {
+            return;
+        }
+        let phases = phases.lock().unwrap_or_else(PoisonError::into_inner);
+        for line in phases.iter().map(trace::phase) {
+            sink.message(table::note(line));
+        }
     }
 
     fn request(

@@ -63,7 +63,7 @@ fn base_of(digests: DigestFile) -> DifferentialBase {
     DifferentialBase {
         set_guid: digests.set_guid(),
         lsn: digests.lsn(),
-        digests: Arc::new(digests),
+        digests: Some(Arc::new(digests)),
     }
 }
 

@@ -16,7 +16,10 @@ use windlass_tsql::ast::{CreateDatabase, DatabaseOrigin, DropDatabase};
 use crate::instance::{is_system_database, new_record};
 use crate::message_of::{catalog_message, name_message, os_error, source_message};
 use crate::names::absolute;
+use crate::query::Home;
 use crate::{Failure, Session, Sink};
+
+use super::engine;
 
 /// `USE`
 pub(super) fn use_database(
@@ -27,19 +30,30 @@ pub(super) fn use_database(
     if session.queries.is_in_transaction() {
         return Err(Failure::ending(table::not_in_transaction("USE")));
     }
-    let (name, path) = if is_system_database(name) {
-        (name.to_ascii_lowercase(), None)
+    let (name, home) = if is_system_database(name) {
+        (name.to_ascii_lowercase(), Home::System)
     } else {
         // What follows a failed USE was meant for another database: the batch ends.
-        let record = usable(session, name).map_err(|failure| Failure {
+        found(session, name).map_err(|failure| Failure {
             batch: crate::AfterFailure::Ends,
             ..failure
-        })?;
-        (record.name, Some(record.path))
+        })?
     };
-    session.queries.use_database(&name, path.as_deref());
+    session.queries.use_database(&name, home);
     sink.message(table::changed_database(&name));
     Ok(())
+}
+
+/// The name of a database that is online, and where queries find it.
+fn found(session: &mut Session, name: &str) -> Result<(String, Home), Failure> {
+    let record = usable(session, name)?;
+    let home = if record.log_path.is_some() {
+        session.instance.engines.database(&record)?;
+        Home::Engine(session.instance.engines.uri(&record.name)?)
+    } else {
+        Home::File(record.path)
+    };
+    Ok((record.name, home))
 }
 
 /// The entry of a database that is online.
@@ -70,11 +84,10 @@ pub(super) fn create(
     match &create.origin {
         DatabaseOrigin::Attach => {}
         DatabaseOrigin::New => {
-            return Err(table::not_built_yet(
-                "CREATE DATABASE without FOR ATTACH",
-                "Any SQLite program makes a database; CREATE DATABASE ... FOR ATTACH registers it.",
-            )
-            .into());
+            if is_system_database(name) || name.is_empty() {
+                return Err(table::database_exists(name).into());
+            }
+            return engine::create(session, create, sink);
         }
         DatabaseOrigin::AttachRebuildLog => {
             return Err(table::statement_not_supported(
@@ -92,18 +105,23 @@ pub(super) fn create(
         }
     }
     let filegroups = create.filegroups.iter().flat_map(|group| &group.files);
-    let files = create
-        .primary_files
-        .iter()
-        .chain(filegroups)
-        .chain(&create.log_files);
-    let files: Vec<_> = files.collect();
-    let [file] = files.as_slice() else {
-        return Err(table::statement_not_supported(
-            format!("A database of {} files", files.len()),
-            "A SQLite database is one file.",
-        )
-        .into());
+    let files: Vec<_> = create.primary_files.iter().chain(filegroups).collect();
+    let attached = |name| table::note(format!("The database '{name}' was attached."));
+    let [file] = match (files.as_slice(), create.log_files.as_slice()) {
+        (&[file], []) => [file],
+        (files, [log]) => {
+            engine::attach(session, name, files, log)
+                .map_err(|failure| failure.then(table::create_database_failed()))?;
+            sink.message(attached(name));
+            return Ok(());
+        }
+        (files, _) => {
+            return Err(table::statement_not_supported(
+                format!("A database of {} files without one log", files.len()),
+                "A SQLite database is one file; one of the page engine has data files and, LOG ON, one log.",
+            )
+            .into());
+        }
     };
     let Some(path) = &file.filename else {
         return Err(Failure::from(table::syntax_near(name)));
@@ -111,7 +129,7 @@ pub(super) fn create(
     let logical = file.name.as_ref().map(|name| name.text.as_str());
     attach(session, name, &path.node, logical)
         .map_err(|failure| failure.then(table::create_database_failed()))?;
-    sink.message(table::note(format!("The database '{name}' was attached.")));
+    sink.message(attached(name));
     Ok(())
 }
 
@@ -188,7 +206,7 @@ fn refuse_in_use(session: &mut Session, record: &DatabaseRecord) -> Result<(), F
         return Err(table::drop_in_use(&record.name).into());
     }
     session.queries.release(&record.path);
-    Ok(())
+    session.instance.engines.close(&record.name)
 }
 
 /// `DROP DATABASE`
@@ -229,6 +247,14 @@ fn drop_one(
     refuse_in_use(session, &record)?;
     let path = record.path.display();
     let note = match (record.state, record.origin) {
+        (DatabaseState::Restoring, _) if record.log_path.is_some() => {
+            let log = record.log_path.as_deref().unwrap_or(Path::new(""));
+            windlass_source::engine::forget(log).map_err(|error| source_message(&error))?;
+            format!("The unfinished restore of '{path}' was removed.")
+        }
+        (DatabaseState::Online, Origin::Restored) if record.log_path.is_some() => {
+            engine::delete_files(session, &record)?
+        }
         (DatabaseState::Restoring, _) => {
             sqlite::forget(&record.path).map_err(|error| source_message(&error))?;
             format!("The unfinished restore of '{path}' was removed.")

@@ -1,20 +1,23 @@
 //! Each statement's meaning, one file per statement.
 
 pub mod backup;
+mod backup_media;
 mod base;
 mod database;
 mod device_list;
+pub(crate) mod engine;
 mod file_list_only;
 mod header_only;
 mod history;
 mod label_only;
 mod media_rows;
-mod named_snapshot;
 mod observer;
 mod procedure;
 pub(crate) mod query;
 mod reading;
+mod recovery;
 pub mod restore;
+mod restore_engine;
 mod script;
 mod security;
 mod server;
@@ -66,21 +69,9 @@ pub(crate) fn execute(
         Statement::Reconfigure(reconfigure) => server::reconfigure(session, *reconfigure, sink),
         Statement::AlterServerConfiguration(alter) => server::alter(session, alter, sink),
         Statement::Dbcc(dbcc) => trace::execute(session, dbcc, sink),
-        Statement::AlterDatabase(_) | Statement::Checkpoint { .. } => Err(refused(statement)),
+        Statement::AlterDatabase(alter) => engine::alter(session, alter),
+        Statement::Checkpoint { duration_seconds } => {
+            engine::checkpoint(session, duration_seconds.as_ref(), sink)
+        }
     }
-}
-
-/// The message for a statement that is understood and not built.
-fn refused(statement: &Statement) -> Failure {
-    let (what, hint) = match statement {
-        Statement::AlterDatabase(_) => (
-            "ALTER DATABASE",
-            "The databases are SQLite files: their recovery model is SIMPLE, and PRAGMA statements change their settings.",
-        ),
-        _ => (
-            "CHECKPOINT",
-            "PRAGMA wal_checkpoint runs a checkpoint of the current database; backups never need one.",
-        ),
-    };
-    table::statement_not_supported(what, hint).into()
 }

@@ -11,7 +11,7 @@ use windlass_catalog::{
 use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
 use windlass_io::queue::EngineChoice;
-use windlass_media::{DatabaseFile, SetConfiguration, SetType};
+use windlass_media::{DatabaseFile, SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::{MediaSet, OnDamage, ReadReport, ReadRequest, Tuning};
 use windlass_source::sqlite::{
     self, DifferentialBase, Existing, FileIdentity, RestoreRequest, SqliteTarget,
@@ -23,7 +23,7 @@ use windlass_tsql::span::Spanned;
 
 use super::header_only::failed;
 use super::observer::Watch;
-use super::{device_list, history, reading, timing};
+use super::{device_list, history, reading, recovery, restore_engine, timing};
 use crate::instance::{is_system_database, new_record};
 use crate::message_of::{catalog_message, name_message, os_error, source_message};
 use crate::names::absolute;
@@ -31,7 +31,7 @@ use crate::option::{self, RestoreChoices};
 use crate::tag::Tags;
 use crate::{Completed, Failure, Session, Sink};
 
-const OPERATION: &str = "RESTORE DATABASE";
+pub(super) const OPERATION: &str = "RESTORE DATABASE";
 
 /// What plain commands can say about a restore and T-SQL cannot.
 #[derive(Debug, Clone, Default)]
@@ -104,7 +104,7 @@ fn run(
         .database(name)
         .map_err(|error| catalog_message(&error))?;
     if matches!(statement.source, RestoreSource::None) {
-        return recover_only(session, name, known, &choices, extras, sink);
+        return recovery::run(session, name, known, &choices, extras, sink);
     }
     let devices = reading::devices(session, statement)?;
     let media = reading::open(&devices, &choices)?;
@@ -115,6 +115,27 @@ fn run(
         return Err(table::set_has_no_checksums().into());
     }
     check_moves(&choices, &set)?;
+    if set.source_kind == SourceKind::Engine {
+        let work = restore_engine::Work {
+            session,
+            name,
+            known,
+            choices,
+            devices,
+            media,
+            position,
+            set: &set,
+            extras,
+        };
+        return work.run(sink);
+    }
+    if known.as_ref().is_some_and(|known| known.log_path.is_some()) {
+        return Err(table::statement_not_supported(
+            format!("A restore of a SQLite file over the page engine database '{name}'"),
+            "Drop or detach it first, or restore under another name.",
+        )
+        .into());
+    }
     let [file] = set.files.as_slice() else {
         return Err(table::statement_not_supported(
             format!("A restore of a database of {} files", set.files.len()),
@@ -212,50 +233,6 @@ fn target(
     };
     absolute(&path)
         .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)).into())
-}
-
-/// RECOVERY without FROM: ends a sequence of restores.
-fn recover_only(
-    session: &mut Session,
-    name: &str,
-    known: Option<DatabaseRecord>,
-    choices: &RestoreChoices,
-    extras: &RestoreExtras,
-    sink: &mut dyn Sink,
-) -> Result<(), Failure> {
-    let path = match (&known, &extras.target) {
-        (Some(record), _) if record.state == DatabaseState::Online => {
-            return Err(table::already_recovered().into());
-        }
-        (Some(record), _) => record.path.clone(),
-        (None, Some(target)) => absolute(target)
-            .map_err(|error| table::cannot_open_file(target.display(), os_error(&error)))?,
-        (None, None) => return Err(table::restore_cannot_create(name).into()),
-    };
-    if choices.recovery == Recovery::NoRecovery {
-        sink.message(timing::closing(OPERATION, 0, 0, std::time::Duration::ZERO));
-        return Ok(());
-    }
-    session.queries.release(&path);
-    let begun = Instant::now();
-    let existing = if known.is_some() || choices.replace {
-        Existing::Replace
-    } else {
-        Existing::Refuse
-    };
-    sqlite::recover(&path, existing).map_err(|error| source_message(&error))?;
-    if let Some(record) = known {
-        let record = DatabaseRecord {
-            state: DatabaseState::Online,
-            ..record
-        };
-        session
-            .instance
-            .store(&record)
-            .map_err(|error| catalog_message(&error))?;
-    }
-    sink.message(timing::closing(OPERATION, 0, 0, begun.elapsed()));
-    Ok(())
 }
 
 /// A restore whose statement has been understood.

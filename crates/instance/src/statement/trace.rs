@@ -2,11 +2,15 @@
 
 use windlass_base::message::table;
 use windlass_codec::Algorithm;
+use windlass_engine::{BackupPhase, PhaseReport};
 use windlass_io::DIRECT_ALIGNMENT;
 use windlass_pipeline::Plan;
 use windlass_tsql::ast::{Dbcc, InformationMessages, Switch};
 
 use crate::{Failure, Session, Sink};
+
+/// Backups of the page engine tell the time and work of each step.
+const PHASES: u32 = 3004;
 
 /// Backup and restore tell their buffer configuration.
 const BUFFER_CONFIGURATION: u32 = 3213;
@@ -35,16 +39,17 @@ pub(super) fn execute(
         .into());
     };
     let is_on = *switch == Switch::On;
-    let known = [BUFFER_CONFIGURATION, TO_CLIENT, TO_ERROR_LOG];
+    let known = [PHASES, BUFFER_CONFIGURATION, TO_CLIENT, TO_ERROR_LOG];
     if let Some(unknown) = flags.iter().find(|flag| !known.contains(flag)) {
         return Err(table::statement_not_supported(
             format!("Trace flag {unknown}"),
-            "Trace flags 3213 (buffer configuration), 3604 and 3605 are known.",
+            "Trace flags 3004 (phases), 3213 (buffer configuration), 3604 and 3605 are known.",
         )
         .into());
     }
     for flag in flags {
         match *flag {
+            PHASES => session.settings.traces_phases = is_on,
             BUFFER_CONFIGURATION => session.settings.traces_buffers = is_on,
             _ => session.settings.tells_traces = is_on,
         }
@@ -53,6 +58,22 @@ pub(super) fn execute(
         sink.message(table::dbcc_completed());
     }
     Ok(())
+}
+
+/// A line of trace flag 3004.
+pub(super) fn phase(report: &PhaseReport) -> String {
+    let what = match report.phase {
+        BackupPhase::ClearDifferentialMap => "Clear differential bitmaps",
+        BackupPhase::Checkpoint => "Checkpoint",
+        BackupPhase::SyncObject => "Synchronize with pending writes",
+        BackupPhase::DataCopy => "Copy data files",
+        BackupPhase::LogCopy => "Copy transaction log",
+    };
+    format!(
+        "BackupDatabase: {what}: {:.3} ms, {} buffers visited",
+        report.duration.as_secs_f64() * 1e3,
+        report.visited
+    )
 }
 
 /// The lines of trace flag 3213, in SQL Server's order. What Windlass counts otherwise is told in its

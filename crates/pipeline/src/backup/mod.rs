@@ -6,7 +6,8 @@
 //! 3. all chunks read, transformed and written, by all threads at once;
 //! 4. the snapshot confirms that it held; end of data on every family, synced;
 //! 5. end of set on every family, synced;
-//! 6. files take their names; the digest file takes its name.
+//! 6. files take their names; the digest file takes its name; a database that tracks its own changes
+//!    takes the set for its differential base.
 
 mod governor;
 mod media;
@@ -104,13 +105,16 @@ fn run(
         totals, damaged, ..
     } = transform;
     let damaged = damaged.into_inner().unwrap_or_else(PoisonError::into_inner);
-    set::complete(&mut configuration, &totals, !damaged.is_empty());
+    let ending = snapshot.ending()?;
+    set::complete(&mut configuration, &totals, ending, !damaged.is_empty());
     sealing::authenticate(key.as_ref(), &mut configuration);
     snapshot.close()?;
     finish_media(media, &configuration, &mut stages.write)?;
     if let Some(writer) = digest_writer {
         writer.commit()?;
     }
+    snapshot.complete(configuration.set_guid)?;
+    drop(snapshot);
     Ok(BackupReport {
         media: header,
         files: pages_by_file(&configuration),
@@ -164,13 +168,15 @@ fn pages_by_file(set: &SetConfiguration) -> Vec<FilePages> {
         logical_name: file.logical_name.clone(),
         pages: file.backup_bytes.div_ceil(windlass_base::PAGE_BYTES),
     };
-    set.files.iter().map(pages).collect()
+    // As SQL Server tells them: data files, then the log.
+    let (log, data): (Vec<_>, Vec<_>) = set.files.iter().partition(|file| file.is_log);
+    data.into_iter().chain(log).map(pages).collect()
 }
 
 fn base_digests(request: &BackupRequest) -> Option<&DigestFile> {
     match &request.kind {
         BackupKind::Full => None,
-        BackupKind::Differential(base) => Some(&base.digests),
+        BackupKind::Differential(base) => base.digests.as_deref(),
     }
 }
 
@@ -185,6 +191,9 @@ fn digest_writer(
     else {
         return Ok(None);
     };
+    if snapshot.tracks_changes() {
+        return Ok(None);
+    }
     let file = |file: &windlass_source::SourceFile| DigestedFile {
         file_id: file.id,
         size_bytes: file.size_bytes,

@@ -92,6 +92,7 @@ fn run(
         Probe::Transform => transform.totals.stored_bytes.load(Ordering::Relaxed),
     };
     snapshot.close()?;
+    drop(snapshot);
     Ok(ProbeReport {
         probe: request.probe,
         processed_bytes: stages.read.bytes_out,

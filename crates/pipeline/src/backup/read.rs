@@ -7,6 +7,7 @@ use std::time::Duration;
 use crossbeam_channel::Sender;
 use windlass_io::queue::{Direction, Memory, Queue, Transfer};
 use windlass_io::{BufferPool, PooledBuffer};
+use windlass_media::ChunkKind;
 use windlass_source::Snapshot;
 
 use crate::control::{Control, timed};
@@ -18,6 +19,7 @@ use crate::throttle::Throttle;
 /// A stretch of a database file, as of the snapshot.
 #[derive(Debug)]
 pub(super) struct Frame {
+    pub(super) kind: ChunkKind,
     pub(super) file_id: u16,
     /// First octet in the database file; a multiple of the extent size.
     pub(super) offset: u64,
@@ -137,6 +139,9 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
+        if is_finished && !self.control.is_stopped() {
+            self.read_log()?;
+        }
         Ok(self.meter.end())
     }
 
@@ -200,7 +205,7 @@ impl<'a> Reader<'a> {
         })?;
         self.meter.counters.busy += taken;
         self.meter.counters.in_flight += taken;
-        let is_wanted = self.hand_on(file_id, offset, bytes, buffer);
+        let is_wanted = self.hand_on(data_frame(file_id, offset, bytes, buffer));
         Ok(if is_wanted {
             Started::Yes
         } else {
@@ -227,7 +232,36 @@ impl<'a> Reader<'a> {
             self.snapshot
                 .amend(file_id, offset, &mut buffer[..bytes], done.result)
         })?;
-        Ok(self.hand_on(file_id, offset, bytes, buffer))
+        Ok(self.hand_on(data_frame(file_id, offset, bytes, buffer)))
+    }
+
+    /// All data are read: what follows is the log that makes the copy one state, where there is any.
+    fn read_log(&mut self) -> Result<(), Error> {
+        timed(&mut self.meter.counters.busy, || {
+            self.snapshot.finish_data()
+        })?;
+        while !self.control.is_stopped() {
+            let Some(mut buffer) = timed(&mut self.meter.counters.wait_output, || self.pool.take())
+            else {
+                break;
+            };
+            let limit = buffer.len().min(self.schedule.frame_bytes as usize);
+            let piece = timed(&mut self.meter.counters.busy, || {
+                self.snapshot.read_log(&mut buffer[..limit])
+            })?;
+            let Some(piece) = piece else { break };
+            let is_wanted = self.hand_on(Frame {
+                kind: ChunkKind::Log,
+                file_id: piece.file_id,
+                offset: piece.offset,
+                bytes: piece.bytes,
+                buffer,
+            });
+            if !is_wanted {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// A read without its frame would leave a hole in the backup.
@@ -240,20 +274,24 @@ impl<'a> Reader<'a> {
     }
 
     /// `false` when nobody wants the frame any more.
-    fn hand_on(&mut self, file_id: u16, offset: u64, bytes: usize, buffer: PooledBuffer) -> bool {
+    fn hand_on(&mut self, frame: Frame) -> bool {
         self.meter.counters.calls += 1;
-        self.meter.counters.bytes_in += bytes as u64;
-        self.meter.counters.bytes_out += bytes as u64;
-        let frame = Frame {
-            file_id,
-            offset,
-            bytes,
-            buffer,
-        };
+        self.meter.counters.bytes_in += frame.bytes as u64;
+        self.meter.counters.bytes_out += frame.bytes as u64;
         let is_wanted = timed(&mut self.meter.counters.wait_output, || {
             self.frames.send(frame).is_ok()
         });
         self.meter.tell();
         is_wanted
+    }
+}
+
+fn data_frame(file_id: u16, offset: u64, bytes: usize, buffer: PooledBuffer) -> Frame {
+    Frame {
+        kind: ChunkKind::Data,
+        file_id,
+        offset,
+        bytes,
+        buffer,
     }
 }

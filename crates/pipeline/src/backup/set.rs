@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_codec::Level;
 use windlass_media::{DatabaseFile, SetConfiguration, SetType, SourceKind};
-use windlass_source::{FileKind, Snapshot};
+use windlass_source::{DatabaseKind, Ending, FileKind, Snapshot};
 
 use super::transform::Totals;
 use crate::plan::Plan;
@@ -30,7 +30,10 @@ pub(super) fn configuration(
         set_guid: Guid::random(),
         position,
         set_type,
-        source_kind: SourceKind::Sqlite,
+        source_kind: match identity.kind {
+            DatabaseKind::Sqlite => SourceKind::Sqlite,
+            DatabaseKind::Engine => SourceKind::Engine,
+        },
         is_copy_only: request.copy_only && set_type == SetType::Full,
         name: request.name.clone().unwrap_or_default(),
         description: request.description.clone().unwrap_or_default(),
@@ -95,7 +98,26 @@ fn database_file(
 }
 
 /// Fills in what is known once the last chunk is made.
-pub(super) fn complete(set: &mut SetConfiguration, totals: &Totals, is_damaged: bool) {
+pub(super) fn complete(
+    set: &mut SetConfiguration,
+    totals: &Totals,
+    ending: Option<Ending>,
+    is_damaged: bool,
+) {
+    if let Some(ending) = ending {
+        set.first_lsn = ending.position.first_lsn;
+        set.last_lsn = ending.position.last_lsn;
+        set.checkpoint_lsn = ending.position.checkpoint_lsn;
+        set.engine = ending.description;
+        let (guid, base_guid, base_lsn) = (
+            set.database_guid,
+            set.differential_base_guid,
+            set.differential_base_lsn,
+        );
+        set.files = (ending.files.iter())
+            .map(|file| database_file(file, guid, base_guid, base_lsn))
+            .collect();
+    }
     set.is_final = true;
     set.is_damaged = is_damaged;
     set.finished = Some(Moment::now().0);

@@ -174,13 +174,15 @@ impl Transform<'_> {
         base_digests: &mut Vec<Digest>,
         encoding: &mut Duration,
     ) -> Result<Option<Chunk>, Error> {
-        if self.verify_pages {
+        let is_data = frame.kind == ChunkKind::Data;
+        if self.verify_pages && is_data {
             self.check_pages(&frame)?;
         }
-        let mut digests: Vec<Digest> = frame.buffer[..frame.bytes]
-            .chunks(EXTENT_BYTES)
-            .map(digest)
-            .collect();
+        let mut digests: Vec<Digest> = Vec::new();
+        if is_data && !self.snapshot.tracks_changes() {
+            let extents = frame.buffer[..frame.bytes].chunks(EXTENT_BYTES);
+            digests.extend(extents.map(digest));
+        }
         let first_extent = frame.offset / EXTENT_BYTES as u64;
         if let Some(writer) = self.digests_to {
             writer.write(frame.file_id, first_extent, &digests)?;
@@ -198,7 +200,7 @@ impl Transform<'_> {
         }
         let raw = &frame.buffer[..frame.bytes];
         let mut header = ChunkHeader {
-            kind: ChunkKind::Data,
+            kind: frame.kind,
             codec: Algorithm::None.id(),
             file_id: frame.file_id,
             family: 0,

@@ -81,7 +81,7 @@ impl Snapshot for Unreadable {
     fn has_page_checksums(&self) -> bool {
         self.inner.has_page_checksums()
     }
-    fn close(self: Box<Self>) -> Result<(), windlass_source::Error> {
+    fn close(&self) -> Result<(), windlass_source::Error> {
         self.inner.close()
     }
 }

@@ -79,7 +79,7 @@ fn a_differential_stores_what_changed_and_restores_onto_its_base() {
     differential.kind = BackupKind::Differential(DifferentialBase {
         set_guid,
         lsn,
-        digests: Arc::new(digests),
+        digests: Some(Arc::new(digests)),
     });
     let report = back_up(&database, &differential);
     assert!(

@@ -15,7 +15,9 @@ use super::identity::{FileIdentity, created, position_at};
 use super::open::{Pin, Pinned, SnapshotOptions, pin, refuse_log, remove_log_with};
 use super::wal::Overlay;
 use super::{descriptors, ffi, file_error, page_checksum, sqlite_error, wal_path};
-use crate::{DatabaseIdentity, Error, FileKind, Position, RecoveryModel, Snapshot, SourceFile};
+use crate::{
+    DatabaseIdentity, DatabaseKind, Error, FileKind, Position, RecoveryModel, Snapshot, SourceFile,
+};
 
 /// The number of the one file that a `SQLite` database has.
 pub(super) const FILE_ID: u16 = 1;
@@ -210,16 +212,6 @@ impl Snapshot for SqliteSnapshot {
         }
     }
 
-    fn read(&self, file_id: u16, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
-        match self.located(file_id, offset, buffer.len())? {
-            Some(file) => {
-                let outcome = file.read_at(buffer, offset);
-                self.amend(file_id, offset, buffer, outcome)
-            }
-            None => self.amend(file_id, offset, buffer, Ok(0)),
-        }
-    }
-
     fn located(
         &self,
         file_id: u16,
@@ -270,7 +262,7 @@ impl Snapshot for SqliteSnapshot {
         self.page_checksums
     }
 
-    fn close(self: Box<Self>) -> Result<(), Error> {
+    fn close(&self) -> Result<(), Error> {
         let confirmed = {
             let connection = self
                 .connection
@@ -308,7 +300,7 @@ fn identity_of(
         created: created(path),
         page_bytes: PAGE_BYTES_ASSUMED,
         recovery_model: RecoveryModel::Simple,
-        product: "SQLite",
+        kind: DatabaseKind::Sqlite,
         product_version: 0,
         user_version: 0,
         application_id: 0,

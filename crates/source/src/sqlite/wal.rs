@@ -333,7 +333,7 @@ mod tests {
         let snapshot = SqliteSnapshot::of_pinned(path.to_owned(), pinned, &options).unwrap();
         let mut octets = vec![0; snapshot.files()[0].size_bytes as usize];
         snapshot.read(1, 0, &mut octets).unwrap();
-        Box::new(snapshot).close().unwrap();
+        snapshot.close().unwrap();
         octets
     }
 

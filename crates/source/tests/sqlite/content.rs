@@ -179,7 +179,7 @@ fn offsets_beyond_four_gigabytes_are_read_and_written() {
     }
     let error = snapshot.read(1, 5 << 30, &mut buffer).unwrap_err();
     assert!(matches!(error, Error::OutOfRange { .. }), "{error}");
-    Box::new(snapshot).close().unwrap();
+    snapshot.close().unwrap();
     windlass_source::RestoreTarget::finish(Box::new(target), Recovery::Recovery).unwrap();
     let copy = File::open(folder.path().join("copy.db")).unwrap();
     for mark in marks {

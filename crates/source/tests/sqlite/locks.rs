@@ -123,7 +123,7 @@ fn a_file_that_is_replaced_under_the_copy_is_noticed() {
     let snapshot = open(&path);
     fs::rename(&path, folder.path().join("moved.db")).unwrap();
     fs::write(&path, b"another").unwrap();
-    let error = windlass_source::Snapshot::close(Box::new(snapshot)).unwrap_err();
+    let error = windlass_source::Snapshot::close(&snapshot).unwrap_err();
     assert!(
         matches!(error, Error::ChangedWhileReading { .. }),
         "{error}"

@@ -42,7 +42,8 @@ pub(crate) fn image(snapshot: SqliteSnapshot, extents: usize) -> Vec<u8> {
         }
     }
     assert_eq!(octets.len() as u64, snapshot.files()[0].size_bytes);
-    Box::new(snapshot).close().unwrap();
+    snapshot.close().unwrap();
+    drop(snapshot);
     octets
 }
 

@@ -136,7 +136,8 @@ fn slow_image(snapshot: SqliteSnapshot, pause: Duration) -> Vec<u8> {
             .unwrap();
         std::thread::sleep(pause);
     }
-    Box::new(snapshot).close().unwrap();
+    snapshot.close().unwrap();
+    drop(snapshot);
     octets[..size_bytes].to_vec()
 }
 

@@ -1,0 +1,58 @@
+//! `windlass import` and `windlass export`: SQLite files into the page engine and out of it.
+
+use windlass_base::message::table;
+use windlass_instance::{Failure, Sink as _};
+
+use super::{Outcome, session};
+use crate::args::{Common, ExportArguments, ImportArguments};
+use crate::output::{Console, Layout};
+
+/// Makes a database of the page engine from a SQLite file.
+pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {
+    let mut console = Console::new(common.json, Layout::Table);
+    let Some(mut session) = session(common, &mut console) else {
+        return Outcome::Failed;
+    };
+    let data = arguments.data.as_deref();
+    let imported = session.import(&arguments.file, &arguments.into, data);
+    let told = imported.map(|bytes| {
+        format!(
+            "'{}' was imported into database '{}': {bytes} bytes.",
+            arguments.file.display(),
+            arguments.into
+        )
+    });
+    tell(told, &mut console)
+}
+
+/// Writes a database of the page engine to a SQLite file.
+pub(crate) fn export(arguments: &ExportArguments, common: &Common) -> Outcome {
+    let mut console = Console::new(common.json, Layout::Table);
+    let Some(mut session) = session(common, &mut console) else {
+        return Outcome::Failed;
+    };
+    let exported = session.export(&arguments.database, &arguments.to);
+    let told = exported.map(|bytes| {
+        format!(
+            "Database '{}' was exported to '{}': {bytes} bytes.",
+            arguments.database,
+            arguments.to.display()
+        )
+    });
+    tell(told, &mut console)
+}
+
+fn tell(result: Result<String, Failure>, console: &mut Console) -> Outcome {
+    match result {
+        Ok(text) => {
+            console.message(table::note(text));
+            Outcome::Succeeded
+        }
+        Err(failure) => {
+            for message in failure.messages {
+                console.message(message);
+            }
+            Outcome::Failed
+        }
+    }
+}

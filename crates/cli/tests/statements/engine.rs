@@ -1,0 +1,229 @@
+//! Databases of the page engine: made, used, backed up and restored in T-SQL.
+
+use crate::support::{Place, Run};
+
+const MAKE: &str = "
+CREATE DATABASE Sales
+ON (NAME = Sales_1, FILENAME = 'D:\\sales_1.mdf', SIZE = 2MB, FILEGROWTH = 1MB),
+   (NAME = Sales_2, FILENAME = 'D:\\sales_2.ndf', SIZE = 2MB)
+LOG ON (NAME = Sales_log, FILENAME = 'D:\\sales_log.ldf', SIZE = 8MB)
+GO
+USE Sales
+GO
+CREATE TABLE orders(id INTEGER PRIMARY KEY, body TEXT);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+INSERT INTO orders SELECT i, hex(randomblob(50)) FROM n
+GO
+";
+
+const MOVES: &str = "MOVE 'Sales_1' TO 'D:\\copy_1.mdf', MOVE 'Sales_2' TO 'D:\\copy_2.ndf', \
+                     MOVE 'Sales_log' TO 'D:\\copy_log.ldf'";
+
+fn sql(place: &Place, script: &str) -> Run {
+    let drive = format!("d={}", place.text(""));
+    let instance = place.text("instance");
+    let arguments = ["--json", "--instance", &instance, "--drive", &drive];
+    place.sql_with(&arguments, script)
+}
+
+fn succeed(place: &Place, script: &str) -> Run {
+    let run = sql(place, script);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    run
+}
+
+#[test]
+fn full_and_differential_go_through_the_media_and_another_process_sees_the_copy() {
+    let place = Place::new();
+    let run = succeed(
+        &place,
+        &format!(
+            "{MAKE}
+BACKUP DATABASE Sales TO DISK = 'D:\\a.bak', DISK = 'D:\\b.bak' WITH COMPRESSION (ALGORITHM = ZSTD)
+GO
+INSERT INTO orders(body) VALUES ('after the full')
+BACKUP DATABASE Sales TO DISK = 'D:\\a.bak', DISK = 'D:\\b.bak' WITH DIFFERENTIAL, CHECKSUM
+GO
+RESTORE VERIFYONLY FROM DISK = 'D:\\a.bak', DISK = 'D:\\b.bak' WITH FILE = 2
+RESTORE FILELISTONLY FROM DISK = 'D:\\a.bak', DISK = 'D:\\b.bak'
+RESTORE HEADERONLY FROM DISK = 'D:\\a.bak', DISK = 'D:\\b.bak'"
+        ),
+    );
+    let results = run.results();
+    let types: Vec<_> = results[0]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(|row| row["Type"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(types, ["D", "L", "D"]);
+    let headers = results[1].as_array().expect("rows");
+    assert_eq!(
+        headers[1]["DifferentialBaseGUID"],
+        headers[0]["BackupSetGUID"]
+    );
+    let last = |row: &serde_json::Value| {
+        let lsn = row["LastLSN"].to_string();
+        lsn.trim_matches('"').parse::<u128>().expect("an LSN")
+    };
+    assert!(last(&headers[1]) > last(&headers[0]));
+
+    // Another process: the database was closed, and what it knows of its base is on disk.
+    succeed(
+        &place,
+        &format!(
+            "RESTORE DATABASE Copy FROM DISK = 'D:\\a.bak', DISK = 'D:\\b.bak' WITH NORECOVERY, {MOVES}"
+        ),
+    );
+    let refused = sql(&place, "USE Copy");
+    assert!(refused.numbers().contains(&927), "{}", refused.err);
+    let run = succeed(
+        &place,
+        "RESTORE DATABASE Copy FROM DISK = 'D:\\a.bak', DISK = 'D:\\b.bak' WITH FILE = 2
+GO
+USE Copy
+GO
+SELECT count(*) AS orders FROM orders
+PRAGMA integrity_check
+SELECT count(*) AS files FROM sys.master_files WHERE name LIKE 'Sales%'",
+    );
+    let results = run.results();
+    assert_eq!(results[0][0]["orders"], 20001);
+    assert_eq!(results[1][0]["integrity_check"], "ok");
+    assert_eq!(results[2][0]["files"], 6);
+    succeed(&place, "DROP DATABASE Copy");
+    assert!(!place.path("copy_1.mdf").exists() && !place.path("copy_log.ldf").exists());
+}
+
+#[test]
+fn a_restore_over_a_database_needs_its_family_or_replace() {
+    let place = Place::new();
+    succeed(
+        &place,
+        &format!(
+            "{MAKE}
+BACKUP DATABASE Sales TO DISK = 'D:\\a.bak'
+GO
+DELETE FROM orders
+GO
+USE master
+RESTORE DATABASE Sales FROM DISK = 'D:\\a.bak' WITH REPLACE
+USE Sales
+GO
+CREATE TABLE again(x)
+GO
+USE master
+CREATE DATABASE Other ON (NAME = Other, FILENAME = 'D:\\other.mdf') LOG ON (NAME = Other_log, FILENAME = 'D:\\other.ldf')"
+        ),
+    );
+    let other = sql(
+        &place,
+        &format!("RESTORE DATABASE Other FROM DISK = 'D:\\a.bak' WITH {MOVES}"),
+    );
+    assert_eq!(other.numbers(), [3154, 3013]);
+    let files = sql(&place, "RESTORE DATABASE New FROM DISK = 'D:\\a.bak'");
+    assert_eq!(
+        files.numbers(),
+        [1834, 3156, 3119, 3013],
+        "they are those of Sales"
+    );
+    let run = succeed(
+        &place,
+        "USE Sales\nGO\nSELECT count(*) AS orders FROM orders",
+    );
+    assert_eq!(run.results()[0][0]["orders"], 20000);
+}
+
+#[test]
+fn settings_files_and_checkpoints_act() {
+    let place = Place::new();
+    let run = sql(
+        &place,
+        &format!(
+            "{MAKE}
+ALTER DATABASE Sales SET TARGET_RECOVERY_TIME = 0 SECONDS
+ALTER DATABASE CURRENT ADD FILE (NAME = Sales_3, FILENAME = 'D:\\sales_3.ndf', SIZE = 1MB)
+CHECKPOINT 10
+DBCC TRACEON (3004, 3604)
+BACKUP DATABASE Sales TO DISK = 'NUL' WITH COPY_ONLY
+GO
+ALTER DATABASE Sales SET RECOVERY FULL
+GO
+ALTER DATABASE Sales ADD LOG FILE (NAME = l, FILENAME = 'D:\\l.ldf')"
+        ),
+    );
+    assert!(place.path("sales_3.ndf").exists());
+    let swept = run
+        .messages()
+        .iter()
+        .filter_map(|message| message["text"].as_str().map(str::to_owned))
+        .find(|text| text.contains("Checkpoint:"))
+        .expect("the phases are told");
+    let visited: u64 = swept
+        .split(", ")
+        .nth(1)
+        .and_then(|text| text.split(' ').next())
+        .and_then(|number| number.parse().ok())
+        .expect("a number of buffers");
+    assert!(
+        visited >= 32768,
+        "the automatic kind sweeps the pool: {swept}"
+    );
+    let errors: Vec<_> = run
+        .numbers()
+        .into_iter()
+        .filter(|number| [50001, 50005].contains(number))
+        .collect();
+    assert_eq!(errors, [50001, 50005]);
+}
+
+#[test]
+fn plain_commands_take_the_files_of_other_programs_and_give_them_back() {
+    let place = Place::new();
+    succeed(
+        &place,
+        "CREATE DATABASE own ON (NAME = own, FILENAME = 'D:\\own.db') LOG ON (NAME = own_log, FILENAME = 'D:\\own.db-log')
+GO
+USE own
+GO
+CREATE TABLE t(x); INSERT INTO t VALUES (7)",
+    );
+    place.succeed(&["backup", "own.db", "--to", "own.bak"]);
+    place.succeed(&["restore", "own.bak", "--to", "copy.db"]);
+    assert!(
+        place.path("copy.db-log").exists(),
+        "the log lies where the engine's VFS looks"
+    );
+    let run = place.sql_with(
+        &["--json"],
+        &format!(
+            "CREATE DATABASE c ON (FILENAME = '{}') LOG ON (FILENAME = '{}') FOR ATTACH\nGO\nUSE c\nGO\nSELECT x FROM t",
+            place.text("copy.db"),
+            place.text("copy.db-log")
+        ),
+    );
+    assert_eq!(run.results()[0][0]["x"], 7, "{}", run.err);
+}
+
+#[test]
+fn a_sqlite_file_becomes_an_engine_database_and_a_file_again() {
+    let place = Place::new();
+    let instance = place.text("instance");
+    place.succeed(&["import", "app.db", "--into", "x", "--instance", &instance]);
+    let run = succeed(
+        &place,
+        "USE x
+GO
+SELECT count(*) AS found FROM t
+PRAGMA page_size
+BACKUP DATABASE x TO DISK = 'D:\\x.bak'",
+    );
+    assert_eq!(run.results()[0][0]["found"], 400);
+    assert_eq!(run.results()[1][0]["page_size"], 8192);
+    place.succeed(&["export", "x", "--to", "plain.db", "--instance", &instance]);
+    assert_eq!(crate::support::rows(&place.path("plain.db")), 400);
+    let again = place.run(&["import", "app.db", "--into", "x", "--instance", &instance]);
+    assert_eq!(again.code, Some(1));
+    let over = place.run(&["export", "x", "--to", "plain.db", "--instance", &instance]);
+    assert_eq!(over.code, Some(1), "an export overwrites nothing");
+}

@@ -1,0 +1,151 @@
+//! The databases of the page engine that an instance has open.
+//!
+//! One buffer pool for all of them, made when the first is needed. SQLite reaches them by name through
+//! a VFS of the instance's own. A database is opened by the first statement that needs it, which is also
+//! when a crash is recovered from, and closed with the instance: its data files are complete then.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use windlass_base::message::table;
+use windlass_catalog::DatabaseRecord;
+use windlass_engine::storage::RealFileSystem;
+use windlass_engine::{CreateDatabase, Database, EngineError, InstanceOptions, OpenDatabase};
+use windlass_vfs::NamedDatabases;
+
+use crate::Failure;
+use crate::message_of::engine_message;
+
+/// A VFS stays registered for the life of the process, so no two instances may share a name.
+static NEXT_VFS: AtomicU32 = AtomicU32::new(1);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct EngineDatabases {
+    running: Option<Running>,
+    open: HashMap<String, Arc<Database>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    instance: Arc<windlass_engine::Instance>,
+    named: NamedDatabases,
+    vfs: String,
+}
+
+impl EngineDatabases {
+    fn running(&mut self) -> Result<&Running, Failure> {
+        if self.running.is_none() {
+            let options = InstanceOptions::default();
+            let instance = windlass_engine::Instance::new(options, Arc::new(RealFileSystem))
+                .map_err(|error| failure(&error))?;
+            let named = NamedDatabases::default();
+            let vfs = format!("windlass-{}", NEXT_VFS.fetch_add(1, Ordering::Relaxed));
+            windlass_vfs::linked::register(&vfs, Box::new(named.clone()))
+                .map_err(|error| Failure::from(table::engine_refused(error)))?;
+            self.running = Some(Running {
+                instance,
+                named,
+                vfs,
+            });
+        }
+        let running = self.running.as_ref();
+        running.ok_or_else(|| table::internal_consistency().into())
+    }
+
+    fn keep(&mut self, database: Arc<Database>) -> Result<Arc<Database>, Failure> {
+        let offered = self.running()?.named.add(Arc::clone(&database));
+        offered.map_err(|error| Failure::from(table::engine_refused(error)))?;
+        let name = database.name().to_lowercase();
+        self.open.insert(name, Arc::clone(&database));
+        Ok(database)
+    }
+
+    /// Makes a database.
+    pub(crate) fn create(&mut self, request: &CreateDatabase) -> Result<Arc<Database>, Failure> {
+        let made = self.running()?.instance.create_database(request);
+        self.keep(made.map_err(|error| failure(&error))?)
+    }
+
+    /// Makes a database from a SQLite file, which may be in use and stays as it is.
+    pub(crate) fn import(
+        &mut self,
+        source: &std::path::Path,
+        request: &CreateDatabase,
+    ) -> Result<windlass_vfs::transfer::Imported, Failure> {
+        let running = self.running()?;
+        let imported = windlass_vfs::transfer::import(&running.instance, source, request)
+            .map_err(|error| Failure::from(table::engine_refused(error)))?;
+        self.keep(Arc::clone(&imported.database))?;
+        Ok(imported)
+    }
+
+    /// The database of an entry of the catalog, opened now if it is not open.
+    pub(crate) fn database(&mut self, record: &DatabaseRecord) -> Result<Arc<Database>, Failure> {
+        let name = record.name.to_lowercase();
+        if let Some(open) = self.open.get(&name) {
+            if open.offline_reason().is_none() {
+                return Ok(Arc::clone(open));
+            }
+            // A failure took it offline; opening it again recovers it, or tells why it cannot be.
+            self.forget(&name);
+        }
+        let log_path = record
+            .log_path
+            .clone()
+            .ok_or_else(|| Failure::from(table::internal_consistency()))?;
+        let request = OpenDatabase::new(&record.name, log_path);
+        self.open(&request)
+    }
+
+    /// Opens a database that is not registered yet.
+    pub(crate) fn open(&mut self, request: &OpenDatabase) -> Result<Arc<Database>, Failure> {
+        let opened = self.running()?.instance.open_database(request);
+        self.keep(opened.map_err(|error| failure(&error))?)
+    }
+
+    /// Where SQLite finds the database that [`EngineDatabases::database`] opened.
+    pub(crate) fn uri(&mut self, name: &str) -> Result<String, Failure> {
+        let mut uri = String::from("file:");
+        for octet in name.to_lowercase().bytes() {
+            if octet.is_ascii_alphanumeric() {
+                uri.push(char::from(octet));
+            } else {
+                // Writing to a String cannot fail.
+                let _ = write!(uri, "%{octet:02X}");
+            }
+        }
+        let _ = write!(uri, "?vfs={}", self.running()?.vfs);
+        Ok(uri)
+    }
+
+    fn forget(&mut self, name: &str) -> Option<Arc<Database>> {
+        if let Some(running) = &self.running {
+            running.named.remove(name);
+        }
+        self.open.remove(&name.to_lowercase())
+    }
+
+    /// Closes a database, so that its files may be replaced or removed.
+    pub(crate) fn close(&mut self, name: &str) -> Result<(), Failure> {
+        match self.forget(name) {
+            Some(database) => database.close().map_err(|error| failure(&error)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for EngineDatabases {
+    fn drop(&mut self) {
+        for database in self.open.values() {
+            // Whatever could not be written is repeated from the log at the next opening.
+            let _closed = database.close();
+        }
+    }
+}
+
+fn failure(error: &EngineError) -> Failure {
+    engine_message(error).into()
+}

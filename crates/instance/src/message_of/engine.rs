@@ -1,0 +1,50 @@
+//! Errors of the page engine.
+
+use windlass_base::Message;
+use windlass_base::message::table;
+use windlass_engine::{EngineError, PAGE_SIZE};
+
+use super::os_error;
+
+/// What the page engine says.
+pub fn engine_message(error: &EngineError) -> Message {
+    match error {
+        EngineError::Io {
+            operation: "read",
+            path,
+            source,
+        } => table::nonrecoverable_io(path.display(), os_error(source)),
+        EngineError::Io { path, source, .. } if is_locked(source) => {
+            table::engine_refused(format!("'{}' is in use by another program", path.display()))
+        }
+        EngineError::Io { path, source, .. } => {
+            table::cannot_open_file(path.display(), os_error(source))
+        }
+        EngineError::PageChecksum {
+            file,
+            path,
+            file_page,
+            expected,
+            found,
+            ..
+        } => table::logical_consistency(
+            format!("incorrect checksum (expected: 0x{expected:016x}; actual: 0x{found:016x})"),
+            format!("({file}:{file_page})"),
+            format!("0x{:x}", file_page * PAGE_SIZE as u64),
+            path.display(),
+        ),
+        EngineError::LogFull {
+            database, reason, ..
+        } => table::log_full(database, reason),
+        EngineError::FileFull {
+            database,
+            file,
+            reason,
+        } => table::file_full(database, file, reason),
+        other => table::engine_refused(other),
+    }
+}
+
+fn is_locked(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::WouldBlock
+}

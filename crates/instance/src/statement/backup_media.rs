@@ -1,0 +1,111 @@
+//! The media that a BACKUP statement names, and what they may not be.
+
+use std::path::{Path, PathBuf};
+
+use windlass_base::Moment;
+use windlass_base::message::table;
+use windlass_catalog::DatabaseRecord;
+use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_pipeline::MediaRequest;
+use windlass_tsql::ast::BackupStatement;
+
+use super::device_list;
+use crate::message_of::catalog_message;
+use crate::names::absolute;
+use crate::option::BackupChoices;
+use crate::tag::Tags;
+use crate::{Failure, Session};
+
+/// The most mirrors beside the first copy.
+const MIRRORS_MAX: usize = 3;
+
+/// Resolves names and tags, and refuses devices that would overwrite each other or a database.
+pub(super) fn choose(
+    session: &mut Session,
+    statement: &BackupStatement,
+    choices: &BackupChoices,
+    record: &DatabaseRecord,
+) -> Result<MediaRequest, Failure> {
+    let tags = Tags {
+        database: Some(record.name.clone()),
+        kind: Some(if choices.differential { "DIFF" } else { "FULL" }),
+        moment: Some(Moment::now().0),
+        ..session.instance.tags()
+    };
+    let devices = device_list::resolve(session, &statement.devices, &tags)?;
+    if statement.mirrors.len() > MIRRORS_MAX {
+        return Err(table::too_many_mirrors(MIRRORS_MAX).into());
+    }
+    let mut mirrors = Vec::new();
+    for mirror in &statement.mirrors {
+        let mirror = device_list::resolve(session, mirror, &tags)?;
+        if mirror.len() != devices.len() {
+            return Err(table::mirror_counts_differ().into());
+        }
+        mirrors.push(mirror);
+    }
+    let all: Vec<&DeviceAddress> = devices.iter().chain(mirrors.iter().flatten()).collect();
+    refuse_repeated(&all)?;
+    refuse_databases(session, &all, record)?;
+    Ok(MediaRequest {
+        devices,
+        mirrors,
+        overwrite: choices.overwrite,
+        skip_checks: choices.skip_checks,
+        media_name: choices.media_name.clone(),
+        media_description: choices.media_description.clone(),
+        block_bytes: choices.block_bytes,
+    })
+}
+
+/// Two devices on one file would overwrite each other.
+fn refuse_repeated(devices: &[&DeviceAddress]) -> Result<(), Failure> {
+    let disks = devices
+        .iter()
+        .enumerate()
+        .filter(|(_, device)| device.kind == DeviceKind::Disk);
+    let mut seen: Vec<(PathBuf, &str)> = Vec::new();
+    for (index, device) in disks {
+        let path = absolute(&device.path).unwrap_or_else(|_| device.path.clone());
+        if let Some((_, first)) = seen.iter().find(|(known, _)| *known == path) {
+            return Err(table::family_given_twice(&device.name, index + 1, first).into());
+        }
+        seen.push((path, &device.name));
+    }
+    Ok(())
+}
+
+/// A backup must never go over a database, least of all over the one it is made from.
+fn refuse_databases(
+    session: &Session,
+    devices: &[&DeviceAddress],
+    record: &DatabaseRecord,
+) -> Result<(), Failure> {
+    for device in devices
+        .iter()
+        .filter(|device| device.kind == DeviceKind::Disk)
+    {
+        let path = absolute(&device.path).unwrap_or_else(|_| device.path.clone());
+        let own = ["", "-wal", "-shm", "-journal"]
+            .iter()
+            .any(|suffix| path == with_suffix(&record.path, suffix));
+        let owner = if own {
+            Some(record.clone())
+        } else {
+            session
+                .instance
+                .database_at(&path)
+                .map_err(|error| catalog_message(&error))?
+        };
+        if let Some(owner) = owner {
+            return Err(table::file_used_by_database(&device.name, &owner.name).into());
+        }
+    }
+    Ok(())
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}

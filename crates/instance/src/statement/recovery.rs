@@ -1,0 +1,74 @@
+//! RESTORE DATABASE ... WITH RECOVERY and without FROM: the end of a sequence of restores.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use windlass_base::message::table;
+use windlass_catalog::{DatabaseRecord, DatabaseState};
+use windlass_source::Recovery;
+use windlass_source::sqlite::{self, Existing};
+
+use super::restore::{OPERATION, RestoreExtras};
+use super::timing;
+use crate::message_of::{catalog_message, os_error, source_message};
+use crate::names::absolute;
+use crate::option::RestoreChoices;
+use crate::{Failure, Session, Sink};
+
+/// RECOVERY without FROM: ends a sequence of restores.
+pub(super) fn run(
+    session: &mut Session,
+    name: &str,
+    known: Option<DatabaseRecord>,
+    choices: &RestoreChoices,
+    extras: &RestoreExtras,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let path = match (&known, &extras.target) {
+        (Some(record), _) if record.state == DatabaseState::Online => {
+            return Err(table::already_recovered().into());
+        }
+        (Some(record), _) => record.path.clone(),
+        (None, Some(target)) => absolute(target)
+            .map_err(|error| table::cannot_open_file(target.display(), os_error(&error)))?,
+        (None, None) => return Err(table::restore_cannot_create(name).into()),
+    };
+    if choices.recovery == Recovery::NoRecovery {
+        sink.message(timing::closing(OPERATION, 0, 0, std::time::Duration::ZERO));
+        return Ok(());
+    }
+    session.queries.release(&path);
+    let begun = Instant::now();
+    let existing = if known.is_some() || choices.replace {
+        Existing::Replace
+    } else {
+        Existing::Refuse
+    };
+    match engine_log(known.as_ref(), extras) {
+        Some(log) => windlass_source::engine::recover(&log, name),
+        None => sqlite::recover(&path, existing),
+    }
+    .map_err(|error| source_message(&error))?;
+    if let Some(record) = known {
+        let record = DatabaseRecord {
+            state: DatabaseState::Online,
+            ..record
+        };
+        session
+            .instance
+            .store(&record)
+            .map_err(|error| catalog_message(&error))?;
+    }
+    sink.message(timing::closing(OPERATION, 0, 0, begun.elapsed()));
+    Ok(())
+}
+
+/// The log of a database of the page engine whose restore waits.
+fn engine_log(known: Option<&DatabaseRecord>, extras: &RestoreExtras) -> Option<PathBuf> {
+    if let Some(known) = known {
+        return known.log_path.clone();
+    }
+    let log = windlass_vfs::log_path(&absolute(extras.target.as_deref()?).ok()?);
+    let waits = windlass_source::engine::pending(&log);
+    matches!(waits, Ok(Some(_))).then_some(log)
+}

@@ -1,0 +1,274 @@
+//! Databases of the page engine through the media, while they are written to.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use windlass_codec::Compression;
+use windlass_engine::storage::RealFileSystem;
+use windlass_engine::{
+    BackupKind as EngineKind, CreateDatabase, Database, FileSpec, Instance, InstanceOptions,
+    OpenDatabase, PAGE_SIZE,
+};
+use windlass_pipeline::{
+    BackupKind, BackupReport, DifferentialBase, MediaSet, Unobserved, backup, restore, verify,
+};
+use windlass_source::engine::{
+    EngineBase, EngineRestoreRequest, EngineSnapshot, EngineTarget, PlacedFile, pending, recover,
+};
+use windlass_source::{Error as SourceError, Recovery, RestoreTarget as _};
+
+use crate::support::{devices, read_request, request};
+
+const PAGES: u32 = 700;
+
+fn instance() -> Arc<Instance> {
+    Instance::new(InstanceOptions::default(), Arc::new(RealFileSystem)).unwrap()
+}
+
+/// Two data files; every page holds the number of the last commit.
+fn create(folder: &Path) -> Arc<Database> {
+    let mut wanted = CreateDatabase::new("a", folder.join("a.mdf"), folder.join("a.ldf"));
+    wanted
+        .data_files
+        .push(FileSpec::data("b", folder.join("b.ndf")));
+    let database = instance().create_database(&wanted).unwrap();
+    commit(&database, 1..=PAGES, 1);
+    database
+}
+
+fn commit(database: &Arc<Database>, pages: impl Iterator<Item = u32>, number: u8) {
+    let mut writer = database.begin_write(&database.begin_read()).unwrap();
+    for page in pages {
+        writer.write_page(page, &[number; PAGE_SIZE]).unwrap();
+    }
+    writer.commit().unwrap();
+}
+
+fn page(database: &Arc<Database>, number: u32) -> Vec<u8> {
+    let mut content = vec![0; PAGE_SIZE];
+    database
+        .begin_read()
+        .read_page(number, &mut content)
+        .unwrap();
+    content
+}
+
+fn back_up(
+    database: &Arc<Database>,
+    folder: &Path,
+    kind: EngineKind,
+    compression: Compression,
+) -> BackupReport {
+    let snapshot = EngineSnapshot::open(database, kind).unwrap();
+    let mut wanted = request(&devices(folder, &["1.bak", "2.bak"]), compression);
+    wanted.checksum = true;
+    if kind == EngineKind::Differential {
+        let (set_guid, lsn) = snapshot.base();
+        wanted.kind = BackupKind::Differential(DifferentialBase {
+            set_guid,
+            lsn,
+            digests: None,
+        });
+    }
+    backup(&wanted, Box::new(snapshot), &Unobserved).unwrap()
+}
+
+fn restore_to(
+    folder: &Path,
+    place: &Path,
+    position: u16,
+    recovery: Recovery,
+) -> Result<(), SourceError> {
+    let media = MediaSet::open(&devices(folder, &["1.bak", "2.bak"])).unwrap();
+    let set = media.set(position).unwrap().configuration;
+    let is_differential = !set.differential_base_guid.is_nil();
+    let wanted = EngineRestoreRequest {
+        description: set.engine.clone(),
+        files: (set.files.iter())
+            .map(|file| PlacedFile {
+                file_id: file.file_id,
+                path: place.join(format!("{}.file", file.logical_name)),
+            })
+            .collect(),
+        database_name: "copy".to_owned(),
+        log_bytes: 8 << 20,
+        set_guid: set.set_guid,
+        checkpoint_lsn: set.checkpoint_lsn,
+        base: is_differential.then_some(EngineBase {
+            set_guid: set.differential_base_guid,
+            checkpoint_lsn: set.differential_base_lsn,
+        }),
+    };
+    let target = EngineTarget::begin(&wanted)?;
+    restore(&media, position, &read_request(), &target, &Unobserved).unwrap();
+    Box::new(target).finish(recovery)
+}
+
+fn log_of(place: &Path) -> PathBuf {
+    place.join("a_log.file")
+}
+
+fn open(place: &Path) -> Arc<Database> {
+    let wanted = OpenDatabase::new("copy", log_of(place));
+    instance().open_database(&wanted).unwrap()
+}
+
+fn names(place: &Path) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(place)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_full_and_a_differential_under_writes_restore_to_one_commit_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = create(folder.path());
+    let stop = AtomicBool::new(false);
+    let full = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut number = 1;
+            while !stop.load(Ordering::Relaxed) {
+                number = if number == 100 { 2 } else { number + 1 };
+                commit(&database, 1..=PAGES, number);
+            }
+        });
+        let full = back_up(
+            &database,
+            folder.path(),
+            EngineKind::Full,
+            Compression::ZSTD_LOW,
+        );
+        stop.store(true, Ordering::Relaxed);
+        full
+    });
+    assert_eq!(full.set.files.len(), 3);
+    assert!(full.set.last_lsn > full.set.first_lsn);
+
+    commit(&database, 8..=8, 200);
+    commit(&database, PAGES + 1..=PAGES + 40, 201);
+    let differential = back_up(
+        &database,
+        folder.path(),
+        EngineKind::Differential,
+        Compression::NONE,
+    );
+    assert!(differential.processed_bytes > 0);
+
+    let media = MediaSet::open(&devices(folder.path(), &["1.bak", "2.bak"])).unwrap();
+    for position in [1, 2] {
+        verify(&media, position, &read_request(), &Unobserved).unwrap();
+    }
+    drop(media);
+
+    let place = tempfile::tempdir().unwrap();
+    restore_to(folder.path(), place.path(), 1, Recovery::Recovery).unwrap();
+    let copy = open(place.path());
+    let shown = page(&copy, 1);
+    for number in 1..=PAGES {
+        assert_eq!(
+            page(&copy, number),
+            shown,
+            "page {number} is of another commit"
+        );
+    }
+    copy.close().unwrap();
+    drop(copy);
+
+    let place = tempfile::tempdir().unwrap();
+    restore_to(folder.path(), place.path(), 1, Recovery::NoRecovery).unwrap();
+    assert!(
+        !log_of(place.path()).exists(),
+        "NORECOVERY leaves nothing that opens"
+    );
+    restore_to(folder.path(), place.path(), 2, Recovery::Recovery).unwrap();
+    assert_eq!(names(place.path()), ["a.file", "a_log.file", "b.file"]);
+    let copy = open(place.path());
+    assert_eq!(copy.begin_read().page_count(), PAGES + 40);
+    for number in 1..=PAGES + 40 {
+        assert_eq!(
+            page(&copy, number),
+            page(&database, number),
+            "page {number}"
+        );
+    }
+}
+
+#[test]
+fn a_differential_of_few_changes_reads_few_extents() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = create(folder.path());
+    let full = back_up(
+        &database,
+        folder.path(),
+        EngineKind::Full,
+        Compression::NONE,
+    );
+    commit(&database, 300..=300, 9);
+    let one = back_up(
+        &database,
+        folder.path(),
+        EngineKind::Differential,
+        Compression::NONE,
+    );
+    assert!(
+        one.processed_bytes * 20 < full.processed_bytes,
+        "{} of {}",
+        one.processed_bytes,
+        full.processed_bytes
+    );
+    let copy_only = back_up(
+        &database,
+        folder.path(),
+        EngineKind::CopyOnly,
+        Compression::NONE,
+    );
+    assert!(copy_only.processed_bytes >= full.processed_bytes / 2);
+    assert_eq!(database.differential_base().0, full.set.set_guid);
+}
+
+#[test]
+fn a_restore_goes_only_onto_its_base_and_recovery_may_come_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = create(folder.path());
+    back_up(
+        &database,
+        folder.path(),
+        EngineKind::Full,
+        Compression::ZSTD_LOW,
+    );
+    commit(&database, 1..=10, 7);
+    back_up(
+        &database,
+        folder.path(),
+        EngineKind::Full,
+        Compression::ZSTD_LOW,
+    );
+    commit(&database, 1..=10, 8);
+    back_up(
+        &database,
+        folder.path(),
+        EngineKind::Differential,
+        Compression::ZSTD_LOW,
+    );
+    let place = tempfile::tempdir().unwrap();
+    let alone = restore_to(folder.path(), place.path(), 3, Recovery::Recovery);
+    assert!(
+        matches!(alone, Err(SourceError::NotRestoring { .. })),
+        "{alone:?}"
+    );
+    restore_to(folder.path(), place.path(), 1, Recovery::NoRecovery).unwrap();
+    let wrong = restore_to(folder.path(), place.path(), 3, Recovery::Recovery);
+    assert!(
+        matches!(wrong, Err(SourceError::WrongBase { .. })),
+        "{wrong:?}"
+    );
+    assert!(pending(&log_of(place.path())).unwrap().is_some());
+    restore_to(folder.path(), place.path(), 2, Recovery::NoRecovery).unwrap();
+    recover(&log_of(place.path()), "copy").unwrap();
+    let copy = open(place.path());
+    assert_eq!(page(&copy, 5), [7; PAGE_SIZE]);
+}

@@ -1,0 +1,65 @@
+//! Databases of the page engine: copied while their files change, with the log that makes the copy one
+//! state; restored beside their targets.
+//!
+//! File numbers are SQL Server's: the first data file is 1, the log 2, further data files 3 and on.
+//!
+//! A restore writes every file under its name with `.windlass-restoring` behind it. The log of the
+//! backup is collected in such a file too, because chunks come in any order and its records must not;
+//! it is applied when all of it is there. Only then do files take their names, the log last: without a
+//! log no engine opens data files, so no crash leaves a database that opens and is not whole.
+//!
+//! With NORECOVERY the settled data files stay as they are, with a state file that says what they are.
+
+mod pending;
+mod restore;
+mod snapshot;
+
+use std::path::{Path, PathBuf};
+
+use windlass_engine::{BackupDescription, EngineError};
+
+pub use pending::{PendingRestore, forget, pending};
+pub use restore::{EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, recover};
+pub use snapshot::EngineSnapshot;
+
+use crate::Error;
+
+/// The log file's number.
+const LOG_FILE_ID: u16 = 2;
+
+/// Where a file lies until the restore is complete.
+fn staged(path: &Path) -> PathBuf {
+    with_suffix(path, ".windlass-restoring")
+}
+
+/// Where the log octets of the backup are collected.
+fn collected_log(log: &Path) -> PathBuf {
+    with_suffix(log, ".windlass-redo")
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Index of a data file by its number; none for the log.
+fn data_index(file_id: u16) -> Option<usize> {
+    match file_id {
+        1 => Some(0),
+        0 | LOG_FILE_ID => None,
+        other => Some(usize::from(other) - 2),
+    }
+}
+
+fn engine_error(error: EngineError) -> Error {
+    Error::Engine(error)
+}
+
+/// Reads what a backup set says about its database.
+///
+/// # Errors
+/// When it is damaged, or does not describe an engine database.
+pub fn describe(octets: &[u8]) -> Result<BackupDescription, Error> {
+    BackupDescription::decode(octets).map_err(engine_error)
+}

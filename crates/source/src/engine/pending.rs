@@ -1,0 +1,145 @@
+//! A restore that waits for more: what its data files are.
+//!
+//! The state file lies where the log will be staged. It is written after the data files are synced, to
+//! a temporary name, and renamed: it is there as a whole or not at all.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use windlass_base::{Guid, Lsn};
+use windlass_engine::BackupDescription;
+use windlass_io::directory;
+
+use super::{collected_log, describe, engine_error, staged, with_suffix};
+use crate::Error;
+
+/// What a restore WITH NORECOVERY left.
+#[derive(Debug)]
+pub struct PendingRestore {
+    /// The set that was restored last.
+    pub set_guid: Guid,
+    /// Its checkpoint.
+    pub checkpoint_lsn: Lsn,
+    /// The data files' names, in the order of their numbers.
+    pub data: Vec<PathBuf>,
+    /// The log file's name.
+    pub log: PathBuf,
+    /// Octets of the log file to be made.
+    pub log_bytes: u64,
+    pub(super) description: BackupDescription,
+    /// Whether data files may be half way between two backups.
+    pub(super) is_interrupted: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    set_guid: String,
+    checkpoint_lsn: String,
+    data: Vec<PathBuf>,
+    log_bytes: u64,
+    description: Vec<u8>,
+    is_interrupted: bool,
+}
+
+fn state_path(log: &Path) -> PathBuf {
+    with_suffix(log, ".windlass-state")
+}
+
+fn io_error(action: &'static str, path: &Path, source: std::io::Error) -> Error {
+    Error::Io {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// The restore that waits where the log is to be; `None` when there is none.
+///
+/// # Errors
+/// When its state cannot be read or makes no sense.
+pub fn pending(log: &Path) -> Result<Option<PendingRestore>, Error> {
+    let path = state_path(log);
+    let text = match std::fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io_error("read", &path, error)),
+    };
+    let unreadable = |source| Error::StateUnreadable {
+        path: path.clone(),
+        source,
+    };
+    let stored: Stored = serde_json::from_slice(&text).map_err(unreadable)?;
+    let wrong = |what: &str| unreadable(serde::de::Error::custom(what));
+    Ok(Some(PendingRestore {
+        set_guid: stored
+            .set_guid
+            .parse()
+            .map_err(|_| wrong("set_guid is no identity"))?,
+        checkpoint_lsn: stored
+            .checkpoint_lsn
+            .parse()
+            .map_err(|_| wrong("checkpoint_lsn is no LSN"))?,
+        data: stored.data,
+        log: log.to_owned(),
+        log_bytes: stored.log_bytes,
+        description: describe(&stored.description)?,
+        is_interrupted: stored.is_interrupted,
+    }))
+}
+
+impl PendingRestore {
+    /// Writes the state file.
+    pub(super) fn store(&self) -> Result<(), Error> {
+        let stored = Stored {
+            set_guid: self.set_guid.to_string(),
+            checkpoint_lsn: self.checkpoint_lsn.to_string(),
+            data: self.data.clone(),
+            log_bytes: self.log_bytes,
+            description: self.description.encode().map_err(engine_error)?,
+            is_interrupted: self.is_interrupted,
+        };
+        let path = state_path(&self.log);
+        let temporary = with_suffix(&path, "-new");
+        let write = || {
+            let mut file = std::fs::File::create(&temporary)?;
+            file.write_all(&serde_json::to_vec(&stored)?)?;
+            file.sync_all()?;
+            std::fs::rename(&temporary, &path)?;
+            directory::sync(&directory::parent(&path))
+        };
+        write().map_err(|error| io_error("write", &path, error))
+    }
+
+    /// Where the data files lie.
+    pub(super) fn staged_data(&self) -> Vec<PathBuf> {
+        self.data.iter().map(|path| staged(path)).collect()
+    }
+}
+
+/// Removes what a restore that waits for more has left.
+///
+/// # Errors
+/// When a file cannot be removed.
+pub fn forget(log: &Path) -> Result<(), Error> {
+    if let Some(pending) = pending(log)? {
+        remove_all(&pending.staged_data())?;
+    }
+    remove_state(log)
+}
+
+pub(super) fn remove_state(log: &Path) -> Result<(), Error> {
+    remove_all(&[collected_log(log), staged(log), state_path(log)])
+}
+
+pub(super) fn remove_all(paths: &[PathBuf]) -> Result<(), Error> {
+    for path in paths {
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(io_error("remove", path, error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,306 @@
+//! A database of the page engine under copy.
+
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+
+use windlass_base::{Guid, Lsn};
+use windlass_engine::{
+    Backup, BackupKind, BackupRange, Database, FileDescription, LogCopy, PAGE_SIZE, PhaseReport,
+};
+use windlass_io::DirectFile;
+
+use super::{LOG_FILE_ID, data_index, engine_error};
+use crate::{
+    DatabaseIdentity, DatabaseKind, Ending, Error, FileKind, LogPiece, Position, RecoveryModel,
+    Snapshot, SourceFile,
+};
+
+/// A backup of the engine, as the pipeline reads it.
+#[derive(Debug)]
+pub struct EngineSnapshot {
+    database: Arc<Database>,
+    kind: BackupKind,
+    /// Taken out by [`Snapshot::complete`].
+    backup: RwLock<Option<Backup>>,
+    log: Mutex<Log>,
+    phases: Arc<Mutex<Vec<PhaseReport>>>,
+    identity: DatabaseIdentity,
+    files: Vec<SourceFile>,
+    ranges: Vec<(u16, Vec<Range<u64>>)>,
+    position: Position,
+    page_checksums: bool,
+}
+
+/// How far the log has been copied.
+#[derive(Debug, Default)]
+struct Log {
+    copy: Option<LogCopy>,
+    bytes: u64,
+}
+
+impl EngineSnapshot {
+    /// Begins a backup: on return its checkpoint is done and its data files can be copied.
+    ///
+    /// # Errors
+    /// Those of the engine: the database is offline, a differential has no base, a write failed.
+    pub fn open(database: &Arc<Database>, kind: BackupKind) -> Result<Self, Error> {
+        let backup = database.begin_backup(kind).map_err(engine_error)?;
+        let files: Vec<SourceFile> = database.files().iter().map(source_file).collect();
+        let ranges = files
+            .iter()
+            .map(|file| (file.id, ranges_of(&backup, file.id)))
+            .collect();
+        let (guid, first_lsn) = (database.guid(), backup.first_lsn());
+        Ok(Self {
+            identity: DatabaseIdentity {
+                name: database.name().to_owned(),
+                family_guid: guid,
+                database_guid: guid,
+                created: None,
+                page_bytes: PAGE_SIZE as u32,
+                recovery_model: RecoveryModel::Simple,
+                kind: DatabaseKind::Engine,
+                product_version: 0,
+                user_version: 0,
+                application_id: 0,
+                journal_mode: "engine".to_owned(),
+                is_read_only: false,
+            },
+            position: Position {
+                first_lsn,
+                last_lsn: first_lsn,
+                checkpoint_lsn: first_lsn,
+            },
+            page_checksums: backup.has_checksums(),
+            phases: Arc::new(Mutex::new(backup.phases())),
+            database: Arc::clone(database),
+            kind,
+            backup: RwLock::new(Some(backup)),
+            log: Mutex::default(),
+            files,
+            ranges,
+        })
+    }
+
+    /// The differential base in force: the set and its checkpoint.
+    pub fn base(&self) -> (Guid, Lsn) {
+        self.database.differential_base()
+    }
+
+    /// Time and work of each step; complete when the backup is.
+    pub fn phases(&self) -> Arc<Mutex<Vec<PhaseReport>>> {
+        Arc::clone(&self.phases)
+    }
+
+    fn backup(&self) -> RwLockReadGuard<'_, Option<Backup>> {
+        self.backup.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_phases(&self, backup: &Backup) {
+        *self.phases.lock().unwrap_or_else(PoisonError::into_inner) = backup.phases();
+    }
+
+    fn out_of_range(&self, file_id: u16, offset: u64, bytes: usize) -> Error {
+        let file = self.files.iter().find(|file| file.id == file_id);
+        Error::OutOfRange {
+            file_id,
+            offset,
+            bytes: bytes as u64,
+            size_bytes: file.map_or(0, |file| file.size_bytes),
+        }
+    }
+
+    fn range(&self, file_id: u16, offset: u64, bytes: usize) -> Result<BackupRange, Error> {
+        let file = data_index(file_id).ok_or_else(|| self.out_of_range(file_id, offset, bytes))?;
+        Ok(BackupRange {
+            file,
+            offset,
+            bytes,
+        })
+    }
+}
+
+fn source_file(file: &FileDescription) -> SourceFile {
+    SourceFile {
+        id: u16::try_from(file.file_id).unwrap_or(u16::MAX),
+        logical_name: file.spec.logical_name.clone(),
+        physical_name: file.spec.path.to_string_lossy().into_owned(),
+        path: file.spec.path.clone(),
+        kind: if file.is_log {
+            FileKind::Log
+        } else {
+            FileKind::Data
+        },
+        size_bytes: file.spec.size,
+        page_bytes: PAGE_SIZE as u32,
+    }
+}
+
+/// The stretches of one file, neighbours joined.
+fn ranges_of(backup: &Backup, file_id: u16) -> Vec<Range<u64>> {
+    let Some(index) = data_index(file_id) else {
+        return Vec::new();
+    };
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in backup.ranges(1 << 30) {
+        if range.file != index {
+            continue;
+        }
+        let end = range.offset + range.bytes as u64;
+        match joined.last_mut() {
+            Some(last) if last.end == range.offset => last.end = end,
+            _ => joined.push(range.offset..end),
+        }
+    }
+    joined
+}
+
+impl Snapshot for EngineSnapshot {
+    fn identity(&self) -> &DatabaseIdentity {
+        &self.identity
+    }
+
+    fn position(&self) -> Position {
+        self.position
+    }
+
+    fn files(&self) -> &[SourceFile] {
+        &self.files
+    }
+
+    fn ranges(&self, file_id: u16) -> Vec<Range<u64>> {
+        let known = self.ranges.iter().find(|(id, _)| *id == file_id);
+        known.map(|(_, ranges)| ranges.clone()).unwrap_or_default()
+    }
+
+    fn located(
+        &self,
+        file_id: u16,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<Option<Arc<DirectFile>>, Error> {
+        let range = self.range(file_id, offset, bytes)?;
+        match &*self.backup() {
+            Some(backup) => backup.data_file(range.file).map_err(engine_error),
+            None => Err(self.out_of_range(file_id, offset, bytes)),
+        }
+    }
+
+    fn amend(
+        &self,
+        file_id: u16,
+        _offset: u64,
+        buffer: &mut [u8],
+        outcome: io::Result<usize>,
+    ) -> Result<(), Error> {
+        let bytes = outcome.map_err(|source| {
+            let file = self.files.iter().find(|file| file.id == file_id);
+            Error::Io {
+                action: "read",
+                path: file.map(|file| file.path.clone()).unwrap_or_default(),
+                source,
+            }
+        })?;
+        // Space that was set aside and never written.
+        buffer[bytes..].fill(0);
+        Ok(())
+    }
+
+    fn check_pages(&self, file_id: u16, offset: u64, octets: &[u8], on_bad: &mut dyn FnMut(u64)) {
+        let Ok(range) = self.range(file_id, offset, octets.len()) else {
+            return;
+        };
+        if let Some(backup) = &*self.backup() {
+            backup.verify(&range, octets, &mut |error| {
+                if let windlass_engine::EngineError::PageChecksum { file_page, .. } = error {
+                    on_bad(file_page);
+                }
+            });
+        }
+    }
+
+    fn has_page_checksums(&self) -> bool {
+        self.page_checksums
+    }
+
+    fn tracks_changes(&self) -> bool {
+        true
+    }
+
+    fn finish_data(&self) -> Result<(), Error> {
+        let mut backup = self.backup.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(backup) = backup.as_mut() else {
+            return Ok(());
+        };
+        backup.finish_data().map_err(engine_error)?;
+        self.log().copy = Some(backup.log_copy().map_err(engine_error)?);
+        Ok(())
+    }
+
+    fn read_log(&self, buffer: &mut [u8]) -> Result<Option<LogPiece>, Error> {
+        let mut log = self.log();
+        let Some(copy) = log.copy.as_mut() else {
+            return Ok(None);
+        };
+        let bytes = copy.read(buffer).map_err(engine_error)?;
+        let offset = log.bytes;
+        log.bytes += bytes as u64;
+        Ok((bytes > 0).then_some(LogPiece {
+            file_id: LOG_FILE_ID,
+            offset,
+            bytes,
+        }))
+    }
+
+    fn ending(&self) -> Result<Option<Ending>, Error> {
+        let backup = self.backup();
+        let Some(backup) = &*backup else {
+            return Ok(None);
+        };
+        let description = backup.description().map_err(engine_error)?;
+        let log_bytes = self.log().bytes;
+        let mut files: Vec<SourceFile> = self.database.files().iter().map(source_file).collect();
+        for file in &mut files {
+            if file.kind == FileKind::Log {
+                // Copied block by block, not by place: it may be longer than the file has become.
+                file.size_bytes = file.size_bytes.max(log_bytes);
+            }
+        }
+        self.note_phases(backup);
+        Ok(Some(Ending {
+            position: Position {
+                first_lsn: description.first_lsn(),
+                last_lsn: description.last_lsn(),
+                checkpoint_lsn: description.first_lsn(),
+            },
+            files,
+            description: description.encode().map_err(engine_error)?,
+        }))
+    }
+
+    fn close(&self) -> Result<(), Error> {
+        // The engine confirmed the copy in `finish_data`; what happens to the database from then on does
+        // not touch the log that was held and copied.
+        Ok(())
+    }
+
+    fn complete(&self, set: Guid) -> Result<(), Error> {
+        let taken = self
+            .backup
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(backup) = taken else { return Ok(()) };
+        self.note_phases(&backup);
+        if self.kind == BackupKind::Full {
+            let phases = backup.complete(set).map_err(engine_error)?;
+            *self.phases.lock().unwrap_or_else(PoisonError::into_inner) = phases;
+        }
+        Ok(())
+    }
+}
