@@ -9,7 +9,7 @@ use windlass_media::{MediaHeader, SetConfiguration};
 
 use crate::error::Damage;
 use crate::plan::Plan;
-use crate::request::Probe;
+use crate::request::{Goal, Probe};
 
 /// Watches a run and may stop it. Called from the threads of the pipeline.
 pub trait Observer: Sync {
@@ -202,8 +202,14 @@ impl Stages {
                 "the media's disk gives no more; stripes on several disks"
             }
             (Stage::Read, Way::Reading) => "the media's disks give no more; faster disks",
+            (Stage::Transform, Way::Backup) if plan.goal == Goal::Gentle => {
+                "GENTLE leaves the processors to others; the goal FAST takes all of them"
+            }
             (Stage::Transform, _) if plan.threads.value < cores => {
                 "more threads: THREADCOUNT or --threads"
+            }
+            (Stage::Transform, Way::Backup) if plan.adapts_level => {
+                "all processors compress, at the level that suits; more processors"
             }
             (Stage::Transform, Way::Backup) if !is_plain => {
                 "all processors compress; a faster algorithm or level"
@@ -215,6 +221,9 @@ impl Stages {
             (Stage::Write, Way::Reading) => "the target's disk takes no more; a faster disk",
             (Stage::Write, Way::Backup) if is_plain => {
                 "the devices take no more; compression, or stripes on other disks"
+            }
+            (Stage::Write, Way::Backup) if plan.adapts_level => {
+                "the devices take no more, at the level that suits; stripes on other disks"
             }
             (Stage::Write, Way::Backup) => {
                 "the devices take no more; stronger compression, or stripes on other disks"

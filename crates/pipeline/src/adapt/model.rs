@@ -29,6 +29,13 @@ const FIRST_WEIGHT: f64 = 0.7;
 /// Share of a sample below which a stage's time is taken for that.
 const LEAST_BUSY: f64 = 0.02;
 
+/// Shares of a sample at work: from which on a stage may be a limit, and is one.
+const HALF: f64 = 0.5;
+const MOSTLY: f64 = 0.85;
+
+/// Weight of a sample of a stage that was at work throughout and did less than was thought.
+const AT_ONCE: f64 = 0.5;
+
 /// Seconds for an octet, beside LOW: `docs/codecs.md`. Until a level was used.
 const USUAL_COST: [f64; Effort::COUNT] = [0.75, 1.0, 3.5, 9.0];
 
@@ -49,6 +56,8 @@ pub(super) struct Model {
     devices: Option<f64>,
     /// Seconds of a thread for an octet, beside compression.
     overhead: Option<f64>,
+    /// Share of what is read that is compressed: a differential leaves most of it out.
+    kept: Option<f64>,
     levels: Option<Levels>,
 }
 
@@ -68,8 +77,8 @@ impl Model {
             return;
         }
         let weight = 1.0 - (-seconds / MEMORY_SECONDS).exp();
-        blend(&mut self.source, rate(sample.read, seconds), weight);
-        blend(&mut self.devices, rate(sample.written, seconds), weight);
+        observe_rate(&mut self.source, sample.read, seconds, weight);
+        observe_rate(&mut self.devices, sample.written, seconds, weight);
         let encoding: f64 = (sample.by_effort.iter())
             .map(|work| work.encoding.as_secs_f64())
             .sum();
@@ -77,6 +86,8 @@ impl Model {
         if raw > 0.0 {
             let overhead = (sample.transformed.busy.as_secs_f64() - encoding).max(0.0) / raw;
             blend(&mut self.overhead, Some(overhead), weight);
+            let compressed: u64 = sample.by_effort.iter().map(|work| work.raw_bytes).sum();
+            blend(&mut self.kept, Some(compressed as f64 / raw), weight);
         }
         self.observe_levels(&sample.by_effort);
     }
@@ -158,15 +169,15 @@ impl Model {
 
     /// Seconds of a thread for an octet.
     fn cost(&self, levels: &Levels, place: Place) -> f64 {
-        self.overhead.unwrap_or(0.0) + between(&levels.cost, place)
+        self.overhead.unwrap_or(0.0) + self.kept.unwrap_or(1.0) * between(&levels.cost, place)
     }
 
     /// Seconds for an octet of the slower of source and devices.
     fn others(&self, levels: &Levels, place: Place) -> f64 {
         let source = self.source.map_or(0.0, |rate| 1.0 / rate);
-        let devices = self
-            .devices
-            .map_or(0.0, |rate| between(&levels.size, place) / rate);
+        let devices = self.devices.map_or(0.0, |rate| {
+            self.kept.unwrap_or(1.0) * between(&levels.size, place) / rate
+        });
         source.max(devices)
     }
 }
@@ -204,10 +215,24 @@ fn between(values: &[f64; Effort::COUNT], place: Place) -> f64 {
     value(below) * (1.0 - share) + value(below + 1) * share
 }
 
-/// Octets in a second of work; `None` when there was none.
-fn rate(flow: Flow, elapsed: f64) -> Option<f64> {
-    let busy = flow.busy.as_secs_f64().max(LEAST_BUSY * elapsed);
-    (flow.bytes > 0).then(|| flow.bytes as f64 / busy)
+/// Takes in what a stage did in `elapsed` seconds.
+///
+/// A stage that was at work most of the time told its real rate, which counts at once if it is lower
+/// than was thought. Until a stage was at work half of the time it limits nobody and has no rate:
+/// what it takes into its buffers at the beginning says nothing.
+fn observe_rate(estimate: &mut Option<f64>, flow: Flow, elapsed: f64, weight: f64) {
+    if flow.bytes == 0 {
+        return;
+    }
+    let share = flow.busy.as_secs_f64() / elapsed;
+    let found = flow.bytes as f64 / flow.busy.as_secs_f64().max(LEAST_BUSY * elapsed);
+    match *estimate {
+        None if share < HALF => {}
+        Some(old) if share >= MOSTLY && found < old => {
+            blend(estimate, Some(found), weight.max(AT_ONCE));
+        }
+        _ => blend(estimate, Some(found), weight),
+    }
 }
 
 /// Seconds and stored octets for an octet.

@@ -139,6 +139,47 @@ fn threads_carry_a_backup_and_a_restore_as_the_ring_does() {
     }
 }
 
+/// The nice value of the thread that asks.
+fn niceness() -> i64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+    let after_name = stat.rsplit(')').next().unwrap();
+    after_name
+        .split_whitespace()
+        .nth(16)
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+/// Notes how the threads that tell progress stand.
+#[derive(Default)]
+struct Standing(Mutex<Vec<i64>>);
+
+impl Observer for Standing {
+    fn progress(&self, _: u64, _: u64, _: u64) {
+        self.0.lock().unwrap().push(niceness());
+    }
+}
+
+#[test]
+fn a_gentle_run_stands_behind_others_and_its_caller_does_not() {
+    let Folder { folder, database } = prepared(3000);
+    let devices = devices(folder.path(), &["1.bak"]);
+    let before = niceness();
+    let mut request = request(&devices, Compression::ZSTD_LOW);
+    for (goal, expected) in [(Goal::Fast, before), (Goal::Gentle, 19)] {
+        request.tuning.goal = goal;
+        let standing = Standing::default();
+        backup(&request, snapshot(&database), &standing).unwrap();
+        let seen = standing.0.into_inner().unwrap();
+        assert!(
+            !seen.is_empty() && seen.iter().all(|nice| *nice == expected),
+            "{seen:?}"
+        );
+    }
+    assert_eq!(niceness(), before);
+}
+
 /// Keeps what it was told last.
 #[derive(Default)]
 struct Watching(Mutex<Stages>);
