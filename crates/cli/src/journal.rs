@@ -40,7 +40,7 @@ pub(crate) enum Level {
 }
 
 /// The name as it is written.
-pub(crate) fn name(value: impl ValueEnum) -> String {
+pub(crate) fn name(value: &impl ValueEnum) -> String {
     let value = value.to_possible_value();
     value.map_or_else(String::new, |value| value.get_name().to_owned())
 }

@@ -26,8 +26,9 @@ use crate::{Column, Completed, Failure, Progress, Sink, Value};
 #[derive(Debug)]
 pub(crate) struct Entry {
     statement: &'static str,
-    /// What it works on: a database, a certificate, a procedure.
-    subject: String,
+    database: String,
+    /// Of a certificate or a procedure.
+    name: String,
     devices: String,
     /// Whether its beginning and its success are worth a line of their own.
     is_notable: bool,
@@ -51,16 +52,13 @@ impl Entry {
         match statement {
             Statement::Backup(backup) => Self::of_backup(backup),
             Statement::Restore(restore) => Self::of_restore(restore),
-            other => {
-                let (kind, subject, is_notable) = described(other);
-                Self::begin(kind, subject, String::new(), is_notable, false)
-            }
+            other => described(other).begin(),
         }
     }
 
     /// Notes that a backup begins.
     pub(crate) fn of_backup(backup: &BackupStatement) -> Self {
-        let (kind, subject) = match &backup.target {
+        let (kind, database) = match &backup.target {
             BackupTarget::Database { name, .. } => ("BACKUP DATABASE", written(&name.node)),
             BackupTarget::Log { name } => ("BACKUP LOG", written(&name.node)),
             BackupTarget::Group { .. } => ("BACKUP GROUP", String::new()),
@@ -68,12 +66,12 @@ impl Entry {
         };
         let mirrored = backup.mirrors.iter().flatten();
         let devices = paths(backup.devices.iter().chain(mirrored));
-        Self::begin(kind, subject, devices, true, true)
+        Self::of_movement(kind, database, devices)
     }
 
     /// Notes that a restore, or a statement that reads media, begins.
     pub(crate) fn of_restore(restore: &RestoreStatement) -> Self {
-        let (kind, subject) = match &restore.action {
+        let (kind, database) = match &restore.action {
             RestoreAction::Database { name, .. } => ("RESTORE DATABASE", written(&name.node)),
             RestoreAction::Log { name, .. } => ("RESTORE LOG", written(&name.node)),
             RestoreAction::HeaderOnly => ("RESTORE HEADERONLY", String::new()),
@@ -86,31 +84,41 @@ impl Entry {
             RestoreSource::Devices(devices) => paths(devices.iter()),
             RestoreSource::None | RestoreSource::DatabaseSnapshot(_) => String::new(),
         };
-        Self::begin(kind, subject, devices, true, true)
+        Self::of_movement(kind, database, devices)
     }
 
-    fn begin(
-        statement: &'static str,
-        subject: String,
-        devices: String,
-        is_notable: bool,
-        is_quotable: bool,
-    ) -> Self {
-        let entry = Self {
-            statement,
-            subject,
+    /// A statement that moves data or reads media.
+    fn of_movement(statement: &'static str, database: String, devices: String) -> Self {
+        Self {
+            database,
             devices,
-            is_notable,
-            is_quotable,
-            begun: Instant::now(),
-        };
-        let (subject, devices) = (some(&entry.subject), some(&entry.devices));
-        if is_notable {
-            info!(statement, subject, devices, "statement started");
-        } else {
-            debug!(statement, subject, "statement started");
+            is_quotable: true,
+            ..Self::new(statement)
         }
-        entry
+        .begin()
+    }
+
+    fn new(statement: &'static str) -> Self {
+        Self {
+            statement,
+            database: String::new(),
+            name: String::new(),
+            devices: String::new(),
+            is_notable: true,
+            is_quotable: false,
+            begun: Instant::now(),
+        }
+    }
+
+    fn begin(self) -> Self {
+        let (statement, devices) = (self.statement, some(&self.devices));
+        let (database, name) = (some(&self.database), some(&self.name));
+        if self.is_notable {
+            info!(statement, database, name, devices, "statement started");
+        } else {
+            debug!(statement, database, name, "statement started");
+        }
+        self
     }
 
     /// A sink that takes note of what comes by.
@@ -123,32 +131,44 @@ impl Entry {
     }
 
     fn message(&self, message: &Message) {
+        let statement = self.statement;
+        let (database, name) = (some(&self.database), some(&self.name));
         let (number, severity) = (message.number, message.severity.0);
-        let (line, statement) = (message.line, self.statement);
+        let line = (message.line > 0).then_some(message.line);
         let text = self.is_quotable.then_some(message.text.as_str());
-        let subject = some(&self.subject);
         if message.is_error() {
-            error!(statement, subject, number, severity, line, text, "message");
+            error!(
+                statement,
+                database, name, number, severity, line, text, "message"
+            );
         } else {
-            debug!(statement, subject, number, severity, line, text, "message");
+            debug!(
+                statement,
+                database, name, number, severity, line, text, "message"
+            );
         }
     }
 
     fn end(&self, tally: &Tally, result: &Result<(), Failure>) {
         let statement = self.statement;
-        let subject = tally.database.as_deref().or(some(&self.subject));
-        let devices = some(&self.devices);
+        let database = tally.database.as_deref().or(some(&self.database));
+        let (name, devices) = (some(&self.name), some(&self.devices));
         let seconds = (self.begun.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
         let (bytes, stored_bytes) = (tally.bytes, tally.stored_bytes);
         let position = tally.position;
         match result {
-            Ok(()) if self.is_notable => {
-                info!(
-                    statement,
-                    subject, devices, bytes, stored_bytes, position, seconds, "statement finished"
-                );
-            }
-            Ok(()) => debug!(statement, subject, seconds, "statement finished"),
+            Ok(()) if self.is_notable => info!(
+                statement,
+                database,
+                name,
+                devices,
+                bytes,
+                stored_bytes,
+                position,
+                seconds,
+                "statement finished"
+            ),
+            Ok(()) => debug!(statement, database, name, seconds, "statement finished"),
             Err(failure) => {
                 for message in &failure.messages {
                     self.message(message);
@@ -158,7 +178,7 @@ impl Entry {
                 let severity = first.map(|message| message.severity.0);
                 error!(
                     statement,
-                    subject, devices, number, severity, seconds, "statement failed"
+                    database, name, devices, number, severity, seconds, "statement failed"
                 );
             }
         }
@@ -281,32 +301,41 @@ impl Sink for Noting<'_> {
     }
 }
 
-/// The kind of a statement, what it works on, and whether it is notable.
-fn described(statement: &Statement) -> (&'static str, String, bool) {
-    let one = |kind: &'static str, name: &str| (kind, name.to_owned(), true);
-    let quiet = |kind: &'static str| (kind, String::new(), false);
+/// A statement that moves no data.
+fn described(statement: &Statement) -> Entry {
+    let on = |kind, database: String| Entry {
+        database,
+        ..Entry::new(kind)
+    };
+    let named = |kind, name: &str| Entry {
+        name: name.to_owned(),
+        ..Entry::new(kind)
+    };
+    let quiet = |kind| Entry {
+        is_notable: false,
+        ..Entry::new(kind)
+    };
     match statement {
-        Statement::CreateDatabase(create) => one("CREATE DATABASE", &create.name.node.text),
+        Statement::CreateDatabase(create) => on("CREATE DATABASE", create.name.node.text.clone()),
         Statement::DropDatabase(drop) => {
-            let names: Vec<&str> = drop
-                .names
-                .iter()
-                .map(|name| name.node.text.as_str())
-                .collect();
-            one("DROP DATABASE", &names.join(", "))
+            let names = drop.names.iter().map(|name| name.node.text.as_str());
+            on("DROP DATABASE", names.collect::<Vec<_>>().join(", "))
         }
-        Statement::AlterDatabase(_) => one("ALTER DATABASE", ""),
-        Statement::CreateMasterKey { .. } => one("CREATE MASTER KEY", ""),
-        Statement::DropMasterKey => one("DROP MASTER KEY", ""),
-        Statement::CreateCertificate(create) => one("CREATE CERTIFICATE", &create.name.node.text),
-        Statement::BackupCertificate(_) => one("BACKUP CERTIFICATE", ""),
-        Statement::DropCertificate(name) => one("DROP CERTIFICATE", &name.node.text),
-        Statement::AlterServerConfiguration(_) => one("ALTER SERVER CONFIGURATION", ""),
-        Statement::Execute(execute) => one("EXECUTE", &execute.procedure.node.object.text),
-        Statement::Reconfigure(_) => one("RECONFIGURE", ""),
-        Statement::Dbcc(_) => one("DBCC", ""),
-        Statement::Checkpoint { .. } => one("CHECKPOINT", ""),
-        Statement::Use(name) => ("USE", name.text.clone(), false),
+        Statement::AlterDatabase(_) => Entry::new("ALTER DATABASE"),
+        Statement::CreateMasterKey { .. } => Entry::new("CREATE MASTER KEY"),
+        Statement::DropMasterKey => Entry::new("DROP MASTER KEY"),
+        Statement::CreateCertificate(create) => named("CREATE CERTIFICATE", &create.name.node.text),
+        Statement::BackupCertificate(_) => Entry::new("BACKUP CERTIFICATE"),
+        Statement::DropCertificate(name) => named("DROP CERTIFICATE", &name.node.text),
+        Statement::AlterServerConfiguration(_) => Entry::new("ALTER SERVER CONFIGURATION"),
+        Statement::Execute(execute) => named("EXECUTE", &execute.procedure.node.object.text),
+        Statement::Reconfigure(_) => Entry::new("RECONFIGURE"),
+        Statement::Dbcc(_) => Entry::new("DBCC"),
+        Statement::Checkpoint { .. } => Entry::new("CHECKPOINT"),
+        Statement::Use(name) => Entry {
+            is_notable: false,
+            ..on("USE", name.text.clone())
+        },
         Statement::Declare(_) => quiet("DECLARE"),
         Statement::SetVariable(_) | Statement::SetOption(_) => quiet("SET"),
         Statement::Print(_) => quiet("PRINT"),

@@ -170,9 +170,8 @@ fn items(text: &str) -> Result<Vec<Item>, ParseError> {
 /// An error of the lexer, which repeats what it did not understand; not where a password may be in it.
 fn untold(mut error: ParseError, text: &str) -> ParseError {
     if text.to_ascii_uppercase().contains("PASSWORD") {
-        error.text = String::from(
-            "A string does not end, or a character is not understood. The text is not repeated, because there may be a password in it.",
-        );
+        "A string does not end, or a character is not understood. The text is not repeated, because there may be a password in it."
+            .clone_into(&mut error.text);
     }
     error
 }

@@ -29,7 +29,7 @@ const SYSTEM_FILE: &str = "/etc/windlass/config.toml";
 /// What a file may say.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct Written {
     instance: Option<PathBuf>,
     json: Option<bool>,
     metrics: Option<PathBuf>,
@@ -147,7 +147,7 @@ impl Settings {
             }
         };
         self.files.push((path.to_owned(), true));
-        let file: File = toml::from_str(&text).map_err(|source| Error::Toml {
+        let file: Written = toml::from_str(&text).map_err(|source| Error::Toml {
             path: shown.clone(),
             source: Box::new(source),
         })?;
@@ -305,10 +305,10 @@ fn rows(settings: &Settings) -> Vec<Vec<String>> {
         row("on_failure", &settings.on_failure, text),
         row("log_file", &settings.log_file, path),
         row("log_format", &settings.log_format, |format| {
-            journal::name(format.unwrap_or(FORMAT))
+            journal::name(&format.unwrap_or(FORMAT))
         }),
         row("log_level", &settings.log_level, |level| {
-            journal::name(level.unwrap_or(LEVEL))
+            journal::name(&level.unwrap_or(LEVEL))
         }),
     ];
     for (letter, folder) in &settings.drives {

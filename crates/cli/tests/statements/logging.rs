@@ -36,7 +36,7 @@ fn each_statement_is_logged_with_what_it_did() {
     assert_eq!(with(&["restore", "a.bak", "--to", "copy.db"]).code, Some(0));
     let lines = lines(&place, "w.log");
     let started = find(&lines, "statement started", "BACKUP DATABASE");
-    assert_eq!(started["subject"], "app");
+    assert_eq!(started["database"], "app");
     let finished = find(&lines, "statement finished", "BACKUP DATABASE");
     assert!(
         finished["bytes"]

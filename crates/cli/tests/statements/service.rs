@@ -4,35 +4,35 @@ use std::os::unix::net::UnixDatagram;
 
 use crate::support::{Place, make_database};
 
-fn listen(place: &Place) -> UnixDatagram {
-    let listener = UnixDatagram::bind(place.path("notify")).expect("a socket");
-    listener.set_nonblocking(true).expect("it");
-    listener
-}
-
-fn told(listener: &UnixDatagram) -> Vec<String> {
+/// Runs the program and hears what it says meanwhile: a socket's queue is short.
+fn heard(place: &Place, listener: &UnixDatagram, arguments: &[&str]) -> Vec<String> {
+    let mut child = place
+        .command(arguments)
+        .env("NOTIFY_SOCKET", place.path("notify"))
+        .env("WATCHDOG_USEC", "1000000")
+        .spawn()
+        .expect("it starts");
     let mut octets = [0; 4096];
-    let mut told = Vec::new();
-    while let Ok(length) = listener.recv(&mut octets) {
-        told.push(String::from_utf8_lossy(&octets[..length]).into_owned());
+    let mut heard = Vec::new();
+    loop {
+        let has_ended = child.try_wait().expect("it runs").is_some();
+        while let Ok(length) = listener.recv(&mut octets) {
+            heard.push(String::from_utf8_lossy(&octets[..length]).into_owned());
+        }
+        if has_ended {
+            return heard;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    told
 }
 
 #[test]
 fn a_service_manager_hears_of_the_beginning_the_progress_and_the_end() {
     let place = Place::new();
     make_database(&place.path("large.db"), 4000);
-    let listener = listen(&place);
-    let run = |arguments: &[&str]| {
-        let mut command = place.command(arguments);
-        command
-            .env("NOTIFY_SOCKET", place.path("notify"))
-            .env("WATCHDOG_USEC", "1000000")
-            .status()
-            .expect("it runs");
-        told(&listener)
-    };
+    let listener = UnixDatagram::bind(place.path("notify")).expect("a socket");
+    listener.set_nonblocking(true).expect("it");
+    let run = |arguments: &[&str]| heard(&place, &listener, arguments);
     let told = run(&["backup", "large.db", "--to", "a.bak"]);
     assert_eq!(
         told.first().map(String::as_str),

@@ -79,8 +79,8 @@ impl TimeAxis {
     pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         let fits = |ticks: &Vec<(f64, String)>| {
             ticks.windows(2).all(|pair| {
-                let [first, second] = [&pair[0].1, &pair[1].1].map(|text| Role::Tick.width(text));
-                let halves = f64::midpoint(first, second);
+                let widths = [&pair[0].1, &pair[1].1].map(|label| Role::Tick.width(label));
+                let halves = f64::midpoint(widths[0], widths[1]);
                 pair[1].0 - pair[0].0 >= halves + LABEL_GAP
             })
         };
