@@ -14,9 +14,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use parking_lot::{Condvar, Mutex};
-
 use crate::log::Position;
+use crate::sync::{Condvar, Mutex};
 
 /// Pages by the first change since they were clean.
 type List = BTreeSet<(Position, u32)>;

@@ -35,10 +35,13 @@ mod error;
 mod files;
 mod instance;
 mod log;
+#[cfg(all(test, feature = "model"))]
+mod model;
 mod octets;
 mod options;
 mod pool;
 pub mod storage;
+mod sync;
 mod versions;
 
 pub use backup::restore::Restore;

@@ -10,9 +10,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, RwLock};
 
 /// A commit that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

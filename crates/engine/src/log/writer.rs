@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
 use windlass_base::{Guid, Lsn};
 
 use super::block::BlockHeader;
@@ -22,6 +21,7 @@ use super::{Position, reader::LogReader};
 use crate::error::{EngineError, Result};
 use crate::options::{FileSpec, Growth};
 use crate::storage::{SECTOR_BYTES, StorageFile};
+use crate::sync::{Condvar, Mutex};
 
 /// Octets that wait in memory before `append` hands them to the file without sync.
 const PENDING_BYTES_MAX: usize = 4 << 20;

@@ -25,13 +25,13 @@
 
 mod partition;
 
-use parking_lot::RwLock;
 use partition::Partition;
 pub(crate) use partition::{Change, Picked};
 
 use crate::dirty::DirtyPages;
 use crate::error::{EngineError, Result};
 use crate::log::Position;
+use crate::sync::RwLock;
 
 /// Name of a page within an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

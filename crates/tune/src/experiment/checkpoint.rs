@@ -20,7 +20,7 @@ use windlass_engine::{
     PAGE_SIZE, PhaseReport,
 };
 use windlass_report::{
-    BarGroup, Bars, Chart, ChartKind, Column, Fact, Report, Row, Section, Table,
+    BarGroup, Bars, Chart, ChartKind, Column, Fact, Report, Row, Section, Spread, Table,
 };
 use windlass_source::engine::EngineSnapshot;
 
@@ -96,6 +96,9 @@ impl Subject {
     }
 }
 
+/// A database and its runs.
+type Line<'a> = (&'a Subject, Runs);
+
 /// Runs the experiment. `tell` hears what is being measured; `cancel` ends it.
 ///
 /// # Errors
@@ -143,7 +146,7 @@ pub fn run_checkpoint(
         ));
         back_up(subject, &device, round)
     })?;
-    let lines: Vec<(&Subject, Runs)> = subjects.iter().zip(runs).collect();
+    let lines: Vec<Line<'_>> = subjects.iter().zip(runs).collect();
     Ok(outcome(conditions, &lines))
 }
 
@@ -234,17 +237,62 @@ fn back_up(subject: &Subject, device: &DeviceAddress, round: usize) -> Result<Me
     })
 }
 
-fn outcome(conditions: &CheckpointConditions, lines: &[(&Subject, Runs)]) -> Outcome {
-    let find = |bytes: u64, pool_pages: u64, kind: Kind| {
-        let is_it = |(subject, _): &&(&Subject, Runs)| {
-            (subject.bytes, subject.pool_pages, subject.kind) == (bytes, pool_pages, kind)
-        };
-        lines.iter().find(is_it).map(|(_, runs)| runs.seconds())
+fn outcome(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Outcome {
+    let named = lines.iter().map(|(subject, runs)| (subject.label(), runs));
+    Outcome {
+        kind: "checkpoint",
+        report: Report {
+            title: "Backups and the size of the buffer pool".to_owned(),
+            subtitle: "Automatic and indirect checkpoints".to_owned(),
+            facts: facts(conditions),
+            sections: vec![Section {
+                heading: "Duration of BACKUP".to_owned(),
+                charts: vec![chart(conditions, lines)],
+                tables: vec![table(conditions, lines)],
+                ..Section::default()
+            }],
+            notes: [ARTICLE_FACTOR.to_owned()]
+                .into_iter()
+                .chain(present::notes())
+                .collect(),
+            ..Report::default()
+        },
+        runs: runs_json(named),
+        extra: Map::from_iter([("pool_pages".to_owned(), json!(conditions.pool_pages))]),
+    }
+}
+
+fn find(lines: &[Line<'_>], bytes: u64, pool_pages: u64, kind: Kind) -> Option<Spread> {
+    let is_it = |(subject, _): &&Line<'_>| {
+        (subject.bytes, subject.pool_pages, subject.kind) == (bytes, pool_pages, kind)
     };
-    let row = |(subject, runs): &(&Subject, Runs)| {
+    lines.iter().find(is_it).map(|(_, runs)| runs.seconds())
+}
+
+fn chart(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Chart {
+    let groups = conditions.database_bytes.iter().map(|bytes| BarGroup {
+        label: Octets(*bytes).to_string(),
+        values: [Kind::Automatic, Kind::Indirect]
+            .map(|kind| find(lines, *bytes, conditions.pool_pages, kind))
+            .to_vec(),
+    });
+    Chart {
+        title: "Seconds on the large pool. Shorter is better".to_owned(),
+        description: "For each size of database a bar for both kinds of checkpoints.".to_owned(),
+        kind: ChartKind::Bars(Bars {
+            unit: "s".to_owned(),
+            series: vec!["automatic".to_owned(), "indirect".to_owned()],
+            groups: groups.collect(),
+            ..Bars::default()
+        }),
+    }
+}
+
+fn table(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Table {
+    let row = |(subject, runs): &Line<'_>| {
         let seconds = runs.seconds();
-        let automatic = find(subject.bytes, subject.pool_pages, Kind::Automatic);
-        let large = find(subject.bytes, conditions.pool_pages, subject.kind);
+        let automatic = find(lines, subject.bytes, subject.pool_pages, Kind::Automatic);
+        let large = find(lines, subject.bytes, conditions.pool_pages, subject.kind);
         Row::new(vec![
             Octets(subject.bytes).to_string().into(),
             (subject.pool_pages as f64).into(),
@@ -258,57 +306,20 @@ fn outcome(conditions: &CheckpointConditions, lines: &[(&Subject, Runs)]) -> Out
             large.map(|large| large.median / seconds.median).into(),
         ])
     };
-    let groups = conditions.database_bytes.iter().map(|bytes| BarGroup {
-        label: Octets(*bytes).to_string(),
-        values: [Kind::Automatic, Kind::Indirect]
-            .map(|kind| find(*bytes, conditions.pool_pages, kind))
-            .to_vec(),
-    });
-    let named = lines.iter().map(|(subject, runs)| (subject.label(), runs));
-    Outcome {
-        kind: "checkpoint",
-        report: Report {
-            title: "Backups and the size of the buffer pool".to_owned(),
-            subtitle: "Automatic and indirect checkpoints".to_owned(),
-            facts: facts(conditions),
-            sections: vec![Section {
-                heading: "Duration of BACKUP".to_owned(),
-                charts: vec![Chart {
-                    title: "Seconds on the large pool. Shorter is better".to_owned(),
-                    description: "For each size of database a bar for both kinds of checkpoints."
-                        .to_owned(),
-                    kind: ChartKind::Bars(Bars {
-                        unit: "s".to_owned(),
-                        series: vec!["automatic".to_owned(), "indirect".to_owned()],
-                        groups: groups.collect(),
-                        ..Bars::default()
-                    }),
-                }],
-                tables: vec![Table {
-                    key: "checkpoint",
-                    caption: "Medians".to_owned(),
-                    columns: vec![
-                        Column::text("database", "Database"),
-                        Column::number("pool_pages", "Pool", "pages", 0),
-                        Column::text("checkpoints", "Checkpoints"),
-                        Column::number("milliseconds", "Time", "ms", 1),
-                        Column::number("spread_percent", "Spread", "%", 0),
-                        Column::number("visited", "Buffers visited", "", 0),
-                        Column::number("times_automatic", "× automatic", "", 1),
-                        Column::number("times_large_pool", "× large pool", "", 2),
-                    ],
-                    rows: lines.iter().map(row).collect(),
-                }],
-                ..Section::default()
-            }],
-            notes: [ARTICLE_FACTOR.to_owned()]
-                .into_iter()
-                .chain(present::notes())
-                .collect(),
-            ..Report::default()
-        },
-        runs: runs_json(named),
-        extra: Map::from_iter([("pool_pages".to_owned(), json!(conditions.pool_pages))]),
+    Table {
+        key: "checkpoint",
+        caption: "Medians".to_owned(),
+        columns: vec![
+            Column::text("database", "Database"),
+            Column::number("pool_pages", "Pool", "pages", 0),
+            Column::text("checkpoints", "Checkpoints"),
+            Column::number("milliseconds", "Time", "ms", 1),
+            Column::number("spread_percent", "Spread", "%", 0),
+            Column::number("visited", "Buffers visited", "", 0),
+            Column::number("times_automatic", "× automatic", "", 1),
+            Column::number("times_large_pool", "× large pool", "", 2),
+        ],
+        rows: lines.iter().map(row).collect(),
     }
 }
 
