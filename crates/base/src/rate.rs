@@ -93,7 +93,7 @@ mod tests {
     fn a_large_piece_is_paid_for_afterwards() {
         let mut limit = RateLimit::new(100);
         limit.take(1000, SECOND);
-        assert_eq!(limit.wait(SECOND), SECOND * 10 - CREDIT);
+        assert_eq!(limit.wait(SECOND), (SECOND * 10).saturating_sub(CREDIT));
         assert_eq!(limit.wait(SECOND * 11), Duration::ZERO);
         limit.take(u64::MAX, SECOND * 11);
         assert!(limit.wait(SECOND * 12) > SECOND, "no overflow");
