@@ -272,3 +272,29 @@ fn a_restore_goes_only_onto_its_base_and_recovery_may_come_later() {
     let copy = open(place.path());
     assert_eq!(page(&copy, 5), [7; PAGE_SIZE]);
 }
+
+#[test]
+fn a_database_that_somebody_has_open_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = create(folder.path());
+    back_up(
+        &database,
+        folder.path(),
+        EngineKind::Full,
+        Compression::NONE,
+    );
+    let place = tempfile::tempdir().unwrap();
+    restore_to(folder.path(), place.path(), 1, Recovery::Recovery).unwrap();
+    let copy = open(place.path());
+    let refused = restore_to(folder.path(), place.path(), 1, Recovery::Recovery);
+    assert!(
+        matches!(refused, Err(SourceError::InUse { .. })),
+        "{refused:?}"
+    );
+    commit(&copy, 1..=3, 5);
+    copy.close().unwrap();
+    drop(copy);
+    restore_to(folder.path(), place.path(), 1, Recovery::Recovery).unwrap();
+    assert_eq!(page(&open(place.path()), 2), [1; PAGE_SIZE]);
+    assert_eq!(names(place.path()), ["a.file", "a_log.file", "b.file"]);
+}

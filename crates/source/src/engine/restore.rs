@@ -64,6 +64,8 @@ pub struct EngineTarget {
     log_octets: DirectFile,
     state: PendingRestore,
     name: String,
+    /// The log of the database that is replaced, locked so that nobody opens it meanwhile.
+    _replaced: Option<DirectFile>,
 }
 
 impl EngineTarget {
@@ -71,7 +73,8 @@ impl EngineTarget {
     /// left.
     ///
     /// # Errors
-    /// [`Error::NotRestoring`], [`Error::WrongBase`], [`Error::RestoreInterrupted`], those of the engine.
+    /// [`Error::InUse`], [`Error::NotRestoring`], [`Error::WrongBase`], [`Error::RestoreInterrupted`],
+    /// those of the engine.
     pub fn begin(request: &EngineRestoreRequest) -> Result<Self, Error> {
         let description = describe(&request.description)?;
         let (data, log) = places(&description, &request.files)?;
@@ -84,6 +87,7 @@ impl EngineTarget {
             description,
             is_interrupted: true,
         };
+        let replaced = seize(&state.log)?;
         let files = Arc::new(RealFileSystem);
         let staged_data = state.staged_data();
         let restore = if state.description.is_differential() {
@@ -107,6 +111,7 @@ impl EngineTarget {
             log_octets,
             state,
             name: request.database_name.clone(),
+            _replaced: replaced,
         })
     }
 
@@ -190,12 +195,30 @@ impl Drop for EngineTarget {
     }
 }
 
+/// Locks the log of an existing database; whoever has it open has it locked.
+fn seize(log: &Path) -> Result<Option<DirectFile>, Error> {
+    let file = match DirectFile::open(log, Access::ReadWrite) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io_error("open", log, error)),
+    };
+    match file.lock_exclusive() {
+        Ok(()) => Ok(Some(file)),
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Err(Error::InUse {
+            path: log.to_owned(),
+            process_id: None,
+        }),
+        Err(error) => Err(io_error("lock", log, error)),
+    }
+}
+
 /// Ends a sequence of restores: what waits at `log` becomes the database `name`.
 ///
 /// # Errors
 /// [`Error::NotRestoring`], [`Error::RestoreInterrupted`], those of the engine.
 pub fn recover(log: &Path, name: &str) -> Result<(), Error> {
     let state = waiting(log)?;
+    let _replaced = seize(log)?;
     let restore = Restore::resume(
         Arc::new(RealFileSystem),
         &state.description,
