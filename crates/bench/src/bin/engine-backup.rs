@@ -1,0 +1,279 @@
+//! Backups of a page engine database while it is used, and differentials of few changes.
+//!
+//! 1. Transactions of one writer beside four readers, with and without full backups to disk, in turns.
+//! 2. A full backup and a differential after one extent of a hundred changed: octets and time.
+//!
+//! ```text
+//! cargo run --release -p windlass-bench --bin engine-backup -- --folder /var/tmp --size-mb 2048
+//! ```
+#![expect(clippy::print_stdout, reason = "a program that prints a table")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use windlass_base::Lsn;
+use windlass_bench::median;
+use windlass_codec::Compression;
+use windlass_device::DeviceAddress;
+use windlass_engine::storage::RealFileSystem;
+use windlass_engine::{
+    BackupKind as EngineKind, CreateDatabase, Database, EXTENT_PAGES, FileSpec, Instance,
+    InstanceOptions, PAGE_SIZE,
+};
+use windlass_pipeline::{
+    BackupKind, BackupReport, BackupRequest, DifferentialBase, MediaRequest, OnDamage, Origin,
+    Overwrite, Tuning, Unobserved, backup,
+};
+use windlass_source::engine::EngineSnapshot;
+
+#[derive(Parser)]
+struct Options {
+    /// Where database and backups are made
+    #[arg(long, default_value = ".")]
+    folder: PathBuf,
+    /// Size of the database
+    #[arg(long, default_value_t = 2048)]
+    size_mb: u32,
+    /// Rounds of each measurement
+    #[arg(long, default_value_t = 5)]
+    rounds: u32,
+    /// Seconds of each interval with and without backups
+    #[arg(long, default_value_t = 5)]
+    seconds: u64,
+}
+
+fn main() -> anyhow::Result<()> {
+    let options = Options::parse();
+    let folder = tempfile::tempdir_in(&options.folder)?;
+    let pages = options.size_mb * ((1 << 20) / PAGE_SIZE as u32);
+    let database = create(folder.path(), pages)?;
+    while_used(&options, &database, folder.path(), pages)?;
+    differentials(&options, &database, folder.path(), pages)
+}
+
+fn create(folder: &Path, pages: u32) -> anyhow::Result<Arc<Database>> {
+    let instance = Instance::new(InstanceOptions::default(), Arc::new(RealFileSystem))?;
+    let mut request = CreateDatabase::new("a", folder.join("a.mdf"), folder.join("a.ldf"));
+    request.log = FileSpec {
+        size: 256 << 20,
+        ..request.log
+    };
+    let database = instance.create_database(&request)?;
+    for first in (1..=pages).step_by(1024) {
+        commit(&database, (first..=pages).take(1024), 1)?;
+    }
+    Ok(database)
+}
+
+/// Pages whose content differs from page to page and compresses about three times.
+fn commit(
+    database: &Arc<Database>,
+    pages: impl Iterator<Item = u32>,
+    fill: u64,
+) -> anyhow::Result<()> {
+    let mut writer = database.begin_write(&database.begin_read())?;
+    let mut content = [0; PAGE_SIZE];
+    for page in pages {
+        let mut state = fill ^ (u64::from(page) << 20);
+        for word in content.chunks_exact_mut(24) {
+            state = next(state);
+            word[..8].copy_from_slice(&state.to_le_bytes());
+        }
+        writer.write_page(page, &content)?;
+    }
+    writer.commit()?;
+    Ok(())
+}
+
+fn next(state: u64) -> u64 {
+    state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407)
+}
+
+fn request(folder: &Path, kind: BackupKind) -> BackupRequest {
+    BackupRequest {
+        media: MediaRequest {
+            devices: vec![DeviceAddress::disk(folder.join("a.bak"))],
+            mirrors: Vec::new(),
+            overwrite: Overwrite::Format,
+            skip_checks: true,
+            media_name: None,
+            media_description: None,
+            block_bytes: None,
+        },
+        kind,
+        copy_only: false,
+        compression: Compression::ZSTD_LOW,
+        deflate: None,
+        encryption: None,
+        checksum: false,
+        on_damage: OnDamage::Stop,
+        name: None,
+        description: None,
+        expires: None,
+        origin: Origin::default(),
+        database_backup_lsn: Lsn::ZERO,
+        digests_to: None,
+        tuning: Tuning::default(),
+    }
+}
+
+fn back_up(
+    database: &Arc<Database>,
+    folder: &Path,
+    kind: EngineKind,
+) -> anyhow::Result<(BackupReport, f64)> {
+    let begun = Instant::now();
+    let snapshot = EngineSnapshot::open(database, kind)?;
+    let (set_guid, lsn) = snapshot.base();
+    let kind = match kind {
+        EngineKind::Differential => BackupKind::Differential(DifferentialBase {
+            set_guid,
+            lsn,
+            digests: None,
+        }),
+        _ => BackupKind::Full,
+    };
+    let report = backup(&request(folder, kind), Box::new(snapshot), &Unobserved)?;
+    Ok((report, begun.elapsed().as_secs_f64()))
+}
+
+fn while_used(
+    options: &Options,
+    database: &Arc<Database>,
+    folder: &Path,
+    pages: u32,
+) -> anyhow::Result<()> {
+    println!("one writer, four readers, {} MB\n", options.size_mb);
+    println!("| round | commits/s alone | during backups | ratio | backups |");
+    println!("|---|---|---|---|---|");
+    let mut ratios = Vec::new();
+    for round in 1..=options.rounds {
+        let (alone, _) = interval(options, database, folder, pages, false)?;
+        let (during, backups) = interval(options, database, folder, pages, true)?;
+        let ratio = during / alone;
+        println!("| {round} | {alone:.0} | {during:.0} | {ratio:.2} | {backups} |");
+        ratios.push(ratio);
+    }
+    println!(
+        "\nmedian ratio {:.2} (floor 0.80)\n",
+        median(ratios.into_iter())
+    );
+    Ok(())
+}
+
+/// Commits a second over an interval, and how many backups were made in it.
+fn interval(
+    options: &Options,
+    database: &Arc<Database>,
+    folder: &Path,
+    pages: u32,
+    with_backups: bool,
+) -> anyhow::Result<(f64, u32)> {
+    let (stop, commits) = (AtomicBool::new(false), AtomicU64::new(0));
+    let until = Duration::from_secs(options.seconds);
+    std::thread::scope(|scope| {
+        for reader in 0..4 {
+            let stop = &stop;
+            scope.spawn(move || read(database, pages, reader, stop));
+        }
+        let writer = scope.spawn(|| write(database, pages, &stop, &commits));
+        let begun = Instant::now();
+        let mut backups = 0;
+        let mut failed = None;
+        while begun.elapsed() < until && failed.is_none() {
+            if with_backups {
+                failed = back_up(database, folder, EngineKind::CopyOnly).err();
+                backups += 1;
+            } else {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        let rate = commits.load(Ordering::Relaxed) as f64 / begun.elapsed().as_secs_f64();
+        stop.store(true, Ordering::Relaxed);
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        match writer.join() {
+            Ok(written) => written.map(|()| (rate, backups)),
+            Err(_) => anyhow::bail!("the writer panicked"),
+        }
+    })
+}
+
+/// A reader takes a breath between reads, as one that does something with what it read.
+fn read(database: &Arc<Database>, pages: u32, seed: u64, stop: &AtomicBool) {
+    let (mut state, mut content) = (seed, vec![0; PAGE_SIZE]);
+    while !stop.load(Ordering::Relaxed) {
+        let snapshot = database.begin_read();
+        for _ in 0..100 {
+            state = next(state);
+            let page = 1 + (state >> 33) as u32 % pages;
+            if snapshot.read_page(page, &mut content).is_err() {
+                return;
+            }
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn write(
+    database: &Arc<Database>,
+    pages: u32,
+    stop: &AtomicBool,
+    commits: &AtomicU64,
+) -> anyhow::Result<()> {
+    let mut state = 7;
+    while !stop.load(Ordering::Relaxed) {
+        let mut random = || {
+            state = next(state);
+            1 + (state >> 33) as u32 % pages
+        };
+        let changed = [random(), random(), random(), random()];
+        commit(database, changed.into_iter(), u64::from(changed[0]))?;
+        commits.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+fn differentials(
+    options: &Options,
+    database: &Arc<Database>,
+    folder: &Path,
+    pages: u32,
+) -> anyhow::Result<()> {
+    println!("| round | full, s | differential, s | time | read, MB | of the full |");
+    println!("|---|---|---|---|---|---|");
+    let (mut times, mut shares) = (Vec::new(), Vec::new());
+    for round in 1..=options.rounds {
+        let (full, full_seconds) = back_up(database, folder, EngineKind::Full)?;
+        // One page in each hundredth extent.
+        let step = EXTENT_PAGES as usize * 100;
+        let changed: Vec<u32> = (1 + round * EXTENT_PAGES..=pages).step_by(step).collect();
+        for pages in changed.chunks(256) {
+            commit(database, pages.iter().copied(), u64::from(round) + 50)?;
+        }
+        database.checkpoint()?;
+        let (differential, seconds) = back_up(database, folder, EngineKind::Differential)?;
+        let time = seconds / full_seconds;
+        let share = differential.processed_bytes as f64 / full.processed_bytes as f64;
+        println!(
+            "| {round} | {:.2} | {:.3} | {time:.3} | {:.1} | {share:.4} |",
+            full_seconds,
+            seconds,
+            differential.processed_bytes as f64 / f64::from(1 << 20),
+        );
+        times.push(time);
+        shares.push(share);
+    }
+    println!(
+        "\nmedians: time {:.3} of the full (floor 0.1), read {:.4} (floor 0.02)",
+        median(times.into_iter()),
+        median(shares.into_iter())
+    );
+    Ok(())
+}
