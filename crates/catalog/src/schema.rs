@@ -11,9 +11,10 @@
 //! 4. The requests that run.
 //! 5. Databases of the page engine: their logs and files.
 //! 6. The stages of the requests that run.
+//! 7. The checkpoints of page engine databases.
 
 /// The version this program writes, kept in SQLite's `user_version`.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 
 /// The statements that lead from version `found` to [`VERSION`], in order.
 pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
@@ -22,7 +23,7 @@ pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
 }
 
 const STEPS: &[&str] = &[
-    VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6,
+    VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7,
 ];
 
 const VERSION_1: &str = "
@@ -336,6 +337,33 @@ CREATE VIEW dm_exec_backup_stages AS
            stage.value ->> 'cpu_time' AS cpu_time
     FROM json_each(windlass_requests()) AS request,
          json_each(request.value -> 'stages') AS stage;
+";
+
+/// One row for each database of the page engine that the program has open. The function is added to the
+/// connection by whoever reads the view, as that of version 4.
+const VERSION_7: &str = "
+CREATE VIEW dm_db_checkpoint_stats AS
+    SELECT value ->> 'database_name' AS database_name,
+           value ->> 'target_recovery_time_in_seconds' AS target_recovery_time_in_seconds,
+           value ->> 'dirty_page_count' AS dirty_page_count,
+           value ->> 'oldest_dirty_lsn' AS oldest_dirty_lsn,
+           value ->> 'redo_start_lsn' AS redo_start_lsn,
+           value ->> 'estimated_recovery_ms' AS estimated_recovery_ms,
+           value ->> 'last_recovery_ms' AS last_recovery_ms,
+           value ->> 'commit_count' AS commit_count,
+           value ->> 'log_sync_count' AS log_sync_count,
+           value ->> 'log_used_bytes' AS log_used_bytes,
+           value ->> 'log_size_bytes' AS log_size_bytes,
+           value ->> 'pages_read' AS pages_read,
+           value ->> 'pages_written' AS pages_written,
+           value ->> 'write_request_count' AS write_request_count,
+           value ->> 'checkpoint_count' AS checkpoint_count,
+           value ->> 'last_checkpoint_ms' AS last_checkpoint_ms,
+           value ->> 'last_checkpoint_buffers_visited' AS last_checkpoint_buffers_visited,
+           value ->> 'buffers_visited' AS buffers_visited,
+           value ->> 'version_bytes' AS version_bytes,
+           value ->> 'changed_extent_count' AS changed_extent_count
+    FROM json_each(windlass_engine_figures());
 ";
 
 #[cfg(test)]

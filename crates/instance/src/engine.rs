@@ -6,8 +6,11 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::json;
 
 use windlass_base::message::table;
 use windlass_catalog::DatabaseRecord;
@@ -25,7 +28,52 @@ static NEXT_VFS: AtomicU32 = AtomicU32::new(1);
 #[derive(Debug, Default)]
 pub(crate) struct EngineDatabases {
     running: Option<Running>,
-    open: HashMap<String, Arc<Database>>,
+    open: OpenDatabases,
+}
+
+/// The databases that are open, by their names in lower case: shared with the views that show them.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct OpenDatabases(Arc<Mutex<HashMap<String, Arc<Database>>>>);
+
+impl OpenDatabases {
+    fn map(&self) -> MutexGuard<'_, HashMap<String, Arc<Database>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The figures of each open database as a JSON array, for `sys.dm_db_checkpoint_stats`.
+    pub(crate) fn figures(&self) -> String {
+        let databases: Vec<_> = self.map().values().map(Arc::clone).collect();
+        let figures: Vec<_> = databases.iter().map(|database| figures(database)).collect();
+        serde_json::Value::Array(figures).to_string()
+    }
+}
+
+fn figures(database: &Database) -> serde_json::Value {
+    let counters = database.counters();
+    let milliseconds = |duration: Duration| duration.as_micros() as f64 / 1e3;
+    json!({
+        "database_name": database.name(),
+        "target_recovery_time_in_seconds":
+            database.target_recovery_time().map_or(0, |target| target.as_secs().max(1)),
+        "dirty_page_count": counters.dirty_pages,
+        "oldest_dirty_lsn": counters.oldest_dirty_lsn.to_string(),
+        "redo_start_lsn": counters.redo_start_lsn.to_string(),
+        "estimated_recovery_ms": milliseconds(counters.estimated_recovery),
+        "last_recovery_ms": milliseconds(counters.last_recovery),
+        "commit_count": counters.commits,
+        "log_sync_count": counters.log_syncs,
+        "log_used_bytes": counters.log_used,
+        "log_size_bytes": counters.log_size,
+        "pages_read": counters.pages_read,
+        "pages_written": counters.pages_written,
+        "write_request_count": counters.write_requests,
+        "checkpoint_count": counters.checkpoints,
+        "last_checkpoint_ms": milliseconds(counters.checkpoint_duration),
+        "last_checkpoint_buffers_visited": counters.checkpoint_visited,
+        "buffers_visited": counters.buffers_visited,
+        "version_bytes": counters.version_bytes,
+        "changed_extent_count": counters.changed_extents,
+    })
 }
 
 #[derive(Debug)]
@@ -59,7 +107,7 @@ impl EngineDatabases {
         let offered = self.running()?.named.add(Arc::clone(&database));
         offered.map_err(|error| Failure::from(table::engine_refused(error)))?;
         let name = database.name().to_lowercase();
-        self.open.insert(name, Arc::clone(&database));
+        self.open.map().insert(name, Arc::clone(&database));
         Ok(database)
     }
 
@@ -85,9 +133,10 @@ impl EngineDatabases {
     /// The database of an entry of the catalog, opened now if it is not open.
     pub(crate) fn database(&mut self, record: &DatabaseRecord) -> Result<Arc<Database>, Failure> {
         let name = record.name.to_lowercase();
-        if let Some(open) = self.open.get(&name) {
+        let open = self.open.map().get(&name).map(Arc::clone);
+        if let Some(open) = open {
             if open.offline_reason().is_none() {
-                return Ok(Arc::clone(open));
+                return Ok(open);
             }
             // A failure took it offline; opening it again recovers it, or tells why it cannot be.
             self.forget(&name);
@@ -104,6 +153,11 @@ impl EngineDatabases {
     pub(crate) fn open(&mut self, request: &OpenDatabase) -> Result<Arc<Database>, Failure> {
         let opened = self.running()?.instance.open_database(request);
         self.keep(opened.map_err(|error| failure(&error))?)
+    }
+
+    /// The open databases, for views.
+    pub(crate) fn open_databases(&self) -> OpenDatabases {
+        self.open.clone()
     }
 
     /// Where SQLite finds the database that [`EngineDatabases::database`] opened.
@@ -125,7 +179,7 @@ impl EngineDatabases {
         if let Some(running) = &self.running {
             running.named.remove(name);
         }
-        self.open.remove(&name.to_lowercase())
+        self.open.map().remove(&name.to_lowercase())
     }
 
     /// Closes a database, so that its files may be replaced or removed.
@@ -139,7 +193,7 @@ impl EngineDatabases {
 
 impl Drop for EngineDatabases {
     fn drop(&mut self) {
-        for database in self.open.values() {
+        for database in self.open.map().values() {
             // Whatever could not be written is repeated from the log at the next opening.
             let _closed = database.close();
         }

@@ -20,6 +20,7 @@ use windlass_base::message::table;
 use windlass_catalog::Catalog;
 
 use crate::accelerator;
+use crate::engine::OpenDatabases;
 use crate::expression::sqlite_function;
 use crate::message_of::{catalog_message, sqlite_message};
 use crate::{Failure, Identity, Value};
@@ -87,6 +88,7 @@ pub(crate) struct Queries {
     identity: Identity,
     /// The instance's folder.
     folder: Option<PathBuf>,
+    engines: OpenDatabases,
     cancel: Arc<AtomicBool>,
 }
 
@@ -116,10 +118,12 @@ impl Queries {
     pub(crate) fn new(
         identity: Identity,
         folder: Option<PathBuf>,
+        engines: OpenDatabases,
         cancel: Arc<AtomicBool>,
     ) -> Self {
         Self {
             folder,
+            engines,
             name: "master".to_owned(),
             home: Home::System,
             connection: None,
@@ -206,6 +210,12 @@ impl Queries {
             )
             .map_err(failed)?;
         add_functions(&connection, &self.name, &self.identity, self.folder.clone())
+            .map_err(failed)?;
+        let engines = self.engines.clone();
+        let figures = move |_: &Context<'_>| Ok(engines.figures());
+        let flags = FunctionFlags::SQLITE_UTF8;
+        connection
+            .create_scalar_function("windlass_engine_figures", 0, flags, figures)
             .map_err(failed)?;
         Ok(connection)
     }

@@ -86,6 +86,7 @@ impl Session {
             queries: Queries::new(
                 instance.identity().clone(),
                 instance.folder().map(Path::to_owned),
+                instance.engines.open_databases(),
                 Arc::clone(&cancel),
             ),
             instance,

@@ -144,6 +144,8 @@ fn settings_files_and_checkpoints_act() {
 ALTER DATABASE Sales SET TARGET_RECOVERY_TIME = 0 SECONDS
 ALTER DATABASE CURRENT ADD FILE (NAME = Sales_3, FILENAME = 'D:\\sales_3.ndf', SIZE = 1MB)
 CHECKPOINT 10
+SELECT dirty_page_count AS dirty, checkpoint_count > 0 AS ran, last_checkpoint_buffers_visited AS visited,
+       target_recovery_time_in_seconds AS target FROM sys.dm_db_checkpoint_stats
 DBCC TRACEON (3004, 3604)
 BACKUP DATABASE Sales TO DISK = 'NUL' WITH COPY_ONLY
 GO
@@ -153,6 +155,16 @@ ALTER DATABASE Sales ADD LOG FILE (NAME = l, FILENAME = 'D:\\l.ldf')"
         ),
     );
     assert!(place.path("sales_3.ndf").exists());
+    let figures = &run.results()[0][0];
+    assert_eq!(
+        (&figures["dirty"], &figures["target"]),
+        (&0.into(), &0.into())
+    );
+    assert_eq!(figures["ran"], 1);
+    assert_eq!(
+        figures["visited"], 32768,
+        "the automatic kind visits the pool"
+    );
     let swept = run
         .messages()
         .iter()

@@ -71,22 +71,40 @@ impl Kind {
     }
 }
 
-/// A database on a pool.
+/// Where a backup goes: to a file, synced, or nowhere, so that only the database's part is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    File,
+    Nul,
+}
+
+impl Place {
+    fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Nul => "NUL",
+        }
+    }
+}
+
+/// A database on a pool, and where its backups go.
 struct Subject {
     database: Arc<Database>,
     bytes: u64,
     pool_pages: u64,
     kind: Kind,
+    place: Place,
     visited: Mutex<Vec<u64>>,
 }
 
 impl Subject {
     fn label(&self) -> String {
         format!(
-            "{}, {} checkpoints, pool of {} pages",
+            "{}, {} checkpoints, pool of {} pages, to {}",
             Octets(self.bytes),
             self.kind.name(),
-            self.pool_pages
+            self.pool_pages,
+            self.place.name()
         )
     }
 
@@ -123,17 +141,19 @@ pub fn run_checkpoint(
         for bytes in &conditions.database_bytes {
             for kind in [Kind::Automatic, Kind::Indirect] {
                 let number = subjects.len();
-                subjects.push(Subject {
-                    database: create(&instance, folder.path(), number, *bytes, kind)?,
+                let database = create(&instance, folder.path(), number, *bytes, kind)?;
+                subjects.extend([Place::File, Place::Nul].map(|place| Subject {
+                    database: Arc::clone(&database),
                     bytes: *bytes,
                     pool_pages,
                     kind,
+                    place,
                     visited: Mutex::default(),
-                });
+                }));
             }
         }
     }
-    let device = DeviceAddress::disk(folder.path().join("bench.bak"));
+    let file = DeviceAddress::disk(folder.path().join("bench.bak"));
     let runs = interleaved(&subjects, conditions.rounds, |subject, round| {
         if cancel.load(Ordering::Relaxed) {
             return Err(windlass_pipeline::Error::Cancelled.into());
@@ -144,6 +164,10 @@ pub fn run_checkpoint(
             conditions.rounds,
             subject.label()
         ));
+        let device = match subject.place {
+            Place::File => file.clone(),
+            Place::Nul => DeviceAddress::nul(),
+        };
         back_up(subject, &device, round)
     })?;
     let lines: Vec<Line<'_>> = subjects.iter().zip(runs).collect();
@@ -262,18 +286,23 @@ fn outcome(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Outcome {
     }
 }
 
-fn find(lines: &[Line<'_>], bytes: u64, pool_pages: u64, kind: Kind) -> Option<Spread> {
+/// The runs that differ from `other`'s only in pool and kind.
+fn find(lines: &[Line<'_>], other: &Subject, pool_pages: u64, kind: Kind) -> Option<Spread> {
     let is_it = |(subject, _): &&Line<'_>| {
-        (subject.bytes, subject.pool_pages, subject.kind) == (bytes, pool_pages, kind)
+        (subject.bytes, subject.place) == (other.bytes, other.place)
+            && (subject.pool_pages, subject.kind) == (pool_pages, kind)
     };
     lines.iter().find(is_it).map(|(_, runs)| runs.seconds())
 }
 
 fn chart(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Chart {
-    let groups = conditions.database_bytes.iter().map(|bytes| BarGroup {
-        label: Octets(*bytes).to_string(),
+    let on_large = |(subject, _): &&Line<'_>| {
+        subject.pool_pages == conditions.pool_pages && subject.kind == Kind::Indirect
+    };
+    let groups = lines.iter().filter(on_large).map(|(subject, _)| BarGroup {
+        label: format!("{} to {}", Octets(subject.bytes), subject.place.name()),
         values: [Kind::Automatic, Kind::Indirect]
-            .map(|kind| find(lines, *bytes, conditions.pool_pages, kind))
+            .map(|kind| find(lines, subject, conditions.pool_pages, kind))
             .to_vec(),
     });
     Chart {
@@ -291,11 +320,12 @@ fn chart(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Chart {
 fn table(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Table {
     let row = |(subject, runs): &Line<'_>| {
         let seconds = runs.seconds();
-        let automatic = find(lines, subject.bytes, subject.pool_pages, Kind::Automatic);
-        let large = find(lines, subject.bytes, conditions.pool_pages, subject.kind);
+        let automatic = find(lines, subject, subject.pool_pages, Kind::Automatic);
+        let large = find(lines, subject, conditions.pool_pages, subject.kind);
         Row::new(vec![
             Octets(subject.bytes).to_string().into(),
             (subject.pool_pages as f64).into(),
+            subject.place.name().into(),
             subject.kind.name().into(),
             (seconds.median * 1e3).into(),
             runs.spread_percent().into(),
@@ -312,6 +342,7 @@ fn table(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Table {
         columns: vec![
             Column::text("database", "Database"),
             Column::number("pool_pages", "Pool", "pages", 0),
+            Column::text("to", "To"),
             Column::text("checkpoints", "Checkpoints"),
             Column::number("milliseconds", "Time", "ms", 1),
             Column::number("spread_percent", "Spread", "%", 0),
