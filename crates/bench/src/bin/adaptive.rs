@@ -323,6 +323,6 @@ impl Snapshot for Part {
     }
 
     fn close(&self) -> Result<(), Error> {
-        Box::new(self.snapshot).close()
+        self.snapshot.close()
     }
 }
