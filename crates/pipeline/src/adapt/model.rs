@@ -255,3 +255,74 @@ fn blend(estimate: &mut Option<f64>, found: Option<f64>, weight: f64) {
         (old, new) => old.or(new),
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A device that wrote so many octets in a tenth of a second and was at work for so long.
+    fn wrote(bytes: u64, busy: u64) -> Sample {
+        Sample {
+            elapsed: Duration::from_millis(100),
+            written: Flow {
+                bytes,
+                busy: Duration::from_millis(busy),
+            },
+            ..Sample::default()
+        }
+    }
+
+    #[test]
+    fn what_goes_into_buffers_is_no_rate_and_a_real_one_counts_at_once() {
+        let mut model = Model::default();
+        model.observe(&wrote(4_000_000, 1));
+        assert_eq!(model.devices, None);
+        model.observe(&wrote(2_000_000, 100));
+        assert_eq!(model.devices, Some(2e7));
+        for _ in 0..4 {
+            model.observe(&wrote(500_000, 100));
+        }
+        let slow = model.devices.unwrap();
+        assert!(slow < 5.6e6, "{slow}");
+        model.observe(&wrote(4_000_000, 100));
+        let faster = model.devices.unwrap();
+        assert!(
+            faster > slow && faster < 2e7,
+            "one sample is not trusted upwards: {faster}"
+        );
+    }
+
+    #[test]
+    fn a_differential_has_time_for_more_on_what_it_keeps() {
+        let place = |kept: u64| {
+            let mut model = Model::default();
+            let raw = 100_000_000;
+            let work = Work {
+                chunks: 25,
+                raw_bytes: raw / kept,
+                stored_bytes: raw / kept / 4,
+                encoding: Duration::from_millis(300 / kept),
+            };
+            let mut sample = wrote(raw / kept / 4, 10);
+            sample.read = Flow {
+                bytes: raw,
+                busy: Duration::from_millis(100),
+            };
+            sample.transformed = Flow {
+                bytes: raw,
+                busy: Duration::from_millis(300 / kept + 10),
+            };
+            sample.by_effort[Effort::Low.index()] = work;
+            model.observe(&sample);
+            model.balance(4.0, 0.92, 3.0).unwrap()
+        };
+        assert!(
+            place(1) < 1.5 && place(10) > 2.5,
+            "{} {}",
+            place(1),
+            place(10)
+        );
+    }
+}

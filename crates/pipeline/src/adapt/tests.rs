@@ -285,20 +285,6 @@ fn a_slow_device_gets_stronger_compression_that_costs_no_time() {
 }
 
 #[test]
-fn what_a_device_takes_into_its_cache_at_first_does_not_mislead() {
-    let machine = Machine {
-        device: Box::new(|time| if time < 0.05 { 5000.0 } else { 20.0 }),
-        ..Machine::plain()
-    };
-    let adaptive = within_a_tenth(&machine, 200.0);
-    let low = Simulation::run(&machine, 200.0, Policy::Fixed(Effort::Low));
-    assert!(
-        adaptive.seconds <= low.seconds * 1.03,
-        "{adaptive:?} {low:?}"
-    );
-}
-
-#[test]
 fn busy_processors_get_less_compression() {
     for processors in [0.2, 0.5, 1.0] {
         let machine = Machine {
