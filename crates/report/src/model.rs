@@ -128,7 +128,7 @@ pub struct Column {
 pub enum ColumnKind {
     /// Texts, flush left.
     Text,
-    /// Dates and times as texts, which stay in one line.
+    /// Dates and times as texts, `YYYY-MM-DD hh:mm:ss`; the page shows them to the minute, in one line.
     Moment,
     /// Numbers, aligned at the decimal point.
     Number {

@@ -168,6 +168,8 @@ fn class(kind: ColumnKind) -> Option<&'static str> {
 fn text(column: &Column, cell: &Cell) -> String {
     match (column.kind, cell) {
         (_, Cell::Missing) => "–".to_owned(),
+        // `YYYY-MM-DD hh:mm` is all that a reader compares.
+        (ColumnKind::Moment, Cell::Text(text)) => text.get(..16).unwrap_or(text).to_owned(),
         (_, Cell::Text(text)) => text.clone(),
         (ColumnKind::Number { decimals, .. }, Cell::Number(value)) => number(*value, decimals),
         (ColumnKind::Text | ColumnKind::Moment, Cell::Number(value)) => value.to_string(),
@@ -287,7 +289,7 @@ mod tests {
             ],
             rows: vec![
                 row([Cell::Missing, Cell::Number(0.0), Cell::Missing]),
-                row(["2026-11-21".into(), Cell::Missing, "x".into()]),
+                row(["2026-11-21 20:15:59".into(), Cell::Missing, "x".into()]),
             ],
             ..Table::default()
         };
@@ -296,7 +298,7 @@ mod tests {
         assert_eq!(keys, ["at", "text"]);
         let page = self::table(&table).into_string();
         assert!(
-            page.contains("<th scope=\"row\" class=\"moment\">2026-11-21</th><td>x</td>"),
+            page.contains("<th scope=\"row\" class=\"moment\">2026-11-21 20:15</th><td>x</td>"),
             "{page}"
         );
     }
