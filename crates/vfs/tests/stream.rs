@@ -4,6 +4,7 @@
 //! The short form runs with the other tests. The long one has a million transactions, or as many as
 //! `WINDLASS_TRANSACTIONS` says; in a folder without real syncs (`TMPDIR=/dev/shm`) it takes minutes.
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
+#![expect(clippy::print_stdout, reason = "the long form tells how far it is")]
 
 mod common;
 
