@@ -97,6 +97,10 @@ fn the_sqlite3_shell_works_on_an_engine_database() {
         answer(&mut Command::new("sqlite3"), &format!("{open}{read}")),
         expected
     );
+    let file = std::fs::read(&path).unwrap();
+    assert_eq!(file[20], 8, "octets reserved for page checksums");
+    let ends = file.chunks(8192).map(|page| &page[8184..]);
+    assert!(ends.into_iter().all(|end| end != [0; 8]), "and filled");
     // After the last close it is a plain SQLite database.
     assert_eq!(answer(Command::new("sqlite3").arg(&path), read), expected);
 }

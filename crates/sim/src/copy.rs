@@ -139,7 +139,7 @@ fn restore(chain: &[Copy], state: &State) -> Result<(), String> {
         done = Some(step);
     }
     let log = FileSpec {
-        size: 1 << 20,
+        size: 384 * 1024,
         ..FileSpec::log("log", PathBuf::from("/d/restored.ldf"))
     };
     let step = done.ok_or("nothing to restore")?;

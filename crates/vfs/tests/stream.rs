@@ -3,8 +3,8 @@
 //!
 //! The short form runs with the other tests. The long one has a million transactions, or as many as
 //! `WINDLASS_TRANSACTIONS` says; in a folder without real syncs (`TMPDIR=/dev/shm`) it takes minutes.
-#![expect(clippy::print_stdout, reason = "a long run says how far it is")]
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
+#![expect(clippy::print_stdout, reason = "the long form tells how far it is")]
 
 mod common;
 

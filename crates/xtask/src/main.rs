@@ -118,5 +118,6 @@ fn test() -> Result<(), String> {
     run::documentation()?;
     fuzz::run(5, None)?;
     tools::install_missing();
+    run::step("model checks", "cargo", &run::MODEL_CHECKS)?;
     run::step("tests", "cargo", &["test", "--workspace", "--no-fail-fast"])
 }

@@ -56,8 +56,32 @@ pub(crate) fn bench(database: Option<&Path>) -> Result<(), String> {
     Ok(())
 }
 
+/// The engine's locks and lists under thousands of orders of threads.
+pub(crate) const MODEL_CHECKS: [&str; 8] = [
+    "test",
+    "--package",
+    "windlass-engine",
+    "--features",
+    "model",
+    "--lib",
+    "--quiet",
+    "model::",
+];
+
+/// The long tests of one program, which are named `slow_...`.
+fn slow(package: &str, program: &str) -> Result<(), String> {
+    let arguments = ["test", "--package", package, "--test", program, "--"];
+    let options = ["--ignored", "--nocapture", "slow_"];
+    let name = format!("{package}, {program}");
+    step(&name, "cargo", &[&arguments[..], &options].concat())
+}
+
 /// The runs of the acceptance list in full length.
 pub(crate) fn acceptance() -> Result<(), String> {
+    slow("windlass-engine", "kill")?;
+    slow("windlass-vfs", "crash")?;
+    slow("windlass-vfs", "differential")?;
+    slow("windlass-vfs", "stream")?;
     let arguments = [
         "test",
         "--release",

@@ -43,6 +43,7 @@ const REWRITE_BYTES: usize = 1 << 20;
 impl Database {
     /// Opens the files and recovers.
     pub(crate) fn open(shared: Arc<Shared>, number: u32, request: &OpenDatabase) -> Result<Self> {
+        let start = Instant::now();
         let path = &request.log_path;
         let fail = |error| EngineError::io("open", path, error);
         let log_file = shared.files.open(path, OpenMode::Existing).map_err(fail)?;
@@ -86,7 +87,7 @@ impl Database {
             .map_err(|error| EngineError::io("write", path, error))?;
         let page_count = reopened_pages(&header, &data)?;
         let mut database = Self::from_header(shared, number, request, &header, data, log_file, end);
-        database.recover(&header, page_count)?;
+        database.recover(&header, page_count, start)?;
         Ok(database)
     }
 
@@ -152,8 +153,7 @@ impl Database {
         }
     }
 
-    fn recover(&mut self, header: &Header, page_count: u32) -> Result<()> {
-        let start = Instant::now();
+    fn recover(&mut self, header: &Header, page_count: u32, start: Instant) -> Result<()> {
         let octets = self.log.distance(header.redo);
         let changed = header.clean && was_changed(header, self)?;
         let mut latest = Commit {
