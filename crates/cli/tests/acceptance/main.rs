@@ -13,6 +13,7 @@ mod crash;
 mod damage;
 mod databases;
 mod disk;
+mod engine;
 mod memory;
 mod support;
 mod writers;

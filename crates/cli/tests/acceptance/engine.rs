@@ -1,0 +1,179 @@
+//! `kill -9` while databases of the page engine are written to, backed up and restored.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::support::{command, make_database, shown, succeed};
+
+/// Copies a table onto itself under another number: what is there is whole rounds or none.
+const CHANGE: &str = "INSERT INTO round SELECT (SELECT max(number) + 1 FROM round), x FROM item";
+
+/// The database under test, registered in an instance.
+struct Subject {
+    folder: tempfile::TempDir,
+    instance: String,
+    media: String,
+}
+
+impl Subject {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let plain = folder.path().join("plain.db");
+        make_database(&plain, 4, "delete");
+        let subject = Self {
+            instance: shown(&folder.path().join("instance")),
+            media: shown(&folder.path().join("e.bak")),
+            folder,
+        };
+        let data = subject.path("e.db");
+        succeed(&[
+            "import",
+            &shown(&plain),
+            "--into",
+            "e",
+            "--data",
+            &data,
+            "--instance",
+            &subject.instance,
+        ]);
+        subject.sql(
+            "USE e
+GO
+CREATE TABLE item(x); CREATE TABLE round(number INTEGER, x); INSERT INTO round VALUES (0, 0);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) INSERT INTO item SELECT i FROM n",
+        );
+        subject
+    }
+
+    fn path(&self, name: &str) -> String {
+        shown(&self.folder.path().join(name))
+    }
+
+    fn arguments<'a>(&'a self, script: &'a str) -> Vec<&'a str> {
+        vec!["sql", "--json", "--instance", &self.instance, "-Q", script]
+    }
+
+    fn sql(&self, script: &str) -> String {
+        // -Q is one batch; GO is for files.
+        let file = self.folder.path().join("script.sql");
+        std::fs::write(&file, script).expect("the script");
+        let file = shown(&file);
+        succeed(&["sql", "--json", "--instance", &self.instance, "-i", &file])
+    }
+
+    /// Every round of a database is whole, and SQLite finds nothing wrong.
+    fn check(&self, database: &str) {
+        let said = self.sql(&format!(
+            "USE {database}
+GO
+PRAGMA integrity_check
+SELECT count(*) AS torn FROM (SELECT number FROM round WHERE number > 0 GROUP BY number HAVING count(*) <> 100)"
+        ));
+        assert!(said.contains("\"ok\""), "{said}");
+        assert!(
+            said.contains("\"torn\":0") || said.contains("\"torn\": 0"),
+            "{said}"
+        );
+    }
+}
+
+fn kill_after(arguments: &[&str], delay: Duration) {
+    let mut child = command(arguments)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    std::thread::sleep(delay);
+    drop(child.kill());
+    child.wait().expect("the program ends");
+}
+
+/// Delays from nothing to a little longer than a run takes when nobody kills it.
+fn delays(whole: Duration, rounds: u32) -> impl Iterator<Item = Duration> {
+    (0..rounds).map(move |round| whole.mul_f64(f64::from(round) / f64::from(rounds) * 1.1))
+}
+
+fn duration_of(run: impl FnOnce()) -> Duration {
+    let begun = Instant::now();
+    run();
+    begun.elapsed()
+}
+
+fn kill_backups(rounds: u32) {
+    let subject = Subject::new();
+    let backup = format!(
+        "USE e; {CHANGE}; BACKUP DATABASE e TO DISK = '{}' WITH COMPRESSION; {CHANGE}; \
+         BACKUP DATABASE e TO DISK = '{}' WITH DIFFERENTIAL; {CHANGE}",
+        subject.media, subject.media
+    );
+    succeed(&subject.arguments(&backup));
+    let whole = duration_of(|| drop(succeed(&subject.arguments(&backup))));
+    for delay in delays(whole, rounds) {
+        kill_after(&subject.arguments(&backup), delay);
+        subject.check("e");
+    }
+    succeed(&subject.arguments(&backup));
+    let moves = format!(
+        "MOVE 'e' TO '{}', MOVE 'e_log' TO '{}'",
+        subject.path("copy.db"),
+        subject.path("copy.db-log")
+    );
+    subject.sql(&format!(
+        "RESTORE DATABASE c FROM DISK = '{}' WITH FILE = 1, {moves}",
+        subject.media
+    ));
+    subject.check("c");
+}
+
+fn kill_restores(rounds: u32) {
+    let subject = Subject::new();
+    let disk = &subject.media;
+    succeed(&subject.arguments(&format!(
+        "USE e; {CHANGE}; BACKUP DATABASE e TO DISK = '{disk}'; {CHANGE}"
+    )));
+    let restore = format!(
+        "RESTORE DATABASE c FROM DISK = '{disk}' WITH REPLACE, MOVE 'e' TO '{}', MOVE 'e_log' TO '{}'",
+        subject.path("c.db"),
+        subject.path("c.db-log")
+    );
+    let whole = duration_of(|| drop(succeed(&subject.arguments(&restore))));
+    subject.check("c");
+    for delay in delays(whole, rounds) {
+        kill_after(&subject.arguments(&restore), delay);
+        // Old or new, or nothing that opens: never half.
+        if Path::new(&subject.path("c.db-log")).exists() {
+            subject.check("c");
+        }
+    }
+    succeed(&subject.arguments(&restore));
+    subject.check("c");
+    let left: Vec<_> = std::fs::read_dir(subject.folder.path())
+        .expect("the folder")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.contains("windlass"))
+        .collect();
+    assert!(left.is_empty(), "what crashes left is cleaned up: {left:?}");
+}
+
+#[test]
+fn killed_engine_backups_leave_the_database_and_earlier_sets() {
+    kill_backups(6);
+}
+
+#[test]
+fn killed_engine_restores_leave_old_new_or_nothing() {
+    kill_restores(6);
+}
+
+#[test]
+#[ignore = "a hundred killed backups of an engine database"]
+fn slow_a_hundred_killed_engine_backups() {
+    kill_backups(100);
+}
+
+#[test]
+#[ignore = "a hundred killed restores of an engine database"]
+fn slow_a_hundred_killed_engine_restores() {
+    kill_restores(100);
+}
