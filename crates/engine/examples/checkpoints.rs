@@ -197,14 +197,14 @@ fn recoveries(folder: &Path) {
     }
 }
 
-/// What is measured, and by what.
-type Part = (&'static str, fn(&Path));
+/// A part of the measurement, in a folder.
+type Part = fn(&Path);
 
 fn main() {
     let folder = std::env::args().nth(1).unwrap_or_else(|| ".".to_owned());
     let folder = Path::new(&folder);
     let only = std::env::args().nth(2);
-    let parts: [Part; 3] = [
+    let parts: [(&str, Part); 3] = [
         ("backups", backups),
         ("latencies", latencies),
         ("recoveries", recoveries),

@@ -138,7 +138,15 @@ fn database(record: &DatabaseRecord, past: &[PastBackup], findings: &mut Finding
         let detail = format!("{}: {error}", record.path.display());
         return findings.add(State::Error, what, detail);
     }
-    if let Err(error) = check_header(&record.path) {
+    let opened = match &record.log_path {
+        None => check_header(&record.path),
+        // Of a page engine database the log says what it is; opening it would mean to recover it.
+        Some(log) => match std::fs::metadata(log) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(format!("{}: {error}", log.display())),
+        },
+    };
+    if let Err(error) = opened {
         return findings.add(State::Error, what, error);
     }
     let last = past

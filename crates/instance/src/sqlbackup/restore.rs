@@ -215,13 +215,33 @@ fn files(media: &FoundMedia) -> Vec<String> {
 }
 
 /// `PRAGMA integrity_check` on the restored database.
-fn check(session: &Session, name: &str, report: &mut Report) -> bool {
+fn check(session: &mut Session, name: &str, report: &mut Report) -> bool {
     let record = session.instance.database(name).ok().flatten();
     let Some(record) = record else {
         report.fail(911);
         return false;
     };
-    match integrity(&record.path) {
+    // A database of the page engine is reached by its name, any other by its path.
+    let place = match record.log_path {
+        None => Ok(record.path.clone()),
+        Some(_) => session
+            .instance
+            .engines
+            .database(&record)
+            .and_then(|_| session.instance.engines.uri(&record.name))
+            .map(PathBuf::from),
+    };
+    let place = match place {
+        Ok(place) => place,
+        Err(failure) => {
+            report
+                .lines
+                .extend(failure.messages.iter().map(|message| message.text.clone()));
+            report.fail(50000);
+            return false;
+        }
+    };
+    match integrity(&place) {
         Ok(lines) if lines == ["ok"] => {
             report.line(format!("CHECKDB found no errors in database '{name}'."));
             true
@@ -243,7 +263,9 @@ fn check(session: &Session, name: &str, report: &mut Report) -> bool {
 fn integrity(path: &Path) -> rusqlite::Result<Vec<String>> {
     let connection = Connection::open_with_flags(
         PathBuf::from(path),
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     let mut statement = connection.prepare("PRAGMA integrity_check")?;
     statement.query_map([], |row| row.get(0))?.collect()
