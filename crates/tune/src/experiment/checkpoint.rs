@@ -310,6 +310,7 @@ fn chart(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Chart {
         description: "For each size of database a bar for both kinds of checkpoints.".to_owned(),
         kind: ChartKind::Bars(Bars {
             unit: "s".to_owned(),
+            decimals: 2,
             series: vec!["automatic".to_owned(), "indirect".to_owned()],
             groups: groups.collect(),
             ..Bars::default()
