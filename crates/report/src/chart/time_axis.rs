@@ -27,7 +27,7 @@ enum Step {
     Years(i64),
 }
 
-const STEPS: [Step; 22] = [
+const STEPS: [Step; 23] = [
     Step::Minutes(1),
     Step::Minutes(5),
     Step::Minutes(15),
@@ -48,6 +48,7 @@ const STEPS: [Step; 22] = [
     Step::Years(1),
     Step::Years(2),
     Step::Years(5),
+    Step::Years(10),
     Step::Years(20),
     Step::Years(100),
 ];
@@ -185,7 +186,7 @@ mod tests {
         );
         assert_eq!(
             labels("1990-08-30T00:00:00", "2026-08-01T00:00:00", 300.0),
-            ["1995", "2000", "2005", "2010", "2015", "2020", "2025"]
+            ["2000", "2010", "2020"]
         );
     }
 

@@ -118,7 +118,7 @@ pub const BACKUP: &[OptionRow] = &[
     row(W::Differential, A::None, BACKUP_DATABASE, &[W::NoRecovery, W::Standby, W::NoTruncate], "Stores only the extents changed since the last full backup that is not COPY_ONLY."),
     row(W::CopyOnly, A::None, BACKUP_ONE, &[], "Leaves the sequence of backups alone: no differential base, no log truncation."),
     row(W::Compression, A::Compression, BACKUP_ANY, &[W::NoCompression], "Compresses the backup, with the server's default algorithm unless one is named."),
-    row(W::NoCompression, A::None, BACKUP_ANY, &[W::Compression], "Stores the backup uncompressed."),
+    row(W::NoCompression, A::None, BACKUP_ANY, &[W::Compression, W::Level], "Stores the backup uncompressed."),
     row(W::Encryption, A::Encryption, BACKUP_ANY, &[W::NoEncryption], "Encrypts the backup with a key that the named certificate or asymmetric key protects."),
     row(W::NoEncryption, A::None, BACKUP_ANY, &[W::Encryption], "Stores the backup unencrypted."),
     row(W::Credential, A::Credential, BACKUP_ANY, &[], "Names the credential for devices that are URLs."),
