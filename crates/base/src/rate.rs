@@ -12,7 +12,7 @@ const CREDIT: Duration = Duration::from_millis(100);
 /// A limit on octets per second.
 ///
 /// Invariant: in any stretch of time, no more octets are taken than the rate gives in that time and in
-/// [`CREDIT`], and one call's worth.
+/// a tenth of a second, and one call's worth.
 #[derive(Debug, Clone)]
 pub struct RateLimit {
     bytes_per_second: u64,

@@ -177,6 +177,37 @@ pub struct BackupRequest {
     pub tuning: Tuning,
 }
 
+impl BackupRequest {
+    /// A full backup, appended to what the devices hold; everything else as when nobody asks for it.
+    pub fn new(devices: Vec<DeviceAddress>, compression: Compression) -> Self {
+        Self {
+            media: MediaRequest {
+                devices,
+                mirrors: Vec::new(),
+                overwrite: Overwrite::Append,
+                skip_checks: false,
+                media_name: None,
+                media_description: None,
+                block_bytes: None,
+            },
+            kind: BackupKind::Full,
+            copy_only: false,
+            compression,
+            encryption: None,
+            deflate: None,
+            checksum: false,
+            on_damage: OnDamage::Stop,
+            name: None,
+            description: None,
+            expires: None,
+            origin: Origin::default(),
+            database_backup_lsn: Lsn::ZERO,
+            digests_to: None,
+            tuning: Tuning::default(),
+        }
+    }
+}
+
 /// Who asks for a backup, as the headers tell it.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {

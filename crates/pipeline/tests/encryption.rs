@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use windlass_base::{Lsn, checksum};
+use windlass_base::checksum;
 use windlass_codec::Compression;
 use windlass_crypt::{Algorithm, Identity, KeyRing, Passphrase, Recipient};
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
-    BackupKind, BackupRequest, Damage, Encryption, Error, MediaRequest, MediaSet, OnDamage, Origin,
-    Overwrite, ReadKeys, ReadRequest, Tuning, Unobserved, backup, rekey, verify,
+    BackupRequest, Damage, Encryption, Error, MediaSet, OnDamage, ReadKeys, ReadRequest, Tuning,
+    Unobserved, backup, rekey, verify,
 };
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 
@@ -69,32 +69,12 @@ impl Bench {
             recipients: recipients.to_vec(),
         };
         let request = BackupRequest {
-            media: MediaRequest {
-                devices: vec![self.device(name)],
-                mirrors: Vec::new(),
-                overwrite: Overwrite::Append,
-                skip_checks: false,
-                media_name: None,
-                media_description: None,
-                block_bytes: None,
-            },
-            kind: BackupKind::Full,
-            copy_only: false,
-            compression,
-            deflate: None,
             encryption: (!recipients.is_empty()).then_some(encryption),
-            checksum: false,
-            on_damage: OnDamage::Stop,
-            name: None,
-            description: None,
-            expires: None,
-            origin: Origin::default(),
-            database_backup_lsn: Lsn::ZERO,
-            digests_to: None,
             tuning: Tuning {
                 transfer_bytes: Some(64 << 10),
                 ..Tuning::default()
             },
+            ..BackupRequest::new(vec![self.device(name)], compression)
         };
         let snapshot =
             SqliteSnapshot::open(&self.path("app.db"), &SnapshotOptions::default()).unwrap();

@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use windlass_accelerator::{Accelerator, Offload};
-use windlass_base::Lsn;
 use windlass_base::size::megabytes_per_second;
 use windlass_codec::{Algorithm, Compression, DeflateProvider};
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
-    BackupKind, BackupRequest, MediaRequest, MediaSet, Observer, OnDamage, Origin, Overwrite,
-    Probe, ProbeRequest, ReadKeys, ReadRequest, Stages, Tuning,
+    BackupRequest, MediaSet, Observer, OnDamage, Overwrite, Probe, ProbeRequest, ReadKeys,
+    ReadRequest, Stages, Tuning,
 };
 use windlass_source::sqlite::{Existing, RestoreRequest, SqliteTarget};
 use windlass_source::{Recovery, Snapshot};
@@ -359,30 +358,15 @@ fn probe(setting: &Setting) -> Option<ProbeRequest> {
 
 /// The backup that a setting stands for.
 pub(crate) fn request(setting: &Setting, devices: &[DeviceAddress]) -> BackupRequest {
+    let mut request = BackupRequest::new(devices.to_vec(), setting.compression);
+    request.media.overwrite = Overwrite::Format;
+    request.media.skip_checks = true;
+    request.media.block_bytes = setting.block_bytes;
     BackupRequest {
-        media: MediaRequest {
-            devices: devices.to_vec(),
-            mirrors: Vec::new(),
-            overwrite: Overwrite::Format,
-            skip_checks: true,
-            media_name: None,
-            media_description: None,
-            block_bytes: setting.block_bytes,
-        },
-        kind: BackupKind::Full,
         copy_only: true,
-        compression: setting.compression,
         deflate: deflate(setting),
-        encryption: None,
-        checksum: false,
-        on_damage: OnDamage::Stop,
-        name: None,
-        description: None,
-        expires: None,
-        origin: Origin::default(),
-        database_backup_lsn: Lsn::ZERO,
-        digests_to: None,
         tuning: tuning(setting),
+        ..request
     }
 }
 

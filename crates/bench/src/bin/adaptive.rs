@@ -12,24 +12,17 @@
     reason = "a program that prints a table"
 )]
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Parser, ValueEnum};
-use windlass_base::Lsn;
 use windlass_bench::median;
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
-use windlass_io::DirectFile;
-use windlass_pipeline::{
-    BackupKind, BackupReport, BackupRequest, Goal, MediaRequest, OnDamage, Origin, Overwrite,
-    Tuning, Unobserved, backup,
-};
+use windlass_pipeline::{BackupReport, BackupRequest, Goal, Overwrite, Tuning, Unobserved, backup};
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
-use windlass_source::{DatabaseIdentity, Error, Position, Snapshot, SourceFile};
+use windlass_source::{FileRanges, Snapshot, SourceFile, View};
 
 /// The adaptive run may take so much longer than the best fixed one.
 const FLOOR: f64 = 0.90;
@@ -231,94 +224,25 @@ fn burn(stop: &AtomicBool) {
 
 fn run(arguments: &Arguments, variant: &Variant, file: &Path) -> Result<BackupReport, String> {
     let snapshot = SqliteSnapshot::open(&arguments.database, &SnapshotOptions::default());
-    let part = Part {
-        snapshot: snapshot.map_err(|error| error.to_string())?,
-        bytes: arguments.mb << 20,
-    };
-    let request = BackupRequest {
-        media: MediaRequest {
-            devices: vec![DeviceAddress::disk(file)],
-            mirrors: Vec::new(),
-            overwrite: Overwrite::Format,
-            skip_checks: true,
-            media_name: None,
-            media_description: None,
-            block_bytes: None,
-        },
-        kind: BackupKind::Full,
-        copy_only: true,
-        compression: variant.compression,
-        deflate: None,
-        encryption: None,
-        checksum: false,
-        on_damage: OnDamage::Stop,
-        name: None,
-        description: None,
-        expires: None,
-        origin: Origin::default(),
-        database_backup_lsn: Lsn::ZERO,
-        digests_to: None,
-        tuning: variant.tuning,
-    };
+    let snapshot = snapshot.map_err(|error| error.to_string())?;
+    let start = start_of(&snapshot, arguments.mb << 20);
+    let part = View::sampled(Box::new(snapshot), start);
+    let mut request = BackupRequest::new(vec![DeviceAddress::disk(file)], variant.compression);
+    request.media.overwrite = Overwrite::Format;
+    request.media.skip_checks = true;
+    request.copy_only = true;
+    request.tuning = variant.tuning;
     backup(&request, Box::new(part), &Unobserved).map_err(|error| error.to_string())
 }
 
-/// The start of a database: enough to measure, never to be restored.
-#[derive(Debug)]
-struct Part {
-    snapshot: SqliteSnapshot,
-    bytes: u64,
-}
-
-impl Snapshot for Part {
-    fn identity(&self) -> &DatabaseIdentity {
-        self.snapshot.identity()
-    }
-
-    fn position(&self) -> Position {
-        self.snapshot.position()
-    }
-
-    fn files(&self) -> &[SourceFile] {
-        self.snapshot.files()
-    }
-
-    fn ranges(&self, file_id: u16) -> Vec<Range<u64>> {
-        let ranges = self.snapshot.ranges(file_id).into_iter();
-        ranges
-            .filter(|range| range.start < self.bytes)
-            .map(|range| range.start..range.end.min(self.bytes))
-            .collect()
-    }
-
-    fn located(
-        &self,
-        file_id: u16,
-        offset: u64,
-        bytes: usize,
-    ) -> Result<Option<Arc<DirectFile>>, Error> {
-        self.snapshot.located(file_id, offset, bytes)
-    }
-
-    fn amend(
-        &self,
-        file_id: u16,
-        offset: u64,
-        buffer: &mut [u8],
-        outcome: std::io::Result<usize>,
-    ) -> Result<(), Error> {
-        self.snapshot.amend(file_id, offset, buffer, outcome)
-    }
-
-    fn check_pages(&self, file_id: u16, offset: u64, octets: &[u8], on_bad: &mut dyn FnMut(u64)) {
-        self.snapshot.check_pages(file_id, offset, octets, on_bad);
-    }
-
-    fn has_page_checksums(&self) -> bool {
-        self.snapshot.has_page_checksums()
-    }
-
-    fn close(&self) -> Result<(), Error> {
-        self.snapshot.close()
-    }
+/// The first octets of each file: enough to measure, never to be restored.
+fn start_of(snapshot: &dyn Snapshot, bytes: u64) -> FileRanges {
+    let of_file = |file: &SourceFile| {
+        let ranges = snapshot.ranges(file.id).into_iter();
+        let start = ranges
+            .filter(|range| range.start < bytes)
+            .map(|range| range.start..range.end.min(bytes));
+        (file.id, start.collect())
+    };
+    snapshot.files().iter().map(of_file).collect()
 }

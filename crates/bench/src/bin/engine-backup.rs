@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use windlass_base::Lsn;
 use windlass_bench::median;
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
@@ -24,8 +23,7 @@ use windlass_engine::{
     InstanceOptions, PAGE_SIZE,
 };
 use windlass_pipeline::{
-    BackupKind, BackupReport, BackupRequest, DifferentialBase, MediaRequest, OnDamage, Origin,
-    Overwrite, Tuning, Unobserved, backup,
+    BackupKind, BackupReport, BackupRequest, DifferentialBase, Overwrite, Unobserved, backup,
 };
 use windlass_source::engine::EngineSnapshot;
 
@@ -95,31 +93,11 @@ fn next(state: u64) -> u64 {
 }
 
 fn request(folder: &Path, kind: BackupKind) -> BackupRequest {
-    BackupRequest {
-        media: MediaRequest {
-            devices: vec![DeviceAddress::disk(folder.join("a.bak"))],
-            mirrors: Vec::new(),
-            overwrite: Overwrite::Format,
-            skip_checks: true,
-            media_name: None,
-            media_description: None,
-            block_bytes: None,
-        },
-        kind,
-        copy_only: false,
-        compression: Compression::ZSTD_LOW,
-        deflate: None,
-        encryption: None,
-        checksum: false,
-        on_damage: OnDamage::Stop,
-        name: None,
-        description: None,
-        expires: None,
-        origin: Origin::default(),
-        database_backup_lsn: Lsn::ZERO,
-        digests_to: None,
-        tuning: Tuning::default(),
-    }
+    let device = DeviceAddress::disk(folder.join("a.bak"));
+    let mut request = BackupRequest::new(vec![device], Compression::ZSTD_LOW);
+    request.media.overwrite = Overwrite::Format;
+    request.media.skip_checks = true;
+    BackupRequest { kind, ..request }
 }
 
 fn back_up(

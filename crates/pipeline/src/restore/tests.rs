@@ -3,13 +3,12 @@
 use std::io;
 use std::path::Path;
 
-use windlass_base::Lsn;
 use windlass_device::{DeviceAddress, DeviceReader, Operation};
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 
 use super::*;
 use crate::report::Unobserved;
-use crate::request::{BackupKind, BackupRequest, MediaRequest, Origin, Overwrite, Tuning};
+use crate::request::{BackupRequest, Tuning};
 use crate::sealing::ReadKeys;
 
 /// A device with an unreadable sector.
@@ -41,31 +40,7 @@ fn media(folder: &Path) -> MediaSet {
     let database = folder.join("app.db");
     std::fs::write(&database, vec![7; 3 << 20]).unwrap();
     let devices = vec![DeviceAddress::disk(folder.join("1.bak"))];
-    let request = BackupRequest {
-        media: MediaRequest {
-            devices: devices.clone(),
-            mirrors: Vec::new(),
-            overwrite: Overwrite::Append,
-            skip_checks: false,
-            media_name: None,
-            media_description: None,
-            block_bytes: None,
-        },
-        kind: BackupKind::Full,
-        copy_only: false,
-        compression: Compression::NONE,
-        deflate: None,
-        encryption: None,
-        checksum: false,
-        on_damage: OnDamage::Stop,
-        name: None,
-        description: None,
-        expires: None,
-        origin: Origin::default(),
-        database_backup_lsn: Lsn::ZERO,
-        digests_to: None,
-        tuning: Tuning::default(),
-    };
+    let request = BackupRequest::new(devices.clone(), Compression::NONE);
     let snapshot = SqliteSnapshot::open(&database, &SnapshotOptions::default()).unwrap();
     crate::backup(&request, Box::new(snapshot), &Unobserved).unwrap();
     MediaSet::open(&devices).unwrap()

@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use windlass_base::Lsn;
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
-    BackupKind, BackupReport, BackupRequest, Error, MediaRequest, MediaSet, OnDamage, Origin,
-    Overwrite, ReadKeys, ReadRequest, Tuning, Unobserved, backup, restore,
+    BackupReport, BackupRequest, Error, MediaSet, OnDamage, ReadKeys, ReadRequest, Tuning,
+    Unobserved, backup, restore,
 };
 use windlass_source::sqlite::{
     self, Existing, RestoreRequest, SnapshotOptions, SqliteSnapshot, SqliteTarget,
@@ -46,29 +45,8 @@ pub(crate) fn devices(folder: &Path, names: &[&str]) -> Vec<DeviceAddress> {
 
 pub(crate) fn request(devices: &[DeviceAddress], compression: Compression) -> BackupRequest {
     BackupRequest {
-        media: MediaRequest {
-            devices: devices.to_vec(),
-            mirrors: Vec::new(),
-            overwrite: Overwrite::Append,
-            skip_checks: false,
-            media_name: None,
-            media_description: None,
-            block_bytes: None,
-        },
-        kind: BackupKind::Full,
-        copy_only: false,
-        compression,
-        deflate: None,
-        encryption: None,
-        checksum: false,
-        on_damage: OnDamage::Stop,
         name: Some("a set".to_owned()),
-        description: None,
-        expires: None,
-        origin: Origin::default(),
-        database_backup_lsn: Lsn::ZERO,
-        digests_to: None,
-        tuning: Tuning::default(),
+        ..BackupRequest::new(devices.to_vec(), compression)
     }
 }
 
