@@ -1,5 +1,6 @@
 //! Each statement's meaning, one file per statement.
 
+mod asked;
 pub mod backup;
 mod backup_media;
 mod base;

@@ -1,18 +1,14 @@
 //! RESTORE DATABASE.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use windlass_base::message::table;
 use windlass_base::{Message, Moment};
-use windlass_catalog::{
-    Base, DatabaseRecord, DatabaseState, Origin, RestoreFileRecord, RestoreRecord, RestoreType,
-};
+use windlass_catalog::{Base, DatabaseRecord, DatabaseState, Origin, RestoreFileRecord};
 use windlass_crypt::KeyRing;
-use windlass_device::DeviceAddress;
 use windlass_io::queue::EngineChoice;
 use windlass_media::{DatabaseFile, SetConfiguration, SetType, SourceKind};
-use windlass_pipeline::{MediaSet, OnDamage, ReadReport, ReadRequest, Tuning};
 use windlass_source::sqlite::{
     self, DifferentialBase, Existing, FileIdentity, RestoreRequest, SqliteTarget,
 };
@@ -21,15 +17,16 @@ use windlass_tsql::ast::{FileSpec, Name, RestoreSource, RestoreStatement};
 use windlass_tsql::option::StatementKind;
 use windlass_tsql::span::Spanned;
 
+use super::asked::Asked;
 use super::header_only::failed;
 use super::observer::Watch;
-use super::{device_list, history, reading, recovery, restore_engine, timing};
+use super::{device_list, reading, recovery, restore_engine, timing};
 use crate::instance::{is_system_database, new_record};
 use crate::message_of::{catalog_message, name_message, os_error, source_message};
 use crate::names::absolute;
 use crate::option::{self, RestoreChoices};
 use crate::tag::Tags;
-use crate::{Completed, Failure, Session, Sink};
+use crate::{Failure, Session, Sink};
 
 pub(super) const OPERATION: &str = "RESTORE DATABASE";
 
@@ -118,14 +115,16 @@ fn run(
     if set.source_kind == SourceKind::Engine {
         let work = restore_engine::Work {
             session,
-            name,
             known,
-            choices,
-            devices,
-            media,
-            position,
-            set: &set,
-            extras,
+            asked: Asked {
+                name,
+                choices,
+                devices,
+                media,
+                position,
+                set: &set,
+                extras,
+            },
         };
         return work.run(sink);
     }
@@ -146,15 +145,17 @@ fn run(
     let target = target(session, name, known.as_ref(), &choices, file, extras)?;
     Work {
         session,
-        name,
         known,
-        choices,
-        devices,
-        media,
-        position,
-        set: &set,
         target,
-        extras,
+        asked: Asked {
+            name,
+            choices,
+            devices,
+            media,
+            position,
+            set: &set,
+            extras,
+        },
     }
     .run(sink)
 }
@@ -238,15 +239,9 @@ fn target(
 /// A restore whose statement has been understood.
 struct Work<'a> {
     session: &'a mut Session,
-    name: &'a str,
     known: Option<DatabaseRecord>,
-    choices: RestoreChoices,
-    devices: Vec<DeviceAddress>,
-    media: MediaSet,
-    position: u16,
-    set: &'a SetConfiguration,
     target: PathBuf,
-    extras: &'a RestoreExtras,
+    asked: Asked<'a>,
 }
 
 impl Work<'_> {
@@ -254,42 +249,50 @@ impl Work<'_> {
         let existed = self.target.exists();
         let existing = self.check_target(existed)?;
         self.session.queries.release(&self.target);
-        let file = self.set.files.first();
+        let file = self.asked.set.files.first();
         let request = RestoreRequest {
             target: self.target.clone(),
             existing,
-            database_name: self.name.to_owned(),
-            family_guid: self.set.family_guid,
-            set_guid: self.set.set_guid,
-            checkpoint_lsn: self.set.checkpoint_lsn,
+            database_name: self.asked.name.to_owned(),
+            family_guid: self.asked.set.family_guid,
+            set_guid: self.asked.set.set_guid,
+            checkpoint_lsn: self.asked.set.checkpoint_lsn,
             size_bytes: file.map_or(0, |file| file.size_bytes),
-            base: self.is_differential().then_some(DifferentialBase {
-                set_guid: self.set.differential_base_guid,
-                checkpoint_lsn: self.set.differential_base_lsn,
+            base: self.asked.is_differential().then_some(DifferentialBase {
+                set_guid: self.asked.set.differential_base_guid,
+                checkpoint_lsn: self.asked.set.differential_base_lsn,
             }),
         };
-        let keys = reading::keys(self.session, self.set, &self.extras.keys)?;
+        let keys = reading::keys(self.session, self.asked.set, &self.asked.extras.keys)?;
         let target = SqliteTarget::begin(&request).map_err(|error| source_message(&error))?;
-        let read = ReadRequest {
-            keys,
-            on_damage: self.choices.on_damage.unwrap_or(OnDamage::Stop),
-            tuning: Tuning {
-                threads: self.extras.threads,
-                engine: self.extras.engine,
-                ..self.choices.tuning
-            },
-        };
+        let read = self.asked.read_request(keys);
         let begun = Instant::now();
-        let watch = Watch::new(self.session, OPERATION, self.name, self.choices.stats, sink);
-        let report = windlass_pipeline::restore(&self.media, self.position, &read, &target, &watch)
-            .map_err(|error| failed(&error))?;
+        let watch = Watch::new(
+            self.session,
+            OPERATION,
+            self.asked.name,
+            self.asked.choices.stats,
+            sink,
+        );
+        let report = windlass_pipeline::restore(
+            &self.asked.media,
+            self.asked.position,
+            &read,
+            &target,
+            &watch,
+        )
+        .map_err(|error| failed(&error))?;
         Box::new(target)
-            .finish(self.choices.recovery)
+            .finish(self.asked.choices.recovery)
             .map_err(|error| source_message(&error))?;
         watch.finish();
-        self.tell(&report, sink);
+        self.asked.tell(&report, &self.target, sink);
         self.register(existed)?;
-        self.remember(sink);
+        let files = vec![RestoreFileRecord {
+            file_number: 1,
+            path: self.target.display().to_string(),
+        }];
+        self.asked.remember(self.session, files, sink);
         sink.message(timing::closing(
             OPERATION,
             timing::pages(&report.files),
@@ -299,10 +302,6 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn is_differential(&self) -> bool {
-        self.set.set_type == SetType::Differential
-    }
-
     /// SQL Server's rules for overwriting.
     fn check_target(&self, existed: bool) -> Result<Existing, Failure> {
         let owner = self
@@ -310,30 +309,31 @@ impl Work<'_> {
             .instance
             .database_at(&self.target)
             .map_err(|error| catalog_message(&error))?;
-        if let Some(owner) = owner.filter(|owner| !owner.name.eq_ignore_ascii_case(self.name)) {
+        if let Some(owner) = owner.filter(|owner| !owner.name.eq_ignore_ascii_case(self.asked.name))
+        {
             return Err(self.refuse_file(table::file_used_by_database(
                 self.target.display(),
                 owner.name,
             )));
         }
-        if self.is_differential() {
+        if self.asked.is_differential() {
             return self.check_sequence();
         }
         match &self.known {
             Some(known) => {
                 let family = FileIdentity::of(&known.path).family_guid;
-                let is_other = known.path.exists() && family != self.set.family_guid;
-                if is_other && !self.choices.replace {
-                    return Err(table::other_database(self.name).with_state(4).into());
+                let is_other = known.path.exists() && family != self.asked.set.family_guid;
+                if is_other && !self.asked.choices.replace {
+                    return Err(table::other_database(self.asked.name).with_state(4).into());
                 }
                 let is_own_file = known.path == self.target;
-                if existed && !is_own_file && !self.choices.replace {
+                if existed && !is_own_file && !self.asked.choices.replace {
                     return Err(self.refuse_existing());
                 }
                 Ok(Existing::Replace)
             }
-            None if existed && !self.choices.replace => Err(self.refuse_existing()),
-            None if self.choices.replace => Ok(Existing::Replace),
+            None if existed && !self.asked.choices.replace => Err(self.refuse_existing()),
+            None if self.asked.choices.replace => Ok(Existing::Replace),
             None => Ok(Existing::Refuse),
         }
     }
@@ -343,8 +343,8 @@ impl Work<'_> {
         let state = sqlite::restoring(&self.target).map_err(|error| source_message(&error))?;
         match (&self.known, state) {
             (_, Some(_)) => Ok(Existing::Replace),
-            (None, None) if self.extras.target.is_none() => {
-                Err(table::restore_cannot_create(self.name).into())
+            (None, None) if self.asked.extras.target.is_none() => {
+                Err(table::restore_cannot_create(self.asked.name).into())
             }
             _ => Err(table::not_ready_to_rollforward().into()),
         }
@@ -357,6 +357,7 @@ impl Work<'_> {
 
     fn refuse_file(&self, cause: Message) -> Failure {
         let logical = self
+            .asked
             .set
             .files
             .first()
@@ -368,36 +369,14 @@ impl Work<'_> {
         ])
     }
 
-    /// The messages before the closing one.
-    fn tell(&self, report: &ReadReport, sink: &mut dyn Sink) {
-        let (database, path, position) = (self.name, self.target.as_path(), self.position);
-        sink.completed(Completed::Restore {
-            database,
-            path,
-            position,
-            report,
-        });
-        for file in &report.files {
-            sink.message(table::processed_pages(
-                file.pages,
-                self.name,
-                &file.logical_name,
-                self.position,
-            ));
-        }
-        if report.damaged.count > 0 {
-            sink.message(table::restored_with_damage());
-        }
-    }
-
     /// Enters the database in the catalog.
     fn register(&mut self, existed: bool) -> Result<(), Failure> {
-        let state = match self.choices.recovery {
+        let state = match self.asked.choices.recovery {
             Recovery::Recovery => DatabaseState::Online,
             Recovery::NoRecovery => DatabaseState::Restoring,
         };
         let is_new = self.known.is_none();
-        if is_new && self.extras.is_passing {
+        if is_new && self.asked.extras.is_passing {
             return Ok(());
         }
         // A file that was there belongs to somebody else, whatever is in it now.
@@ -407,21 +386,22 @@ impl Work<'_> {
             Origin::Restored
         };
         let before = self.known.take();
-        let mut record = before.unwrap_or_else(|| new_record(self.name, &self.target, origin));
+        let mut record =
+            before.unwrap_or_else(|| new_record(self.asked.name, &self.target, origin));
         record.state = state;
-        record.family_guid = Some(self.set.family_guid);
-        if let Some(file) = self.set.files.first() {
+        record.family_guid = Some(self.asked.set.family_guid);
+        if let Some(file) = self.asked.set.files.first() {
             record.logical_name.clone_from(&file.logical_name);
         }
         if record.path != self.target {
             record.path.clone_from(&self.target);
             record.origin = origin;
         }
-        if self.set.set_type == SetType::Full && !self.set.is_copy_only {
+        if self.asked.set.set_type == SetType::Full && !self.asked.set.is_copy_only {
             record.base = Some(Base {
-                set_guid: self.set.set_guid,
-                lsn: self.set.checkpoint_lsn,
-                finished: self.set.finished.unwrap_or_else(|| Moment::now().0),
+                set_guid: self.asked.set.set_guid,
+                lsn: self.asked.set.checkpoint_lsn,
+                finished: self.asked.set.finished.unwrap_or_else(|| Moment::now().0),
             });
         }
         if is_new {
@@ -437,33 +417,4 @@ impl Work<'_> {
                 .map_err(|error| catalog_message(&error))
         }
     }
-
-    fn remember(&mut self, sink: &mut dyn Sink) {
-        let record = RestoreRecord {
-            backup: history::found_record(self.media.header(), self.set, &self.devices),
-            restored: Moment::now().0,
-            database_name: self.name.to_owned(),
-            user_name: self.session.instance.identity().user.clone(),
-            restore_type: if self.is_differential() {
-                RestoreType::Differential
-            } else {
-                RestoreType::Database
-            },
-            replace: self.choices.replace,
-            recovery: self.choices.recovery == Recovery::Recovery,
-            restart: self.choices.restart,
-            device_count: u32::try_from(self.devices.len()).unwrap_or(u32::MAX),
-            files: vec![RestoreFileRecord {
-                file_number: 1,
-                path: display(&self.target),
-            }],
-        };
-        if self.session.instance.record_restore(&record).is_err() {
-            sink.message(table::history_not_written());
-        }
-    }
-}
-
-fn display(path: &Path) -> String {
-    path.display().to_string()
 }

@@ -6,68 +6,69 @@ use std::time::Instant;
 use windlass_base::message::table;
 use windlass_base::{Message, Moment};
 use windlass_catalog::{
-    Base, DatabaseRecord, DatabaseState, FileRecord, Origin, RestoreFileRecord, RestoreRecord,
-    RestoreType,
+    Base, DatabaseRecord, DatabaseState, FileRecord, Origin, RestoreFileRecord,
 };
-use windlass_device::DeviceAddress;
-use windlass_media::{DatabaseFile, SetConfiguration, SetType};
-use windlass_pipeline::{MediaSet, OnDamage, ReadReport, ReadRequest, Tuning};
+use windlass_media::{DatabaseFile, SetType};
 use windlass_source::engine::{
     EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, pending,
 };
 use windlass_source::{Recovery, RestoreTarget as _};
 
+use super::asked::Asked;
 use super::header_only::failed;
 use super::observer::Watch;
-use super::restore::{OPERATION, RestoreExtras, moved_to};
-use super::{device_list, history, reading, timing};
+use super::restore::{OPERATION, moved_to};
+use super::{device_list, reading, timing};
 use crate::instance::new_record;
 use crate::message_of::{catalog_message, name_message, os_error, source_message};
 use crate::names::absolute;
-use crate::option::RestoreChoices;
 use crate::tag::Tags;
-use crate::{Completed, Failure, Session, Sink};
+use crate::{Failure, Session, Sink};
 
 /// A restore whose statement has been understood.
 pub(super) struct Work<'a> {
     pub(super) session: &'a mut Session,
-    pub(super) name: &'a str,
     pub(super) known: Option<DatabaseRecord>,
-    pub(super) choices: RestoreChoices,
-    pub(super) devices: Vec<DeviceAddress>,
-    pub(super) media: MediaSet,
-    pub(super) position: u16,
-    pub(super) set: &'a SetConfiguration,
-    pub(super) extras: &'a RestoreExtras,
+    pub(super) asked: Asked<'a>,
 }
 
 impl Work<'_> {
     pub(super) fn run(mut self, sink: &mut dyn Sink) -> Result<(), Failure> {
         let files = self.places()?;
         self.check_targets(&files)?;
-        let keys = reading::keys(self.session, self.set, &self.extras.keys)?;
-        self.session.instance.engines.close(self.name)?;
+        let keys = reading::keys(self.session, self.asked.set, &self.asked.extras.keys)?;
+        self.session.instance.engines.close(self.asked.name)?;
         let request = self.request(&files);
         let target = EngineTarget::begin(&request).map_err(|error| source_message(&error))?;
-        let read = ReadRequest {
-            keys,
-            on_damage: self.choices.on_damage.unwrap_or(OnDamage::Stop),
-            tuning: Tuning {
-                threads: self.extras.threads,
-                ..self.choices.tuning
-            },
-        };
+        let read = self.asked.read_request(keys);
         let begun = Instant::now();
-        let watch = Watch::new(self.session, OPERATION, self.name, self.choices.stats, sink);
-        let report = windlass_pipeline::restore(&self.media, self.position, &read, &target, &watch)
-            .map_err(|error| failed(&error))?;
+        let watch = Watch::new(
+            self.session,
+            OPERATION,
+            self.asked.name,
+            self.asked.choices.stats,
+            sink,
+        );
+        let report = windlass_pipeline::restore(
+            &self.asked.media,
+            self.asked.position,
+            &read,
+            &target,
+            &watch,
+        )
+        .map_err(|error| failed(&error))?;
         Box::new(target)
-            .finish(self.choices.recovery)
+            .finish(self.asked.choices.recovery)
             .map_err(|error| source_message(&error))?;
         watch.finish();
-        self.tell(&report, &files, sink);
+        let path = files.first().map_or(Path::new(""), |file| &file.path);
+        self.asked.tell(&report, path, sink);
         self.register(&files)?;
-        self.remember(&files, sink);
+        let files = files.iter().map(|file| RestoreFileRecord {
+            file_number: file.file_id,
+            path: file.path.display().to_string(),
+        });
+        self.asked.remember(self.session, files.collect(), sink);
         sink.message(timing::closing(
             OPERATION,
             timing::pages(&report.files),
@@ -77,14 +78,10 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn is_differential(&self) -> bool {
-        self.set.set_type == SetType::Differential
-    }
-
     fn request(&self, files: &[FileRecord]) -> EngineRestoreRequest {
-        let log = self.set.files.iter().find(|file| file.is_log);
+        let log = self.asked.set.files.iter().find(|file| file.is_log);
         EngineRestoreRequest {
-            description: self.set.engine.clone(),
+            description: self.asked.set.engine.clone(),
             files: files
                 .iter()
                 .map(|file| PlacedFile {
@@ -92,13 +89,13 @@ impl Work<'_> {
                     path: file.path.clone(),
                 })
                 .collect(),
-            database_name: self.name.to_owned(),
+            database_name: self.asked.name.to_owned(),
             log_bytes: log.map_or(0, |log| log.size_bytes),
-            set_guid: self.set.set_guid,
-            checkpoint_lsn: self.set.checkpoint_lsn,
-            base: self.is_differential().then_some(EngineBase {
-                set_guid: self.set.differential_base_guid,
-                checkpoint_lsn: self.set.differential_base_lsn,
+            set_guid: self.asked.set.set_guid,
+            checkpoint_lsn: self.asked.set.checkpoint_lsn,
+            base: self.asked.is_differential().then_some(EngineBase {
+                set_guid: self.asked.set.differential_base_guid,
+                checkpoint_lsn: self.asked.set.differential_base_lsn,
             }),
         }
     }
@@ -107,7 +104,7 @@ impl Work<'_> {
     fn places(&self) -> Result<Vec<FileRecord>, Failure> {
         let waiting = self.waiting_files()?;
         let mut placed: Vec<FileRecord> = Vec::new();
-        for file in &self.set.files {
+        for file in &self.asked.set.files {
             let known = waiting
                 .iter()
                 .find(|known| known.file_id == u32::from(file.file_id));
@@ -149,13 +146,13 @@ impl Work<'_> {
     fn place(&self, file: &DatabaseFile, waiting: Option<&Path>) -> Result<PathBuf, Failure> {
         let drives = self.session.instance.drives();
         let path = match (
-            &self.extras.target,
-            moved_to(&self.choices, &file.logical_name),
+            &self.asked.extras.target,
+            moved_to(&self.asked.choices, &file.logical_name),
         ) {
             (Some(target), _) => beside(target, file),
             (None, Some(written)) => {
                 let tags = Tags {
-                    database: Some(self.name.to_owned()),
+                    database: Some(self.asked.name.to_owned()),
                     ..self.session.instance.tags()
                 };
                 let written = device_list::expand(&tags, written)?;
@@ -183,19 +180,19 @@ impl Work<'_> {
                 .database_at(&file.path)
                 .map_err(|error| catalog_message(&error))?;
             let is_own = match owner {
-                Some(owner) if !owner.name.eq_ignore_ascii_case(self.name) => {
+                Some(owner) if !owner.name.eq_ignore_ascii_case(self.asked.name) => {
                     let cause = table::file_used_by_database(file.path.display(), owner.name);
                     return Err(refuse_file(file, cause));
                 }
                 owner => owner.is_some(),
             };
-            if file.path.exists() && !is_own && !self.choices.replace {
+            if file.path.exists() && !is_own && !self.asked.choices.replace {
                 let path = file.path.display().to_string();
                 return Err(refuse_file(file, table::file_exists(&path, &path)));
             }
         }
         let Some(known) = &self.known else {
-            return match self.is_differential() {
+            return match self.asked.is_differential() {
                 true => self.check_sequence(files),
                 false => Ok(()),
             };
@@ -210,14 +207,14 @@ impl Work<'_> {
             )
             .into());
         }
-        if self.is_differential() {
+        if self.asked.is_differential() {
             return self.check_sequence(files);
         }
         let is_other = known
             .family_guid
-            .is_some_and(|family| family != self.set.family_guid);
-        if is_other && !self.choices.replace {
-            return Err(table::other_database(self.name).with_state(4).into());
+            .is_some_and(|family| family != self.asked.set.family_guid);
+        if is_other && !self.asked.choices.replace {
+            return Err(table::other_database(self.asked.name).with_state(4).into());
         }
         Ok(())
     }
@@ -233,46 +230,25 @@ impl Work<'_> {
         };
         match (waits, &self.known) {
             (true, _) => Ok(()),
-            (false, None) if self.extras.target.is_none() => {
-                Err(table::restore_cannot_create(self.name).into())
+            (false, None) if self.asked.extras.target.is_none() => {
+                Err(table::restore_cannot_create(self.asked.name).into())
             }
             (false, _) => Err(table::not_ready_to_rollforward().into()),
-        }
-    }
-
-    /// The messages before the closing one.
-    fn tell(&self, report: &ReadReport, files: &[FileRecord], sink: &mut dyn Sink) {
-        let path = files.first().map_or(Path::new(""), |file| &file.path);
-        sink.completed(Completed::Restore {
-            database: self.name,
-            path,
-            position: self.position,
-            report,
-        });
-        for file in &report.files {
-            sink.message(table::processed_pages(
-                file.pages,
-                self.name,
-                &file.logical_name,
-                self.position,
-            ));
-        }
-        if report.damaged.count > 0 {
-            sink.message(table::restored_with_damage());
         }
     }
 
     /// Enters the database in the catalog.
     fn register(&mut self, files: &[FileRecord]) -> Result<(), Failure> {
         let is_new = self.known.is_none();
-        if is_new && self.extras.is_passing {
+        if is_new && self.asked.extras.is_passing {
             return Ok(());
         }
         let first = files.iter().find(|file| !file.is_log);
         let path = first.map(|file| file.path.clone()).unwrap_or_default();
         let before = self.known.take();
-        let mut record = before.unwrap_or_else(|| new_record(self.name, &path, Origin::Restored));
-        record.state = match self.choices.recovery {
+        let mut record =
+            before.unwrap_or_else(|| new_record(self.asked.name, &path, Origin::Restored));
+        record.state = match self.asked.choices.recovery {
             Recovery::Recovery => DatabaseState::Online,
             Recovery::NoRecovery => DatabaseState::Restoring,
         };
@@ -281,15 +257,15 @@ impl Work<'_> {
             .iter()
             .find(|file| file.is_log)
             .map(|log| log.path.clone());
-        record.family_guid = Some(self.set.family_guid);
+        record.family_guid = Some(self.asked.set.family_guid);
         if let Some(first) = first {
             record.logical_name.clone_from(&first.logical_name);
         }
-        if self.set.set_type == SetType::Full && !self.set.is_copy_only {
+        if self.asked.set.set_type == SetType::Full && !self.asked.set.is_copy_only {
             record.base = Some(Base {
-                set_guid: self.set.set_guid,
-                lsn: self.set.checkpoint_lsn,
-                finished: self.set.finished.unwrap_or_else(|| Moment::now().0),
+                set_guid: self.asked.set.set_guid,
+                lsn: self.asked.set.checkpoint_lsn,
+                finished: self.asked.set.finished.unwrap_or_else(|| Moment::now().0),
             });
         }
         let instance = &mut self.session.instance;
@@ -301,34 +277,6 @@ impl Work<'_> {
         stored
             .and_then(|number| instance.catalog_mut().set_files(number, files))
             .map_err(|error| catalog_message(&error))
-    }
-
-    fn remember(&mut self, files: &[FileRecord], sink: &mut dyn Sink) {
-        let record = RestoreRecord {
-            backup: history::found_record(self.media.header(), self.set, &self.devices),
-            restored: Moment::now().0,
-            database_name: self.name.to_owned(),
-            user_name: self.session.instance.identity().user.clone(),
-            restore_type: if self.is_differential() {
-                RestoreType::Differential
-            } else {
-                RestoreType::Database
-            },
-            replace: self.choices.replace,
-            recovery: self.choices.recovery == Recovery::Recovery,
-            restart: self.choices.restart,
-            device_count: u32::try_from(self.devices.len()).unwrap_or(u32::MAX),
-            files: files
-                .iter()
-                .map(|file| RestoreFileRecord {
-                    file_number: file.file_id,
-                    path: file.path.display().to_string(),
-                })
-                .collect(),
-        };
-        if self.session.instance.record_restore(&record).is_err() {
-            sink.message(table::history_not_written());
-        }
     }
 }
 
