@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
+use windlass_io::DirectFile;
 
 use crate::backup::BackupRange;
 use crate::differential::ExtentMap;
@@ -247,10 +248,18 @@ impl DataFiles {
             .map_err(|error| EngineError::io("write", &file.spec.path, error))
     }
 
-    pub(crate) fn file(&self, index: usize) -> Result<DataFile> {
+    fn file(&self, index: usize) -> Result<DataFile> {
+        self.with_file(index, DataFile::clone)
+    }
+
+    /// The file itself, where there is such a thing. Called for each read of a backup: allocates nothing.
+    pub(crate) fn direct(&self, index: usize) -> Result<Option<Arc<DirectFile>>> {
+        self.with_file(index, |file| file.file.direct())
+    }
+
+    fn with_file<T>(&self, index: usize, take: impl FnOnce(&DataFile) -> T) -> Result<T> {
         let inner = self.inner.read();
-        let file = inner.files.get(index).cloned();
-        file.ok_or_else(|| {
+        inner.files.get(index).map(take).ok_or_else(|| {
             EngineError::Invalid(format!("database '{}' has no file {index}", self.database))
         })
     }

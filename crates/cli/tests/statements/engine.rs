@@ -165,10 +165,19 @@ ALTER DATABASE Sales ADD LOG FILE (NAME = l, FILENAME = 'D:\\l.ldf')"
         figures["visited"], 32768,
         "the automatic kind visits the pool"
     );
-    let swept = run
-        .messages()
-        .iter()
+    let texts: Vec<_> = (run.messages().iter())
         .filter_map(|message| message["text"].as_str().map(str::to_owned))
+        .collect();
+    for phase in [
+        "Checkpoint:",
+        "Synchronize",
+        "Copy data files",
+        "Copy transaction log",
+    ] {
+        assert!(texts.iter().any(|text| text.contains(phase)), "{phase}");
+    }
+    let swept = texts
+        .iter()
         .find(|text| text.contains("Checkpoint:"))
         .expect("the phases are told");
     let visited: u64 = swept

@@ -42,6 +42,9 @@ use crate::log::Position;
 use crate::log::reader::LogReader;
 use crate::options::PAGE_SIZE;
 
+/// Octets of the log that [`Backup::read_log`] hands on at a time.
+const LOG_PIECE_BYTES: usize = 64 << 10;
+
 /// What kind of backup begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackupKind {
@@ -246,7 +249,7 @@ impl Backup {
     /// what [`Backup::read_range`] gives; behind its end are zeros.
     pub fn data_file(&self, index: usize) -> Result<Option<Arc<DirectFile>>> {
         self.database.check_online()?;
-        Ok(self.database.data.file(index)?.file.direct())
+        self.database.data.direct(index)
     }
 
     /// Whether pages carry checksums that can be verified.
@@ -291,35 +294,40 @@ impl Backup {
         Ok(self.description.insert(description))
     }
 
-    /// The log from the first needed record to the end of the backup, to be read piece by piece.
+    /// The log from the first needed record to the end of the backup, to be read piece by piece and
+    /// handed back to [`Backup::finish_log`].
     ///
     /// # Errors
     /// Before [`Backup::finish_data`] there is no end.
     pub fn log_copy(&self) -> Result<LogCopy> {
         Ok(LogCopy {
+            started: Instant::now(),
             end: self.description()?.end(),
             reader: self.database.log.reader(self.first),
             rest: Vec::new(),
         })
     }
 
-    /// Hands the log from the first needed record to the end of the backup to `sink`, block by block.
+    /// The log has been copied.
+    pub fn finish_log(&self, copy: &LogCopy) {
+        self.phase(BackupPhase::LogCopy, copy.started, 0);
+    }
+
+    /// Hands the log from the first needed record to the end of the backup to `sink`, in pieces.
     ///
     /// # Errors
     /// Before [`Backup::finish_data`] there is no end; or what `sink` returned.
     pub fn read_log(&self, mut sink: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let start = Instant::now();
-        let description = self.description()?;
-        let end = description.end();
-        let mut reader = self.database.log.reader(self.first);
-        while let Some((header, octets)) = reader.next()? {
-            if header.position >= end {
-                break;
+        let mut copy = self.log_copy()?;
+        let mut piece = vec![0; LOG_PIECE_BYTES];
+        loop {
+            let bytes = copy.read(&mut piece)?;
+            if bytes == 0 {
+                self.finish_log(&copy);
+                return Ok(());
             }
-            sink(octets)?;
+            sink(&piece[..bytes])?;
         }
-        self.phase(BackupPhase::LogCopy, start, 0);
-        Ok(())
     }
 
     /// What the backup says about its database.
@@ -354,6 +362,7 @@ impl Backup {
 /// Reads the log that belongs to a backup, in pieces of any size.
 #[derive(Debug)]
 pub struct LogCopy {
+    started: Instant,
     reader: LogReader,
     end: Position,
     /// Of the last block, what found no room.
@@ -363,22 +372,22 @@ pub struct LogCopy {
 impl LogCopy {
     /// Fills `buffer` with the next octets; fewer only at the end.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let mut filled = 0;
-        loop {
-            let taken = self.rest.len().min(buffer.len() - filled);
-            buffer[filled..filled + taken].copy_from_slice(&self.rest[..taken]);
-            self.rest.drain(..taken);
+        let mut filled = self.rest.len().min(buffer.len());
+        buffer[..filled].copy_from_slice(&self.rest[..filled]);
+        self.rest.drain(..filled);
+        while filled < buffer.len() {
+            let Some((header, block)) = self.reader.next()? else {
+                break;
+            };
+            if header.position >= self.end {
+                break;
+            }
+            let taken = block.len().min(buffer.len() - filled);
+            buffer[filled..filled + taken].copy_from_slice(&block[..taken]);
+            self.rest.extend_from_slice(&block[taken..]);
             filled += taken;
-            if filled == buffer.len() {
-                return Ok(filled);
-            }
-            match self.reader.next()? {
-                Some((header, octets)) if header.position < self.end => {
-                    self.rest.extend_from_slice(octets);
-                }
-                _ => return Ok(filled),
-            }
         }
+        Ok(filled)
     }
 }
 

@@ -52,6 +52,14 @@ fn data_index(file_id: u16) -> Option<usize> {
     }
 }
 
+fn io_error(action: &'static str, path: &Path, source: std::io::Error) -> Error {
+    Error::Io {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}
+
 fn engine_error(error: EngineError) -> Error {
     Error::Engine(error)
 }

@@ -11,7 +11,7 @@ use windlass_base::{Guid, Lsn};
 use windlass_engine::BackupDescription;
 use windlass_io::directory;
 
-use super::{collected_log, describe, engine_error, staged, with_suffix};
+use super::{collected_log, describe, engine_error, io_error, staged, with_suffix};
 use crate::Error;
 
 /// What a restore WITH NORECOVERY left.
@@ -44,14 +44,6 @@ struct Stored {
 
 fn state_path(log: &Path) -> PathBuf {
     with_suffix(log, ".windlass-state")
-}
-
-fn io_error(action: &'static str, path: &Path, source: std::io::Error) -> Error {
-    Error::Io {
-        action,
-        path: path.to_owned(),
-        source,
-    }
 }
 
 /// The restore that waits where the log is to be; `None` when there is none.

@@ -13,7 +13,7 @@ use windlass_engine::{BackupDescription, BackupRange, FileSpec, Restore};
 use windlass_io::{Access, DirectFile, directory};
 
 use super::pending::{PendingRestore, forget, pending, remove_all, remove_state};
-use super::{LOG_FILE_ID, collected_log, data_index, describe, engine_error, staged};
+use super::{LOG_FILE_ID, collected_log, data_index, describe, engine_error, io_error, staged};
 use crate::{Error, Recovery, RestoreTarget};
 
 /// Octets of log applied at a time.
@@ -312,12 +312,4 @@ fn put_in_place(mut restore: Restore, state: &PendingRestore, name: &str) -> Res
 fn sync_folder(path: &Path) -> Result<(), Error> {
     let folder = directory::parent(path);
     directory::sync(&folder).map_err(|error| io_error("sync", &folder, error))
-}
-
-fn io_error(action: &'static str, path: &Path, source: std::io::Error) -> Error {
-    Error::Io {
-        action,
-        path: path.to_owned(),
-        source,
-    }
 }

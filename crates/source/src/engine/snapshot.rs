@@ -248,9 +248,15 @@ impl Snapshot for EngineSnapshot {
             return Ok(None);
         };
         let bytes = copy.read(buffer).map_err(engine_error)?;
+        if bytes == 0 {
+            if let (Some(backup), Some(copy)) = (&*self.backup(), log.copy.take()) {
+                backup.finish_log(&copy);
+            }
+            return Ok(None);
+        }
         let offset = log.bytes;
         log.bytes += bytes as u64;
-        Ok((bytes > 0).then_some(LogPiece {
+        Ok(Some(LogPiece {
             file_id: LOG_FILE_ID,
             offset,
             bytes,
