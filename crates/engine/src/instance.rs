@@ -6,6 +6,7 @@
 //! - The recovery writer holds no database open: it sees each through a weak reference.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) files: Arc<dyn FileSystem>,
     pub(crate) pool: Pool,
     pub(crate) dispenser: Dispenser,
+    /// Nanoseconds; see [`Instance::set_recovery_interval`].
+    recovery_interval_ns: AtomicU64,
     databases: Mutex<Databases>,
     wake: Mutex<Wake>,
     woken: Condvar,
@@ -52,6 +55,11 @@ impl Shared {
     fn open(&self) -> Vec<Arc<Database>> {
         let databases = self.databases.lock();
         databases.open.values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// What recovery may take at most in databases with automatic checkpoints.
+    pub(crate) fn recovery_interval(&self) -> Duration {
+        Duration::from_nanos(self.recovery_interval_ns.load(Relaxed))
     }
 
     /// Has the recovery writer look now.
@@ -130,6 +138,7 @@ impl Instance {
             pool: Pool::new(options.pool_pages)?,
             dispenser: Dispenser::new(options.requests_in_flight, background)
                 .map_err(thread_error)?,
+            recovery_interval_ns: AtomicU64::new(nanoseconds(options.recovery_interval)),
             options,
             files,
             databases: Mutex::default(),
@@ -189,6 +198,19 @@ impl Instance {
         Ok(self.register(database))
     }
 
+    /// See [`Instance::set_recovery_interval`].
+    pub fn recovery_interval(&self) -> Duration {
+        self.shared.recovery_interval()
+    }
+
+    /// From now on, databases with automatic checkpoints (target recovery time 0) begin one when recovery
+    /// would take longer than this.
+    pub fn set_recovery_interval(&self, interval: Duration) {
+        let interval = nanoseconds(interval);
+        self.shared.recovery_interval_ns.store(interval, Relaxed);
+        self.shared.wake();
+    }
+
     /// Buffers of the pool.
     pub fn pool_pages(&self) -> u64 {
         self.shared.pool.pages()
@@ -198,6 +220,10 @@ impl Instance {
     pub fn touch_descriptors(&self) {
         self.shared.pool.touch_descriptors();
     }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Drop for Instance {

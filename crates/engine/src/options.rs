@@ -25,7 +25,7 @@ pub struct InstanceOptions {
     pub background: bool,
     /// Octets of old page versions kept for open snapshots at most, per database.
     pub version_bytes_max: u64,
-    /// Recovery interval for databases with automatic checkpoints (target recovery time 0).
+    /// At the start: [`Instance::set_recovery_interval`](crate::Instance::set_recovery_interval).
     pub recovery_interval: Duration,
 }
 

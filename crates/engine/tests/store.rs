@@ -152,6 +152,29 @@ fn an_indirect_checkpoint_visits_its_pages_and_an_automatic_one_the_pool() {
 }
 
 #[test]
+fn an_automatic_checkpoint_begins_when_recovery_would_exceed_the_interval() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = InstanceOptions {
+        pool_pages: 4096,
+        background: false,
+        ..InstanceOptions::default()
+    };
+    let instance = Instance::new(options, Arc::new(RealFileSystem)).unwrap();
+    let database = instance.create_database(&small(folder.path())).unwrap();
+    database.set_target_recovery_time(None).unwrap();
+    for number in 1..100 {
+        put(&database, &[(number, 1)]);
+    }
+    let dirty = database.counters().dirty_pages;
+    assert!(dirty > 90);
+    database.recovery_writer_step().unwrap();
+    assert_eq!(database.counters().dirty_pages, dirty, "a minute");
+    instance.set_recovery_interval(Duration::from_micros(10));
+    database.recovery_writer_step().unwrap();
+    assert_eq!(database.counters().dirty_pages, 0, "ten microseconds");
+}
+
+#[test]
 fn a_full_log_is_refused_before_anything_happened() {
     let folder = tempfile::tempdir().unwrap();
     let instance = instance(4096);

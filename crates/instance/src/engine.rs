@@ -25,8 +25,9 @@ use crate::message_of::engine_message;
 static NEXT_VFS: AtomicU32 = AtomicU32::new(1);
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct EngineDatabases {
+    options: InstanceOptions,
     running: Option<Running>,
     open: OpenDatabases,
 }
@@ -84,9 +85,30 @@ struct Running {
 }
 
 impl EngineDatabases {
+    /// `recovery_interval_minutes`: the server option, whose 0 leaves the choice to the engine.
+    pub(crate) fn new(recovery_interval_minutes: i64) -> Self {
+        Self {
+            options: InstanceOptions {
+                recovery_interval: recovery_interval(recovery_interval_minutes),
+                ..InstanceOptions::default()
+            },
+            running: None,
+            open: OpenDatabases::default(),
+        }
+    }
+
+    /// The server option was changed, for the databases that are open too.
+    pub(crate) fn set_recovery_interval(&mut self, minutes: i64) {
+        self.options.recovery_interval = recovery_interval(minutes);
+        if let Some(running) = &self.running {
+            let interval = self.options.recovery_interval;
+            running.instance.set_recovery_interval(interval);
+        }
+    }
+
     fn running(&mut self) -> Result<&Running, Failure> {
         if self.running.is_none() {
-            let options = InstanceOptions::default();
+            let options = self.options.clone();
             let instance = windlass_engine::Instance::new(options, Arc::new(RealFileSystem))
                 .map_err(|error| failure(&error))?;
             let named = NamedDatabases::default();
@@ -200,6 +222,59 @@ impl Drop for EngineDatabases {
     }
 }
 
+fn recovery_interval(minutes: i64) -> Duration {
+    match u64::try_from(minutes) {
+        Ok(minutes) if minutes > 0 => Duration::from_secs(minutes * 60),
+        _ => InstanceOptions::default().recovery_interval,
+    }
+}
+
 fn failure(error: &EngineError) -> Failure {
     engine_message(error).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Column, Instance, Session, Sink, Value};
+    use windlass_base::message::Message;
+
+    struct Nothing;
+
+    impl Sink for Nothing {
+        fn message(&mut self, message: Message) {
+            assert!(
+                message.severity < windlass_base::Severity(11),
+                "{message:?}"
+            );
+        }
+        fn columns(&mut self, _: &[Column]) {}
+        fn row(&mut self, _: &[Value]) {}
+        fn rows_end(&mut self, _: u64) {}
+        fn rows_affected(&mut self, _: u64) {}
+    }
+
+    fn interval_after(session: &mut Session, batch: &str) -> Duration {
+        session.execute_batch(batch, 1, &mut Nothing);
+        let engines = &mut session.instance_mut().engines;
+        engines.running().unwrap().instance.recovery_interval()
+    }
+
+    #[test]
+    fn the_recovery_interval_reaches_a_running_engine_and_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Session::new(Instance::open(Some(folder.path())).unwrap());
+        let mut session = open();
+        let shown = "EXEC sp_configure 'show advanced options', 1; RECONFIGURE;";
+        let interval = interval_after(&mut session, shown);
+        assert_eq!(interval, Duration::from_secs(60), "0 means a minute");
+        let set = "EXEC sp_configure 'recovery interval', 5;";
+        let interval = interval_after(&mut session, set);
+        assert_eq!(interval, Duration::from_secs(60), "not installed yet");
+        let interval = interval_after(&mut session, "RECONFIGURE");
+        assert_eq!(interval, Duration::from_secs(300));
+        session.close(&mut Nothing);
+        let interval = interval_after(&mut open(), "PRINT 'again'");
+        assert_eq!(interval, Duration::from_secs(300));
+    }
 }

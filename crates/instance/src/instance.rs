@@ -67,6 +67,7 @@ impl Instance {
         for drive in catalog.drives()? {
             drives.set(drive);
         }
+        let recovery_interval = catalog.option_in_use(ServerOption::RecoveryInterval)?;
         let name = folder.as_deref().and_then(Path::file_name);
         let identity = Identity::of_process(name.map(|name| name.to_string_lossy().into_owned()));
         Ok(Self {
@@ -76,7 +77,7 @@ impl Instance {
             identity,
             passing: Vec::new(),
             service_key: None,
-            engines: EngineDatabases::default(),
+            engines: EngineDatabases::new(recovery_interval),
         })
     }
 

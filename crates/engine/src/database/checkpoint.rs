@@ -177,7 +177,7 @@ impl Database {
                 let limit = self.log.back_from_end(octets);
                 self.checkpoint_before(CheckpointKind::Indirect, Some(limit))?;
             }
-            None if estimate > self.shared.options.recovery_interval => {
+            None if estimate > self.shared.recovery_interval() => {
                 self.checkpoint()?;
             }
             _ => {}

@@ -38,10 +38,11 @@ pub(super) fn reconfigure(
         return Err(table::recovery_interval_too_long(RECOVERY_INTERVAL_MINUTES_MAX).into());
     }
     catalog.reconfigure().map_err(failed)?;
-    if interval.is_some() {
-        sink.message(table::note(
-            "'recovery interval (min)' is stored; SQLite databases checkpoint by their own rules, so nothing follows it yet.",
-        ));
+    if let Some(interval) = interval {
+        session
+            .instance
+            .engines
+            .set_recovery_interval(interval.value);
     }
     if changed(ServerOption::HardwareOffloadEnabled).is_some() {
         sink.message(table::note(
