@@ -4,6 +4,9 @@
 //! behind the words it has read. Ours reads further ahead, so it must know where that other decoder
 //! would stand: words have 16 bits, so the number of bits held modulo 16 is the same for both.
 
+/// Two of the four words in 64 bits.
+const EVEN_WORDS: u64 = 0x0000_FFFF_0000_FFFF;
+
 /// Reads bits and octets of a slice; behind its end come zeros, which [`BitReader::overran`] tells.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BitReader<'a> {
@@ -26,10 +29,12 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// Makes at least 33 bits available.
+    /// Makes at least 33 bits available; at the end of the input, zeros.
     #[inline]
     pub(super) fn refill(&mut self) {
         if self.held <= 32 {
+            // Nothing but what is counted, because the end of the input is followed by zeros.
+            self.bits &= !(u64::MAX >> self.held);
             let octets = match self.input.get(self.next..self.next + 4) {
                 Some(octets) => [octets[0], octets[1], octets[2], octets[3]],
                 None => last_octets(self.input, self.next),
@@ -41,22 +46,31 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// The same without a branch on the number of bits, which would be hard to predict.
+    /// Makes at least 49 bits available, without a branch on how many there were, which would be hard to
+    /// predict. There may be 63 at most.
     ///
     /// False, and nothing is done, if the input is near its end.
-    #[inline]
+    #[inline(always)]
     pub(super) fn refill_evenly(&mut self) -> bool {
-        let Some(octets) = self.input.get(self.next..self.next + 4) else {
+        let rest = self.input.get(self.next..);
+        let Some(octets) = rest.and_then(|rest| rest.first_chunk::<8>()) else {
             return false;
         };
-        let octets = [octets[0], octets[1], octets[2], octets[3]];
-        let words = u32::from_le_bytes(octets).rotate_left(16);
-        let room = u32::from(self.held <= 32);
-        let words = u64::from(words & room.wrapping_neg());
-        self.bits |= words << (32_u32.wrapping_sub(self.held) & 63);
-        self.held += room * 32;
-        self.next += room as usize * 4;
+        // The words stand in the order of the stream, the first at the top.
+        let words = u64::from_le_bytes(*octets).rotate_left(32);
+        let words = (words & EVEN_WORDS) << 16 | (words >> 16 & EVEN_WORDS);
+        // Bits of a word that is not counted come again with it, and are the same.
+        self.bits |= words >> (self.held & 63);
+        let words_taken = (64 - self.held) / 16;
+        self.held += words_taken * 16;
+        self.next += words_taken as usize * 2;
         true
+    }
+
+    /// How many bits are there.
+    #[inline]
+    pub(super) fn held(&self) -> u32 {
+        self.held
     }
 
     /// The next `count` bits, 1 to 63.

@@ -80,6 +80,7 @@ impl BlockDecoder {
     }
 
     /// Expands until less than [`SLACK`] is left, so that copies may write beyond their ends.
+    #[inline(never)]
     fn decode_fast(&self, reader: &mut BitReader<'_>, block: &mut [u8]) -> Result<usize, Damage> {
         let mut position = 0;
         // A copy, which the compiler can keep in registers because nobody else holds it.
@@ -93,25 +94,22 @@ impl BlockDecoder {
             }
             let entry = self.table.entry(bits.peek(TABLE_BITS));
             if entry.is_rare() {
-                *reader = bits;
-                position = self.decode_rare(reader, entry, block, position)?;
-                bits = *reader;
+                if entry.is_longer() {
+                    *reader = bits;
+                    position = self.decode_longer(reader, block, position)?;
+                    bits = *reader;
+                } else {
+                    position = expand_long_match(&mut bits, entry, block, position)?;
+                }
                 continue;
             }
-            block[position..position + 2].copy_from_slice(&entry.literals());
-            position += entry.literal_count();
-            if !entry.is_match() {
-                bits.skip(entry.total_bits());
+            position = expand(&mut bits, entry, block, position)?;
+            // Most often the bits suffice for one more.
+            let entry = self.table.entry(bits.peek(TABLE_BITS));
+            if entry.is_rare() || entry.total_bits() > bits.held() {
                 continue;
             }
-            let length = entry.length_code() as usize + MATCH_BYTES_MIN;
-            let offset = bits.offset(entry.code_bits(), entry.offset_bits());
-            bits.skip(entry.total_bits());
-            if offset > position {
-                return Err(Damage::Offset);
-            }
-            copy_short_match(block, position, offset, length);
-            position += length;
+            position = expand(&mut bits, entry, block, position)?;
         }
         *reader = bits;
         Ok(position)
@@ -126,35 +124,26 @@ impl BlockDecoder {
     ) -> Result<(), Damage> {
         while position < block.len() {
             reader.refill();
-            position = self.decode_rare(reader, Entry::LONGER, block, position)?;
+            position = self.decode_longer(reader, block, position)?;
         }
         Ok(())
     }
 
-    /// Expands one symbol of any kind at `position` and returns the position behind it.
-    fn decode_rare(
+    /// Expands one symbol with a code of any length at `position` and returns the position behind it.
+    #[inline(never)]
+    fn decode_longer(
         &self,
         reader: &mut BitReader<'_>,
-        entry: Entry,
         block: &mut [u8],
         position: usize,
     ) -> Result<usize, Damage> {
-        let mut entry = entry;
-        if entry.is_longer() {
-            entry = self.table.symbol(reader.peek(16) as u32);
+        let entry = self.table.symbol(reader.peek(16) as u32);
+        if entry.is_match() {
+            return expand_long_match(reader, entry, block, position);
         }
         reader.skip(entry.code_bits());
-        if !entry.is_match() {
-            block[position] = entry.literals()[0];
-            return Ok(position + 1);
-        }
-        let mut length = entry.length_code() as usize;
-        if entry.length_code() == LENGTH_CODE_EXTRA {
-            length = read_extra(reader)?;
-        }
-        let offset = reader.offset(0, entry.offset_bits());
-        reader.skip(entry.offset_bits());
-        copy_match(block, position, offset, length + MATCH_BYTES_MIN)
+        block[position] = entry.literals()[0];
+        Ok(position + 1)
     }
 }
 
@@ -164,10 +153,55 @@ impl Default for BlockDecoder {
     }
 }
 
-/// Octets that the fast loop may write beyond what it was asked for.
+/// Octets that two turns of the fast loop may move on and write beyond, and some more.
 const SLACK: usize = 64;
 
+/// Expands what an entry that is not rare tells, and returns the position behind it.
+///
+/// Whether a match follows the literals is as good as random, and a wrong guess of the processor costs
+/// more than a copy. So there is no branch: where no match follows, one of no octets is copied from the
+/// start of the block.
+#[inline(always)]
+fn expand(
+    bits: &mut BitReader<'_>,
+    entry: Entry,
+    block: &mut [u8],
+    position: usize,
+) -> Result<usize, Damage> {
+    block[position..position + 2].copy_from_slice(&entry.literals());
+    let position = position + entry.literal_count();
+    let is_match = entry.match_mask();
+    let offset = bits.offset(entry.code_bits(), entry.offset_bits());
+    let offset = (offset & is_match) | (position & !is_match);
+    let length = (entry.length_code() as usize + MATCH_BYTES_MIN) & is_match;
+    bits.skip(entry.total_bits());
+    if offset > position {
+        return Err(Damage::Offset);
+    }
+    copy_short_match(block, position, offset, length);
+    Ok(position + length)
+}
+
+/// Expands a match of any length to its exact end, and returns the position behind it.
+#[inline(always)]
+fn expand_long_match(
+    bits: &mut BitReader<'_>,
+    entry: Entry,
+    block: &mut [u8],
+    position: usize,
+) -> Result<usize, Damage> {
+    bits.skip(entry.code_bits());
+    let mut length = entry.length_code() as usize;
+    if entry.length_code() == LENGTH_CODE_EXTRA {
+        length = read_extra(bits)?;
+    }
+    let offset = bits.offset(0, entry.offset_bits());
+    bits.skip(entry.offset_bits());
+    copy_match(block, position, offset, length + MATCH_BYTES_MIN)
+}
+
 /// The length that did not fit into its code, less the shortest.
+#[inline(always)]
 fn read_extra(reader: &mut BitReader<'_>) -> Result<usize, Damage> {
     let [octet] = reader.octets().ok_or(Damage::InputEnds)?;
     if octet != 255 {
@@ -186,7 +220,7 @@ fn read_extra(reader: &mut BitReader<'_>) -> Result<usize, Damage> {
 }
 
 /// Copies a match of up to 17 octets; up to [`SLACK`] are written.
-#[inline]
+#[inline(always)]
 fn copy_short_match(block: &mut [u8], position: usize, offset: usize, length: usize) {
     let from = position - offset;
     if offset >= 16 {
@@ -209,8 +243,10 @@ fn copy_short_match(block: &mut [u8], position: usize, offset: usize, length: us
 #[inline]
 fn repeat(block: &mut [u8], position: usize, offset: usize, length: usize) {
     // Each copy makes only `offset` octets right, and the next one starts behind them.
-    for to in (position..position + length).step_by(offset) {
+    let mut to = position;
+    while to < position + length {
         copy_octets::<8>(block, to - offset, to);
+        to += offset;
     }
 }
 
@@ -223,6 +259,7 @@ fn copy_octets<const N: usize>(block: &mut [u8], from: usize, to: usize) {
 }
 
 /// Copies a match of any length to its exact end, and returns the position behind it.
+#[inline(always)]
 fn copy_match(
     block: &mut [u8],
     position: usize,

@@ -65,6 +65,12 @@ impl Entry {
         self.0 & Self::MATCH != 0
     }
 
+    /// All bits set for a match, else none.
+    #[inline]
+    pub(super) fn match_mask(self) -> usize {
+        (self.0.cast_signed() >> 31) as usize
+    }
+
     #[inline]
     pub(super) fn is_rare(self) -> bool {
         self.0 & Self::RARE != 0
@@ -162,6 +168,7 @@ impl DecodeTable {
     }
 
     /// The one symbol whose code begins the next 16 bits, however long.
+    #[cold]
     pub(super) fn symbol(&self, bits: u32) -> Entry {
         let length = (1..CODE_BITS_MAX)
             .find(|&length| bits < self.code_end[length])
