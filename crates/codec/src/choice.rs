@@ -35,6 +35,12 @@ struct ZstdTuned {
     search_log: c_int,
 }
 
+/// `ZSTD_c_blockSplitterLevel`, which the bindings know by its experimental number alone.
+const ZSTD_C_BLOCK_SPLITTER_LEVEL: ZSTD_cParameter = ZSTD_cParameter::ZSTD_c_experimentalParam20;
+
+/// Blocks of 128 KB are not looked at for places to split them: pages are alike, and looking takes time.
+const BLOCKS_UNSPLIT: c_int = 1;
+
 const ZSTD_MATCH_BYTES_MIN: c_int = 6;
 
 /// The window reaches over a whole frame.
@@ -67,7 +73,7 @@ impl ZstdChoice {
             },
             Effort::High => Self {
                 level: 9,
-                tuned: tuned(ZSTD_strategy::ZSTD_lazy2, 22, 6),
+                tuned: tuned(ZSTD_strategy::ZSTD_lazy, 22, 6),
                 context_bytes: 28 << 20,
             },
         }
@@ -84,9 +90,11 @@ impl ZstdChoice {
                 (Parameter::ZSTD_c_searchLog, tuned.search_log),
             ]
         });
-        [(Parameter::ZSTD_c_compressionLevel, self.level)]
-            .into_iter()
-            .chain(tuned.into_iter().flatten())
+        let always = [
+            (Parameter::ZSTD_c_compressionLevel, self.level),
+            (ZSTD_C_BLOCK_SPLITTER_LEVEL, BLOCKS_UNSPLIT),
+        ];
+        always.into_iter().chain(tuned.into_iter().flatten())
     }
 }
 
