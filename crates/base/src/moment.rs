@@ -2,8 +2,15 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::OnceLock;
+use std::time::SystemTime;
 
+use jiff::Timestamp;
 use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+/// Where the system keeps the rules of its time zone, unless `TZ` names another.
+const LOCAL_ZONE_FILE: &str = "/etc/localtime";
 
 /// A local date and time of day, to the second.
 ///
@@ -24,12 +31,18 @@ impl Moment {
     /// The one place where this crate looks at the outside: callers that must be deterministic
     /// pass moments in.
     pub fn now() -> (Self, i8) {
-        let now = jiff::Zoned::now();
+        let now = Timestamp::now().to_zoned(local_zone());
         let quarter_hours = now.offset().seconds() / 900;
         (
             Self::new(now.datetime()),
             i8::try_from(quarter_hours).unwrap_or(0),
         )
+    }
+
+    /// The local time of the system's clock; `None` beyond the calendar.
+    pub fn of_system_time(time: SystemTime) -> Option<Self> {
+        let stamp = Timestamp::try_from(time).ok()?;
+        Some(Self::new(stamp.to_zoned(local_zone()).datetime()))
     }
 
     /// The civil date and time.
@@ -129,6 +142,21 @@ impl FromStr for Moment {
         at.map(Self::new)
             .ok_or_else(|| MomentError(text.to_owned()))
     }
+}
+
+/// The time zone of the system. To learn its name as well, which nobody needs here, the library would read
+/// the whole folder of time zones: that takes longer than a small backup.
+fn local_zone() -> TimeZone {
+    static ZONE: OnceLock<TimeZone> = OnceLock::new();
+    let found = || {
+        if std::env::var_os("TZ").is_some() {
+            return None;
+        }
+        let rules = std::fs::read(LOCAL_ZONE_FILE).ok()?;
+        TimeZone::tzif("", &rules).ok()
+    };
+    ZONE.get_or_init(|| found().unwrap_or_else(TimeZone::system))
+        .clone()
 }
 
 #[cfg(test)]

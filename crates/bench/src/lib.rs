@@ -1,6 +1,9 @@
-//! What the benchmark programs share: medians, and the processor time of child processes.
+//! What the benchmark programs share: medians, the processor time of child processes, and the program
+//! that they measure.
 #![forbid(unsafe_code)]
 
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 /// The middle value; 0 when there is none.
@@ -20,6 +23,25 @@ pub fn cpu_of_children() -> Duration {
     let fields = after_name.split_whitespace().skip(13).take(2);
     let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND)
+}
+
+/// The program `windlass` as it is now: built into the folder of the benchmark that runs.
+///
+/// # Errors
+/// Why there is none, in words.
+pub fn windlass_program() -> Result<PathBuf, String> {
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let target = this.ancestors().nth(2).ok_or("no target folder")?;
+    let mut build = Command::new("cargo");
+    build
+        .args(["build", "--release", "--quiet", "--package", "windlass"])
+        .arg("--target-dir")
+        .arg(target)
+        .current_dir(env!("CARGO_MANIFEST_DIR"));
+    if !build.status().is_ok_and(|status| status.success()) {
+        return Err("cargo build --release --package windlass failed".to_owned());
+    }
+    Ok(target.join("release/windlass"))
 }
 
 #[cfg(test)]

@@ -18,8 +18,9 @@ pub(crate) const QAT: i64 = 1;
 /// Names a `libqatzip` that is not where the system looks for libraries.
 const LIBRARY_VARIABLE: &str = "WINDLASS_QATZIP";
 
+static DETECTED: OnceLock<Arc<Accelerator>> = OnceLock::new();
+
 fn detected() -> &'static Arc<Accelerator> {
-    static DETECTED: OnceLock<Arc<Accelerator>> = OnceLock::new();
     DETECTED.get_or_init(|| {
         let library = std::env::var_os(LIBRARY_VARIABLE).map(PathBuf::from);
         Arc::new(Accelerator::detect(library.as_deref()))
@@ -64,12 +65,13 @@ impl Instance {
 
     /// A sentence about a device that failed since `before`, if one did.
     pub(crate) fn device_failure(since: u64) -> Option<String> {
-        let (problem, count) = detected().failure()?;
+        let (problem, count) = DETECTED.get()?.failure()?;
         (count > since).then(|| format!("{problem}; software compressed the rest"))
     }
 
     /// How many device failures there have been.
     pub(crate) fn device_failures() -> u64 {
-        detected().failure().map_or(0, |(_, count)| count)
+        let failure = DETECTED.get().and_then(|accelerator| accelerator.failure());
+        failure.map_or(0, |(_, count)| count)
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 
 use windlass_base::size::Octets;
-use windlass_codec::{Algorithm, Compression};
+use windlass_codec::{Algorithm, Compression, FRAME_BYTES_MIN};
 use windlass_io::queue::{Engine, EngineChoice, engine_for};
 
 use crate::request::{Goal, Tuning};
@@ -104,30 +104,41 @@ const WRITE_DEPTH_OF_MANY: usize = 2;
 /// Default of MAXTRANSFERSIZE, as SQL Server's for disk.
 const TRANSFER_BYTES: usize = 1 << 20;
 
+/// A database of up to this size is small: it is backed up before larger buffers would be made.
+const SMALL_BYTES: u64 = 4 << 20;
+
+/// Octets in a transfer of a small database.
+const SMALL_TRANSFER_BYTES: usize = 256 << 10;
+
+/// Frames of small databases are not shorter: compression would suffer, and nothing be gained.
+const SHARE_BYTES_MIN: usize = 1 << 20;
+
+/// Nor are they made for more threads than these.
+const SHARES_MAX: usize = 8;
+
 /// Octets that index segments and chunk headers of one family may take while they are gathered.
 const INDEX_BYTES: usize = 6 << 20;
 
 impl Plan {
-    /// Decides the numbers of a backup.
+    /// Decides the numbers of a backup that reads `source_bytes`.
     pub fn for_backup(
         compression: Compression,
         families: usize,
         mirrors: usize,
+        source_bytes: u64,
         reads_by: Carrier,
         tuning: Tuning,
     ) -> Self {
-        let transfer_bytes = chosen_transfer(tuning);
+        let transfer_bytes = chosen_transfer(tuning, source_bytes);
+        let threads = backup_threads(tuning);
         let frame_bytes = match compression.algorithm {
             Algorithm::None => Chosen {
                 value: transfer_bytes.value,
                 because: "one transfer: chunks are written as read",
             },
-            _ => Chosen {
-                value: compression.frame_bytes(),
-                because: "the frame with the best ratio at this level's speed",
-            },
+            _ => chosen_frame(compression, source_bytes, threads.value),
         };
-        let threads = backup_threads(tuning);
+        let chunks = source_bytes.div_ceil(frame_bytes.value as u64);
         let depth = Chosen {
             value: DEPTH,
             because: "keeps the source busy while buffers change hands",
@@ -142,16 +153,20 @@ impl Plan {
             tuning,
             frame_bytes.value,
             threads.value + depth.value + families + written_in_place,
+            chunks,
         );
         let output_buffers = match compression.algorithm {
             Algorithm::None => Chosen {
                 value: 0,
                 because: "uncompressed chunks leave from the buffers they were read into",
             },
-            _ => Chosen {
-                value: threads.value + families + 1,
-                because: "one per thread, one per family being written, one spare",
-            },
+            _ => bounded(
+                Chosen {
+                    value: threads.value + families + 1,
+                    because: "one per thread, one per family being written, one spare",
+                },
+                chunks,
+            ),
         };
         let codec_bytes = match tuning.adapts_level {
             true => Compression::adaptive_encoder_bytes(),
@@ -180,11 +195,13 @@ impl Plan {
         }
     }
 
-    /// Decides the numbers of a restore or verification of a set whose chunks hold `frame_bytes`.
+    /// Decides the numbers of a restore or verification of a set of `chunks` chunks, each of which holds
+    /// up to `frame_bytes`.
     pub fn for_reading(
         compression: Compression,
         families: usize,
         frame_bytes: usize,
+        chunks: u64,
         reads_by: Carrier,
         tuning: Tuning,
     ) -> Self {
@@ -201,17 +218,19 @@ impl Plan {
             value: frame_bytes,
             because: "the frame the set was written with",
         };
-        let frame_buffers = chosen_buffers(tuning, frame_bytes, threads.value + families + 1);
+        let wanted = threads.value + families + 1;
+        let frame_buffers = chosen_buffers(tuning, frame_bytes, wanted, chunks);
         let output_buffers = Chosen {
             value: threads.value + write_depth.value,
             because: "one per thread and one per write in flight",
         };
+        let output_buffers = bounded(output_buffers, chunks);
         Self {
             compression,
             families,
             mirrors: 0,
             frame_bytes: frame,
-            transfer_bytes: chosen_transfer(tuning),
+            transfer_bytes: chosen_transfer(tuning, u64::MAX),
             threads,
             depth,
             write_depth,
@@ -274,11 +293,15 @@ fn chosen_write_depth(devices: usize) -> Chosen {
     }
 }
 
-fn chosen_transfer(tuning: Tuning) -> Chosen {
+fn chosen_transfer(tuning: Tuning, source_bytes: u64) -> Chosen {
     match tuning.transfer_bytes {
         Some(bytes) => Chosen {
             value: bytes as usize,
             because: "MAXTRANSFERSIZE as given",
+        },
+        None if source_bytes <= SMALL_BYTES => Chosen {
+            value: SMALL_TRANSFER_BYTES,
+            because: "a small database",
         },
         None => Chosen {
             value: TRANSFER_BYTES,
@@ -319,19 +342,53 @@ fn backup_threads(tuning: Tuning) -> Chosen {
     }
 }
 
-fn chosen_buffers(tuning: Tuning, frame_bytes: usize, wanted: usize) -> Chosen {
+/// The level's own frame; a shorter one for a database that would not fill one for each thread.
+fn chosen_frame(compression: Compression, source_bytes: u64, threads: usize) -> Chosen {
+    let value = compression.frame_bytes();
+    let share = source_bytes.div_ceil(threads.min(SHARES_MAX) as u64);
+    let share = share.next_multiple_of(FRAME_BYTES_MIN as u64);
+    let share = usize::try_from(share).map_or(value, |share| share.max(SHARE_BYTES_MIN));
+    if share < value {
+        return Chosen {
+            value: share,
+            because: "a small database: one for each thread",
+        };
+    }
+    Chosen {
+        value,
+        because: "the frame with the best ratio at this level's speed",
+    }
+}
+
+/// No more buffers than there are chunks to be held, and one in which the end is found.
+fn bounded(wanted: Chosen, chunks: u64) -> Chosen {
+    let bound =
+        usize::try_from(chunks.max(1)).map_or(usize::MAX, |chunks| chunks.saturating_add(1));
+    if wanted.value <= bound {
+        return wanted;
+    }
+    Chosen {
+        value: bound,
+        because: "a small database: one for each chunk, one spare",
+    }
+}
+
+fn chosen_buffers(tuning: Tuning, frame_bytes: usize, wanted: usize, chunks: u64) -> Chosen {
     match tuning.buffer_count {
         Some(count) => {
-            let bytes = (count as usize).saturating_mul(chosen_transfer(tuning).value);
+            let bytes = (count as usize).saturating_mul(chosen_transfer(tuning, u64::MAX).value);
             Chosen {
                 value: bytes.div_ceil(frame_bytes).clamp(2, 1 << 16),
                 because: "BUFFERCOUNT transfers, in whole frames",
             }
         }
-        None => Chosen {
-            value: wanted,
-            because: "one for each thread, transfer and family that may hold one",
-        },
+        None => {
+            let wanted = Chosen {
+                value: wanted,
+                because: "one for each thread, transfer and family that may hold one",
+            };
+            bounded(wanted, chunks)
+        }
     }
 }
 
@@ -422,7 +479,7 @@ mod tests {
             threads: Some(3),
             ..Tuning::default()
         };
-        let plan = Plan::for_backup(Compression::NONE, 2, 1, reads_by(), tuning);
+        let plan = Plan::for_backup(Compression::NONE, 2, 1, 1 << 30, reads_by(), tuning);
         assert_eq!(plan.frame_bytes.value, 256 << 10);
         assert_eq!(plan.frame_buffers.value, 8);
         assert_eq!(
@@ -442,6 +499,7 @@ mod tests {
             Compression::ZSTD_LOW,
             1,
             0,
+            1 << 30,
             reads_by(),
             Tuning {
                 threads: Some(2),
@@ -454,5 +512,28 @@ mod tests {
             + 2 * plan.codec_bytes
             + INDEX_BYTES;
         assert_eq!(plan.memory_bytes(), expected);
+    }
+
+    #[test]
+    fn a_small_database_gets_small_buffers() {
+        let tuning = Tuning {
+            threads: Some(2),
+            ..Tuning::default()
+        };
+        let plan =
+            |bytes| Plan::for_backup(Compression::ZSTD_HIGH, 1, 0, bytes, reads_by(), tuning);
+        let figures = |bytes| {
+            let plan = plan(bytes);
+            (
+                plan.frame_bytes.value,
+                plan.frame_buffers.value,
+                plan.output_buffers.value,
+            )
+        };
+        assert_eq!(figures(0), (1 << 20, 2, 2));
+        assert_eq!(figures(2 << 20), (1 << 20, 3, 3));
+        assert_eq!(figures((5 << 20) + 1), ((5 << 19) + (64 << 10), 3, 3));
+        assert_eq!(figures(1 << 40), (8 << 20, 7, 4));
+        assert!(plan(2 << 20).to_string().contains("a small database"));
     }
 }

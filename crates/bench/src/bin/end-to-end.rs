@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use windlass_bench::{cpu_of_children, median};
+use windlass_bench::{cpu_of_children, median, windlass_program};
 use windlass_crypt::Identity;
 
 const ALGORITHMS: [&str; 6] = [
@@ -60,25 +60,13 @@ fn measure(database: &Path, rounds: usize) -> Result<(), String> {
     let bytes = std::fs::metadata(database)
         .map_err(|error| format!("{}: {error}", database.display()))?
         .len();
-    let windlass = build()?;
+    let windlass = windlass_program()?;
     let parent = database.parent().unwrap_or(Path::new("."));
     let folder = parent.join(format!("windlass-bench-{}", std::process::id()));
     std::fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let outcome = run_all(&windlass, database, &folder, bytes, rounds);
     std::fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     outcome
-}
-
-fn build() -> Result<PathBuf, String> {
-    let status = Command::new("cargo")
-        .args(["build", "--release", "--quiet", "--package", "windlass"])
-        .status();
-    if !status.is_ok_and(|status| status.success()) {
-        return Err("cargo build --release --package windlass failed".to_owned());
-    }
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    Ok(target.join("release/windlass"))
 }
 
 fn run_all(

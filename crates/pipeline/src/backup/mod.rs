@@ -138,10 +138,17 @@ fn plan_of(
         request.compression,
         request.media.devices.len(),
         request.media.mirrors.len(),
+        bytes_to_read(snapshot),
         carrier_of(snapshot, request.tuning)?,
         request.tuning,
     );
     Ok(Plan { priority, ..plan })
+}
+
+fn bytes_to_read(snapshot: &dyn Snapshot) -> u64 {
+    let files = snapshot.files().iter();
+    let ranges = files.flat_map(|file| snapshot.ranges(file.id));
+    ranges.map(|range| range.end - range.start).sum()
 }
 
 /// What can carry the reads of a snapshot: asked of the first stretch of its first file.

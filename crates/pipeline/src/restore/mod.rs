@@ -193,6 +193,7 @@ fn plan(media: &MediaSet, set: &SetConfiguration, request: &ReadRequest) -> Plan
         Compression { algorithm, level },
         media.families.len(),
         frame_bytes,
+        set.chunk_count,
         Carrier::chosen(request.tuning.engine, media.is_direct()),
         request.tuning,
     )

@@ -124,10 +124,7 @@ fn next_tick(after: Lsn) -> Lsn {
 /// When the file was made, in local time, where the file system knows.
 pub(super) fn created(path: &Path) -> Option<Moment> {
     let born = std::fs::metadata(path).ok()?.created().ok()?;
-    let stamp = jiff::Timestamp::try_from(born).ok()?;
-    Some(Moment::new(
-        stamp.to_zoned(jiff::tz::TimeZone::system()).datetime(),
-    ))
+    Moment::of_system_time(born)
 }
 
 #[cfg(test)]

@@ -11,14 +11,18 @@
     reason = "a program that prints a table"
 )]
 
+mod memory;
+mod raw;
+mod small;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::Arc;
-use std::time::Instant;
 
-use windlass_bench::median;
-use windlass_io::queue::{Direction, Engine, Memory, Queue, Transfer};
-use windlass_io::{Access, AlignedBuffer, DirectFile};
+use windlass_bench::{median, windlass_program};
+use windlass_codec::Compression;
+
+use crate::memory::Chunks;
+use crate::raw::raw;
 
 /// One thing that is measured: a name, and how to get seconds from one run.
 struct Variant<'a> {
@@ -46,8 +50,9 @@ fn main() -> ExitCode {
 fn measure(database: &Path, rounds: usize) -> Result<(), String> {
     let parent = database.parent().unwrap_or(Path::new("."));
     let folder = tempfile::tempdir_in(parent).map_err(|error| error.to_string())?;
-    let windlass = windlass()?;
-    let mut variants = variants(&windlass, database, folder.path());
+    let windlass = windlass_program()?;
+    let chunks = Chunks::read(database).map_err(|error| error.to_string())?;
+    let mut variants = variants(&windlass, database, folder.path(), &chunks);
     for _ in 0..rounds {
         for variant in &mut variants {
             variant.seconds.push((variant.run)()?);
@@ -66,24 +71,22 @@ fn measure(database: &Path, rounds: usize) -> Result<(), String> {
         println!("| {} | {seconds:.3} | {rate:.0} |", variant.name);
     }
     print_ratios(&variants);
-    Ok(())
+    small::measure(&windlass, folder.path(), rounds.max(11))
 }
 
-/// The program beside this one.
-fn windlass() -> Result<PathBuf, String> {
-    let status = Command::new("cargo")
-        .args(["build", "--release", "--quiet", "--package", "windlass"])
-        .status();
-    if !status.is_ok_and(|status| status.success()) {
-        return Err("cargo build --release --package windlass failed".to_owned());
-    }
-    let this = std::env::current_exe().map_err(|error| error.to_string())?;
-    Ok(this.with_file_name("windlass"))
-}
+const ALGORITHMS: [(&str, Compression); 4] = [
+    ("ms_xpress", Compression::MS_XPRESS),
+    ("zstd:low", Compression::ZSTD_LOW),
+    ("zstd:medium", Compression::ZSTD_MEDIUM),
+    ("qat_deflate", Compression::QAT_DEFLATE),
+];
 
-const ALGORITHMS: [&str; 4] = ["ms_xpress", "zstd:low", "zstd:medium", "qat_deflate"];
-
-fn variants<'a>(windlass: &'a Path, database: &'a Path, folder: &Path) -> Vec<Variant<'a>> {
+fn variants<'a>(
+    windlass: &'a Path,
+    database: &'a Path,
+    folder: &Path,
+    chunks: &'a Chunks,
+) -> Vec<Variant<'a>> {
     let text = |path: PathBuf| path.display().to_string();
     let source = database.display().to_string();
     let (one, copy) = (text(folder.join("one.bak")), folder.join("copy"));
@@ -132,14 +135,11 @@ fn variants<'a>(windlass: &'a Path, database: &'a Path, folder: &Path) -> Vec<Va
             .collect();
         own(&format!("NONE to {count} files"), backup("none", &files));
     }
-    for algorithm in ALGORITHMS {
+    for (algorithm, _) in ALGORITHMS {
         own(
             &format!("{algorithm} to NUL"),
             backup(algorithm, &["NUL".to_owned()]),
         );
-        let mut alone = backup(algorithm, &["NUL".to_owned()]);
-        alone.extend(["--threads".to_owned(), "1".to_owned()]);
-        own(&format!("{algorithm} to NUL, 1 thread"), alone);
     }
     own(
         "zstd:low to 1 file",
@@ -151,7 +151,23 @@ fn variants<'a>(windlass: &'a Path, database: &'a Path, folder: &Path) -> Vec<Va
         "restore zstd:low",
         words(&["restore", &one, "--to", &restored, "--replace"]),
     );
+    variants.extend(in_memory(chunks));
     variants
+}
+
+/// Each codec on one thread and on all, as seconds for the whole database.
+fn in_memory(chunks: &Chunks) -> impl Iterator<Item = Variant<'_>> {
+    ALGORITHMS.into_iter().flat_map(move |(algorithm, codec)| {
+        [1, processors()].map(|threads| Variant {
+            name: format!("{algorithm} in memory, {threads} threads"),
+            run: Box::new(move || Ok(chunks.compress(codec, threads)? * chunks.scale)),
+            seconds: Vec::new(),
+        })
+    })
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Runs the program and takes the time that it tells.
@@ -170,84 +186,6 @@ fn own_seconds(windlass: &Path, words: &[String]) -> Result<f64, String> {
         .map_err(|_| format!("no time in the answer of {}", words.join(" ")))
 }
 
-/// Reads a file with `depth` reads of `block` octets in flight, and writes what it read to `to`.
-fn raw(from: &Path, to: Option<&Path>, block: usize, depth: usize) -> Result<f64, String> {
-    copy(from, to, block, depth).map_err(|error| error.to_string())
-}
-
-fn copy(from: &Path, to: Option<&Path>, block: usize, depth: usize) -> std::io::Result<f64> {
-    let begun = Instant::now();
-    let source = Arc::new(DirectFile::open(from, Access::Read)?);
-    let length = source.len()?;
-    let target = match to {
-        Some(path) => {
-            drop(std::fs::remove_file(path));
-            let target = DirectFile::open(path, Access::CreateNew)?;
-            target.reserve(0, length)?;
-            Some(Arc::new(target))
-        }
-        None => None,
-    };
-    let mut queue = Queue::new(depth, Engine::Ring, &[]);
-    let mut spare: Vec<_> = (0..depth).map(|_| AlignedBuffer::new(block)).collect();
-    let mut next = 0;
-    let submit = |queue: &mut Queue, file: &Arc<DirectFile>, direction, offset, memory, bytes| {
-        let transfer = Transfer {
-            file: Arc::clone(file),
-            direction,
-            offset,
-            memory,
-            range: 0..bytes,
-            tag: 0,
-        };
-        queue
-            .submit(transfer)
-            .map_err(|_| std::io::Error::other("the queue is full"))
-    };
-    loop {
-        while next < length
-            && let Some(buffer) = spare.pop()
-        {
-            let bytes = (length - next).min(block as u64) as usize;
-            submit(
-                &mut queue,
-                &source,
-                Direction::Read,
-                next,
-                Memory::Own(buffer),
-                bytes,
-            )?;
-            next += bytes as u64;
-        }
-        let Some(done) = queue.wait() else {
-            break;
-        };
-        let bytes = done.result?;
-        let (offset, direction) = (done.transfer.offset, done.transfer.direction);
-        match (direction, &target) {
-            (Direction::Read, Some(target)) => {
-                submit(
-                    &mut queue,
-                    target,
-                    Direction::Write,
-                    offset,
-                    done.transfer.memory,
-                    bytes,
-                )?;
-            }
-            _ => {
-                if let Memory::Own(buffer) = done.transfer.memory {
-                    spare.push(buffer);
-                }
-            }
-        }
-    }
-    if let Some(target) = target {
-        target.sync()?;
-    }
-    Ok(begun.elapsed().as_secs_f64())
-}
-
 fn print_ratios(variants: &[Variant<'_>]) {
     let seconds = |name: &str| {
         let found = variants.iter().find(|variant| variant.name == name);
@@ -260,7 +198,7 @@ fn print_ratios(variants: &[Variant<'_>]) {
             .map(|variant| median(variant.seconds.iter().copied()))
             .fold(f64::INFINITY, f64::min)
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = processors();
     println!("\n| ratio of rates | bound | measured |\n|---|---|---|");
     let line = |name: &str, bound: &str, value: f64| println!("| {name} | {bound} | {value:.2} |");
     line(
@@ -279,11 +217,13 @@ fn print_ratios(variants: &[Variant<'_>]) {
         ">= 0.95",
         striped / seconds("NONE to 1 file"),
     );
-    for algorithm in ALGORITHMS {
+    for (algorithm, _) in ALGORITHMS {
         let all = seconds(&format!("{algorithm} to NUL"));
-        let one = seconds(&format!("{algorithm} to NUL, 1 thread"));
-        let name = format!("{algorithm}, all {cores} processors / {cores} x one thread");
-        line(&name, "", one / all / cores as f64);
+        let in_memory = |threads| seconds(&format!("{algorithm} in memory, {threads} threads"));
+        let name = format!("{algorithm} to NUL / {cores} x one thread in memory");
+        line(&name, ">= 0.95", in_memory(1) / cores as f64 / all);
+        let name = format!("{algorithm} to NUL / {cores} threads in memory");
+        line(&name, "", in_memory(cores) / all);
     }
     line(
         "QAT_DEFLATE / MS_XPRESS, to NUL",
