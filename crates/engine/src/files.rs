@@ -171,6 +171,15 @@ impl DataFiles {
         Ok(())
     }
 
+    /// Writes a page to its place.
+    pub(crate) fn write(&self, page: u32, content: &[u8]) -> Result<()> {
+        let place = self.place(page);
+        place
+            .file
+            .write_at(content, place.offset)
+            .map_err(|error| EngineError::io("write", &self.path(place.index), error))
+    }
+
     /// Stretches of the files with the extents of `page_count` pages, or with those marked in `map`.
     pub(crate) fn ranges(
         &self,

@@ -180,6 +180,38 @@ fn many_chunks_make_several_index_segments() {
 }
 
 #[test]
+fn the_index_leads_to_each_chunk() {
+    let octets = family(2, 2100);
+    let octets = octets.as_slice();
+    let (reader, _) = FamilyReader::open(&octets).unwrap();
+    let listing = reader.list();
+    for set in &listing.sets {
+        let mut walked = Vec::new();
+        let end = reader.walk(set, &mut |header, offset| {
+            walked.push((header, offset));
+            true
+        });
+        end.unwrap();
+        let mut found = Vec::new();
+        let indexed = reader.index(set, &mut |segment| {
+            for entry in segment.entries {
+                found.push(reader.chunk(set, entry.stream_offset).unwrap());
+                assert_eq!(
+                    IndexEntry::of(&found[found.len() - 1].0, entry.stream_offset),
+                    entry
+                );
+            }
+            true
+        });
+        indexed.unwrap();
+        found.sort_by_key(|(header, _)| header.ordinal);
+        walked.sort_by_key(|(header, _)| header.ordinal);
+        assert!(found == walked, "the same chunks at the same places");
+        assert!(reader.chunk(set, u64::MAX).is_err() && reader.chunk(set, 1).is_err());
+    }
+}
+
+#[test]
 fn every_flipped_bit_is_noticed() {
     let family = family(2, 3);
     for bit in 0..family.len() * 8 {

@@ -20,6 +20,8 @@
 //!   marked in the map that comes into force with `complete`.
 
 pub(crate) mod description;
+mod follow;
+pub(crate) mod page_restore;
 pub(crate) mod restore;
 
 use std::sync::Arc;

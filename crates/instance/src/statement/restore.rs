@@ -20,7 +20,7 @@ use windlass_tsql::span::Spanned;
 use super::asked::Asked;
 use super::header_only::failed;
 use super::observer::Watch;
-use super::{device_list, reading, recovery, restore_engine, timing};
+use super::{device_list, reading, recovery, restore_engine, restore_pages, timing};
 use crate::instance::{is_system_database, new_record};
 use crate::message_of::{catalog_message, name_message, os_error, source_message};
 use crate::names::absolute;
@@ -60,17 +60,11 @@ pub(super) fn execute(
     files: &[Spanned<FileSpec>],
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
-    let attempt = |session: &mut Session| {
-        if !files.is_empty() {
-            return Err(Failure::from(table::statement_not_supported(
-                "A restore of single files, filegroups or pages",
-                "A SQLite database is one file; restore it whole.",
-            )));
-        }
-        option::name(&name.node, session)
-    };
-    let name = attempt(session)
-        .map_err(|failure| failure.then(table::terminating_abnormally(OPERATION)))?;
+    let close = |failure: Failure| failure.then(table::terminating_abnormally(OPERATION));
+    let name = option::name(&name.node, session).map_err(close)?;
+    if !files.is_empty() {
+        return restore_pages::run(session, statement, &name, files, sink).map_err(close);
+    }
     run_closing(session, statement, &name, &RestoreExtras::default(), sink)
 }
 
@@ -94,6 +88,9 @@ fn run(
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     check_session(session, name)?;
+    if session.current_database().eq_ignore_ascii_case(name) {
+        return Err(table::in_use_by_session("RESTORE", name).into());
+    }
     let kind = StatementKind::RestoreDatabase;
     let choices = option::choose_restore(&statement.options, kind, session)?;
     let known = session
@@ -160,7 +157,8 @@ fn run(
     .run(sink)
 }
 
-fn check_session(session: &Session, name: &str) -> Result<(), Failure> {
+/// What no restore can do in this session.
+pub(super) fn check_session(session: &Session, name: &str) -> Result<(), Failure> {
     if name.eq_ignore_ascii_case("tempdb") {
         return Err(table::tempdb_not_allowed().into());
     }
@@ -173,9 +171,6 @@ fn check_session(session: &Session, name: &str) -> Result<(), Failure> {
             "Give the database another name.",
         )
         .into());
-    }
-    if session.current_database().eq_ignore_ascii_case(name) {
-        return Err(table::in_use_by_session("RESTORE", name).into());
     }
     Ok(())
 }
@@ -292,7 +287,8 @@ impl Work<'_> {
             file_number: 1,
             path: self.target.display().to_string(),
         }];
-        self.asked.remember(self.session, files, sink);
+        let restore_type = self.asked.restore_type();
+        self.asked.remember(self.session, restore_type, files, sink);
         sink.message(timing::closing(
             OPERATION,
             timing::pages(&report.files),
