@@ -3,6 +3,8 @@
 //! Neighbours: `history` and `restore_history` write what is read here. Deleting rows deletes no
 //! backups: the media say what they hold.
 
+use std::ops::RangeInclusive;
+
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use windlass_base::{Guid, Lsn, Moment};
 
@@ -273,27 +275,48 @@ impl Catalog {
         at: Moment,
     ) -> Result<(), Error> {
         let page = i64::try_from(page).unwrap_or(i64::MAX);
-        let doing = "recording a restored page";
+        self.restored(database_id, file_id, page..=page, at)
+    }
+
+    /// The same for all pages of a file.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn file_restored(
+        &mut self,
+        database_id: i64,
+        file_id: u32,
+        at: Moment,
+    ) -> Result<(), Error> {
+        self.restored(database_id, file_id, 0..=i64::MAX, at)
+    }
+
+    fn restored(
+        &mut self,
+        database_id: i64,
+        file_id: u32,
+        pages: RangeInclusive<i64>,
+        at: Moment,
+    ) -> Result<(), Error> {
+        let doing = "recording restored pages";
         let transaction = self.write(doing)?;
-        const SUSPECT: &str =
-            "database_id = ?1 AND file_id = ?2 AND page_id = ?3 AND event_type IN (1, 2, 3)";
         // Damaged, restored and damaged again: the page keeps one row.
         transaction
             .execute(
-                &format!(
-                    "DELETE FROM suspect_pages WHERE database_id = ?1 AND file_id = ?2 \
-                     AND page_id = ?3 AND event_type = 4 \
-                     AND EXISTS (SELECT 1 FROM suspect_pages WHERE {SUSPECT})"
-                ),
-                params![database_id, file_id, page],
+                "DELETE FROM suspect_pages AS old WHERE database_id = ?1 AND file_id = ?2 \
+                 AND page_id BETWEEN ?3 AND ?4 AND event_type = 4 \
+                 AND EXISTS (SELECT 1 FROM suspect_pages AS new \
+                    WHERE new.database_id = ?1 AND new.file_id = ?2 \
+                    AND new.page_id = old.page_id AND new.event_type IN (1, 2, 3))",
+                params![database_id, file_id, pages.start(), pages.end()],
             )
             .doing(doing)?;
         transaction
             .execute(
-                &format!(
-                    "UPDATE suspect_pages SET event_type = 4, last_update_date = ?4 WHERE {SUSPECT}"
-                ),
-                params![database_id, file_id, page, Stored(at)],
+                "UPDATE suspect_pages SET event_type = 4, last_update_date = ?5 \
+                 WHERE database_id = ?1 AND file_id = ?2 AND page_id BETWEEN ?3 AND ?4 \
+                 AND event_type IN (1, 2, 3)",
+                params![database_id, file_id, pages.start(), pages.end(), Stored(at)],
             )
             .doing(doing)?;
         transaction.commit().doing(doing)

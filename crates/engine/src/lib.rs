@@ -44,6 +44,7 @@ pub mod storage;
 mod sync;
 mod versions;
 
+pub use backup::file_restore::{FileRestore, RestoredFile};
 pub use backup::page_restore::{FilePage, PageRestore};
 pub use backup::restore::Restore;
 pub use backup::{

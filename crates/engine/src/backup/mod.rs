@@ -20,7 +20,9 @@
 //!   marked in the map that comes into force with `complete`.
 
 pub(crate) mod description;
+pub(crate) mod file_restore;
 mod follow;
+mod offline;
 pub(crate) mod page_restore;
 pub(crate) mod restore;
 

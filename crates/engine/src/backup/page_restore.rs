@@ -32,6 +32,7 @@ use windlass_base::Guid;
 use windlass_io::AlignedBuffer;
 
 use super::follow::LogFollower;
+use super::offline::index_of;
 use super::{BackupDescription, BackupRange};
 use crate::checksum;
 use crate::database::Database;
@@ -39,6 +40,9 @@ use crate::error::{EngineError, PageRefusal, Result};
 use crate::files::extent_of;
 use crate::log::record::Record;
 use crate::options::PAGE_SIZE;
+
+/// The log's number.
+const LOG_FILE_ID: u32 = 2;
 
 /// Between two looks whether the writer has ended.
 const WRITER_POLL: Duration = Duration::from_millis(5);
@@ -131,12 +135,10 @@ impl Database {
             page: name,
             refusal,
         };
-        let index = match name.file_id {
-            0 => return Err(refuse(PageRefusal::BeyondEnd)),
-            1 => 0,
-            2 => return Err(refuse(PageRefusal::InLog)),
-            other => other as usize - 2,
-        };
+        if name.file_id == LOG_FILE_ID {
+            return Err(refuse(PageRefusal::InLog));
+        }
+        let index = index_of(name.file_id).ok_or_else(|| refuse(PageRefusal::BeyondEnd))?;
         let specs = self.data.specs();
         let pages = specs
             .get(index)

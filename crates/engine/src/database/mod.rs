@@ -303,7 +303,8 @@ impl Database {
     }
 }
 
-pub(crate) use create::make_file;
+pub(crate) use create::{fingerprint, make_file};
+pub(crate) use foreign::refuse_leftovers;
 
 /// Number of a data file by its index, as SQL Server counts: the log is number 2.
 pub(crate) fn file_id(index: usize) -> u32 {

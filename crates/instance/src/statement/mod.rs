@@ -20,6 +20,7 @@ mod reading;
 mod recovery;
 pub mod restore;
 mod restore_engine;
+mod restore_files;
 mod restore_pages;
 mod script;
 mod security;

@@ -1,4 +1,5 @@
-//! RESTORE DATABASE ... PAGE: single pages of a database of the page engine, which stays in use.
+//! RESTORE DATABASE ... PAGE: single pages of a database of the page engine, which stays in use; and what
+//! a restore of files has in common with it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use windlass_engine::{Database, EngineError, FilePage, PageRestore};
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::{OnDamage, Selection, restore_selected};
 use windlass_source::{Error as SourceError, Recovery};
-use windlass_tsql::ast::{FileSpec, RestoreStatement};
+use windlass_tsql::ast::{FileSpec, RestoreStatement, Value as Written};
 use windlass_tsql::option::StatementKind;
 use windlass_tsql::span::Spanned;
 
@@ -19,7 +20,7 @@ use super::asked::Asked;
 use super::header_only::failed;
 use super::observer::Watch;
 use super::restore::{OPERATION, RestoreExtras, check_session};
-use super::{page_list, reading, timing};
+use super::{page_list, reading, restore_files, timing};
 use crate::message_of::{catalog_message, engine_message, source_message};
 use crate::option::{self, RestoreChoices};
 use crate::{Failure, Session, Sink};
@@ -51,15 +52,20 @@ pub(super) fn run(
         )
         .into());
     };
-    let FileSpec::Page(list) = &part.node else {
-        return Err(table::statement_not_supported(
-            "A restore of single files or filegroups",
-            "Restore single pages with PAGE = 'file:page, ...', or the whole database.",
-        )
-        .into());
+    let asked = match &part.node {
+        FileSpec::Page(list) => {
+            let list = option::text(&list.node, session)?.unwrap_or_default();
+            Part::Pages(page_list::parse(&list)?)
+        }
+        FileSpec::File(names) => Part::Files(names),
+        FileSpec::Filegroup(_) | FileSpec::ReadWriteFilegroups => {
+            return Err(table::statement_not_supported(
+                "A restore of filegroups",
+                "There are none here; name files, or restore the whole database.",
+            )
+            .into());
+        }
     };
-    let list = option::text(&list.node, session)?.unwrap_or_default();
-    let pages = page_list::parse(&list)?;
     check_session(session, name)?;
     let kind = StatementKind::RestoreDatabase;
     let choices = option::choose_restore(&statement.options, kind, session)?;
@@ -73,7 +79,11 @@ pub(super) fn run(
     if choices.needs_checksums && !set.has_checksums {
         return Err(table::set_has_no_checksums().into());
     }
-    check_set(&set, &record, pages.first())?;
+    check_set(&set, &record, asked.first_page())?;
+    let numbers = match &asked {
+        Part::Files(names) => restore_files::numbers(session, names, &set)?,
+        Part::Pages(_) => Vec::new(),
+    };
     let work = Work {
         session,
         record,
@@ -87,7 +97,29 @@ pub(super) fn run(
             extras: &RestoreExtras::default(),
         },
     };
-    work.run(&pages, sink)
+    match asked {
+        Part::Pages(pages) => work.run(&pages, sink),
+        Part::Files(_) => work.run_files(&numbers, sink),
+    }
+}
+
+/// What of the database is asked for.
+enum Part<'a> {
+    Pages(Vec<FilePage>),
+    Files(&'a [Spanned<Written>]),
+}
+
+impl Part<'_> {
+    fn first_page(&self) -> FilePage {
+        let of_file_one = FilePage {
+            file_id: 1,
+            page: 0,
+        };
+        match self {
+            Self::Pages(pages) => pages.first().copied().unwrap_or(of_file_one),
+            Self::Files(_) => of_file_one,
+        }
+    }
 }
 
 /// What can be said of a whole restore and makes no sense here.
@@ -96,18 +128,14 @@ fn check_choices(choices: &RestoreChoices) -> Result<(), Failure> {
         (
             choices.recovery == Recovery::NoRecovery,
             "NORECOVERY",
-            "The pages are complete when the statement ends; there are no log backups to roll them forward with. Leave it out.",
+            "They are complete when the statement ends; there are no log backups to roll them forward with. Leave it out.",
         ),
         (
             !choices.moves.is_empty(),
             "MOVE",
-            "Pages go back to the file from which they came.",
+            "They go back to where they came from.",
         ),
-        (
-            choices.replace,
-            "REPLACE",
-            "Nothing is overwritten but the pages.",
-        ),
+        (choices.replace, "REPLACE", "Nothing else is overwritten."),
         (
             choices.restart,
             "RESTART",
@@ -116,23 +144,23 @@ fn check_choices(choices: &RestoreChoices) -> Result<(), Failure> {
         (
             choices.on_damage == Some(OnDamage::Continue),
             "CONTINUE_AFTER_ERROR",
-            "Only pages that were verified are put into a database.",
+            "Only what was verified is put into a database.",
         ),
         (
             choices.tuning.buffer_count.is_some(),
             "BUFFERCOUNT",
-            "Only the chunks that hold the pages are read, one after another.",
+            "Only the chunks that are needed are read, one after another.",
         ),
         (
             choices.tuning.transfer_bytes.is_some(),
             "MAXTRANSFERSIZE",
-            "Only the chunks that hold the pages are read, one after another.",
+            "Only the chunks that are needed are read, one after another.",
         ),
     ];
     match refused.into_iter().find(|(is_given, ..)| *is_given) {
         None => Ok(()),
         Some((_, option, hint)) => {
-            let what = format!("{option} in a restore of pages");
+            let what = format!("{option} in a restore of pages or files");
             Err(table::statement_not_supported(what, hint).into())
         }
     }
@@ -147,7 +175,7 @@ fn engine_database(session: &Session, name: &str) -> Result<DatabaseRecord, Fail
     let record = known.ok_or_else(|| Failure::from(table::database_does_not_exist(name)))?;
     if record.log_path.is_none() {
         return Err(table::statement_not_supported(
-            format!("A restore of single pages of the SQLite file '{name}'"),
+            format!("A restore of parts of the SQLite file '{name}'"),
             "Nothing tells which pages of a SQLite file have changed since a backup; restore it whole.",
         )
         .into());
@@ -162,7 +190,7 @@ fn engine_database(session: &Session, name: &str) -> Result<DatabaseRecord, Fail
 fn check_set(
     set: &SetConfiguration,
     record: &DatabaseRecord,
-    first: Option<&FilePage>,
+    first: FilePage,
 ) -> Result<(), Failure> {
     let is_other = record
         .family_guid
@@ -173,21 +201,20 @@ fn check_set(
     if set.set_type == SetType::Full {
         return Ok(());
     }
-    let page = first.copied().unwrap_or_default();
     Err(Failure::from(vec![
-        table::page_not_from_set(page),
+        table::page_not_from_set(first),
         table::note(
-            "A differential backup cannot serve a restore of pages: nothing tells which extents have \
+            "A differential backup cannot serve a restore of pages or files: nothing tells which extents have \
              changed since it was made. Use the full backup that it refers to.",
         ),
     ]))
 }
 
 /// A restore whose statement has been understood.
-struct Work<'a> {
-    session: &'a mut Session,
-    record: DatabaseRecord,
-    asked: Asked<'a>,
+pub(super) struct Work<'a> {
+    pub(super) session: &'a mut Session,
+    pub(super) record: DatabaseRecord,
+    pub(super) asked: Asked<'a>,
 }
 
 impl Work<'_> {
@@ -215,28 +242,17 @@ impl Work<'_> {
             .finish(WRITER_PATIENCE)
             .map_err(|error| self.refusal(&error))?;
         watch.finish();
-        let files = self.tell(&database, &pages, sink);
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        for page in &pages {
+            *counts.entry(page.file_id).or_default() += 1;
+        }
+        let parts = counts.into_iter();
+        let parts = parts.map(|(file_id, count)| (logical_name(&database, file_id), count));
+        let operation = close_parts(&self.asked, &parts.collect::<Vec<_>>(), sink);
         self.remember(&database, &pages, sink);
-        let operation = format!("{OPERATION} ... {files}");
         let octets = count * PAGE_BYTES;
         sink.message(timing::closing(&operation, count, octets, begun.elapsed()));
         Ok(())
-    }
-
-    /// The messages before the closing one; what that calls the files.
-    fn tell(&self, database: &Database, pages: &[FilePage], sink: &mut dyn Sink) -> String {
-        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
-        for page in pages {
-            *counts.entry(page.file_id).or_default() += 1;
-        }
-        let mut files = Vec::new();
-        for (file_id, count) in counts {
-            let logical = logical_name(database, file_id);
-            let (name, position) = (self.asked.name, self.asked.position);
-            sink.message(table::processed_pages(count, name, &logical, position));
-            files.push(format!("FILE=<{logical}>"));
-        }
-        files.join(", ")
     }
 
     /// `suspect_pages` and the history. The pages are none the worse when they cannot be written.
@@ -265,7 +281,7 @@ impl Work<'_> {
     }
 
     /// What the engine says, with what the user can do about it.
-    fn refusal(&self, error: &EngineError) -> Failure {
+    pub(super) fn refusal(&self, error: &EngineError) -> Failure {
         let failure = Failure::from(engine_message(error));
         match error {
             EngineError::PagesChanged { pages, .. } => failure.then(changed(pages)),
@@ -306,6 +322,21 @@ impl Work<'_> {
             found.devices.join(", ")
         ))
     }
+}
+
+/// The messages before the closing one: each file with its pages; and what that calls the operation.
+pub(super) fn close_parts(
+    asked: &Asked<'_>,
+    parts: &[(String, u64)],
+    sink: &mut dyn Sink,
+) -> String {
+    let mut files = Vec::new();
+    for (logical, pages) in parts {
+        let (name, position) = (asked.name, asked.position);
+        sink.message(table::processed_pages(pages, name, logical, position));
+        files.push(format!("FILE=<{logical}>"));
+    }
+    format!("{OPERATION} ... {}", files.join(", "))
 }
 
 fn changed(pages: &[FilePage]) -> Message {
