@@ -1,124 +1,20 @@
 //! Single pages brought back into a database in use, and what forbids it.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
 
+mod parts;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use windlass_base::Guid;
-use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
-    BackupDescription, BackupKind, BackupRange, CreateDatabase, Database, EngineError, FilePage,
-    FileSpec, Instance, InstanceOptions, OpenDatabase, PAGE_SIZE, PageRefusal, Restore,
+    BackupKind, Database, EngineError, FilePage, OpenDatabase, PAGE_SIZE, PageRefusal,
 };
 
+use parts::{Set, back_up, content, create, file_id, instance, place, read, restore, write};
+
 const NOW: Duration = Duration::ZERO;
-
-/// A backup as its media would hold it.
-struct Set {
-    guid: Guid,
-    description: Vec<u8>,
-    ranges: Vec<(BackupRange, Vec<u8>)>,
-    log: Vec<u8>,
-}
-
-impl Set {
-    fn describe(&self) -> BackupDescription {
-        BackupDescription::decode(&self.description).unwrap()
-    }
-}
-
-fn instance() -> Arc<Instance> {
-    let options = InstanceOptions {
-        pool_pages: 512,
-        ..InstanceOptions::default()
-    };
-    Instance::new(options, Arc::new(RealFileSystem)).unwrap()
-}
-
-fn create(instance: &Arc<Instance>, folder: &Path) -> Arc<Database> {
-    let mut request = CreateDatabase::new("a", folder.join("a.mdf"), folder.join("a.ldf"));
-    let second = FileSpec::data("b", folder.join("b.ndf"));
-    request.data_files.push(second);
-    instance.create_database(&request).unwrap()
-}
-
-/// Page 1 says that every page carries its checksum.
-fn content(page: u32, fill: u8) -> Vec<u8> {
-    let mut content = vec![fill ^ page as u8; PAGE_SIZE];
-    if page == 1 {
-        content[..16].copy_from_slice(b"SQLite format 3\0");
-        content[20] = 8;
-    }
-    windlass_engine::stamp_checksum(&mut content);
-    content
-}
-
-fn write(database: &Arc<Database>, pages: impl Iterator<Item = u32>, fill: u8) {
-    let mut writer = database.begin_write(&database.begin_read()).unwrap();
-    for page in pages {
-        writer.write_page(page, &content(page, fill)).unwrap();
-    }
-    writer.commit().unwrap();
-}
-
-fn read(database: &Arc<Database>, page: u32) -> Result<Vec<u8>, EngineError> {
-    let mut content = vec![0; PAGE_SIZE];
-    database.begin_read().read_page(page, &mut content)?;
-    Ok(content)
-}
-
-/// Backs up with `between` before each range.
-fn back_up(database: &Arc<Database>, kind: BackupKind, mut between: impl FnMut(usize)) -> Set {
-    let mut backup = database.begin_backup(kind).unwrap();
-    let mut ranges = Vec::new();
-    for (index, range) in backup.ranges(1 << 18).into_iter().enumerate() {
-        between(index);
-        let mut octets = vec![0; range.bytes];
-        backup.read_range(&range, &mut octets, false).unwrap();
-        ranges.push((range, octets));
-    }
-    let description = backup.finish_data().unwrap().encode().unwrap();
-    let mut log = Vec::new();
-    let kept = backup.read_log(|octets| {
-        log.extend_from_slice(octets);
-        Ok(())
-    });
-    kept.unwrap();
-    let guid = Guid::random();
-    backup.complete(guid).unwrap();
-    Set {
-        guid,
-        description,
-        ranges,
-        log,
-    }
-}
-
-/// Restores the set as a whole, as the database `a` of another folder.
-fn restore(set: &Set, folder: &Path) -> Arc<Database> {
-    let description = set.describe();
-    let places = [folder.join("a.mdf"), folder.join("b.ndf")];
-    let mut restore = Restore::begin(Arc::new(RealFileSystem), &description, &places).unwrap();
-    for (range, octets) in &set.ranges {
-        restore.write_range(range, octets).unwrap();
-    }
-    restore.apply_log(&set.log).unwrap();
-    let log = FileSpec {
-        path: folder.join("a.ldf"),
-        ..description.log_file().clone()
-    };
-    let base = Some((set.guid, description.first_lsn()));
-    restore.finish("a", &log, base).unwrap();
-    instance()
-        .open_database(&OpenDatabase::new("a", log.path))
-        .unwrap()
-}
-
-fn file_id(index: usize) -> u32 {
-    if index == 0 { 1 } else { index as u32 + 2 }
-}
 
 fn bring_back(database: &Arc<Database>, set: &Set, pages: &[FilePage]) -> Result<u64, EngineError> {
     let mut restore = database.begin_page_restore(&set.describe(), set.guid, pages)?;
@@ -132,15 +28,6 @@ fn bring_back(database: &Arc<Database>, set: &Set, pages: &[FilePage]) -> Result
         restore.apply_log(piece)?;
     }
     restore.finish(NOW)
-}
-
-/// Where pages lie: two files take turns with extents of 8 pages.
-fn place(page: u32) -> FilePage {
-    let (extent, within) = ((page - 1) / 8, (page - 1) % 8);
-    FilePage {
-        file_id: if extent % 2 == 0 { 1 } else { 3 },
-        page: u64::from(extent / 2 * 8 + within),
-    }
 }
 
 fn path_of(folder: &Path, page: u32) -> std::path::PathBuf {
