@@ -2,6 +2,7 @@
 
 use windlass_base::{Digest, Guid, checksum};
 
+use crate::IndexEntry;
 use crate::record::Records;
 use crate::{
     ChunkHeader, ChunkKind, DatabaseFile, FamilyReader, FamilyWriter, MediaError, MediaHeader, Run,

@@ -18,6 +18,8 @@ INSERT INTO orders SELECT i, hex(randomblob(50)) FROM n
 GO
 ";
 
+const MEDIA: &str = "DISK = 'D:\\a.bak', DISK = 'D:\\b.bak'";
+
 const SUM: &str = "SELECT sum(length(body)) AS octets FROM orders";
 
 fn sql(place: &Place, script: &str) -> Run {
@@ -56,7 +58,6 @@ fn texts(run: &Run) -> Vec<String> {
 #[test]
 fn pages_of_two_files_come_back_from_striped_compressed_media() {
     let place = Place::new();
-    const MEDIA: &str = "DISK = 'D:\\a.bak', DISK = 'D:\\b.bak'";
     succeed(
         &place,
         &format!(
@@ -269,4 +270,98 @@ GO
     let run = sql(&place, restore);
     assert_eq!(run.numbers(), [3189, 3013], "{}", run.err);
     assert!(std::fs::read(place.path("sales_2.ndf")).expect("the file") == damaged);
+}
+
+#[test]
+fn a_lost_file_comes_back_and_a_changed_one_is_refused() {
+    let place = Place::new();
+    succeed(
+        &place,
+        &format!(
+            "{MAKE}
+BACKUP DATABASE Sales TO DISK = 'D:\\a.bak', DISK = 'D:\\b.bak' WITH COMPRESSION, CHECKSUM"
+        ),
+    );
+    damage(&place, "sales_2.ndf", 4);
+    sql(
+        &place,
+        "BACKUP DATABASE Sales TO DISK = 'D:\\c.bak' WITH COPY_ONLY, CHECKSUM, CONTINUE_AFTER_ERROR",
+    );
+    std::fs::remove_file(place.path("sales_2.ndf")).expect("the file");
+    let lost = sql(&place, "USE Sales\nGO\nCREATE TABLE x(y)");
+    assert!(lost.numbers().contains(&5120), "{}", lost.err);
+    let media = "FROM DISK = 'D:\\a.bak', DISK = 'D:\\b.bak'";
+    let run = succeed(
+        &place,
+        &format!(
+            "RESTORE DATABASE Sales FILE = 'sales_2' {media} WITH CHECKSUM, STATS = 50
+USE Sales
+GO
+{SUM}
+PRAGMA integrity_check
+SELECT page_id, event_type FROM msdb.dbo.suspect_pages
+SELECT restore_type, destination_phys_name AS name FROM msdb.dbo.restorehistory
+JOIN msdb.dbo.restorefile USING (restore_history_id)"
+        ),
+    );
+    let results = run.results();
+    assert_eq!(results[0][0]["octets"], 2_000_000, "{}", run.err);
+    assert_eq!(results[1][0]["integrity_check"], "ok");
+    assert_eq!(
+        results[2],
+        serde_json::json!([{"page_id": 4, "event_type": 4}])
+    );
+    assert_eq!(results[3][0]["restore_type"], "F");
+    let texts = texts(&run);
+    for text in [
+        "Processed 134 pages for database 'Sales', file 'Sales_2' on file 1.",
+        "RESTORE DATABASE ... FILE=<Sales_2> successfully processed 134 pages in ",
+    ] {
+        assert!(
+            texts.iter().any(|told| told.starts_with(text)),
+            "{text}: {texts:?}"
+        );
+    }
+    let sales = |files: &str, rest: &str| format!("RESTORE DATABASE Sales {files} {media} {rest}");
+    let app = "RESTORE DATABASE app FILE = 'app' FROM DISK = 'D:\\c.bak'";
+    for (script, expected) in [
+        (sales("FILE = 'Sales_9'", ""), vec![3234, 3013]),
+        (sales("FILE = 'Sales_log'", ""), vec![50005, 3013]),
+        (sales("FILEGROUP = 'PRIMARY'", ""), vec![50005, 3013]),
+        (
+            sales("FILE = 'Sales_2'", "WITH NORECOVERY"),
+            vec![50005, 3013],
+        ),
+        (
+            format!("USE Sales\nGO\n{}", sales("FILE = 'Sales_2'", "")),
+            vec![3102, 3013],
+        ),
+        (
+            "RESTORE DATABASE Sales FILE = 'Sales_2' FROM DISK = 'D:\\c.bak'".to_owned(),
+            vec![3116, 3013],
+        ),
+        (
+            format!(
+                "EXEC sp_attach_db 'app', '{}'\nGO\n{app}",
+                place.text("app.db")
+            ),
+            vec![50005, 3013],
+        ),
+    ] {
+        let run = sql(&place, &script);
+        assert_eq!(run.numbers(), expected, "{script}\n{}", run.err);
+    }
+    // Every commit changes the first page, which lies in the first file.
+    succeed(
+        &place,
+        "USE Sales\nGO\nUPDATE orders SET body = 'new' WHERE id = 1",
+    );
+    let both = sales("FILE = ('Sales_1', 'Sales_2')", "");
+    assert_eq!(sql(&place, &both).numbers(), [3115, 3013]);
+    let left = std::fs::read_dir(place.path("")).expect("the folder");
+    let left = left.flatten().map(|entry| entry.file_name());
+    let left: Vec<_> = left
+        .filter(|name| name.to_string_lossy().contains("windlass-restoring"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
 }
