@@ -88,9 +88,7 @@ fn run(
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     check_session(session, name)?;
-    if session.current_database().eq_ignore_ascii_case(name) {
-        return Err(table::in_use_by_session("RESTORE", name).into());
-    }
+    check_unused(session, name)?;
     let kind = StatementKind::RestoreDatabase;
     let choices = option::choose_restore(&statement.options, kind, session)?;
     let known = session
@@ -173,6 +171,14 @@ pub(super) fn check_session(session: &Session, name: &str) -> Result<(), Failure
         .into());
     }
     Ok(())
+}
+
+/// Refuses the session's own database: it is closed, or replaced.
+pub(super) fn check_unused(session: &Session, name: &str) -> Result<(), Failure> {
+    match session.current_database().eq_ignore_ascii_case(name) {
+        true => Err(table::in_use_by_session("RESTORE", name).into()),
+        false => Ok(()),
+    }
 }
 
 /// Every MOVE must name a file of the set.

@@ -16,7 +16,7 @@ use windlass_tsql::span::Spanned;
 use super::header_only::failed;
 use super::observer::Watch;
 use super::reading;
-use super::restore::OPERATION;
+use super::restore::{OPERATION, check_unused};
 use super::restore_pages::{Work, close_parts};
 use crate::message_of::source_message;
 use crate::option;
@@ -55,9 +55,7 @@ impl Work<'_> {
     pub(super) fn run_files(mut self, numbers: &[u32], sink: &mut dyn Sink) -> Result<(), Failure> {
         let begun = Instant::now();
         let name = self.asked.name;
-        if self.session.current_database().eq_ignore_ascii_case(name) {
-            return Err(table::in_use_by_session("RESTORE", name).into());
-        }
+        check_unused(self.session, name)?;
         let set = self.asked.set;
         let keys = reading::keys(self.session, set, &self.asked.extras.keys)?;
         self.session.instance.engines.close(name)?;
