@@ -356,8 +356,13 @@ JOIN msdb.dbo.restorefile USING (restore_history_id)"
         &place,
         "USE Sales\nGO\nUPDATE orders SET body = 'new' WHERE id = 1",
     );
-    let both = sales("FILE = ('Sales_1', 'Sales_2')", "");
-    assert_eq!(sql(&place, &both).numbers(), [3115, 3013]);
+    for both in [
+        "FILE = ('Sales_1', 'Sales_2')",
+        "FILE = 'Sales_1', FILE = 'Sales_2'",
+    ] {
+        assert_eq!(sql(&place, &sales(both, "")).numbers(), [3115, 3013]);
+    }
+    succeed(&place, &sales("FILE = 'Sales_2', FILE = 'SALES_2'", ""));
     let left = std::fs::read_dir(place.path("")).expect("the folder");
     let left = left.flatten().map(|entry| entry.file_name());
     let left: Vec<_> = left

@@ -87,7 +87,6 @@ fn run(
     extras: &RestoreExtras,
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
-    check_session(session, name)?;
     check_unused(session, name)?;
     let kind = StatementKind::RestoreDatabase;
     let choices = option::choose_restore(&statement.options, kind, session)?;
@@ -123,20 +122,7 @@ fn run(
         };
         return work.run(sink);
     }
-    if known.as_ref().is_some_and(|known| known.log_path.is_some()) {
-        return Err(table::statement_not_supported(
-            format!("A restore of a SQLite file over the page engine database '{name}'"),
-            "Drop or detach it first, or restore under another name.",
-        )
-        .into());
-    }
-    let [file] = set.files.as_slice() else {
-        return Err(table::statement_not_supported(
-            format!("A restore of a database of {} files", set.files.len()),
-            "A SQLite database is one file.",
-        )
-        .into());
-    };
+    let file = only_file(name, known.as_ref(), &set)?;
     let target = target(session, name, known.as_ref(), &choices, file, extras)?;
     Work {
         session,
@@ -153,6 +139,29 @@ fn run(
         },
     }
     .run(sink)
+}
+
+/// The file of a set that was made from a SQLite file.
+fn only_file<'a>(
+    name: &str,
+    known: Option<&DatabaseRecord>,
+    set: &'a SetConfiguration,
+) -> Result<&'a DatabaseFile, Failure> {
+    if known.is_some_and(|known| known.log_path.is_some()) {
+        return Err(table::statement_not_supported(
+            format!("A restore of a SQLite file over the page engine database '{name}'"),
+            "Drop or detach it first, or restore under another name.",
+        )
+        .into());
+    }
+    match set.files.as_slice() {
+        [file] => Ok(file),
+        files => Err(table::statement_not_supported(
+            format!("A restore of a database of {} files", files.len()),
+            "A SQLite database is one file.",
+        )
+        .into()),
+    }
 }
 
 /// What no restore can do in this session.
@@ -173,8 +182,9 @@ pub(super) fn check_session(session: &Session, name: &str) -> Result<(), Failure
     Ok(())
 }
 
-/// Refuses the session's own database: it is closed, or replaced.
+/// The same where the database is closed or replaced: it may not be the session's own.
 pub(super) fn check_unused(session: &Session, name: &str) -> Result<(), Failure> {
+    check_session(session, name)?;
     match session.current_database().eq_ignore_ascii_case(name) {
         true => Err(table::in_use_by_session("RESTORE", name).into()),
         false => Ok(()),

@@ -10,8 +10,6 @@ use windlass_media::SetConfiguration;
 use windlass_pipeline::{Selection, restore_selected};
 use windlass_source::Error as SourceError;
 use windlass_source::engine::FilesTarget;
-use windlass_tsql::ast::Value as Written;
-use windlass_tsql::span::Spanned;
 
 use super::header_only::failed;
 use super::observer::Watch;
@@ -19,22 +17,16 @@ use super::reading;
 use super::restore::{OPERATION, check_unused};
 use super::restore_pages::{Work, close_parts};
 use crate::message_of::source_message;
-use crate::option;
-use crate::{Failure, Session, Sink};
+use crate::{Failure, Sink};
 
 /// The numbers of the files that are named, each once.
-pub(super) fn numbers(
-    session: &mut Session,
-    names: &[Spanned<Written>],
-    set: &SetConfiguration,
-) -> Result<Vec<u32>, Failure> {
+pub(super) fn numbers(names: &[String], set: &SetConfiguration) -> Result<Vec<u32>, Failure> {
     let mut numbers = Vec::new();
     for name in names {
-        let name = option::text(&name.node, session)?.unwrap_or_default();
         let mut files = set.files.iter();
-        let found = files.find(|file| file.logical_name.eq_ignore_ascii_case(&name));
+        let found = files.find(|file| file.logical_name.eq_ignore_ascii_case(name));
         let file = found.ok_or_else(|| {
-            Failure::from(table::logical_file_unknown(&name, &set.database).with_state(2))
+            Failure::from(table::logical_file_unknown(name, &set.database).with_state(2))
         })?;
         if file.is_log {
             return Err(table::statement_not_supported(

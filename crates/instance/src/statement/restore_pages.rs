@@ -12,7 +12,7 @@ use windlass_engine::{Database, EngineError, FilePage, PageRestore};
 use windlass_media::{SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::{OnDamage, Selection, restore_selected};
 use windlass_source::{Error as SourceError, Recovery};
-use windlass_tsql::ast::{FileSpec, RestoreStatement, Value as Written};
+use windlass_tsql::ast::{FileSpec, RestoreStatement};
 use windlass_tsql::option::StatementKind;
 use windlass_tsql::span::Spanned;
 
@@ -45,27 +45,7 @@ pub(super) fn run(
     parts: &[Spanned<FileSpec>],
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
-    let [part] = parts else {
-        return Err(table::statement_not_supported(
-            "A restore of several lists of files and pages at once",
-            "Write one RESTORE for each.",
-        )
-        .into());
-    };
-    let asked = match &part.node {
-        FileSpec::Page(list) => {
-            let list = option::text(&list.node, session)?.unwrap_or_default();
-            Part::Pages(page_list::parse(&list)?)
-        }
-        FileSpec::File(names) => Part::Files(names),
-        FileSpec::Filegroup(_) | FileSpec::ReadWriteFilegroups => {
-            return Err(table::statement_not_supported(
-                "A restore of filegroups",
-                "There are none here; name files, or restore the whole database.",
-            )
-            .into());
-        }
-    };
+    let asked = Part::of(session, parts)?;
     check_session(session, name)?;
     let kind = StatementKind::RestoreDatabase;
     let choices = option::choose_restore(&statement.options, kind, session)?;
@@ -81,7 +61,7 @@ pub(super) fn run(
     }
     check_set(&set, &record, asked.first_page())?;
     let numbers = match &asked {
-        Part::Files(names) => restore_files::numbers(session, names, &set)?,
+        Part::Files(names) => restore_files::numbers(names, &set)?,
         Part::Pages(_) => Vec::new(),
     };
     let work = Work {
@@ -104,12 +84,40 @@ pub(super) fn run(
 }
 
 /// What of the database is asked for.
-enum Part<'a> {
+enum Part {
     Pages(Vec<FilePage>),
-    Files(&'a [Spanned<Written>]),
+    /// Logical names.
+    Files(Vec<String>),
 }
 
-impl Part<'_> {
+impl Part {
+    fn of(session: &mut Session, parts: &[Spanned<FileSpec>]) -> Result<Self, Failure> {
+        if let [
+            Spanned {
+                node: FileSpec::Page(list),
+                ..
+            },
+        ] = parts
+        {
+            let list = option::text(&list.node, session)?.unwrap_or_default();
+            return Ok(Self::Pages(page_list::parse(&list)?));
+        }
+        let mut names = Vec::new();
+        for part in parts {
+            let FileSpec::File(list) = &part.node else {
+                return Err(table::statement_not_supported(
+                    "A restore of filegroups, or of pages beside others",
+                    "Write PAGE = 'file:page, ...' once, or FILE = 'name' for each file; there are no filegroups.",
+                )
+                .into());
+            };
+            for name in list {
+                names.push(option::text(&name.node, session)?.unwrap_or_default());
+            }
+        }
+        Ok(Self::Files(names))
+    }
+
     fn first_page(&self) -> FilePage {
         let of_file_one = FilePage {
             file_id: 1,
