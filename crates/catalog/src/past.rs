@@ -3,6 +3,8 @@
 //! Neighbours: `history` and `restore_history` write what is read here. Deleting rows deletes no
 //! backups: the media say what they hold.
 
+use std::ops::RangeInclusive;
+
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use windlass_base::{Guid, Lsn, Moment};
 
@@ -259,6 +261,66 @@ impl Catalog {
         }
         transaction.commit().doing(doing)
     }
+
+    /// Notes in `suspect_pages` that a page was restored: `event_type` 4. A page that the table does not
+    /// hold does not enter it.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn page_restored(
+        &mut self,
+        database_id: i64,
+        file_id: u32,
+        page: u64,
+        at: Moment,
+    ) -> Result<(), Error> {
+        let page = i64::try_from(page).unwrap_or(i64::MAX);
+        self.restored(database_id, file_id, page..=page, at)
+    }
+
+    /// The same for all pages of a file.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn file_restored(
+        &mut self,
+        database_id: i64,
+        file_id: u32,
+        at: Moment,
+    ) -> Result<(), Error> {
+        self.restored(database_id, file_id, 0..=i64::MAX, at)
+    }
+
+    fn restored(
+        &mut self,
+        database_id: i64,
+        file_id: u32,
+        pages: RangeInclusive<i64>,
+        at: Moment,
+    ) -> Result<(), Error> {
+        let doing = "recording restored pages";
+        let transaction = self.write(doing)?;
+        // Damaged, restored and damaged again: the page keeps one row.
+        transaction
+            .execute(
+                "DELETE FROM suspect_pages AS old WHERE database_id = ?1 AND file_id = ?2 \
+                 AND page_id BETWEEN ?3 AND ?4 AND event_type = 4 \
+                 AND EXISTS (SELECT 1 FROM suspect_pages AS new \
+                    WHERE new.database_id = ?1 AND new.file_id = ?2 \
+                    AND new.page_id = old.page_id AND new.event_type IN (1, 2, 3))",
+                params![database_id, file_id, pages.start(), pages.end()],
+            )
+            .doing(doing)?;
+        transaction
+            .execute(
+                "UPDATE suspect_pages SET event_type = 4, last_update_date = ?5 \
+                 WHERE database_id = ?1 AND file_id = ?2 AND page_id BETWEEN ?3 AND ?4 \
+                 AND event_type IN (1, 2, 3)",
+                params![database_id, file_id, pages.start(), pages.end(), Stored(at)],
+            )
+            .doing(doing)?;
+        transaction.commit().doing(doing)
+    }
 }
 
 #[cfg(test)]
@@ -347,6 +409,26 @@ mod tests {
         assert_eq!(past[0].compression, "ZSTD:LOW");
         assert_eq!(past[0].checkpoint_lsn, Some("39:992:1".parse().unwrap()));
         assert_eq!(catalog.past_backups(None).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_restored_page_keeps_one_row_and_only_a_suspect_one_has_any() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        let at = "2026-11-20 10:00:00".parse().unwrap();
+        for _ in 0..2 {
+            catalog.suspect_page(5, 1, 7, 2, at).unwrap();
+            catalog.page_restored(5, 1, 7, at).unwrap();
+            catalog.page_restored(5, 1, 8, at).unwrap();
+        }
+        let rows: Vec<(i64, i64)> = catalog
+            .connection()
+            .prepare("SELECT page_id, event_type FROM suspect_pages")
+            .unwrap()
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        assert_eq!(rows, [(7, 4)]);
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub enum RestoreType {
     Database,
     /// A differential.
     Differential,
+    /// Files, or pages of files.
+    File,
     /// Nothing: VERIFYONLY WITH LOADHISTORY.
     VerifyOnly,
 }
@@ -25,6 +27,7 @@ impl RestoreType {
         match self {
             Self::Database => "D",
             Self::Differential => "I",
+            Self::File => "F",
             Self::VerifyOnly => "V",
         }
     }

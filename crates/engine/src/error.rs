@@ -4,6 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use windlass_base::Guid;
+
+use crate::backup::page_restore::FilePage;
+
 /// Result of engine calls.
 pub type Result<T> = std::result::Result<T, EngineError>;
 
@@ -134,9 +138,73 @@ pub enum EngineError {
         /// Why none could be freed.
         reason: String,
     },
+    /// A page that cannot be restored by itself. Nothing was written.
+    #[error("page {page} of database '{database}' cannot be restored: {refusal}")]
+    PageRefused {
+        /// Name of the database.
+        database: String,
+        /// The page.
+        page: FilePage,
+        /// Why.
+        refusal: PageRefusal,
+    },
+    /// Pages whose extents were changed after the full backup that the differential map counts from:
+    /// the backup does not have their present content. Nothing was written.
+    #[error(
+        "the extents of {} pages of database '{database}' have changed since the full backup, the \
+         first is page {}",
+        pages.len(), pages.first().copied().unwrap_or_default()
+    )]
+    PagesChanged {
+        /// Name of the database.
+        database: String,
+        /// The pages; never empty.
+        pages: Vec<FilePage>,
+    },
+    /// The set is not the full backup that the differential map counts from.
+    #[error(
+        "backup set {set} is not the differential base of database '{database}', which is {}",
+        if base.is_nil() { "unknown".to_owned() } else { base.to_string() }
+    )]
+    NotTheBase {
+        /// Name of the database.
+        database: String,
+        /// The set that was offered.
+        set: Guid,
+        /// The differential base; nil when there is none.
+        base: Guid,
+    },
+    /// A backup of the database is under way. Retry when it has ended.
+    #[error("a backup of database '{database}' is under way")]
+    BackupRunning {
+        /// Name of the database.
+        database: String,
+    },
     /// An option or argument that cannot be.
     #[error("{0}")]
     Invalid(String),
+}
+
+/// Why a page cannot be restored by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PageRefusal {
+    /// There is no such page now.
+    #[error("it lies beyond the end of the file")]
+    BeyondEnd,
+    /// The log has no pages.
+    #[error("it is in the log file")]
+    InLog,
+    /// The backup set does not hold it.
+    #[error("the backup set does not hold it")]
+    NotInSet,
+    /// It is damaged in the backup set, too.
+    #[error("its checksum in the backup set is {found:016x}, expected {expected:016x}")]
+    Damaged {
+        /// Checksum computed from the content.
+        expected: u64,
+        /// Checksum stored in the page.
+        found: u64,
+    },
 }
 
 impl EngineError {

@@ -59,17 +59,43 @@ pub(crate) fn extent_of(page: u32) -> u32 {
 
 impl Inner {
     fn locate_extent(&self, extent: u32) -> (usize, u64) {
-        let region = self
-            .regions
-            .iter()
-            .rev()
-            .find(|region| region.first_extent <= extent)
-            .unwrap_or(&self.regions[0]);
-        let distance = extent - region.first_extent.min(extent);
-        let count = region.files.len() as u32;
-        let (file, base) = region.files[(distance % count) as usize];
-        (usize::from(file), u64::from(base + distance / count))
+        locate_extent(&self.regions, extent)
     }
+}
+
+/// Index of the file in which an extent lies, and its number there. `regions` are those of a database,
+/// as [`DataFiles::new`] takes them.
+pub(crate) fn locate_extent(regions: &[Region], extent: u32) -> (usize, u64) {
+    let region = regions
+        .iter()
+        .rev()
+        .find(|region| region.first_extent <= extent)
+        .unwrap_or(&regions[0]);
+    let distance = extent - region.first_extent.min(extent);
+    let count = region.files.len() as u32;
+    let (file, base) = region.files[(distance % count) as usize];
+    (usize::from(file), u64::from(base + distance / count))
+}
+
+/// Refuses regions that do not place every extent in one of `files` files.
+pub(crate) fn check_regions(database: &str, regions: &[Region], files: usize) -> Result<()> {
+    let valid = regions.first().is_some_and(|first| first.first_extent == 0)
+        && regions
+            .windows(2)
+            .all(|pair| pair[0].first_extent <= pair[1].first_extent)
+        && regions.iter().all(|region| {
+            !region.files.is_empty()
+                && region
+                    .files
+                    .iter()
+                    .all(|&(file, _)| usize::from(file) < files)
+        });
+    if valid {
+        return Ok(());
+    }
+    Err(EngineError::Invalid(format!(
+        "the extents of database '{database}' do not lie in its files"
+    )))
 }
 
 /// Extents of each file that a database of `extents` extents uses.
@@ -93,22 +119,7 @@ fn extents_used(regions: &[Region], files: usize, extents: u32) -> Vec<u32> {
 
 impl DataFiles {
     pub(crate) fn new(database: &str, files: Vec<DataFile>, regions: Vec<Region>) -> Result<Self> {
-        let valid = regions.first().is_some_and(|first| first.first_extent == 0)
-            && regions
-                .windows(2)
-                .all(|pair| pair[0].first_extent <= pair[1].first_extent)
-            && regions.iter().all(|region| {
-                !region.files.is_empty()
-                    && region
-                        .files
-                        .iter()
-                        .all(|&(file, _)| usize::from(file) < files.len())
-            });
-        if !valid {
-            return Err(EngineError::Invalid(format!(
-                "the extents of database '{database}' do not lie in its files"
-            )));
-        }
+        check_regions(database, &regions, files.len())?;
         Ok(Self {
             database: database.to_owned(),
             inner: RwLock::new(Inner { files, regions }),
@@ -169,6 +180,15 @@ impl DataFiles {
             .map_err(|error| EngineError::io("read", &self.path(place.index), error))?;
         buffer[length..].fill(0);
         Ok(())
+    }
+
+    /// Writes a page to its place.
+    pub(crate) fn write(&self, page: u32, content: &[u8]) -> Result<()> {
+        let place = self.place(page);
+        place
+            .file
+            .write_at(content, place.offset)
+            .map_err(|error| EngineError::io("write", &self.path(place.index), error))
     }
 
     /// Stretches of the files with the extents of `page_count` pages, or with those marked in `map`.

@@ -44,6 +44,8 @@ pub mod storage;
 mod sync;
 mod versions;
 
+pub use backup::file_restore::{FileRestore, RestoredFile};
+pub use backup::page_restore::{FilePage, PageRestore};
 pub use backup::restore::Restore;
 pub use backup::{
     Backup, BackupDescription, BackupKind, BackupPhase, BackupRange, LogCopy, PhaseReport,
@@ -53,7 +55,7 @@ pub use database::checkpoint::{CheckpointKind, CheckpointReport};
 pub use database::counters::Counters;
 pub use database::transaction::{ReadSnapshot, WriteTransaction};
 pub use database::{Database, FileDescription};
-pub use error::{EngineError, Result};
+pub use error::{EngineError, PageRefusal, Result};
 pub use instance::Instance;
 pub use log::Position;
 pub use options::{

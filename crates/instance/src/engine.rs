@@ -41,6 +41,12 @@ impl OpenDatabases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The damaged page that a reader of a database met last, told once.
+    pub(crate) fn take_damage(&self, name: &str) -> Option<EngineError> {
+        let open = self.map().get(&name.to_lowercase()).map(Arc::clone);
+        open.and_then(|database| database.take_damage())
+    }
+
     /// The figures of each open database as a JSON array, for `sys.dm_db_checkpoint_stats`.
     pub(crate) fn figures(&self) -> String {
         let databases: Vec<_> = self.map().values().map(Arc::clone).collect();

@@ -240,6 +240,14 @@ impl Queries {
         }
     }
 
+    /// Closes the connection if it is on the database `name`: what SQLite has cached of it goes, too.
+    pub(crate) fn leave(&mut self, name: &str) {
+        if self.name.eq_ignore_ascii_case(name) {
+            self.connection = None;
+            self.depth = 0;
+        }
+    }
+
     /// `BEGIN TRANSACTION`
     pub(crate) fn begin(&mut self, catalog: &Catalog) -> Result<(), Failure> {
         if self.depth == 0 {

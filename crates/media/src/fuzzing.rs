@@ -45,7 +45,12 @@ fn read_everything(octets: &[u8]) {
         drop(reader.walk(set, &mut |header, offset| {
             offset <= octets.len() as u64 && header.stored_bytes < u32::MAX
         }));
-        drop(reader.index(set, &mut |segment| segment.entries.len() < usize::MAX));
+        drop(reader.index(set, &mut |segment| {
+            for entry in &segment.entries {
+                drop(reader.chunk(set, entry.stream_offset));
+            }
+            true
+        }));
     }
     for sets in 0..=listing.complete_sets() {
         drop(listing.append_position(sets));

@@ -3,7 +3,7 @@
 //! Pull-style over [`ReadAt`]. Every length is checked against the family and against a named
 //! maximum before anything is allocated; every loop moves forward or strictly backward.
 
-use crate::chunk::ChunkHeader;
+use crate::chunk::{ChunkHeader, HEADER_BYTES_MAX};
 use crate::configuration::SetConfiguration;
 use crate::error::MediaError;
 use crate::filemark::Filemark;
@@ -13,7 +13,7 @@ use crate::listing::{Listing, SetListing};
 use crate::mtf::Id;
 use crate::record::Records;
 use crate::set_blocks::SetEnd;
-use crate::set_walk::{WalkedSet, walk_set};
+use crate::set_walk::{WalkedSet, read_chunk, walk_set};
 use crate::streams::{ReadAt, Streams};
 
 /// A media family, opened.
@@ -177,6 +177,34 @@ impl<'a> FamilyReader<'a> {
             at = if visit(segment) { previous } else { 0 };
         }
         Ok(())
+    }
+
+    /// Reads the header of the chunk that the index places at `stream_offset` of a set; also the family
+    /// offset of its payload. Whether it is the chunk that the index means, the caller compares.
+    ///
+    /// # Errors
+    /// When the set has no end, or no whole chunk of it lies there.
+    pub fn chunk(
+        &self,
+        set: &SetListing,
+        stream_offset: u64,
+    ) -> Result<(ChunkHeader, u64), MediaError> {
+        let number = set.configuration.position;
+        let end = set.end.as_ref().ok_or(MediaError::NoSuchSet { number })?;
+        let at = set.offset.saturating_add(stream_offset);
+        let available = self.family.len();
+        if at >= available {
+            return Err(MediaError::Truncated {
+                offset: at,
+                what: "chunk",
+                needed: at.saturating_add(1),
+                available,
+            });
+        }
+        let stream = Streams::at(self.family, set.offset, at).expect(Id::WLDT)?;
+        let mut buffer = vec![0; HEADER_BYTES_MAX];
+        let family = self.identity.number;
+        read_chunk(self.family, &stream, end.set_guid, family, &mut buffer)
     }
 
     /// Examines the media header with its padding, for a strict verification.

@@ -134,6 +134,52 @@ fn expect(what: &'static str, offset: u64, expected: u64, found: u64) -> Result<
     }
 }
 
+/// Reads the header of the chunk in `stream`; also where its payload is. `buffer` has room for the
+/// longest header.
+pub(crate) fn read_chunk(
+    family: &dyn ReadAt,
+    stream: &Stream,
+    set_guid: Guid,
+    family_number: u16,
+    buffer: &mut [u8],
+) -> Result<(ChunkHeader, u64), MediaError> {
+    let present = stream.length.min(buffer.len() as u64) as usize;
+    let window = buffer.get_mut(..present).unwrap_or_default();
+    read_exact(family, stream.data_offset, window, "chunk header")?;
+    let (header, padded_bytes) = ChunkHeader::parse(window, stream.data_offset)?;
+    let (expected, found) = (set_guid, header.set_guid);
+    if expected != found {
+        return Err(MediaError::WrongIdentity {
+            offset: stream.data_offset,
+            what: "backup set",
+            expected,
+            found,
+        });
+    }
+    expect(
+        "family of a chunk",
+        stream.data_offset,
+        family_number.into(),
+        header.family.into(),
+    )?;
+    let length = u64::from(padded_bytes) + u64::from(header.stored_bytes);
+    expect(
+        "length of a chunk's stream",
+        stream.offset,
+        length,
+        stream.length,
+    )?;
+    let payload_offset = stream.data_offset + u64::from(padded_bytes);
+    let used = header.padded_bytes(stream.data_offset, 1);
+    require_zeros_between(
+        family,
+        stream.data_offset + used,
+        payload_offset,
+        "padding of a chunk header",
+    )?;
+    Ok((header, payload_offset))
+}
+
 impl Walk<'_> {
     /// The streams of the `FILE` block; where its padding ends.
     fn data(
@@ -173,39 +219,12 @@ impl Walk<'_> {
 
     /// Reads a chunk's header; also where its payload is.
     fn chunk(&mut self, stream: &Stream) -> Result<(ChunkHeader, u64), MediaError> {
-        let present = stream.length.min(self.buffer.len() as u64) as usize;
-        let window = self.buffer.get_mut(..present).unwrap_or_default();
-        read_exact(self.family, stream.data_offset, window, "chunk header")?;
-        let (header, padded_bytes) = ChunkHeader::parse(window, stream.data_offset)?;
-        let (expected, found) = (self.set_guid, header.set_guid);
-        if expected != found {
-            return Err(MediaError::WrongIdentity {
-                offset: stream.data_offset,
-                what: "backup set",
-                expected,
-                found,
-            });
-        }
-        expect(
-            "family of a chunk",
-            stream.data_offset,
-            self.family_number.into(),
-            header.family.into(),
-        )?;
-        let length = u64::from(padded_bytes) + u64::from(header.stored_bytes);
-        expect(
-            "length of a chunk's stream",
-            stream.offset,
-            length,
-            stream.length,
-        )?;
-        let payload_offset = stream.data_offset + u64::from(padded_bytes);
-        let used = header.padded_bytes(stream.data_offset, 1);
-        require_zeros_between(
+        let (header, payload_offset) = read_chunk(
             self.family,
-            stream.data_offset + used,
-            payload_offset,
-            "padding of a chunk header",
+            stream,
+            self.set_guid,
+            self.family_number,
+            &mut self.buffer,
         )?;
         if self.unindexed.len() >= SEGMENT_CHUNKS_MAX as usize {
             return Err(unexpected(stream, Id::WLIX));

@@ -2,6 +2,7 @@
 
 use windlass_base::{Digest, Guid, checksum};
 
+use crate::IndexEntry;
 use crate::record::Records;
 use crate::{
     ChunkHeader, ChunkKind, DatabaseFile, FamilyReader, FamilyWriter, MediaError, MediaHeader, Run,
@@ -177,6 +178,38 @@ fn many_chunks_make_several_index_segments() {
     assert_eq!(verify(&family), Ok(1));
     let segments = family.windows(4).filter(|window| window == b"WLIX").count();
     assert_eq!(segments, 3);
+}
+
+#[test]
+fn the_index_leads_to_each_chunk() {
+    let octets = family(2, 2100);
+    let octets = octets.as_slice();
+    let (reader, _) = FamilyReader::open(&octets).unwrap();
+    let listing = reader.list();
+    for set in &listing.sets {
+        let mut walked = Vec::new();
+        let end = reader.walk(set, &mut |header, offset| {
+            walked.push((header, offset));
+            true
+        });
+        end.unwrap();
+        let mut found = Vec::new();
+        let indexed = reader.index(set, &mut |segment| {
+            for entry in segment.entries {
+                found.push(reader.chunk(set, entry.stream_offset).unwrap());
+                assert_eq!(
+                    IndexEntry::of(&found[found.len() - 1].0, entry.stream_offset),
+                    entry
+                );
+            }
+            true
+        });
+        indexed.unwrap();
+        found.sort_by_key(|(header, _)| header.ordinal);
+        walked.sort_by_key(|(header, _)| header.ordinal);
+        assert!(found == walked, "the same chunks at the same places");
+        assert!(reader.chunk(set, u64::MAX).is_err() && reader.chunk(set, 1).is_err());
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! ```text
 //! backup    source --read--> frames --transform--> chunks --write--> media families
 //! restore   media families --read--> chunks --transform--> frames --write--> target
+//! pages     media families --chunk index--> chunks --transform--> frames --> selection
 //! verify    media families --read--> chunks --transform--> nothing
 //! ```
 //!
@@ -49,5 +50,5 @@ pub use request::{
     BackupKind, BackupRequest, DifferentialBase, Goal, MediaRequest, OnDamage, Origin, Overwrite,
     Probe, ProbeRequest, ReadRequest, Tuning,
 };
-pub use restore::{extract_digests, restore, verify};
+pub use restore::{Selection, extract_digests, restore, restore_selected, verify};
 pub use sealing::{Encryption, ReadKeys};

@@ -91,6 +91,10 @@ messages! {
     3096, 16, backup_certificate_expired(), "The Certificate specified for backup encryption has expired.";
     3101, 16, exclusive_access(), "Exclusive access could not be obtained because the database is in use.";
     3102, 16, in_use_by_session(statement, database), "{statement} cannot process database '{database}' because it is in use by this session. It is recommended that the master database be used when performing this operation.";
+    3105, 16, too_many_pages(file, limit), "RESTORE cannot restore any more pages into file '{file}' because the maximum number of pages ({limit}) are already being restored. Either complete the restore sequence for the existing pages, or use RESTORE FILE to restore all pages in the file.";
+    3111, 16, control_page(page), "Page {page} is a control page which cannot be restored in isolation. To repair this page, the entire file must be restored.";
+    3115, 16, subset_in_simple_recovery(), "The database is using the simple recovery model. It is not possible to restore a subset of the read-write data.";
+    3116, 16, other_recovery_path(), "The supplied backup is not on the same recovery path as the database, and is ineligible for use for an online file restore.";
     3117, 16, not_ready_to_rollforward(), "The log or differential backup cannot be restored because no files are ready to rollforward.";
     3118, 16, restore_cannot_create(database), "The database \"{database}\" does not exist. RESTORE can only create a database when restoring either a full backup or a file backup of the primary file.";
     3119, 16, restore_plan_problems(), "Problems were identified while planning for the RESTORE statement. Previous messages provide details.";
@@ -111,6 +115,8 @@ messages! {
     3184, 10, restored_with_damage(), "RESTORE WITH CONTINUE_AFTER_ERROR was successful but some damage was encountered. Inconsistencies in the database are possible.";
     3187, 16, set_has_no_checksums(), "RESTORE WITH CHECKSUM cannot be specified because the backup set does not contain checksum information.";
     3189, 16, set_damaged(), "Damage to the backup set was detected.";
+    3194, 16, page_beyond_end(page), "Page {page} is beyond the end of the file. Only pages that are in the current range of the file can be restored.";
+    3195, 16, page_not_from_set(page), "Page {page} cannot be restored from this backup set. RESTORE PAGE can only be used from full backup sets or from the first log or differential backup taken since the file was added to the database.";
     3201, 16, cannot_open_device(device, error), "Cannot open backup device '{device}'. Operating system error {error}.";
     3202, 16, device_write_failed(device, error), "Write on \"{device}\" failed: {error}";
     3203, 16, device_read_failed(device, error), "Read on \"{device}\" failed: {error}";
@@ -157,6 +163,7 @@ messages! {
     4037, 16, media_name_differs(given, found, device), "The user-specified MEDIANAME \"{given}\" does not match the MEDIANAME \"{found}\" of the device \"{device}\".";
     4038, 16, set_not_found(position, device), "Cannot find file ID {position} on device '{device}'.";
     4208, 16, not_in_simple_recovery(statement), "The statement {statement} is not allowed while the recovery model is SIMPLE. Use BACKUP DATABASE or change the recovery model using ALTER DATABASE.";
+    4350, 16, page_list_malformed(count, offset), "The list of pages provided with the RESTORE PAGE statement is incorrectly formatted. Prior to the problem {count} pages were correctly identified. The problem was hit at character offset {offset}. Check that all pages are identified by numeric <file>:<page> pairs with commas separating each pair. For example: PAGE='1:57,2:31'.";
     4353, 16, move_given_twice(file), "Conflicting file relocations have been specified for file '{file}'. Only a single WITH MOVE clause should be specified for any logical file name.";
     5120, 16, cannot_open_file(file, error), "Unable to open the physical file \"{file}\". Operating system error {error}.";
     5701, 10, changed_database(database), "Changed database context to '{database}'.";

@@ -156,6 +156,86 @@ fn kill_restores(rounds: u32) {
     assert!(left.is_empty(), "what crashes left is cleaned up: {left:?}");
 }
 
+/// Pages of both files of a database, damaged and restored with kills in between.
+fn kill_page_restores(rounds: u32) {
+    const PAGE: usize = 8192;
+    let subject = Subject::new();
+    let files = [subject.path("k1.mdf"), subject.path("k2.ndf")];
+    subject.sql(&format!(
+        "CREATE DATABASE k ON (NAME = k1, FILENAME = '{}', SIZE = 4MB), (NAME = k2, FILENAME = '{}', SIZE = 4MB)
+LOG ON (NAME = k_log, FILENAME = '{}', SIZE = 16MB)
+GO
+USE k
+GO
+CREATE TABLE t(x);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000) INSERT INTO t SELECT hex(randomblob(400)) FROM n
+GO
+BACKUP DATABASE k TO DISK = '{}'",
+        files[0],
+        files[1],
+        subject.path("k.ldf"),
+        subject.media
+    ));
+    let read = || {
+        files
+            .each_ref()
+            .map(|file| std::fs::read(file).expect("a data file"))
+    };
+    let whole = read();
+    let pages: Vec<usize> = (10..280).collect();
+    let mut damaged = whole.clone();
+    for &page in &pages {
+        for file in &mut damaged {
+            file[page * PAGE + 100] ^= 4;
+        }
+    }
+    let list: Vec<_> = pages
+        .iter()
+        .map(|page| format!("1:{page},3:{page}"))
+        .collect();
+    let restore = format!(
+        "RESTORE DATABASE k PAGE = '{}' FROM DISK = '{}'",
+        list.join(","),
+        subject.media
+    );
+    let harm = || {
+        for (file, content) in files.iter().zip(&damaged) {
+            std::fs::write(file, content).expect("a data file");
+        }
+    };
+    harm();
+    let time = duration_of(|| drop(succeed(&subject.arguments(&restore))));
+    assert!(read() == whole);
+    for delay in delays(time, rounds) {
+        harm();
+        kill_after(&subject.arguments(&restore), delay);
+        for (index, found) in read().iter().enumerate() {
+            let page_of = |content: &[u8], page: usize| content[page * PAGE..][..PAGE].to_vec();
+            for page in 0..whole[index].len() / PAGE {
+                let found = page_of(found, page);
+                let is_old = found == page_of(&damaged[index], page);
+                assert!(
+                    is_old || found == page_of(&whole[index], page),
+                    "page {page}"
+                );
+            }
+        }
+        succeed(&subject.arguments(&restore));
+        assert!(read() == whole, "again, and everything is as it was");
+    }
+}
+
+#[test]
+fn killed_page_restores_leave_each_page_old_or_new() {
+    kill_page_restores(6);
+}
+
+#[test]
+#[ignore = "a hundred killed restores of pages"]
+fn slow_a_hundred_killed_page_restores() {
+    kill_page_restores(100);
+}
+
 #[test]
 fn killed_engine_backups_leave_the_database_and_earlier_sets() {
     kill_backups(6);

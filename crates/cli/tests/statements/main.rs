@@ -13,6 +13,7 @@ mod measuring;
 mod messages;
 mod operating;
 mod options;
+mod page_restore;
 mod prompt;
 mod report;
 mod restoring;

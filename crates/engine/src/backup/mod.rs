@@ -20,6 +20,10 @@
 //!   marked in the map that comes into force with `complete`.
 
 pub(crate) mod description;
+pub(crate) mod file_restore;
+mod follow;
+mod offline;
+pub(crate) mod page_restore;
 pub(crate) mod restore;
 
 use std::sync::Arc;

@@ -2,28 +2,29 @@
 //!
 //! Invariants:
 //! - Without [`Restore::finish`] there is no log file, and what was made cannot be opened as a database.
-//! - The log is taken block by block, each checked and chained to the one before; it must reach the end
-//!   that the description names, or nothing is finished.
+//! - The log must reach the end that the description names, or nothing is finished.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_base::{Guid, Lsn};
 
+use super::follow::LogFollower;
 use super::{BackupDescription, BackupRange};
 use crate::database::{make_file, open_files};
 use crate::error::{EngineError, Result};
 use crate::files::{DataFile, DataFiles};
 use crate::log::Position;
-use crate::log::block::{BlockHeader, HEADER_BYTES};
 use crate::log::header::{Header, LOG_AREA};
-use crate::log::reader::Chain;
-use crate::log::record::{Group, Record, Records};
+use crate::log::record::{Group, Record};
 use crate::log::vlf::divide;
 use crate::log::writer::{AppendError, Log, Resume, zero};
 use crate::options::{FileSpec, PAGE_SIZE};
 use crate::storage::{FileSystem, OpenMode};
+
+type Pages = BTreeMap<u32, Box<[u8]>>;
 
 /// Pages kept in memory while the log is repeated.
 const PAGES_KEPT: usize = 4096;
@@ -35,10 +36,8 @@ pub struct Restore {
     header: Header,
     end: Position,
     data: DataFiles,
-    chain: Chain,
-    reached: Position,
-    partial: Vec<u8>,
-    pages: BTreeMap<u32, Box<[u8]>>,
+    follower: LogFollower,
+    pages: Pages,
     /// What the files will be called, data files and log.
     names: Option<(Vec<PathBuf>, PathBuf)>,
 }
@@ -63,7 +62,7 @@ impl Restore {
             data.push(DataFile { spec, file });
         }
         let data = DataFiles::new(&header.name, data, header.regions.clone())?;
-        Ok(Self::over(files, header, data, description.end()))
+        Ok(Self::over(files, header, data, description))
     }
 
     /// Goes on with data files that an earlier restore made, by a further backup of the database: a
@@ -81,18 +80,21 @@ impl Restore {
             }
         }
         let data = open_files(files.as_ref(), &header.name, &header, &[])?;
-        Ok(Self::over(files, header, data, description.end()))
+        Ok(Self::over(files, header, data, description))
     }
 
-    fn over(files: Arc<dyn FileSystem>, header: Header, data: DataFiles, end: Position) -> Self {
+    fn over(
+        files: Arc<dyn FileSystem>,
+        header: Header,
+        data: DataFiles,
+        description: &BackupDescription,
+    ) -> Self {
         Self {
             files,
-            reached: header.redo,
             header,
-            end,
+            end: description.end(),
             data,
-            chain: Chain::default(),
-            partial: Vec::new(),
+            follower: LogFollower::new(description),
             pages: BTreeMap::new(),
             names: None,
         }
@@ -105,7 +107,7 @@ impl Restore {
         places: &[PathBuf],
     ) -> Result<Self> {
         let mut restore = Self::onto(files, description, places)?;
-        restore.reached = restore.end;
+        restore.follower.skip();
         Ok(restore)
     }
 
@@ -122,78 +124,15 @@ impl Restore {
 
     /// Takes the next octets of the log and repeats what is whole in them.
     pub fn apply_log(&mut self, octets: &[u8]) -> Result<()> {
-        let mut input = std::mem::take(&mut self.partial);
-        input.extend_from_slice(octets);
-        let mut rest = input.as_slice();
-        while let Some(header) = BlockHeader::parse(rest) {
-            let Some(block) = rest.get(..header.stored_bytes()) else {
-                break;
-            };
-            self.apply_block(&header, block)?;
-            rest = &rest[block.len()..];
-        }
-        if rest.len() >= HEADER_BYTES && BlockHeader::parse(rest).is_none() {
-            return Err(self.broken("octets that are no block"));
-        }
-        self.partial = rest.to_vec();
-        Ok(())
-    }
-
-    fn broken(&self, what: &str) -> EngineError {
-        EngineError::Invalid(format!(
-            "the log of the backup of database '{}' is damaged behind {:?}: {what}",
-            self.header.name, self.reached
-        ))
-    }
-
-    fn apply_block(&mut self, header: &BlockHeader, block: &[u8]) -> Result<()> {
-        let records = &block[HEADER_BYTES..HEADER_BYTES + header.payload as usize];
-        if !header.covers(records) || header.guid != self.header.guid {
-            return Err(self.broken("a checksum is wrong"));
-        }
-        if !self.chain.admits(header) || header.position < self.reached {
-            return Err(self.broken("a block is missing"));
-        }
-        for record in Records::new(records) {
-            let record = record.ok_or_else(|| self.broken("octets that are no record"))?;
-            if let Record::PageImage { page, .. } | Record::PageRanges { page, .. } = record {
-                self.apply_record(page, &record)?;
-            }
-        }
-        self.chain.follow(header);
-        self.reached = header.end();
-        Ok(())
-    }
-
-    fn apply_record(&mut self, page: u32, record: &Record<'_>) -> Result<()> {
-        if self.pages.len() >= PAGES_KEPT {
-            self.write_pages()?;
-        }
-        if page == 0 {
-            return Err(self.broken("a record of page 0"));
-        }
-        if !self.pages.contains_key(&page) {
-            let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
-            if matches!(record, Record::PageRanges { .. }) {
-                self.data.read(page, &mut content)?;
-            }
-            self.pages.insert(page, content);
-        }
-        if let Some(content) = self.pages.get_mut(&page) {
-            record.apply_to(content);
-        }
-        Ok(())
-    }
-
-    fn write_pages(&mut self) -> Result<()> {
-        for (page, content) in std::mem::take(&mut self.pages) {
-            let place = self.data.place(page);
-            place
-                .file
-                .write_at(&content, place.offset)
-                .map_err(|error| EngineError::io("write", &self.data.path(place.index), error))?;
-        }
-        Ok(())
+        let Self {
+            follower,
+            data,
+            pages,
+            ..
+        } = self;
+        follower.feed(octets, &mut |page, record| {
+            apply_record(data, pages, page, record)
+        })
     }
 
     /// Everything is in: syncs the data files. The database may be restored onto further, or finished.
@@ -201,10 +140,8 @@ impl Restore {
     /// # Errors
     /// When the log does not reach the end of the backup.
     pub fn settle(&mut self) -> Result<()> {
-        if self.reached != self.end || !self.partial.is_empty() {
-            return Err(self.broken("it ends before the end of the backup"));
-        }
-        self.write_pages()?;
+        self.follower.check_end()?;
+        write_pages(&self.data, &mut self.pages)?;
         self.data.sync()
     }
 
@@ -261,6 +198,32 @@ impl Restore {
         header.store(file.as_ref(), path)?;
         self.files.sync_folder_of(path).map_err(fail)
     }
+}
+
+/// Repeats a record on the page it is about.
+fn apply_record(data: &DataFiles, pages: &mut Pages, page: u32, record: &Record<'_>) -> Result<()> {
+    if pages.len() >= PAGES_KEPT {
+        write_pages(data, pages)?;
+    }
+    let content = match pages.entry(page) {
+        Entry::Occupied(entry) => entry.into_mut(),
+        Entry::Vacant(entry) => {
+            let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
+            if matches!(record, Record::PageRanges { .. }) {
+                data.read(page, &mut content)?;
+            }
+            entry.insert(content)
+        }
+    };
+    record.apply_to(content);
+    Ok(())
+}
+
+fn write_pages(data: &DataFiles, pages: &mut Pages) -> Result<()> {
+    for (page, content) in std::mem::take(pages) {
+        data.write(page, &content)?;
+    }
+    Ok(())
 }
 
 /// The description's header with the files at other places.

@@ -169,7 +169,7 @@ impl Database {
     }
 
     /// Learns from page 1 whether pages carry checksums.
-    pub(super) fn note_checksums(&self, page_count: u32) -> Result<()> {
+    pub(crate) fn note_checksums(&self, page_count: u32) -> Result<()> {
         let mut head = [0; 100];
         if page_count > 0 {
             self.read_current(1, 0, &mut head, false)?;

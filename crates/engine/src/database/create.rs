@@ -249,6 +249,7 @@ impl Database {
                 target.map_or(0, |target| target.as_millis().max(1) as u64),
             ),
             offline: OnceLock::new(),
+            damage: Mutex::default(),
             copies: AtomicU32::new(0),
             syncs: Mutex::default(),
             figures: Figures::default(),

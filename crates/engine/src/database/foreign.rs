@@ -35,7 +35,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Refuses a file beside which a SQLite left changes that are not in it.
-pub(super) fn refuse_leftovers(files: &dyn FileSystem, path: &Path) -> Result<()> {
+pub(crate) fn refuse_leftovers(files: &dyn FileSystem, path: &Path) -> Result<()> {
     for suffix in ["-journal", "-wal"] {
         let other = beside(path, suffix);
         if !files.exists(&other) {

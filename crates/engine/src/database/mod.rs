@@ -66,6 +66,8 @@ pub struct Database {
     pub(crate) checksums: AtomicBool,
     pub(crate) target_recovery_ms: AtomicU64,
     pub(crate) offline: OnceLock<String>,
+    /// The damaged page that was met last.
+    pub(crate) damage: Mutex<Option<EngineError>>,
     /// Copies of the data files under way, which forbid cutting them.
     pub(crate) copies: AtomicU32,
     /// Backups that note which extents are written.
@@ -168,6 +170,12 @@ impl Database {
     /// Whether, and why, the database is offline.
     pub fn offline_reason(&self) -> Option<&str> {
         self.offline.get().map(String::as_str)
+    }
+
+    /// The damaged page that a reader met last, told once: SQLite hands on no more than that a read
+    /// failed.
+    pub fn take_damage(&self) -> Option<EngineError> {
+        self.damage.lock().take()
     }
 
     /// Indirect checkpoints with this target, or automatic ones (`None`).
@@ -295,7 +303,8 @@ impl Database {
     }
 }
 
-pub(crate) use create::make_file;
+pub(crate) use create::{fingerprint, make_file};
+pub(crate) use foreign::refuse_leftovers;
 
 /// Number of a data file by its index, as SQL Server counts: the log is number 2.
 pub(crate) fn file_id(index: usize) -> u32 {

@@ -147,6 +147,7 @@ impl Database {
             checksums: AtomicBool::new(false),
             target_recovery_ms: AtomicU64::new(header.target_recovery_ms),
             offline: OnceLock::new(),
+            damage: Mutex::default(),
             copies: AtomicU32::new(0),
             syncs: Mutex::default(),
             figures: Figures::default(),

@@ -116,7 +116,9 @@ impl Database {
                     if self.shared.pool.was_written(key, writes) && attempt < READ_ATTEMPTS {
                         return Ok(false);
                     }
-                    return Err(self.damaged(page, expected, found));
+                    let damage = self.damaged(page, expected, found);
+                    *self.damage.lock() = Some(damage.clone());
+                    return Err(damage);
                 }
                 let kept = self.shared.pool.install_clean(key, content, writes);
                 buffer.copy_from_slice(&content[offset..offset + buffer.len()]);

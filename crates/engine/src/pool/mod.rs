@@ -235,6 +235,14 @@ impl Pool {
         }
     }
 
+    /// Forgets a clean page whose place on disk was written past the pool. Whoever is reading the place
+    /// meanwhile does not enter what it read.
+    pub(crate) fn replaced(&self, key: PageKey) {
+        let mut partition = self.partition(key).write();
+        partition.count_write();
+        partition.remove(key);
+    }
+
     /// Touches every descriptor, so that a sweep costs what it costs on a pool in use.
     pub(crate) fn touch_descriptors(&self) {
         for partition in &self.partitions {

@@ -118,6 +118,11 @@ impl Partition {
         self.writes
     }
 
+    /// Counts a write that did not come from the pool.
+    pub(super) fn count_write(&mut self) {
+        self.writes += 1;
+    }
+
     pub(super) fn find(&self, key: PageKey) -> Option<u32> {
         let mut link = self.bucket(key).load(Relaxed);
         while link != 0 {

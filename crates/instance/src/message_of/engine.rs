@@ -2,7 +2,7 @@
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_engine::{EngineError, PAGE_SIZE};
+use windlass_engine::{EngineError, PAGE_SIZE, PageRefusal};
 
 use super::os_error;
 
@@ -41,6 +41,21 @@ pub fn engine_message(error: &EngineError) -> Message {
             file,
             reason,
         } => table::file_full(database, file, reason),
+        EngineError::PageRefused {
+            database,
+            page,
+            refusal,
+        } => match refusal {
+            PageRefusal::BeyondEnd => table::page_beyond_end(page),
+            PageRefusal::InLog => table::control_page(page),
+            PageRefusal::NotInSet => table::page_not_from_set(page),
+            PageRefusal::Damaged { .. } => {
+                table::restore_page_error(page.file_id, page.page, database)
+            }
+        },
+        EngineError::PagesChanged { .. } => table::subset_in_simple_recovery(),
+        EngineError::NotTheBase { .. } => table::other_recovery_path(),
+        EngineError::BackupRunning { .. } => table::must_be_serialized(),
         other => table::engine_refused(other),
     }
 }

@@ -65,10 +65,19 @@ impl Asked<'_> {
         }
     }
 
+    /// What the history calls a restore of the whole set.
+    pub(super) fn restore_type(&self) -> RestoreType {
+        match self.is_differential() {
+            true => RestoreType::Differential,
+            false => RestoreType::Database,
+        }
+    }
+
     /// The history. A restore is none the worse when it cannot be written.
     pub(super) fn remember(
         &self,
         session: &mut Session,
+        restore_type: RestoreType,
         files: Vec<RestoreFileRecord>,
         sink: &mut dyn Sink,
     ) {
@@ -77,11 +86,7 @@ impl Asked<'_> {
             restored: Moment::now().0,
             database_name: self.name.to_owned(),
             user_name: session.instance.identity().user.clone(),
-            restore_type: if self.is_differential() {
-                RestoreType::Differential
-            } else {
-                RestoreType::Database
-            },
+            restore_type,
             replace: self.choices.replace,
             recovery: self.choices.recovery == Recovery::Recovery,
             restart: self.choices.restart,

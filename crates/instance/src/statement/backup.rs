@@ -41,7 +41,7 @@ pub struct BackupExtras {
 }
 
 /// `event_type` of a page that does not match its checksum, in `suspect_pages`.
-const BAD_CHECKSUM: u8 = 2;
+pub(super) const BAD_CHECKSUM: u8 = 2;
 
 /// The pages named in messages about damage; the report has all.
 const DAMAGED_PAGES_TOLD: usize = 10;

@@ -2,10 +2,13 @@
 
 use rusqlite::types::Value as SqliteValue;
 use windlass_base::message::table;
+use windlass_base::{Message, Moment};
+use windlass_engine::EngineError;
 use windlass_tsql::ast::Sql;
 use windlass_tsql::sqlite::Parameter;
 
-use crate::message_of::sqlite_message;
+use super::backup::BAD_CHECKSUM;
+use crate::message_of::{engine_message, sqlite_message};
 use crate::query::{to_sqlite, value_of};
 use crate::{Column, ColumnType, Environment as _, Failure, Session, Sink, Value};
 
@@ -23,7 +26,7 @@ pub(super) fn execute(
         Ok(ran) => ran,
         Err(failure) => {
             session.queries.notice_rollback();
-            return Err(failure);
+            return Err(damage_met(session, failure));
         }
     };
     session.row_count = i64::try_from(ran.rows).unwrap_or(i64::MAX);
@@ -33,6 +36,40 @@ pub(super) fn execute(
         Kind::Change | Kind::Other => {}
     }
     Ok(())
+}
+
+/// A read that failed because of a damaged page of a page engine database: 824 says which page that is,
+/// and so does `suspect_pages`.
+fn damage_met(session: &mut Session, failure: Failure) -> Failure {
+    let is_read = |message: &Message| message.text.contains("disk I/O error");
+    if !failure.messages.iter().any(is_read) {
+        return failure;
+    }
+    let name = session.current_database().to_owned();
+    let open = session.instance.engines.open_databases();
+    let Some(damage) = open.take_damage(&name) else {
+        return failure;
+    };
+    if let EngineError::PageChecksum {
+        file, file_page, ..
+    } = damage
+        && let Ok(Some(record)) = session.instance.database(&name)
+    {
+        let catalog = session.instance.catalog_mut();
+        let file_id = u16::try_from(file).unwrap_or(u16::MAX);
+        // That it cannot be noted makes the damage no smaller.
+        let _noted = catalog.suspect_page(
+            record.database_id,
+            file_id,
+            file_page,
+            BAD_CHECKSUM,
+            Moment::now().0,
+        );
+    }
+    Failure {
+        messages: vec![engine_message(&damage)],
+        ..failure
+    }
 }
 
 /// The first value of the first row of a query; NULL when there is none.

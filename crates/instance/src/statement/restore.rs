@@ -20,7 +20,7 @@ use windlass_tsql::span::Spanned;
 use super::asked::Asked;
 use super::header_only::failed;
 use super::observer::Watch;
-use super::{device_list, reading, recovery, restore_engine, timing};
+use super::{device_list, reading, recovery, restore_engine, restore_pages, timing};
 use crate::instance::{is_system_database, new_record};
 use crate::message_of::{catalog_message, name_message, os_error, source_message};
 use crate::names::absolute;
@@ -60,17 +60,11 @@ pub(super) fn execute(
     files: &[Spanned<FileSpec>],
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
-    let attempt = |session: &mut Session| {
-        if !files.is_empty() {
-            return Err(Failure::from(table::statement_not_supported(
-                "A restore of single files, filegroups or pages",
-                "A SQLite database is one file; restore it whole.",
-            )));
-        }
-        option::name(&name.node, session)
-    };
-    let name = attempt(session)
-        .map_err(|failure| failure.then(table::terminating_abnormally(OPERATION)))?;
+    let close = |failure: Failure| failure.then(table::terminating_abnormally(OPERATION));
+    let name = option::name(&name.node, session).map_err(close)?;
+    if !files.is_empty() {
+        return restore_pages::run(session, statement, &name, files, sink).map_err(close);
+    }
     run_closing(session, statement, &name, &RestoreExtras::default(), sink)
 }
 
@@ -93,7 +87,7 @@ fn run(
     extras: &RestoreExtras,
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
-    check_session(session, name)?;
+    check_unused(session, name)?;
     let kind = StatementKind::RestoreDatabase;
     let choices = option::choose_restore(&statement.options, kind, session)?;
     let known = session
@@ -128,20 +122,7 @@ fn run(
         };
         return work.run(sink);
     }
-    if known.as_ref().is_some_and(|known| known.log_path.is_some()) {
-        return Err(table::statement_not_supported(
-            format!("A restore of a SQLite file over the page engine database '{name}'"),
-            "Drop or detach it first, or restore under another name.",
-        )
-        .into());
-    }
-    let [file] = set.files.as_slice() else {
-        return Err(table::statement_not_supported(
-            format!("A restore of a database of {} files", set.files.len()),
-            "A SQLite database is one file.",
-        )
-        .into());
-    };
+    let file = only_file(name, known.as_ref(), &set)?;
     let target = target(session, name, known.as_ref(), &choices, file, extras)?;
     Work {
         session,
@@ -160,7 +141,31 @@ fn run(
     .run(sink)
 }
 
-fn check_session(session: &Session, name: &str) -> Result<(), Failure> {
+/// The file of a set that was made from a SQLite file.
+fn only_file<'a>(
+    name: &str,
+    known: Option<&DatabaseRecord>,
+    set: &'a SetConfiguration,
+) -> Result<&'a DatabaseFile, Failure> {
+    if known.is_some_and(|known| known.log_path.is_some()) {
+        return Err(table::statement_not_supported(
+            format!("A restore of a SQLite file over the page engine database '{name}'"),
+            "Drop or detach it first, or restore under another name.",
+        )
+        .into());
+    }
+    match set.files.as_slice() {
+        [file] => Ok(file),
+        files => Err(table::statement_not_supported(
+            format!("A restore of a database of {} files", files.len()),
+            "A SQLite database is one file.",
+        )
+        .into()),
+    }
+}
+
+/// What no restore can do in this session.
+pub(super) fn check_session(session: &Session, name: &str) -> Result<(), Failure> {
     if name.eq_ignore_ascii_case("tempdb") {
         return Err(table::tempdb_not_allowed().into());
     }
@@ -174,10 +179,16 @@ fn check_session(session: &Session, name: &str) -> Result<(), Failure> {
         )
         .into());
     }
-    if session.current_database().eq_ignore_ascii_case(name) {
-        return Err(table::in_use_by_session("RESTORE", name).into());
-    }
     Ok(())
+}
+
+/// The same where the database is closed or replaced: it may not be the session's own.
+pub(super) fn check_unused(session: &Session, name: &str) -> Result<(), Failure> {
+    check_session(session, name)?;
+    match session.current_database().eq_ignore_ascii_case(name) {
+        true => Err(table::in_use_by_session("RESTORE", name).into()),
+        false => Ok(()),
+    }
 }
 
 /// Every MOVE must name a file of the set.
@@ -292,7 +303,8 @@ impl Work<'_> {
             file_number: 1,
             path: self.target.display().to_string(),
         }];
-        self.asked.remember(self.session, files, sink);
+        let restore_type = self.asked.restore_type();
+        self.asked.remember(self.session, restore_type, files, sink);
         sink.message(timing::closing(
             OPERATION,
             timing::pages(&report.files),

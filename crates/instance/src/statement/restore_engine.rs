@@ -68,7 +68,9 @@ impl Work<'_> {
             file_number: file.file_id,
             path: file.path.display().to_string(),
         });
-        self.asked.remember(self.session, files.collect(), sink);
+        let restore_type = self.asked.restore_type();
+        self.asked
+            .remember(self.session, restore_type, files.collect(), sink);
         sink.message(timing::closing(
             OPERATION,
             timing::pages(&report.files),

@@ -2,6 +2,7 @@
 
 mod digests;
 mod read;
+mod select;
 mod transform;
 mod write;
 
@@ -16,6 +17,7 @@ use windlass_media::{CHUNK_BYTES_MAX, SetConfiguration, SetListing, SetType};
 use windlass_source::RestoreTarget;
 
 pub use digests::extract_digests;
+pub use select::{Selection, restore_selected};
 
 use self::read::Read;
 use self::transform::{Seen, Transform};

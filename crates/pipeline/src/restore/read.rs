@@ -94,7 +94,8 @@ impl Read<'_> {
         offset: u64,
         counters: &mut StageCounters,
     ) -> Result<bool, Error> {
-        self.check(&header, offset, family)?;
+        let frame_bytes = self.plan.frame_bytes.value;
+        check(self.files, frame_bytes, &header, offset, family)?;
         let Some(mut payload) = timed(&mut counters.wait_output, || self.pool.take()) else {
             return Ok(false);
         };
@@ -114,30 +115,36 @@ impl Read<'_> {
             self.chunks.send(chunk).is_ok()
         }))
     }
+}
 
-    /// A chunk must fit the buffers and the file that it says it belongs to.
-    fn check(&self, header: &ChunkHeader, offset: u64, family: &Family) -> Result<(), Error> {
-        let size = self
-            .files
-            .iter()
-            .find(|(id, _)| *id == header.file_id)
-            .map_or(0, |(_, size)| *size);
-        let fits_file = header.runs.iter().all(|run| {
-            run.offset
-                .checked_add(run.bytes.into())
-                .is_some_and(|end| end <= size)
-        });
-        let longest = header.raw_bytes.max(header.stored_bytes) as usize;
-        if fits_file && longest <= self.plan.frame_bytes.value && header.family == family.number() {
-            return Ok(());
-        }
-        let damage = Damage::ForeignChunk {
-            ordinal: header.ordinal,
-            offset,
-        };
-        Err(Error::SetDamaged {
-            device: family.device.to_string(),
-            damage,
-        })
+/// A chunk must fit the buffers and the file that it says it belongs to. `files` are the set's, with
+/// their lengths.
+pub(super) fn check(
+    files: &[(u16, u64)],
+    frame_bytes: usize,
+    header: &ChunkHeader,
+    offset: u64,
+    family: &Family,
+) -> Result<(), Error> {
+    let size = files
+        .iter()
+        .find(|(id, _)| *id == header.file_id)
+        .map_or(0, |(_, size)| *size);
+    let fits_file = header.runs.iter().all(|run| {
+        run.offset
+            .checked_add(run.bytes.into())
+            .is_some_and(|end| end <= size)
+    });
+    let longest = header.raw_bytes.max(header.stored_bytes) as usize;
+    if fits_file && longest <= frame_bytes && header.family == family.number() {
+        return Ok(());
     }
+    let damage = Damage::ForeignChunk {
+        ordinal: header.ordinal,
+        offset,
+    };
+    Err(Error::SetDamaged {
+        device: family.device.to_string(),
+        damage,
+    })
 }

@@ -164,7 +164,8 @@ impl Transform<'_> {
         Ok(meter.end())
     }
 
-    fn decode(
+    /// Verifies a chunk and makes it a frame again. `output` is for what is compressed.
+    pub(super) fn decode(
         &self,
         chunk: StoredChunk,
         output: Option<PooledBuffer>,

@@ -10,6 +10,7 @@
 //!
 //! With NORECOVERY the settled data files stay as they are, with a state file that says what they are.
 
+mod files;
 mod pending;
 mod restore;
 mod snapshot;
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_engine::{BackupDescription, EngineError};
 
+pub use files::FilesTarget;
 pub use pending::{PendingRestore, forget, pending};
 pub use restore::{EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, recover};
 pub use snapshot::EngineSnapshot;

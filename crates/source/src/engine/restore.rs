@@ -309,7 +309,7 @@ fn put_in_place(mut restore: Restore, state: &PendingRestore, name: &str) -> Res
     remove_state(&state.log)
 }
 
-fn sync_folder(path: &Path) -> Result<(), Error> {
+pub(super) fn sync_folder(path: &Path) -> Result<(), Error> {
     let folder = directory::parent(path);
     directory::sync(&folder).map_err(|error| io_error("sync", &folder, error))
 }

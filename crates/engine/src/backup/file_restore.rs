@@ -1,0 +1,398 @@
+//! Restore of whole data files that are damaged or lost, from the full backup that the database's
+//! differential map counts from, while nobody has the database open.
+//!
+//! What makes it sound is what makes [`super::page_restore`] sound: an extent that is not marked is what
+//! it was at the end of that backup. The map is read from the log file, without opening the database,
+//! which could not be opened: from the last checkpoint's record and the commits behind it, as recovery
+//! does.
+//!
+//! Invariants:
+//! - Nothing is made unless no extent of the files is marked, and the log has no record of their pages to
+//!   repeat: opening the database repeats only what concerns other files.
+//! - The log file is locked and not written. The files are made beside their places; whoever restores
+//!   renames them, one by one: each is right by itself.
+//! - Every extent in use was in the set, and every page carries its checksum if the database's pages do.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass_base::Guid;
+
+use super::BackupDescription;
+use super::follow::LogFollower;
+use super::offline::{extents_of, index_of, read_log};
+use super::page_restore::FilePage;
+use crate::checksum;
+use crate::database::{file_id, fingerprint, make_file, refuse_leftovers};
+use crate::differential::ExtentMap;
+use crate::error::{EngineError, PageRefusal, Result};
+use crate::files::{EXTENT_BYTES, extent_of, locate_extent};
+use crate::log::header::{Header, Region};
+use crate::log::record::Record;
+use crate::options::{EXTENT_PAGES, FileSpec, PAGE_SIZE};
+use crate::storage::{FileSystem, OpenMode, StorageFile};
+
+/// Pages kept in memory while the log is repeated.
+const PAGES_KEPT: usize = 4096;
+
+/// Octets verified at once.
+const VERIFY_BYTES: usize = 1 << 20;
+
+/// A file that was made, to be renamed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoredFile {
+    /// Its number.
+    pub file_id: u32,
+    /// Its logical name.
+    pub logical_name: String,
+    /// Where it lies now.
+    pub staged: PathBuf,
+    /// Where it belongs.
+    pub path: PathBuf,
+    /// Pages in use.
+    pub pages: u64,
+}
+
+/// A file that is being made.
+#[derive(Debug)]
+struct Staged {
+    spec: FileSpec,
+    path: PathBuf,
+    file: Arc<dyn StorageFile>,
+    /// Extents that the set held, as the file counts them.
+    written: ExtentMap,
+    /// Extents in use, as the database counts them.
+    extents: Vec<u32>,
+}
+
+/// A restore of files under way.
+#[derive(Debug)]
+pub struct FileRestore {
+    database: String,
+    regions: Vec<Region>,
+    page_count: u32,
+    /// Whether the only file was closed as a plain SQLite file, whose length is its pages.
+    is_plain: bool,
+    first_file: PathBuf,
+    files: Arc<dyn FileSystem>,
+    /// By index.
+    staged: BTreeMap<usize, Staged>,
+    pages: BTreeMap<u32, Box<[u8]>>,
+    follower: LogFollower,
+    /// Whoever has the database open has its log locked.
+    _log: Arc<dyn StorageFile>,
+    /// Keeps SQLite away from the files that are replaced.
+    _replaced: Vec<Arc<dyn StorageFile>>,
+}
+
+impl FileRestore {
+    /// Begins to restore the data files `file_ids` of the database whose log lies at `log_path`, from the
+    /// full backup `set`, which `description` describes. `beside` names the place where a file is made.
+    ///
+    /// # Errors
+    /// [`EngineError::InUse`], [`EngineError::NotTheBase`], [`EngineError::PagesChanged`] with the first
+    /// page of each changed extent; those of the operating system.
+    pub fn begin(
+        files: Arc<dyn FileSystem>,
+        log_path: &Path,
+        description: &BackupDescription,
+        set: Guid,
+        file_ids: &[u32],
+        beside: &dyn Fn(&Path) -> PathBuf,
+    ) -> Result<Self> {
+        let fail = |error| EngineError::io("open", log_path, error);
+        let log = files.open(log_path, OpenMode::Existing).map_err(fail)?;
+        log.lock_exclusive()
+            .map_err(|error| EngineError::lock(log_path, error))?;
+        let told = read_log(&log, log_path)?;
+        let header = &told.header;
+        let is_base = header.base.0 == set && !set.is_nil() && header.guid == description.guid();
+        if description.is_differential() || !is_base {
+            return Err(EngineError::NotTheBase {
+                database: header.name.clone(),
+                set,
+                base: header.base.0,
+            });
+        }
+        let wanted = extents_of(&told, file_ids)?;
+        let replaced = check_existing(files.as_ref(), header, wanted.keys())?;
+        let mut staged = BTreeMap::new();
+        for (index, extents) in wanted {
+            let made = Staged::make(files.as_ref(), header, index, extents, beside)?;
+            staged.insert(index, made);
+        }
+        Ok(Self {
+            database: header.name.clone(),
+            regions: header.regions.clone(),
+            page_count: told.page_count,
+            is_plain: is_plain(header),
+            first_file: header.files[0].path.clone(),
+            files,
+            staged,
+            pages: BTreeMap::new(),
+            follower: LogFollower::new(description),
+            _log: log,
+            _replaced: replaced,
+        })
+    }
+
+    /// Whether a data file is one of those.
+    pub fn wants(&self, file_id: u32) -> bool {
+        index_of(file_id).is_some_and(|index| self.staged.contains_key(&index))
+    }
+
+    /// Puts a stretch of a data file to its place.
+    pub fn write(&mut self, file_id: u32, offset: u64, octets: &[u8]) -> Result<()> {
+        let Some(staged) = index_of(file_id).and_then(|index| self.staged.get_mut(&index)) else {
+            return Ok(());
+        };
+        staged
+            .file
+            .write_at(octets, offset)
+            .map_err(|error| EngineError::io("write", &staged.path, error))?;
+        let whole = offset.div_ceil(EXTENT_BYTES)..(offset + octets.len() as u64) / EXTENT_BYTES;
+        for extent in whole {
+            staged
+                .written
+                .set(u32::try_from(extent).unwrap_or(u32::MAX));
+        }
+        Ok(())
+    }
+
+    /// Takes the next octets of the set's log and repeats what is about the files. All of them have been
+    /// written before.
+    pub fn apply_log(&mut self, octets: &[u8]) -> Result<()> {
+        let Self {
+            follower,
+            regions,
+            staged,
+            pages,
+            page_count,
+            ..
+        } = self;
+        follower.feed(octets, &mut |page, record| match page > *page_count {
+            true => Ok(()),
+            false => apply_record(regions, staged, pages, page, record),
+        })
+    }
+
+    /// Everything is in: verifies the files and syncs them. They may take their places then, before this
+    /// is dropped.
+    ///
+    /// # Errors
+    /// A log that lacks its end, extents that the set lacks, pages that it holds damaged.
+    pub fn settle(&mut self) -> Result<Vec<RestoredFile>> {
+        self.follower.check_end()?;
+        write_pages(&self.regions, &self.staged, &mut self.pages)?;
+        let have_checksums = self.have_checksums()?;
+        for (&index, staged) in &self.staged {
+            for &extent in &staged.extents {
+                let (_, at) = locate_extent(&self.regions, extent);
+                let at = u32::try_from(at).unwrap_or(u32::MAX);
+                if !staged.written.is_set(at) {
+                    return Err(self.refused(index, at, 0, PageRefusal::NotInSet));
+                }
+            }
+            if have_checksums {
+                self.verify(index, staged)?;
+            }
+            let fail = |error| EngineError::io("sync", &staged.path, error);
+            if self.is_plain {
+                let bytes = u64::from(self.page_count) * PAGE_SIZE as u64;
+                staged.file.set_len(bytes).map_err(fail)?;
+            }
+            staged.file.sync().map_err(fail)?;
+            self.files.sync_folder_of(&staged.path).map_err(fail)?;
+        }
+        let restored = self.staged.iter().map(|(&index, staged)| RestoredFile {
+            file_id: file_id(index),
+            logical_name: staged.spec.logical_name.clone(),
+            staged: staged.path.clone(),
+            path: staged.spec.path.clone(),
+            pages: self.pages_in(staged),
+        });
+        Ok(restored.collect())
+    }
+
+    fn pages_in(&self, staged: &Staged) -> u64 {
+        let pages =
+            |&extent: &u32| u64::from(EXTENT_PAGES.min(self.page_count - extent * EXTENT_PAGES));
+        staged.extents.iter().map(pages).sum()
+    }
+
+    /// Whether the pages carry checksums: the first page tells, wherever it is now.
+    fn have_checksums(&self) -> Result<bool> {
+        let mut head = [0; 100];
+        let fail = |error| EngineError::io("read", &self.first_file, error);
+        match self.staged.get(&0) {
+            Some(first) => first.file.read_at(&mut head, 0).map_err(fail)?,
+            // A first file that is lost, too, is restored by another statement.
+            None if !self.files.exists(&self.first_file) => return Ok(false),
+            None => self
+                .files
+                .open(&self.first_file, OpenMode::Existing)
+                .and_then(|file| file.read_at(&mut head, 0))
+                .map_err(fail)?,
+        };
+        Ok(checksum::is_reserved(&head))
+    }
+
+    fn verify(&self, index: usize, staged: &Staged) -> Result<()> {
+        let mut octets = vec![0; VERIFY_BYTES.min(EXTENT_BYTES as usize)];
+        for &extent in &staged.extents {
+            let (_, at) = locate_extent(&self.regions, extent);
+            let read = staged.file.read_at(&mut octets, at * EXTENT_BYTES);
+            let length = read.map_err(|error| EngineError::io("read", &staged.path, error))?;
+            octets[length..].fill(0);
+            let pages = EXTENT_PAGES.min(self.page_count - extent * EXTENT_PAGES) as usize;
+            for (within, page) in octets.chunks_exact(PAGE_SIZE).take(pages).enumerate() {
+                if let Some((expected, found)) = checksum::verify(page) {
+                    let refusal = PageRefusal::Damaged { expected, found };
+                    let at = u32::try_from(at).unwrap_or(u32::MAX);
+                    return Err(self.refused(index, at, within as u64, refusal));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn refused(&self, index: usize, extent: u32, within: u64, refusal: PageRefusal) -> EngineError {
+        EngineError::PageRefused {
+            database: self.database.clone(),
+            page: FilePage {
+                file_id: file_id(index),
+                page: u64::from(extent) * u64::from(EXTENT_PAGES) + within,
+            },
+            refusal,
+        }
+    }
+}
+
+impl Drop for FileRestore {
+    fn drop(&mut self) {
+        for staged in self.staged.values() {
+            // What took its place is not there any more; what did not is nobody's.
+            let _left = self.files.remove(&staged.path);
+        }
+    }
+}
+
+impl Staged {
+    fn make(
+        files: &dyn FileSystem,
+        header: &Header,
+        index: usize,
+        extents: Vec<u32>,
+        beside: &dyn Fn(&Path) -> PathBuf,
+    ) -> Result<Self> {
+        let spec = header.files[index].clone();
+        let path = beside(&spec.path);
+        if files.exists(&path) {
+            let fail = |error| EngineError::io("remove", &path, error);
+            files.remove(&path).map_err(fail)?;
+        }
+        let place = FileSpec {
+            path: path.clone(),
+            ..spec.clone()
+        };
+        let file = make_file(files, &place)?;
+        Ok(Self {
+            spec,
+            path,
+            file,
+            written: ExtentMap::default(),
+            extents,
+        })
+    }
+}
+
+fn is_plain(header: &Header) -> bool {
+    header.clean && header.files.len() == 1
+}
+
+/// What lies at the places now: nobody may use it, and no other program may have changed it.
+fn check_existing<'a>(
+    files: &dyn FileSystem,
+    header: &Header,
+    indexes: impl Iterator<Item = &'a usize>,
+) -> Result<Vec<Arc<dyn StorageFile>>> {
+    let mut kept = Vec::new();
+    for &index in indexes {
+        let path = &header.files[index].path;
+        if is_plain(header) {
+            refuse_leftovers(files, path)?;
+        }
+        if !files.exists(path) {
+            continue;
+        }
+        let fail = |error| EngineError::io("open", path, error);
+        let file = files.open(path, OpenMode::Existing).map_err(fail)?;
+        file.lock_database()
+            .map_err(|error| EngineError::lock(path, error))?;
+        if is_plain(header) && fingerprint(file.as_ref(), path)? != header.fingerprint {
+            return Err(EngineError::Corrupt {
+                path: path.clone(),
+                what: "its first octets or its length are not those with which the database was \
+                       closed: another program may have written to it since, and its changes are in \
+                       no backup; restore the whole database, or remove the file first"
+                    .to_owned(),
+            });
+        }
+        kept.push(file);
+    }
+    Ok(kept)
+}
+
+/// The file of a page, if it is being made, and the page's octet there.
+fn place<'a>(
+    regions: &[Region],
+    staged: &'a BTreeMap<usize, Staged>,
+    page: u32,
+) -> (Option<&'a Staged>, u64) {
+    let (index, extent) = locate_extent(regions, extent_of(page));
+    let within = u64::from((page - 1) % EXTENT_PAGES) * PAGE_SIZE as u64;
+    (staged.get(&index), extent * EXTENT_BYTES + within)
+}
+
+/// Repeats a record on its page, if that is in a file that is being made.
+fn apply_record(
+    regions: &[Region],
+    files: &BTreeMap<usize, Staged>,
+    pages: &mut BTreeMap<u32, Box<[u8]>>,
+    page: u32,
+    record: &Record<'_>,
+) -> Result<()> {
+    let (Some(staged), offset) = place(regions, files, page) else {
+        return Ok(());
+    };
+    if pages.len() >= PAGES_KEPT {
+        write_pages(regions, files, pages)?;
+    }
+    let content = match pages.entry(page) {
+        Entry::Occupied(entry) => entry.into_mut(),
+        Entry::Vacant(entry) => {
+            let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
+            let read = staged.file.read_at(&mut content, offset);
+            read.map_err(|error| EngineError::io("read", &staged.path, error))?;
+            entry.insert(content)
+        }
+    };
+    record.apply_to(content);
+    Ok(())
+}
+
+fn write_pages(
+    regions: &[Region],
+    staged: &BTreeMap<usize, Staged>,
+    pages: &mut BTreeMap<u32, Box<[u8]>>,
+) -> Result<()> {
+    for (page, content) in std::mem::take(pages) {
+        if let (Some(staged), offset) = place(regions, staged, page) {
+            let written = staged.file.write_at(&content, offset);
+            written.map_err(|error| EngineError::io("write", &staged.path, error))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Following the log of a backup: octets in pieces of any size become records of pages.
+//!
+//! Invariant: blocks are taken one by one, each checked and chained to the one before; the log must
+//! reach the end that the description names, or whoever follows it does not finish.
+
+use windlass_base::Guid;
+
+use super::BackupDescription;
+use crate::error::{EngineError, Result};
+use crate::log::Position;
+use crate::log::block::{BlockHeader, HEADER_BYTES};
+use crate::log::reader::Chain;
+use crate::log::record::{Record, Records};
+
+/// What is done with a record of a page.
+pub(super) type OnRecord<'a> = &'a mut dyn FnMut(u32, &Record<'_>) -> Result<()>;
+
+/// How far the log of a backup has been followed.
+#[derive(Debug)]
+pub(super) struct LogFollower {
+    database: String,
+    guid: Guid,
+    end: Position,
+    chain: Chain,
+    reached: Position,
+    partial: Vec<u8>,
+}
+
+impl LogFollower {
+    /// From the first record that the backup needs.
+    pub(super) fn new(description: &BackupDescription) -> Self {
+        Self {
+            database: description.header.name.clone(),
+            guid: description.header.guid,
+            end: description.end(),
+            chain: Chain::default(),
+            reached: description.header.redo,
+            partial: Vec::new(),
+        }
+    }
+
+    /// Counts the log as followed: an earlier restore has.
+    pub(super) fn skip(&mut self) {
+        self.reached = self.end;
+    }
+
+    /// Takes the next octets of the log and hands on the page records of what is whole in them.
+    pub(super) fn feed(&mut self, octets: &[u8], on_record: OnRecord<'_>) -> Result<()> {
+        let mut input = std::mem::take(&mut self.partial);
+        input.extend_from_slice(octets);
+        let mut rest = input.as_slice();
+        while let Some(header) = BlockHeader::parse(rest) {
+            let Some(block) = rest.get(..header.stored_bytes()) else {
+                break;
+            };
+            self.follow(&header, block, on_record)?;
+            rest = &rest[block.len()..];
+        }
+        if rest.len() >= HEADER_BYTES && BlockHeader::parse(rest).is_none() {
+            return Err(self.broken("octets that are no block"));
+        }
+        self.partial = rest.to_vec();
+        Ok(())
+    }
+
+    fn follow(
+        &mut self,
+        header: &BlockHeader,
+        block: &[u8],
+        on_record: OnRecord<'_>,
+    ) -> Result<()> {
+        let records = &block[HEADER_BYTES..HEADER_BYTES + header.payload as usize];
+        if !header.covers(records) || header.guid != self.guid {
+            return Err(self.broken("a checksum is wrong"));
+        }
+        if !self.chain.admits(header) || header.position < self.reached {
+            return Err(self.broken("a block is missing"));
+        }
+        for record in Records::new(records) {
+            let record = record.ok_or_else(|| self.broken("octets that are no record"))?;
+            if let Record::PageImage { page, .. } | Record::PageRanges { page, .. } = record {
+                if page == 0 {
+                    return Err(self.broken("a record of page 0"));
+                }
+                on_record(page, &record)?;
+            }
+        }
+        self.chain.follow(header);
+        self.reached = header.end();
+        Ok(())
+    }
+
+    /// Refuses when the log did not reach the end of the backup.
+    pub(super) fn check_end(&self) -> Result<()> {
+        if self.reached == self.end && self.partial.is_empty() {
+            return Ok(());
+        }
+        Err(self.broken("it ends before the end of the backup"))
+    }
+
+    fn broken(&self, what: &str) -> EngineError {
+        EngineError::Invalid(format!(
+            "the log of the backup of database '{}' is damaged behind {:?}: {what}",
+            self.database, self.reached
+        ))
+    }
+}

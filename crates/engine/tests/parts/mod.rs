@@ -1,0 +1,130 @@
+//! What tests of restored pages and files have in common: a database of two files, and its backups.
+#![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use windlass_base::Guid;
+use windlass_engine::storage::RealFileSystem;
+use windlass_engine::{
+    BackupDescription, BackupKind, BackupRange, CreateDatabase, Database, EngineError, FilePage,
+    FileSpec, Instance, InstanceOptions, OpenDatabase, PAGE_SIZE, Restore,
+};
+
+/// A backup as its media would hold it.
+pub(crate) struct Set {
+    pub(crate) guid: Guid,
+    description: Vec<u8>,
+    pub(crate) ranges: Vec<(BackupRange, Vec<u8>)>,
+    pub(crate) log: Vec<u8>,
+}
+
+impl Set {
+    pub(crate) fn describe(&self) -> BackupDescription {
+        BackupDescription::decode(&self.description).unwrap()
+    }
+}
+
+pub(crate) fn instance() -> Arc<Instance> {
+    let options = InstanceOptions {
+        pool_pages: 512,
+        ..InstanceOptions::default()
+    };
+    Instance::new(options, Arc::new(RealFileSystem)).unwrap()
+}
+
+pub(crate) fn create(instance: &Arc<Instance>, folder: &Path) -> Arc<Database> {
+    let mut request = CreateDatabase::new("a", folder.join("a.mdf"), folder.join("a.ldf"));
+    let second = FileSpec::data("b", folder.join("b.ndf"));
+    request.data_files.push(second);
+    instance.create_database(&request).unwrap()
+}
+
+/// Page 1 says that every page carries its checksum.
+pub(crate) fn content(page: u32, fill: u8) -> Vec<u8> {
+    let mut content = vec![fill ^ page as u8; PAGE_SIZE];
+    if page == 1 {
+        content[..16].copy_from_slice(b"SQLite format 3\0");
+        content[20] = 8;
+    }
+    windlass_engine::stamp_checksum(&mut content);
+    content
+}
+
+pub(crate) fn write(database: &Arc<Database>, pages: impl Iterator<Item = u32>, fill: u8) {
+    let mut writer = database.begin_write(&database.begin_read()).unwrap();
+    for page in pages {
+        writer.write_page(page, &content(page, fill)).unwrap();
+    }
+    writer.commit().unwrap();
+}
+
+pub(crate) fn read(database: &Arc<Database>, page: u32) -> Result<Vec<u8>, EngineError> {
+    let mut content = vec![0; PAGE_SIZE];
+    database.begin_read().read_page(page, &mut content)?;
+    Ok(content)
+}
+
+/// Backs up with `between` before each range.
+pub(crate) fn back_up(
+    database: &Arc<Database>,
+    kind: BackupKind,
+    mut between: impl FnMut(usize),
+) -> Set {
+    let mut backup = database.begin_backup(kind).unwrap();
+    let mut ranges = Vec::new();
+    for (index, range) in backup.ranges(1 << 18).into_iter().enumerate() {
+        between(index);
+        let mut octets = vec![0; range.bytes];
+        backup.read_range(&range, &mut octets, false).unwrap();
+        ranges.push((range, octets));
+    }
+    let description = backup.finish_data().unwrap().encode().unwrap();
+    let mut log = Vec::new();
+    let kept = backup.read_log(|octets| {
+        log.extend_from_slice(octets);
+        Ok(())
+    });
+    kept.unwrap();
+    let guid = Guid::random();
+    backup.complete(guid).unwrap();
+    Set {
+        guid,
+        description,
+        ranges,
+        log,
+    }
+}
+
+/// Restores the set as a whole, as the database `a` of another folder.
+pub(crate) fn restore(set: &Set, folder: &Path) -> Arc<Database> {
+    let description = set.describe();
+    let places = [folder.join("a.mdf"), folder.join("b.ndf")];
+    let mut restore = Restore::begin(Arc::new(RealFileSystem), &description, &places).unwrap();
+    for (range, octets) in &set.ranges {
+        restore.write_range(range, octets).unwrap();
+    }
+    restore.apply_log(&set.log).unwrap();
+    let log = FileSpec {
+        path: folder.join("a.ldf"),
+        ..description.log_file().clone()
+    };
+    let base = Some((set.guid, description.first_lsn()));
+    restore.finish("a", &log, base).unwrap();
+    instance()
+        .open_database(&OpenDatabase::new("a", log.path))
+        .unwrap()
+}
+
+pub(crate) fn file_id(index: usize) -> u32 {
+    if index == 0 { 1 } else { index as u32 + 2 }
+}
+
+/// Where pages lie: two files take turns with extents of 8 pages.
+pub(crate) fn place(page: u32) -> FilePage {
+    let (extent, within) = ((page - 1) / 8, (page - 1) % 8);
+    FilePage {
+        file_id: if extent % 2 == 0 { 1 } else { 3 },
+        page: u64::from(extent / 2 * 8 + within),
+    }
+}

@@ -1,0 +1,277 @@
+//! Reads chosen stretches of a set through its chunk index, and the log that belongs to it: what a
+//! restore of single pages or files needs.
+//!
+//! One thread reads, decodes and hands on; two buffers are all the memory beside the list of chunks
+//! wanted. Data come first, in the order of files and places, then the log from its beginning to its
+//! end: whoever repeats the log has the pages by then.
+//!
+//! Invariant: what is handed on was verified as in a whole restore: the chunk's header, both its
+//! checksums, its tag if it is encrypted, and that it is the chunk that the index means. What the index
+//! leaves out is missed by whoever wanted it, not here.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use windlass_codec::{Algorithm, Decoder};
+use windlass_io::BufferPool;
+use windlass_media::{ChunkKind, FamilyReader, IndexEntry, ReadAt as _, SetListing};
+
+use super::read::{StoredChunk, check};
+use super::transform::{Seen, Transform};
+use super::{check_chunk_count, plan};
+use crate::control::Control;
+use crate::error::{Damage, Error};
+use crate::media_set::{Family, MediaSet, media_error};
+use crate::report::Observer;
+use crate::request::{OnDamage, ReadRequest};
+use crate::sealing;
+use crate::window::Window;
+
+/// Octets read at once while the index is read and chunks are looked up.
+const WINDOW_BYTES: usize = 256 << 10;
+
+/// What is to be read, and where it goes.
+pub trait Selection {
+    /// Whether any of the octets of a data file are wanted.
+    fn wants(&self, file_id: u16, offset: u64, bytes: u64) -> bool;
+
+    /// Takes octets of a chunk with something wanted in it, or the next octets of the log.
+    ///
+    /// # Errors
+    /// Whatever ends the run.
+    fn take(
+        &mut self,
+        file_id: u16,
+        offset: u64,
+        octets: &[u8],
+    ) -> Result<(), windlass_source::Error>;
+}
+
+/// A chunk that is wanted.
+struct Place {
+    is_log: bool,
+    file_id: u16,
+    /// Of its first octet, in the file.
+    offset: u64,
+    family: usize,
+    ordinal: u64,
+    stream_offset: u64,
+    raw_bytes: u32,
+}
+
+/// Hands what `selection` wants of the set at `position` on to it, and then the whole log of the set.
+/// Returns the octets of the database in the chunks that were read, and how long it took.
+///
+/// Damage always stops the run, whatever `request` says: pages are put into a database that is whole.
+///
+/// # Errors
+/// The first thing that went wrong.
+pub fn restore_selected(
+    media: &MediaSet,
+    position: u16,
+    request: &ReadRequest,
+    selection: &mut dyn Selection,
+    observer: &dyn Observer,
+) -> Result<(u64, Duration), Error> {
+    let begun = Instant::now();
+    let sets = media.complete(position)?;
+    let set = &sets[0].configuration;
+    check_chunk_count(media, set)?;
+    let key = sealing::unlock(media, set, &request.keys)?;
+    let frame_bytes = plan(media, set, request).frame_bytes.value;
+    let mut places = Vec::new();
+    for (index, (family, listing)) in media.families.iter().zip(&sets).enumerate() {
+        find(
+            index,
+            family,
+            listing,
+            set.chunk_count,
+            selection,
+            &mut places,
+        )?;
+    }
+    places.sort_unstable_by_key(|place| (place.is_log, place.file_id, place.offset));
+    let total = places.iter().map(|place| u64::from(place.raw_bytes)).sum();
+    let (payloads, frames) = (
+        BufferPool::new(1, frame_bytes),
+        BufferPool::new(1, frame_bytes),
+    );
+    let control = Control::new(observer, total, vec![payloads.clone(), frames.clone()]);
+    let files = set.files.iter().map(|file| (file.file_id, file.size_bytes));
+    let walk = Walk {
+        media,
+        sets: &sets,
+        files: &files.collect::<Vec<_>>(),
+        frame_bytes,
+        payloads: &payloads,
+        transform: Transform {
+            output: &frames,
+            key: key.as_ref(),
+            on_damage: OnDamage::Stop,
+            seen: Seen::new(set.chunk_count),
+        },
+    };
+    control.guard(|| walk.run(&places, selection, &control));
+    control.finish()?;
+    Ok((total, begun.elapsed()))
+}
+
+/// Notes the chunks of a family that are wanted, and those of the log.
+fn find(
+    index: usize,
+    family: &Family,
+    set: &SetListing,
+    chunk_count: u64,
+    selection: &dyn Selection,
+    places: &mut Vec<Place>,
+) -> Result<(), Error> {
+    let fail = |source| media_error(&family.device, source);
+    let window = Window::new(&*family.reader, WINDOW_BYTES);
+    let (reader, _) = FamilyReader::open(&window).map_err(fail)?;
+    let is_wanted = |entry: &IndexEntry| {
+        let wants = |run: &windlass_media::Run| {
+            selection.wants(entry.file_id, run.offset, run.bytes.into())
+        };
+        entry.kind == ChunkKind::Log || entry.runs.iter().any(wants)
+    };
+    let read = reader.index(set, &mut |segment| {
+        let wanted = segment.entries.iter().filter(|entry| is_wanted(entry));
+        places.extend(wanted.map(|entry| Place {
+            is_log: entry.kind == ChunkKind::Log,
+            file_id: entry.file_id,
+            offset: entry.runs.first().map_or(0, |run| run.offset),
+            family: index,
+            ordinal: entry.ordinal,
+            stream_offset: entry.stream_offset,
+            raw_bytes: entry.raw_bytes,
+        }));
+        places.len() as u64 <= chunk_count
+    });
+    read.map_err(fail)?;
+    match places.last() {
+        Some(place) if places.len() as u64 > chunk_count => Err(Error::SetDamaged {
+            device: family.device.to_string(),
+            damage: Damage::UnexpectedChunk {
+                ordinal: place.ordinal,
+                count: chunk_count,
+            },
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// What reading a chunk needs.
+struct Walk<'a> {
+    media: &'a MediaSet,
+    sets: &'a [&'a SetListing],
+    files: &'a [(u16, u64)],
+    frame_bytes: usize,
+    payloads: &'a BufferPool,
+    transform: Transform<'a>,
+}
+
+impl Walk<'_> {
+    fn run(
+        &self,
+        places: &[Place],
+        selection: &mut dyn Selection,
+        control: &Control<'_>,
+    ) -> Result<(), Error> {
+        let families = &self.media.families;
+        let windows: Vec<Window<'_>> = families
+            .iter()
+            .map(|family| Window::new(&*family.reader, WINDOW_BYTES))
+            .collect();
+        let mut readers = Vec::with_capacity(families.len());
+        for (family, window) in families.iter().zip(&windows) {
+            let opened = FamilyReader::open(window);
+            readers.push(
+                opened
+                    .map_err(|source| media_error(&family.device, source))?
+                    .0,
+            );
+        }
+        let mut decoder = Decoder::new();
+        for place in places {
+            if control.is_stopped() {
+                break;
+            }
+            let family = &families[place.family];
+            let window = &windows[place.family];
+            let Some(chunk) = self.read(place, family, window, &readers[place.family])? else {
+                break;
+            };
+            let stored_bytes = chunk.header.stored_bytes;
+            // What is stored plain needs no room to be decoded into.
+            let output = match chunk.header.codec == Algorithm::None.id() {
+                true => None,
+                false => self.transform.output.take(),
+            };
+            let decoded = self.transform.decode(chunk, output, &mut decoder);
+            let frame = decoded.map_err(|damage| Error::SetDamaged {
+                device: family.device.to_string(),
+                damage,
+            })?;
+            let mut start = 0;
+            for run in &frame.runs {
+                let end = start + run.bytes as usize;
+                let octets = frame.octets.get(start..end).unwrap_or_default();
+                selection.take(frame.file_id, run.offset, octets)?;
+                start = end;
+            }
+            control.advance(place.raw_bytes.into(), stored_bytes.into());
+        }
+        Ok(())
+    }
+
+    /// Reads the chunk at a place; `None` when nobody wants it any more.
+    fn read(
+        &self,
+        place: &Place,
+        family: &Family,
+        window: &Window<'_>,
+        reader: &FamilyReader<'_>,
+    ) -> Result<Option<StoredChunk>, Error> {
+        let fail = |source| media_error(&family.device, source);
+        let set = self.sets[place.family];
+        let (header, offset) = reader.chunk(set, place.stream_offset).map_err(fail)?;
+        let is_log = header.kind == ChunkKind::Log;
+        let begins = header.runs.first().map_or(0, |run| run.offset);
+        let found = (
+            is_log,
+            header.file_id,
+            begins,
+            header.ordinal,
+            header.raw_bytes,
+        );
+        let meant = (
+            place.is_log,
+            place.file_id,
+            place.offset,
+            place.ordinal,
+            place.raw_bytes,
+        );
+        if found != meant {
+            return Err(Error::SetDamaged {
+                device: family.device.to_string(),
+                damage: Damage::ForeignChunk {
+                    ordinal: header.ordinal,
+                    offset,
+                },
+            });
+        }
+        check(self.files, self.frame_bytes, &header, offset, family)?;
+        let Some(mut payload) = self.payloads.take() else {
+            return Ok(None);
+        };
+        window
+            .read_at(offset, &mut payload[..header.stored_bytes as usize])
+            .map_err(|error| fail(error.into()))?;
+        Ok(Some(StoredChunk {
+            header,
+            payload,
+            offset,
+            device: Arc::clone(&family.device),
+        }))
+    }
+}

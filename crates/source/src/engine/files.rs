@@ -1,0 +1,70 @@
+//! Data files of an engine database put back from a backup set, the others staying as they are.
+//!
+//! Each is made beside its place, under the name that a whole restore would use, and renamed when all of
+//! them are verified and synced. A crash between the renames leaves some files restored and the others as
+//! they were; the restore is repeated.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use windlass_base::Guid;
+use windlass_engine::storage::RealFileSystem;
+use windlass_engine::{FileRestore, RestoredFile};
+
+use super::restore::sync_folder;
+use super::{LOG_FILE_ID, describe, engine_error, io_error, staged};
+use crate::Error;
+
+/// A restore of files under way; dropped before [`FilesTarget::finish`], it changes nothing.
+#[derive(Debug)]
+pub struct FilesTarget(FileRestore);
+
+impl FilesTarget {
+    /// Makes the files beside their places. Nobody may have the database open.
+    ///
+    /// # Errors
+    /// Those of the engine, which tell whether the set can serve.
+    pub fn begin(
+        log: &Path,
+        description: &[u8],
+        set: Guid,
+        file_ids: &[u32],
+    ) -> Result<Self, Error> {
+        let description = describe(description)?;
+        let files = Arc::new(RealFileSystem);
+        FileRestore::begin(files, log, &description, set, file_ids, &staged)
+            .map(Self)
+            .map_err(engine_error)
+    }
+
+    /// Whether a file of the set is wanted.
+    pub fn wants(&self, file_id: u16) -> bool {
+        self.0.wants(file_id.into())
+    }
+
+    /// Takes octets of a data file, or the next ones of the log, which comes behind all data.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn take(&mut self, file_id: u16, offset: u64, octets: &[u8]) -> Result<(), Error> {
+        let taken = match file_id {
+            LOG_FILE_ID => self.0.apply_log(octets),
+            _ => self.0.write(file_id.into(), offset, octets),
+        };
+        taken.map_err(engine_error)
+    }
+
+    /// Verifies the files and puts them in their places.
+    ///
+    /// # Errors
+    /// Those of the engine before anything is replaced; those of the operating system.
+    pub fn finish(mut self) -> Result<Vec<RestoredFile>, Error> {
+        let restored = self.0.settle().map_err(engine_error)?;
+        for file in &restored {
+            std::fs::rename(&file.staged, &file.path)
+                .map_err(|error| io_error("rename", &file.staged, error))?;
+            sync_folder(&file.path)?;
+        }
+        Ok(restored)
+    }
+}
