@@ -217,6 +217,14 @@ impl DeviceWriter for DiskWriter {
         result.map_err(|error| Error::new(Operation::Sync, &self.name, error))
     }
 
+    fn barrier(&mut self) -> Result<(), Error> {
+        match self.start {
+            // Nothing survives under the device's name before the rename, which follows a sync.
+            Start::Replace => Ok(()),
+            Start::Append { .. } => self.sync(),
+        }
+    }
+
     fn commit(mut self: Box<Self>) -> Result<(), Error> {
         self.check_usable()?;
         // Gives back what was reserved ahead; the length is exact already.

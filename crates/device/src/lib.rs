@@ -82,6 +82,11 @@ pub trait DeviceWriter: Send + fmt::Debug {
     /// Hands everything to the medium and waits until it would survive a power failure.
     fn sync(&mut self) -> Result<(), Error>;
 
+    /// Waits until what comes next cannot survive a power failure that what was written so far does not.
+    fn barrier(&mut self) -> Result<(), Error> {
+        self.sync()
+    }
+
     /// Makes what was synced visible under the device's name, for good.
     fn commit(self: Box<Self>) -> Result<(), Error>;
 

@@ -142,14 +142,16 @@ impl Family {
         Ok(())
     }
 
-    /// Writes everything that precedes the end of the set, and waits until it is durable.
+    /// Writes everything that precedes the end of the set, which is not to be durable before it.
     pub(super) fn end_data(&mut self, set: &SetConfiguration) -> Result<(), Error> {
         let octets = self
             .writer
             .end_of_data(set)
             .map_err(|error| self.media_error(error))?;
         self.append(&octets)?;
-        self.sync()
+        self.devices
+            .iter_mut()
+            .try_for_each(|device| Ok(device.barrier()?))
     }
 
     /// Writes the end of the set, and waits until it is durable.
@@ -159,14 +161,9 @@ impl Family {
             .end_set()
             .map_err(|error| self.media_error(error))?;
         self.append(&octets)?;
-        self.sync()
-    }
-
-    fn sync(&mut self) -> Result<(), Error> {
-        for device in &mut self.devices {
-            device.sync()?;
-        }
-        Ok(())
+        self.devices
+            .iter_mut()
+            .try_for_each(|device| Ok(device.sync()?))
     }
 
     /// Makes the family visible under its devices' names.
