@@ -57,14 +57,13 @@ impl DiskWriter {
             Start::Append { at } => (open_append(&target, at).map_err(fail)?, at),
         };
         let engine = queue::engine_for(tuning.engine, file.is_direct());
-        let spare = || AlignedBuffer::new(tuning.transfer_bytes.max(DIRECT_ALIGNMENT));
         Ok(Self {
             file: Arc::new(file),
             name: address.name.clone(),
             target,
             start,
             transfer: TransferBuffer::new(tuning.transfer_bytes, offset),
-            spare: (0..tuning.depth).map(|_| spare()).collect(),
+            spare: AlignedBuffer::several(tuning.depth, tuning.transfer_bytes),
             queue: Queue::new(tuning.depth, engine.0, &[]),
             engine,
             reserved_to: offset,

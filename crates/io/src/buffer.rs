@@ -4,35 +4,40 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use crate::DIRECT_ALIGNMENT;
 
-/// Buffers of at least this many octets, the usual huge page, are aligned to it and ask for huge
-/// pages: compressors read a frame at random, and direct I/O pins fewer pages.
+/// Memory of at least this many octets, the usual huge page, is aligned to it and asks for huge pages:
+/// compressors read a frame at random, and direct I/O pins fewer pages.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// A fixed-size, zero-initialised buffer aligned to [`DIRECT_ALIGNMENT`].
 pub struct AlignedBuffer {
     start: NonNull<u8>,
+    bytes: usize,
+    /// Where the octets lie; buffers that were made together share it.
+    _memory: Arc<Allocation>,
+}
+
+/// Memory that is freed with the last buffer in it.
+struct Allocation {
+    start: NonNull<u8>,
     layout: Layout,
 }
 
-impl AlignedBuffer {
-    /// Allocates `bytes`, rounded up to a multiple of [`DIRECT_ALIGNMENT`] (at least one).
-    ///
-    /// # Panics
-    /// If `bytes` is within one alignment of the address space's size, which no plan allows.
-    pub fn new(bytes: usize) -> Self {
-        let rounded = bytes.max(1).next_multiple_of(DIRECT_ALIGNMENT);
-        let alignment = if rounded >= HUGE_PAGE_BYTES {
+impl Allocation {
+    /// Zeros, in huge pages where the system has them.
+    fn zeroed(bytes: usize) -> Self {
+        let alignment = if bytes >= HUGE_PAGE_BYTES {
             HUGE_PAGE_BYTES
         } else {
             DIRECT_ALIGNMENT
         };
-        let layout = Layout::from_size_align(rounded, alignment)
+        let layout = Layout::from_size_align(bytes, alignment)
             .expect("a buffer is smaller than the address space");
         #[expect(unsafe_code, reason = "std has no safe allocation by alignment")]
-        // SAFETY: the layout has a non-zero size, by `max(1)` above.
+        // SAFETY: the layout has a non-zero size: callers round up from one.
         let start = unsafe { alloc(layout) };
         let Some(start) = NonNull::new(start) else {
             handle_alloc_error(layout)
@@ -42,16 +47,62 @@ impl AlignedBuffer {
             #[expect(unsafe_code, reason = "advice on the allocation above")]
             // SAFETY: the range is the allocation; this advice changes no content. A kernel without
             // huge pages refuses it, and the memory is as good as before.
-            let _advised = unsafe { rustix::mm::madvise(start.as_ptr().cast(), rounded, advice) };
+            let _advised = unsafe { rustix::mm::madvise(start.as_ptr().cast(), bytes, advice) };
         }
         #[expect(unsafe_code, reason = "makes the allocation above octets")]
-        // SAFETY: `start` points to `rounded` octets of this allocation. They are written only after the
+        // SAFETY: `start` points to `bytes` octets of this allocation. They are written only after the
         // advice, because the first touch of a page decides its size.
         unsafe {
-            start.as_ptr().write_bytes(0, rounded);
+            start.as_ptr().write_bytes(0, bytes);
         }
         Self { start, layout }
     }
+}
+
+impl AlignedBuffer {
+    /// Allocates `bytes`, rounded up to a multiple of [`DIRECT_ALIGNMENT`] (at least one).
+    ///
+    /// # Panics
+    /// If `bytes` is within one alignment of the address space's size, which no plan allows.
+    pub fn new(bytes: usize) -> Self {
+        let bytes = rounded(bytes);
+        let memory = Arc::new(Allocation::zeroed(bytes));
+        Self {
+            start: memory.start,
+            bytes,
+            _memory: memory,
+        }
+    }
+
+    /// Allocates `count` buffers of `bytes` each, rounded up likewise, in one piece: buffers that are
+    /// smaller than a huge page lie in huge pages too. The memory is freed with the last of them.
+    ///
+    /// # Panics
+    /// As [`AlignedBuffer::new`], for all of them together.
+    pub fn several(count: usize, bytes: usize) -> Vec<Self> {
+        if count == 0 {
+            return Vec::new();
+        }
+        let bytes = rounded(bytes);
+        let all = bytes.checked_mul(count);
+        let all = all.expect("buffers are smaller than the address space");
+        let memory = Arc::new(Allocation::zeroed(all));
+        let buffer = |index: usize| {
+            #[expect(unsafe_code, reason = "a place in the allocation above")]
+            // SAFETY: `index` is below `count`, so that this and the `bytes` behind it lie within.
+            let start = unsafe { memory.start.add(index * bytes) };
+            Self {
+                start,
+                bytes,
+                _memory: Arc::clone(&memory),
+            }
+        };
+        (0..count).map(buffer).collect()
+    }
+}
+
+fn rounded(bytes: usize) -> usize {
+    bytes.max(1).next_multiple_of(DIRECT_ALIGNMENT)
 }
 
 impl Deref for AlignedBuffer {
@@ -59,9 +110,9 @@ impl Deref for AlignedBuffer {
 
     fn deref(&self) -> &[u8] {
         #[expect(unsafe_code, reason = "view of the allocation above")]
-        // SAFETY: `start` points to `layout.size()` initialised octets that this value owns.
+        // SAFETY: `start` points to `bytes` initialised octets that this value owns.
         unsafe {
-            std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size())
+            std::slice::from_raw_parts(self.start.as_ptr(), self.bytes)
         }
     }
 }
@@ -71,23 +122,31 @@ impl DerefMut for AlignedBuffer {
         #[expect(unsafe_code, reason = "view of the allocation above")]
         // SAFETY: as in `deref`, and `&mut self` makes the view the only one.
         unsafe {
-            std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size())
+            std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes)
         }
     }
 }
 
-impl Drop for AlignedBuffer {
+impl Drop for Allocation {
     fn drop(&mut self) {
-        #[expect(unsafe_code, reason = "frees the allocation above")]
-        // SAFETY: allocated in `new` with this very layout and not freed before.
+        #[expect(unsafe_code, reason = "frees the allocation")]
+        // SAFETY: allocated in `zeroed` with this very layout and not freed before.
         unsafe {
             dealloc(self.start.as_ptr(), self.layout);
         }
     }
 }
 
+#[expect(unsafe_code, reason = "the address of memory that any thread may free")]
+// SAFETY: the allocation is only kept and freed through this; the octets belong to the buffers.
+unsafe impl Send for Allocation {}
+
+#[expect(unsafe_code, reason = "nothing is reached through a shared reference")]
+// SAFETY: as above.
+unsafe impl Sync for Allocation {}
+
 #[expect(unsafe_code, reason = "the buffer owns plain octets")]
-// SAFETY: the buffer owns its memory alone, like a `Box<[u8]>`.
+// SAFETY: the buffer owns its octets alone, like a `Box<[u8]>`: no two buffers overlap.
 unsafe impl Send for AlignedBuffer {}
 
 #[expect(unsafe_code, reason = "the buffer owns plain octets")]
@@ -96,7 +155,7 @@ unsafe impl Sync for AlignedBuffer {}
 
 impl fmt::Debug for AlignedBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AlignedBuffer({} octets)", self.layout.size())
+        write!(f, "AlignedBuffer({} octets)", self.bytes)
     }
 }
 
@@ -112,5 +171,21 @@ mod tests {
         assert!(buffer.iter().all(|&octet| octet == 0));
         buffer[8191] = 7;
         assert_eq!(buffer[8191], 7);
+    }
+
+    #[test]
+    fn buffers_made_together_are_apart_and_outlive_each_other() {
+        assert!(AlignedBuffer::several(0, 5).is_empty());
+        let mut buffers = AlignedBuffer::several(3, 5000);
+        for (buffer, octet) in buffers.iter_mut().zip(1..) {
+            assert_eq!(buffer.len(), 8192);
+            assert_eq!(buffer.as_ptr() as usize % DIRECT_ALIGNMENT, 0);
+            assert!(buffer.iter().all(|&octet| octet == 0));
+            buffer.fill(octet);
+        }
+        let last = buffers.pop().unwrap();
+        assert!(buffers[1].iter().all(|&octet| octet == 2));
+        drop(buffers);
+        assert!(last.iter().all(|&octet| octet == 3));
     }
 }

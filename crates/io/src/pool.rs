@@ -30,7 +30,7 @@ struct Free {
 impl BufferPool {
     /// Allocates `count` buffers of `bytes` each (rounded up to the alignment).
     pub fn new(count: usize, bytes: usize) -> Self {
-        let buffers: Vec<_> = (0..count).map(|_| AlignedBuffer::new(bytes)).collect();
+        let buffers = AlignedBuffer::several(count, bytes);
         let regions = buffers
             .iter()
             .map(|buffer| (buffer.as_ptr().expose_provenance(), buffer.len()))

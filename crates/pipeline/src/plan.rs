@@ -104,12 +104,6 @@ const WRITE_DEPTH_OF_MANY: usize = 2;
 /// Default of MAXTRANSFERSIZE, as SQL Server's for disk.
 const TRANSFER_BYTES: usize = 1 << 20;
 
-/// A database of up to this size is small: it is backed up before larger buffers would be made.
-const SMALL_BYTES: u64 = 4 << 20;
-
-/// Octets in a transfer of a small database.
-const SMALL_TRANSFER_BYTES: usize = 256 << 10;
-
 /// Frames of small databases are not shorter: compression would suffer, and nothing be gained.
 const SHARE_BYTES_MIN: usize = 1 << 20;
 
@@ -129,7 +123,7 @@ impl Plan {
         reads_by: Carrier,
         tuning: Tuning,
     ) -> Self {
-        let transfer_bytes = chosen_transfer(tuning, source_bytes);
+        let transfer_bytes = chosen_transfer(tuning);
         let threads = backup_threads(tuning);
         let frame_bytes = match compression.algorithm {
             Algorithm::None => Chosen {
@@ -230,7 +224,7 @@ impl Plan {
             families,
             mirrors: 0,
             frame_bytes: frame,
-            transfer_bytes: chosen_transfer(tuning, u64::MAX),
+            transfer_bytes: chosen_transfer(tuning),
             threads,
             depth,
             write_depth,
@@ -293,15 +287,11 @@ fn chosen_write_depth(devices: usize) -> Chosen {
     }
 }
 
-fn chosen_transfer(tuning: Tuning, source_bytes: u64) -> Chosen {
+fn chosen_transfer(tuning: Tuning) -> Chosen {
     match tuning.transfer_bytes {
         Some(bytes) => Chosen {
             value: bytes as usize,
             because: "MAXTRANSFERSIZE as given",
-        },
-        None if source_bytes <= SMALL_BYTES => Chosen {
-            value: SMALL_TRANSFER_BYTES,
-            because: "a small database",
         },
         None => Chosen {
             value: TRANSFER_BYTES,
@@ -376,7 +366,7 @@ fn bounded(wanted: Chosen, chunks: u64) -> Chosen {
 fn chosen_buffers(tuning: Tuning, frame_bytes: usize, wanted: usize, chunks: u64) -> Chosen {
     match tuning.buffer_count {
         Some(count) => {
-            let bytes = (count as usize).saturating_mul(chosen_transfer(tuning, u64::MAX).value);
+            let bytes = (count as usize).saturating_mul(chosen_transfer(tuning).value);
             Chosen {
                 value: bytes.div_ceil(frame_bytes).clamp(2, 1 << 16),
                 because: "BUFFERCOUNT transfers, in whole frames",

@@ -80,12 +80,11 @@ impl<'a> Window<'a> {
     ) -> Self {
         let mut window = Self::new(device, bytes);
         if let Some(file) = device.file() {
-            let spare = || AlignedBuffer::new(bytes);
             window.state.get_mut().ahead = Some(Ahead {
                 queue: Queue::new(depth, engine, &[]),
                 file: Arc::clone(file),
                 len: device.len(),
-                spare: (0..depth).map(|_| spare()).collect(),
+                spare: AlignedBuffer::several(depth, bytes),
                 arrived: Vec::new(),
                 next: 0,
             });

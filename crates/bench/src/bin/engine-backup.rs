@@ -1,6 +1,7 @@
 //! Backups of a page engine database while it is used, and differentials of few changes.
 //!
-//! 1. Transactions of one writer beside four readers, with and without full backups to disk, in turns.
+//! 1. Transactions of one writer beside four readers: alone, and beside full backups to disk of several kinds and a
+//!    plain copy of the data file, in turns.
 //! 2. A full backup and a differential after one extent of a hundred changed: octets and time.
 //!
 //! ```text
@@ -23,9 +24,13 @@ use windlass_engine::{
     InstanceOptions, PAGE_SIZE,
 };
 use windlass_pipeline::{
-    BackupKind, BackupReport, BackupRequest, DifferentialBase, Overwrite, Unobserved, backup,
+    BackupKind, BackupReport, BackupRequest, DifferentialBase, Goal, Overwrite, Tuning, Unobserved,
+    backup,
 };
 use windlass_source::engine::EngineSnapshot;
+
+/// Of the limited backup.
+const LIMITED_BYTES_PER_SECOND: u64 = 50 << 20;
 
 #[derive(Parser)]
 struct Options {
@@ -120,38 +125,121 @@ fn back_up(
     Ok((report, begun.elapsed().as_secs_f64()))
 }
 
+type Work<'a> = Box<dyn Fn() -> anyhow::Result<()> + 'a>;
+
+/// What runs beside the transactions, again and again.
+struct Load<'a> {
+    name: &'static str,
+    once: Work<'a>,
+    rates: Vec<f64>,
+    ratios: Vec<f64>,
+    seconds: Vec<f64>,
+}
+
+fn loads<'a>(database: &'a Arc<Database>, folder: &'a Path) -> Vec<Load<'a>> {
+    let gentle = Tuning {
+        goal: Goal::Gentle,
+        ..Tuning::default()
+    };
+    let limited = Tuning {
+        max_rate: Some(LIMITED_BYTES_PER_SECOND),
+        ..gentle
+    };
+    let copy = folder.join("copy");
+    let mut all: Vec<(&str, Work<'a>)> = vec![
+        (
+            "nothing",
+            Box::new(|| {
+                std::thread::sleep(Duration::from_millis(500));
+                Ok(())
+            }),
+        ),
+        (
+            "a plain copy of the data file",
+            Box::new(move || plain_copy(&folder.join("a.mdf"), &copy)),
+        ),
+    ];
+    for (name, compression, tuning) in [
+        ("backup, ZSTD LOW", Compression::ZSTD_LOW, Tuning::default()),
+        ("backup, ZSTD LOW, gentle", Compression::ZSTD_LOW, gentle),
+        (
+            "backup, ZSTD LOW, gentle, 50 MB/s",
+            Compression::ZSTD_LOW,
+            limited,
+        ),
+        ("backup, NONE, gentle", Compression::NONE, gentle),
+    ] {
+        let backed_up = move || {
+            let snapshot = EngineSnapshot::open(database, EngineKind::CopyOnly)?;
+            let request = BackupRequest {
+                compression,
+                tuning,
+                ..request(folder, BackupKind::Full)
+            };
+            backup(&request, Box::new(snapshot), &Unobserved)?;
+            Ok(())
+        };
+        all.push((name, Box::new(backed_up)));
+    }
+    let load = |(name, once)| Load {
+        name,
+        once,
+        rates: Vec::new(),
+        ratios: Vec::new(),
+        seconds: Vec::new(),
+    };
+    all.into_iter().map(load).collect()
+}
+
+/// What every program that reads the file and writes as much must take from the disk.
+fn plain_copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    std::fs::copy(from, to)?;
+    std::fs::File::open(to)?.sync_all()?;
+    Ok(())
+}
+
 fn while_used(
     options: &Options,
     database: &Arc<Database>,
     folder: &Path,
     pages: u32,
 ) -> anyhow::Result<()> {
-    println!("one writer, four readers, {} MB\n", options.size_mb);
-    println!("| round | commits/s alone | during backups | ratio | backups |");
-    println!("|---|---|---|---|---|");
-    let mut ratios = Vec::new();
-    for round in 1..=options.rounds {
-        let (alone, _) = interval(options, database, folder, pages, false)?;
-        let (during, backups) = interval(options, database, folder, pages, true)?;
-        let ratio = during / alone;
-        println!("| {round} | {alone:.0} | {during:.0} | {ratio:.2} | {backups} |");
-        ratios.push(ratio);
+    let mut loads = loads(database, folder);
+    for _ in 0..options.rounds {
+        let mut alone = f64::NAN;
+        for load in &mut loads {
+            let (rate, seconds) = interval(options, database, pages, &load.once)?;
+            if alone.is_nan() {
+                // The first load is none.
+                alone = rate;
+            }
+            load.rates.push(rate);
+            load.ratios.push(rate / alone);
+            load.seconds.push(seconds);
+        }
     }
     println!(
-        "\nmedian ratio {:.2} (floor 0.80)\n",
-        median(ratios.into_iter())
+        "one writer, four readers, {} MB, {} rounds in turn, medians\n",
+        options.size_mb, options.rounds
     );
+    println!("| beside | commits/s | of those alone (floor 0.80) | seconds for one |");
+    println!("|---|---:|---:|---:|");
+    for load in loads {
+        let (rate, ratio) = (median(load.rates), median(load.ratios));
+        let seconds = median(load.seconds);
+        println!("| {} | {rate:.0} | {ratio:.2} | {seconds:.1} |", load.name);
+    }
+    println!();
     Ok(())
 }
 
-/// Commits a second over an interval, and how many backups were made in it.
+/// Commits a second while something runs, and how long that takes once.
 fn interval(
     options: &Options,
     database: &Arc<Database>,
-    folder: &Path,
     pages: u32,
-    with_backups: bool,
-) -> anyhow::Result<(f64, u32)> {
+    once: &dyn Fn() -> anyhow::Result<()>,
+) -> anyhow::Result<(f64, f64)> {
     let (stop, commits) = (AtomicBool::new(false), AtomicU64::new(0));
     let until = Duration::from_secs(options.seconds);
     std::thread::scope(|scope| {
@@ -161,23 +249,18 @@ fn interval(
         }
         let writer = scope.spawn(|| write(database, pages, &stop, &commits));
         let begun = Instant::now();
-        let mut backups = 0;
-        let mut failed = None;
-        while begun.elapsed() < until && failed.is_none() {
-            if with_backups {
-                failed = back_up(database, folder, EngineKind::CopyOnly).err();
-                backups += 1;
-            } else {
-                std::thread::sleep(Duration::from_millis(10));
-            }
+        let mut times = 0;
+        let mut outcome = Ok(());
+        while begun.elapsed() < until && outcome.is_ok() {
+            outcome = once();
+            times += 1;
         }
-        let rate = commits.load(Ordering::Relaxed) as f64 / begun.elapsed().as_secs_f64();
+        let seconds = begun.elapsed().as_secs_f64();
+        let rate = commits.load(Ordering::Relaxed) as f64 / seconds;
         stop.store(true, Ordering::Relaxed);
-        if let Some(error) = failed {
-            return Err(error);
-        }
+        outcome?;
         match writer.join() {
-            Ok(written) => written.map(|()| (rate, backups)),
+            Ok(written) => written.map(|()| (rate, seconds / f64::from(times))),
             Err(_) => anyhow::bail!("the writer panicked"),
         }
     })
