@@ -16,11 +16,18 @@
 /// The version this program writes, kept in SQLite's `user_version`.
 pub(crate) const VERSION: u32 = 7;
 
-/// The statements that lead from version `found` to [`VERSION`], in order.
+/// The statements that lead from version `found` to [`VERSION`], in order; 0 is a new catalog.
 pub(crate) fn steps_from(found: u32) -> &'static [&'static str] {
+    if found == 0 {
+        return &[CURRENT];
+    }
     let done = usize::try_from(found).unwrap_or(usize::MAX);
     STEPS.get(done..).unwrap_or(&[])
 }
+
+/// All steps at once. With each table that a step renames SQLite reads the whole schema again: together
+/// they take longer than the rest of a small backup.
+const CURRENT: &str = include_str!("current.sql");
 
 const STEPS: &[&str] = &[
     VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7,
@@ -368,6 +375,8 @@ CREATE VIEW dm_db_checkpoint_stats AS
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::Connection;
+
     use super::*;
 
     #[test]
@@ -375,5 +384,44 @@ mod tests {
         assert_eq!(STEPS.len(), VERSION as usize);
         assert!(steps_from(VERSION).is_empty());
         assert!(steps_from(u32::MAX).is_empty());
+    }
+
+    #[test]
+    fn a_new_catalog_is_what_the_steps_lead_to() {
+        let [at_once, step_by_step] = [steps_from(0), STEPS].map(|steps| {
+            let connection = Connection::open_in_memory().unwrap();
+            for step in steps {
+                connection.execute_batch(step).unwrap();
+            }
+            contents(&connection)
+        });
+        assert!(step_by_step.len() > 40);
+        assert_eq!(at_once, step_by_step);
+    }
+
+    /// Every statement of the schema, and every row of every table, in words.
+    fn contents(connection: &Connection) -> Vec<String> {
+        let texts = |query: &str| -> Vec<String> {
+            let mut statement = connection.prepare(query).unwrap();
+            let columns = statement.column_count();
+            let row = statement.query_map([], |row| {
+                let values = (0..columns).map(|index| row.get::<_, rusqlite::types::Value>(index));
+                let values: Result<Vec<_>, _> = values.collect();
+                values.map(|values| format!("{values:?}"))
+            });
+            row.unwrap().map(Result::unwrap).collect()
+        };
+        let mut all = texts("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name");
+        let mut tables = connection
+            .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+            .unwrap();
+        let names = tables.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        for name in names {
+            let name = name.unwrap();
+            all.extend(texts(&format!(
+                "SELECT '{name}', * FROM \"{name}\" ORDER BY 1, 2"
+            )));
+        }
+        all
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct DiskWriter {
     queue: Queue,
     engine: (Engine, String),
     reserved_to: u64,
+    /// Writes in flight whose buffers belong to others.
+    held: usize,
     counters: WriteCounters,
     committed: bool,
     /// After a failed write or sync nothing more may be promised about this file.
@@ -68,6 +70,7 @@ impl DiskWriter {
             engine,
             reserved_to: offset,
             counters: WriteCounters::default(),
+            held: 0,
             committed: false,
             failed: false,
         })
@@ -104,8 +107,9 @@ impl DiskWriter {
         let waited = begun.elapsed();
         self.counters.busy += waited;
         self.counters.in_flight += waited * in_flight;
-        if let Memory::Own(buffer) = done.transfer.memory {
-            self.spare.push(buffer);
+        match done.transfer.memory {
+            Memory::Own(buffer) => self.spare.push(buffer),
+            _ => self.held -= 1,
         }
         match done.result {
             Ok(_) => Ok(true),
@@ -201,6 +205,7 @@ impl DeviceWriter for DiskWriter {
         if whole > 0 {
             self.flush(position + whole as u64)?;
             self.submit(Memory::Shared(Arc::clone(buffer)), 0..whole, position)?;
+            self.held += 1;
         }
         self.append(&buffer[whole..bytes])
     }
@@ -214,6 +219,12 @@ impl DeviceWriter for DiskWriter {
         self.counters.busy += begun.elapsed();
         self.failed = result.is_err();
         result.map_err(|error| Error::new(Operation::Sync, &self.name, error))
+    }
+
+    fn release(&mut self) -> Result<bool, Error> {
+        let held = self.held;
+        while self.held == held && held > 0 && self.complete()? {}
+        Ok(self.held < held)
     }
 
     fn barrier(&mut self) -> Result<(), Error> {

@@ -82,6 +82,13 @@ pub trait DeviceWriter: Send + fmt::Debug {
     /// Hands everything to the medium and waits until it would survive a power failure.
     fn sync(&mut self) -> Result<(), Error>;
 
+    /// Waits for one write that holds a buffer given to [`DeviceWriter::append_in_place`]; `false` when
+    /// there is none. For a caller that has nothing to append: whoever fills its buffers may be waiting
+    /// for just these.
+    fn release(&mut self) -> Result<bool, Error> {
+        Ok(false)
+    }
+
     /// Waits until what comes next cannot survive a power failure that what was written so far does not.
     fn barrier(&mut self) -> Result<(), Error> {
         self.sync()

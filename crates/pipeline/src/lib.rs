@@ -40,7 +40,7 @@ pub use backup::{backup, probe};
 pub use digests::{DigestError, DigestFile};
 pub use error::{Damage, Error};
 pub use media_set::{MediaSet, SetEntry};
-pub use plan::{Carrier, Chosen, Plan};
+pub use plan::{Carrier, Chosen, Plan, SourceSize};
 pub use rekey::rekey;
 pub use report::{
     Adapted, BackupReport, DamagedChunks, DamagedPage, FilePages, LevelShare, Observer,

@@ -47,6 +47,15 @@ impl fmt::Display for Carrier {
     }
 }
 
+/// How much a backup reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourceSize {
+    /// Octets.
+    pub bytes: u64,
+    /// Stretches in which they lie, none of which shares a chunk with another.
+    pub stretches: u64,
+}
+
 /// Every number of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
@@ -114,12 +123,12 @@ const SHARES_MAX: usize = 8;
 const INDEX_BYTES: usize = 6 << 20;
 
 impl Plan {
-    /// Decides the numbers of a backup that reads `source_bytes`.
+    /// Decides the numbers of a backup that reads `source`.
     pub fn for_backup(
         compression: Compression,
         families: usize,
         mirrors: usize,
-        source_bytes: u64,
+        source: SourceSize,
         reads_by: Carrier,
         tuning: Tuning,
     ) -> Self {
@@ -130,9 +139,9 @@ impl Plan {
                 value: transfer_bytes.value,
                 because: "one transfer: chunks are written as read",
             },
-            _ => chosen_frame(compression, source_bytes, threads.value),
+            _ => chosen_frame(compression, source.bytes, threads.value),
         };
-        let chunks = source_bytes.div_ceil(frame_bytes.value as u64);
+        let chunks = source.bytes / frame_bytes.value as u64 + source.stretches;
         let depth = Chosen {
             value: DEPTH,
             because: "keeps the source busy while buffers change hands",
@@ -461,6 +470,13 @@ mod tests {
         Carrier::chosen(EngineChoice::Threads, true)
     }
 
+    fn whole(bytes: u64) -> SourceSize {
+        SourceSize {
+            bytes,
+            stretches: 1,
+        }
+    }
+
     #[test]
     fn given_numbers_are_used_and_say_so() {
         let tuning = Tuning {
@@ -469,7 +485,7 @@ mod tests {
             threads: Some(3),
             ..Tuning::default()
         };
-        let plan = Plan::for_backup(Compression::NONE, 2, 1, 1 << 30, reads_by(), tuning);
+        let plan = Plan::for_backup(Compression::NONE, 2, 1, whole(1 << 30), reads_by(), tuning);
         assert_eq!(plan.frame_bytes.value, 256 << 10);
         assert_eq!(plan.frame_buffers.value, 8);
         assert_eq!(
@@ -489,7 +505,7 @@ mod tests {
             Compression::ZSTD_LOW,
             1,
             0,
-            1 << 30,
+            whole(1 << 30),
             reads_by(),
             Tuning {
                 threads: Some(2),
@@ -512,18 +528,30 @@ mod tests {
         };
         let plan =
             |bytes| Plan::for_backup(Compression::ZSTD_HIGH, 1, 0, bytes, reads_by(), tuning);
-        let figures = |bytes| {
-            let plan = plan(bytes);
+        let figures = |source| {
+            let plan = plan(source);
             (
                 plan.frame_bytes.value,
                 plan.frame_buffers.value,
                 plan.output_buffers.value,
             )
         };
-        assert_eq!(figures(0), (1 << 20, 2, 2));
-        assert_eq!(figures(2 << 20), (1 << 20, 3, 3));
-        assert_eq!(figures((5 << 20) + 1), ((5 << 19) + (64 << 10), 3, 3));
-        assert_eq!(figures(1 << 40), (8 << 20, 7, 4));
-        assert!(plan(2 << 20).to_string().contains("a small database"));
+        assert_eq!(figures(whole(0)), (1 << 20, 2, 2));
+        assert_eq!(figures(whole(2 << 20)), (1 << 20, 4, 4));
+        assert_eq!(
+            figures(whole((5 << 20) + 1)),
+            ((5 << 19) + (64 << 10), 3, 3)
+        );
+        assert_eq!(figures(whole(1 << 40)), (8 << 20, 7, 4));
+        let scattered = SourceSize {
+            bytes: 100 * (64 << 10),
+            stretches: 100,
+        };
+        assert_eq!(figures(scattered).1, 7);
+        assert!(
+            plan(whole(2 << 20))
+                .to_string()
+                .contains("a small database")
+        );
     }
 }

@@ -37,7 +37,7 @@ use self::write::Family;
 use crate::control::Control;
 use crate::digests::{DigestFile, DigestWriter, DigestedFile};
 use crate::error::Error;
-use crate::plan::{Carrier, Plan};
+use crate::plan::{Carrier, Plan, SourceSize};
 use crate::report::{BackupReport, FilePages, Observer, StageCounters};
 use crate::request::{BackupKind, BackupRequest, Tuning};
 use crate::sealing;
@@ -138,17 +138,20 @@ fn plan_of(
         request.compression,
         request.media.devices.len(),
         request.media.mirrors.len(),
-        bytes_to_read(snapshot),
+        size_of(snapshot),
         carrier_of(snapshot, request.tuning)?,
         request.tuning,
     );
     Ok(Plan { priority, ..plan })
 }
 
-fn bytes_to_read(snapshot: &dyn Snapshot) -> u64 {
+fn size_of(snapshot: &dyn Snapshot) -> SourceSize {
     let files = snapshot.files().iter();
-    let ranges = files.flat_map(|file| snapshot.ranges(file.id));
-    ranges.map(|range| range.end - range.start).sum()
+    let ranges: Vec<_> = files.flat_map(|file| snapshot.ranges(file.id)).collect();
+    SourceSize {
+        bytes: ranges.iter().map(|range| range.end - range.start).sum(),
+        stretches: ranges.len() as u64,
+    }
 }
 
 /// What can carry the reads of a snapshot: asked of the first stretch of its first file.

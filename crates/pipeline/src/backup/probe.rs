@@ -12,7 +12,7 @@ use windlass_source::Snapshot;
 use super::movement::{Movement, Sink};
 use super::read::Schedule;
 use super::transform::{Totals, Transform};
-use super::{bytes_to_read, carrier_of, priority};
+use super::{carrier_of, priority, size_of};
 use crate::control::Control;
 use crate::error::Error;
 use crate::plan::Plan;
@@ -44,7 +44,7 @@ fn run(
         request.compression,
         1,
         0,
-        bytes_to_read(&*snapshot),
+        size_of(&*snapshot),
         carrier_of(&*snapshot, request.tuning)?,
         request.tuning,
     );

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, TryRecvError};
 use windlass_codec::Algorithm;
 use windlass_device::DeviceWriter;
 use windlass_io::DIRECT_ALIGNMENT;
@@ -79,7 +79,8 @@ impl Family {
     ) -> Result<StageCounters, Error> {
         let mut meter = Meter::begin(&control.live, Stage::Write);
         while !control.is_stopped() {
-            let Ok(chunk) = timed(&mut meter.counters.wait_input, || chunks.recv()) else {
+            let next = timed(&mut meter.counters.wait_input, || self.next(chunks))?;
+            let Some(chunk) = next else {
                 break;
             };
             let stored_bytes = u64::from(chunk.header.stored_bytes);
@@ -92,6 +93,25 @@ impl Family {
             meter.tell();
         }
         Ok(meter.end())
+    }
+
+    /// The next chunk; `None` when no more come. Before it waits, buffers that are written from are given
+    /// back: the reader may need them to make the next chunk.
+    fn next(&mut self, chunks: &Receiver<Chunk>) -> Result<Option<Chunk>, Error> {
+        loop {
+            match chunks.try_recv() {
+                Ok(chunk) => return Ok(Some(chunk)),
+                Err(TryRecvError::Disconnected) => return Ok(None),
+                Err(TryRecvError::Empty) => {}
+            }
+            let mut released = false;
+            for device in &mut self.devices {
+                released |= device.release()?;
+            }
+            if !released {
+                return Ok(chunks.recv().ok());
+            }
+        }
     }
 
     /// Adds what the devices wrote, mirrors included.

@@ -50,6 +50,34 @@ fn every_algorithm_and_level_on_one_media_set_restores_byte_for_byte() {
     }
 }
 
+/// Uncompressed chunks are written from the buffers they were read into: with two of these the reader waits
+/// for the writer to give one back, while the writer waits for a chunk.
+#[test]
+fn two_buffers_suffice_for_chunks_that_are_written_from_where_they_were_read() {
+    let Folder { folder, database } = prepared(6000);
+    for (round, names) in [&["1.bak"][..], &["2.bak", "3.bak", "4.bak"]]
+        .into_iter()
+        .cycle()
+        .take(20)
+        .enumerate()
+    {
+        let devices = devices(folder.path(), names);
+        let mut request = request(&devices, Compression::NONE);
+        request.media.overwrite = Overwrite::Format;
+        request.tuning.buffer_count = Some(2);
+        request.tuning.transfer_bytes = Some(64 << 10);
+        let report = back_up(&database, &request);
+        assert_eq!(report.plan.frame_buffers.value, 2, "round {round}");
+        verify(
+            &MediaSet::open(&devices).unwrap(),
+            1,
+            &read_request(),
+            &Unobserved,
+        )
+        .unwrap();
+    }
+}
+
 #[test]
 fn a_differential_stores_what_changed_and_restores_onto_its_base() {
     let Folder { folder, database } = prepared(6000);

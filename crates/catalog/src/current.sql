@@ -1,0 +1,281 @@
+-- What the steps of schema.rs lead to, at once. A test compares the two.
+CREATE TABLE own_database (
+    database_id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+    logical_name TEXT NOT NULL,
+    path TEXT NOT NULL UNIQUE,
+    family_guid TEXT,
+    state INTEGER NOT NULL,
+    origin INTEGER NOT NULL,
+    create_date TEXT NOT NULL,
+    base_set_guid TEXT,
+    base_lsn,
+    base_date TEXT
+, log_path TEXT);
+CREATE TABLE own_drive (
+    letter TEXT PRIMARY KEY,
+    folder TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE VIEW databases AS
+    SELECT 'master' AS name, 1 AS database_id, NULL AS source_database_id,
+           '2003-04-08 09:13:36' AS create_date, 170 AS compatibility_level,
+           'BINARY' AS collation_name, 0 AS state, 'ONLINE' AS state_desc,
+           3 AS recovery_model, 'SIMPLE' AS recovery_model_desc,
+           NULL AS physical_name, NULL AS family_guid,
+           NULL AS differential_base_guid, NULL AS differential_base_lsn,
+           NULL AS differential_base_time
+    UNION ALL
+    SELECT 'msdb', 4, NULL, '2003-04-08 09:13:36', 170, 'BINARY', 0, 'ONLINE', 3, 'SIMPLE',
+           NULL, NULL, NULL, NULL, NULL
+    UNION ALL
+    SELECT name, database_id, NULL, create_date, 170, 'BINARY', state,
+           CASE state WHEN 0 THEN 'ONLINE' WHEN 1 THEN 'RESTORING' END, 3, 'SIMPLE',
+           path, family_guid, base_set_guid, base_lsn, base_date
+    FROM own_database;
+CREATE TABLE backupmediaset (
+    media_set_id INTEGER PRIMARY KEY AUTOINCREMENT, media_uuid TEXT UNIQUE,
+    media_family_count INTEGER, name TEXT, description TEXT, software_name TEXT,
+    software_vendor_id INTEGER, MTF_major_version INTEGER, mirror_count INTEGER,
+    is_password_protected INTEGER, is_compressed INTEGER, is_encrypted INTEGER
+);
+CREATE TABLE backupmediafamily (
+    media_set_id INTEGER NOT NULL REFERENCES backupmediaset, family_sequence_number INTEGER NOT NULL,
+    media_family_id TEXT, media_count INTEGER NOT NULL, logical_device_name TEXT,
+    physical_device_name TEXT, device_type INTEGER, physical_block_size INTEGER,
+    mirror INTEGER NOT NULL,
+    PRIMARY KEY (media_set_id, family_sequence_number, media_count, mirror)
+);
+CREATE TABLE "own_backupset" (
+    backup_set_id INTEGER PRIMARY KEY AUTOINCREMENT, backup_set_uuid TEXT NOT NULL,
+    media_set_id INTEGER NOT NULL REFERENCES backupmediaset,
+    first_family_number INTEGER, first_media_number INTEGER,
+    last_family_number INTEGER, last_media_number INTEGER,
+    catalog_family_number INTEGER, catalog_media_number INTEGER,
+    position INTEGER, expiration_date TEXT, software_vendor_id INTEGER, name TEXT,
+    description TEXT, user_name TEXT, software_major_version INTEGER,
+    software_minor_version INTEGER, software_build_version INTEGER, time_zone INTEGER,
+    mtf_minor_version INTEGER, first_lsn, last_lsn, checkpoint_lsn, database_backup_lsn,
+    database_creation_date TEXT, backup_start_date TEXT, backup_finish_date TEXT, type TEXT,
+    sort_order INTEGER, code_page INTEGER, compatibility_level INTEGER, database_version INTEGER,
+    backup_size INTEGER, database_name TEXT, server_name TEXT, machine_name TEXT, flags INTEGER,
+    unicode_locale INTEGER, unicode_compare_style INTEGER, collation_name TEXT,
+    is_password_protected INTEGER, recovery_model TEXT, has_bulk_logged_data INTEGER,
+    is_snapshot INTEGER, is_readonly INTEGER, is_single_user INTEGER,
+    has_backup_checksums INTEGER, is_damaged INTEGER, begins_log_chain INTEGER,
+    has_incomplete_metadata INTEGER, is_force_offline INTEGER, is_copy_only INTEGER,
+    first_recovery_fork_guid TEXT, last_recovery_fork_guid TEXT, fork_point_lsn,
+    database_guid TEXT, family_guid TEXT, differential_base_lsn, differential_base_guid TEXT,
+    compressed_backup_size INTEGER, key_algorithm TEXT, encryptor_thumbprint BLOB,
+    encryptor_type TEXT, last_valid_restore_time TEXT, compression_algorithm TEXT,
+    compression_level TEXT
+);
+CREATE INDEX backupset_uuid ON "own_backupset" (backup_set_uuid);
+CREATE INDEX backupset_of_database ON "own_backupset" (database_name, backup_finish_date);
+CREATE TABLE "own_backupfile" (
+    backup_set_id INTEGER NOT NULL REFERENCES "own_backupset", first_family_number INTEGER,
+    first_media_number INTEGER, filegroup_name TEXT, page_size INTEGER,
+    file_number INTEGER NOT NULL, backed_up_page_count INTEGER, file_type TEXT,
+    source_file_block_size INTEGER, file_size INTEGER, logical_name TEXT, physical_drive TEXT,
+    physical_name TEXT, state INTEGER, state_desc TEXT, create_lsn, drop_lsn, file_guid TEXT,
+    read_only_lsn, read_write_lsn, differential_base_lsn, differential_base_guid TEXT,
+    backup_size INTEGER, filegroup_guid TEXT, is_readonly INTEGER, is_present INTEGER,
+    PRIMARY KEY (backup_set_id, file_number)
+);
+CREATE TABLE backupfilegroup (
+    backup_set_id INTEGER NOT NULL REFERENCES "own_backupset", name TEXT, filegroup_id INTEGER NOT NULL,
+    filegroup_guid TEXT, type TEXT, type_desc TEXT, is_default INTEGER, is_readonly INTEGER,
+    log_filegroup_guid TEXT,
+    PRIMARY KEY (backup_set_id, filegroup_id)
+);
+CREATE TABLE restorehistory (
+    restore_history_id INTEGER PRIMARY KEY AUTOINCREMENT, restore_date TEXT,
+    destination_database_name TEXT, user_name TEXT,
+    backup_set_id INTEGER NOT NULL REFERENCES "own_backupset", restore_type TEXT, "replace" INTEGER,
+    recovery INTEGER, restart INTEGER, stop_at TEXT, device_count INTEGER,
+    stop_at_mark_name TEXT, stop_before INTEGER
+);
+CREATE TABLE restorefile (
+    restore_history_id INTEGER NOT NULL REFERENCES restorehistory, file_number INTEGER,
+    destination_phys_drive TEXT, destination_phys_name TEXT
+);
+CREATE TABLE restorefilegroup (
+    restore_history_id INTEGER NOT NULL REFERENCES restorehistory, filegroup_name TEXT
+);
+CREATE TABLE suspect_pages (
+    database_id INTEGER NOT NULL, file_id INTEGER NOT NULL, page_id INTEGER NOT NULL,
+    event_type INTEGER NOT NULL, error_count INTEGER NOT NULL, last_update_date TEXT NOT NULL
+);
+CREATE TABLE own_configuration (
+    configuration_id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    value INTEGER NOT NULL,
+    minimum INTEGER NOT NULL,
+    maximum INTEGER NOT NULL,
+    value_in_use INTEGER NOT NULL,
+    installed INTEGER NOT NULL,
+    description TEXT NOT NULL,
+    is_dynamic INTEGER NOT NULL,
+    is_advanced INTEGER NOT NULL
+);
+CREATE VIEW configurations AS
+    SELECT configuration_id, name, value, minimum, maximum, value_in_use, description, is_dynamic,
+           is_advanced
+    FROM own_configuration;
+CREATE TABLE own_backup_device (
+    name TEXT PRIMARY KEY COLLATE NOCASE,
+    physical_name TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE VIEW backup_devices AS
+    SELECT name, 2 AS type, 'DISK' AS type_desc, physical_name FROM own_backup_device;
+CREATE TABLE own_copy (
+    copy_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    source TEXT NOT NULL,
+    target TEXT NOT NULL,
+    overwrite INTEGER NOT NULL,
+    queued TEXT NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    next_attempt TEXT NOT NULL,
+    last_error TEXT
+);
+CREATE VIEW backupset AS
+    SELECT backup_set_id, backup_set_uuid, media_set_id, first_family_number, first_media_number,
+           last_family_number, last_media_number, catalog_family_number, catalog_media_number,
+           position, expiration_date, software_vendor_id, name, description, user_name,
+           software_major_version, software_minor_version, software_build_version, time_zone,
+           mtf_minor_version, first_lsn, last_lsn, checkpoint_lsn, database_backup_lsn,
+           database_creation_date, backup_start_date, backup_finish_date, type, sort_order,
+           code_page, compatibility_level, database_version, CAST(backup_size AS REAL) AS
+           backup_size, database_name, server_name, machine_name, flags, unicode_locale,
+           unicode_compare_style, collation_name, is_password_protected, recovery_model,
+           has_bulk_logged_data, is_snapshot, is_readonly, is_single_user, has_backup_checksums,
+           is_damaged, begins_log_chain, has_incomplete_metadata, is_force_offline, is_copy_only,
+           first_recovery_fork_guid, last_recovery_fork_guid, fork_point_lsn, database_guid,
+           family_guid, differential_base_lsn, differential_base_guid, CAST(compressed_backup_size
+           AS REAL) AS compressed_backup_size, key_algorithm, encryptor_thumbprint, encryptor_type,
+           last_valid_restore_time, compression_algorithm, compression_level
+    FROM own_backupset;
+CREATE VIEW backupfile AS
+    SELECT backup_set_id, first_family_number, first_media_number, filegroup_name, page_size,
+           file_number, CAST(backed_up_page_count AS REAL) AS backed_up_page_count, file_type,
+           source_file_block_size, CAST(file_size AS REAL) AS file_size, logical_name,
+           physical_drive, physical_name, state, state_desc, create_lsn, drop_lsn, file_guid,
+           read_only_lsn, read_write_lsn, differential_base_lsn, differential_base_guid,
+           CAST(backup_size AS REAL) AS backup_size, filegroup_guid, is_readonly, is_present
+    FROM own_backupfile;
+CREATE VIEW sysdatabases AS
+    SELECT name, database_id AS dbid, create_date AS crdate, compatibility_level AS cmptlevel,
+           physical_name AS filename
+    FROM databases;
+CREATE TABLE own_master_key (
+    key_id INTEGER PRIMARY KEY CHECK (key_id = 1),
+    by_service BLOB NOT NULL,
+    by_password BLOB NOT NULL,
+    create_date TEXT NOT NULL
+);
+CREATE TABLE own_certificate (
+    certificate_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+    thumbprint BLOB NOT NULL UNIQUE,
+    certificate BLOB NOT NULL,
+    private_key BLOB,
+    subject TEXT NOT NULL,
+    serial_number TEXT NOT NULL,
+    start_date TEXT NOT NULL,
+    expiry_date TEXT NOT NULL,
+    key_backup_date TEXT
+);
+CREATE VIEW certificates AS
+    SELECT name, certificate_id, 1 AS principal_id,
+           CASE WHEN private_key IS NULL THEN 'NA' ELSE 'MK' END AS pvt_key_encryption_type,
+           CASE WHEN private_key IS NULL THEN 'NO_PRIVATE_KEY' ELSE 'ENCRYPTED_BY_MASTER_KEY' END
+               AS pvt_key_encryption_type_desc,
+           1 AS is_active_for_begin_dialog, subject AS issuer_name,
+           serial_number AS cert_serial_number, NULL AS sid, NULL AS string_sid, subject,
+           expiry_date, start_date, thumbprint, NULL AS attested_by,
+           key_backup_date AS pvt_key_last_backup_date
+    FROM own_certificate;
+CREATE VIEW dm_server_accelerator_status AS
+    SELECT 'QAT' AS accelerator, 'Intel(R) QuickAssist Technology' AS accelerator_desc,
+           status ->> 'mode_desc' AS mode_desc, status ->> 'mode_reason_desc' AS mode_reason_desc,
+           status ->> 'accelerator_hardware_detected' AS accelerator_hardware_detected,
+           status ->> 'accelerator_library_version' AS accelerator_library_version,
+           status ->> 'accelerator_driver_version' AS accelerator_driver_version,
+           status ->> 'software_desc' AS software_desc, status ->> 'problem_desc' AS problem_desc
+    FROM (SELECT windlass_accelerator_status(
+        (SELECT value_in_use FROM own_configuration WHERE name = 'hardware offload enabled'),
+        (SELECT value_in_use FROM own_configuration WHERE name = 'hardware offload config'),
+        (SELECT value_in_use FROM own_configuration WHERE name = 'hardware offload mode')) AS status);
+CREATE VIEW dm_exec_requests AS
+    SELECT value ->> 'session_id' AS session_id, value ->> 'request_id' AS request_id,
+           value ->> 'start_time' AS start_time, value ->> 'status' AS status,
+           value ->> 'command' AS command, value ->> 'database_name' AS database_name,
+           round(value ->> 'percent_complete', 2) AS percent_complete,
+           value ->> 'estimated_completion_time' AS estimated_completion_time,
+           value ->> 'total_elapsed_time' AS total_elapsed_time,
+           value ->> 'done_bytes' AS done_bytes, value ->> 'total_bytes' AS total_bytes,
+           value ->> 'stored_bytes' AS stored_bytes
+    FROM json_each(windlass_requests());
+CREATE TABLE own_file (
+    database_id INTEGER NOT NULL,
+    file_id INTEGER NOT NULL,
+    is_log INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    path TEXT NOT NULL UNIQUE,
+    PRIMARY KEY (database_id, file_id)
+) WITHOUT ROWID;
+CREATE VIEW master_files AS
+    SELECT d.database_id, ifnull(f.file_id, 1) AS file_id, ifnull(f.is_log, 0) AS type,
+           CASE ifnull(f.is_log, 0) WHEN 0 THEN 'ROWS' ELSE 'LOG' END AS type_desc,
+           CASE ifnull(f.is_log, 0) WHEN 0 THEN 1 ELSE 0 END AS data_space_id,
+           ifnull(f.name, d.logical_name) AS name, ifnull(f.path, d.path) AS physical_name, d.state,
+           CASE d.state WHEN 0 THEN 'ONLINE' WHEN 1 THEN 'RESTORING' END AS state_desc,
+           d.base_lsn AS differential_base_lsn, d.base_set_guid AS differential_base_guid,
+           d.base_date AS differential_base_time
+    FROM own_database AS d LEFT JOIN own_file AS f USING (database_id);
+CREATE VIEW dm_exec_backup_stages AS
+    SELECT request.value ->> 'session_id' AS session_id,
+           request.value ->> 'request_id' AS request_id,
+           request.value ->> 'command' AS command,
+           request.value ->> 'database_name' AS database_name,
+           stage.key AS stage, stage.value ->> 'threads' AS threads,
+           stage.value ->> 'bytes_in' AS bytes_in, stage.value ->> 'bytes_out' AS bytes_out,
+           stage.value ->> 'calls' AS calls, stage.value ->> 'bytes_per_call' AS bytes_per_call,
+           round(stage.value ->> 'mean_in_flight', 2) AS mean_in_flight,
+           stage.value ->> 'busy_time' AS busy_time,
+           stage.value ->> 'wait_input_time' AS wait_input_time,
+           stage.value ->> 'wait_output_time' AS wait_output_time,
+           stage.value ->> 'held_back_time' AS held_back_time,
+           stage.value ->> 'cpu_time' AS cpu_time
+    FROM json_each(windlass_requests()) AS request,
+         json_each(request.value -> 'stages') AS stage;
+CREATE VIEW dm_db_checkpoint_stats AS
+    SELECT value ->> 'database_name' AS database_name,
+           value ->> 'target_recovery_time_in_seconds' AS target_recovery_time_in_seconds,
+           value ->> 'dirty_page_count' AS dirty_page_count,
+           value ->> 'oldest_dirty_lsn' AS oldest_dirty_lsn,
+           value ->> 'redo_start_lsn' AS redo_start_lsn,
+           value ->> 'estimated_recovery_ms' AS estimated_recovery_ms,
+           value ->> 'last_recovery_ms' AS last_recovery_ms,
+           value ->> 'commit_count' AS commit_count,
+           value ->> 'log_sync_count' AS log_sync_count,
+           value ->> 'log_used_bytes' AS log_used_bytes,
+           value ->> 'log_size_bytes' AS log_size_bytes,
+           value ->> 'pages_read' AS pages_read,
+           value ->> 'pages_written' AS pages_written,
+           value ->> 'write_request_count' AS write_request_count,
+           value ->> 'checkpoint_count' AS checkpoint_count,
+           value ->> 'last_checkpoint_ms' AS last_checkpoint_ms,
+           value ->> 'last_checkpoint_buffers_visited' AS last_checkpoint_buffers_visited,
+           value ->> 'buffers_visited' AS buffers_visited,
+           value ->> 'version_bytes' AS version_bytes,
+           value ->> 'changed_extent_count' AS changed_extent_count
+    FROM json_each(windlass_engine_figures());
+INSERT INTO own_configuration VALUES (101, 'recovery interval (min)', 0, 0, 32767, 0, 0, 'Maximum recovery interval in minutes', 1, 1);
+INSERT INTO own_configuration VALUES (518, 'show advanced options', 0, 0, 1, 0, 0, 'show advanced options', 1, 0);
+INSERT INTO own_configuration VALUES (1537, 'media retention', 0, 0, 365, 0, 0, 'Tape retention period in days', 1, 1);
+INSERT INTO own_configuration VALUES (1579, 'backup compression default', 0, 0, 1, 0, 0, 'Enable compression of backups by default', 1, 0);
+INSERT INTO own_configuration VALUES (1584, 'backup checksum default', 0, 0, 1, 0, 0, 'Enable checksum of backups by default', 1, 0);
+INSERT INTO own_configuration VALUES (1599, 'hardware offload enabled', 0, 0, 1, 0, 0, 'Enable hardware offloading on the server', 0, 1);
+INSERT INTO own_configuration VALUES (1600, 'hardware offload config', 0, 0, 255, 0, 0, 'Configure hardware offload accelerators', 0, 1);
+INSERT INTO own_configuration VALUES (1601, 'hardware offload mode', 0, 0, 255, 0, 0, 'Accelerators that are held to software', 0, 1);
+INSERT INTO own_configuration VALUES (1602, 'backup compression algorithm', 0, 0, 3, 0, 0, 'Configure default backup compression algorithm', 1, 0);
