@@ -19,20 +19,10 @@ pub const FRAME_BYTES_MAX: usize = 8 << 20;
 pub(crate) struct ZstdChoice {
     /// libzstd's level, from which all that is not in `tuned` follows.
     level: i32,
-    tuned: Option<ZstdTuned>,
+    /// Parameters that are better for database pages than the level's own.
+    tuned: &'static [(ZSTD_cParameter, c_int)],
     /// Upper bound of a compression context's memory, as `ZSTD_sizeof_CCtx` tells it.
     context_bytes: usize,
-}
-
-/// Parameters of libzstd that are better for database pages than a level's own.
-///
-/// Matches of fewer than six octets are not searched for: two characters of UTF-16 are four, and
-/// occur everywhere without saving much. The time goes into more candidates instead.
-#[derive(Debug, Clone, Copy)]
-struct ZstdTuned {
-    strategy: ZSTD_strategy,
-    hash_log: c_int,
-    search_log: c_int,
 }
 
 /// `ZSTD_c_blockSplitterLevel`, which the bindings know by its experimental number alone.
@@ -41,60 +31,71 @@ const ZSTD_C_BLOCK_SPLITTER_LEVEL: ZSTD_cParameter = ZSTD_cParameter::ZSTD_c_exp
 /// Blocks of 128 KB are not looked at for places to split them: pages are alike, and looking takes time.
 const BLOCKS_UNSPLIT: c_int = 1;
 
-const ZSTD_MATCH_BYTES_MIN: c_int = 6;
+/// Matches of fewer than six octets are not searched for: two characters of UTF-16 are four, and
+/// occur everywhere without saving much. The time goes into more candidates instead.
+const SIX_OCTETS: (ZSTD_cParameter, c_int) = (ZSTD_cParameter::ZSTD_c_minMatch, 6);
+
+/// The window reaches over a whole frame of LOW.
+const WINDOW_OF_4_MIB: (ZSTD_cParameter, c_int) = (ZSTD_cParameter::ZSTD_c_windowLog, 22);
 
 /// The window reaches over a whole frame.
-const ZSTD_WINDOW_LOG: c_int = FRAME_BYTES_MAX.ilog2() as c_int;
+const WINDOW_OF_8_MIB: (ZSTD_cParameter, c_int) = (
+    ZSTD_cParameter::ZSTD_c_windowLog,
+    FRAME_BYTES_MAX.ilog2() as c_int,
+);
+
+/// Of LOW, whose level looks a position up by eight octets and by six: more room for the long ones,
+/// and no more for the short ones than lies beside it in the core's own cache.
+const TUNED_LOW: &[(ZSTD_cParameter, c_int)] = &[
+    WINDOW_OF_4_MIB,
+    SIX_OCTETS,
+    (ZSTD_cParameter::ZSTD_c_hashLog, 18),
+    (ZSTD_cParameter::ZSTD_c_chainLog, 13),
+];
+
+const TUNED_MEDIUM: &[(ZSTD_cParameter, c_int)] = &[
+    WINDOW_OF_8_MIB,
+    SIX_OCTETS,
+    (
+        ZSTD_cParameter::ZSTD_c_strategy,
+        ZSTD_strategy::ZSTD_greedy as c_int,
+    ),
+    (ZSTD_cParameter::ZSTD_c_hashLog, 21),
+    (ZSTD_cParameter::ZSTD_c_searchLog, 5),
+];
+
+const TUNED_HIGH: &[(ZSTD_cParameter, c_int)] = &[
+    WINDOW_OF_8_MIB,
+    SIX_OCTETS,
+    (
+        ZSTD_cParameter::ZSTD_c_strategy,
+        ZSTD_strategy::ZSTD_lazy as c_int,
+    ),
+    (ZSTD_cParameter::ZSTD_c_hashLog, 22),
+    (ZSTD_cParameter::ZSTD_c_searchLog, 6),
+];
 
 impl ZstdChoice {
     pub(crate) fn of(effort: Effort) -> Self {
-        let tuned = |strategy, hash_log, search_log| {
-            Some(ZstdTuned {
-                strategy,
-                hash_log,
-                search_log,
-            })
+        let choice = |level, tuned, context_mib: usize| Self {
+            level,
+            tuned,
+            context_bytes: context_mib << 20,
         };
         match effort {
-            Effort::Least => Self {
-                level: 1,
-                tuned: None,
-                context_bytes: 1 << 20,
-            },
-            Effort::Low => Self {
-                level: 3,
-                tuned: None,
-                context_bytes: 2 << 20,
-            },
-            Effort::Medium => Self {
-                level: 7,
-                tuned: tuned(ZSTD_strategy::ZSTD_greedy, 21, 5),
-                context_bytes: 16 << 20,
-            },
-            Effort::High => Self {
-                level: 9,
-                tuned: tuned(ZSTD_strategy::ZSTD_lazy, 22, 6),
-                context_bytes: 28 << 20,
-            },
+            Effort::Least => choice(1, &[], 1),
+            Effort::Low => choice(3, TUNED_LOW, 3),
+            Effort::Medium => choice(7, TUNED_MEDIUM, 16),
+            Effort::High => choice(9, TUNED_HIGH, 28),
         }
     }
 
     pub(crate) fn parameters(self) -> impl Iterator<Item = (ZSTD_cParameter, c_int)> {
-        use ZSTD_cParameter as Parameter;
-        let tuned = self.tuned.map(|tuned| {
-            [
-                (Parameter::ZSTD_c_windowLog, ZSTD_WINDOW_LOG),
-                (Parameter::ZSTD_c_minMatch, ZSTD_MATCH_BYTES_MIN),
-                (Parameter::ZSTD_c_strategy, tuned.strategy as c_int),
-                (Parameter::ZSTD_c_hashLog, tuned.hash_log),
-                (Parameter::ZSTD_c_searchLog, tuned.search_log),
-            ]
-        });
         let always = [
-            (Parameter::ZSTD_c_compressionLevel, self.level),
+            (ZSTD_cParameter::ZSTD_c_compressionLevel, self.level),
             (ZSTD_C_BLOCK_SPLITTER_LEVEL, BLOCKS_UNSPLIT),
         ];
-        always.into_iter().chain(tuned.into_iter().flatten())
+        always.into_iter().chain(self.tuned.iter().copied())
     }
 }
 
