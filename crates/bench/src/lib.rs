@@ -1,6 +1,8 @@
-//! What the benchmark programs share: medians, the processor time of child processes, and the program
-//! that they measure.
+//! What the benchmark programs share: medians, the processor time of child processes, how busy the machine
+//! is, and the program that they measure.
 #![forbid(unsafe_code)]
+
+pub mod usage;
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use windlass_bench::median;
+use windlass_bench::usage::{Shares, Usage};
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_engine::storage::RealFileSystem;
@@ -48,12 +49,18 @@ struct Options {
     seconds: u64,
 }
 
+impl Options {
+    fn pages(&self) -> u32 {
+        self.size_mb * ((1 << 20) / PAGE_SIZE as u32)
+    }
+}
+
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
     let folder = tempfile::tempdir_in(&options.folder)?;
-    let pages = options.size_mb * ((1 << 20) / PAGE_SIZE as u32);
+    let pages = options.pages();
     let database = create(folder.path(), pages)?;
-    while_used(&options, &database, folder.path(), pages)?;
+    while_used(&options, &database, folder.path())?;
     differentials(&options, &database, folder.path(), pages)
 }
 
@@ -134,61 +141,92 @@ struct Load<'a> {
     rates: Vec<f64>,
     ratios: Vec<f64>,
     seconds: Vec<f64>,
+    shares: Vec<Shares>,
+}
+
+impl<'a> Load<'a> {
+    fn new(name: &'static str, once: impl Fn() -> anyhow::Result<()> + 'a) -> Self {
+        Self {
+            name,
+            once: Box::new(once),
+            rates: Vec::new(),
+            ratios: Vec::new(),
+            seconds: Vec::new(),
+            shares: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, measured: &Interval, alone: f64) {
+        self.rates.push(measured.rate);
+        self.ratios.push(measured.rate / alone);
+        self.seconds.push(measured.seconds);
+        self.shares.push(measured.shares);
+    }
+
+    fn print(&self) {
+        let middle = |of: fn(&Shares) -> f64| median(self.shares.iter().map(of));
+        println!(
+            "| {} | {:.0} | {:.2} | {:.1} | {:.0} % | {:.0} % | {:.2} |",
+            self.name,
+            median(self.rates.iter().copied()),
+            median(self.ratios.iter().copied()),
+            median(self.seconds.iter().copied()),
+            100.0 * middle(|shares| shares.processors),
+            100.0 * middle(|shares| shares.disk),
+            middle(|shares| shares.flush_milliseconds),
+        );
+    }
+}
+
+/// The transactions while something ran.
+struct Interval {
+    /// Commits a second.
+    rate: f64,
+    /// How long that something took once.
+    seconds: f64,
+    shares: Shares,
 }
 
 fn loads<'a>(database: &'a Arc<Database>, folder: &'a Path) -> Vec<Load<'a>> {
+    let fast = Tuning::default();
     let gentle = Tuning {
         goal: Goal::Gentle,
-        ..Tuning::default()
+        ..fast
     };
     let limited = Tuning {
         max_rate: Some(LIMITED_BYTES_PER_SECOND),
         ..gentle
     };
-    let copy = folder.join("copy");
-    let mut all: Vec<(&str, Work<'a>)> = vec![
-        (
-            "nothing",
-            Box::new(|| {
-                std::thread::sleep(Duration::from_millis(500));
-                Ok(())
-            }),
-        ),
-        (
-            "a plain copy of the data file",
-            Box::new(move || plain_copy(&folder.join("a.mdf"), &copy)),
-        ),
-    ];
-    for (name, compression, tuning) in [
-        ("backup, ZSTD LOW", Compression::ZSTD_LOW, Tuning::default()),
-        ("backup, ZSTD LOW, gentle", Compression::ZSTD_LOW, gentle),
-        (
-            "backup, ZSTD LOW, gentle, 50 MB/s",
-            Compression::ZSTD_LOW,
-            limited,
-        ),
-        ("backup, NONE, gentle", Compression::NONE, gentle),
-    ] {
-        let backed_up = move || {
+    let backup_to = move |nul: bool, compression, tuning| {
+        move || {
             let snapshot = EngineSnapshot::open(database, EngineKind::CopyOnly)?;
-            let request = BackupRequest {
+            let mut request = BackupRequest {
                 compression,
                 tuning,
                 ..request(folder, BackupKind::Full)
             };
+            if nul {
+                request.media.devices = vec![DeviceAddress::nul()];
+            }
             backup(&request, Box::new(snapshot), &Unobserved)?;
             Ok(())
-        };
-        all.push((name, Box::new(backed_up)));
-    }
-    let load = |(name, once)| Load {
-        name,
-        once,
-        rates: Vec::new(),
-        ratios: Vec::new(),
-        seconds: Vec::new(),
+        }
     };
-    all.into_iter().map(load).collect()
+    let (none, low) = (Compression::NONE, Compression::ZSTD_LOW);
+    let copy = folder.join("copy");
+    vec![
+        Load::new("a plain copy of the data file", move || {
+            plain_copy(&folder.join("a.mdf"), &copy)
+        }),
+        Load::new("backup, ZSTD LOW", backup_to(false, low, fast)),
+        Load::new("backup, ZSTD LOW, to NUL", backup_to(true, low, fast)),
+        Load::new("backup, ZSTD LOW, gentle", backup_to(false, low, gentle)),
+        Load::new(
+            "backup, ZSTD LOW, gentle, 50 MB/s",
+            backup_to(false, low, limited),
+        ),
+        Load::new("backup, NONE, gentle", backup_to(false, none, gentle)),
+    ]
 }
 
 /// What every program that reads the file and writes as much must take from the disk.
@@ -198,48 +236,46 @@ fn plain_copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn while_used(
-    options: &Options,
-    database: &Arc<Database>,
-    folder: &Path,
-    pages: u32,
-) -> anyhow::Result<()> {
+fn while_used(options: &Options, database: &Arc<Database>, folder: &Path) -> anyhow::Result<()> {
     let mut loads = loads(database, folder);
+    let mut alone = Load::new("nothing", || {
+        std::thread::sleep(Duration::from_millis(500));
+        Ok(())
+    });
     for _ in 0..options.rounds {
-        let mut alone = f64::NAN;
         for load in &mut loads {
-            let (rate, seconds) = interval(options, database, pages, &load.once)?;
-            if alone.is_nan() {
-                // The first load is none.
-                alone = rate;
-            }
-            load.rates.push(rate);
-            load.ratios.push(rate / alone);
-            load.seconds.push(seconds);
+            // Right before it: what the disk gives changes from minute to minute.
+            let before = interval(options, database, folder, &alone.once)?;
+            let rate = before.rate;
+            alone.add(&before, rate);
+            let beside = interval(options, database, folder, &load.once)?;
+            load.add(&beside, rate);
         }
     }
     println!(
         "one writer, four readers, {} MB, {} rounds in turn, medians\n",
         options.size_mb, options.rounds
     );
-    println!("| beside | commits/s | of those alone (floor 0.80) | seconds for one |");
-    println!("|---|---:|---:|---:|");
+    println!(
+        "| beside | commits/s | of those alone (floor 0.80) | seconds for one | processors busy | disk busy | ms a flush |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|");
+    alone.print();
     for load in loads {
-        let (rate, ratio) = (median(load.rates), median(load.ratios));
-        let seconds = median(load.seconds);
-        println!("| {} | {rate:.0} | {ratio:.2} | {seconds:.1} |", load.name);
+        load.print();
     }
     println!();
     Ok(())
 }
 
-/// Commits a second while something runs, and how long that takes once.
+/// Transactions while something runs again and again.
 fn interval(
     options: &Options,
     database: &Arc<Database>,
-    pages: u32,
+    folder: &Path,
     once: &dyn Fn() -> anyhow::Result<()>,
-) -> anyhow::Result<(f64, f64)> {
+) -> anyhow::Result<Interval> {
+    let pages = options.pages();
     let (stop, commits) = (AtomicBool::new(false), AtomicU64::new(0));
     let until = Duration::from_secs(options.seconds);
     std::thread::scope(|scope| {
@@ -248,7 +284,7 @@ fn interval(
             scope.spawn(move || read(database, pages, reader, stop));
         }
         let writer = scope.spawn(|| write(database, pages, &stop, &commits));
-        let begun = Instant::now();
+        let (begun, before) = (Instant::now(), Usage::now(folder));
         let mut times = 0;
         let mut outcome = Ok(());
         while begun.elapsed() < until && outcome.is_ok() {
@@ -256,11 +292,15 @@ fn interval(
             times += 1;
         }
         let seconds = begun.elapsed().as_secs_f64();
-        let rate = commits.load(Ordering::Relaxed) as f64 / seconds;
+        let measured = Interval {
+            rate: commits.load(Ordering::Relaxed) as f64 / seconds,
+            seconds: seconds / f64::from(times),
+            shares: before.until(&Usage::now(folder)),
+        };
         stop.store(true, Ordering::Relaxed);
         outcome?;
         match writer.join() {
-            Ok(written) => written.map(|()| (rate, seconds / f64::from(times))),
+            Ok(written) => written.map(|()| measured),
             Err(_) => anyhow::bail!("the writer panicked"),
         }
     })
