@@ -1,19 +1,28 @@
 //! What a RESTORE DATABASE statement asks for, understood, whatever kind of database the set is of.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use windlass_base::Moment;
 use windlass_base::message::table;
-use windlass_catalog::{RestoreFileRecord, RestoreRecord, RestoreType};
+use windlass_catalog::{
+    Base, DatabaseRecord, DatabaseState, RestoreFileRecord, RestoreRecord, RestoreType,
+};
 use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType};
 use windlass_pipeline::{MediaSet, OnDamage, ReadKeys, ReadReport, ReadRequest, Tuning};
-use windlass_source::Recovery;
+use windlass_source::{Recovery, RestoreTarget};
+use windlass_tsql::ast::RestoreStatement;
 
-use super::history;
-use super::restore::RestoreExtras;
+use super::header_only::failed;
+use super::observer::Watch;
+use super::reading::{self, OpenSet};
+use super::restore::{OPERATION, RestoreExtras};
+use super::{device_list, history, restore, timing};
+use crate::message_of::{name_message, source_message};
 use crate::option::RestoreChoices;
-use crate::{Completed, Session, Sink};
+use crate::tag::Tags;
+use crate::{Completed, Failure, Session, Sink};
 
 /// See the module.
 pub(super) struct Asked<'a> {
@@ -22,11 +31,36 @@ pub(super) struct Asked<'a> {
     pub(super) devices: Vec<DeviceAddress>,
     pub(super) media: MediaSet,
     pub(super) position: u16,
-    pub(super) set: &'a SetConfiguration,
+    pub(super) set: SetConfiguration,
     pub(super) extras: &'a RestoreExtras,
 }
 
-impl Asked<'_> {
+impl<'a> Asked<'a> {
+    /// Reads the headers of the media, up to the set that the statement names.
+    pub(super) fn open(
+        session: &mut Session,
+        statement: &RestoreStatement,
+        name: &'a str,
+        choices: RestoreChoices,
+        extras: &'a RestoreExtras,
+    ) -> Result<Self, Failure> {
+        let OpenSet {
+            devices,
+            media,
+            position,
+            set,
+        } = reading::open_set(session, statement, &choices)?;
+        Ok(Self {
+            name,
+            choices,
+            devices,
+            media,
+            position,
+            set,
+            extras,
+        })
+    }
+
     pub(super) fn is_differential(&self) -> bool {
         self.set.set_type == SetType::Differential
     }
@@ -41,6 +75,61 @@ impl Asked<'_> {
                 engine: self.extras.engine,
                 ..self.choices.tuning
             },
+        }
+    }
+
+    /// Where MOVE sends a file, if it does.
+    pub(super) fn moved(
+        &self,
+        session: &Session,
+        logical: &str,
+    ) -> Result<Option<PathBuf>, Failure> {
+        let Some(written) = restore::moved_to(&self.choices, logical) else {
+            return Ok(None);
+        };
+        let tags = Tags {
+            database: Some(self.name.to_owned()),
+            ..session.instance.tags()
+        };
+        let written = device_list::expand(&tags, written)?;
+        let path = session.instance.drives().path(&written);
+        Ok(Some(path.map_err(|error| name_message(&error))?))
+    }
+
+    /// Copies the whole set to its target.
+    pub(super) fn copy<T: RestoreTarget>(
+        &self,
+        session: &Session,
+        keys: ReadKeys,
+        target: Box<T>,
+        sink: &mut dyn Sink,
+    ) -> Result<ReadReport, Failure> {
+        let stats = self.choices.stats;
+        let watch = Watch::new(session, OPERATION, self.name, stats, sink);
+        let read = self.read_request(keys);
+        let report =
+            windlass_pipeline::restore(&self.media, self.position, &read, &*target, &watch)
+                .map_err(|error| failed(&error))?;
+        target
+            .finish(self.choices.recovery)
+            .map_err(|error| source_message(&error))?;
+        watch.finish();
+        Ok(report)
+    }
+
+    /// Enters in a database's record what it is after the restore.
+    pub(super) fn settle(&self, record: &mut DatabaseRecord) {
+        record.state = match self.choices.recovery {
+            Recovery::Recovery => DatabaseState::Online,
+            Recovery::NoRecovery => DatabaseState::Restoring,
+        };
+        record.family_guid = Some(self.set.family_guid);
+        if self.set.set_type == SetType::Full && !self.set.is_copy_only {
+            record.base = Some(Base {
+                set_guid: self.set.set_guid,
+                lsn: self.set.checkpoint_lsn,
+                finished: self.set.finished.unwrap_or_else(|| Moment::now().0),
+            });
         }
     }
 
@@ -65,8 +154,26 @@ impl Asked<'_> {
         }
     }
 
+    /// The history and the closing message of a restore of the whole set that began at `begun`.
+    pub(super) fn conclude(
+        &self,
+        session: &mut Session,
+        report: &ReadReport,
+        begun: Instant,
+        files: Vec<RestoreFileRecord>,
+        sink: &mut dyn Sink,
+    ) {
+        self.remember(session, self.restore_type(), files, sink);
+        sink.message(timing::closing(
+            OPERATION,
+            timing::pages(&report.files),
+            report.processed_bytes,
+            begun.elapsed(),
+        ));
+    }
+
     /// What the history calls a restore of the whole set.
-    pub(super) fn restore_type(&self) -> RestoreType {
+    fn restore_type(&self) -> RestoreType {
         match self.is_differential() {
             true => RestoreType::Differential,
             false => RestoreType::Database,
@@ -82,7 +189,7 @@ impl Asked<'_> {
         sink: &mut dyn Sink,
     ) {
         let record = RestoreRecord {
-            backup: history::found_record(self.media.header(), self.set, &self.devices),
+            backup: history::found_record(self.media.header(), &self.set, &self.devices),
             restored: Moment::now().0,
             database_name: self.name.to_owned(),
             user_name: session.instance.identity().user.clone(),

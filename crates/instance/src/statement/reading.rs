@@ -104,6 +104,36 @@ fn check_media(
     }
 }
 
+/// The set that a statement names, found on its media.
+pub(super) struct OpenSet {
+    pub(super) devices: Vec<DeviceAddress>,
+    pub(super) media: MediaSet,
+    pub(super) position: u16,
+    pub(super) set: SetConfiguration,
+}
+
+/// Reads the headers of the media, up to that set.
+pub(super) fn open_set(
+    session: &mut Session,
+    statement: &RestoreStatement,
+    choices: &RestoreChoices,
+) -> Result<OpenSet, Failure> {
+    let devices = devices(session, statement)?;
+    let media = open(&devices, choices)?;
+    let position = choices.position.unwrap_or(1);
+    let entry = media.set(position).map_err(|error| failed(&error))?;
+    let set = entry.configuration;
+    if choices.needs_checksums && !set.has_checksums {
+        return Err(table::set_has_no_checksums().into());
+    }
+    Ok(OpenSet {
+        devices,
+        media,
+        position,
+        set,
+    })
+}
+
 /// The keys that a set is read with: those of the instance and those that were given. None are opened
 /// for a set that is not encrypted.
 pub(super) fn keys(

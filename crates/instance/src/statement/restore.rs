@@ -3,29 +3,25 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_base::{Message, Moment};
-use windlass_catalog::{Base, DatabaseRecord, DatabaseState, Origin, RestoreFileRecord};
+use windlass_catalog::{DatabaseRecord, Origin, RestoreFileRecord};
 use windlass_crypt::KeyRing;
 use windlass_io::queue::EngineChoice;
-use windlass_media::{DatabaseFile, SetConfiguration, SetType, SourceKind};
+use windlass_media::{DatabaseFile, SetConfiguration, SourceKind};
 use windlass_source::sqlite::{
     self, DifferentialBase, Existing, FileIdentity, RestoreRequest, SqliteTarget,
 };
-use windlass_source::{Recovery, RestoreTarget as _};
 use windlass_tsql::ast::{FileSpec, Name, RestoreSource, RestoreStatement};
 use windlass_tsql::option::StatementKind;
 use windlass_tsql::span::Spanned;
 
 use super::asked::Asked;
-use super::header_only::failed;
-use super::observer::Watch;
-use super::{device_list, reading, recovery, restore_engine, restore_pages, timing};
+use super::{reading, recovery, restore_engine, restore_pages};
 use crate::instance::{is_system_database, new_record};
 use crate::message_of::{catalog_message, name_message, os_error, source_message};
 use crate::names::absolute;
 use crate::option::{self, RestoreChoices};
-use crate::tag::Tags;
 use crate::{Failure, Session, Sink};
 
 pub(super) const OPERATION: &str = "RESTORE DATABASE";
@@ -97,46 +93,22 @@ fn run(
     if matches!(statement.source, RestoreSource::None) {
         return recovery::run(session, name, known, &choices, extras, sink);
     }
-    let devices = reading::devices(session, statement)?;
-    let media = reading::open(&devices, &choices)?;
-    let position = choices.position.unwrap_or(1);
-    let entry = media.set(position).map_err(|error| failed(&error))?;
-    let set = entry.configuration;
-    if choices.needs_checksums && !set.has_checksums {
-        return Err(table::set_has_no_checksums().into());
-    }
-    check_moves(&choices, &set)?;
-    if set.source_kind == SourceKind::Engine {
+    let asked = Asked::open(session, statement, name, choices, extras)?;
+    check_moves(&asked.choices, &asked.set)?;
+    if asked.set.source_kind == SourceKind::Engine {
         let work = restore_engine::Work {
             session,
             known,
-            asked: Asked {
-                name,
-                choices,
-                devices,
-                media,
-                position,
-                set: &set,
-                extras,
-            },
+            asked,
         };
         return work.run(sink);
     }
-    let file = only_file(name, known.as_ref(), &set)?;
-    let target = target(session, name, known.as_ref(), &choices, file, extras)?;
+    let target = target(session, known.as_ref(), &asked)?;
     Work {
         session,
         known,
         target,
-        asked: Asked {
-            name,
-            choices,
-            devices,
-            media,
-            position,
-            set: &set,
-            extras,
-        },
+        asked,
     }
     .run(sink)
 }
@@ -194,11 +166,11 @@ pub(super) fn check_unused(session: &Session, name: &str) -> Result<(), Failure>
 /// Every MOVE must name a file of the set.
 pub(super) fn check_moves(choices: &RestoreChoices, set: &SetConfiguration) -> Result<(), Failure> {
     let is_there = |logical: &str| {
-        set.files
-            .iter()
-            .any(|file| file.logical_name.eq_ignore_ascii_case(logical))
+        let mut files = set.files.iter();
+        files.any(|file| file.logical_name.eq_ignore_ascii_case(logical))
     };
-    match choices.moves.iter().find(|(logical, _)| !is_there(logical)) {
+    let mut moves = choices.moves.iter();
+    match moves.find(|(logical, _)| !is_there(logical)) {
         Some((logical, _)) => Err(table::logical_file_unknown(logical, &set.database)
             .with_state(2)
             .into()),
@@ -206,12 +178,10 @@ pub(super) fn check_moves(choices: &RestoreChoices, set: &SetConfiguration) -> R
     }
 }
 
-/// Where MOVE sends a file.
+/// Where MOVE sends a file, as it is written.
 pub(super) fn moved_to<'a>(choices: &'a RestoreChoices, logical: &str) -> Option<&'a str> {
-    let found = choices
-        .moves
-        .iter()
-        .find(|(known, _)| known.eq_ignore_ascii_case(logical));
+    let mut moves = choices.moves.iter();
+    let found = moves.find(|(known, _)| known.eq_ignore_ascii_case(logical));
     found.map(|(_, path)| path.as_str())
 }
 
@@ -219,23 +189,17 @@ pub(super) fn moved_to<'a>(choices: &'a RestoreChoices, logical: &str) -> Option
 /// that is replaced, or to where it came from.
 fn target(
     session: &Session,
-    name: &str,
     known: Option<&DatabaseRecord>,
-    choices: &RestoreChoices,
-    file: &DatabaseFile,
-    extras: &RestoreExtras,
+    asked: &Asked<'_>,
 ) -> Result<PathBuf, Failure> {
-    let path = match (&extras.target, moved_to(choices, &file.logical_name), known) {
+    let file = only_file(asked.name, known, &asked.set)?;
+    let path = match (
+        &asked.extras.target,
+        asked.moved(session, &file.logical_name)?,
+        known,
+    ) {
         (Some(target), ..) => target.clone(),
-        (None, Some(written), _) => {
-            let tags = Tags {
-                database: Some(name.to_owned()),
-                ..session.instance.tags()
-            };
-            let written = device_list::expand(&tags, written)?;
-            let path = session.instance.drives().path(&written);
-            path.map_err(|error| name_message(&error))?
-        }
+        (None, Some(moved), _) => moved,
         (None, None, Some(known)) => known.path.clone(),
         (None, None, None) => session
             .instance
@@ -274,43 +238,20 @@ impl Work<'_> {
                 checkpoint_lsn: self.asked.set.differential_base_lsn,
             }),
         };
-        let keys = reading::keys(self.session, self.asked.set, &self.asked.extras.keys)?;
+        let keys = reading::keys(self.session, &self.asked.set, &self.asked.extras.keys)?;
         let target = SqliteTarget::begin(&request).map_err(|error| source_message(&error))?;
-        let read = self.asked.read_request(keys);
         let begun = Instant::now();
-        let watch = Watch::new(
-            self.session,
-            OPERATION,
-            self.asked.name,
-            self.asked.choices.stats,
-            sink,
-        );
-        let report = windlass_pipeline::restore(
-            &self.asked.media,
-            self.asked.position,
-            &read,
-            &target,
-            &watch,
-        )
-        .map_err(|error| failed(&error))?;
-        Box::new(target)
-            .finish(self.asked.choices.recovery)
-            .map_err(|error| source_message(&error))?;
-        watch.finish();
+        let report = self
+            .asked
+            .copy(self.session, keys, Box::new(target), sink)?;
         self.asked.tell(&report, &self.target, sink);
         self.register(existed)?;
         let files = vec![RestoreFileRecord {
             file_number: 1,
             path: self.target.display().to_string(),
         }];
-        let restore_type = self.asked.restore_type();
-        self.asked.remember(self.session, restore_type, files, sink);
-        sink.message(timing::closing(
-            OPERATION,
-            timing::pages(&report.files),
-            report.processed_bytes,
-            begun.elapsed(),
-        ));
+        self.asked
+            .conclude(self.session, &report, begun, files, sink);
         Ok(())
     }
 
@@ -383,10 +324,6 @@ impl Work<'_> {
 
     /// Enters the database in the catalog.
     fn register(&mut self, existed: bool) -> Result<(), Failure> {
-        let state = match self.asked.choices.recovery {
-            Recovery::Recovery => DatabaseState::Online,
-            Recovery::NoRecovery => DatabaseState::Restoring,
-        };
         let is_new = self.known.is_none();
         if is_new && self.asked.extras.is_passing {
             return Ok(());
@@ -400,8 +337,7 @@ impl Work<'_> {
         let before = self.known.take();
         let mut record =
             before.unwrap_or_else(|| new_record(self.asked.name, &self.target, origin));
-        record.state = state;
-        record.family_guid = Some(self.asked.set.family_guid);
+        self.asked.settle(&mut record);
         if let Some(file) = self.asked.set.files.first() {
             record.logical_name.clone_from(&file.logical_name);
         }
@@ -409,24 +345,11 @@ impl Work<'_> {
             record.path.clone_from(&self.target);
             record.origin = origin;
         }
-        if self.asked.set.set_type == SetType::Full && !self.asked.set.is_copy_only {
-            record.base = Some(Base {
-                set_guid: self.asked.set.set_guid,
-                lsn: self.asked.set.checkpoint_lsn,
-                finished: self.asked.set.finished.unwrap_or_else(|| Moment::now().0),
-            });
-        }
-        if is_new {
-            self.session
-                .instance
-                .register(&record)
-                .map(|_| ())
-                .map_err(|error| catalog_message(&error))
-        } else {
-            self.session
-                .instance
-                .store(&record)
-                .map_err(|error| catalog_message(&error))
-        }
+        let instance = &mut self.session.instance;
+        let stored = match is_new {
+            true => instance.register(&record).map(|_| ()),
+            false => instance.store(&record),
+        };
+        stored.map_err(|error| catalog_message(&error))
     }
 }

@@ -3,26 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_base::{Message, Moment};
-use windlass_catalog::{
-    Base, DatabaseRecord, DatabaseState, FileRecord, Origin, RestoreFileRecord,
-};
-use windlass_media::{DatabaseFile, SetType};
+use windlass_catalog::{DatabaseRecord, DatabaseState, FileRecord, Origin, RestoreFileRecord};
+use windlass_media::DatabaseFile;
 use windlass_source::engine::{
     EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, pending,
 };
-use windlass_source::{Recovery, RestoreTarget as _};
 
 use super::asked::Asked;
-use super::header_only::failed;
-use super::observer::Watch;
-use super::restore::{OPERATION, moved_to};
-use super::{device_list, reading, timing};
+use super::reading;
 use crate::instance::new_record;
 use crate::message_of::{catalog_message, name_message, os_error, source_message};
 use crate::names::absolute;
-use crate::tag::Tags;
 use crate::{Failure, Session, Sink};
 
 /// A restore whose statement has been understood.
@@ -36,31 +29,14 @@ impl Work<'_> {
     pub(super) fn run(mut self, sink: &mut dyn Sink) -> Result<(), Failure> {
         let files = self.places()?;
         self.check_targets(&files)?;
-        let keys = reading::keys(self.session, self.asked.set, &self.asked.extras.keys)?;
+        let keys = reading::keys(self.session, &self.asked.set, &self.asked.extras.keys)?;
         self.session.instance.engines.close(self.asked.name)?;
         let request = self.request(&files);
         let target = EngineTarget::begin(&request).map_err(|error| source_message(&error))?;
-        let read = self.asked.read_request(keys);
         let begun = Instant::now();
-        let watch = Watch::new(
-            self.session,
-            OPERATION,
-            self.asked.name,
-            self.asked.choices.stats,
-            sink,
-        );
-        let report = windlass_pipeline::restore(
-            &self.asked.media,
-            self.asked.position,
-            &read,
-            &target,
-            &watch,
-        )
-        .map_err(|error| failed(&error))?;
-        Box::new(target)
-            .finish(self.asked.choices.recovery)
-            .map_err(|error| source_message(&error))?;
-        watch.finish();
+        let report = self
+            .asked
+            .copy(self.session, keys, Box::new(target), sink)?;
         let path = files.first().map_or(Path::new(""), |file| &file.path);
         self.asked.tell(&report, path, sink);
         self.register(&files)?;
@@ -68,15 +44,9 @@ impl Work<'_> {
             file_number: file.file_id,
             path: file.path.display().to_string(),
         });
-        let restore_type = self.asked.restore_type();
+        let files = files.collect();
         self.asked
-            .remember(self.session, restore_type, files.collect(), sink);
-        sink.message(timing::closing(
-            OPERATION,
-            timing::pages(&report.files),
-            report.processed_bytes,
-            begun.elapsed(),
-        ));
+            .conclude(self.session, &report, begun, files, sink);
         Ok(())
     }
 
@@ -146,28 +116,17 @@ impl Work<'_> {
 
     /// As the command says, as MOVE says, where the sequence of restores has it, or where it came from.
     fn place(&self, file: &DatabaseFile, waiting: Option<&Path>) -> Result<PathBuf, Failure> {
-        let drives = self.session.instance.drives();
-        let path = match (
-            &self.asked.extras.target,
-            moved_to(&self.asked.choices, &file.logical_name),
-        ) {
-            (Some(target), _) => beside(target, file),
-            (None, Some(written)) => {
-                let tags = Tags {
-                    database: Some(self.asked.name.to_owned()),
-                    ..self.session.instance.tags()
-                };
-                let written = device_list::expand(&tags, written)?;
-                drives
-                    .path(&written)
-                    .map_err(|error| name_message(&error))?
-            }
-            (None, None) => match waiting {
-                Some(path) => path.to_owned(),
-                None => drives
-                    .path(&file.physical_name)
-                    .map_err(|error| name_message(&error))?,
-            },
+        let moved = self.asked.moved(self.session, &file.logical_name)?;
+        let path = match (&self.asked.extras.target, moved, waiting) {
+            (Some(target), ..) => beside(target, file),
+            (None, Some(moved), _) => moved,
+            (None, None, Some(waiting)) => waiting.to_owned(),
+            (None, None, None) => self
+                .session
+                .instance
+                .drives()
+                .path(&file.physical_name)
+                .map_err(|error| name_message(&error))?,
         };
         absolute(&path)
             .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)).into())
@@ -250,25 +209,14 @@ impl Work<'_> {
         let before = self.known.take();
         let mut record =
             before.unwrap_or_else(|| new_record(self.asked.name, &path, Origin::Restored));
-        record.state = match self.asked.choices.recovery {
-            Recovery::Recovery => DatabaseState::Online,
-            Recovery::NoRecovery => DatabaseState::Restoring,
-        };
+        self.asked.settle(&mut record);
         record.path = path;
         record.log_path = files
             .iter()
             .find(|file| file.is_log)
             .map(|log| log.path.clone());
-        record.family_guid = Some(self.asked.set.family_guid);
         if let Some(first) = first {
             record.logical_name.clone_from(&first.logical_name);
-        }
-        if self.asked.set.set_type == SetType::Full && !self.asked.set.is_copy_only {
-            record.base = Some(Base {
-                set_guid: self.asked.set.set_guid,
-                lsn: self.asked.set.checkpoint_lsn,
-                finished: self.asked.set.finished.unwrap_or_else(|| Moment::now().0),
-            });
         }
         let instance = &mut self.session.instance;
         let stored = if is_new {

@@ -48,7 +48,7 @@ impl Work<'_> {
         let begun = Instant::now();
         let name = self.asked.name;
         check_unused(self.session, name)?;
-        let set = self.asked.set;
+        let set = &self.asked.set;
         let keys = reading::keys(self.session, set, &self.asked.extras.keys)?;
         self.session.instance.engines.close(name)?;
         let log = self.record.log_path.clone().unwrap_or_default();

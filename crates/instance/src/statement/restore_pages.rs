@@ -45,41 +45,26 @@ pub(super) fn run(
     parts: &[Spanned<FileSpec>],
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
-    let asked = Part::of(session, parts)?;
+    let part = Part::of(session, parts)?;
     check_session(session, name)?;
     let kind = StatementKind::RestoreDatabase;
     let choices = option::choose_restore(&statement.options, kind, session)?;
     check_choices(&choices)?;
     let record = engine_database(session, name)?;
-    let devices = reading::devices(session, statement)?;
-    let media = reading::open(&devices, &choices)?;
-    let position = choices.position.unwrap_or(1);
-    let entry = media.set(position).map_err(|error| failed(&error))?;
-    let set = entry.configuration;
-    if choices.needs_checksums && !set.has_checksums {
-        return Err(table::set_has_no_checksums().into());
-    }
-    check_set(&set, &record, asked.first_page())?;
-    let numbers = match &asked {
-        Part::Files(names) => restore_files::numbers(names, &set)?,
-        Part::Pages(_) => Vec::new(),
-    };
+    let extras = RestoreExtras::default();
+    let asked = Asked::open(session, statement, name, choices, &extras)?;
+    check_set(&asked.set, &record, part.first_page())?;
     let work = Work {
         session,
         record,
-        asked: Asked {
-            name,
-            choices,
-            devices,
-            media,
-            position,
-            set: &set,
-            extras: &RestoreExtras::default(),
-        },
+        asked,
     };
-    match asked {
+    match part {
         Part::Pages(pages) => work.run(&pages, sink),
-        Part::Files(_) => work.run_files(&numbers, sink),
+        Part::Files(names) => {
+            let numbers = restore_files::numbers(&names, &work.asked.set)?;
+            work.run_files(&numbers, sink)
+        }
     }
 }
 
@@ -230,7 +215,7 @@ impl Work<'_> {
         let begun = Instant::now();
         let database = self.session.instance.engines.database(&self.record)?;
         check_count(&database, pages)?;
-        let set = self.asked.set;
+        let set = &self.asked.set;
         let description = windlass_source::engine::describe(&set.engine)
             .map_err(|error| source_message(&error))?;
         let mut restore = database
@@ -300,7 +285,7 @@ impl Work<'_> {
 
     /// Which set would do.
     fn which_base(&self, base: Guid) -> Message {
-        let set = self.asked.set;
+        let set = &self.asked.set;
         let kind = if set.is_copy_only {
             "a COPY_ONLY backup, which is no differential base"
         } else {

@@ -13,9 +13,10 @@ use windlass_tsql::ast::RestoreStatement;
 use windlass_tsql::option::StatementKind;
 
 use super::header_only::failed;
+use super::history;
 use super::observer::Watch;
+use super::reading::{self, OpenSet};
 use super::restore::{check_moves, moved_to};
-use super::{history, reading};
 use crate::option::{self, RestoreChoices};
 use crate::{Completed, Failure, Session, Sink};
 
@@ -59,16 +60,12 @@ fn attempt(
 ) -> Result<(), Failure> {
     let kind = StatementKind::VerifyOnly;
     let choices = option::choose_restore(&statement.options, kind, session)?;
-    let devices = reading::devices(session, statement)?;
-    let media = reading::open(&devices, &choices)?;
-    let position = choices.position.unwrap_or(1);
-    let set = media
-        .set(position)
-        .map_err(|error| failed(&error))?
-        .configuration;
-    if choices.needs_checksums && !set.has_checksums {
-        return Err(table::set_has_no_checksums().into());
-    }
+    let OpenSet {
+        devices,
+        media,
+        position,
+        set,
+    } = reading::open_set(session, statement, &choices)?;
     check_moves(&choices, &set)?;
     check_space(session, &choices, &set, sink);
     let request = ReadRequest {
