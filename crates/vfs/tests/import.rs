@@ -262,6 +262,14 @@ fn a_transaction_that_must_be_rolled_back_first_is_refused() {
     }
 }
 
+/// Files as an interrupted import leaves them.
+fn leave_unfinished(folder: &Folder) {
+    for suffix in ["", "-journal"] {
+        let name = format!("x.db.windlass-unfinished{suffix}");
+        std::fs::write(folder.path(&name), "left").unwrap();
+    }
+}
+
 #[test]
 fn a_source_that_sqlite_cannot_rewrite_leaves_nothing() {
     let (source, target) = (Folder::new(), Folder::new());
@@ -271,15 +279,26 @@ fn a_source_that_sqlite_cannot_rewrite_leaves_nothing() {
     let middle = octets.len() / 2;
     octets[middle..middle + 40960].fill(0xa5);
     std::fs::write(&path, &octets).unwrap();
-    // As an interrupted import leaves them.
-    for name in [
-        "x.db.windlass-unfinished",
-        "x.db.windlass-unfinished-journal",
-    ] {
-        std::fs::write(target.path(name), "left").unwrap();
-    }
+    leave_unfinished(&target);
     let error = try_import(&target, &path, PageChecksums::Always).unwrap_err();
     assert!(matches!(error, VfsError::NotImportable { .. }), "{error}");
     assert!(contents(&target).is_empty());
     assert!(std::fs::read(&path).unwrap() == octets);
+}
+
+#[test]
+fn what_an_interrupted_import_left_is_gone_after_the_next() {
+    let (source, target) = (Folder::new(), Folder::new());
+    let stock = source.stock("source.db");
+    run(&stock, "PRAGMA page_size = 8192");
+    fill(&stock);
+    leave_unfinished(&target);
+    let path = source.path("source.db");
+    let said = try_import(&target, &path, PageChecksums::AsInSource).unwrap();
+    assert!(!said.converted, "SQLite has no hand in it");
+    let names: Vec<_> = contents(&target)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(names, ["x.db", "x.db-log"]);
 }
