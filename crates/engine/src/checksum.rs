@@ -10,8 +10,9 @@ use crate::options::PAGE_SIZE;
 pub(crate) const CHECKSUM_BYTES: usize = 8;
 
 /// Whether a database with this first page reserves room for checksums.
-pub(crate) fn is_reserved(first_page: &[u8]) -> bool {
-    first_page.starts_with(b"SQLite format 3\0") && first_page[20] as usize == CHECKSUM_BYTES
+pub fn is_reserved(first_page: &[u8]) -> bool {
+    first_page.starts_with(b"SQLite format 3\0")
+        && first_page.get(20).copied().map(usize::from) == Some(CHECKSUM_BYTES)
 }
 
 /// The checksum of a page, as stored.
@@ -33,6 +34,11 @@ pub(crate) fn compute(page: &[u8]) -> [u8; CHECKSUM_BYTES] {
 pub fn stamp(page: &mut [u8]) {
     let sum = compute(page);
     page[PAGE_SIZE - CHECKSUM_BYTES..].copy_from_slice(&sum);
+}
+
+/// Whether the page carries its checksum.
+pub fn is_valid(page: &[u8]) -> bool {
+    verify(page).is_none()
 }
 
 /// Compares; `(expected, found)` when they differ.

@@ -50,7 +50,9 @@ pub use backup::restore::Restore;
 pub use backup::{
     Backup, BackupDescription, BackupKind, BackupPhase, BackupRange, LogCopy, PhaseReport,
 };
-pub use checksum::stamp as stamp_checksum;
+pub use checksum::{
+    is_reserved as reserves_checksums, is_valid as has_checksum, stamp as stamp_checksum,
+};
 pub use database::checkpoint::{CheckpointKind, CheckpointReport};
 pub use database::counters::Counters;
 pub use database::transaction::{ReadSnapshot, WriteTransaction};

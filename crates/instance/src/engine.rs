@@ -16,7 +16,7 @@ use windlass_base::message::table;
 use windlass_catalog::DatabaseRecord;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{CreateDatabase, Database, EngineError, InstanceOptions, OpenDatabase};
-use windlass_vfs::NamedDatabases;
+use windlass_vfs::{NamedDatabases, transfer};
 
 use crate::Failure;
 use crate::message_of::engine_message;
@@ -150,9 +150,10 @@ impl EngineDatabases {
         &mut self,
         source: &std::path::Path,
         request: &CreateDatabase,
-    ) -> Result<windlass_vfs::transfer::Imported, Failure> {
+        checksums: transfer::PageChecksums,
+    ) -> Result<transfer::Imported, Failure> {
         let running = self.running()?;
-        let imported = windlass_vfs::transfer::import(&running.instance, source, request)
+        let imported = transfer::import(&running.instance, source, request, checksums)
             .map_err(|error| Failure::from(table::engine_refused(error)))?;
         self.keep(Arc::clone(&imported.database))?;
         Ok(imported)

@@ -56,5 +56,6 @@ pub use instance::{BackupDefaults, Instance, SYSTEM_DATABASES, is_system_databas
 pub use names::{Drives, NameError, absolute, logical_name};
 pub use outcome::{Collected, Column, ColumnType, Completed, Progress, ResultSet, Sink};
 pub use session::{BatchEnd, Session, parse_message};
+pub use transfer::{ImportReport, ImportRequest};
 pub use value::Value;
 pub use variables::Variables;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use windlass_base::message::table;
 use windlass_catalog::Origin;
 use windlass_engine::CreateDatabase;
+use windlass_vfs::transfer::PageChecksums;
 
 use crate::instance::is_system_database;
 use crate::message_of::{catalog_message, os_error};
@@ -12,32 +13,54 @@ use crate::names::absolute;
 use crate::statement::engine;
 use crate::{Failure, Session};
 
+/// A SQLite file to import, and as what.
+#[derive(Debug, Clone, Copy)]
+pub struct ImportRequest<'a> {
+    /// The file, which may be in use and stays as it is.
+    pub source: &'a Path,
+    /// Name of the new database.
+    pub name: &'a str,
+    /// Its data file; one in the instance's directory when absent.
+    pub data: Option<&'a Path>,
+    /// Whether every page is to carry a checksum, also where the source has no room for them.
+    pub page_checksums: bool,
+}
+
+/// What an import made.
+#[derive(Debug, Clone, Copy)]
+pub struct ImportReport {
+    /// Octets of the data file.
+    pub octets: u64,
+    /// Whether pages carry checksums.
+    pub page_checksums: bool,
+}
+
 impl Session {
-    /// Makes the engine database `name` from a SQLite file, which may be in use, and registers it.
-    /// Returns the octets of its data file, `data` or one in the instance's directory.
+    /// Makes an engine database from a SQLite file and registers it.
     ///
     /// # Errors
     /// When the name or a file is taken, the source is no SQLite database, or the disk refuses.
-    pub fn import(
-        &mut self,
-        source: &Path,
-        name: &str,
-        data: Option<&Path>,
-    ) -> Result<u64, Failure> {
+    pub fn import(&mut self, request: &ImportRequest<'_>) -> Result<ImportReport, Failure> {
+        let name = request.name;
         let known = self.instance.database(name);
         let known = known.map_err(|error| catalog_message(&error))?;
         if name.is_empty() || is_system_database(name) || known.is_some() {
             return Err(table::database_exists(name).into());
         }
-        let source = full(source)?;
+        let source = full(request.source)?;
         self.queries.release(&source);
-        let data = match data {
+        let data = match request.data {
             Some(data) => full(data)?,
             None => engine::default_place(self, &format!("{name}.mdf"))?,
         };
         let log = windlass_vfs::log_path(&data);
-        let request = CreateDatabase::new(name, &data, &log);
-        let imported = self.instance.engines.import(&source, &request)?;
+        let checksums = if request.page_checksums {
+            PageChecksums::Always
+        } else {
+            PageChecksums::AsInSource
+        };
+        let made = CreateDatabase::new(name, &data, &log);
+        let imported = self.instance.engines.import(&source, &made, checksums)?;
         let registered = engine::register(self, name, &imported.database, Origin::Restored);
         if registered.is_err() {
             self.instance.engines.close(name)?;
@@ -46,7 +69,10 @@ impl Session {
                 let _left = std::fs::remove_file(path);
             }
         }
-        registered.map(|()| imported.octets)
+        registered.map(|()| ImportReport {
+            octets: imported.octets,
+            page_checksums: imported.page_checksums,
+        })
     }
 
     /// Writes the last committed state of an engine database to a new SQLite file; returns its octets.

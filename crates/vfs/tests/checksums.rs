@@ -3,37 +3,8 @@
 
 mod common;
 
-use std::path::Path;
-
-use common::{Folder, assert_sound, run, value};
+use common::{Folder, assert_sound, damaged, flip, run, value};
 use rusqlite::Connection;
-
-const PAGE_SIZE: usize = 8192;
-
-/// The checksum of SQLite's checksum VFS, written down once more from its documentation.
-fn checksum(page: &[u8]) -> Vec<u8> {
-    let words: Vec<u32> = page[..PAGE_SIZE - 8]
-        .chunks(4)
-        .map(|word| u32::from_le_bytes(word.try_into().unwrap()))
-        .collect();
-    let (mut first, mut second) = (0_u32, 0_u32);
-    for pair in words.chunks(2) {
-        first = first.wrapping_add(pair[0].wrapping_add(second));
-        second = second.wrapping_add(pair[1].wrapping_add(first));
-    }
-    [first.to_le_bytes(), second.to_le_bytes()].concat()
-}
-
-/// Pages of a closed file whose last octets are not their checksum.
-fn damaged(path: &Path) -> Vec<usize> {
-    let octets = std::fs::read(path).unwrap();
-    assert_eq!(octets[20], 8, "octets reserved at the end of a page");
-    let pages = octets.chunks(PAGE_SIZE).enumerate();
-    pages
-        .filter(|(_, page)| page[PAGE_SIZE - 8..] != checksum(page))
-        .map(|(index, _)| index + 1)
-        .collect()
-}
 
 fn fill(connection: &Connection) {
     run(
@@ -42,12 +13,6 @@ fn fill(connection: &Connection) {
          INSERT INTO t VALUES (1, zeroblob(100000)), (2, hex(randomblob(50000)));
          CREATE INDEX i ON t(length(y));",
     );
-}
-
-fn flip(path: &Path, page: usize, octet: usize) {
-    let mut octets = std::fs::read(path).unwrap();
-    octets[(page - 1) * PAGE_SIZE + octet] ^= 16;
-    std::fs::write(path, octets).unwrap();
 }
 
 #[test]

@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{CreateDatabase, Instance, InstanceOptions};
 use windlass_vfs::NamedDatabases;
-use windlass_vfs::transfer::{export, import};
+use windlass_vfs::transfer::{PageChecksums, export, import};
 use windlass_vfs::{VfsError, linked};
 
 fn instance() -> Arc<Instance> {
@@ -41,7 +41,7 @@ fn there_and_back(folder: &Folder, source: &Path, converted: bool) {
     let expected = dump(&stock);
     let instance = instance();
     let request = request(folder, "x");
-    let imported = import(&instance, source, &request).unwrap();
+    let imported = import(&instance, source, &request, PageChecksums::AsInSource).unwrap();
     assert_eq!(imported.converted, converted);
     let names = NamedDatabases::default();
     names.add(Arc::clone(&imported.database)).unwrap();
@@ -155,7 +155,8 @@ fn what_cannot_be_imported_is_refused_and_leaves_nothing() {
     std::fs::write(folder.path("text.db"), "no database at all ".repeat(1000)).unwrap();
     std::fs::write(folder.path("empty.db"), "").unwrap();
     for name in ["text.db", "empty.db", "missing.db"] {
-        let error = import(&instance, &folder.path(name), &request).unwrap_err();
+        let path = folder.path(name);
+        let error = import(&instance, &path, &request, PageChecksums::AsInSource).unwrap_err();
         assert!(
             matches!(error, VfsError::NotImportable { .. }),
             "{name}: {error}"
@@ -163,7 +164,8 @@ fn what_cannot_be_imported_is_refused_and_leaves_nothing() {
     }
     fill(&folder.stock("good.db"));
     std::fs::write(folder.path("x.ldf"), "in the way").unwrap();
-    assert!(import(&instance, &folder.path("good.db"), &request).is_err());
+    let good = folder.path("good.db");
+    assert!(import(&instance, &good, &request, PageChecksums::AsInSource).is_err());
     assert!(!folder.path("x.mdf").exists());
     assert_eq!(std::fs::read(folder.path("x.ldf")).unwrap(), b"in the way");
     assert!(!folder.path("missing.db").exists());

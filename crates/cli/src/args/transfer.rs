@@ -16,6 +16,10 @@ pub(crate) struct ImportArguments {
     /// when absent
     #[arg(long, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
+    /// Every page carries a checksum from the start. A file whose pages have no room for them is written
+    /// anew by SQLite, which may renumber rowids of tables without INTEGER PRIMARY KEY
+    #[arg(long)]
+    pub(crate) page_checksums: bool,
 }
 
 /// `windlass export`

@@ -1,11 +1,14 @@
 //! `windlass import` and `windlass export`: SQLite files into the page engine and out of it.
 
 use windlass_base::message::table;
-use windlass_instance::{Failure, Sink as _};
+use windlass_instance::{Failure, ImportRequest, Sink as _};
 
 use super::{Outcome, session};
 use crate::args::{Common, ExportArguments, ImportArguments};
 use crate::output::{Console, Layout};
+
+const NO_CHECKSUMS: &str = "Its pages carry no checksums, as the file has no room for them; an import with \
+                            --page-checksums makes the room.";
 
 /// Makes a database of the page engine from a SQLite file.
 pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {
@@ -13,16 +16,25 @@ pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {
     let Some(mut session) = session(common, &mut console) else {
         return Outcome::Failed;
     };
-    let data = arguments.data.as_deref();
-    let imported = session.import(&arguments.file, &arguments.into, data);
-    let told = imported.map(|bytes| {
+    let imported = session.import(&ImportRequest {
+        source: &arguments.file,
+        name: &arguments.into,
+        data: arguments.data.as_deref(),
+        page_checksums: arguments.page_checksums,
+    });
+    let told = imported.as_ref().map(|report| {
         format!(
-            "'{}' was imported into database '{}': {bytes} bytes.",
+            "'{}' was imported into database '{}': {} bytes.",
             arguments.file.display(),
-            arguments.into
+            arguments.into,
+            report.octets
         )
     });
-    tell(told, &mut console)
+    let outcome = tell(told.map_err(Clone::clone), &mut console);
+    if imported.is_ok_and(|report| !report.page_checksums) {
+        console.message(table::note(NO_CHECKSUMS));
+    }
+    outcome
 }
 
 /// Writes a database of the page engine to a SQLite file.

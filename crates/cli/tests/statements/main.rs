@@ -7,6 +7,7 @@ mod devices;
 mod encryption;
 mod engine;
 mod history;
+mod import;
 mod instance;
 mod logging;
 mod measuring;

@@ -1,17 +1,36 @@
 //! From a SQLite file to an engine database.
+//!
+//! A database that reserves room for page checksums must carry them when the engine opens it: the
+//! engine checks every page it reads. A copy keeps those of the source, wrong ones included, so that
+//! damage stays found; but where not even the first page has a right one, a SQLite that knows nothing
+//! of them wrote the file, and all pages get theirs, as they do after SQLite has rewritten the database.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_engine::{CreateDatabase, Database, Instance};
+use windlass_engine::{
+    CreateDatabase, Database, Instance, PAGE_SIZE, has_checksum, reserves_checksums, stamp_checksum,
+};
 use windlass_io::{Access, AlignedBuffer, DirectFile, directory};
 
 use super::source::Source;
-use super::{CHUNK_BYTES, io_error, unfinished};
+use super::{CHUNK_BYTES, beside, io_error, unfinished};
 use crate::error::{Result, VfsError};
 
 /// Where page 1 tells whether SQLite reads and writes through its own log: 2 if so, 1 if not.
 const FORMAT_OFFSET: usize = 18;
+
+/// Octets to reserve at the end of each page for its checksum.
+const CHECKSUM_OCTETS: i32 = 8;
+
+/// Whether pages of an imported database carry checksums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageChecksums {
+    /// If the source reserves room for them.
+    AsInSource,
+    /// Always: SQLite rewrites a source without room for them.
+    Always,
+}
 
 /// What an import did.
 #[derive(Debug)]
@@ -20,19 +39,27 @@ pub struct Imported {
     pub database: Arc<Database>,
     /// Octets of its data file.
     pub octets: u64,
-    /// Whether SQLite had to rewrite it: other pages than the engine's, or a log not yet checkpointed.
+    /// Whether SQLite had to rewrite it: other pages than the engine's, a log not yet checkpointed, or no
+    /// room for the page checksums that were asked for.
     pub converted: bool,
+    /// Whether its pages carry checksums.
+    pub page_checksums: bool,
 }
 
 /// Makes the engine database that `request` describes, with one data file, from the SQLite file `source`.
 ///
-/// `source` may be in use and is not changed. With pages of 8192 octets and no write-ahead log beside
-/// it, it is copied as it is; otherwise SQLite writes it anew with such pages.
+/// `source` may be in use and is not changed. With pages of 8192 octets, no write-ahead log beside
+/// it, and the room for checksums that is wanted, it is copied as it is; otherwise SQLite writes it anew.
 ///
 /// # Errors
-/// When `source` is no SQLite database, files of the target exist, or the disk refuses. Nothing is
-/// left of the target then.
-pub fn import(instance: &Instance, source: &Path, request: &CreateDatabase) -> Result<Imported> {
+/// When `source` is no SQLite database, or one that must be rolled back first, files of the target exist,
+/// or the disk refuses. Nothing is left of the target then.
+pub fn import(
+    instance: &Instance,
+    source: &Path,
+    request: &CreateDatabase,
+    checksums: PageChecksums,
+) -> Result<Imported> {
     let not_importable = |reason: &str| VfsError::NotImportable {
         path: source.to_owned(),
         reason: reason.to_owned(),
@@ -51,15 +78,21 @@ pub fn import(instance: &Instance, source: &Path, request: &CreateDatabase) -> R
         }
     }
     let opened = Source::open(source)?;
-    if opened.octets == 0 {
-        return Err(not_importable("it is empty; create the database instead"));
-    }
-    let beside = unfinished(&data.path);
+    let unfinished = unfinished(&data.path);
     // An earlier import that was interrupted may have left one.
-    let _gone = std::fs::remove_file(&beside);
-    let converted = !opened.is_whole();
-    let outcome = write(opened, converted, &beside).and_then(|octets| {
-        directory::replace(&beside, &data.path)
+    discard(&unfinished);
+    let reserved = match checksums {
+        PageChecksums::AsInSource => opened.reserved_octets,
+        PageChecksums::Always => CHECKSUM_OCTETS,
+    };
+    let converted = !opened.is_whole() || opened.reserved_octets != reserved;
+    let written = if converted {
+        convert(opened, reserved, &unfinished)
+    } else {
+        copy(&opened, &unfinished)
+    };
+    let outcome = written.and_then(|octets| {
+        directory::replace(&unfinished, &data.path)
             .map_err(|error| io_error("rename to", &data.path, &error))?;
         let adopted = instance.adopt_database(request).inspect_err(|_| {
             let _gone = std::fs::remove_file(&data.path);
@@ -68,37 +101,77 @@ pub fn import(instance: &Instance, source: &Path, request: &CreateDatabase) -> R
             database: adopted?,
             octets,
             converted,
+            page_checksums: reserved == CHECKSUM_OCTETS,
         })
     });
     if outcome.is_err() {
         // The first error is the one that counts.
-        let _gone = std::fs::remove_file(&beside);
+        discard(&unfinished);
     }
     outcome
 }
 
-/// Writes the data file; returns its octets.
-fn write(source: Source, converted: bool, path: &Path) -> Result<u64> {
-    let fail = |error| io_error("write", path, &error);
-    if converted {
-        source.convert(path)?;
-        let file = DirectFile::open(path, Access::ReadWrite).map_err(fail)?;
-        file.sync().map_err(fail)?;
-        return file.len().map_err(fail);
+/// Removes an unfinished file, and the journal that SQLite writes it with.
+fn discard(unfinished: &Path) {
+    for path in [unfinished, &beside(unfinished, "-journal")] {
+        // Mostly it is not there.
+        let _gone = std::fs::remove_file(path);
     }
-    let file = DirectFile::open(path, Access::CreateNew).map_err(fail)?;
-    let mut buffer = AlignedBuffer::new(CHUNK_BYTES);
-    let mut offset = 0;
-    while offset < source.octets {
-        let length = (source.octets - offset).min(CHUNK_BYTES as u64) as usize;
-        let content = &mut buffer[..length];
-        source.read(content, offset)?;
-        if offset == 0 {
-            content[FORMAT_OFFSET..FORMAT_OFFSET + 2].fill(1);
+}
+
+/// Has SQLite write the data file; returns its octets.
+fn convert(source: Source, reserved: i32, path: &Path) -> Result<u64> {
+    let fail = |error| io_error("write", path, &error);
+    source.convert(path, reserved)?;
+    let file = DirectFile::open(path, Access::ReadWrite).map_err(fail)?;
+    let octets = file.len().map_err(fail)?;
+    if reserved == CHECKSUM_OCTETS {
+        let mut buffer = AlignedBuffer::new(CHUNK_BYTES);
+        for offset in (0..octets).step_by(CHUNK_BYTES) {
+            let content = &mut buffer[..(octets - offset).min(CHUNK_BYTES as u64) as usize];
+            file.read_exact_at(content, offset).map_err(fail)?;
+            if offset == 0 && !reserves_checksums(content) {
+                return Err(VfsError::Sqlite {
+                    action: "reserve room for page checksums",
+                    reason: format!("SQLite {} does not know how", rusqlite::version()),
+                });
+            }
+            stamp(content);
+            file.write_at(content, offset).map_err(fail)?;
         }
-        file.write_at(content, offset).map_err(fail)?;
-        offset += length as u64;
     }
     file.sync().map_err(fail)?;
-    Ok(offset)
+    Ok(octets)
+}
+
+/// Copies the data file; returns its octets.
+fn copy(source: &Source, path: &Path) -> Result<u64> {
+    let fail = |error| io_error("write", path, &error);
+    let file = DirectFile::open(path, Access::CreateNew).map_err(fail)?;
+    let mut buffer = AlignedBuffer::new(CHUNK_BYTES);
+    let mut stamps = false;
+    for offset in (0..source.octets).step_by(CHUNK_BYTES) {
+        let content = &mut buffer[..(source.octets - offset).min(CHUNK_BYTES as u64) as usize];
+        source.read(content, offset)?;
+        if offset == 0 {
+            let first = &mut content[..PAGE_SIZE];
+            let reserved = reserves_checksums(first);
+            stamps = reserved && !has_checksum(first);
+            first[FORMAT_OFFSET..FORMAT_OFFSET + 2].fill(1);
+            if reserved {
+                stamp_checksum(first);
+            }
+        }
+        if stamps {
+            stamp(content);
+        }
+        file.write_at(content, offset).map_err(fail)?;
+    }
+    file.sync().map_err(fail)?;
+    Ok(source.octets)
+}
+
+/// Writes the checksum of each page into its last octets.
+fn stamp(pages: &mut [u8]) {
+    pages.chunks_exact_mut(PAGE_SIZE).for_each(stamp_checksum);
 }

@@ -2,15 +2,21 @@
 //!
 //! Not through one of ours: closing any descriptor of the file would drop the locks that SQLite
 //! connections of this process hold on it.
+//!
+//! The descriptor is open for reading alone. SQLite can then neither roll back what a crashed program
+//! left, nor checkpoint a log: file and log stay as they are, octet by octet.
 #![expect(unsafe_code, reason = "calls SQLite's C interface for files")]
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
 use rusqlite::{Connection, OpenFlags, ffi};
 use windlass_engine::PAGE_SIZE;
 
+use super::beside;
 use crate::error::{Result, VfsError};
 
 /// A SQLite file with a read transaction open on it.
@@ -21,29 +27,54 @@ pub(super) struct Source {
     pub(super) page_size: u32,
     /// Octets of the database.
     pub(super) octets: u64,
+    /// Octets at the end of each page that SQLite leaves alone.
+    pub(super) reserved_octets: c_int,
+    /// Behind the connection: what is dropped last.
+    _log: Option<MadeLog>,
 }
 
 impl Source {
-    /// Opens the file, rolls back what a crash left there, and begins to read.
+    /// Opens the file and begins to read.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let fail = |error: rusqlite::Error| VfsError::NotImportable {
             path: path.to_owned(),
-            reason: error.to_string(),
+            reason: reason(path, &error),
         };
-        // Writable, so that SQLite can recover; without O_CREAT, so that nothing is made.
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(fail)?;
+        let empty = || VfsError::NotImportable {
+            path: path.to_owned(),
+            reason: "it is empty; create the database instead".to_owned(),
+        };
+        // Not even looked at by SQLite, which removes a log that lies beside an empty file.
+        if std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
+            return Err(empty());
+        }
+        let log = MadeLog::unless_there(path);
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(uri(path), flags).map_err(fail)?;
         let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u32>(0));
         connection.execute_batch("BEGIN").map_err(fail)?;
         let _tables = number("SELECT count(*) FROM sqlite_schema").map_err(fail)?;
         let page_size = number("PRAGMA page_size").map_err(fail)?;
         let page_count = number("PRAGMA page_count").map_err(fail)?;
-        Ok(Self {
+        if page_count == 0 {
+            return Err(empty());
+        }
+        let mut source = Self {
             octets: u64::from(page_size) * u64::from(page_count),
             path: path.to_owned(),
             page_size,
             connection,
-        })
+            reserved_octets: -1,
+            _log: log,
+        };
+        let mut octets = source.reserved_octets;
+        source
+            .control(ffi::SQLITE_FCNTL_RESERVE_BYTES, (&raw mut octets).cast())
+            .map_err(|code| source.not_read(code, 0))?;
+        source.reserved_octets = octets;
+        Ok(source)
     }
 
     /// Whether the file alone is the database, and stays so while the transaction is open.
@@ -52,33 +83,39 @@ impl Source {
     /// lock that keeps checkpoints away from the file. In the other modes the transaction keeps
     /// writers out.
     pub(super) fn is_whole(&self) -> bool {
-        let mut log = self.path.as_os_str().to_owned();
-        log.push("-wal");
-        let log_is_empty = std::fs::metadata(PathBuf::from(log)).map_or(true, |log| log.len() == 0);
+        let log = std::fs::metadata(beside(&self.path, "-wal"));
+        let log_is_empty = log.map_or(true, |log| log.len() == 0);
         self.page_size as usize == PAGE_SIZE && log_is_empty
+    }
+
+    /// A file control of SQLite.
+    ///
+    /// `operation` is one whose argument has the type of what `place` points to.
+    fn control(&self, operation: c_int, place: *mut c_void) -> std::result::Result<(), c_int> {
+        // SAFETY: the handle is valid while the connection lives and is not closed here.
+        let handle = unsafe { self.connection.handle() };
+        // SAFETY: a live handle; the callers pass a place of the operation's type.
+        let code = unsafe { ffi::sqlite3_file_control(handle, c"main".as_ptr(), operation, place) };
+        if code == ffi::SQLITE_OK {
+            Ok(())
+        } else {
+            Err(code)
+        }
+    }
+
+    fn not_read(&self, code: c_int, offset: u64) -> VfsError {
+        VfsError::NotImportable {
+            path: self.path.clone(),
+            reason: format!("SQLite code {code} while reading at octet {offset}"),
+        }
     }
 
     /// Fills `buffer` from `offset` of the file.
     pub(super) fn read(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
-        let fail = |code: c_int| VfsError::NotImportable {
-            path: self.path.clone(),
-            reason: format!("SQLite code {code} while reading at octet {offset}"),
-        };
+        let fail = |code: c_int| self.not_read(code, offset);
         let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
-        // SAFETY: the handle is valid while the connection lives and is not closed here.
-        let handle = unsafe { self.connection.handle() };
-        // SAFETY: a live handle; the argument of this operation is a place for a file pointer.
-        let code = unsafe {
-            ffi::sqlite3_file_control(
-                handle,
-                c"main".as_ptr(),
-                ffi::SQLITE_FCNTL_FILE_POINTER,
-                (&raw mut file).cast(),
-            )
-        };
-        if code != ffi::SQLITE_OK {
-            return Err(fail(code));
-        }
+        self.control(ffi::SQLITE_FCNTL_FILE_POINTER, (&raw mut file).cast())
+            .map_err(fail)?;
         // SAFETY: the connection's file object, alive as long as the connection.
         let methods = unsafe { (*file).pMethods };
         // SAFETY: the methods of an open file are a static table, of which null is no part.
@@ -94,19 +131,85 @@ impl Source {
         }
     }
 
-    /// Has SQLite write the database to `target` with pages of the engine.
-    pub(super) fn convert(self, target: &Path) -> Result<()> {
+    /// Has SQLite write the database to `target` with pages of the engine, of which it leaves
+    /// `reserved_octets` at the end alone. The target is not synced.
+    pub(super) fn convert(self, target: &Path, reserved_octets: c_int) -> Result<()> {
         let fail = |error: rusqlite::Error| VfsError::NotImportable {
             path: self.path.clone(),
-            reason: error.to_string(),
+            reason: reason(&self.path, &error),
         };
-        // VACUUM is a transaction of its own; it reads one committed state.
+        // VACUUM is a transaction of its own; it reads one committed state. It writes the target as
+        // durably as it would write the source, which is not written at all.
         self.connection
-            .execute_batch(&format!("COMMIT; PRAGMA page_size = {PAGE_SIZE}"))
+            .execute_batch(&format!(
+                "COMMIT; PRAGMA synchronous = OFF; PRAGMA page_size = {PAGE_SIZE}"
+            ))
             .map_err(fail)?;
+        let target = format!("{}?reserve={reserved_octets}", uri(target));
         self.connection
-            .execute("VACUUM INTO ?1", [target.to_string_lossy()])
+            .execute("VACUUM INTO ?1", [target])
             .map_err(fail)?;
         Ok(())
     }
+}
+
+/// The empty log that reading a database in WAL mode makes where none was. Dropped after the
+/// connection, it has SQLite remove it: a connection that can write does so when it is the last to close.
+struct MadeLog {
+    path: PathBuf,
+}
+
+impl MadeLog {
+    fn unless_there(path: &Path) -> Option<Self> {
+        let path = path.to_owned();
+        (!beside(&path, "-wal").exists()).then_some(Self { path })
+    }
+}
+
+impl Drop for MadeLog {
+    fn drop(&mut self) {
+        let log = std::fs::metadata(beside(&self.path, "-wal"));
+        if log.is_ok_and(|log| log.len() == 0) {
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+                | OpenFlags::SQLITE_OPEN_NO_MUTEX
+                | OpenFlags::SQLITE_OPEN_URI;
+            let opened = Connection::open_with_flags(uri(&self.path), flags);
+            // If it fails an empty file stays, which harms nobody.
+            let _kept = opened.and_then(|connection| {
+                connection.query_row("PRAGMA schema_version", [], |_| Ok(()))
+            });
+        }
+    }
+}
+
+/// What SQLite says, and what helps.
+fn reason(path: &Path, error: &rusqlite::Error) -> String {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    if code == Some(ffi::SQLITE_READONLY_ROLLBACK) {
+        return format!(
+            "a program that crashed left a transaction in '{}', and an import changes nothing; open \
+             the database once with SQLite, which rolls it back",
+            beside(path, "-journal").display()
+        );
+    }
+    error.to_string()
+}
+
+/// The name by which SQLite opens exactly this path, whatever characters are in it.
+fn uri(path: &Path) -> String {
+    // An authority, which is empty, keeps SQLite from taking the first folder for one.
+    let mut uri = String::from(if path.is_absolute() {
+        "file://"
+    } else {
+        "file:"
+    });
+    for octet in path.as_os_str().as_bytes() {
+        if octet.is_ascii_alphanumeric() || b"/._-".contains(octet) {
+            uri.push(char::from(*octet));
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(uri, "%{octet:02X}");
+        }
+    }
+    uri
 }

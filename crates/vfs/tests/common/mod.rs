@@ -11,6 +11,41 @@ use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{Instance, InstanceOptions};
 use windlass_vfs::{PathDatabases, linked};
 
+/// Octets in a page of the engine.
+pub(crate) const PAGE_SIZE: usize = 8192;
+
+/// The checksum of SQLite's checksum VFS, written down once more from its documentation.
+pub(crate) fn checksum(page: &[u8]) -> Vec<u8> {
+    let words: Vec<u32> = page[..PAGE_SIZE - 8]
+        .chunks(4)
+        .map(|word| u32::from_le_bytes(word.try_into().unwrap()))
+        .collect();
+    let (mut first, mut second) = (0_u32, 0_u32);
+    for pair in words.chunks(2) {
+        first = first.wrapping_add(pair[0].wrapping_add(second));
+        second = second.wrapping_add(pair[1].wrapping_add(first));
+    }
+    [first.to_le_bytes(), second.to_le_bytes()].concat()
+}
+
+/// Pages of a closed file whose last octets are not their checksum.
+pub(crate) fn damaged(path: &Path) -> Vec<usize> {
+    let octets = std::fs::read(path).unwrap();
+    assert_eq!(octets[20], 8, "octets reserved at the end of a page");
+    let pages = octets.chunks(PAGE_SIZE).enumerate();
+    pages
+        .filter(|(_, page)| page[PAGE_SIZE - 8..] != checksum(page))
+        .map(|(index, _)| index + 1)
+        .collect()
+}
+
+/// Flips a bit of a closed file. Pages count from 1.
+pub(crate) fn flip(path: &Path, page: usize, octet: usize) {
+    let mut octets = std::fs::read(path).unwrap();
+    octets[(page - 1) * PAGE_SIZE + octet] ^= 16;
+    std::fs::write(path, octets).unwrap();
+}
+
 /// A folder that is removed at the end.
 pub(crate) struct Folder(tempfile::TempDir);
 

@@ -1,0 +1,152 @@
+//! `windlass import`: page checksums, and what a failure leaves.
+
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use crate::support::{Place, Run, make_database};
+
+const PAGE_SIZE: u64 = 8192;
+
+const SUM: &str = "SELECT sum(length(body)) AS octets FROM t";
+
+fn import(place: &Place, file: &str, further: &[&str]) -> Run {
+    let (instance, data) = (place.text("instance"), place.text("x.db"));
+    let mut arguments = vec!["import", file, "--into", "x", "--data", &data];
+    arguments.extend(["--instance", &instance, "--json"]);
+    arguments.extend(further);
+    place.run(&arguments)
+}
+
+fn sql(place: &Place, script: &str) -> Run {
+    let instance = place.text("instance");
+    place.sql_with(&["--json", "--instance", &instance], script)
+}
+
+/// Every row of the table that [`make_database`] makes.
+fn content(path: &Path) -> Vec<(i64, String)> {
+    let connection = Connection::open(path).expect("a database");
+    let mut rows = connection
+        .prepare("SELECT id, body FROM t ORDER BY id")
+        .expect("the table");
+    let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    rows.expect("rows").map(|row| row.expect("a row")).collect()
+}
+
+/// Whether the notes of an import say that its pages have no checksums, and what would give them.
+fn tells_of_no_checksums(run: &Run) -> bool {
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let messages = run.messages();
+    assert!(messages.iter().all(|message| message["number"] == 50010));
+    let texts = messages
+        .iter()
+        .filter_map(|message| message["text"].as_str());
+    let told: Vec<_> = texts.filter(|text| text.contains("checksums")).collect();
+    assert!(told.iter().all(|text| text.contains("--page-checksums")));
+    assert_eq!(messages.len(), 1 + told.len());
+    !told.is_empty()
+}
+
+/// The number from 0 of a page in the middle that holds rows alone.
+fn page_of_rows(path: &Path) -> u64 {
+    let octets = std::fs::read(path).expect("the file");
+    let leaf_of_table = 13;
+    let mut pages = octets.chunks(PAGE_SIZE as usize).skip(10);
+    10 + pages
+        .position(|page| page[0] == leaf_of_table)
+        .expect("a page of rows") as u64
+}
+
+fn flip(path: &Path, page: u64) {
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .expect("the data file");
+    // In the text of a row: SQLite itself would not notice.
+    let (mut octet, at) = ([0], page * PAGE_SIZE + PAGE_SIZE - 300);
+    file.read_exact_at(&mut octet, at).expect("the page");
+    file.write_all_at(&[octet[0] ^ 4], at).expect("the page");
+}
+
+#[test]
+fn a_flipped_bit_of_a_database_imported_with_page_checksums_gives_824_and_its_place() {
+    let place = Place::new();
+    let source = std::fs::read(place.path("app.db")).expect("the source");
+    let run = import(&place, "app.db", &["--page-checksums"]);
+    assert!(!tells_of_no_checksums(&run));
+    assert!(std::fs::read(place.path("app.db")).expect("the source") == source);
+    let data = place.path("x.db");
+    assert_eq!(std::fs::read(&data).expect("the data file")[20], 8);
+    assert!(content(&data) == content(&place.path("app.db")));
+
+    let page = page_of_rows(&data);
+    flip(&data, page);
+    let run = sql(&place, &format!("USE x\nGO\n{SUM}"));
+    assert_eq!(run.numbers(), [824], "{}", run.err);
+    assert!(run.err.contains(&format!("(1:{page})")), "{}", run.err);
+    let run = sql(
+        &place,
+        "SELECT file_id, page_id, event_type, error_count FROM msdb.dbo.suspect_pages",
+    );
+    assert_eq!(
+        run.results(),
+        [serde_json::json!([{"file_id": 1, "page_id": page, "event_type": 2, "error_count": 1}])]
+    );
+}
+
+#[test]
+fn an_import_without_page_checksums_says_so_and_what_gives_them() {
+    let place = Place::new();
+    assert!(tells_of_no_checksums(&import(&place, "app.db", &[])));
+    let data = place.path("x.db");
+    assert_eq!(std::fs::read(&data).expect("the data file")[20], 0);
+    flip(&data, page_of_rows(&data));
+    let run = sql(&place, &format!("USE x\nGO\n{SUM}"));
+    assert_eq!(run.code, Some(0), "nothing can tell: {}", run.err);
+
+    // What has room for them keeps them, and is told nothing.
+    sql(&place, "DROP DATABASE x");
+    let (instance, own) = (place.text("instance"), place.text("own.db"));
+    import(&place, "other.db", &["--page-checksums"]);
+    place.succeed(&["export", "x", "--to", &own, "--instance", &instance]);
+    sql(&place, "DROP DATABASE x");
+    assert!(!tells_of_no_checksums(&import(&place, "own.db", &[])));
+    assert_eq!(std::fs::read(&data).expect("the data file")[20], 8);
+}
+
+#[test]
+fn an_import_that_finds_no_room_leaves_nothing() {
+    let place = Place::new();
+    make_database(&place.path("large.db"), 3000);
+    for further in [&[][..], &["--page-checksums"]] {
+        let (instance, data) = (place.text("instance"), place.text("x.db"));
+        let mut arguments = vec!["import", "large.db", "--into", "x", "--data", &data];
+        arguments.extend(["--instance", &instance]);
+        arguments.extend(further);
+        // No file may grow beyond 1 MB: the write that would do so fails, as on a full disk.
+        let command = place.command(&arguments);
+        let limited = std::process::Command::new("sh")
+            .args(["-c", "trap '' XFSZ; ulimit -f 2048; exec \"$0\" \"$@\""])
+            .arg(command.get_program())
+            .args(command.get_args())
+            .current_dir(place.path(""))
+            .output()
+            .expect("the program runs");
+        assert_eq!(limited.status.code(), Some(1));
+        let said = String::from_utf8_lossy(&limited.stderr);
+        assert!(said.contains("50023"), "{said}");
+        let left = std::fs::read_dir(place.path("")).expect("the folder");
+        let left = left.flatten().map(|entry| entry.file_name());
+        let left: Vec<_> = left
+            .filter(|name| name.to_string_lossy().starts_with("x."))
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+    assert!(!tells_of_no_checksums(&import(
+        &place,
+        "large.db",
+        &["--page-checksums"]
+    )));
+}

@@ -1,0 +1,304 @@
+//! Imports: what becomes of page checksums, and that the source stays as it is, octet by octet.
+#![expect(clippy::unwrap_used, reason = "helpers of a test")]
+
+mod common;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use common::{Folder, PAGE_SIZE, assert_sound, checksum, damaged, dump, engine, flip, run, value};
+use rusqlite::Connection;
+use windlass_engine::storage::RealFileSystem;
+use windlass_engine::{CreateDatabase, Instance, InstanceOptions};
+use windlass_vfs::transfer::{PageChecksums, import};
+use windlass_vfs::{VfsError, log_path};
+
+/// What an import said of itself.
+#[derive(Debug, PartialEq, Eq)]
+struct Said {
+    converted: bool,
+    page_checksums: bool,
+}
+
+const COPIED: Said = Said {
+    converted: false,
+    page_checksums: true,
+};
+
+const REWRITTEN: Said = Said {
+    converted: true,
+    page_checksums: true,
+};
+
+const WITHOUT: Said = Said {
+    converted: true,
+    page_checksums: false,
+};
+
+/// Imports into `x.db` of the folder, and closes it.
+fn try_import(folder: &Folder, source: &Path, checksums: PageChecksums) -> Result<Said, VfsError> {
+    let instance = Instance::new(InstanceOptions::default(), Arc::new(RealFileSystem)).unwrap();
+    let data = folder.path("x.db");
+    let request = CreateDatabase::new("x", &data, log_path(&data));
+    let imported = import(&instance, source, &request, checksums)?;
+    Ok(Said {
+        converted: imported.converted,
+        page_checksums: imported.page_checksums,
+    })
+}
+
+#[track_caller]
+fn imported(folder: &Folder, source: &str, checksums: PageChecksums) -> Said {
+    try_import(folder, &folder.path(source), checksums).unwrap()
+}
+
+/// All kinds of tables, and content of all kinds.
+fn fill(connection: &Connection) {
+    run(
+        connection,
+        "CREATE TABLE t(x INTEGER PRIMARY KEY, y TEXT); CREATE INDEX i ON t(y) WHERE x % 2;
+         INSERT INTO t WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 3000)
+           SELECT n, hex(randomblob(60)) FROM c;
+         CREATE TABLE counted(x INTEGER PRIMARY KEY AUTOINCREMENT, y, z AS (y || '!'));
+         INSERT INTO counted(y) VALUES (NULL), (1.5), (zeroblob(100000)), ('text'); DELETE FROM counted WHERE x = 4;
+         CREATE TABLE keyless(y UNIQUE); INSERT INTO keyless VALUES (3), (1), (2); DELETE FROM keyless WHERE y = 1;
+         CREATE TABLE pairs(a, b, PRIMARY KEY (b, a)) WITHOUT ROWID; INSERT INTO pairs SELECT y, x FROM t;
+         CREATE VIRTUAL TABLE words USING fts5(text); INSERT INTO words VALUES ('one two'), ('two three');
+         CREATE VIEW v AS SELECT count(*) FROM t; CREATE TRIGGER g AFTER INSERT ON t BEGIN DELETE FROM pairs; END;
+         PRAGMA user_version = 77; PRAGMA application_id = 78; ANALYZE",
+    );
+}
+
+fn assert_same(source: &str, engine: &Connection) {
+    assert!(dump(engine) == source, "content");
+    assert_sound(engine);
+    assert_eq!(value::<i64>(engine, "PRAGMA user_version"), 77);
+    assert_eq!(value::<i64>(engine, "PRAGMA application_id"), 78);
+    let found = "SELECT count(*) FROM words WHERE words MATCH 'two'";
+    assert_eq!(value::<i64>(engine, found), 2);
+}
+
+/// Names and contents of what lies in a folder; a -shm, which holds no content, left out.
+fn contents(folder: &Folder) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(folder.path("")).unwrap();
+    let mut contents: Vec<_> = entries
+        .map(|entry| entry.unwrap())
+        .map(|entry| (entry.file_name().into_string().unwrap(), entry.path()))
+        .filter(|(name, _)| !name.ends_with("-shm"))
+        .map(|(name, path)| (name, std::fs::read(path).unwrap()))
+        .collect();
+    contents.sort();
+    contents
+}
+
+#[test]
+fn every_page_carries_a_checksum_whatever_the_source_is() {
+    for setup in [
+        "page_size = 512",
+        "page_size = 4096",
+        "page_size = 8192",
+        "page_size = 65536",
+        "auto_vacuum = FULL",
+        "encoding = 'UTF-16be'",
+    ] {
+        let folder = Folder::new();
+        let stock = folder.stock("source.db");
+        run(&stock, &format!("PRAGMA {setup}"));
+        fill(&stock);
+        let expected = dump(&stock);
+        drop(stock);
+        let before = std::fs::read(folder.path("source.db")).unwrap();
+        let said = imported(&folder, "source.db", PageChecksums::Always);
+        assert_eq!(said, REWRITTEN, "{setup}");
+        assert!(std::fs::read(folder.path("source.db")).unwrap() == before);
+        assert!(damaged(&folder.path("x.db")).is_empty(), "{setup}");
+        let engine = engine(&folder.path("x.db"));
+        assert_same(&expected, &engine);
+        run(&engine, "UPDATE t SET y = y || 'more'; VACUUM");
+        drop(engine);
+        assert!(damaged(&folder.path("x.db")).is_empty(), "{setup}");
+    }
+}
+
+#[test]
+fn other_reserves_give_way_to_checksums_only_when_asked() {
+    for (page_size, reserve, checksums, expected) in [
+        (8192, 32, PageChecksums::Always, REWRITTEN),
+        (4096, 8, PageChecksums::Always, REWRITTEN),
+        (4096, 8, PageChecksums::AsInSource, REWRITTEN),
+        (4096, 32, PageChecksums::AsInSource, WITHOUT),
+        (4096, 0, PageChecksums::AsInSource, WITHOUT),
+    ] {
+        let folder = Folder::new();
+        let stock = folder.stock("source.db");
+        run(&stock, &format!("PRAGMA page_size = {page_size}"));
+        fill(&stock);
+        let reserved = format!(
+            "file:{}?reserve={reserve}",
+            folder.path("reserved.db").display()
+        );
+        stock.execute("VACUUM INTO ?1", [reserved]).unwrap();
+        let expected_content = dump(&stock);
+        let octets = std::fs::read(folder.path("reserved.db")).unwrap();
+        assert_eq!(octets[20], reserve);
+        assert_eq!(imported(&folder, "reserved.db", checksums), expected);
+        let wanted = if expected.page_checksums { 8 } else { reserve };
+        assert_eq!(std::fs::read(folder.path("x.db")).unwrap()[20], wanted);
+        if expected.page_checksums {
+            assert!(damaged(&folder.path("x.db")).is_empty());
+        }
+        assert_same(&expected_content, &engine(&folder.path("x.db")));
+    }
+}
+
+#[test]
+fn checksums_of_the_source_are_kept_and_so_is_the_damage_that_they_show() {
+    for checksums in [PageChecksums::AsInSource, PageChecksums::Always] {
+        let folder = Folder::new();
+        fill(&folder.engine("source.db"));
+        let source = folder.path("source.db");
+        flip(&source, 20, 4000);
+        // As SQLite's checksum VFS leaves it in WAL mode.
+        let mut octets = std::fs::read(&source).unwrap();
+        octets[18..20].fill(2);
+        let first = checksum(&octets[..PAGE_SIZE]);
+        octets[PAGE_SIZE - 8..PAGE_SIZE].copy_from_slice(&first);
+        std::fs::write(&source, &octets).unwrap();
+        assert_eq!(damaged(&source), [20]);
+        assert_eq!(imported(&folder, "source.db", checksums), COPIED);
+        let copy = std::fs::read(folder.path("x.db")).unwrap();
+        assert_eq!(copy[18..20], [1, 1]);
+        assert!(copy[PAGE_SIZE..] == octets[PAGE_SIZE..]);
+        assert_eq!(damaged(&folder.path("x.db")), [20]);
+        assert!(std::fs::read(&source).unwrap() == octets);
+    }
+}
+
+#[test]
+fn a_source_that_a_stock_sqlite_wrote_to_gets_its_checksums_again() {
+    let folder = Folder::new();
+    fill(&folder.engine("source.db"));
+    let stock = folder.stock("source.db");
+    run(&stock, "UPDATE t SET y = lower(y) WHERE x % 10 = 0");
+    let expected = dump(&stock);
+    drop(stock);
+    assert!(damaged(&folder.path("source.db")).len() > 2);
+    let said = imported(&folder, "source.db", PageChecksums::AsInSource);
+    assert_eq!(said, COPIED);
+    assert!(damaged(&folder.path("x.db")).is_empty());
+    assert_same(&expected, &engine(&folder.path("x.db")));
+}
+
+/// Files as a crash leaves them: the source and what lies beside it, copied while `connection` is open.
+fn crashed(name: &str, suffix: &str) -> (Folder, String) {
+    let (live, left) = (Folder::new(), Folder::new());
+    let stock = live.stock(name);
+    if suffix == "-wal" {
+        run(&stock, "PRAGMA page_size = 8192; VACUUM");
+        assert_eq!(value::<String>(&stock, "PRAGMA journal_mode = wal"), "wal");
+        run(&stock, "PRAGMA wal_autocheckpoint = 0");
+    }
+    fill(&stock);
+    let expected = dump(&stock);
+    if suffix == "-journal" {
+        run(&stock, "PRAGMA cache_size = 1; BEGIN; UPDATE t SET y = 'x'");
+    }
+    for suffix in ["", suffix] {
+        let name = format!("{name}{suffix}");
+        std::fs::copy(live.path(&name), left.path(&name)).unwrap();
+    }
+    (left, expected)
+}
+
+#[test]
+fn a_log_that_nobody_checkpointed_is_read_and_left_as_it_is() {
+    for checksums in [PageChecksums::AsInSource, PageChecksums::Always] {
+        let (left, expected) = crashed("a%20?b#.db", "-wal");
+        let before = contents(&left);
+        assert!(before.iter().all(|(_, octets)| octets.len() > 4096));
+        let target = Folder::new();
+        let said = try_import(&target, &left.path("a%20?b#.db"), checksums).unwrap();
+        assert!(said.converted);
+        assert_eq!(said.page_checksums, checksums == PageChecksums::Always);
+        assert!(contents(&left) == before);
+        let names: Vec<_> = contents(&target)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(names, ["x.db", "x.db-log"]);
+        assert_same(&expected, &engine(&target.path("x.db")));
+    }
+}
+
+#[test]
+fn a_database_in_wal_mode_keeps_no_trace_of_having_been_read() {
+    for checksums in [PageChecksums::AsInSource, PageChecksums::Always] {
+        let (source, target) = (Folder::new(), Folder::new());
+        let stock = source.stock("source.db");
+        run(&stock, "PRAGMA page_size = 8192; VACUUM");
+        assert_eq!(value::<String>(&stock, "PRAGMA journal_mode = wal"), "wal");
+        fill(&stock);
+        drop(stock);
+        let before = contents(&source);
+        try_import(&target, &source.path("source.db"), checksums).unwrap();
+        assert!(contents(&source) == before);
+        assert!(!source.path("source.db-shm").exists());
+    }
+}
+
+#[test]
+fn a_transaction_that_must_be_rolled_back_first_is_refused() {
+    for checksums in [PageChecksums::AsInSource, PageChecksums::Always] {
+        let (left, expected) = crashed("source.db", "-journal");
+        let before = contents(&left);
+        let target = Folder::new();
+        let error = try_import(&target, &left.path("source.db"), checksums).unwrap_err();
+        assert!(error.to_string().contains("source.db-journal'"), "{error}");
+        assert!(contents(&left) == before && contents(&target).is_empty());
+        // Opened once, as the message says.
+        assert!(dump(&left.stock("source.db")) == expected);
+        try_import(&target, &left.path("source.db"), checksums).unwrap();
+        assert_same(&expected, &engine(&target.path("x.db")));
+    }
+}
+
+/// Files as an interrupted import leaves them.
+fn leave_unfinished(folder: &Folder) {
+    for suffix in ["", "-journal"] {
+        let name = format!("x.db.windlass-unfinished{suffix}");
+        std::fs::write(folder.path(&name), "left").unwrap();
+    }
+}
+
+#[test]
+fn a_source_that_sqlite_cannot_rewrite_leaves_nothing() {
+    let (source, target) = (Folder::new(), Folder::new());
+    fill(&source.stock("source.db"));
+    let path = source.path("source.db");
+    let mut octets = std::fs::read(&path).unwrap();
+    let middle = octets.len() / 2;
+    octets[middle..middle + 40960].fill(0xa5);
+    std::fs::write(&path, &octets).unwrap();
+    leave_unfinished(&target);
+    let error = try_import(&target, &path, PageChecksums::Always).unwrap_err();
+    assert!(matches!(error, VfsError::NotImportable { .. }), "{error}");
+    assert!(contents(&target).is_empty());
+    assert!(std::fs::read(&path).unwrap() == octets);
+}
+
+#[test]
+fn what_an_interrupted_import_left_is_gone_after_the_next() {
+    let (source, target) = (Folder::new(), Folder::new());
+    let stock = source.stock("source.db");
+    run(&stock, "PRAGMA page_size = 8192");
+    fill(&stock);
+    leave_unfinished(&target);
+    let path = source.path("source.db");
+    let said = try_import(&target, &path, PageChecksums::AsInSource).unwrap();
+    assert!(!said.converted, "SQLite has no hand in it");
+    let names: Vec<_> = contents(&target)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(names, ["x.db", "x.db-log"]);
+}
