@@ -84,6 +84,7 @@ fn rows(table: &Table) -> Json {
 pub(crate) fn facts(database: &Database, cache: CachePolicy, repetition: String) -> Vec<Fact> {
     vec![
         Fact::new("database", database.name()),
+        Fact::new("files", database.files_in_words()),
         Fact::new("size", Octets(database.bytes()).to_string()),
         Fact::new("processors", processors().to_string()),
         Fact::new("repetition", repetition),

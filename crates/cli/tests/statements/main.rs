@@ -10,6 +10,7 @@ mod history;
 mod instance;
 mod logging;
 mod measuring;
+mod measuring_engine;
 mod messages;
 mod operating;
 mod options;
