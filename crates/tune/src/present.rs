@@ -120,6 +120,7 @@ pub(crate) fn run_json(name: &str, round: usize, run: &Measured) -> Json {
         "variant": name,
         "round": round,
         "seconds": run.elapsed.as_secs_f64(),
+        "opening_seconds": run.opening.as_secs_f64(),
         "megabytes_per_second": run.rate(),
         "cpu_seconds": run.cpu.as_secs_f64(),
         "processed_bytes": run.processed_bytes,

@@ -243,6 +243,7 @@ fn back_up(subject: &Subject, device: &DeviceAddress, round: usize) -> Result<Me
     let request = request(&setting, std::slice::from_ref(device));
     let clock = Clock::start();
     let snapshot = SourceDatabase::Engine(Arc::clone(database)).snapshot(BackupKind::Full)?;
+    let (opening, _) = clock.stop();
     let phases = snapshot.phases().unwrap_or_default();
     let report = windlass_pipeline::backup(&request, snapshot, &windlass_pipeline::Unobserved)?;
     let (elapsed, cpu) = clock.stop();
@@ -255,6 +256,7 @@ fn back_up(subject: &Subject, device: &DeviceAddress, round: usize) -> Result<Me
     all.push(visited);
     Ok(Measured {
         elapsed,
+        opening,
         cpu,
         processed_bytes: report.processed_bytes,
         stored_bytes: report.set.stored_bytes,
