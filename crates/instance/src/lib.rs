@@ -40,6 +40,7 @@ mod query;
 mod requests;
 pub mod retention;
 mod session;
+mod source;
 pub mod sqlbackup;
 pub mod statement;
 mod tag;

@@ -1,5 +1,6 @@
 //! What a backup reads and what a restore writes: one trait each, and the databases behind them.
 //!
+//! - [`SourceDatabase`]: a database of either kind, from which snapshots are taken.
 //! - [`Snapshot`]: one committed state of a database, pinned, read by many threads at once.
 //! - [`RestoreTarget`]: a database being put together again, written by many threads at once.
 //! - [`sqlite`]: `SQLite` files where they lie, in use or not.
@@ -17,6 +18,7 @@
 //! 3. The name of a restore's target leads to the old database or to the whole new one, never to
 //!    anything between, wherever the restore stops.
 
+mod database;
 pub mod engine;
 mod error;
 mod source;
@@ -24,6 +26,7 @@ pub mod sqlite;
 mod target;
 mod view;
 
+pub use database::SourceDatabase;
 pub use error::{Error, Obstacle, WalDamage};
 pub use source::{
     DatabaseIdentity, DatabaseKind, Ending, FileKind, LogPiece, Position, RecoveryModel, Snapshot,

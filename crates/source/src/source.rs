@@ -4,9 +4,10 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use windlass_base::{Guid, Lsn, Moment};
+use windlass_engine::PhaseReport;
 use windlass_io::DirectFile;
 
 use crate::Error;
@@ -208,6 +209,12 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
     /// other, a full backup keeps digests to compare with.
     fn tracks_changes(&self) -> bool {
         false
+    }
+
+    /// Time and work of each step that the source takes itself, complete when the backup is; `None`
+    /// of a source without steps.
+    fn phases(&self) -> Option<Arc<Mutex<Vec<PhaseReport>>>> {
+        None
     }
 
     /// Every stretch has been read: the state that the backup shows is the one of this moment.

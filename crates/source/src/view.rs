@@ -2,9 +2,10 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use windlass_base::Guid;
+use windlass_engine::PhaseReport;
 use windlass_io::DirectFile;
 
 use crate::{DatabaseIdentity, Ending, Error, LogPiece, Position, Snapshot, SourceFile};
@@ -97,6 +98,10 @@ impl Snapshot for View {
 
     fn tracks_changes(&self) -> bool {
         self.inner.tracks_changes()
+    }
+
+    fn phases(&self) -> Option<Arc<Mutex<Vec<PhaseReport>>>> {
+        self.inner.phases()
     }
 
     fn finish_data(&self) -> Result<(), Error> {

@@ -1,45 +1,41 @@
 //! The database that is measured, and what is done about the page cache.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use windlass_engine::BackupKind;
 use windlass_io::{Access, DirectFile};
-use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
-use windlass_source::{Snapshot as _, SourceFile};
+use windlass_source::{FileKind, Snapshot, SourceDatabase, SourceFile};
 
 use crate::Error;
 
 /// A database to be measured.
 #[derive(Debug, Clone)]
 pub struct Database {
+    source: SourceDatabase,
     name: String,
-    path: PathBuf,
+    files: Vec<SourceFile>,
     bytes: u64,
 }
 
 impl Database {
-    /// The `SQLite` file at `path`, under a name.
+    /// A database of either kind.
     ///
     /// # Errors
     /// When it cannot be read, or holds nothing.
-    pub fn open(name: impl Into<String>, path: &Path) -> Result<Self, Error> {
+    pub fn open(source: SourceDatabase) -> Result<Self, Error> {
+        let snapshot = copy_only(&source)?;
         let database = Self {
-            name: name.into(),
-            path: path.to_owned(),
-            bytes: 0,
+            name: snapshot.identity().name.clone(),
+            files: snapshot.files().to_vec(),
+            bytes: bytes_of(&*snapshot),
+            source,
         };
-        let snapshot = database.snapshot()?;
-        let bytes: u64 = snapshot
-            .files()
-            .iter()
-            .flat_map(|file: &SourceFile| snapshot.ranges(file.id))
-            .map(|range| range.end - range.start)
-            .sum();
-        if bytes == 0 {
-            let path = path.to_owned();
+        if database.bytes == 0 {
+            let path = database.path().to_owned();
             return Err(Error::EmptyDatabase { path });
         }
-        Ok(Self { bytes, ..database })
+        Ok(database)
     }
 
     /// Its name.
@@ -47,9 +43,12 @@ impl Database {
         &self.name
     }
 
-    /// Its file.
+    /// Its first data file.
     pub fn path(&self) -> &Path {
-        &self.path
+        match (&self.source, self.files.first()) {
+            (SourceDatabase::Sqlite { path, .. }, _) => path,
+            (SourceDatabase::Engine(_), file) => file.map_or(Path::new(""), |file| &file.path),
+        }
     }
 
     /// Octets that a full backup reads.
@@ -57,14 +56,52 @@ impl Database {
         self.bytes
     }
 
-    /// The database as it is now.
-    pub(crate) fn snapshot(&self) -> Result<SqliteSnapshot, Error> {
-        let options = SnapshotOptions {
-            database_name: Some(self.name.clone()),
-            ..SnapshotOptions::default()
-        };
-        Ok(SqliteSnapshot::open(&self.path, &options)?)
+    /// Octets on disk that a restore of it takes: what is not restored of data files is a hole, but a
+    /// log is written from end to end.
+    pub(crate) fn restored_bytes(&self) -> u64 {
+        let log_bytes: u64 = self.logs().map(|file| file.size_bytes).sum();
+        self.bytes + log_bytes
     }
+
+    fn logs(&self) -> impl Iterator<Item = &SourceFile> {
+        let files = self.files.iter();
+        files.filter(|file| file.kind == FileKind::Log)
+    }
+
+    /// How many files it has.
+    pub(crate) fn files_in_words(&self) -> String {
+        let logs = self.logs().count();
+        let data = self.files.len() - logs;
+        let plural = if data == 1 { "" } else { "s" };
+        let log = if logs > 0 { ", log" } else { "" };
+        format!("{data} data file{plural}{log}")
+    }
+
+    /// What manages it.
+    pub(crate) fn source(&self) -> &SourceDatabase {
+        &self.source
+    }
+
+    /// All its files.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|file| file.path.as_path())
+    }
+
+    /// The database as it is now. No differential will count from what is read of it.
+    pub(crate) fn snapshot(&self) -> Result<Box<dyn Snapshot>, Error> {
+        copy_only(&self.source)
+    }
+}
+
+fn copy_only(source: &SourceDatabase) -> Result<Box<dyn Snapshot>, Error> {
+    Ok(source.snapshot(BackupKind::CopyOnly)?)
+}
+
+/// Octets of the data files that are to be read.
+pub(crate) fn bytes_of(snapshot: &dyn Snapshot) -> u64 {
+    let files = snapshot.files().iter();
+    let ranges = files.flat_map(|file| snapshot.ranges(file.id));
+    ranges.map(|range| range.end - range.start).sum()
 }
 
 /// What happens to the page cache before each run.
@@ -77,22 +114,27 @@ pub enum CachePolicy {
 }
 
 impl CachePolicy {
-    /// Prepares a run that reads `path`.
+    /// Prepares a run that reads `paths`.
     ///
-    /// To be called while this process has no connection to the database: closing any descriptor of
-    /// a file drops the locks that the process has on it.
-    pub(crate) fn prepare(self, path: &Path) -> Result<(), Error> {
+    /// To be called while this process has no `SQLite` connection to them: closing any descriptor of
+    /// a file drops the locks that such connections have on it. The page engine's locks stay.
+    pub(crate) fn prepare<'a>(
+        self,
+        mut paths: impl Iterator<Item = &'a Path>,
+    ) -> Result<(), Error> {
         if self == Self::Keep {
             return Ok(());
         }
-        let file = DirectFile::open(path, Access::Read).map_err(|source| Error::Folder {
-            action: "open",
-            path: path.to_owned(),
-            source,
-        })?;
-        // An empty range stands for the whole file.
-        file.drop_from_cache(0, 0);
-        Ok(())
+        paths.try_for_each(|path| {
+            let file = DirectFile::open(path, Access::Read).map_err(|source| Error::Folder {
+                action: "open",
+                path: path.to_owned(),
+                source,
+            })?;
+            // An empty range stands for the whole file.
+            file.drop_from_cache(0, 0);
+            Ok(())
+        })
     }
 }
 

@@ -4,6 +4,7 @@
 //! | module | what |
 //! |---|---|
 //! | `measure` | one run: a pipeline request, its report, its processor time |
+//! | `target` | where a restore that is measured goes |
 //! | `sample` | a snapshot of which only pieces are read |
 //! | `rounds` | repetitions, variants taking turns; medians and spread |
 //! | `article` | the figures that the articles publish |
@@ -15,8 +16,9 @@
 //! the command line above asks, prints and writes files.
 //!
 //! Invariants:
-//! 1. The database is only read. Everything that a measurement writes lies in temporary folders of
-//!    its own and is removed, also after an error or Ctrl-C.
+//! 1. The database is only read, as a copy-only backup reads it: whatever counts from its last full
+//!    backup still does. Everything that a measurement writes lies in temporary folders of its own
+//!    and is removed, also after an error or Ctrl-C.
 //! 2. All measurements come from one place, `measure`, and mean the same: from opening the database
 //!    or the media to the last sync.
 //! 3. Variants that are compared take turns within each round, so that drift hits all alike.
@@ -31,6 +33,7 @@ mod measure;
 mod present;
 mod rounds;
 mod sample;
+mod target;
 
 pub use database::{CachePolicy, Database};
 pub use error::Error;

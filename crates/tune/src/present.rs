@@ -84,6 +84,7 @@ fn rows(table: &Table) -> Json {
 pub(crate) fn facts(database: &Database, cache: CachePolicy, repetition: String) -> Vec<Fact> {
     vec![
         Fact::new("database", database.name()),
+        Fact::new("files", database.files_in_words()),
         Fact::new("size", Octets(database.bytes()).to_string()),
         Fact::new("processors", processors().to_string()),
         Fact::new("repetition", repetition),
@@ -119,6 +120,7 @@ pub(crate) fn run_json(name: &str, round: usize, run: &Measured) -> Json {
         "variant": name,
         "round": round,
         "seconds": run.elapsed.as_secs_f64(),
+        "opening_seconds": run.opening.as_secs_f64(),
         "megabytes_per_second": run.rate(),
         "cpu_seconds": run.cpu.as_secs_f64(),
         "processed_bytes": run.processed_bytes,

@@ -16,6 +16,11 @@ impl Runs {
         self.spread(|run| run.elapsed.as_secs_f64())
     }
 
+    /// Seconds that opening the database took.
+    pub(crate) fn opening(&self) -> f64 {
+        self.spread(|run| run.opening.as_secs_f64()).median
+    }
+
     /// Megabytes of the database in a second.
     pub(crate) fn rate(&self) -> Spread {
         self.spread(Measured::rate)
@@ -128,6 +133,7 @@ mod tests {
     fn took(seconds: u64) -> Measured {
         Measured {
             elapsed: Duration::from_secs(seconds),
+            opening: Duration::ZERO,
             cpu: Duration::from_secs(1),
             processed_bytes: 64 << 20,
             stored_bytes: 16 << 20,

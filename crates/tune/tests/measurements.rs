@@ -8,6 +8,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 use serde_json::Value as Json;
 use windlass_codec::Compression;
+use windlass_source::SourceDatabase;
+use windlass_source::sqlite::SnapshotOptions;
 use windlass_tune::advice::{Advice, Goal, Request, Statements, advise};
 use windlass_tune::experiment::{Conditions, Experiment, run};
 use windlass_tune::{CachePolicy, Database, Error, Outcome};
@@ -33,7 +35,7 @@ impl Place {
             ))
             .unwrap();
         drop(connection);
-        let database = Database::open("app", &path).unwrap();
+        let database = Database::open(source("app", &path)).unwrap();
         Self { folder, database }
     }
 
@@ -65,6 +67,16 @@ impl Place {
     #[track_caller]
     fn assert_nothing_left(&self) {
         assert_eq!(names(self.folder.path()), ["app.db"]);
+    }
+}
+
+fn source(name: &str, path: &Path) -> SourceDatabase {
+    SourceDatabase::Sqlite {
+        path: path.to_owned(),
+        options: SnapshotOptions {
+            database_name: Some(name.to_owned()),
+            ..SnapshotOptions::default()
+        },
     }
 }
 
@@ -258,7 +270,7 @@ fn an_empty_database_and_a_folder_that_is_none_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("empty.db");
     std::fs::write(&path, b"").unwrap();
-    let empty = Database::open("empty", &path);
+    let empty = Database::open(source("empty", &path));
     assert!(matches!(empty, Err(Error::EmptyDatabase { .. })));
     let place = Place::new(1);
     let conditions = Conditions {

@@ -4,45 +4,48 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use windlass_instance::Sink as _;
+use windlass_instance::{Session, Sink as _};
 use windlass_tune::{Database, Outcome as Measurements};
 
-use super::{Outcome, database_name, misused, session};
+use super::{Outcome, absolute, database_name, misused, session};
 use crate::args::{Common, ResultFiles};
 use crate::output::{Console, Layout, message_line, result_line};
 
 /// A database to be measured, and what Ctrl-C sets.
 pub(super) struct Subject {
     pub(super) database: Database,
+    /// How another command line names it: by its registered name, or an absolute path.
+    pub(super) argument: String,
     pub(super) cancel: Arc<AtomicBool>,
+    /// Has the database open, if it is one of the page engine.
+    _session: Session,
 }
 
 /// Finds the database that the command line names. What is wrong has been said when there is none.
 pub(super) fn subject(written: &str, common: &Common) -> Option<Subject> {
     let mut console = Console::new(common.json, Layout::Table);
     let mut session = session(common, &mut console)?;
+    let is_registered = matches!(session.instance().database(written), Ok(Some(_)));
     let name = database_name(&mut session, written, &mut console)?;
-    let record = match session.instance().database(&name) {
-        Ok(record) => record?,
-        Err(error) => {
-            let failure = windlass_instance::message_of::catalog_message(&error);
+    let source = match session.source(&name) {
+        Ok(source) => source,
+        Err(failure) => {
             for message in failure.messages {
                 console.message(message);
             }
             return None;
         }
     };
-    if record.log_path.is_some() {
-        message_line(&format!(
-            "error: '{}' is a database of the page engine; export it to measure a SQLite file, or see bench checkpoint",
-            record.name
-        ));
-        return None;
-    }
-    match Database::open(record.name, &record.path) {
+    match Database::open(source) {
         Ok(database) => Some(Subject {
             database,
+            argument: if is_registered {
+                name
+            } else {
+                absolute(Path::new(written))
+            },
             cancel: session.cancel_flag(),
+            _session: session,
         }),
         Err(error) => {
             message_line(&format!("error: {error}"));

@@ -4,7 +4,7 @@ use clap::Parser as _;
 use windlass_tsql::ast::Statement;
 use windlass_tune::advice::{self, Advice, Recommendation, Request, Statements};
 
-use super::measuring::{check_files, publish, subject, tell};
+use super::measuring::{Subject, check_files, publish, subject, tell};
 use super::{Outcome, absolute, backup};
 use crate::args::{Arguments, Command, Common, TuneArguments};
 use crate::output::message_line;
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &TuneArguments, common: &Common) -> Outcome {
     };
     let found = advice::advise(&subject.database, &request, &subject.cancel, &tell(common));
     let published = found.map_err(|error| error.to_string()).and_then(|advice| {
-        let statements = statements(&advice, arguments, common, subject.database.name())?;
+        let statements = statements(&advice, &subject, common)?;
         Ok(publish(
             &advice.outcome(&statements),
             &arguments.files,
@@ -40,18 +40,13 @@ pub(crate) fn run(arguments: &TuneArguments, common: &Common) -> Outcome {
 
 /// The recommendation as a command line, and as the statement that this command line stands for: it
 /// is read back as if somebody had typed it, so that both say the same.
-fn statements(
-    advice: &Advice,
-    arguments: &TuneArguments,
-    common: &Common,
-    database: &str,
-) -> Result<Statements, String> {
-    let words = command_line(&advice.recommendation, &arguments.database, common);
+fn statements(advice: &Advice, subject: &Subject, common: &Common) -> Result<Statements, String> {
+    let words = command_line(&advice.recommendation, &subject.argument, common);
     let parsed = Arguments::try_parse_from(&words).map_err(|error| error.to_string())?;
     let Command::Backup(backup) = parsed.command else {
         return Err(format!("'{}' is not a backup", words.join(" ")));
     };
-    let statement = backup::statement(&backup, common, database);
+    let statement = backup::statement(&backup, common, subject.database.name());
     Ok(Statements {
         tsql: format!("{};", Statement::Backup(Box::new(statement))),
         command: shell_words::join(words),
@@ -59,13 +54,7 @@ fn statements(
 }
 
 fn command_line(recommendation: &Recommendation, database: &str, common: &Common) -> Vec<String> {
-    let is_file = std::path::Path::new(database).exists();
-    let database = if is_file {
-        absolute(std::path::Path::new(database))
-    } else {
-        database.to_owned()
-    };
-    let mut words = vec!["windlass".to_owned(), "backup".to_owned(), database];
+    let mut words = ["windlass", "backup", database].map(str::to_owned).to_vec();
     let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
     if let Some(instance) = &common.instance {
         option("--instance", absolute(instance));

@@ -11,6 +11,7 @@ mod import;
 mod instance;
 mod logging;
 mod measuring;
+mod measuring_engine;
 mod messages;
 mod operating;
 mod options;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_base::message::table;
-use windlass_base::{Lsn, Moment};
+use windlass_base::{Guid, Lsn, Moment};
 use windlass_catalog::{Base, DatabaseRecord};
 use windlass_codec::{Algorithm, DeflateProvider};
 use windlass_crypt::{Algorithm as CryptAlgorithm, Certificate, Recipient};
@@ -15,8 +15,6 @@ use windlass_pipeline::{
     BackupKind, BackupReport, BackupRequest, DifferentialBase, Encryption, MediaRequest, Probe,
     ProbeRequest,
 };
-use windlass_source::engine::EngineSnapshot;
-use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 use windlass_source::{Snapshot, View};
 use windlass_tsql::ast::{BackupStatement, BackupTarget};
 
@@ -93,7 +91,7 @@ pub(crate) fn run(
             )
             .into());
         }
-        let record = check_database(session, &name)?;
+        let record = session.readable(&name)?;
         let media = backup_media::choose(session, statement, &choices, &record)?;
         Work {
             session: &mut *session,
@@ -120,32 +118,6 @@ fn refuse_log(session: &Session, name: &str) -> Failure {
     table::not_in_simple_recovery("BACKUP LOG").into()
 }
 
-fn check_database(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
-    if name.eq_ignore_ascii_case("tempdb") {
-        return Err(table::tempdb_not_allowed().into());
-    }
-    if session.queries.is_in_transaction() {
-        return Err(table::within_transaction().into());
-    }
-    if is_system_database(name) {
-        return Err(table::statement_not_supported(
-            format!("A backup of {name}"),
-            "The instance's own memory is the file windlass.catalog in its directory: attach a copy of it.",
-        )
-        .into());
-    }
-    database::usable(session, name)
-}
-
-/// A database under copy.
-struct Opened {
-    snapshot: Box<dyn Snapshot>,
-    /// What a differential counts from, where the database itself knows.
-    base: Option<DifferentialBase>,
-    /// Time and work of the engine's steps.
-    phases: Option<Arc<Mutex<Vec<PhaseReport>>>>,
-}
-
 /// A backup whose statement has been understood.
 struct Work<'a> {
     session: &'a mut Session,
@@ -161,20 +133,22 @@ impl Work<'_> {
         extras: &BackupExtras,
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
-        // The session's own connection would lose its locks, see `Session`.
-        self.session.queries.release(&self.record.path);
-        let Opened {
-            snapshot,
-            base,
-            phases,
-        } = self.snapshot()?;
+        let source = self.session.source_of(&self.record)?;
+        let base = source.differential_base();
+        let snapshot = source
+            .snapshot(self.engine_kind(base)?)
+            .map_err(|error| source_message(&error))?;
         if let Some(probe) = self.choices.probe {
             return self.measure(probe, snapshot, sink);
         }
         let family = snapshot.identity().family_guid;
         let kind = if self.choices.differential {
             let found = match base {
-                Some(base) => Some(base),
+                Some((set_guid, lsn)) => Some(DifferentialBase {
+                    set_guid,
+                    lsn,
+                    digests: None,
+                }),
                 None => base::find(self.session, family, &media.devices, &extras.base)?,
             };
             let base = found.ok_or_else(|| table::no_differential_base(&self.record.name))?;
@@ -196,6 +170,7 @@ impl Work<'_> {
             self.choices.stats,
             sink,
         );
+        let phases = snapshot.phases();
         let snapshot = Box::new(View::named(snapshot, &self.record.logical_name));
         let report = windlass_pipeline::backup(&request, snapshot, &watch)
             .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
@@ -254,50 +229,19 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn snapshot(&mut self) -> Result<Opened, Failure> {
-        if self.record.log_path.is_some() {
-            return self.engine_snapshot();
-        }
-        let options = SnapshotOptions {
-            database_name: Some(self.record.name.clone()),
-            family_guid: self.record.family_guid,
-            after: self.record.base.map_or(Lsn::ZERO, |base| base.lsn),
-            ..SnapshotOptions::default()
-        };
-        let snapshot = SqliteSnapshot::open(&self.record.path, &options)
-            .map_err(|error| source_message(&error))?;
-        Ok(Opened {
-            snapshot: Box::new(snapshot),
-            base: None,
-            phases: None,
-        })
-    }
-
-    /// A database of the page engine knows its differential base and what changed since.
-    fn engine_snapshot(&mut self) -> Result<Opened, Failure> {
-        let database = self.session.instance.engines.database(&self.record)?;
-        let (set_guid, lsn) = database.differential_base();
-        let kind = match &self.choices {
-            choices if choices.differential && set_guid.is_nil() => {
-                return Err(table::no_differential_base(&self.record.name).into());
-            }
-            choices if choices.differential => EngineKind::Differential,
+    /// What the backup is to a database that knows its differential base.
+    fn engine_kind(&self, base: Option<(Guid, Lsn)>) -> Result<EngineKind, Failure> {
+        match &self.choices {
+            choices if choices.differential => match base {
+                Some((set_guid, _)) if set_guid.is_nil() => {
+                    Err(table::no_differential_base(&self.record.name).into())
+                }
+                _ => Ok(EngineKind::Differential),
+            },
             // What is only measured must not touch the differential base.
-            choices if choices.copy_only || choices.probe.is_some() => EngineKind::CopyOnly,
-            _ => EngineKind::Full,
-        };
-        let snapshot =
-            EngineSnapshot::open(&database, kind).map_err(|error| source_message(&error))?;
-        let phases = snapshot.phases();
-        Ok(Opened {
-            base: (kind == EngineKind::Differential).then_some(DifferentialBase {
-                set_guid,
-                lsn,
-                digests: None,
-            }),
-            snapshot: Box::new(snapshot),
-            phases: Some(phases),
-        })
+            choices if choices.copy_only || choices.probe.is_some() => Ok(EngineKind::CopyOnly),
+            _ => Ok(EngineKind::Full),
+        }
     }
 
     /// The phases of an engine backup, where the trace flags ask for them.
@@ -315,7 +259,7 @@ impl Work<'_> {
         &self,
         media: MediaRequest,
         kind: BackupKind,
-        family: windlass_base::Guid,
+        family: Guid,
     ) -> Result<BackupRequest, Failure> {
         let choices = &self.choices;
         let is_base = matches!(kind, BackupKind::Full) && !choices.copy_only;

@@ -57,7 +57,7 @@ fn found(session: &mut Session, name: &str) -> Result<(String, Home), Failure> {
 }
 
 /// The entry of a database that is online.
-pub(super) fn usable(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
+pub(crate) fn usable(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
     let record = known(session, name)?;
     match record.state {
         DatabaseState::Online => Ok(record),

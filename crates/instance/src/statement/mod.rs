@@ -4,7 +4,7 @@ mod asked;
 pub mod backup;
 mod backup_media;
 mod base;
-mod database;
+pub(crate) mod database;
 mod device_list;
 pub(crate) mod engine;
 mod file_list_only;

@@ -88,11 +88,6 @@ impl EngineSnapshot {
         self.database.differential_base()
     }
 
-    /// Time and work of each step; complete when the backup is.
-    pub fn phases(&self) -> Arc<Mutex<Vec<PhaseReport>>> {
-        Arc::clone(&self.phases)
-    }
-
     fn backup(&self) -> RwLockReadGuard<'_, Option<Backup>> {
         self.backup.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -230,6 +225,10 @@ impl Snapshot for EngineSnapshot {
 
     fn tracks_changes(&self) -> bool {
         true
+    }
+
+    fn phases(&self) -> Option<Arc<Mutex<Vec<PhaseReport>>>> {
+        Some(Arc::clone(&self.phases))
     }
 
     fn finish_data(&self) -> Result<(), Error> {

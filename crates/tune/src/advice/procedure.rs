@@ -79,7 +79,7 @@ pub fn advise(
     };
     Ok(Advice {
         recommendation,
-        prediction: predict(database, &confirmed),
+        prediction: predict(database.bytes(), &confirmed),
         request: request.clone(),
         database: database.clone(),
         read,
@@ -312,11 +312,11 @@ fn mark_device(full: &mut [Trial], request: &Request) -> Option<Setting> {
 }
 
 /// From the sample to the whole.
-fn predict(database: &Database, confirmed: &Trial) -> Prediction {
+fn predict(whole_bytes: u64, confirmed: &Trial) -> Prediction {
     let runs = &confirmed.runs;
-    let sampled = runs.processed_bytes().max(1) as f64 / database.bytes() as f64;
+    let sampled = runs.processed_bytes().max(1) as f64 / whole_bytes as f64;
     let seconds = runs.seconds();
-    let scaled = |seconds: f64| seconds / sampled;
+    let scaled = |seconds: f64| runs.opening() + seconds / sampled;
     Prediction {
         seconds: Spread {
             low: scaled(seconds.low),
@@ -361,4 +361,34 @@ pub(super) fn options(setting: &Setting) -> String {
         return "default settings".to_owned();
     }
     parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Measured;
+    use crate::rounds::interleaved;
+
+    #[test]
+    fn opening_the_database_takes_no_longer_for_more_of_it() {
+        let setting = Setting::new(Scope::Disk, Compression::ZSTD_LOW);
+        let measured = Measured {
+            elapsed: Duration::from_secs(2),
+            opening: Duration::from_secs(3),
+            cpu: Duration::from_secs(1),
+            processed_bytes: 64 << 20,
+            stored_bytes: 16 << 20,
+            stages: windlass_pipeline::Stages::default(),
+        };
+        let runs = interleaved(&[setting], 1, |_, _| Ok(measured));
+        let confirmed = Trial {
+            setting,
+            runs: runs.unwrap().remove(0),
+            is_chosen: true,
+        };
+        let prediction = predict(640 << 20, &confirmed);
+        assert!((prediction.seconds.median - 23.0).abs() < 1e-9);
+        assert_eq!(prediction.stored_bytes, 160 << 20);
+        assert!((prediction.sampled - 0.1).abs() < 1e-9);
+    }
 }

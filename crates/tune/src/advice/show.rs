@@ -40,7 +40,7 @@ impl Advice {
                 self.request.goal,
                 self.request.goal.words()
             ),
-            "Samples are contiguous pieces spread over the database; the prediction scales the last runs up to all of it. A drive with a cache may take a sample faster than a whole backup.".to_owned(),
+            "Samples are contiguous pieces spread over the database; a sample's run begins when the database is open. The prediction scales the last runs up to all of it and adds the opening. A drive with a cache may take a sample faster than a whole backup.".to_owned(),
         ];
         notes.extend(present::notes());
         Outcome {

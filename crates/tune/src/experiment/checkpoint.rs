@@ -22,7 +22,7 @@ use windlass_engine::{
 use windlass_report::{
     BarGroup, Bars, Chart, ChartKind, Column, Fact, Report, Row, Section, Spread, Table,
 };
-use windlass_source::engine::EngineSnapshot;
+use windlass_source::SourceDatabase;
 
 use crate::error::Error;
 use crate::measure::{Clock, Measured, Scope, Setting, processors, request};
@@ -242,10 +242,10 @@ fn back_up(subject: &Subject, device: &DeviceAddress, round: usize) -> Result<Me
     let setting = Setting::new(Scope::Disk, Compression::NONE);
     let request = request(&setting, std::slice::from_ref(device));
     let clock = Clock::start();
-    let snapshot = EngineSnapshot::open(database, BackupKind::Full)?;
-    let phases = snapshot.phases();
-    let report =
-        windlass_pipeline::backup(&request, Box::new(snapshot), &windlass_pipeline::Unobserved)?;
+    let snapshot = SourceDatabase::Engine(Arc::clone(database)).snapshot(BackupKind::Full)?;
+    let (opening, _) = clock.stop();
+    let phases = snapshot.phases().unwrap_or_default();
+    let report = windlass_pipeline::backup(&request, snapshot, &windlass_pipeline::Unobserved)?;
     let (elapsed, cpu) = clock.stop();
     let phases = phases.lock().unwrap_or_else(PoisonError::into_inner);
     let visited = phases.iter().map(|phase: &PhaseReport| phase.visited).sum();
@@ -256,6 +256,7 @@ fn back_up(subject: &Subject, device: &DeviceAddress, round: usize) -> Result<Me
     all.push(visited);
     Ok(Measured {
         elapsed,
+        opening,
         cpu,
         processed_bytes: report.processed_bytes,
         stored_bytes: report.set.stored_bytes,

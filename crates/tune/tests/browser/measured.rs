@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use windlass_codec::Compression;
+use windlass_source::SourceDatabase;
+use windlass_source::sqlite::SnapshotOptions;
 use windlass_tune::advice::{Goal, Request, Statements, advise};
 use windlass_tune::experiment::{Conditions, Experiment, run};
 use windlass_tune::{CachePolicy, Database};
@@ -26,7 +28,14 @@ pub(crate) fn pages() -> Vec<(&'static str, String)> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("app.db");
     make_database(&path);
-    let database = Database::open("a database with a rather long name", &path).unwrap();
+    let source = SourceDatabase::Sqlite {
+        path,
+        options: SnapshotOptions {
+            database_name: Some("a database with a rather long name".to_owned()),
+            ..SnapshotOptions::default()
+        },
+    };
+    let database = Database::open(source).unwrap();
     let cancel = AtomicBool::new(false);
     let conditions = Conditions {
         rounds: 2,

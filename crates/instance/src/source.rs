@@ -1,0 +1,61 @@
+//! Databases for whoever reads them: BACKUP, and what only measures.
+
+use windlass_base::Lsn;
+use windlass_base::message::table;
+use windlass_catalog::DatabaseRecord;
+use windlass_source::SourceDatabase;
+use windlass_source::sqlite::SnapshotOptions;
+
+use crate::instance::is_system_database;
+use crate::statement::database;
+use crate::{Failure, Session};
+
+impl Session {
+    /// The database of that name, to be read as BACKUP reads it. It is open until the session ends, or a
+    /// statement closes it.
+    ///
+    /// # Errors
+    /// Those for which BACKUP refuses a database: there is none, it is being restored, it is a system
+    /// database, the session is in a transaction, the page engine cannot open it.
+    pub fn source(&mut self, name: &str) -> Result<SourceDatabase, Failure> {
+        let record = self.readable(name)?;
+        self.source_of(&record)
+    }
+
+    /// The entry of a database that a backup may read.
+    pub(crate) fn readable(&self, name: &str) -> Result<DatabaseRecord, Failure> {
+        if name.eq_ignore_ascii_case("tempdb") {
+            return Err(table::tempdb_not_allowed().into());
+        }
+        if self.queries.is_in_transaction() {
+            return Err(table::within_transaction().into());
+        }
+        if is_system_database(name) {
+            return Err(table::statement_not_supported(
+                format!("A backup of {name}"),
+                "The instance's own memory is the file windlass.catalog in its directory: attach a copy of it.",
+            )
+            .into());
+        }
+        database::usable(self, name)
+    }
+
+    /// The database of an entry of the catalog.
+    pub(crate) fn source_of(&mut self, record: &DatabaseRecord) -> Result<SourceDatabase, Failure> {
+        // The session's own connection would lose its locks, see `Session`.
+        self.queries.release(&record.path);
+        if record.log_path.is_some() {
+            let database = self.instance.engines.database(record)?;
+            return Ok(SourceDatabase::Engine(database));
+        }
+        Ok(SourceDatabase::Sqlite {
+            path: record.path.clone(),
+            options: SnapshotOptions {
+                database_name: Some(record.name.clone()),
+                family_guid: record.family_guid,
+                after: record.base.map_or(Lsn::ZERO, |base| base.lsn),
+                ..SnapshotOptions::default()
+            },
+        })
+    }
+}
