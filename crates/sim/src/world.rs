@@ -30,6 +30,9 @@ use crate::rng::Rng;
 /// Pages of a simulated database at most.
 const PAGES_MAX: u32 = 60;
 
+/// How often a database is opened again after faults.
+const LAST_OPENING: u32 = 5;
+
 /// The pages of a database at one commit.
 pub(crate) type State = Arc<Vec<Arc<[u8]>>>;
 
@@ -394,7 +397,7 @@ impl World {
     }
 
     fn reopen(&mut self) -> Result<(), String> {
-        // A fault may hit the opening, too; power may be lost several times.
+        // A fault may hit the opening, too; power may be lost several times. The last attempt has none to fear.
         for attempt in 0.. {
             let request = OpenDatabase::new("a", log_path());
             match self.instance.open_database(&request) {
@@ -403,12 +406,12 @@ impl World {
                     self.database = Some(database);
                     return Ok(());
                 }
-                Err(error) if attempt < 5 => {
+                Err(error) if attempt < LAST_OPENING => {
                     self.say(|| format!("open: {error}"));
                     self.may_fail(Err(error))?;
                     self.outcome.recoveries_cut += 1;
                     self.power_off();
-                    if self.rng.chance(30) {
+                    if attempt + 1 < LAST_OPENING && self.rng.chance(30) {
                         self.disk.plan(self.rng.below(100), Fault::Crash);
                     }
                 }
