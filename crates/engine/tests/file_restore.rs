@@ -11,7 +11,10 @@ use windlass_engine::{
     BackupKind, CreateDatabase, Database, EngineError, FileRestore, OpenDatabase, PageRefusal,
 };
 
-use parts::{Set, back_up, content, create, file_id, instance, place, read, restore, write};
+use parts::{
+    Set, back_up, content, create, file_id, instance, numbers, place, read, restore, truncate,
+    write,
+};
 
 fn beside(path: &Path) -> PathBuf {
     path.with_extension("beside")
@@ -194,13 +197,7 @@ fn a_restored_file_never_changes_what_a_reader_sees() {
     let mut database = create(&instance(), folder);
     write(&database, 1..=100, 1);
     let mut set = back_up(&database, BackupKind::Full, |_| ());
-    let mut state = 0x2545_F491_4F6C_DD1D_u64;
-    let mut random = move |below: u32| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % u64::from(below)) as u32
-    };
+    let mut random = numbers();
     let (mut restored, mut refused) = (0, 0);
     for step in 0..160_u32 {
         let page_count = database.begin_read().page_count();
@@ -213,9 +210,7 @@ fn a_restored_file_never_changes_what_a_reader_sees() {
                 });
             }
             2 => {
-                let mut writer = database.begin_write(&database.begin_read()).unwrap();
-                writer.truncate(60 + random(60)).unwrap();
-                writer.commit().unwrap();
+                truncate(&database, 60 + random(60));
             }
             3 => drop(database.checkpoint().unwrap()),
             4 => {

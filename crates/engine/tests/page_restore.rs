@@ -12,7 +12,10 @@ use windlass_engine::{
     BackupKind, Database, EngineError, FilePage, OpenDatabase, PAGE_SIZE, PageRefusal,
 };
 
-use parts::{Set, back_up, content, create, file_id, instance, place, read, restore, write};
+use parts::{
+    Set, back_up, content, create, file_id, instance, numbers, place, read, restore, truncate,
+    write,
+};
 
 const NOW: Duration = Duration::ZERO;
 
@@ -252,13 +255,7 @@ fn a_restored_page_never_changes_what_a_reader_sees() {
     let mut database = create(&instance(), folder.path());
     write(&database, 1..=300, 1);
     let mut set = back_up(&database, BackupKind::Full, |_| ());
-    let mut state = 0x2545_F491_4F6C_DD1D_u64;
-    let mut random = move |below: u32| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % u64::from(below)) as u32
-    };
+    let mut random = numbers();
     let (mut restored, mut refused) = (0, 0);
     for step in 0..400_u32 {
         let page_count = database.begin_read().page_count();
@@ -270,9 +267,7 @@ fn a_restored_page_never_changes_what_a_reader_sees() {
                 });
             }
             1 => {
-                let mut writer = database.begin_write(&database.begin_read()).unwrap();
-                writer.truncate(100 + random(300)).unwrap();
-                writer.commit().unwrap();
+                truncate(&database, 100 + random(300));
             }
             2 => {
                 database.close().unwrap();

@@ -59,6 +59,24 @@ pub(crate) fn write(database: &Arc<Database>, pages: impl Iterator<Item = u32>, 
     writer.commit().unwrap();
 }
 
+/// Cuts off all pages behind the first `pages`.
+pub(crate) fn truncate(database: &Arc<Database>, pages: u32) {
+    let mut writer = database.begin_write(&database.begin_read()).unwrap();
+    writer.truncate(pages).unwrap();
+    writer.commit().unwrap();
+}
+
+/// Numbers below a bound, the same in every run.
+pub(crate) fn numbers() -> impl FnMut(u32) -> u32 {
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    move |below| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % u64::from(below)) as u32
+    }
+}
+
 pub(crate) fn read(database: &Arc<Database>, page: u32) -> Result<Vec<u8>, EngineError> {
     let mut content = vec![0; PAGE_SIZE];
     database.begin_read().read_page(page, &mut content)?;
