@@ -1,36 +1,10 @@
 //! Databases of the page engine: made, used, backed up and restored in T-SQL.
 
-use crate::support::{Place, Run};
-
-const MAKE: &str = "
-CREATE DATABASE Sales
-ON (NAME = Sales_1, FILENAME = 'D:\\sales_1.mdf', SIZE = 2MB, FILEGROWTH = 1MB),
-   (NAME = Sales_2, FILENAME = 'D:\\sales_2.ndf', SIZE = 2MB)
-LOG ON (NAME = Sales_log, FILENAME = 'D:\\sales_log.ldf', SIZE = 8MB)
-GO
-USE Sales
-GO
-CREATE TABLE orders(id INTEGER PRIMARY KEY, body TEXT);
-WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
-INSERT INTO orders SELECT i, hex(randomblob(50)) FROM n
-GO
-";
+use crate::sales::{MAKE, sql, succeed};
+use crate::support::Place;
 
 const MOVES: &str = "MOVE 'Sales_1' TO 'D:\\copy_1.mdf', MOVE 'Sales_2' TO 'D:\\copy_2.ndf', \
                      MOVE 'Sales_log' TO 'D:\\copy_log.ldf'";
-
-fn sql(place: &Place, script: &str) -> Run {
-    let drive = format!("d={}", place.text(""));
-    let instance = place.text("instance");
-    let arguments = ["--json", "--instance", &instance, "--drive", &drive];
-    place.sql_with(&arguments, script)
-}
-
-fn succeed(place: &Place, script: &str) -> Run {
-    let run = sql(place, script);
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    run
-}
 
 #[test]
 fn full_and_differential_go_through_the_media_and_another_process_sees_the_copy() {

@@ -19,6 +19,7 @@ mod page_restore;
 mod prompt;
 mod report;
 mod restoring;
+mod sales;
 mod scripting;
 mod server_options;
 mod service;

@@ -2,39 +2,12 @@
 
 use std::os::unix::fs::FileExt as _;
 
+use crate::sales::{MAKE, sql, succeed};
 use crate::support::{Place, Run};
-
-const MAKE: &str = "
-CREATE DATABASE Sales
-ON (NAME = Sales_1, FILENAME = 'D:\\sales_1.mdf', SIZE = 2MB, FILEGROWTH = 1MB),
-   (NAME = Sales_2, FILENAME = 'D:\\sales_2.ndf', SIZE = 2MB)
-LOG ON (NAME = Sales_log, FILENAME = 'D:\\sales_log.ldf', SIZE = 8MB)
-GO
-USE Sales
-GO
-CREATE TABLE orders(id INTEGER PRIMARY KEY, body TEXT);
-WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
-INSERT INTO orders SELECT i, hex(randomblob(50)) FROM n
-GO
-";
 
 const MEDIA: &str = "DISK = 'D:\\a.bak', DISK = 'D:\\b.bak'";
 
 const SUM: &str = "SELECT sum(length(body)) AS octets FROM orders";
-
-fn sql(place: &Place, script: &str) -> Run {
-    let drive = format!("d={}", place.text(""));
-    let instance = place.text("instance");
-    let arguments = ["--json", "--instance", &instance, "--drive", &drive];
-    place.sql_with(&arguments, script)
-}
-
-#[track_caller]
-fn succeed(place: &Place, script: &str) -> Run {
-    let run = sql(place, script);
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    run
-}
 
 /// Flips a bit in the middle of a page of a file.
 fn damage(place: &Place, file: &str, page: u64) {
