@@ -25,7 +25,7 @@ pub use checksum::{ChecksumBuilder, Digest, checksum, digest};
 pub use guid::Guid;
 pub use lsn::Lsn;
 pub use message::{Message, Severity};
-pub use moment::Moment;
+pub use moment::{Moment, local_now};
 
 /// Octets in an extent, the unit in which backups think of database files.
 pub const EXTENT_BYTES: usize = 64 * 1024;

@@ -5,9 +5,9 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 
 /// Where the system keeps the rules of its time zone, unless `TZ` names another.
 const LOCAL_ZONE_FILE: &str = "/etc/localtime";
@@ -27,11 +27,8 @@ impl Moment {
     }
 
     /// The current local time and the offset from UTC in quarter hours.
-    ///
-    /// The one place where this crate looks at the outside: callers that must be deterministic
-    /// pass moments in.
     pub fn now() -> (Self, i8) {
-        let now = Timestamp::now().to_zoned(local_zone());
+        let now = local_now();
         let quarter_hours = now.offset().seconds() / 900;
         (
             Self::new(now.datetime()),
@@ -142,6 +139,14 @@ impl FromStr for Moment {
         at.map(Self::new)
             .ok_or_else(|| MomentError(text.to_owned()))
     }
+}
+
+/// The current local time, to the nanosecond, and its offset from UTC.
+///
+/// The one place where this crate looks at the outside: callers that must be deterministic
+/// pass moments in.
+pub fn local_now() -> Zoned {
+    Timestamp::now().to_zoned(local_zone())
 }
 
 /// The time zone of the system. To learn its name as well, which nobody needs here, the library would read

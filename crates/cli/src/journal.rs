@@ -89,7 +89,7 @@ struct LocalTime;
 
 impl FormatTime for LocalTime {
     fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        let now = jiff::Zoned::now();
+        let now = windlass_base::local_now();
         write!(writer, "{}", now.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z"))
     }
 }

@@ -1,9 +1,9 @@
 //! The built-in functions that scripts around backups use.
 
-use jiff::Zoned;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use windlass_base::Guid;
 use windlass_base::message::table;
+use windlass_base::{Guid, local_now};
 use windlass_tsql::ast::Expr;
 use windlass_tsql::span::Spanned;
 
@@ -170,8 +170,8 @@ fn date_value(name: &str, part: Part, values: &[Value]) -> Result<Value, Failure
 
 /// Functions that ask the clock, or take a date apart.
 pub(super) fn clock_function(name: &str, values: &[Value]) -> Result<Option<Value>, Failure> {
-    let now = || Zoned::now().datetime();
-    let utc = || Zoned::now().with_time_zone(TimeZone::UTC).datetime();
+    let now = || local_now().datetime();
+    let utc = || Timestamp::now().to_zoned(TimeZone::UTC).datetime();
     let value = match name {
         "GETDATE" | "CURRENT_TIMESTAMP" => Value::DateTime(date::to_ticks(now())),
         "GETUTCDATE" => Value::DateTime(date::to_ticks(utc())),
