@@ -87,6 +87,7 @@ fn run(
         key: key.as_ref(),
         verify_pages: request.checksum,
         on_damage: request.on_damage,
+        digests: needs_digests(request, &*snapshot),
         base: base_digests(request),
         digests_to: digest_writer.as_ref(),
         output: &output,
@@ -183,6 +184,13 @@ fn pages_by_file(set: &SetConfiguration) -> Vec<FilePages> {
     data.into_iter().chain(log).map(pages).collect()
 }
 
+/// Differentials compare the digests of their base's extents with those of the database, unless it knows itself
+/// what changed. Nothing is ever compared with a copy-only full backup, which is no base.
+fn needs_digests(request: &BackupRequest, snapshot: &dyn Snapshot) -> bool {
+    let is_no_base = request.copy_only && matches!(request.kind, BackupKind::Full);
+    !snapshot.tracks_changes() && !is_no_base
+}
+
 fn base_digests(request: &BackupRequest) -> Option<&DigestFile> {
     match &request.kind {
         BackupKind::Full => None,
@@ -196,14 +204,13 @@ fn digest_writer(
     snapshot: &dyn Snapshot,
     set_guid: Guid,
 ) -> Result<Option<DigestWriter>, Error> {
-    let (Some(path), BackupKind::Full, false) =
-        (&request.digests_to, &request.kind, request.copy_only)
-    else {
+    let (Some(path), BackupKind::Full, true) = (
+        &request.digests_to,
+        &request.kind,
+        needs_digests(request, snapshot),
+    ) else {
         return Ok(None);
     };
-    if snapshot.tracks_changes() {
-        return Ok(None);
-    }
     let file = |file: &windlass_source::SourceFile| DigestedFile {
         file_id: file.id,
         size_bytes: file.size_bytes,

@@ -71,6 +71,7 @@ fn run(
         key: key.as_ref(),
         verify_pages: request.checksum,
         on_damage: OnDamage::Stop,
+        digests: !snapshot.tracks_changes(),
         base: None,
         digests_to: None,
         output: &output,

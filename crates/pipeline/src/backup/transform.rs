@@ -48,6 +48,8 @@ pub(super) struct Transform<'a> {
     pub(super) key: Option<&'a SetKey>,
     pub(super) verify_pages: bool,
     pub(super) on_damage: OnDamage,
+    /// Whether chunks carry the digests of their extents.
+    pub(super) digests: bool,
     /// Digests to compare with: present for a differential.
     pub(super) base: Option<&'a DigestFile>,
     pub(super) digests_to: Option<&'a DigestWriter>,
@@ -179,7 +181,7 @@ impl Transform<'_> {
             self.check_pages(&frame)?;
         }
         let mut digests: Vec<Digest> = Vec::new();
-        if is_data && !self.snapshot.tracks_changes() {
+        if is_data && self.digests {
             let extents = frame.buffer[..frame.bytes].chunks(EXTENT_BYTES);
             digests.extend(extents.map(digest));
         }

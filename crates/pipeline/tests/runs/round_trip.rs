@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
-use windlass_base::Guid;
+use windlass_base::{Digest, Guid};
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
@@ -124,6 +124,38 @@ fn a_differential_stores_what_changed_and_restores_onto_its_base() {
     assert!(!target.exists(), "NORECOVERY leaves nothing that opens");
     restore_to(&media, 2, &target, Recovery::Recovery).unwrap();
     assert!(same(&database, &target));
+}
+
+/// Nothing is ever compared with a copy-only backup: its extents are not digested.
+#[test]
+fn a_copy_only_backup_carries_no_digests() {
+    let Folder { folder, database } = prepared(2000);
+    let devices = devices(folder.path(), &["1.bak"]);
+    for copy_only in [false, true] {
+        let mut request = request(&devices, Compression::ZSTD_LOW);
+        request.copy_only = copy_only;
+        request.digests_to = copy_only.then(|| folder.path().join("digests"));
+        back_up(&database, &request);
+    }
+    assert!(!folder.path().join("digests").exists());
+    let media = MediaSet::open(&devices).unwrap();
+    let found = |position: u16| {
+        let path = folder.path().join(format!("{position}"));
+        let file = extract_digests(&media, position, &path).unwrap();
+        let mut digests = Vec::new();
+        file.read(1, 0, &mut digests, 4).map(|()| digests)
+    };
+    let none = Digest([0; Digest::BYTES]);
+    assert!(found(1).unwrap().iter().all(|digest| *digest != none));
+    assert!(found(2).is_err());
+    restore_to(
+        &media,
+        2,
+        &folder.path().join("copy.db"),
+        Recovery::Recovery,
+    )
+    .unwrap();
+    assert!(same(&database, &folder.path().join("copy.db")));
 }
 
 #[test]
