@@ -31,6 +31,16 @@ struct Variant<'a> {
     seconds: Vec<f64>,
 }
 
+impl<'a> Variant<'a> {
+    fn new(name: String, run: impl Fn() -> Result<f64, String> + 'a) -> Self {
+        Self {
+            name,
+            run: Box::new(run),
+            seconds: Vec::new(),
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(database) = arguments.next().map(PathBuf::from) else {
@@ -94,23 +104,17 @@ fn variants<'a>(
     let mut variants: Vec<Variant<'a>> = Vec::new();
     for (block, depth) in [(1 << 20, 4), (1 << 20, 16), (4 << 20, 4)] {
         let copy = copy.clone();
-        variants.push(Variant {
-            name: format!("raw read, {} MB x {depth}", block >> 20),
-            run: Box::new(move || raw(database, None, block, depth)),
-            seconds: Vec::new(),
-        });
-        variants.push(Variant {
-            name: format!("raw copy, {} MB x {depth}", block >> 20),
-            run: Box::new(move || raw(database, Some(&copy), block, depth)),
-            seconds: Vec::new(),
-        });
+        let size = format!("{} MB x {depth}", block >> 20);
+        variants.push(Variant::new(format!("raw read, {size}"), move || {
+            raw(database, None, block, depth)
+        }));
+        variants.push(Variant::new(format!("raw copy, {size}"), move || {
+            raw(database, Some(&copy), block, depth)
+        }));
     }
     let mut own = |name: &str, words: Vec<String>| {
-        variants.push(Variant {
-            name: name.to_owned(),
-            run: Box::new(move || own_seconds(windlass, &words)),
-            seconds: Vec::new(),
-        });
+        let run = move || own_seconds(windlass, &words);
+        variants.push(Variant::new(name.to_owned(), run));
     };
     let backup = |algorithm: &str, to: &[String]| {
         let fixed = [
@@ -158,10 +162,11 @@ fn variants<'a>(
 /// Each codec on one thread and on all, as seconds for the whole database.
 fn in_memory(chunks: &Chunks) -> impl Iterator<Item = Variant<'_>> {
     ALGORITHMS.into_iter().flat_map(move |(algorithm, codec)| {
-        [1, processors()].map(|threads| Variant {
-            name: format!("{algorithm} in memory, {threads} threads"),
-            run: Box::new(move || Ok(chunks.compress(codec, threads)? * chunks.scale)),
-            seconds: Vec::new(),
+        [1, processors()].map(|threads| {
+            Variant::new(
+                format!("{algorithm} in memory, {threads} threads"),
+                move || Ok(chunks.compress(codec, threads)? * chunks.scale),
+            )
         })
     })
 }
