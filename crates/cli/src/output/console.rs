@@ -78,6 +78,15 @@ impl Console {
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed
     }
+
+    /// Also behind a statement that failed after some rows: what is on standard output stays well-formed.
+    fn close_result(&mut self) {
+        match self.result.take() {
+            Some(Open::Table(table)) => table.finish(),
+            Some(Open::Json(..)) => result_line("]"),
+            Some(Open::Vertical(..)) | None => {}
+        }
+    }
 }
 
 impl Sink for Console {
@@ -86,6 +95,7 @@ impl Sink for Console {
         self.has_failed |= message.is_error();
         if message.is_error() {
             self.bar.clear();
+            self.close_result();
         }
         let line = if self.is_json {
             json::message(&message).to_string()
@@ -131,11 +141,7 @@ impl Sink for Console {
     }
 
     fn rows_end(&mut self, count: u64) {
-        match self.result.take() {
-            Some(Open::Table(table)) => table.finish(),
-            Some(Open::Json(..)) => result_line("]"),
-            Some(Open::Vertical(..)) | None => {}
-        }
+        self.close_result();
         if self.counts_rows && !self.is_json {
             self.rows_affected(count);
         }

@@ -191,3 +191,19 @@ fn a_part_of_a_date_is_a_bare_word() {
     let said: Vec<&str> = run.err.lines().map(str::trim).collect();
     assert_eq!(said, ["2026-02-27", "2", "48"]);
 }
+
+/// The rows before the error are told, and the array is closed.
+#[test]
+fn a_query_that_fails_after_some_rows_leaves_whole_json() {
+    let place = Place::new();
+    let script = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5)
+SELECT CASE i WHEN 3 THEN abs(-9223372036854775807 - 1) ELSE i END AS i FROM n
+GO
+SELECT 7 AS i";
+    let run = place.sql_with(&["--json"], script);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    let results = run.results();
+    assert_eq!(results.len(), 2, "{}", run.out);
+    assert_eq!(results[0].as_array().map(Vec::len), Some(2), "{}", run.out);
+    assert_eq!(results[1][0]["i"], 7);
+}
