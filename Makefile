@@ -7,7 +7,7 @@ CARGO ?= cargo
 .PHONY: demo test build bench fuzz clean
 
 demo: build
-	./target/release/windlass demo
+	$(CARGO) run --release --quiet --package windlass -- demo
 
 build:
 	$(CARGO) build --release --package windlass
