@@ -241,6 +241,9 @@ impl<'a> Reader<'a> {
             self.snapshot.finish_data()
         })?;
         while !self.control.is_stopped() {
+            if let Some(throttle) = &self.throttle {
+                throttle.hold(self.control, &mut self.meter.counters);
+            }
             let Some(mut buffer) = timed(&mut self.meter.counters.wait_output, || self.pool.take())
             else {
                 break;
@@ -250,6 +253,9 @@ impl<'a> Reader<'a> {
                 self.snapshot.read_log(&mut buffer[..limit])
             })?;
             let Some(piece) = piece else { break };
+            if let Some(throttle) = &mut self.throttle {
+                throttle.take(piece.bytes as u64);
+            }
             let is_wanted = self.hand_on(Frame {
                 kind: ChunkKind::Log,
                 file_id: piece.file_id,

@@ -298,3 +298,29 @@ fn a_database_that_somebody_has_open_is_not_replaced() {
     assert_eq!(page(&open(place.path()), 2), [1; PAGE_SIZE]);
     assert_eq!(names(place.path()), ["a.file", "a_log.file", "b.file"]);
 }
+
+/// The log that was written during the copy counts like the data.
+#[test]
+fn a_limit_holds_back_the_copy_of_the_log_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = create(folder.path());
+    let snapshot = EngineSnapshot::open(&database, EngineKind::CopyOnly).unwrap();
+    for number in 2..5 {
+        commit(&database, 1..=PAGES, number);
+    }
+    let mut wanted = request(&devices(folder.path(), &["1.bak"]), Compression::NONE);
+    let data_bytes = u64::from(PAGES) * PAGE_SIZE as u64;
+    let rate = 4 * data_bytes;
+    wanted.tuning.max_rate = Some(rate);
+    let report = backup(&wanted, Box::new(snapshot), &Unobserved).unwrap();
+    let read_bytes = report.stages.read.bytes_in;
+    assert!(read_bytes > 3 * data_bytes, "{read_bytes}");
+    // All but the last frame, less what a limit lends; the data alone take a quarter of a second.
+    let frame_bytes = report.plan.frame_bytes.value as u64;
+    let least = (read_bytes - frame_bytes) as f64 / rate as f64 - 0.1;
+    assert!(
+        report.elapsed.as_secs_f64() > least,
+        "{:?} for {read_bytes} octets",
+        report.elapsed
+    );
+}
