@@ -1,12 +1,10 @@
 //! Databases for whoever reads them: BACKUP, and what only measures.
 
 use windlass_base::Lsn;
-use windlass_base::message::table;
 use windlass_catalog::DatabaseRecord;
 use windlass_source::SourceDatabase;
 use windlass_source::sqlite::SnapshotOptions;
 
-use crate::instance::is_system_database;
 use crate::statement::database;
 use crate::{Failure, Session};
 
@@ -24,19 +22,12 @@ impl Session {
 
     /// The entry of a database that a backup may read.
     pub(crate) fn readable(&self, name: &str) -> Result<DatabaseRecord, Failure> {
-        if name.eq_ignore_ascii_case("tempdb") {
-            return Err(table::tempdb_not_allowed().into());
-        }
-        if self.queries.is_in_transaction() {
-            return Err(table::within_transaction().into());
-        }
-        if is_system_database(name) {
-            return Err(table::statement_not_supported(
-                format!("A backup of {name}"),
-                "The instance's own memory is the file windlass.catalog in its directory: attach a copy of it.",
-            )
-            .into());
-        }
+        database::check_own(
+            self,
+            name,
+            "A backup",
+            "The instance's own memory is the file windlass.catalog in its directory: attach a copy of it.",
+        )?;
         database::usable(self, name)
     }
 

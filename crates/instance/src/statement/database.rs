@@ -56,6 +56,26 @@ fn found(session: &mut Session, name: &str) -> Result<(String, Home), Failure> {
     Ok((record.name, home))
 }
 
+/// Backups and restores are of the user's databases, and outside of transactions.
+pub(crate) fn check_own(
+    session: &Session,
+    name: &str,
+    operation: &str,
+    advice: &str,
+) -> Result<(), Failure> {
+    if name.eq_ignore_ascii_case("tempdb") {
+        return Err(table::tempdb_not_allowed().into());
+    }
+    if session.queries.is_in_transaction() {
+        return Err(table::within_transaction().into());
+    }
+    if is_system_database(name) {
+        let what = format!("{operation} of {name}");
+        return Err(table::statement_not_supported(what, advice).into());
+    }
+    Ok(())
+}
+
 /// The entry of a database that is online.
 pub(crate) fn usable(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
     let record = known(session, name)?;

@@ -17,8 +17,8 @@ use windlass_tsql::option::StatementKind;
 use windlass_tsql::span::Spanned;
 
 use super::asked::Asked;
-use super::{reading, recovery, restore_engine, restore_pages};
-use crate::instance::{is_system_database, new_record};
+use super::{database, reading, recovery, restore_engine, restore_pages};
+use crate::instance::new_record;
 use crate::message_of::{catalog_message, name_message, os_error, source_message};
 use crate::names::absolute;
 use crate::option::{self, RestoreChoices};
@@ -138,20 +138,8 @@ fn only_file<'a>(
 
 /// What no restore can do in this session.
 pub(super) fn check_session(session: &Session, name: &str) -> Result<(), Failure> {
-    if name.eq_ignore_ascii_case("tempdb") {
-        return Err(table::tempdb_not_allowed().into());
-    }
-    if session.queries.is_in_transaction() {
-        return Err(table::within_transaction().into());
-    }
-    if is_system_database(name) {
-        return Err(table::statement_not_supported(
-            format!("A restore of {name}"),
-            "Give the database another name.",
-        )
-        .into());
-    }
-    Ok(())
+    let advice = "Give the database another name.";
+    database::check_own(session, name, "A restore", advice)
 }
 
 /// The same where the database is closed or replaced: it may not be the session's own.
