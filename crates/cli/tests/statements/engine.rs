@@ -1,7 +1,7 @@
 //! Databases of the page engine: made, used, backed up and restored in T-SQL.
 
-use crate::sales::{MAKE, sql, succeed};
-use crate::support::Place;
+use crate::sales::MAKE;
+use crate::support::{Place, sql, succeed};
 
 const MOVES: &str = "MOVE 'Sales_1' TO 'D:\\copy_1.mdf', MOVE 'Sales_2' TO 'D:\\copy_2.ndf', \
                      MOVE 'Sales_log' TO 'D:\\copy_log.ldf'";

@@ -1,11 +1,10 @@
 //! `windlass import`: page checksums, and what a failure leaves.
 
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use rusqlite::Connection;
 
-use crate::support::{Place, Run, make_database};
+use crate::support::{Place, Run, flip_bit, make_database, sql};
 
 const PAGE_SIZE: u64 = 8192;
 
@@ -17,11 +16,6 @@ fn import(place: &Place, file: &str, further: &[&str]) -> Run {
     arguments.extend(["--instance", &instance, "--json"]);
     arguments.extend(further);
     place.run(&arguments)
-}
-
-fn sql(place: &Place, script: &str) -> Run {
-    let instance = place.text("instance");
-    place.sql_with(&["--json", "--instance", &instance], script)
 }
 
 /// Every row of the table that [`make_database`] makes.
@@ -58,16 +52,9 @@ fn page_of_rows(path: &Path) -> u64 {
         .expect("a page of rows") as u64
 }
 
+/// In the text of a row: SQLite itself would not notice.
 fn flip(path: &Path, page: u64) {
-    let file = std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(path)
-        .expect("the data file");
-    // In the text of a row: SQLite itself would not notice.
-    let (mut octet, at) = ([0], page * PAGE_SIZE + PAGE_SIZE - 300);
-    file.read_exact_at(&mut octet, at).expect("the page");
-    file.write_all_at(&[octet[0] ^ 4], at).expect("the page");
+    flip_bit(path, page * PAGE_SIZE + PAGE_SIZE - 300);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::Value as Json;
 
-use crate::support::{Place, Run};
+use crate::support::{Place, Run, succeed};
 
 /// A database of two data files, with a full backup and changes since.
 const MAKE: &str = "
@@ -33,17 +33,6 @@ fn place() -> Place {
     }
     succeed(&place, MAKE);
     place
-}
-
-fn sql(place: &Place, script: &str) -> Run {
-    let instance = place.text("instance");
-    place.sql_with(&["--json", "--instance", &instance], script)
-}
-
-fn succeed(place: &Place, script: &str) -> Run {
-    let run = sql(place, script);
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    run
 }
 
 /// Runs a command on the instance.

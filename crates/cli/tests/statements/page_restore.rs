@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::FileExt as _;
 
-use crate::sales::{MAKE, sql, succeed};
-use crate::support::{Place, Run};
+use crate::sales::MAKE;
+use crate::support::{Place, Run, flip_bit, sql, succeed};
 
 const MEDIA: &str = "DISK = 'D:\\a.bak', DISK = 'D:\\b.bak'";
 
@@ -11,14 +11,7 @@ const SUM: &str = "SELECT sum(length(body)) AS octets FROM orders";
 
 /// Flips a bit in the middle of a page of a file.
 fn damage(place: &Place, file: &str, page: u64) {
-    let file = std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(place.path(file))
-        .expect("the data file");
-    let (mut octet, at) = ([0], page * 8192 + 4000);
-    file.read_exact_at(&mut octet, at).expect("the page");
-    file.write_all_at(&[octet[0] ^ 4], at).expect("the page");
+    flip_bit(&place.path(file), page * 8192 + 4000);
 }
 
 fn texts(run: &Run) -> Vec<String> {

@@ -1,7 +1,5 @@
 //! A database of the page engine that tests make and use: two data files and a log.
 
-use crate::support::{Place, Run};
-
 pub(crate) const MAKE: &str = "
 CREATE DATABASE Sales
 ON (NAME = Sales_1, FILENAME = 'D:\\sales_1.mdf', SIZE = 2MB, FILEGROWTH = 1MB),
@@ -15,19 +13,3 @@ WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
 INSERT INTO orders SELECT i, hex(randomblob(50)) FROM n
 GO
 ";
-
-/// Runs a script with the drive `D:` and an instance in the place.
-pub(crate) fn sql(place: &Place, script: &str) -> Run {
-    let drive = format!("d={}", place.text(""));
-    let instance = place.text("instance");
-    let arguments = ["--json", "--instance", &instance, "--drive", &drive];
-    place.sql_with(&arguments, script)
-}
-
-/// The same, which must succeed.
-#[track_caller]
-pub(crate) fn succeed(place: &Place, script: &str) -> Run {
-    let run = sql(place, script);
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    run
-}

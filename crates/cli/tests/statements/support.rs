@@ -1,6 +1,7 @@
 //! A folder with databases, and the program run in it.
 
 use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -139,6 +140,32 @@ impl Run {
             .filter(Json::is_array)
             .collect()
     }
+}
+
+/// Runs a script on the instance of the place, with JSON results.
+pub(crate) fn sql(place: &Place, script: &str) -> Run {
+    let instance = place.text("instance");
+    place.sql_with(&["--json", "--instance", &instance], script)
+}
+
+/// The same, which must succeed.
+#[track_caller]
+pub(crate) fn succeed(place: &Place, script: &str) -> Run {
+    let run = sql(place, script);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    run
+}
+
+/// Flips a bit of an octet of a file.
+pub(crate) fn flip_bit(path: &Path, at: u64) {
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .expect("the file");
+    let mut octet = [0];
+    file.read_exact_at(&mut octet, at).expect("the octet");
+    file.write_all_at(&[octet[0] ^ 4], at).expect("the octet");
 }
 
 /// A database with a table `t` of `rows` rows of 1000 characters.
