@@ -79,38 +79,35 @@ impl Catalog {
             connection,
             location,
         };
-        catalog.migrate()?;
+        catalog.create()?;
         Ok(catalog)
     }
 
-    fn migrate(&mut self) -> Result<(), Error> {
+    /// Makes the tables of a new catalog.
+    fn create(&mut self) -> Result<(), Error> {
         let path = self.path();
-        if self.version(&path)? == schema::VERSION {
+        if version_of(&self.connection, &path)? == schema::VERSION {
             return Ok(());
         }
-        let transaction = self.write("beginning the migration")?;
-        // Another process may have migrated while this one waited.
-        let found = version_of(&transaction, &path)?;
-        if found > schema::VERSION {
-            return Err(Error::Version {
-                path,
-                found,
-                supported: schema::VERSION,
-            });
+        let transaction = self.write("beginning a new catalog")?;
+        // Another process may have made it while this one waited.
+        match version_of(&transaction, &path)? {
+            0 => {}
+            schema::VERSION => return Ok(()),
+            found => {
+                return Err(Error::Version {
+                    path,
+                    found,
+                    supported: schema::VERSION,
+                });
+            }
         }
-        for step in schema::steps_from(found) {
-            transaction
-                .execute_batch(step)
-                .doing("making the catalog's tables")?;
-        }
+        let doing = "making the catalog's tables";
+        transaction.execute_batch(schema::SCHEMA).doing(doing)?;
         transaction
             .pragma_update(None, "user_version", schema::VERSION)
-            .doing("storing the catalog's version")?;
-        transaction.commit().doing("finishing the migration")
-    }
-
-    fn version(&self, path: &Path) -> Result<u32, Error> {
-        version_of(&self.connection, path)
+            .doing(doing)?;
+        transaction.commit().doing(doing)
     }
 
     /// The catalog's file; `:memory:` without an instance.
@@ -238,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_catalog_is_refused() {
+    fn a_catalog_of_another_version_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         drop(Catalog::open(folder.path()).unwrap());
         let connection = Connection::open(folder.path().join(FILE_NAME)).unwrap();

@@ -22,9 +22,9 @@ pub enum Error {
         /// What SQLite says.
         source: rusqlite::Error,
     },
-    /// The catalog was written by a newer program.
+    /// The catalog was written by another version of the program.
     #[error(
-        "the catalog {} has version {found}; this program knows versions up to {supported}",
+        "the catalog {} has version {found}; this program knows version {supported}",
         path.display()
     )]
     Version {
@@ -32,7 +32,7 @@ pub enum Error {
         path: PathBuf,
         /// The version found.
         found: u32,
-        /// The newest version known here.
+        /// The version known here.
         supported: u32,
     },
     /// A name is taken by another database.

@@ -5,7 +5,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`Catalog`] | opening, migration, attaching to somebody else's connection |
+//! | [`Catalog`] | opening, attaching to somebody else's connection |
 //! | [`DatabaseRecord`] | the registered databases |
 //! | [`BackupSetRecord`], [`RestoreRecord`] | the history tables, with SQL Server's columns |
 //! | [`Drive`] | settings: folders that stand for drive letters |
@@ -16,12 +16,11 @@
 //! Invariants:
 //! 1. Several processes may use one catalog at once: every call is one short transaction, begun as a
 //!    writer when it will write, and waits up to [`BUSY_SECONDS`] for others.
-//! 2. A catalog of a newer version is refused, never guessed at; an older one is migrated in one
-//!    transaction.
+//! 2. A catalog of another version is refused, never guessed at.
 //! 3. The views that scripts see (`sys.databases`, `msdb.dbo.backupset`) are only ever attached
 //!    read-only.
 //!
-//! Layout and version history: `docs/format/catalog.md`.
+//! Layout: `docs/format/catalog.md`.
 #![forbid(unsafe_code)]
 
 mod catalog;

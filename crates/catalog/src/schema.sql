@@ -1,4 +1,6 @@
--- What the steps of schema.rs lead to, at once. A test compares the two.
+-- The tables and views of a catalog.
+--
+-- Tables that scripts may see carry SQL Server's names and columns; the others begin with own_.
 CREATE TABLE own_database (
     database_id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE COLLATE NOCASE,
@@ -10,8 +12,9 @@ CREATE TABLE own_database (
     create_date TEXT NOT NULL,
     base_set_guid TEXT,
     base_lsn,
-    base_date TEXT
-, log_path TEXT);
+    base_date TEXT,
+    log_path TEXT
+);
 CREATE TABLE own_drive (
     letter TEXT PRIMARY KEY,
     folder TEXT NOT NULL
@@ -45,7 +48,7 @@ CREATE TABLE backupmediafamily (
     mirror INTEGER NOT NULL,
     PRIMARY KEY (media_set_id, family_sequence_number, media_count, mirror)
 );
-CREATE TABLE "own_backupset" (
+CREATE TABLE own_backupset (
     backup_set_id INTEGER PRIMARY KEY AUTOINCREMENT, backup_set_uuid TEXT NOT NULL,
     media_set_id INTEGER NOT NULL REFERENCES backupmediaset,
     first_family_number INTEGER, first_media_number INTEGER,
@@ -67,12 +70,16 @@ CREATE TABLE "own_backupset" (
     database_guid TEXT, family_guid TEXT, differential_base_lsn, differential_base_guid TEXT,
     compressed_backup_size INTEGER, key_algorithm TEXT, encryptor_thumbprint BLOB,
     encryptor_type TEXT, last_valid_restore_time TEXT, compression_algorithm TEXT,
-    compression_level TEXT
+    compression_level TEXT,
+    -- What SQL Server does not have. A run to NUL is discarded: nothing of it was kept.
+    duration_ms INTEGER, is_discarded INTEGER NOT NULL DEFAULT 0,
+    -- When the media were first found gone, and what was found.
+    missing_since TEXT, missing_reason TEXT
 );
-CREATE INDEX backupset_uuid ON "own_backupset" (backup_set_uuid);
-CREATE INDEX backupset_of_database ON "own_backupset" (database_name, backup_finish_date);
-CREATE TABLE "own_backupfile" (
-    backup_set_id INTEGER NOT NULL REFERENCES "own_backupset", first_family_number INTEGER,
+CREATE INDEX backupset_uuid ON own_backupset (backup_set_uuid);
+CREATE INDEX backupset_of_database ON own_backupset (database_name, backup_finish_date);
+CREATE TABLE own_backupfile (
+    backup_set_id INTEGER NOT NULL REFERENCES own_backupset, first_family_number INTEGER,
     first_media_number INTEGER, filegroup_name TEXT, page_size INTEGER,
     file_number INTEGER NOT NULL, backed_up_page_count INTEGER, file_type TEXT,
     source_file_block_size INTEGER, file_size INTEGER, logical_name TEXT, physical_drive TEXT,
@@ -81,8 +88,29 @@ CREATE TABLE "own_backupfile" (
     backup_size INTEGER, filegroup_guid TEXT, is_readonly INTEGER, is_present INTEGER,
     PRIMARY KEY (backup_set_id, file_number)
 );
+-- What each medium must hold for a set: at least so many bytes, and where its file system is mounted.
+CREATE TABLE own_set_medium (
+    backup_set_id INTEGER NOT NULL REFERENCES own_backupset,
+    family_sequence_number INTEGER NOT NULL, mirror INTEGER NOT NULL,
+    end_bytes INTEGER NOT NULL, mount_point TEXT,
+    PRIMARY KEY (backup_set_id, family_sequence_number, mirror)
+) WITHOUT ROWID;
+-- The backups that failed, with the number of their first error.
+CREATE TABLE own_failure (
+    failure_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    database_name TEXT NOT NULL COLLATE NOCASE, operation TEXT NOT NULL,
+    failed TEXT NOT NULL, error_number INTEGER NOT NULL, message TEXT NOT NULL
+);
+CREATE INDEX failure_of_database ON own_failure (database_name, failed);
+-- The sets that were read back: which, when, how deep, and what came of it (0: valid).
+CREATE TABLE own_verification (
+    verification_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    backup_set_uuid TEXT NOT NULL, database_name TEXT NOT NULL COLLATE NOCASE,
+    verified TEXT NOT NULL, depth TEXT NOT NULL, error_number INTEGER NOT NULL
+);
+CREATE INDEX verification_of_set ON own_verification (backup_set_uuid, verified);
 CREATE TABLE backupfilegroup (
-    backup_set_id INTEGER NOT NULL REFERENCES "own_backupset", name TEXT, filegroup_id INTEGER NOT NULL,
+    backup_set_id INTEGER NOT NULL REFERENCES own_backupset, name TEXT, filegroup_id INTEGER NOT NULL,
     filegroup_guid TEXT, type TEXT, type_desc TEXT, is_default INTEGER, is_readonly INTEGER,
     log_filegroup_guid TEXT,
     PRIMARY KEY (backup_set_id, filegroup_id)
@@ -90,7 +118,7 @@ CREATE TABLE backupfilegroup (
 CREATE TABLE restorehistory (
     restore_history_id INTEGER PRIMARY KEY AUTOINCREMENT, restore_date TEXT,
     destination_database_name TEXT, user_name TEXT,
-    backup_set_id INTEGER NOT NULL REFERENCES "own_backupset", restore_type TEXT, "replace" INTEGER,
+    backup_set_id INTEGER NOT NULL REFERENCES own_backupset, restore_type TEXT, "replace" INTEGER,
     recovery INTEGER, restart INTEGER, stop_at TEXT, device_count INTEGER,
     stop_at_mark_name TEXT, stop_before INTEGER
 );
@@ -105,6 +133,8 @@ CREATE TABLE suspect_pages (
     database_id INTEGER NOT NULL, file_id INTEGER NOT NULL, page_id INTEGER NOT NULL,
     event_type INTEGER NOT NULL, error_count INTEGER NOT NULL, last_update_date TEXT NOT NULL
 );
+-- `installed` is what RECONFIGURE has made of `value`; `value_in_use` follows at once for options that
+-- are dynamic and at the next opening of the instance for the others.
 CREATE TABLE own_configuration (
     configuration_id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -137,6 +167,8 @@ CREATE TABLE own_copy (
     next_attempt TEXT NOT NULL,
     last_error TEXT
 );
+-- Sizes are numeric(20,0) on SQL Server, so that dividing them keeps the fraction: the views give them
+-- as floating numbers.
 CREATE VIEW backupset AS
     SELECT backup_set_id, backup_set_uuid, media_set_id, first_family_number, first_media_number,
            last_family_number, last_media_number, catalog_family_number, catalog_media_number,
@@ -194,6 +226,8 @@ CREATE VIEW certificates AS
            expiry_date, start_date, thumbprint, NULL AS attested_by,
            key_backup_date AS pvt_key_last_backup_date
     FROM own_certificate;
+-- Views that call windlass_* functions: whoever reads them adds the functions to the connection. Each
+-- gives JSON.
 CREATE VIEW dm_server_accelerator_status AS
     SELECT 'QAT' AS accelerator, 'Intel(R) QuickAssist Technology' AS accelerator_desc,
            status ->> 'mode_desc' AS mode_desc, status ->> 'mode_reason_desc' AS mode_reason_desc,
@@ -232,6 +266,7 @@ CREATE VIEW master_files AS
            d.base_lsn AS differential_base_lsn, d.base_set_guid AS differential_base_guid,
            d.base_date AS differential_base_time
     FROM own_database AS d LEFT JOIN own_file AS f USING (database_id);
+-- One row for each stage of each running request; times in milliseconds, summed over its threads.
 CREATE VIEW dm_exec_backup_stages AS
     SELECT request.value ->> 'session_id' AS session_id,
            request.value ->> 'request_id' AS request_id,
@@ -248,6 +283,7 @@ CREATE VIEW dm_exec_backup_stages AS
            stage.value ->> 'cpu_time' AS cpu_time
     FROM json_each(windlass_requests()) AS request,
          json_each(request.value -> 'stages') AS stage;
+-- One row for each database of the page engine that the program has open.
 CREATE VIEW dm_db_checkpoint_stats AS
     SELECT value ->> 'database_name' AS database_name,
            value ->> 'target_recovery_time_in_seconds' AS target_recovery_time_in_seconds,
