@@ -8,8 +8,9 @@ use std::process::Command;
 
 use crate::run::execute;
 
-const TARGETS: [&str; 4] = [
+const TARGETS: [&str; 5] = [
     "tsql_parse",
+    "tds_request",
     "media_family",
     "codec_decode",
     "codec_round_trip",

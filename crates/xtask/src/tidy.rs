@@ -16,6 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("io", &["base"]),
     ("tsql", &["base"]),
+    ("tds", &["base"]),
     ("codec", &["base"]),
     ("media", &["base"]),
     ("crypt", &[]),
