@@ -1,4 +1,4 @@
-//! Opening a catalog and lending it to other connections.
+//! Opening a catalog.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ pub const BUSY_SECONDS: u64 = 30;
 #[derive(Debug)]
 pub struct Catalog {
     connection: Connection,
-    /// What names it in `ATTACH`: an absolute path, or the name of a memory database.
+    /// What names it to other connections.
     location: Location,
 }
 
@@ -123,23 +123,27 @@ impl Catalog {
         matches!(self.location, Location::Memory(_))
     }
 
-    /// Attaches the catalog to `connection`, read-only, under the names `sys` and `msdb`.
-    ///
-    /// The connection must accept URI file names.
+    /// A connection of its own that can only read the catalog.
     ///
     /// # Errors
-    /// [`Error::Sqlite`].
-    pub fn attach_to(&self, connection: &Connection) -> Result<(), Error> {
+    /// [`Error::Open`].
+    pub fn reader(&self) -> Result<Connection, Error> {
         let uri = match &self.location {
             Location::File(path) => file_uri(path),
             Location::Memory(name) => name.clone(),
         };
-        for schema in ["sys", "msdb"] {
-            connection
-                .execute(&format!("ATTACH ?1 AS {schema}"), [&uri])
-                .doing("attaching the catalog")?;
-        }
-        Ok(())
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opened = Connection::open_with_flags(&uri, flags);
+        let connection = opened.map_err(|source| Error::Open {
+            path: self.path(),
+            source,
+        })?;
+        connection
+            .busy_timeout(Duration::from_secs(BUSY_SECONDS))
+            .doing("setting the time to wait")?;
+        Ok(connection)
     }
 
     pub(crate) fn connection(&self) -> &Connection {
@@ -178,24 +182,13 @@ fn file_uri(path: &Path) -> String {
             }
         }
     }
-    // Without a VFS by name, ATTACH would look in that of the main database.
-    uri.push_str("?mode=ro&vfs=unix");
+    uri.push_str("?mode=ro");
     uri
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn reader() -> Connection {
-        Connection::open_with_flags(
-            ":memory:",
-            OpenFlags::SQLITE_OPEN_READ_WRITE
-                | OpenFlags::SQLITE_OPEN_CREATE
-                | OpenFlags::SQLITE_OPEN_URI,
-        )
-        .unwrap()
-    }
 
     #[test]
     fn a_catalog_is_made_once_and_found_again() {
@@ -209,29 +202,18 @@ mod tests {
     }
 
     #[test]
-    fn the_attached_views_can_be_read_and_not_written() {
+    fn a_reader_reads_and_cannot_write() {
         let folder = tempfile::tempdir().unwrap();
         let in_file = Catalog::open(&folder.path().join("a b%#?")).unwrap();
         let in_memory = Catalog::in_memory().unwrap();
         for catalog in [&in_file, &in_memory] {
-            let connection = reader();
-            catalog.attach_to(&connection).unwrap();
-            let names: i64 = connection
-                .query_row("SELECT count(*) FROM sys.databases", [], |row| row.get(0))
+            let reader = catalog.reader().unwrap();
+            let names: i64 = reader
+                .query_row("SELECT count(*) FROM databases", [], |row| row.get(0))
                 .unwrap();
             assert_eq!(names, 2, "master and msdb");
-            let sets: i64 = connection
-                .query_row("SELECT count(*) FROM msdb.backupset", [], |row| row.get(0))
-                .unwrap();
-            assert_eq!(sets, 0);
+            assert!(reader.execute("DELETE FROM own_backupset", []).is_err());
         }
-        let connection = reader();
-        in_file.attach_to(&connection).unwrap();
-        assert!(
-            connection
-                .execute("DELETE FROM msdb.backupset", [])
-                .is_err()
-        );
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`Catalog`] | opening, attaching to somebody else's connection |
+//! | [`Catalog`] | opening, a connection for readers |
+//! | [`ShownTable`] | what scripts see of it |
 //! | [`DatabaseRecord`] | the registered databases |
 //! | [`BackupSetRecord`], [`RestoreRecord`] | the history tables, with SQL Server's columns |
 //! | [`Drive`] | settings: folders that stand for drive letters |
@@ -17,8 +18,7 @@
 //! 1. Several processes may use one catalog at once: every call is one short transaction, begun as a
 //!    writer when it will write, and waits up to [`BUSY_SECONDS`] for others.
 //! 2. A catalog of another version is refused, never guessed at.
-//! 3. The views that scripts see (`sys.databases`, `msdb.dbo.backupset`) are only ever attached
-//!    read-only.
+//! 3. Scripts see its views (`sys.databases`, `msdb.dbo.backupset`) by a connection that can only read.
 //!
 //! Layout: `docs/format/catalog.md`.
 #![forbid(unsafe_code)]
@@ -35,6 +35,7 @@ mod past;
 mod restore_history;
 mod schema;
 mod setting;
+mod shown;
 mod value;
 
 pub use catalog::{BUSY_SECONDS, Catalog, FILE_NAME};
@@ -52,3 +53,4 @@ pub use history::{
 pub use past::{Forgotten, PastBackup};
 pub use restore_history::{RestoreFileRecord, RestoreRecord, RestoreType};
 pub use setting::Drive;
+pub use shown::{ShownColumn, ShownTable, shown_tables};

@@ -1,28 +1,29 @@
 //! The SQLite connection behind a session: for every SQL text that is not ours.
 //!
 //! The connection is opened when a statement first needs it and behaves as in any other SQLite
-//! program: writes, checkpoints and temporary tables are the user's own. The catalog is attached
-//! read-only as `sys` and `msdb`. Without a user database (`master`, `msdb`, `tempdb`) it is an empty
+//! program: writes, checkpoints and temporary tables are the user's own. The catalog's views are in it
+//! as `sys` and `msdb`, see [`views`]. Without a user database (`master`, `msdb`, `tempdb`) it is an empty
 //! database in memory that cannot be written, so that nothing is created only to be lost.
 //!
 //! Invariant: [`Queries::release`] closes the connection before anything else opens or replaces one
 //! of its files.
+
+mod views;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::functions::FunctionFlags;
 use rusqlite::types::{Value as SqliteValue, ValueRef};
 use rusqlite::{Connection, OpenFlags};
 use windlass_base::message::table;
 use windlass_catalog::Catalog;
 
-use crate::accelerator;
 use crate::engine::OpenDatabases;
 use crate::expression::sqlite_function;
-use crate::message_of::{catalog_message, sqlite_message};
+use crate::message_of::sqlite_message;
 use crate::{Failure, Identity, Value};
 
 /// How long a statement waits for another program's lock unless `SET LOCK_TIMEOUT` says otherwise.
@@ -83,6 +84,8 @@ pub(crate) struct Queries {
     name: String,
     home: Home,
     connection: Option<Connection>,
+    /// What `PRAGMA encoding` asks for: it decides as long as the database is empty.
+    encoding: Option<String>,
     depth: u32,
     lock_timeout: Duration,
     identity: Identity,
@@ -127,6 +130,7 @@ impl Queries {
             name: "master".to_owned(),
             home: Home::System,
             connection: None,
+            encoding: None,
             depth: 0,
             lock_timeout: LOCK_TIMEOUT,
             identity,
@@ -142,6 +146,7 @@ impl Queries {
     /// Makes a database the current one. The caller has seen to it that no transaction is open.
     pub(crate) fn use_database(&mut self, name: &str, home: Home) {
         self.connection = None;
+        self.encoding = None;
         self.depth = 0;
         name.clone_into(&mut self.name);
         self.home = home;
@@ -182,6 +187,25 @@ impl Queries {
             .ok_or_else(|| table::internal_consistency().into())
     }
 
+    /// `PRAGMA encoding = ...`: the text encoding of a database that is still empty. SQLite takes it before
+    /// anything else only, so the connection begins again.
+    pub(crate) fn set_encoding(
+        &mut self,
+        catalog: &Catalog,
+        encoding: &str,
+    ) -> Result<(), Failure> {
+        let failed = |error: rusqlite::Error| Failure::from(sqlite_message(&error));
+        let connection = self.connection(catalog)?;
+        let pages: i64 = connection
+            .pragma_query_value(Some("main"), "page_count", |row| row.get(0))
+            .map_err(failed)?;
+        if pages == 0 && !self.is_system() && !self.is_in_transaction() {
+            self.connection = None;
+            self.encoding = Some(encoding.to_owned());
+        }
+        Ok(())
+    }
+
     fn open(&self, catalog: &Catalog) -> Result<Connection, Failure> {
         let failed = |error: rusqlite::Error| Failure::from(sqlite_message(&error));
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -194,9 +218,13 @@ impl Queries {
             Home::System => Connection::open_with_flags(":memory:", flags).map_err(failed)?,
         };
         connection.busy_timeout(self.lock_timeout).map_err(failed)?;
-        catalog
-            .attach_to(&connection)
-            .map_err(|error| catalog_message(&error))?;
+        if let Some(encoding) = &self.encoding {
+            connection
+                .pragma_update(None, "encoding", encoding)
+                .map_err(failed)?;
+        }
+        let (folder, engines) = (self.folder.clone(), self.engines.clone());
+        views::show(&mut connection, catalog, folder, engines)?;
         if self.is_system() {
             connection
                 .pragma_update(None, "query_only", true)
@@ -209,14 +237,7 @@ impl Queries {
                 Some(move || cancel.load(Ordering::Relaxed)),
             )
             .map_err(failed)?;
-        add_functions(&connection, &self.name, &self.identity, self.folder.clone())
-            .map_err(failed)?;
-        let engines = self.engines.clone();
-        let figures = move |_: &Context<'_>| Ok(engines.figures());
-        let flags = FunctionFlags::SQLITE_UTF8;
-        connection
-            .create_scalar_function("windlass_engine_figures", 0, flags, figures)
-            .map_err(failed)?;
+        add_functions(&connection, &self.name, &self.identity).map_err(failed)?;
         Ok(connection)
     }
 
@@ -325,7 +346,6 @@ fn add_functions(
     connection: &Connection,
     database: &str,
     identity: &Identity,
-    folder: Option<PathBuf>,
 ) -> rusqlite::Result<()> {
     for name in IDENTITY_FUNCTIONS {
         let identity = identity.clone();
@@ -357,21 +377,6 @@ fn add_functions(
             },
         )?;
     }
-    let status = FunctionFlags::SQLITE_UTF8;
-    connection.create_scalar_function("windlass_accelerator_status", 3, status, |context| {
-        Ok(accelerator::status(
-            context.get(0)?,
-            context.get(1)?,
-            context.get(2)?,
-        ))
-    })?;
-    let requests = move |_: &Context<'_>| Ok(crate::requests::running(folder.as_deref()));
-    connection.create_scalar_function(
-        "windlass_requests",
-        0,
-        FunctionFlags::SQLITE_UTF8,
-        requests,
-    )?;
     let database = database.to_owned();
     connection.create_scalar_function("DB_NAME", 0, FunctionFlags::SQLITE_UTF8, move |_| {
         Ok(database.clone())

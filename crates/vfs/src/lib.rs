@@ -7,6 +7,7 @@
 //!
 //! - [`register`]: adds the VFS to a SQLite library; [`linked::register`] to the one of this program.
 //! - [`transfer`]: plain SQLite files into the engine and out of it.
+//! - [`lend`]: tables of one SQLite connection in another, whatever their text encodings.
 //! - [`Databases`]: which database a name means; [`NamedDatabases`] and [`PathDatabases`].
 //!
 //! `unsafe` is used for SQLite's C interface only; what transactions mean is decided in `connection`,
@@ -18,6 +19,8 @@ mod context;
 mod error;
 mod file;
 mod journal;
+#[cfg(feature = "linked")]
+pub mod lend;
 mod library;
 #[cfg(feature = "linked")]
 pub mod linked;

@@ -111,6 +111,10 @@ fn run(
     let translated = windlass_tsql::dialect::translate(text)
         .map_err(|refusal| table::statement_not_supported(refusal.what, refusal.hint))?;
     let rewritten = windlass_tsql::sqlite::rewrite(&translated);
+    if let Some(encoding) = windlass_tsql::sqlite::encoding_asked(&rewritten.text) {
+        let catalog = session.instance.catalog();
+        session.queries.set_encoding(catalog, &encoding)?;
+    }
     let is_system = session.queries.is_system();
     let bindings = bindings(session, &rewritten.parameters)?;
     let connection = session.queries.connection(session.instance.catalog())?;

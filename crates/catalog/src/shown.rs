@@ -1,0 +1,67 @@
+//! What scripts see of a catalog: its tables and views under SQL Server's names, with their columns.
+
+use rusqlite::Connection;
+
+use crate::Error;
+use crate::error::Doing;
+
+/// The columns whose text compares without regard to case, as the names behind them are unique.
+const IGNORING_CASE: &[(&str, &str)] = &[("backup_devices", "name"), ("certificates", "name")];
+
+/// A table or view that scripts may read.
+#[derive(Debug, Clone)]
+pub struct ShownTable {
+    /// Its name.
+    pub name: String,
+    /// Its columns.
+    pub columns: Vec<ShownColumn>,
+}
+
+/// A column of a [`ShownTable`].
+#[derive(Debug, Clone)]
+pub struct ShownColumn {
+    /// Its name.
+    pub name: String,
+    /// Its declared type; empty for none.
+    pub declared_type: String,
+    /// Whether its text compares without regard to case.
+    pub ignores_case: bool,
+}
+
+/// All that scripts may read; what begins with `own_` is not among it.
+///
+/// `reader` is a connection to the catalog that knows the functions which its views call.
+///
+/// # Errors
+/// [`Error::Sqlite`].
+pub fn shown_tables(reader: &Connection) -> Result<Vec<ShownTable>, Error> {
+    const COLUMNS: &str = r"
+        SELECT shown.name, column.name, upper(column.type)
+        FROM sqlite_schema AS shown, pragma_table_xinfo(shown.name) AS column
+        WHERE shown.type IN ('table', 'view')
+          AND shown.name NOT LIKE 'own\_%' ESCAPE '\'
+          AND shown.name NOT LIKE 'sqlite\_%' ESCAPE '\'
+        ORDER BY shown.name, column.cid";
+    let doing = "listing its views";
+    let mut statement = reader.prepare(COLUMNS).doing(doing)?;
+    let mut rows = statement.query([]).doing(doing)?;
+    let mut tables: Vec<ShownTable> = Vec::new();
+    while let Some(row) = rows.next().doing(doing)? {
+        let name: String = row.get(0).doing(doing)?;
+        let column: String = row.get(1).doing(doing)?;
+        let ignores_case = IGNORING_CASE.contains(&(name.as_str(), column.as_str()));
+        let column = ShownColumn {
+            name: column,
+            declared_type: row.get(2).doing(doing)?,
+            ignores_case,
+        };
+        match tables.last_mut().filter(|table| table.name == name) {
+            Some(table) => table.columns.push(column),
+            None => tables.push(ShownTable {
+                name,
+                columns: vec![column],
+            }),
+        }
+    }
+    Ok(tables)
+}

@@ -1,0 +1,62 @@
+//! The catalog's views in a session's connection: `sys.databases`, `msdb.dbo.backupset`.
+
+use std::path::PathBuf;
+
+use rusqlite::Connection;
+use rusqlite::functions::{Context, FunctionFlags};
+use windlass_catalog::{Catalog, shown_tables};
+use windlass_vfs::lend::{self, LentColumn, LentTable};
+
+use crate::Failure;
+use crate::accelerator;
+use crate::engine::OpenDatabases;
+use crate::message_of::{catalog_message, sqlite_message};
+
+/// The names under which T-SQL's system databases and schemas are found.
+const SCHEMAS: &[&str] = &["sys", "msdb"];
+
+/// Lends the catalog's views to `connection`, whatever its text encoding is.
+pub(super) fn show(
+    connection: &mut Connection,
+    catalog: &Catalog,
+    folder: Option<PathBuf>,
+    engines: OpenDatabases,
+) -> Result<(), Failure> {
+    let reader = catalog.reader().map_err(|error| catalog_message(&error))?;
+    let failed = |error: rusqlite::Error| Failure::from(sqlite_message(&error));
+    add_functions(&reader, folder, engines).map_err(failed)?;
+    let shown = shown_tables(&reader).map_err(|error| catalog_message(&error))?;
+    let lent = shown.into_iter().map(|table| LentTable {
+        name: table.name,
+        columns: table
+            .columns
+            .into_iter()
+            .map(|column| LentColumn {
+                name: column.name,
+                declared_type: column.declared_type,
+                ignores_case: column.ignores_case,
+            })
+            .collect(),
+    });
+    lend::lend(connection, SCHEMAS, reader, lent.collect()).map_err(failed)
+}
+
+/// The functions behind the views of what happens now.
+fn add_functions(
+    reader: &Connection,
+    folder: Option<PathBuf>,
+    engines: OpenDatabases,
+) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8;
+    reader.create_scalar_function("windlass_accelerator_status", 3, flags, |context| {
+        Ok(accelerator::status(
+            context.get(0)?,
+            context.get(1)?,
+            context.get(2)?,
+        ))
+    })?;
+    let requests = move |_: &Context<'_>| Ok(crate::requests::running(folder.as_deref()));
+    reader.create_scalar_function("windlass_requests", 0, flags, requests)?;
+    let figures = move |_: &Context<'_>| Ok(engines.figures());
+    reader.create_scalar_function("windlass_engine_figures", 0, flags, figures)
+}
