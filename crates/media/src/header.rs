@@ -11,11 +11,8 @@ use crate::mtf::{
 use crate::record::{self, Records, records};
 use crate::streams::{ReadAt, Streams, emit_check_stream, read_exact};
 
-/// Newest version of what we store in tape format: media that may hold encrypted sets.
-pub const FORMAT_VERSION: u16 = 2;
-
-/// Version of media without encrypted sets, which older programs read.
-pub const FORMAT_VERSION_PLAIN: u16 = 1;
+/// Newest version of what we store in tape format.
+pub const FORMAT_VERSION: u16 = 1;
 
 /// Our software vendor id. The specification's list is closed, so this is a number that nobody in
 /// it has: "WL" as two characters.

@@ -38,8 +38,7 @@ pub use configuration::{DatabaseFile, FILES_MAX, SetConfiguration, SetType, Sour
 pub use error::{MediaError, ReadError};
 pub use fuzzing::fuzz_family;
 pub use header::{
-    BLOCK_BYTES, FAMILIES_MAX, FORMAT_VERSION, FORMAT_VERSION_PLAIN, MediaHeader, SOFTWARE_NAME,
-    VENDOR_ID,
+    BLOCK_BYTES, FAMILIES_MAX, FORMAT_VERSION, MediaHeader, SOFTWARE_NAME, VENDOR_ID,
 };
 pub use index::{IndexEntry, IndexSegment, SEGMENT_CHUNKS_MAX};
 pub use listing::{Listing, SetListing};

@@ -13,7 +13,7 @@ use crate::listing::{Listing, SetListing};
 use crate::mtf::Id;
 use crate::record::Records;
 use crate::set_blocks::SetEnd;
-use crate::set_walk::{WalkedSet, read_chunk, walk_set};
+use crate::set_walk::{WalkedSet, read_chunk, walk_data, walk_set};
 use crate::streams::{ReadAt, Streams};
 
 /// A media family, opened.
@@ -117,6 +117,12 @@ impl<'a> FamilyReader<'a> {
             None => Ok(walked),
             Some(trouble) => Err(trouble),
         }
+    }
+
+    /// Whether a set without an end has all of its data, up to the filemark behind them. So it is where a
+    /// backup was interrupted while it wrote the ends; a stale or cut copy of the family has less.
+    pub fn has_all_data(&self, set: &SetListing) -> bool {
+        walk_data(self.family, set.offset, &self.identity, &mut |_, _| true).is_ok()
     }
 
     pub(crate) fn walk_at(

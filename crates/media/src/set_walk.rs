@@ -30,7 +30,7 @@ pub struct WalkedSet {
 }
 
 /// Where the walk is, and what it has seen.
-struct Walk<'a> {
+pub(crate) struct Walk<'a> {
     family: &'a dyn ReadAt,
     family_number: u16,
     set_guid: Guid,
@@ -52,6 +52,26 @@ pub(crate) fn walk_set(
     identity: &FamilyIdentity,
     visit: &mut dyn FnMut(ChunkHeader, u64) -> bool,
 ) -> Result<WalkedSet, MediaError> {
+    let (walk, mark) = walk_data(family, offset, identity, visit)?;
+    let (end, end_filemark) = read_set_end(family, mark.offset + u64::from(identity.block_bytes))?;
+    let configuration = walk.finish(&end, end_filemark)?;
+    let end_trouble = check_end_filemark(family, identity, &mark, end_filemark).err();
+    Ok(WalkedSet {
+        configuration,
+        end,
+        data_filemark: mark.offset,
+        end_filemark,
+        end_trouble,
+    })
+}
+
+/// Walks the data of a set, up to the filemark behind them; its end need not be there.
+pub(crate) fn walk_data<'a>(
+    family: &'a dyn ReadAt,
+    offset: u64,
+    identity: &FamilyIdentity,
+    visit: &mut dyn FnMut(ChunkHeader, u64) -> bool,
+) -> Result<(Walk<'a>, Filemark), MediaError> {
     let mut streams = Streams::open(family, offset, Id::SSET)?;
     let stream = streams.expect(Id::WLSC)?;
     let octets = streams.read_data(&stream)?;
@@ -81,17 +101,7 @@ pub(crate) fn walk_set(
     let mark = Filemark::read(family, data_filemark, identity)?;
     let before = offset.saturating_sub(identity.block_bytes.into());
     check_data_filemark(&mark, before, start.position)?;
-    let (end, end_filemark) =
-        read_set_end(family, data_filemark + u64::from(identity.block_bytes))?;
-    let configuration = walk.finish(&end, end_filemark)?;
-    let end_trouble = check_end_filemark(family, identity, &mark, end_filemark).err();
-    Ok(WalkedSet {
-        configuration,
-        end,
-        data_filemark,
-        end_filemark,
-        end_trouble,
-    })
+    Ok((walk, mark))
 }
 
 /// The filemark behind the data of a set must be the next one after that in front of the set.

@@ -288,7 +288,7 @@ fn other_octets_are_told_apart() {
         open(&octets),
         MediaError::FormatVersion {
             found: 9,
-            supported: 2
+            supported: 1
         }
     ));
 }

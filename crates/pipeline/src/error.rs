@@ -48,9 +48,6 @@ pub enum Error {
         /// The device.
         device: String,
     },
-    /// An encrypted set cannot go behind the sets of media that were begun without.
-    #[error("an encrypted backup set needs media begun with FORMAT and ENCRYPTION")]
-    EncryptionNeedsFormat,
     /// The digests in an encrypted set are not authenticated without its payloads.
     #[error(
         "the full backup on '{device}' is encrypted: only the instance that made it can take differentials against it"
@@ -113,6 +110,22 @@ pub enum Error {
         device: String,
         /// The family's number.
         family: u16,
+    },
+    /// A copy of a family does not hold a set that others hold: it is an older copy, or lost its end.
+    #[error(
+        "'{device}' (media family {family}) holds {holds} backup set {position}, which '{other}' holds complete"
+    )]
+    FamilyBehind {
+        /// The device.
+        device: String,
+        /// The family's number.
+        family: u16,
+        /// What it holds in the place of the set.
+        holds: Holds,
+        /// The set that others hold.
+        position: u16,
+        /// A device that holds it.
+        other: String,
     },
     /// The mirrors do not have the shape of the first copy, or of the media.
     #[error("the media set has {expected} mirrors per family, but {provided} were named")]
@@ -194,6 +207,27 @@ pub enum Error {
         /// The size.
         bytes: usize,
     },
+}
+
+/// What a media family holds in the place of a set that others hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// It ends before.
+    Nothing,
+    /// Less than all of its data.
+    Part,
+    /// Another set.
+    Another,
+}
+
+impl std::fmt::Display for Holds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "nothing of",
+            Self::Part => "only a part of",
+            Self::Another => "another set in the place of",
+        })
+    }
 }
 
 /// What is wrong with a backup set.

@@ -38,7 +38,7 @@ mod window;
 
 pub use backup::{backup, probe};
 pub use digests::{DigestError, DigestFile};
-pub use error::{Damage, Error};
+pub use error::{Damage, Error, Holds};
 pub use media_set::{MediaSet, SetEntry};
 pub use plan::{Carrier, Chosen, Plan, SourceSize};
 pub use rekey::rekey;

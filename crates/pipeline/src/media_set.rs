@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use windlass_base::Guid;
 use windlass_crypt::{KeyFile, KeyFileEntry};
 use windlass_device::{DeviceAddress, DeviceReader};
 use windlass_media::{
@@ -51,8 +52,23 @@ impl Family {
         self.header.family_number
     }
 
-    fn set(&self, position: u16) -> Option<&SetListing> {
+    pub(crate) fn set(&self, position: u16) -> Option<&SetListing> {
         self.listing.sets.get(usize::from(position).checked_sub(1)?)
+    }
+
+    /// Which set lies at a position, as far as damage lets it be known.
+    pub(crate) fn guid(&self, position: u16) -> Option<Guid> {
+        let guid = self.set(position)?.configuration.set_guid;
+        (!guid.is_nil()).then_some(guid)
+    }
+
+    /// Whether the set at a position lacks nothing but its end.
+    pub(crate) fn has_all_data(&self, position: u16) -> bool {
+        let Some(set) = self.set(position) else {
+            return false;
+        };
+        let window = Window::new(&*self.reader, HEADER_WINDOW_BYTES);
+        FamilyReader::open(&window).is_ok_and(|(reader, _)| reader.has_all_data(set))
     }
 }
 

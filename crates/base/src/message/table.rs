@@ -87,7 +87,6 @@ messages! {
     3043, 16, backup_page_error(database, file_id, page, file), "BACKUP '{database}' detected an error on page ({file_id}:{page}) in file '{file}'.";
     3044, 16, zero_length_device(), "Invalid zero-length device name. Reissue the BACKUP statement with a valid device name.";
     3057, 16, device_name_too_long(limit), "Invalid device name. The length of the device name provided exceeds supported limit (maximum length is: {limit}). Reissue the BACKUP statement with a valid device name.";
-    3095, 16, encryption_after_format(), "The backup cannot be performed because 'ENCRYPTION' was requested after the media was formatted with an incompatible structure. To append to this media set, either omit 'ENCRYPTION' or create a new media set by using WITH FORMAT in your BACKUP statement. If you use WITH FORMAT on an existing media set, all its backup sets will be overwritten.";
     3096, 16, backup_certificate_expired(), "The Certificate specified for backup encryption has expired.";
     3101, 16, exclusive_access(), "Exclusive access could not be obtained because the database is in use.";
     3102, 16, in_use_by_session(statement, database), "{statement} cannot process database '{database}' because it is in use by this session. It is recommended that the master database be used when performing this operation.";
@@ -209,4 +208,5 @@ messages! {
     50023, 16, engine_refused(error), "The page engine: {error}.";
     50024, 17, file_full(database, file, reason), "File '{file}' of database '{database}' is full: {reason}.";
     50030, 16, encryption_failed(error), "Encryption: {error}.";
+    50040, 16, newest_copy_needed(what, family), "{what}. Nothing was changed. Name the newest copy of media family {family}. If there is none, back up to new files, or overwrite all families with INIT or FORMAT (--init, --format), which gives up the backup sets on them.";
 }

@@ -22,6 +22,10 @@ pub fn pipeline_messages(error: &Error, state: u8) -> Vec<Message> {
             messages.push(table::note(format!("'{device}': {source}.")));
             messages
         }
+        Error::FamilyBehind { device, family, .. } => vec![
+            table::set_identity_missing(device, family),
+            table::newest_copy_needed(error, family),
+        ],
         other => vec![message(other, state)],
     }
 }
@@ -70,7 +74,6 @@ fn message(error: &Error, state: u8) -> Message {
             &page.file,
         ),
         Error::FrameTooLarge { .. } => table::internal_consistency(),
-        Error::EncryptionNeedsFormat => table::encryption_after_format(),
         Error::Key {
             source: CryptError::KeyMissing { recipients },
             ..

@@ -2,8 +2,8 @@
 
 use windlass_base::{Digest, Guid, Lsn, checksum, digest};
 use windlass_media::{
-    ChunkHeader, ChunkKind, DatabaseFile, FORMAT_VERSION_PLAIN, FamilyReader, FamilyWriter,
-    MediaHeader, Run, SetConfiguration, SetType, TAG_BYTES, chunk_mix,
+    ChunkHeader, ChunkKind, DatabaseFile, FORMAT_VERSION, FamilyReader, FamilyWriter, MediaHeader,
+    Run, SetConfiguration, SetType, TAG_BYTES, chunk_mix,
 };
 
 pub(crate) fn guid(last: u8) -> Guid {
@@ -108,18 +108,8 @@ impl FamilyBuilder {
     }
 
     pub(crate) fn with_names(block_bytes: u32, name: &str, description: &str) -> Self {
-        Self::begin(block_bytes, FORMAT_VERSION_PLAIN, name, description)
-    }
-
-    /// A family of one version of the format.
-    pub(crate) fn begin(
-        block_bytes: u32,
-        format_version: u16,
-        name: &str,
-        description: &str,
-    ) -> Self {
         let header = MediaHeader {
-            format_version,
+            format_version: FORMAT_VERSION,
             media_set_guid: guid(1),
             family_count: 2,
             family_number: 2,

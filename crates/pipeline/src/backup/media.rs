@@ -7,8 +7,9 @@
 use windlass_base::{Guid, Moment};
 use windlass_device::{DeviceAddress, DeviceKind, Operation, Start, WriteTuning};
 use windlass_io::queue::EngineChoice;
-use windlass_media::{FORMAT_VERSION, FORMAT_VERSION_PLAIN, FamilyWriter, MediaHeader};
+use windlass_media::{FORMAT_VERSION, FamilyWriter, MediaHeader};
 
+use super::existing::{self, Continued, Existing};
 use super::write::Family;
 use crate::error::Error;
 use crate::media_set::MediaSet;
@@ -20,10 +21,10 @@ const BLOCK_BYTES: u32 = 4096;
 
 /// What is known about the media before they are written.
 enum Found {
-    /// Nothing, or nothing that is kept.
+    /// Nothing, or nothing that is kept: the header that every family begins with.
     New(MediaHeader),
-    /// A media set whose header is kept, and the sets to keep.
-    Existing(MediaSet, u16),
+    /// Media whose sets are kept.
+    Kept(Existing),
 }
 
 /// Opens all devices; returns the families with their first octets already queued, the header of
@@ -33,100 +34,102 @@ pub(super) fn open(
     plan: &Plan,
     engine: EngineChoice,
 ) -> Result<(Vec<Family>, MediaHeader, u16), Error> {
-    let is_encrypted = request.encryption.is_some();
     let request = &request.media;
     check_mirrors(request)?;
-    let found = examine(request, is_encrypted)?;
-    let copies = mirrors_by_family(request);
-    let (header, position) = match &found {
-        Found::New(header) => (header.clone(), 1),
-        Found::Existing(media, kept) => (media.header().clone(), kept + 1),
+    let tuning = WriteTuning {
+        transfer_bytes: plan.transfer_bytes.value,
+        depth: plan.write_depth.value,
+        engine,
     };
-    let mut starts = Vec::with_capacity(copies.len());
-    for (index, devices) in copies.iter().enumerate() {
-        let number = index as u16 + 1;
-        starts.push(start_of(&found, &header, number, devices)?);
+    let open = |starts: Vec<FamilyStart>| {
+        starts
+            .into_iter()
+            .map(|start| start.open(tuning, plan.max_write_rate))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    match examine(request)? {
+        Found::New(header) => {
+            let families = open(new_families(request, &header)?)?;
+            Ok((families, header, 1))
+        }
+        Found::Kept(media) => {
+            let (header, position) = (media.header().clone(), media.kept() + 1);
+            let continued = media.continued(request)?;
+            // Readers hold a lock on each file; they must be gone before the writers come.
+            drop(media);
+            existing::cut_unfinished_ends(&continued, tuning)?;
+            let families = open(continued.into_iter().map(FamilyStart::behind).collect())?;
+            Ok((families, header, position))
+        }
     }
-    // Readers hold a lock on each file; they must be gone before the writers come.
-    drop(found);
-    let mut families = Vec::with_capacity(copies.len());
-    for ((writer, format, start, number), devices) in starts.into_iter().zip(&copies) {
-        let tuning = WriteTuning {
-            transfer_bytes: plan.transfer_bytes.value,
-            depth: plan.write_depth.value,
-            engine,
-        };
-        let open = |device: &&DeviceAddress| device.open_writer(start, tuning);
-        let devices = devices.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        let mut family = Family::new(writer, number, devices, plan.max_write_rate);
-        family.append(&format)?;
-        families.push(family);
-    }
-    Ok((families, header, position))
 }
 
-/// The devices of each family, first copy first. On existing media the order is the families'.
-fn mirrors_by_family(request: &MediaRequest) -> Vec<Vec<&DeviceAddress>> {
-    (0..request.devices.len())
-        .map(|index| {
-            let first = request.devices.get(index).into_iter();
-            first
-                .chain(
-                    request
-                        .mirrors
-                        .iter()
-                        .filter_map(|mirror| mirror.get(index)),
-                )
-                .collect()
-        })
-        .collect()
-}
-
-type FamilyStart = (FamilyWriter, Vec<u8>, Start, u16);
-
-fn start_of(
-    found: &Found,
-    header: &MediaHeader,
+/// A family before its devices are opened.
+struct FamilyStart {
+    writer: FamilyWriter,
     number: u16,
-    devices: &[&DeviceAddress],
-) -> Result<FamilyStart, Error> {
-    let media_error = |source| Error::Media {
-        device: devices
-            .first()
-            .map_or_else(String::new, |device| device.name.clone()),
-        source,
-    };
-    match found {
-        Found::Existing(media, kept) if *kept > 0 => {
-            // The families were named in any order; the device decides which one it holds.
-            let family = media
-                .families
-                .iter()
-                .find(|family| devices.iter().any(|device| device.name == *family.device));
-            let family = family.ok_or(Error::VolumeEmpty {
-                device: devices[0].name.clone(),
-            })?;
-            let position = family.listing.append_position(*kept);
-            let start = Start::Append {
-                at: position.offset,
-            };
-            Ok((
-                FamilyWriter::append_after(&family.header, position),
-                Vec::new(),
-                start,
-                family.number(),
-            ))
-        }
-        Found::Existing(..) | Found::New(_) => {
-            let family = MediaHeader {
-                family_number: number,
-                media_family_id: header.media_family_id.wrapping_add(u32::from(number)),
-                ..header.clone()
-            };
-            let (writer, octets) = FamilyWriter::format(&family).map_err(media_error)?;
-            Ok((writer, octets, Start::Replace, number))
+    start: Start,
+    /// What comes first on each of its copies.
+    octets: Vec<u8>,
+    devices: Vec<DeviceAddress>,
+}
+
+impl FamilyStart {
+    fn behind(family: Continued) -> Self {
+        Self {
+            number: family.header.family_number,
+            start: Start::Append {
+                at: family.position.offset,
+            },
+            writer: FamilyWriter::append_after(&family.header, family.position),
+            octets: Vec::new(),
+            devices: family
+                .devices
+                .into_iter()
+                .map(|(device, _)| device)
+                .collect(),
         }
     }
+
+    fn open(self, tuning: WriteTuning, max_write_rate: Option<u64>) -> Result<Family, Error> {
+        let open = |device: &DeviceAddress| device.open_writer(self.start, tuning);
+        let devices = self
+            .devices
+            .iter()
+            .map(open)
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut family = Family::new(self.writer, self.number, devices, max_write_rate);
+        family.append(&self.octets)?;
+        Ok(family)
+    }
+}
+
+/// Families that begin anew, with their mirrors, in the order in which their devices were named.
+fn new_families(request: &MediaRequest, header: &MediaHeader) -> Result<Vec<FamilyStart>, Error> {
+    let family = |(index, device): (usize, &DeviceAddress)| {
+        let number = index as u16 + 1;
+        let header = MediaHeader {
+            family_number: number,
+            media_family_id: header.media_family_id.wrapping_add(u32::from(number)),
+            ..header.clone()
+        };
+        let (writer, octets) = FamilyWriter::format(&header).map_err(|source| Error::Media {
+            device: device.name.clone(),
+            source,
+        })?;
+        let mirrors = request
+            .mirrors
+            .iter()
+            .filter_map(|mirror| mirror.get(index));
+        Ok(FamilyStart {
+            writer,
+            number,
+            start: Start::Replace,
+            octets,
+            devices: std::iter::once(device).chain(mirrors).cloned().collect(),
+        })
+    };
+    request.devices.iter().enumerate().map(family).collect()
 }
 
 fn check_mirrors(request: &MediaRequest) -> Result<(), Error> {
@@ -145,7 +148,7 @@ fn check_mirrors(request: &MediaRequest) -> Result<(), Error> {
 }
 
 /// Looks at what is on the devices and decides what stays.
-fn examine(request: &MediaRequest, is_encrypted: bool) -> Result<Found, Error> {
+fn examine(request: &MediaRequest) -> Result<Found, Error> {
     let all = || {
         request
             .devices
@@ -166,19 +169,19 @@ fn examine(request: &MediaRequest, is_encrypted: bool) -> Result<Found, Error> {
         return if is_new_mirror {
             Err(Error::MirrorNeedsFormat)
         } else {
-            Ok(Found::New(new_header(request, is_encrypted)))
+            Ok(Found::New(new_header(request)))
         };
     }
     let media = open_existing(&request.devices)?;
     check_existing(request, &media)?;
-    if is_encrypted && media.header().format_version < FORMAT_VERSION {
-        return Err(Error::EncryptionNeedsFormat);
+    if request.overwrite == Overwrite::Initialize {
+        check_expiry(request, &media)?;
     }
-    let mut kept = media.complete_sets();
-    let mut copies = Vec::with_capacity(request.mirrors.len());
+    let header = media.header().clone();
+    let mut copies = vec![media];
     for mirror in &request.mirrors {
         let copy = open_existing(mirror)?;
-        if copy.header().media_set_guid != media.header().media_set_guid {
+        if copy.header().media_set_guid != header.media_set_guid {
             return Err(Error::OtherMediaSet {
                 device: copy.devices(),
             });
@@ -186,14 +189,13 @@ fn examine(request: &MediaRequest, is_encrypted: bool) -> Result<Found, Error> {
         copies.push(copy);
     }
     if request.overwrite == Overwrite::Initialize {
-        check_expiry(request, &media)?;
-        kept = 0;
-    } else {
-        for copy in &copies {
-            check_same_place(&media, copy, kept)?;
-        }
+        return Ok(Found::New(header));
     }
-    Ok(Found::Existing(media, kept))
+    let existing = Existing::check(copies)?;
+    Ok(match existing.kept() {
+        0 => Found::New(header),
+        _ => Found::Kept(existing),
+    })
 }
 
 /// FORMAT overwrites whatever a file holds, but nobody means to overwrite a database by its backup.
@@ -210,20 +212,6 @@ fn refuse_database(device: &DeviceAddress) -> Result<(), Error> {
 
 /// First octets of every SQLite database.
 const DATABASE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
-
-/// An append goes to the same offset on every copy of a family, so all must be alike up to there.
-/// A copy that lost a set is not a reason to cut that set off the others.
-fn check_same_place(media: &MediaSet, copy: &MediaSet, kept: u16) -> Result<(), Error> {
-    for (first, mirror) in media.families.iter().zip(&copy.families) {
-        if first.listing.append_position(kept) != mirror.listing.append_position(kept) {
-            return Err(Error::OtherBackupSet {
-                device: mirror.device.to_string(),
-                family: mirror.number(),
-            });
-        }
-    }
-    Ok(())
-}
 
 /// Opens the families; the number of devices must be the media set's.
 fn open_existing(devices: &[DeviceAddress]) -> Result<MediaSet, Error> {
@@ -295,15 +283,11 @@ fn check_expiry(request: &MediaRequest, media: &MediaSet) -> Result<(), Error> {
     }
 }
 
-fn new_header(request: &MediaRequest, is_encrypted: bool) -> MediaHeader {
+fn new_header(request: &MediaRequest) -> MediaHeader {
     let media_set_guid = Guid::random();
     let [a, b, c, d, ..] = Guid::random().to_stored();
     MediaHeader {
-        format_version: if is_encrypted {
-            FORMAT_VERSION
-        } else {
-            FORMAT_VERSION_PLAIN
-        },
+        format_version: FORMAT_VERSION,
         media_set_guid,
         family_count: request.devices.len() as u16,
         family_number: 1,

@@ -9,6 +9,7 @@
 //! 6. files take their names; the digest file takes its name; a database that tracks its own changes
 //!    takes the set for its differential base.
 
+mod existing;
 mod governor;
 mod media;
 mod movement;

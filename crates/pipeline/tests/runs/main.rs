@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod adaptive;
+mod appending;
 mod engine;
 mod failing_reads;
 mod round_trip;

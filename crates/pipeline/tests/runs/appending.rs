@@ -1,0 +1,252 @@
+//! Where a set may go behind others: all copies of all families must agree about what they hold.
+
+use std::path::Path;
+
+use windlass_codec::Compression;
+use windlass_device::DeviceAddress;
+use windlass_pipeline::{
+    BackupRequest, Error, Holds, MediaSet, Overwrite, Unobserved, backup, verify,
+};
+
+use crate::support::{Folder, back_up, devices, prepared, read_request, request, snapshot};
+
+/// A media set of two stripes with sets `one` and `two`; the stripes as they were after each.
+struct Stripes {
+    prepared: Folder,
+    devices: Vec<DeviceAddress>,
+    after_one: Vec<Vec<u8>>,
+    after_two: Vec<Vec<u8>>,
+}
+
+fn contents(devices: &[DeviceAddress]) -> Vec<Vec<u8>> {
+    let read = |device: &DeviceAddress| std::fs::read(&device.path).unwrap();
+    devices.iter().map(read).collect()
+}
+
+fn put(devices: &[DeviceAddress], contents: &[&[u8]]) {
+    for (device, content) in devices.iter().zip(contents) {
+        std::fs::write(&device.path, content).unwrap();
+    }
+}
+
+impl Stripes {
+    fn new(mirrors: &[&str]) -> Self {
+        let prepared = prepared(300);
+        let devices = devices(prepared.folder.path(), &["1.bak", "2.bak"]);
+        let mut stripes = Self {
+            prepared,
+            devices,
+            after_one: Vec::new(),
+            after_two: Vec::new(),
+        };
+        let mut first = stripes.request(mirrors);
+        first.media.overwrite = Overwrite::Format;
+        back_up(&stripes.prepared.database, &first);
+        stripes.after_one = contents(&stripes.devices);
+        back_up(&stripes.prepared.database, &stripes.request(mirrors));
+        stripes.after_two = contents(&stripes.devices);
+        stripes
+    }
+
+    fn folder(&self) -> &Path {
+        self.prepared.folder.path()
+    }
+
+    fn request(&self, mirrors: &[&str]) -> BackupRequest {
+        let mut request = request(&self.devices, Compression::NONE);
+        if !mirrors.is_empty() {
+            request.media.mirrors = vec![devices(self.folder(), mirrors)];
+        }
+        request
+    }
+
+    fn append(&self, request: &BackupRequest) -> Result<(), Error> {
+        backup(request, snapshot(&self.prepared.database), &Unobserved).map(drop)
+    }
+
+    /// What an append says of these stripes, which it must then leave as they are.
+    fn refusal(&self, stripes: &[&[u8]]) -> Error {
+        put(&self.devices, stripes);
+        let refused = self.append(&self.request(&[])).unwrap_err();
+        assert!(
+            contents(&self.devices) == stripes,
+            "the stripes are untouched"
+        );
+        refused
+    }
+
+    /// An append to these stripes succeeds and leaves `sets` sets, all of them good.
+    fn appended(&self, stripes: &[&[u8]], sets: u16) {
+        put(&self.devices, stripes);
+        self.append(&self.request(&[])).unwrap();
+        all_good(&self.devices, sets);
+    }
+}
+
+fn all_good(devices: &[DeviceAddress], sets: u16) {
+    let media = MediaSet::open(devices).unwrap();
+    assert_eq!(media.sets().len(), usize::from(sets));
+    for position in 1..=sets {
+        verify(&media, position, &read_request(), &Unobserved).unwrap();
+    }
+}
+
+/// Where the end of the last set begins: what comes before is durable before any end is written.
+fn last_end(family: &[u8]) -> usize {
+    let at = family.windows(4).rposition(|window| window == b"ESET");
+    at.unwrap()
+}
+
+#[test]
+fn an_older_copy_of_a_stripe_is_not_appended_to_in_any_order() {
+    let stripes = Stripes::new(&[]);
+    let (old, new) = (&stripes.after_one, &stripes.after_two);
+    for (held, behind) in [
+        ([&*new[0], &*old[1]], "2.bak"),
+        ([&*old[0], &*new[1]], "1.bak"),
+    ] {
+        let refused = stripes.refusal(&held);
+        let Error::FamilyBehind {
+            device,
+            holds: Holds::Nothing,
+            position: 2,
+            ..
+        } = &refused
+        else {
+            panic!("{refused:?}");
+        };
+        assert!(device.ends_with(behind), "{device}");
+    }
+    put(&stripes.devices, &[&new[0], &old[1]]);
+    let mut reversed = stripes.request(&[]);
+    reversed.media.devices.reverse();
+    let refused = stripes.append(&reversed).unwrap_err();
+    assert!(matches!(refused, Error::FamilyBehind { .. }), "{refused:?}");
+    put(&stripes.devices, &[&new[0], &new[1]]);
+    all_good(&stripes.devices, 2);
+}
+
+#[test]
+fn a_stripe_that_lost_data_of_the_last_set_is_not_appended_to() {
+    let stripes = Stripes::new(&[]);
+    let (old, new) = (&stripes.after_one, &stripes.after_two);
+    let end = last_end(&new[1]);
+    let hardly_begun = old[1].len() + 512;
+    for length in [hardly_begun, usize::midpoint(old[1].len(), end), end - 1] {
+        let refused = stripes.refusal(&[&new[0], &new[1][..length]]);
+        let Error::FamilyBehind { holds, .. } = refused else {
+            panic!("cut at {length}: {refused:?}");
+        };
+        assert!(length == hardly_begun || holds == Holds::Part);
+    }
+}
+
+#[test]
+fn stripes_with_different_sets_at_one_place_are_not_appended_to() {
+    let stripes = Stripes::new(&[]);
+    put(
+        &stripes.devices,
+        &[&stripes.after_one[0], &stripes.after_one[1]],
+    );
+    stripes.append(&stripes.request(&[])).unwrap();
+    let other = contents(&stripes.devices);
+    let (new, old) = (&stripes.after_two, &stripes.after_one);
+    for held in [[&*new[0], &*other[1]], [&*other[0], &*new[1]]] {
+        let refused = stripes.refusal(&held);
+        let is_another = matches!(
+            refused,
+            Error::FamilyBehind {
+                holds: Holds::Another,
+                position: 2,
+                ..
+            }
+        );
+        assert!(is_another, "{refused:?}");
+    }
+    // Of an append that was interrupted while another set was being written, data are no better.
+    let unfinished = &other[1][..last_end(&other[1])];
+    let refused = stripes.refusal(&[&new[0], unfinished]);
+    assert!(matches!(refused, Error::FamilyBehind { .. }), "{refused:?}");
+    stripes.appended(&[&old[0], unfinished], 2);
+}
+
+#[test]
+fn a_backup_interrupted_among_its_ends_is_cut_off_by_the_next() {
+    let stripes = Stripes::new(&[]);
+    let new = &stripes.after_two;
+    for (whole, torn) in [(0, 1), (1, 0)] {
+        let end = last_end(&new[torn]);
+        for length in [end, end + 1, end + 300, end + 4095] {
+            let mut held: Vec<Vec<u8>> = new.clone();
+            held[torn].truncate(length);
+            stripes.appended(&[&held[0], &held[1]], 2);
+        }
+        // Room that was reserved and never written.
+        let mut held: Vec<Vec<u8>> = new.clone();
+        held[torn][end..].fill(0);
+        stripes.appended(&[&held[0], &held[1]], 2);
+        assert_ne!(contents(&stripes.devices)[whole], new[whole]);
+    }
+    // Complete on both: only the filemark behind it is written again.
+    let end = last_end(&new[1]);
+    stripes.appended(&[&new[0], &new[1][..end + 4096]], 3);
+    stripes.appended(&[&new[0], &new[1][..end + 4097]], 3);
+}
+
+#[test]
+fn what_disagrees_can_be_overwritten() {
+    let stripes = Stripes::new(&[]);
+    for overwrite in [Overwrite::Initialize, Overwrite::Format] {
+        put(
+            &stripes.devices,
+            &[&stripes.after_two[0], &stripes.after_one[1]],
+        );
+        let mut request = stripes.request(&[]);
+        request.media.overwrite = overwrite;
+        stripes.append(&request).unwrap();
+        all_good(&stripes.devices, 1);
+    }
+}
+
+#[test]
+fn mirrors_are_told_by_what_they_hold_and_not_by_their_order() {
+    let stripes = Stripes::new(&["m1.bak", "m2.bak"]);
+    stripes
+        .append(&stripes.request(&["m2.bak", "m1.bak"]))
+        .unwrap();
+    let mirrors = devices(stripes.folder(), &["m1.bak", "m2.bak"]);
+    assert!(contents(&stripes.devices) == contents(&mirrors));
+    all_good(&mirrors, 3);
+}
+
+#[test]
+fn an_older_mirror_of_one_stripe_is_not_appended_to() {
+    let stripes = Stripes::new(&["m1.bak", "m2.bak"]);
+    let mirrors = devices(stripes.folder(), &["m1.bak", "m2.bak"]);
+    put(&mirrors[1..], &[&stripes.after_one[1]]);
+    let refused = stripes
+        .append(&stripes.request(&["m1.bak", "m2.bak"]))
+        .unwrap_err();
+    assert!(matches!(refused, Error::FamilyBehind { .. }), "{refused:?}");
+    assert!(contents(&stripes.devices) == stripes.after_two);
+}
+
+#[test]
+fn a_mirror_without_the_last_end_or_filemark_is_brought_level() {
+    let stripes = Stripes::new(&["m1.bak", "m2.bak"]);
+    let mirrors = devices(stripes.folder(), &["m1.bak", "m2.bak"]);
+    let whole = &stripes.after_two[1];
+    let end = last_end(whole);
+    for (length, sets) in [(whole.len() - 100, 3), (end + 100, 2)] {
+        for cut in [&mirrors[1], &stripes.devices[1]] {
+            put(&stripes.devices, &[&stripes.after_two[0], whole]);
+            put(&mirrors, &[&stripes.after_two[0], whole]);
+            std::fs::write(&cut.path, &whole[..length]).unwrap();
+            stripes
+                .append(&stripes.request(&["m1.bak", "m2.bak"]))
+                .unwrap();
+            assert!(contents(&stripes.devices) == contents(&mirrors));
+            all_good(&mirrors, sets);
+        }
+    }
+}
