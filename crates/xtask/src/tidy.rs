@@ -19,6 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tds", &["base"]),
     ("codec", &["base"]),
     ("media", &["base"]),
+    ("bak", &["base", "codec"]),
     ("crypt", &[]),
     ("accelerator", &["codec"]),
     ("device", &["base", "io"]),

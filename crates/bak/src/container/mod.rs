@@ -1,0 +1,116 @@
+//! The plain stream of a backup, whatever container it came in.
+//!
+//! - [`Container`]: which one it is, told by the first bytes.
+//! - [`PlainStream`]: the stream, forward only, from a file or a pipe, with the place of every byte.
+//! - `expand`: the records of the compressed container.
+
+mod expand;
+mod plain;
+
+use std::io;
+
+pub use expand::RECORD_HEADER_BYTES;
+pub use plain::PlainStream;
+
+use crate::error::Error;
+use crate::fields::Fields;
+use crate::mtf::media::{SQL_SERVER_VENDOR, software};
+
+/// Bytes that tell the container.
+pub const RECOGNISE_BYTES: usize = 512;
+
+/// How a backup is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Container {
+    /// Microsoft Tape Format as it is.
+    Tape,
+    /// The same, in compressed records.
+    Compressed,
+}
+
+impl Container {
+    /// Tells the container of a SQL Server backup from its first bytes, [`RECOGNISE_BYTES`] or what there is.
+    ///
+    /// # Errors
+    /// [`Error::NotABackup`], or [`Error::OtherSoftware`] for tape format of another program, Windlass
+    /// among them.
+    pub fn recognise(begin: &[u8]) -> Result<Self, Error> {
+        if begin.starts_with(b"MSSQLBAK") {
+            return Ok(Self::Compressed);
+        }
+        if !begin.starts_with(b"TAPE") {
+            let found = begin.iter().take(16).copied().collect();
+            return Err(Error::NotABackup { found });
+        }
+        let vendor = Fields(begin).u16(0x56);
+        let software = software(begin);
+        if vendor == SQL_SERVER_VENDOR {
+            Ok(Self::Tape)
+        } else {
+            Err(Error::OtherSoftware { software, vendor })
+        }
+    }
+}
+
+/// What a backup is read from: forward, from a file or a pipe.
+pub trait Input {
+    /// Reads some bytes; 0 at the end.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Passes over bytes without reading them; `false` if it cannot, and then nothing was passed over.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn skip(&mut self, _bytes: u64) -> io::Result<bool> {
+        Ok(false)
+    }
+}
+
+impl Input for &[u8] {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        io::Read::read(self, buffer)
+    }
+
+    fn skip(&mut self, bytes: u64) -> io::Result<bool> {
+        let count = usize::try_from(bytes).map_or(self.len(), |bytes| bytes.min(self.len()));
+        *self = self.get(count..).unwrap_or_default();
+        Ok(true)
+    }
+}
+
+impl<I: Input + ?Sized> Input for &mut I {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (**self).read(buffer)
+    }
+
+    fn skip(&mut self, bytes: u64) -> io::Result<bool> {
+        (**self).skip(bytes)
+    }
+}
+
+impl<I: Input + ?Sized> Input for Box<I> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (**self).read(buffer)
+    }
+
+    fn skip(&mut self, bytes: u64) -> io::Result<bool> {
+        (**self).skip(bytes)
+    }
+}
+
+/// Fills the buffer as far as the input goes, and returns how far.
+pub(crate) fn read_full(input: &mut dyn Input, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match input.read(rest) {
+            Ok(0) => break,
+            Ok(count) => filled += count.min(rest.len()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

@@ -1,0 +1,223 @@
+//! The plain stream: forward only, with the place of every byte.
+
+use std::collections::VecDeque;
+
+use super::expand::Expander;
+use super::{Container, Input, RECOGNISE_BYTES, read_full};
+use crate::error::{Error, Finding, Place};
+
+/// Bytes that are read at once from a file that is not compressed.
+const READ_BYTES: usize = 1 << 18;
+
+/// A record never expands to more than this, so that so much can be passed over without expanding it.
+const RECORD_BYTES_MAX: u64 = 1 << 16;
+
+/// The most that is looked ahead.
+const LOOK_AHEAD_BYTES: usize = 1 << 17;
+
+/// The plain stream of a backup.
+#[derive(Debug)]
+pub struct PlainStream<I> {
+    source: Source<I>,
+    buffer: Vec<u8>,
+    /// Where the next byte lies in the buffer.
+    head: usize,
+    /// Offset of the next byte in the stream.
+    at: u64,
+    /// Stream offset and file offset of the records in the buffer.
+    pieces: VecDeque<(u64, u64)>,
+    findings: Vec<Finding>,
+}
+
+#[derive(Debug)]
+enum Source<I> {
+    Tape(I),
+    Compressed(Box<Expander<I>>),
+}
+
+impl<I: Input> PlainStream<I> {
+    /// Opens a backup by its content.
+    ///
+    /// # Errors
+    /// When it is not one of SQL Server, or cannot be read.
+    pub fn open(mut input: I) -> Result<Self, Error> {
+        let mut begin = vec![0; RECOGNISE_BYTES];
+        let read = read_full(&mut input, &mut begin)?;
+        begin.truncate(read);
+        let (source, buffer) = match Container::recognise(&begin)? {
+            Container::Tape => (Source::Tape(input), begin),
+            Container::Compressed => {
+                let expander = Expander::open(input, begin)?;
+                (Source::Compressed(Box::new(expander)), Vec::new())
+            }
+        };
+        Ok(Self {
+            source,
+            buffer,
+            head: 0,
+            at: 0,
+            pieces: VecDeque::new(),
+            findings: Vec::new(),
+        })
+    }
+
+    /// Which container it is.
+    pub fn container(&self) -> Container {
+        match self.source {
+            Source::Tape(_) => Container::Tape,
+            Source::Compressed(_) => Container::Compressed,
+        }
+    }
+
+    /// Records of data read so far, if it is compressed.
+    pub fn records(&self) -> u64 {
+        match &self.source {
+            Source::Tape(_) => 0,
+            Source::Compressed(expander) => expander.records(),
+        }
+    }
+
+    /// Offset of the next byte in the plain stream.
+    pub fn offset(&self) -> u64 {
+        self.at
+    }
+
+    /// Bytes of the file that were read; its length at the end.
+    pub fn file_bytes(&self) -> u64 {
+        match &self.source {
+            Source::Tape(_) => self.at + (self.buffer.len() - self.head) as u64,
+            Source::Compressed(expander) => expander.file_offset(),
+        }
+    }
+
+    /// Where a byte lies that is not behind the next one, nor more than a record before it.
+    pub fn place(&self, stream: u64) -> Place {
+        let file = match self.source {
+            Source::Tape(_) => stream,
+            Source::Compressed(_) => {
+                let piece = self.pieces.iter().rev().find(|(from, _)| *from <= stream);
+                piece.or(self.pieces.front()).map_or(0, |(_, file)| *file)
+            }
+        };
+        Place { stream, file }
+    }
+
+    /// The stream offset at which the record that holds a byte begins.
+    pub fn record_start(&self, stream: u64) -> u64 {
+        let piece = self.pieces.iter().rev().find(|(from, _)| *from <= stream);
+        piece.map_or(stream, |(from, _)| *from)
+    }
+
+    /// The next bytes, without moving on: fewer at the end of the stream, and never more than 128 KB.
+    ///
+    /// # Errors
+    /// When the input cannot be read.
+    pub fn peek(&mut self, bytes: usize) -> Result<&[u8], Error> {
+        let bytes = bytes.min(LOOK_AHEAD_BYTES);
+        while self.buffer.len() - self.head < bytes {
+            if !self.refill(true)? {
+                break;
+            }
+        }
+        let end = (self.head + bytes).min(self.buffer.len());
+        Ok(self.buffer.get(self.head..end).unwrap_or_default())
+    }
+
+    /// Moves on over bytes that were looked at.
+    pub fn consume(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.buffer.len() - self.head);
+        self.head += bytes;
+        self.at += bytes as u64;
+    }
+
+    /// Appends bytes to `out`; `false` if the stream ends before.
+    ///
+    /// # Errors
+    /// When the input cannot be read.
+    pub fn read_into(&mut self, out: &mut Vec<u8>, mut bytes: usize) -> Result<bool, Error> {
+        while bytes > 0 {
+            let piece = self.peek(bytes)?;
+            let taken = piece.len();
+            if taken == 0 {
+                return Ok(false);
+            }
+            out.extend_from_slice(piece);
+            self.consume(taken);
+            bytes -= taken;
+        }
+        Ok(true)
+    }
+
+    /// Passes over bytes, where possible without reading or expanding them; `false` if the stream ends
+    /// before.
+    ///
+    /// # Errors
+    /// When the input cannot be read.
+    pub fn skip(&mut self, mut bytes: u64) -> Result<bool, Error> {
+        loop {
+            let held = (self.buffer.len() - self.head) as u64;
+            let taken = held.min(bytes);
+            self.consume(taken as usize);
+            bytes -= taken;
+            if bytes == 0 {
+                return Ok(true);
+            }
+            if let Source::Tape(input) = &mut self.source
+                && input.skip(bytes)?
+            {
+                self.at += bytes;
+                return Ok(true);
+            }
+            let is_wanted = bytes < RECORD_BYTES_MAX;
+            if !self.refill(is_wanted)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// What was found wrong with the container since the last call.
+    pub fn take_findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
+    }
+
+    /// Reads one piece more into the buffer; `false` at the end.
+    fn refill(&mut self, is_wanted: bool) -> Result<bool, Error> {
+        if self.head == self.buffer.len() {
+            self.buffer.clear();
+            self.head = 0;
+        } else if self.head > LOOK_AHEAD_BYTES {
+            self.buffer.drain(..self.head);
+            self.head = 0;
+        }
+        let end = self.at + (self.buffer.len() - self.head) as u64;
+        match &mut self.source {
+            Source::Tape(input) => {
+                let from = self.buffer.len();
+                self.buffer.resize(from + READ_BYTES, 0);
+                let room = self.buffer.get_mut(from..).unwrap_or_default();
+                let read = input.read(room);
+                let count = *read.as_ref().unwrap_or(&0);
+                self.buffer.truncate(from + count);
+                Ok(read? > 0)
+            }
+            Source::Compressed(expander) => {
+                let known = self.findings.len();
+                let piece = expander.next(is_wanted, &mut self.buffer, &mut self.findings)?;
+                for finding in self.findings.iter_mut().skip(known) {
+                    finding.place.stream = end;
+                }
+                let Some(file_offset) = piece else {
+                    return Ok(false);
+                };
+                // Whoever asks for a place asks for one that is still in the buffer, or just before it.
+                let at = self.at;
+                let is_past = |piece: &(u64, u64)| piece.0 + RECORD_BYTES_MAX < at;
+                while self.pieces.get(1).is_some_and(is_past) {
+                    self.pieces.pop_front();
+                }
+                self.pieces.push_back((end, file_offset));
+                Ok(true)
+            }
+        }
+    }
+}

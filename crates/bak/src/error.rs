@@ -1,0 +1,369 @@
+//! Why a file cannot be read on, and what is wrong in one that can.
+
+use std::fmt;
+
+use windlass_base::{Guid, Lsn};
+
+use crate::container::RECORD_HEADER_BYTES;
+use crate::mtf::Tag;
+
+/// Why a backup cannot be read, or not to its end.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Neither container begins like this.
+    #[error("the file begins with {}, which is not a SQL Server backup (TAPE or MSSQLBAK)", Hex(.found))]
+    NotABackup {
+        /// The first bytes.
+        found: Vec<u8>,
+    },
+    /// Tape format of another program.
+    #[error("the media was written by '{software}' (vendor {vendor}), not by SQL Server")]
+    OtherSoftware {
+        /// The software name on the media.
+        software: String,
+        /// Its vendor id.
+        vendor: u16,
+    },
+    /// A compressed container of a layout that no known server writes.
+    #[error(
+        "the compressed backup has the version words {first} and {second}; only 2 and 3 are understood. \
+         Its first record begins with {}", Hex(.record)
+    )]
+    ContainerVersion {
+        /// The word at 8.
+        first: u32,
+        /// The word at 12.
+        second: u32,
+        /// What lies where the first record does.
+        record: Vec<u8>,
+    },
+    /// A record of a kind that is not understood.
+    #[error(
+        "the record at file offset {offset} of the compressed backup is not understood: {} \
+         (container version words 2 and 3)", Hex(.header)
+    )]
+    RecordKind {
+        /// File offset.
+        offset: u64,
+        /// Its header.
+        header: [u8; RECORD_HEADER_BYTES],
+    },
+    /// The file ends inside something.
+    #[error("the file ends at {offset}, within {what}")]
+    Truncated {
+        /// File offset of the end.
+        offset: u64,
+        /// What should go on.
+        what: &'static str,
+    },
+    /// A number beyond the limit of what is read into memory.
+    #[error("{what} at file offset {offset} has {found} bytes, more than the limit of {maximum}")]
+    TooLarge {
+        /// File offset.
+        offset: u64,
+        /// What is too large.
+        what: &'static str,
+        /// Bytes it claims.
+        found: u64,
+        /// The limit.
+        maximum: u64,
+    },
+    /// There is no such set.
+    #[error("there is no backup set {position} on the media; it has {sets}")]
+    NoSuchSet {
+        /// The position asked for.
+        position: u16,
+        /// Sets there are.
+        sets: usize,
+    },
+    /// The file could not be read, or the target not written.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// Bytes for people who send them in.
+struct Hex<'a>(&'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, byte) in self.0.iter().enumerate() {
+            let gap = if index == 0 { "" } else { " " };
+            write!(f, "{gap}{byte:02X}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Where something lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Place {
+    /// Offset in the plain stream: in the file itself, unless it is compressed.
+    pub stream: u64,
+    /// Offset in the file: of the record that holds it, if it is compressed.
+    pub file: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.stream == self.file {
+            write!(f, "offset {}", self.file)
+        } else {
+            write!(
+                f,
+                "offset {} (byte {} of the expanded stream)",
+                self.file, self.stream
+            )
+        }
+    }
+}
+
+/// A page of a database file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct PageId {
+    /// The file.
+    pub file: u16,
+    /// The page in it.
+    pub page: u32,
+}
+
+impl fmt::Display for PageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.page)
+    }
+}
+
+/// Something that is not as it should be, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Where it lies in the file.
+    pub place: Place,
+    /// What is wrong.
+    pub damage: Damage,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.damage)
+    }
+}
+
+/// What is wrong.
+#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    /// No descriptor block where one must be; what follows is searched for the next one.
+    #[error("no descriptor block: {found:02X?}")]
+    NoDescriptor {
+        /// What is there.
+        found: [u8; 4],
+    },
+    /// The checksum of a descriptor block.
+    #[error("the checksum of the {tag} block header is {found:#06x}, computed {expected:#06x}")]
+    DescriptorChecksum {
+        /// The block.
+        tag: Tag,
+        /// Computed.
+        expected: u16,
+        /// Stored.
+        found: u16,
+    },
+    /// The checksum of a stream header.
+    #[error("the checksum of the {tag} stream header is {found:#06x}, computed {expected:#06x}")]
+    StreamChecksum {
+        /// The stream.
+        tag: Tag,
+        /// Computed.
+        expected: u16,
+        /// Stored.
+        found: u16,
+    },
+    /// A descriptor block that is not the one that must follow in its set.
+    #[error(
+        "the {tag} block says to be number {} at logical block {}, it is number {} at {}",
+        .found.1, .found.0, .expected.1, .expected.0
+    )]
+    BlockOrder {
+        /// The block.
+        tag: Tag,
+        /// Logical block and number that it must have.
+        expected: (u64, u32),
+        /// Those that it has.
+        found: (u64, u32),
+    },
+    /// A structure with an impossible length.
+    #[error("{what} has an impossible length: {found}")]
+    Length {
+        /// The structure.
+        what: &'static str,
+        /// The length.
+        found: u64,
+    },
+    /// The checksum of a record of the compressed container.
+    #[error("the checksum of the compressed record is {found:#010x}, computed {expected:#010x}")]
+    RecordChecksum {
+        /// Computed.
+        expected: u32,
+        /// Stored.
+        found: u32,
+    },
+    /// A record that does not expand; zeros stand for it.
+    #[error("the compressed record does not expand: {reason}")]
+    RecordContent {
+        /// The decoder's words.
+        reason: String,
+    },
+    /// The checksum of WITH CHECKSUM.
+    #[error("the backup checksum of the {tag} stream is {found:#010x}, computed {expected:#010x}")]
+    BackupChecksum {
+        /// The stream.
+        tag: Tag,
+        /// Computed.
+        expected: u32,
+        /// Stored.
+        found: u32,
+    },
+    /// A page whose checksum does not match.
+    #[error("page {page}: its checksum is {found:#010x}, computed {expected:#010x}")]
+    PageChecksum {
+        /// The page.
+        page: PageId,
+        /// Computed.
+        expected: u32,
+        /// Stored.
+        found: u32,
+    },
+    /// A page that was written in part.
+    #[error("page {page}: its sectors do not carry one torn-page pattern")]
+    TornPage {
+        /// The page.
+        page: PageId,
+    },
+    /// An allocated page that says to be another one.
+    #[error("page {page}: it is allocated, but its header says {found}")]
+    PageIdentity {
+        /// The page by its place.
+        page: PageId,
+        /// What its header says.
+        found: PageId,
+    },
+    /// A page of the wrong type where the type is fixed.
+    #[error("page {page}: it has type {found}, not {expected}")]
+    PageType {
+        /// The page.
+        page: PageId,
+        /// The type it must have.
+        expected: u8,
+        /// The type it has.
+        found: u8,
+    },
+    /// 64 KB without any page header that says where they belong.
+    #[error("an extent without any valid page header: it belongs nowhere")]
+    UnplacedExtent,
+    /// An extent twice, where the server writes it once.
+    #[error("the extent at page {page} is there twice")]
+    ExtentTwice {
+        /// Its first page.
+        page: PageId,
+    },
+    /// An allocated or changed extent that the set does not have.
+    #[error("the extent at page {page} is missing: {map} marks it")]
+    ExtentMissing {
+        /// Its first page.
+        page: PageId,
+        /// The map that marks it.
+        map: &'static str,
+    },
+    /// An extent that no map asks for.
+    #[error("the extent at page {page} is there, but {map} does not mark it")]
+    ExtentExtra {
+        /// Its first page.
+        page: PageId,
+        /// The map that does not mark it.
+        map: &'static str,
+    },
+    /// Another number of extents than the configuration says.
+    #[error("file {file} has {found} extents in the set, its configuration says {expected}")]
+    ExtentCount {
+        /// The file.
+        file: u16,
+        /// What the configuration says.
+        expected: u64,
+        /// What was found.
+        found: u64,
+    },
+    /// A log block that is not the one that must follow.
+    #[error("log block {expected:#} is expected, {found:#} is there")]
+    LogBlock {
+        /// The block that must be there.
+        expected: Lsn,
+        /// The one that is.
+        found: Lsn,
+    },
+    /// Sectors of a log block with different parities.
+    #[error("log block {lsn:#}: its sectors do not carry one parity")]
+    LogParity {
+        /// The block.
+        lsn: Lsn,
+    },
+    /// The log ends before the last LSN of the set.
+    #[error("the log ends at {found:#}, the set goes on to {expected:#}")]
+    LogEnds {
+        /// The last LSN of the set.
+        expected: Lsn,
+        /// Where the log ends.
+        found: Lsn,
+    },
+    /// Virtual log files that leave a gap.
+    #[error("log file {file}: a virtual log file begins at {found}, not at {expected}")]
+    VirtualLogGap {
+        /// The log file.
+        file: u16,
+        /// Where it must begin.
+        expected: u64,
+        /// Where it begins.
+        found: u64,
+    },
+    /// A set without an essential block.
+    #[error("the backup set has no {what}: it is incomplete")]
+    Incomplete {
+        /// What is missing.
+        what: &'static str,
+    },
+    /// The file ends in the middle.
+    #[error("the file ends within {what}: it is incomplete")]
+    Ends {
+        /// What should go on.
+        what: &'static str,
+    },
+    /// A file that is no multiple of its blocks.
+    #[error("the file has {found} bytes, which is not a multiple of its {block_bytes}-byte blocks")]
+    FileLength {
+        /// Its length.
+        found: u64,
+        /// The block size.
+        block_bytes: u32,
+    },
+    /// A stripe that was not given.
+    #[error("media family {number} of {count} is missing")]
+    FamilyMissing {
+        /// Its number.
+        number: u16,
+        /// How many there are.
+        count: u16,
+    },
+    /// A file of another media set, or a family given twice.
+    #[error("the file belongs to media set {found}, the others to {expected}")]
+    OtherMediaSet {
+        /// The media set of the first file.
+        expected: Guid,
+        /// The media set of this one.
+        found: Guid,
+    },
+    /// A family given twice.
+    #[error("media family {number} is there twice")]
+    FamilyTwice {
+        /// Its number.
+        number: u16,
+    },
+}

@@ -1,0 +1,181 @@
+//! What a media family says of itself and of its sets.
+
+use crate::container::{Container, Input};
+use crate::error::{Error, Finding, Place};
+use crate::mtf::configuration::{Configuration, FileKind, StoredFile};
+use crate::mtf::log::VirtualLog;
+use crate::mtf::media::MediaHeader;
+use crate::mtf::set::SetHeader;
+use crate::visit::Visit;
+use crate::walk::{Walked, walk};
+
+/// The most findings that are kept; more are counted.
+pub(crate) const FINDINGS_MAX: usize = 10_000;
+
+/// The first version whose sets hold the first extents twice, and whose final configuration counts only
+/// those.
+pub(crate) const VERSION_WITH_SECOND_COPY: u8 = 15;
+
+/// A media family: one file.
+#[derive(Debug)]
+pub struct Listing {
+    /// Its header; missing only if its block is damaged.
+    pub media: Option<MediaHeader>,
+    /// Its sets, in order.
+    pub sets: Vec<SetListing>,
+    /// What is wrong with it.
+    pub findings: Vec<Finding>,
+    /// The file as a whole.
+    pub walked: Walked,
+}
+
+/// A backup set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetListing {
+    /// Where it begins.
+    pub place: Place,
+    /// Its first block.
+    pub header: SetHeader,
+    /// The machine it was made on.
+    pub machine: String,
+    /// Its configuration as known at its start.
+    pub start: Option<Configuration>,
+    /// Its configuration as known at its end.
+    pub end: Option<Configuration>,
+    /// The virtual log files.
+    pub logs: Vec<VirtualLog>,
+    /// Whether its end is there.
+    pub is_complete: bool,
+}
+
+impl SetListing {
+    /// The configuration with the final values, or the first one of a set that is cut off.
+    pub fn configuration(&self) -> Option<&Configuration> {
+        self.end.as_ref().or(self.start.as_ref())
+    }
+
+    /// Whether a server wrote it that stores the first extents twice.
+    pub fn has_second_copy(&self) -> bool {
+        self.header.version_major >= VERSION_WITH_SECOND_COPY
+    }
+
+    /// Pages of a file in the set. Servers since 2019 count only the second copy of the first extents in the
+    /// final configuration.
+    pub fn stored_pages(&self, file: &StoredFile) -> u32 {
+        self.counted(file).stored_pages
+    }
+
+    /// Bytes of a file in the set.
+    pub fn stored_bytes(&self, file: &StoredFile) -> u64 {
+        self.counted(file).stored_bytes
+    }
+
+    fn counted<'a>(&'a self, file: &'a StoredFile) -> &'a StoredFile {
+        let earlier = self.start.iter().flat_map(|start| &start.files);
+        let earlier = earlier
+            .filter(|_| self.has_second_copy() && file.kind == FileKind::Data)
+            .find(|earlier| earlier.id == file.id);
+        earlier.unwrap_or(file)
+    }
+}
+
+impl Listing {
+    /// Reads a family. Pages and log are passed over.
+    ///
+    /// # Errors
+    /// As [`walk`].
+    pub fn read<I: Input>(input: I) -> Result<Self, Error> {
+        let mut gather = Gather::default();
+        let walked = walk(input, &mut gather)?;
+        Ok(Self {
+            media: gather.media,
+            sets: gather.sets,
+            findings: gather.findings,
+            walked,
+        })
+    }
+
+    /// The set at a position.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchSet`].
+    pub fn set(&self, position: u16) -> Result<&SetListing, Error> {
+        self.sets
+            .iter()
+            .find(|set| set.header.position == position)
+            .ok_or(Error::NoSuchSet {
+                position,
+                sets: self.sets.len(),
+            })
+    }
+
+    /// Whether the file is compressed.
+    pub fn is_compressed(&self) -> bool {
+        self.walked.container == Container::Compressed
+    }
+}
+
+/// Gathers what the blocks say; others build on it.
+#[derive(Debug, Default)]
+pub(crate) struct Gather {
+    pub(crate) media: Option<MediaHeader>,
+    pub(crate) sets: Vec<SetListing>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Visit for Gather {
+    fn media(&mut self, media: &MediaHeader) {
+        self.media.get_or_insert_with(|| media.clone());
+    }
+
+    fn set(&mut self, header: &SetHeader, place: Place) {
+        self.sets.push(SetListing {
+            place,
+            header: header.clone(),
+            machine: String::new(),
+            start: None,
+            end: None,
+            logs: Vec::new(),
+            is_complete: false,
+        });
+    }
+
+    fn machine(&mut self, name: &str) {
+        if let Some(set) = self.sets.last_mut() {
+            name.clone_into(&mut set.machine);
+        }
+    }
+
+    fn configuration(&mut self, configuration: &Configuration, is_final: bool) {
+        if let Some(set) = self.sets.last_mut() {
+            let slot = if is_final {
+                &mut set.end
+            } else {
+                &mut set.start
+            };
+            *slot = Some(configuration.clone());
+        }
+    }
+
+    fn virtual_log(&mut self, log: &VirtualLog) {
+        if let Some(set) = self.sets.last_mut() {
+            set.logs.push(log.clone());
+        }
+    }
+
+    fn wants_data(&mut self) -> bool {
+        false
+    }
+
+    fn set_ends(&mut self) {
+        if let Some(set) = self.sets.last_mut() {
+            set.is_complete = set.end.is_some();
+        }
+    }
+
+    fn finding(&mut self, finding: Finding) {
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(finding);
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! The configuration of a set: the `MQCI` stream with the database, its filegroups and its files.
+
+use windlass_base::{Guid, Lsn, Moment};
+
+use crate::error::Damage;
+use crate::fields::Fields;
+
+/// Bytes of tag and length in front of every sub-block.
+const SUB_BLOCK_HEADER_BYTES: usize = 8;
+
+/// Bytes of the database sub-block that every version since 2005 has.
+const DATABASE_BYTES_MIN: usize = 0x158;
+
+/// Bytes of the file sub-block that every version since 2005 has.
+const FILE_BYTES_MIN: usize = 0x11C;
+
+/// The most files of a database.
+const FILES_MAX: usize = 32767;
+
+/// What a set holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BackupType {
+    /// A whole database.
+    Database,
+    /// Log.
+    Log,
+    /// Files.
+    File,
+    /// What changed in a database.
+    Differential,
+    /// What changed in files.
+    DifferentialFile,
+    /// Part of a database.
+    Partial,
+    /// What changed in a part.
+    DifferentialPartial,
+    /// A letter that is not known.
+    Unknown(u8),
+}
+
+impl BackupType {
+    fn from_letter(letter: u8) -> Self {
+        match letter {
+            b'D' => Self::Database,
+            b'L' => Self::Log,
+            b'F' => Self::File,
+            b'I' => Self::Differential,
+            b'G' => Self::DifferentialFile,
+            b'P' => Self::Partial,
+            b'Q' => Self::DifferentialPartial,
+            other => Self::Unknown(other),
+        }
+    }
+
+    /// The number in the column `BackupType`.
+    pub fn number(self) -> Option<u8> {
+        match self {
+            Self::Database => Some(1),
+            Self::Log => Some(2),
+            Self::File => Some(4),
+            Self::Differential => Some(5),
+            Self::DifferentialFile => Some(6),
+            Self::Partial => Some(7),
+            Self::DifferentialPartial => Some(8),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// Its words in result sets.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Database => "Database",
+            Self::Log => "Transaction Log",
+            Self::File => "File",
+            Self::Differential => "Database Differential",
+            Self::DifferentialFile => "File Differential",
+            Self::Partial => "Partial",
+            Self::DifferentialPartial => "Partial Differential",
+            Self::Unknown(_) => "Unknown",
+        }
+    }
+
+    /// Whether it stands on a full backup.
+    pub fn is_differential(self) -> bool {
+        matches!(
+            self,
+            Self::Differential | Self::DifferentialFile | Self::DifferentialPartial
+        )
+    }
+}
+
+/// What a set says about its database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configuration {
+    /// Bits: 0x10 backup checksums, 0x400 copy only, 0x800 differential.
+    pub flags: u32,
+    /// Version of the server.
+    pub version: (u8, u8, u16),
+    /// What the set holds.
+    pub backup_type: BackupType,
+    /// First LSN of its log.
+    pub first_lsn: Lsn,
+    /// LSN behind its log.
+    pub last_lsn: Lsn,
+    /// LSN of the checkpoint it begins with.
+    pub checkpoint_lsn: Lsn,
+    /// Checkpoint of the last full backup before it.
+    pub database_backup_lsn: Lsn,
+    /// LSN at which the log chain starts.
+    pub chain_start_lsn: Lsn,
+    /// LSN of the last fork, zero if the database never forked.
+    pub fork_point_lsn: Lsn,
+    /// LSN of the base of a differential.
+    pub differential_base_lsn: Lsn,
+    /// Set that is the base of a differential.
+    pub differential_base: Guid,
+    /// When the database was created.
+    pub database_created: Option<Moment>,
+    /// When the backup began.
+    pub started: Option<Moment>,
+    /// When it was finished.
+    pub finished: Option<Moment>,
+    /// Name of the database.
+    pub database: String,
+    /// Name of the server.
+    pub server: String,
+    /// Its number on the server.
+    pub database_id: u16,
+    /// Its version.
+    pub database_version: u16,
+    /// Its compatibility level.
+    pub compatibility_level: u8,
+    /// Its sort order.
+    pub sort_order: u8,
+    /// Locale of its collation.
+    pub locale: u32,
+    /// How its collation compares.
+    pub comparison_style: u32,
+    /// The collation as the wire protocol has it: locale and flags, sort id.
+    pub collation: (u32, u8),
+    /// Its status bits.
+    pub status: u32,
+    /// `MAXTRANSFERSIZE`.
+    pub transfer_bytes: u32,
+    /// Size of the backup.
+    pub backup_bytes: u64,
+    /// Size of the compressed backup; equal to the other one if it is not compressed.
+    pub compressed_bytes: u64,
+    /// Identity that binds its files together.
+    pub binding: Guid,
+    /// Its recovery fork.
+    pub recovery_fork: Guid,
+    /// The fork before the last fork point.
+    pub previous_fork: Guid,
+    /// Its family.
+    pub family: Guid,
+    /// Its filegroups.
+    pub file_groups: Vec<FileGroup>,
+    /// Its files, in the order of the set.
+    pub files: Vec<StoredFile>,
+}
+
+/// A filegroup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileGroup {
+    /// Its number: 1 is PRIMARY.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Whether it is read-only.
+    pub is_read_only: bool,
+    /// Its identity.
+    pub guid: Guid,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// Rows.
+    Data,
+    /// Log.
+    Log,
+    /// Something that no sample shows.
+    Other(u32),
+}
+
+/// A file of the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredFile {
+    /// Bits: 8 growth in percent, 0x40 read-only, 0x80 new differential base.
+    pub flags: u32,
+    /// Its number.
+    pub id: u16,
+    /// What it holds.
+    pub kind: FileKind,
+    /// Pages of it in the set.
+    pub stored_pages: u32,
+    /// Its filegroup; 0 of a log file.
+    pub group: u32,
+    /// Bytes of a sector where it lay.
+    pub source_block_bytes: u32,
+    /// Its length.
+    pub bytes: u64,
+    /// The length it may grow to.
+    pub max_bytes: u64,
+    /// Its logical name.
+    pub logical_name: String,
+    /// Its path on the server. Never used to write to.
+    pub physical_name: String,
+    /// LSN at which it was created.
+    pub create_lsn: Lsn,
+    /// LSN at which it was dropped.
+    pub drop_lsn: Lsn,
+    /// LSN of its differential base.
+    pub differential_base_lsn: Lsn,
+    /// Set that is its differential base.
+    pub differential_base: Guid,
+    /// LSN since which it is read-only.
+    pub read_only_lsn: Lsn,
+    /// Its identity.
+    pub guid: Guid,
+    /// Bytes of it in the set.
+    pub stored_bytes: u64,
+}
+
+impl StoredFile {
+    /// Whether it is read-only.
+    pub fn is_read_only(&self) -> bool {
+        self.flags & 0x40 != 0
+    }
+
+    fn read(fields: Fields<'_>) -> Self {
+        Self {
+            flags: fields.u32(0x08),
+            id: fields.u32(0x14) as u16,
+            stored_pages: fields.u32(0x18),
+            kind: match fields.u32(0x1C) {
+                1 => FileKind::Data,
+                2 => FileKind::Log,
+                other => FileKind::Other(other),
+            },
+            source_block_bytes: fields.u32(0x20),
+            group: fields.u32(0x24),
+            bytes: fields.u64(0x28),
+            logical_name: fields.text(0x30),
+            physical_name: fields.text(0x34),
+            max_bytes: fields.u64(0x56),
+            create_lsn: fields.lsn(0x8A),
+            drop_lsn: fields.lsn(0x94),
+            differential_base_lsn: fields.lsn(0x9E),
+            differential_base: fields.guid(0xAA),
+            guid: fields.guid(0xBA),
+            stored_bytes: fields.u64(0xFA),
+            read_only_lsn: fields.lsn(0x112),
+        }
+    }
+}
+
+impl Configuration {
+    /// Reads the stream.
+    pub(crate) fn read(stream: &[u8]) -> Result<Self, Damage> {
+        let mut rest = stream;
+        let mut database = None;
+        let mut file_groups = Vec::new();
+        let mut files = Vec::new();
+        while rest.len() >= SUB_BLOCK_HEADER_BYTES {
+            let length = Fields(rest).u32(4) as usize;
+            let Some((block, behind)) = rest
+                .split_at_checked(length)
+                .filter(|_| length >= SUB_BLOCK_HEADER_BYTES)
+            else {
+                return Err(damaged("a block of the configuration", length));
+            };
+            let fields = Fields(block);
+            match &fields.array(0) {
+                b"SCIN" if length >= DATABASE_BYTES_MIN && database.is_none() => {
+                    database = Some(Self::read_database(fields));
+                }
+                b"SFGI" => file_groups.push(FileGroup {
+                    id: fields.u32(0x0C),
+                    name: fields.text(0x10),
+                    is_read_only: fields.u32(0x08) & 8 != 0,
+                    guid: fields.guid(0x18),
+                }),
+                b"SFIN" if length >= FILE_BYTES_MIN => files.push(StoredFile::read(fields)),
+                _ => return Err(damaged("a block of the configuration", length)),
+            }
+            rest = behind;
+        }
+        let is_whole = rest.is_empty() && files.len() <= FILES_MAX;
+        let database = database.filter(|_| is_whole);
+        let database = database.ok_or_else(|| damaged("the configuration", stream.len()))?;
+        Ok(Self {
+            file_groups,
+            files,
+            ..database
+        })
+    }
+
+    fn read_database(fields: Fields<'_>) -> Self {
+        Self {
+            flags: fields.u32(0x08),
+            version: (fields.u8(0x1B), fields.u8(0x1A), fields.u16(0x18)),
+            first_lsn: fields.lsn(0x20),
+            last_lsn: fields.lsn(0x2A),
+            checkpoint_lsn: fields.lsn(0x34),
+            database_backup_lsn: fields.lsn(0x3E),
+            database_created: fields.moment(0x48),
+            started: fields.moment(0x4D),
+            finished: fields.moment(0x52),
+            backup_type: BackupType::from_letter(fields.u8(0x57)),
+            sort_order: fields.u8(0x58),
+            compatibility_level: fields.u8(0x5B),
+            database_id: fields.u16(0x5C),
+            database_version: fields.u16(0x5E),
+            backup_bytes: fields.u64(0x60),
+            database: fields.text(0x68),
+            server: fields.text(0x6C),
+            locale: fields.u32(0x74),
+            comparison_style: fields.u32(0x78),
+            binding: fields.guid(0x7C),
+            recovery_fork: fields.guid(0x9C),
+            fork_point_lsn: fields.lsn(0xAC),
+            previous_fork: fields.guid(0xB8),
+            collation: (fields.u32(0xD8), fields.u8(0xDC)),
+            family: fields.guid(0xE0),
+            transfer_bytes: fields.u32(0xF0),
+            status: fields.u32(0xF4),
+            chain_start_lsn: fields.lsn(0xF8),
+            differential_base_lsn: fields.lsn(0x104),
+            differential_base: fields.guid(0x110),
+            // SQL Server 2005 ends its fixed part before.
+            compressed_bytes: if fields.u8(0x1B) >= 10 {
+                fields.u64(0x158)
+            } else {
+                fields.u64(0x60)
+            },
+            file_groups: Vec::new(),
+            files: Vec::new(),
+        }
+    }
+
+    /// Whether the set was made WITH CHECKSUM.
+    pub fn has_checksums(&self) -> bool {
+        self.flags & 0x10 != 0
+    }
+
+    /// Whether it is a copy-only backup.
+    pub fn is_copy_only(&self) -> bool {
+        self.flags & 0x400 != 0
+    }
+
+    /// The first fork of the set: another one than the last if the database forked while it was made.
+    pub fn first_recovery_fork(&self) -> Guid {
+        let forked = self.fork_point_lsn != Lsn::default()
+            && (self.first_lsn..=self.last_lsn).contains(&self.fork_point_lsn);
+        if forked {
+            self.previous_fork
+        } else {
+            self.recovery_fork
+        }
+    }
+
+    /// The name of the recovery model.
+    pub fn recovery_model(&self) -> &'static str {
+        match (self.status & 8 != 0, self.status & 4 != 0) {
+            (true, _) => "SIMPLE",
+            (_, true) => "BULK-LOGGED",
+            _ => "FULL",
+        }
+    }
+
+    /// The numbers of the data files, ascending.
+    pub fn data_files(&self) -> Vec<u16> {
+        let data = self.files.iter().filter(|file| file.kind == FileKind::Data);
+        let mut data: Vec<u16> = data.map(|file| file.id).collect();
+        data.sort_unstable();
+        data.dedup();
+        data
+    }
+}
+
+fn damaged(what: &'static str, length: usize) -> Damage {
+    Damage::Length {
+        what,
+        found: length as u64,
+    }
+}

@@ -1,0 +1,198 @@
+//! Pages of a database: their header, and where an extent belongs.
+
+use windlass_base::Lsn;
+
+use crate::error::PageId;
+use crate::fields::Fields;
+
+/// Bytes of a page.
+pub const PAGE_BYTES: usize = 8192;
+
+/// Bytes of a sector of a page, the unit of checksums and torn-page protection.
+pub const SECTOR_BYTES: usize = 512;
+
+/// Bytes of an extent, the unit in which a backup stores pages.
+pub const EXTENT_BYTES: usize = 65536;
+
+/// Pages of an extent.
+pub const EXTENT_PAGES: u32 = 8;
+
+/// Bytes of a page header.
+pub const HEADER_BYTES: usize = 96;
+
+/// Type of the pages that fill a transfer up and belong to no file.
+const FILLER_TYPE: u8 = 0x65;
+
+/// The highest type of a page in a database.
+const TYPE_MAX: u8 = 20;
+
+/// What the header of a page says.
+#[derive(Debug, Clone, Copy)]
+pub struct PageHeader<'a>(Fields<'a>);
+
+impl<'a> PageHeader<'a> {
+    /// The header of a page.
+    pub fn new(page: &'a [u8]) -> Self {
+        Self(Fields(page))
+    }
+
+    /// Version of the header, 1.
+    pub fn version(self) -> u8 {
+        self.0.u8(0)
+    }
+
+    /// Type of the page.
+    pub fn page_type(self) -> u8 {
+        self.0.u8(1)
+    }
+
+    /// Level in its tree; 0 is a leaf.
+    pub fn level(self) -> u8 {
+        self.0.u8(3)
+    }
+
+    /// Whether the page carries a checksum.
+    pub fn has_checksum(self) -> bool {
+        self.0.u16(4) & 0x0200 != 0
+    }
+
+    /// Whether the page carries torn-page bits.
+    pub fn has_torn_bits(self) -> bool {
+        self.0.u16(4) & 0x0100 != 0
+    }
+
+    /// The allocation unit that a server since 2005 writes.
+    pub fn allocation_unit(self) -> u64 {
+        u64::from(self.0.u16(6)) << 48 | u64::from(self.0.u32(0x18)) << 16
+    }
+
+    /// Index number and object number of a page that SQL Server 2000 wrote.
+    pub fn old_identity(self) -> (u16, u32) {
+        (self.0.u16(6), self.0.u32(0x18))
+    }
+
+    /// Length of the fixed part of a record.
+    pub fn fixed_bytes(self) -> u16 {
+        self.0.u16(0x0E)
+    }
+
+    /// The page behind this one.
+    pub fn next(self) -> PageId {
+        page_pointer(self.0, 0x10)
+    }
+
+    /// Slots of the page.
+    pub fn slots(self) -> u16 {
+        self.0.u16(0x16)
+    }
+
+    /// Its own page and file.
+    pub fn id(self) -> PageId {
+        page_pointer(self.0, 0x20)
+    }
+
+    /// LSN of its last change.
+    pub fn lsn(self) -> Lsn {
+        self.0.lsn(0x28)
+    }
+
+    /// The stored checksum or torn bits.
+    pub fn checksum(self) -> u32 {
+        self.0.u32(0x3C)
+    }
+
+    /// Whether this can be the header of the page `index` of an extent.
+    fn is_plausible(self, index: u32, files: &[u16]) -> bool {
+        let id = self.id();
+        self.version() == 1
+            && (1..=TYPE_MAX).contains(&self.page_type())
+            && id.page % EXTENT_PAGES == index
+            && files.binary_search(&id.file).is_ok()
+    }
+}
+
+/// A page pointer: `u32` page, `u16` file.
+pub(crate) fn page_pointer(fields: Fields<'_>, at: usize) -> PageId {
+    PageId {
+        page: fields.u32(at),
+        file: fields.u16(at + 4),
+    }
+}
+
+/// Where 64 KB of page data belong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Located {
+    /// In a file.
+    Extent {
+        /// Its first page.
+        first: PageId,
+    },
+    /// Nowhere: they fill a transfer up.
+    Filler,
+    /// No page says where.
+    Unknown,
+}
+
+/// Tells from the page headers where an extent belongs; `files` are the data files of the
+/// database in ascending order.
+pub fn locate(extent: &[u8], files: &[u16]) -> Located {
+    let mut votes: [(PageId, u32); 8] = Default::default();
+    let mut fillers = 0;
+    for (index, page) in (0..EXTENT_PAGES).zip(extent.chunks(PAGE_BYTES)) {
+        let header = PageHeader::new(page);
+        if header.page_type() == FILLER_TYPE {
+            fillers += 1;
+        }
+        if !header.is_plausible(index, files) {
+            continue;
+        }
+        let id = header.id();
+        let first = PageId {
+            page: id.page - index,
+            ..id
+        };
+        let slot = votes
+            .iter_mut()
+            .find(|(page, count)| *count == 0 || *page == first);
+        if let Some((page, count)) = slot {
+            *page = first;
+            *count += 1;
+        }
+    }
+    match votes.iter().max_by_key(|(_, count)| *count) {
+        Some((first, 1..)) => Located::Extent { first: *first },
+        _ if fillers == EXTENT_PAGES => Located::Filler,
+        _ => Located::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extent(pages: [Option<PageId>; 8]) -> Vec<u8> {
+        let mut extent = vec![0; EXTENT_BYTES];
+        for (page, id) in extent.chunks_mut(PAGE_BYTES).zip(pages) {
+            if let Some(id) = id {
+                page[0] = 1;
+                page[1] = 1;
+                page[0x20..0x24].copy_from_slice(&id.page.to_le_bytes());
+                page[0x24..0x26].copy_from_slice(&id.file.to_le_bytes());
+            }
+        }
+        extent
+    }
+
+    #[test]
+    fn the_majority_of_the_headers_places_an_extent() {
+        let id = |page| Some(PageId { file: 1, page });
+        let pages = [None, id(17), id(18), id(3), None, None, id(22), None];
+        assert_eq!(
+            locate(&extent(pages), &[1]),
+            Located::Extent {
+                first: PageId { file: 1, page: 16 }
+            }
+        );
+        assert_eq!(locate(&extent(pages), &[3]), Located::Unknown);
+    }
+}

@@ -1,0 +1,422 @@
+//! RESTORE VERIFYONLY: everything that carries a checksum, or that two places tell alike.
+//!
+//! A [`Verifier`] takes the families of a media set in any order, each read forward and once, and then says
+//! what it found. What is in memory: a bit or two for each page, the allocation maps, and one entry for each
+//! row of extents that follow each other.
+
+mod file;
+mod log;
+mod sparse;
+mod visit;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use file::FileCheck;
+use log::LogCheck;
+use visit::VerifyVisit;
+
+use crate::checksum::{page_checksum, torn_bits_agree};
+use crate::container::Input;
+use crate::error::{Damage, Error, Finding, PageId, Place};
+use crate::listing::{FINDINGS_MAX, Gather, SetListing};
+use crate::mtf::configuration::{BackupType, Configuration, FileKind};
+use crate::mtf::media::MediaHeader;
+use crate::page::{EXTENT_PAGES, Located, PAGE_BYTES, PageHeader, locate};
+use crate::visit::ExtentPlace;
+use crate::walk::{Walked, walk};
+
+/// What was checked, in numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Checked {
+    /// Descriptor block headers.
+    pub blocks: u64,
+    /// Stream headers.
+    pub streams: u64,
+    /// Records of a compressed container.
+    pub records: u64,
+    /// Checksums of WITH CHECKSUM.
+    pub backup_checksums: u64,
+    /// Extents that belong to a file.
+    pub extents: u64,
+    /// Extents that fill a transfer up.
+    pub fillers: u64,
+    /// Pages with a checksum.
+    pub page_checksums: u64,
+    /// Pages with torn-page bits.
+    pub torn_pages: u64,
+    /// Pages with their own number and nothing to check their content by.
+    pub unprotected_pages: u64,
+    /// Pages that are not allocated and were never formatted.
+    pub unformatted_pages: u64,
+    /// Allocated pages that carry their own number.
+    pub allocated_pages: u64,
+    /// Files whose extents agree with their map.
+    pub mapped_files: u64,
+    /// Log blocks that follow each other.
+    pub log_blocks: u64,
+    /// Virtual log files that lie gap-free.
+    pub virtual_logs: u64,
+}
+
+/// Something wrong, and in which file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileFinding {
+    /// The number of the file, in the order in which they were given, from 0.
+    pub input: usize,
+    /// What and where.
+    pub finding: Finding,
+}
+
+/// What verification tells.
+#[derive(Debug)]
+pub struct Verified {
+    /// The set, as its first family tells it.
+    pub set: Option<SetListing>,
+    /// The files as a whole, in the order in which they were given.
+    pub walked: Vec<Walked>,
+    /// What was checked.
+    pub checked: Checked,
+    /// What is wrong.
+    pub findings: Vec<FileFinding>,
+    /// Findings beyond those that are kept.
+    pub more_findings: u64,
+    /// What is remarkable, but not wrong.
+    pub notes: Vec<String>,
+    /// What could not be checked, and why.
+    pub unchecked: Vec<String>,
+}
+
+impl Verified {
+    /// Whether nothing is wrong.
+    pub fn is_valid(&self) -> bool {
+        self.findings.is_empty() && self.more_findings == 0
+    }
+}
+
+/// Verifies a backup set, family after family.
+#[derive(Debug)]
+pub struct Verifier {
+    position: u16,
+    first: Option<(MediaHeader, SetListing)>,
+    families: Vec<u16>,
+    walked: Vec<Walked>,
+    state: State,
+}
+
+/// What all families add to.
+#[derive(Debug, Default)]
+struct State {
+    input: usize,
+    files: BTreeMap<u16, FileCheck>,
+    log: LogCheck,
+    checked: Checked,
+    findings: Vec<FileFinding>,
+    more_findings: u64,
+    notes: Vec<String>,
+    unchecked: Vec<String>,
+}
+
+impl Verifier {
+    /// For the set at a position.
+    pub fn new(position: u16) -> Self {
+        Self {
+            position,
+            first: None,
+            families: Vec::new(),
+            walked: Vec::new(),
+            state: State::default(),
+        }
+    }
+
+    /// Reads a family.
+    ///
+    /// # Errors
+    /// As [`walk`], and when the family has no such set.
+    pub fn family<I: Input>(&mut self, input: I) -> Result<(), Error> {
+        self.state.input = self.walked.len();
+        let mut visit = VerifyVisit {
+            gather: Gather::default(),
+            position: self.position,
+            is_first: self.first.is_none(),
+            data_files: Vec::new(),
+            state: &mut self.state,
+        };
+        let walked = walk(input, &mut visit)?;
+        let Gather {
+            media, mut sets, ..
+        } = visit.gather;
+        self.walked.push(walked);
+        let checked = &mut self.state.checked;
+        checked.blocks += walked.blocks;
+        checked.streams += walked.streams;
+        checked.records += walked.records;
+        let count = sets.len();
+        let found = sets
+            .iter()
+            .position(|set| set.header.position == self.position);
+        let Some(found) = found else {
+            return Err(Error::NoSuchSet {
+                position: self.position,
+                sets: count,
+            });
+        };
+        let set = sets.swap_remove(found);
+        self.state.check_complete(&set);
+        let media = media.unwrap_or_else(|| MediaHeader::read(&[], &[]));
+        self.check_family(&media, &set);
+        self.first.get_or_insert((media, set));
+        Ok(())
+    }
+
+    /// Whether the family belongs to the ones before it.
+    fn check_family(&mut self, media: &MediaHeader, set: &SetListing) {
+        if let Some((first, first_set)) = &self.first {
+            if (first.media_set, first_set.header.guid) != (media.media_set, set.header.guid) {
+                self.state.report(
+                    Place::default(),
+                    Damage::OtherMediaSet {
+                        expected: first.media_set,
+                        found: media.media_set,
+                    },
+                );
+            } else if self.families.contains(&media.family_number) {
+                self.state.report(
+                    Place::default(),
+                    Damage::FamilyTwice {
+                        number: media.family_number,
+                    },
+                );
+            }
+        }
+        self.families.push(media.family_number);
+    }
+
+    /// Says what was found.
+    pub fn finish(mut self) -> Verified {
+        let Some((media, set)) = self.first else {
+            return self.state.into_verified(None, self.walked);
+        };
+        let missing: Vec<u16> = (1..=media.family_count)
+            .filter(|number| !self.families.contains(number))
+            .collect();
+        for &number in missing.iter().take(FINDINGS_MAX) {
+            let count = media.family_count;
+            let damage = Damage::FamilyMissing { number, count };
+            self.state.report(Place::default(), damage);
+        }
+        self.state.input = 0;
+        if missing.is_empty() {
+            self.state.check_whole(&set);
+        } else {
+            self.state.unchecked.push(
+                "that the extents are those of the allocation maps, and that the log is whole: media families are missing"
+                    .to_owned(),
+            );
+        }
+        self.state.check_pages(&set);
+        self.state.into_verified(Some(set), self.walked)
+    }
+}
+
+impl State {
+    fn report(&mut self, place: Place, damage: Damage) {
+        if self.findings.len() >= FINDINGS_MAX {
+            self.more_findings += 1;
+            return;
+        }
+        self.findings.push(FileFinding {
+            input: self.input,
+            finding: Finding { place, damage },
+        });
+    }
+
+    fn check_complete(&mut self, set: &SetListing) {
+        if set.start.is_none() && set.end.is_none() {
+            self.report(
+                set.place,
+                Damage::Incomplete {
+                    what: "readable configuration",
+                },
+            );
+        } else if set.end.is_none() {
+            self.report(
+                set.place,
+                Damage::Incomplete {
+                    what: "final configuration (MSLS)",
+                },
+            );
+        }
+        if !set.is_complete {
+            self.report(
+                set.place,
+                Damage::Incomplete {
+                    what: "end of set (ESET)",
+                },
+            );
+        }
+    }
+
+    /// What only all families together can tell.
+    fn check_whole(&mut self, set: &SetListing) {
+        let Some(configuration) = set.configuration() else {
+            return;
+        };
+        let is_log = configuration.backup_type == BackupType::Log;
+        if !is_log {
+            self.check_extents(set, configuration);
+        }
+        self.check_log(set, configuration);
+    }
+
+    fn check_extents(&mut self, set: &SetListing, configuration: &Configuration) {
+        let mut found = Vec::new();
+        let mut seen = BTreeSet::new();
+        for file in &configuration.files {
+            if file.kind != FileKind::Data || !seen.insert(file.id) {
+                continue;
+            }
+            let mut outcome = file::Outcome::default();
+            let empty = FileCheck::default();
+            let check = self.files.get(&file.id).unwrap_or(&empty);
+            check.compare(set, configuration, file, &mut outcome);
+            found.push(outcome);
+        }
+        for outcome in found {
+            self.checked.mapped_files += u64::from(outcome.is_mapped);
+            self.notes.extend(outcome.notes);
+            self.unchecked.extend(outcome.unchecked);
+            for (input, finding) in outcome.findings {
+                self.input = input;
+                self.report(finding.place, finding.damage);
+            }
+        }
+        self.input = 0;
+    }
+
+    fn check_log(&mut self, set: &SetListing, configuration: &Configuration) {
+        let log = std::mem::take(&mut self.log);
+        let mut findings = Vec::new();
+        log.finish(set, configuration, &mut self.checked, &mut findings);
+        for damage in findings {
+            self.report(set.place, damage);
+        }
+    }
+
+    /// Allocated pages must be themselves; what was suspected is confirmed where the page is allocated.
+    fn check_pages(&mut self, set: &SetListing) {
+        let is_full = set
+            .configuration()
+            .is_some_and(|found| found.backup_type == BackupType::Database);
+        let files = std::mem::take(&mut self.files);
+        for (&id, file) in &files {
+            let mut outcome = file::Outcome::default();
+            file.check_pages(id, is_full, &mut self.checked, &mut outcome);
+            for (input, finding) in outcome.findings {
+                self.input = input;
+                self.report(finding.place, finding.damage);
+            }
+        }
+        self.input = 0;
+        self.findings
+            .sort_by_key(|found| (found.input, found.finding.place));
+    }
+
+    fn into_verified(mut self, set: Option<SetListing>, walked: Vec<Walked>) -> Verified {
+        if self.checked.unprotected_pages > 0 {
+            self.unchecked.push(format!(
+                "the content of {} pages that carry neither a checksum nor torn-page bits",
+                self.checked.unprotected_pages
+            ));
+        }
+        let found = set.as_ref().and_then(SetListing::configuration);
+        if found.is_some_and(|found| !found.has_checksums()) {
+            self.unchecked.push(
+                "the backup as a whole: it was made without CHECKSUM, so that what lies between the pages is only known to be well-formed"
+                    .to_owned(),
+            );
+        }
+        Verified {
+            set,
+            walked,
+            checked: self.checked,
+            findings: self.findings,
+            more_findings: self.more_findings,
+            notes: self.notes,
+            unchecked: self.unchecked,
+        }
+    }
+
+    fn extent(&mut self, at: ExtentPlace, extent: &[u8], data_files: &[u16], twice: bool) {
+        let first = match locate(extent, data_files) {
+            Located::Extent { first } => first,
+            Located::Filler => {
+                self.checked.fillers += 1;
+                return;
+            }
+            Located::Unknown => {
+                self.report(at.place, Damage::UnplacedExtent);
+                return;
+            }
+        };
+        self.checked.extents += 1;
+        let input = self.input;
+        let file = self.files.entry(first.file).or_default();
+        if !file.add(first.page / EXTENT_PAGES, input, at.place) && !twice {
+            self.report(at.place, Damage::ExtentTwice { page: first });
+        }
+        for (index, page) in (0..EXTENT_PAGES).zip(extent.chunks(PAGE_BYTES)) {
+            let id = PageId {
+                page: first.page + index,
+                ..first
+            };
+            let place = Place {
+                stream: at.place.stream + u64::from(index) * PAGE_BYTES as u64,
+                file: if at.place.file == at.place.stream {
+                    at.place.file + u64::from(index) * PAGE_BYTES as u64
+                } else {
+                    at.place.file
+                },
+            };
+            self.page(id, place, page);
+        }
+    }
+
+    fn page(&mut self, id: PageId, place: Place, page: &[u8]) {
+        let header = PageHeader::new(page);
+        let Some(file) = self.files.get_mut(&id.file) else {
+            return;
+        };
+        let is_own = header.version() == 1 && header.id() == id;
+        file.note_page(id.page, is_own, header.page_type(), page);
+        if !is_own {
+            if file.suspects.len() < FINDINGS_MAX && page.iter().any(|byte| *byte != 0) {
+                let found = header.id();
+                let damage = Damage::PageIdentity { page: id, found };
+                file.suspect(id.page, self.input, Finding { place, damage });
+            }
+            return;
+        }
+        if header.has_checksum() {
+            let (found, expected) = (header.checksum(), page_checksum(page));
+            if found == expected {
+                self.checked.page_checksums += 1;
+                return;
+            }
+            let damage = Damage::PageChecksum {
+                page: id,
+                expected,
+                found,
+            };
+            file.suspect(id.page, self.input, Finding { place, damage });
+        } else if header.has_torn_bits() {
+            if torn_bits_agree(page) {
+                self.checked.torn_pages += 1;
+                return;
+            }
+            let damage = Damage::TornPage { page: id };
+            file.suspect(id.page, self.input, Finding { place, damage });
+        } else {
+            self.checked.unprotected_pages += 1;
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The walk through one family that is verified.
+
+use super::State;
+use crate::error::{Error, Finding, Place};
+use crate::listing::{Gather, SetListing};
+use crate::mtf::Tag;
+use crate::mtf::configuration::Configuration;
+use crate::mtf::log::VirtualLog;
+use crate::mtf::media::MediaHeader;
+use crate::mtf::set::SetHeader;
+use crate::visit::{ExtentPlace, Visit};
+
+/// A walk through one family.
+pub(super) struct VerifyVisit<'s> {
+    pub(super) gather: Gather,
+    pub(super) position: u16,
+    pub(super) is_first: bool,
+    pub(super) data_files: Vec<u16>,
+    pub(super) state: &'s mut State,
+}
+
+impl VerifyVisit<'_> {
+    fn is_inside(&self) -> bool {
+        self.gather
+            .sets
+            .last()
+            .is_some_and(|set| set.header.position == self.position)
+    }
+}
+
+impl Visit for VerifyVisit<'_> {
+    fn media(&mut self, media: &MediaHeader) {
+        self.gather.media(media);
+    }
+
+    fn set(&mut self, header: &SetHeader, place: Place) {
+        self.gather.set(header, place);
+    }
+
+    fn machine(&mut self, name: &str) {
+        self.gather.machine(name);
+    }
+
+    fn configuration(&mut self, configuration: &Configuration, is_final: bool) {
+        if self.is_inside() {
+            self.data_files = configuration.data_files();
+        }
+        self.gather.configuration(configuration, is_final);
+    }
+
+    fn virtual_log(&mut self, log: &VirtualLog) {
+        self.gather.virtual_log(log);
+        if self.is_inside() && self.is_first {
+            self.state.log.add(log);
+        }
+    }
+
+    fn wants_data(&mut self) -> bool {
+        self.is_inside()
+    }
+
+    fn extent(&mut self, at: ExtentPlace, extent: &[u8]) -> Result<(), Error> {
+        let twice = self
+            .gather
+            .sets
+            .last()
+            .is_some_and(SetListing::has_second_copy);
+        self.state.extent(at, extent, &self.data_files, twice);
+        Ok(())
+    }
+
+    fn log(
+        &mut self,
+        log: &VirtualLog,
+        offset: u64,
+        place: Place,
+        piece: &[u8],
+    ) -> Result<(), Error> {
+        let mut findings = Vec::new();
+        self.state
+            .log
+            .piece(log, offset, place, piece, &mut findings);
+        for finding in findings {
+            self.state.report(finding.place, finding.damage);
+        }
+        Ok(())
+    }
+
+    fn backup_checksum_is_good(&mut self, _tag: Tag) {
+        self.state.checked.backup_checksums += 1;
+    }
+
+    fn set_ends(&mut self) {
+        self.gather.set_ends();
+    }
+
+    fn finding(&mut self, finding: Finding) {
+        self.state.report(finding.place, finding.damage);
+    }
+}

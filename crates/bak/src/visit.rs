@@ -1,0 +1,87 @@
+//! What a walk through a file meets, and who is told.
+
+use crate::error::{Error, Finding, Place};
+use crate::mtf::Tag;
+use crate::mtf::configuration::Configuration;
+use crate::mtf::log::VirtualLog;
+use crate::mtf::media::MediaHeader;
+use crate::mtf::set::SetHeader;
+
+/// A descriptor block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// Its name.
+    pub tag: Tag,
+    /// Where it begins.
+    pub place: Place,
+    /// Bytes before its first stream.
+    pub bytes: u64,
+}
+
+/// A stream of a descriptor block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stream {
+    /// Its name.
+    pub tag: Tag,
+    /// Where its header begins.
+    pub place: Place,
+    /// Bytes behind its header.
+    pub bytes: u64,
+}
+
+/// What a walk is for. Everything has a default that does nothing.
+pub trait Visit {
+    /// The media header.
+    fn media(&mut self, _media: &MediaHeader) {}
+    /// A descriptor block, before its streams.
+    fn block(&mut self, _block: Block) {}
+    /// A stream, before its data.
+    fn stream(&mut self, _stream: Stream) {}
+    /// A backup set begins.
+    fn set(&mut self, _header: &SetHeader, _place: Place) {}
+    /// The machine of the set.
+    fn machine(&mut self, _name: &str) {}
+    /// The configuration of the set, as known at its start or at its end.
+    fn configuration(&mut self, _configuration: &Configuration, _is_final: bool) {}
+    /// A virtual log file of the set.
+    fn virtual_log(&mut self, _log: &VirtualLog) {}
+    /// Whether pages and log are wanted; asked at each stream of them.
+    fn wants_data(&mut self) -> bool {
+        true
+    }
+    /// 64 KB of pages.
+    ///
+    /// # Errors
+    /// End the walk.
+    fn extent(&mut self, _at: ExtentPlace, _extent: &[u8]) -> Result<(), Error> {
+        Ok(())
+    }
+    /// A piece of the log that lies at `offset` of the log file.
+    ///
+    /// # Errors
+    /// End the walk.
+    fn log(
+        &mut self,
+        _log: &VirtualLog,
+        _offset: u64,
+        _place: Place,
+        _piece: &[u8],
+    ) -> Result<(), Error> {
+        Ok(())
+    }
+    /// A checksum of WITH CHECKSUM was right.
+    fn backup_checksum_is_good(&mut self, _tag: Tag) {}
+    /// The set is complete.
+    fn set_ends(&mut self) {}
+    /// Something is wrong.
+    fn finding(&mut self, _finding: Finding) {}
+}
+
+/// Where an extent lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExtentPlace {
+    /// Its first byte.
+    pub place: Place,
+    /// How far it lies behind the start of its record, if the file is compressed.
+    pub in_record: u32,
+}
