@@ -7,7 +7,7 @@ use rustix::fs::FlockOperation;
 use windlass_io::{Access, DirectFile};
 
 use crate::error::{Error, Operation};
-use crate::{DeviceAddress, DeviceReader};
+use crate::{DeviceAddress, DeviceReader, lock};
 
 /// Reading end of a disk file. Holds a shared lock, so that no backup overwrites it meanwhile.
 #[derive(Debug)]
@@ -21,14 +21,7 @@ impl DiskReader {
     pub(crate) fn open(address: &DeviceAddress) -> Result<Self, Error> {
         let fail = |error: io::Error| Error::new(Operation::Open, &address.name, error);
         let file = DirectFile::open(&address.path, Access::Read).map_err(fail)?;
-        if !file.as_file().metadata().map_err(fail)?.is_file() {
-            return Err(fail(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "not a regular file",
-            )));
-        }
-        rustix::fs::flock(file.as_file(), FlockOperation::NonBlockingLockShared)
-            .map_err(|error| fail(error.into()))?;
+        lock(&file, FlockOperation::NonBlockingLockShared).map_err(fail)?;
         let len = file.len().map_err(fail)?;
         Ok(Self {
             file: Arc::new(file),

@@ -5,6 +5,7 @@
 //! leaves nothing that could be taken for a backup. An append goes into the file itself: earlier
 //! sets are never touched, and what an interrupted append left is cut off by the next one.
 
+use std::fs::Metadata;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,11 +14,13 @@ use std::time::Instant;
 
 use rustix::fs::FlockOperation;
 use windlass_io::queue::{self, Direction, Engine, Memory, Queue, Transfer};
-use windlass_io::{Access, AlignedBuffer, DIRECT_ALIGNMENT, DirectFile, PooledBuffer, directory};
+use windlass_io::{
+    Access, AlignedBuffer, DIRECT_ALIGNMENT, DirectFile, PooledBuffer, directory, own,
+};
 
 use crate::error::{Error, Operation};
 use crate::transfer::TransferBuffer;
-use crate::{DeviceAddress, DeviceWriter, Start, WriteCounters, WriteTuning};
+use crate::{DeviceAddress, DeviceWriter, Start, WriteCounters, WriteTuning, busy, lock};
 
 /// Added to a device's name while its new content is being written.
 const STAGING_SUFFIX: &str = ".windlass-new";
@@ -32,6 +35,8 @@ pub(crate) struct DiskWriter {
     name: String,
     target: PathBuf,
     start: Start,
+    /// What is overwritten: its owner and permissions stay.
+    replaced: Option<Metadata>,
     transfer: TransferBuffer,
     /// Transfer buffers that are neither gathering nor in flight.
     spare: Vec<AlignedBuffer>,
@@ -53,10 +58,13 @@ impl DiskWriter {
         tuning: WriteTuning,
     ) -> Result<Self, Error> {
         let fail = |error: io::Error| Error::new(Operation::Open, &address.name, error);
-        let target = resolve(&address.path).map_err(fail)?;
-        let (file, offset) = match start {
-            Start::Replace => (open_staging(&target).map_err(fail)?, 0),
-            Start::Append { at } => (open_append(&target, at).map_err(fail)?, at),
+        let target = directory::follow(&address.path).map_err(fail)?;
+        let (file, replaced, offset) = match start {
+            Start::Replace => {
+                let (file, replaced) = open_staging(&target).map_err(fail)?;
+                (file, replaced, 0)
+            }
+            Start::Append { at } => (open_append(&target, at).map_err(fail)?, None, at),
         };
         let engine = queue::engine_for(tuning.engine, file.is_direct());
         Ok(Self {
@@ -64,6 +72,7 @@ impl DiskWriter {
             name: address.name.clone(),
             target,
             start,
+            replaced,
             transfer: TransferBuffer::new(tuning.transfer_bytes, offset),
             spare: AlignedBuffer::several(tuning.depth, tuning.transfer_bytes),
             queue: Queue::new(tuning.depth, engine.0, &[]),
@@ -242,6 +251,10 @@ impl DeviceWriter for DiskWriter {
         self.file
             .set_len(end)
             .map_err(|error| Error::new(Operation::Write, &self.name, error))?;
+        if let Some(replaced) = &self.replaced {
+            windlass_io::output::keep(self.file.as_file(), replaced)
+                .map_err(|error| Error::new(Operation::Write, &self.name, error))?;
+        }
         if self.start == Start::Replace {
             directory::replace(&staging_path(&self.target), &self.target)
                 .map_err(|error| Error::new(Operation::Rename, &self.name, error))?;
@@ -269,53 +282,37 @@ impl Drop for DiskWriter {
     }
 }
 
-/// Follows a symbolic link, so that a rename replaces the file it names and not the link.
-fn resolve(path: &Path) -> io::Result<PathBuf> {
-    match std::fs::canonicalize(path) {
-        Ok(resolved) => Ok(resolved),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
-        Err(error) => Err(error),
-    }
-}
-
 fn staging_path(target: &Path) -> PathBuf {
-    let mut name = target.as_os_str().to_owned();
-    name.push(STAGING_SUFFIX);
-    PathBuf::from(name)
+    own::beside(target, STAGING_SUFFIX)
 }
 
-/// Makes the staging file, replacing one that a crash left behind but none that is in use.
-fn open_staging(target: &Path) -> io::Result<DirectFile> {
-    if let Ok(metadata) = std::fs::metadata(target) {
-        if metadata.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
+/// Makes the staging file, replacing one that a crash left behind but none that is in use. Also returns
+/// what is known of the file that is overwritten.
+fn open_staging(target: &Path) -> io::Result<(DirectFile, Option<Metadata>)> {
+    let replaced = match DirectFile::open(target, Access::ReadWrite) {
+        Ok(file) => {
+            // Nobody may be reading what is about to be replaced.
+            lock(&file, FlockOperation::NonBlockingLockExclusive)?;
+            Some(file.as_file().metadata()?)
         }
-        // Nobody may be reading what is about to be replaced.
-        lock(&DirectFile::open(target, Access::ReadWrite)?)?;
-    }
-    let staging = staging_path(target);
-    if let Ok(stale) = DirectFile::open(&staging, Access::ReadWrite) {
-        lock(&stale)?;
-        std::fs::remove_file(&staging)?;
-    }
-    let file = DirectFile::open(&staging, Access::CreateNew)?;
-    lock(&file)?;
-    Ok(file)
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let file = own::claim(&staging_path(target)).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => busy(FlockOperation::NonBlockingLockExclusive),
+        _ => error,
+    })?;
+    Ok((file, replaced))
 }
 
 fn open_append(target: &Path, at: u64) -> io::Result<DirectFile> {
     let file = DirectFile::open(target, Access::ReadWrite)?;
-    lock(&file)?;
+    lock(&file, FlockOperation::NonBlockingLockExclusive)?;
     if file.len()? > at {
         file.set_len(at)?;
         file.sync()?;
     }
     Ok(file)
-}
-
-fn lock(file: &DirectFile) -> io::Result<()> {
-    rustix::fs::flock(file.as_file(), FlockOperation::NonBlockingLockExclusive)?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -422,5 +419,54 @@ mod tests {
         std::fs::write(staging_path(&device.path), "half").unwrap();
         write(&device, Start::Replace, b"new").commit().unwrap();
         assert_eq!(std::fs::read(&device.path).unwrap(), b"new");
+    }
+
+    #[test]
+    fn an_overwritten_file_keeps_its_permissions() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let device = device(&folder);
+        write(&device, Start::Replace, b"old").commit().unwrap();
+        let shared = std::fs::Permissions::from_mode(0o640);
+        std::fs::set_permissions(&device.path, shared).unwrap();
+        write(&device, Start::Replace, b"new").commit().unwrap();
+        let mode = std::fs::metadata(&device.path)
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o640);
+        assert_eq!(std::fs::read(&device.path).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_yet_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = device(&folder);
+        std::os::unix::fs::symlink("far.bak", &device.path).unwrap();
+        write(&device, Start::Replace, b"new").commit().unwrap();
+        assert_eq!(
+            std::fs::read(folder.path().join("far.bak")).unwrap(),
+            b"new"
+        );
+        let link = std::fs::symlink_metadata(&device.path).unwrap();
+        assert!(link.is_symlink());
+    }
+
+    #[test]
+    fn what_is_planted_at_the_staging_name_is_not_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = device(&folder);
+        let victim = folder.path().join("victim");
+        let staging = staging_path(&device.path);
+        for hard in [true, false] {
+            std::fs::write(&victim, "theirs").unwrap();
+            match hard {
+                true => std::fs::hard_link(&victim, &staging).unwrap(),
+                false => std::os::unix::fs::symlink(&victim, &staging).unwrap(),
+            }
+            write(&device, Start::Replace, b"new").commit().unwrap();
+            assert_eq!(std::fs::read(&victim).unwrap(), b"theirs");
+            assert_eq!(std::fs::read(&device.path).unwrap(), b"new");
+        }
     }
 }

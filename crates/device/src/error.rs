@@ -52,16 +52,16 @@ impl Error {
             source,
         }
     }
+}
 
-    /// `number(text)`, the way SQL Server quotes operating system errors.
-    pub fn system_text(&self) -> String {
-        match self.source.raw_os_error() {
-            Some(number) => {
-                let text = self.source.to_string();
-                let text = text.split(" (os error").next().unwrap_or_default();
-                format!("{number}({text}.)")
-            }
-            None => format!("{}.", self.source),
+/// `number(text)`, the way SQL Server quotes operating system errors; a reason of our own as it is.
+pub fn system_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    match error.raw_os_error() {
+        Some(number) => {
+            let text = text.split(" (os error").next().unwrap_or_default();
+            format!("{number}({text}.)")
         }
+        None => format!("{text}."),
     }
 }

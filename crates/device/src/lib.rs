@@ -19,14 +19,16 @@ mod nul;
 mod transfer;
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::fs::FlockOperation;
 use windlass_io::queue::{Engine, EngineChoice};
 use windlass_io::{DirectFile, PooledBuffer};
 
 pub use address::{DeviceAddress, DeviceKind};
-pub use error::{Error, Operation};
+pub use error::{Error, Operation, system_text};
 
 /// Where a writer starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,4 +126,23 @@ pub trait DeviceReader: Send + Sync + fmt::Debug {
 
     /// Reads up to `buffer.len()` octets at `offset`; fewer only at the end.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error>;
+}
+
+/// Keeps other processes away from a device while it is open; never waits.
+fn lock(file: &DirectFile, operation: FlockOperation) -> io::Result<()> {
+    rustix::fs::flock(file.as_file(), operation).map_err(|error| match error {
+        rustix::io::Errno::WOULDBLOCK => busy(operation),
+        other => other.into(),
+    })
+}
+
+/// Why somebody is kept away.
+fn busy(operation: FlockOperation) -> io::Error {
+    let reason = match operation {
+        FlockOperation::NonBlockingLockShared => {
+            "another backup is writing to it; try again when it has ended"
+        }
+        _ => "another backup, restore or verification has it open; try again when it has ended",
+    };
+    io::Error::new(io::ErrorKind::WouldBlock, reason)
 }

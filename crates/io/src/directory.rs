@@ -4,6 +4,45 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Links that lead to links are followed this far, as Linux does.
+pub(crate) const LINKS_MAX: usize = 40;
+
+/// The file that `path` means: absolute, with all links followed, also one that leads to nothing yet.
+///
+/// # Errors
+/// When its folder does not exist or cannot be entered, and for links in a circle.
+pub fn follow(path: &Path) -> io::Result<PathBuf> {
+    let mut wanted = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let no_file = "it names no file";
+        let no_file = || io::Error::new(io::ErrorKind::InvalidInput, no_file);
+        let name = wanted.file_name().ok_or_else(no_file)?;
+        let folder = std::fs::canonicalize(parent(&wanted))?;
+        let file = folder.join(name);
+        match std::fs::read_link(&file) {
+            Ok(link) => wanted = folder.join(link),
+            // It is no link.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(file),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(rustix::io::Errno::LOOP.into())
+}
+
+/// The permissions that new files of this process do not get. Reading it from the system call means
+/// changing it for a moment, under the feet of other threads; the kernel also shows it.
+pub fn umask() -> u32 {
+    static UMASK: OnceLock<u32> = OnceLock::new();
+    *UMASK.get_or_init(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+        line.and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok())
+            .unwrap_or(0o022)
+    })
+}
 
 /// The folder that holds `path`; `.` for a bare file name.
 pub fn parent(path: &Path) -> PathBuf {

@@ -9,16 +9,16 @@
 //! Closing a descriptor drops the POSIX locks that this process holds on the file, whoever took
 //! them. Do not open a live SQLite database here; `source` keeps a registry for that.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FallocateFlags, OFlags};
 
-use crate::{DIRECT_ALIGNMENT, lock};
+use crate::{DIRECT_ALIGNMENT, lock, own};
 
 /// What a [`DirectFile`] is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub enum Access {
     ReadWrite,
     /// Reading and writing a file that must not exist yet. Mode 0600 until the owner decides.
     CreateNew,
+    /// Reading and writing a file of our own that an earlier run left; see [`own`].
+    Own,
 }
 
 /// A file with positioned, direct where possible, blocking I/O from any number of threads.
@@ -40,27 +42,37 @@ pub struct DirectFile {
 }
 
 impl DirectFile {
-    /// Opens `path`, with a direct descriptor where the file system offers one.
+    /// Opens a regular file, with a direct descriptor where the file system offers one.
     ///
     /// # Errors
-    /// Those of `open(2)` for the ordinary descriptor. A refused `O_DIRECT` is not an error.
+    /// Those of `open(2)` for the ordinary descriptor; `InvalidInput` for what is not a regular file,
+    /// without waiting for the other end of a FIFO. A refused `O_DIRECT` is not an error.
     pub fn open(path: &Path, access: Access) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(access != Access::Read);
+        let flags = match access {
+            Access::Read | Access::ReadWrite => OFlags::empty(),
+            Access::CreateNew | Access::Own => OFlags::NOFOLLOW,
+        };
+        let direct = options.clone();
         if access == Access::CreateNew {
             options.create_new(true).mode(0o600);
         }
-        let ordinary = options.open(path)?;
-        let mut options = OpenOptions::new();
-        options.read(true).write(access != Access::Read);
-        let flags = i32::try_from(OFlags::DIRECT.bits()).unwrap_or(0);
-        let direct = match ordinary.metadata() {
-            Ok(metadata) if metadata.is_file() => options.custom_flags(flags).open(path).ok(),
-            _ => None,
-        };
+        let (ordinary, metadata) =
+            open_regular(path, &mut options, flags).map_err(|error| match access {
+                Access::Own => own::explain(error),
+                _ => error,
+            })?;
+        if access == Access::Own {
+            own::check(&metadata)?;
+        }
+        let direct = open_regular(path, &mut { direct }, flags | OFlags::DIRECT);
+        let is_same =
+            |other: &Metadata| (other.dev(), other.ino()) == (metadata.dev(), metadata.ino());
+        let direct = direct.ok().filter(|(_, other)| is_same(other));
         Ok(Self {
             ordinary,
-            direct,
+            direct: direct.map(|(file, _)| file),
             path: path.to_owned(),
         })
     }
@@ -232,6 +244,43 @@ impl DirectFile {
     }
 }
 
+/// Opens a regular file. Opening waits for nobody, whatever stands under the name, and what is not a
+/// regular file is refused.
+pub(crate) fn open_regular(
+    path: &Path,
+    options: &mut OpenOptions,
+    flags: OFlags,
+) -> io::Result<(File, Metadata)> {
+    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = options
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(own::not_regular(&metadata));
+    }
+    // `io_uring` would give up where it has to wait for the disk.
+    let kept = rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK;
+    rustix::fs::fcntl_setfl(&file, kept)?;
+    Ok((file, metadata))
+}
+
+/// What stands under a name, in words.
+pub(crate) fn kind_of(metadata: &Metadata) -> &'static str {
+    let kind = metadata.file_type();
+    if kind.is_dir() {
+        "a folder"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_char_device() || kind.is_block_device() {
+        "a device"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a regular file"
+    }
+}
+
 fn is_aligned(buffer: &[u8], offset: u64) -> bool {
     (buffer.as_ptr() as usize).is_multiple_of(DIRECT_ALIGNMENT)
         && buffer.len().is_multiple_of(DIRECT_ALIGNMENT)
@@ -296,5 +345,21 @@ mod tests {
         DirectFile::open(&path, Access::CreateNew).unwrap();
         let error = DirectFile::open(&path, Access::CreateNew).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn what_is_not_a_regular_file_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        let owner = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, owner).unwrap();
+        for access in [Access::Read, Access::ReadWrite, Access::Own] {
+            let error = DirectFile::open(&fifo, access).unwrap_err();
+            assert_eq!(error.to_string(), "it is a FIFO, not a regular file");
+        }
+        let error = DirectFile::open(folder.path(), Access::Read).unwrap_err();
+        assert_eq!(error.to_string(), "it is a folder, not a regular file");
+        let error = DirectFile::open(Path::new("/dev/null"), Access::ReadWrite).unwrap_err();
+        assert_eq!(error.to_string(), "it is a device, not a regular file");
     }
 }

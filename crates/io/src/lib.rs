@@ -9,6 +9,9 @@
 //! - [`processor`], [`priority`]: what threads cost, and how they stand behind others.
 //! - [`Reserved`]: arrays in reserved address space, for pools larger than what is used of them.
 //! - [`directory`]: durable renames and free space.
+//! - [`own`]: files of ours beside files of others, which nobody can replace by a link.
+//! - [`output`]: files that are written for the user under a name they gave.
+//! - [`secret`]: small files with keys.
 //! - [`notify`]: telling a service manager how a service is.
 
 mod buffer;
@@ -16,6 +19,8 @@ pub mod directory;
 mod file;
 mod lock;
 pub mod notify;
+pub mod output;
+pub mod own;
 mod pool;
 pub mod priority;
 pub mod processor;

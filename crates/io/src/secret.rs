@@ -1,9 +1,13 @@
 //! Small files with secrets: made for their owner alone, never over an existing file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use crate::file::open_regular;
 
 /// Longest file that is read: certificates, keys and passphrases are far shorter.
 const BYTES_MAX: u64 = 1 << 20;
@@ -26,10 +30,11 @@ pub fn create(path: &Path, octets: &[u8]) -> io::Result<()> {
 /// Reads a whole file of at most 1 MB.
 ///
 /// # Errors
-/// Also when it is longer.
+/// Also when it is longer, and when it is not a regular file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut octets = Vec::new();
-    File::open(path)?
+    open_regular(path, OpenOptions::new().read(true), OFlags::empty())?
+        .0
         .take(BYTES_MAX + 1)
         .read_to_end(&mut octets)?;
     if octets.len() as u64 > BYTES_MAX {

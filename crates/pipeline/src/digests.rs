@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use windlass_base::{Digest, EXTENT_BYTES, Guid, Lsn, checksum};
-use windlass_io::{Access, DirectFile, directory};
+use windlass_io::{Access, DirectFile, directory, own};
 
 const MAGIC: &[u8; 8] = b"WLDIGST1";
 const HEADER_BYTES: usize = 4096;
@@ -180,10 +180,7 @@ impl DigestWriter {
             path: path.to_owned(),
             source,
         };
-        match std::fs::remove_file(&staging) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io(error)),
-            _ => {}
-        }
+        own::remove(&staging).map_err(io)?;
         let file = DirectFile::open(&staging, Access::CreateNew).map_err(io)?;
         let writer = Self {
             file,

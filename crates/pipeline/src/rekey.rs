@@ -80,13 +80,5 @@ pub fn rekey(
 }
 
 fn write(path: &std::path::Path, octets: &[u8]) -> std::io::Result<()> {
-    let mut beside: OsString = path.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = PathBuf::from(beside);
-    match std::fs::remove_file(&beside) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    windlass_io::secret::create(&beside, octets)?;
-    windlass_io::directory::replace(&beside, path)
+    windlass_io::own::replace(path, octets)
 }

@@ -116,7 +116,7 @@ messages! {
     3189, 16, set_damaged(), "Damage to the backup set was detected.";
     3194, 16, page_beyond_end(page), "Page {page} is beyond the end of the file. Only pages that are in the current range of the file can be restored.";
     3195, 16, page_not_from_set(page), "Page {page} cannot be restored from this backup set. RESTORE PAGE can only be used from full backup sets or from the first log or differential backup taken since the file was added to the database.";
-    3201, 16, cannot_open_device(device, error), "Cannot open backup device '{device}'. Operating system error {error}.";
+    3201, 16, cannot_open_device(device, error), "Cannot open backup device '{device}'. {error}.";
     3202, 16, device_write_failed(device, error), "Write on \"{device}\" failed: {error}";
     3203, 16, device_read_failed(device, error), "Read on \"{device}\" failed: {error}";
     3204, 16, aborted(), "The backup or restore was aborted.";
@@ -164,7 +164,7 @@ messages! {
     4208, 16, not_in_simple_recovery(statement), "The statement {statement} is not allowed while the recovery model is SIMPLE. Use BACKUP DATABASE or change the recovery model using ALTER DATABASE.";
     4350, 16, page_list_malformed(count, offset), "The list of pages provided with the RESTORE PAGE statement is incorrectly formatted. Prior to the problem {count} pages were correctly identified. The problem was hit at character offset {offset}. Check that all pages are identified by numeric <file>:<page> pairs with commas separating each pair. For example: PAGE='1:57,2:31'.";
     4353, 16, move_given_twice(file), "Conflicting file relocations have been specified for file '{file}'. Only a single WITH MOVE clause should be specified for any logical file name.";
-    5120, 16, cannot_open_file(file, error), "Unable to open the physical file \"{file}\". Operating system error {error}.";
+    5120, 16, cannot_open_file(file, error), "Unable to open the physical file \"{file}\". {error}.";
     5701, 10, changed_database(database), "Changed database context to '{database}'.";
     5807, 16, recovery_interval_too_long(minutes), "Recovery intervals above {minutes} minutes not recommended. Use the RECONFIGURE WITH OVERRIDE statement to force this configuration.";
     8114, 16, data_type_conversion(from, to), "Error converting data type {from} to {to}.";

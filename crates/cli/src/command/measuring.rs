@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use windlass_instance::{Session, Sink as _};
+use windlass_io::output;
 use windlass_tune::{Database, Outcome as Measurements};
 
 use super::{Outcome, absolute, database_name, misused, session};
@@ -93,7 +94,7 @@ pub(super) fn publish(
     }
     let mut outcome = Outcome::Succeeded;
     let mut write = |path: &Path, content: String| {
-        if let Err(error) = std::fs::write(path, content) {
+        if let Err(error) = output::write(path, content.as_bytes(), output::MODE_PUBLIC) {
             message_line(&format!(
                 "error: cannot write '{}': {error}",
                 path.display()

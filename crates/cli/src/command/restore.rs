@@ -72,6 +72,7 @@ fn make_read_only(path: &std::path::Path, console: &mut Console) -> Outcome {
     match result {
         Ok(()) => Outcome::Succeeded,
         Err(error) => {
+            let error = windlass_instance::message_of::os_error(&error);
             console.message(table::cannot_open_file(path.display(), error));
             Outcome::Failed
         }

@@ -96,7 +96,7 @@ fn attach(
     if !path.is_file() {
         let missing = std::fs::metadata(path).err();
         let error = missing.map_or_else(
-            || "it is not a file".to_owned(),
+            || "It is not a file".to_owned(),
             |error| windlass_instance::message_of::os_error(&error),
         );
         return Err(table::cannot_open_file(path.display(), error).into());

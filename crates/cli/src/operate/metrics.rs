@@ -59,13 +59,9 @@ pub(crate) fn renew(common: &Common, settings: &Settings) {
     }
 }
 
-/// Replaces the file. It is readable for everybody: a collector runs as somebody else.
+/// Writes the file, or what stands in its place. It is readable for everybody: a collector runs as somebody else.
 fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut staging = path.as_os_str().to_owned();
-    // The collector reads only names that end in `.prom`.
-    staging.push(".new");
-    std::fs::write(&staging, text)?;
-    std::fs::rename(&staging, path)
+    windlass_io::output::write(path, text.as_bytes(), windlass_io::output::MODE_PUBLIC)
 }
 
 fn text(catalog: &Catalog) -> Result<String, windlass_catalog::Error> {

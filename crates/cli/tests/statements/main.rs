@@ -7,6 +7,7 @@ mod devices;
 mod encodings;
 mod encryption;
 mod engine;
+mod file_safety;
 mod history;
 mod import;
 mod instance;

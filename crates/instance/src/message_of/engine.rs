@@ -4,7 +4,7 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_engine::{EngineError, PAGE_SIZE, PageRefusal};
 
-use super::os_error;
+use super::{os_error, quoted_os_error};
 
 /// What the page engine says.
 pub fn engine_message(error: &EngineError) -> Message {
@@ -13,7 +13,7 @@ pub fn engine_message(error: &EngineError) -> Message {
             operation: "read",
             path,
             source,
-        } => table::nonrecoverable_io(path.display(), os_error(source)),
+        } => table::nonrecoverable_io(path.display(), quoted_os_error(source)),
         EngineError::Io { path, source, .. } if is_locked(source) => {
             table::engine_refused(format!("'{}' is in use by another program", path.display()))
         }

@@ -31,7 +31,9 @@ pub fn media_message(device: &str, error: &MediaError) -> Message {
         | MediaError::TooLarge { .. } => table::family_malformed(device),
         MediaError::Unwritable { what, .. } => table::invalid_parameter(what),
         MediaError::OutOfOrder { .. } => table::internal_consistency(),
-        MediaError::Read(read) => table::device_read_failed(device, super::os_error(&read.source)),
+        MediaError::Read(read) => {
+            table::device_read_failed(device, super::quoted_os_error(&read.source))
+        }
         other => table::note(format!("'{device}': {other}.")).with_state(2),
     }
 }

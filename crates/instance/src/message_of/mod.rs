@@ -61,23 +61,34 @@ pub fn name_message(error: &NameError) -> Message {
 }
 
 /// An operating system error the way SQL Server quotes it: `2(No such file or directory.)`.
+pub fn quoted_os_error(error: &std::io::Error) -> String {
+    windlass_device::system_text(error)
+}
+
+/// Why something could not be opened: what the operating system says, or a reason of our own.
 pub fn os_error(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
     match error.raw_os_error() {
-        Some(number) => format!("{number}({text}.)"),
-        None => text.to_owned(),
+        Some(_) => format!("Operating system error {}", quoted_os_error(error)),
+        None => capitalized(&error.to_string()),
     }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase());
+    first.into_iter().flatten().chain(letters).collect()
 }
 
 /// What a device says. `state` is 1 for backups and 2 for restores.
 pub fn device_message(error: &DeviceError, state: u8) -> Message {
-    let text = error.system_text();
+    let text = || quoted_os_error(&error.source);
     match error.operation {
-        Operation::Open => table::cannot_open_device(&error.device, text).with_state(state),
-        Operation::Read => table::device_read_failed(&error.device, text),
+        Operation::Open => {
+            table::cannot_open_device(&error.device, os_error(&error.source)).with_state(state)
+        }
+        Operation::Read => table::device_read_failed(&error.device, text()),
         Operation::Write | Operation::Sync | Operation::Rename => {
-            table::device_write_failed(&error.device, text)
+            table::device_write_failed(&error.device, text())
         }
     }
 }

@@ -4,7 +4,7 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_source::Error;
 
-use super::{engine_message, os_error};
+use super::{engine_message, os_error, quoted_os_error};
 
 /// What a database says.
 pub fn source_message(error: &Error) -> Message {
@@ -20,7 +20,7 @@ pub fn source_message(error: &Error) -> Message {
             action: "read",
             path,
             source,
-        } => table::nonrecoverable_io(path.display(), os_error(source)),
+        } => table::nonrecoverable_io(path.display(), quoted_os_error(source)),
         Error::Io { path, source, .. } => table::cannot_open_file(path.display(), os_error(source)),
         Error::Sqlite {
             action,

@@ -1,14 +1,13 @@
 //! The queue of copies at work: each copy is whole at its place or not there.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use windlass_base::Moment;
 use windlass_catalog::QueuedCopy;
 use windlass_device::DeviceAddress;
-use windlass_io::directory;
+use windlass_io::{directory, own};
 use windlass_pipeline::MediaSet;
 
 use crate::Session;
@@ -95,12 +94,7 @@ fn fill(source: &Path, staging: &Path) -> io::Result<()> {
     // Held open, the source cannot be written meanwhile.
     let _unchanged = address.open_reader().map_err(io::Error::other)?;
     let mut from = File::open(source)?;
-    let mut to = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(staging)?;
+    let mut to = own::create(staging)?;
     let length = from.metadata()?.len();
     let copied = io::copy(&mut from, &mut to)?;
     to.sync_all()?;

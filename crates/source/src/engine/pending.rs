@@ -3,13 +3,12 @@
 //! The state file lies where the log will be staged. It is written after the data files are synced, to
 //! a temporary name, and renamed: it is there as a whole or not at all.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use windlass_base::{Guid, Lsn};
 use windlass_engine::BackupDescription;
-use windlass_io::directory;
+use windlass_io::own;
 
 use super::{collected_log, describe, engine_error, io_error, staged, with_suffix};
 use crate::Error;
@@ -32,6 +31,9 @@ pub struct PendingRestore {
     pub(super) is_interrupted: bool,
 }
 
+/// Longest state file that is read: most of it is the description, a page for each file.
+const STATE_BYTES_MAX: u64 = 64 << 20;
+
 #[derive(Serialize, Deserialize)]
 struct Stored {
     set_guid: String,
@@ -52,7 +54,7 @@ fn state_path(log: &Path) -> PathBuf {
 /// When its state cannot be read or makes no sense.
 pub fn pending(log: &Path) -> Result<Option<PendingRestore>, Error> {
     let path = state_path(log);
-    let text = match std::fs::read(&path) {
+    let text = match own::read(&path, STATE_BYTES_MAX) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(io_error("read", &path, error)),
@@ -92,14 +94,7 @@ impl PendingRestore {
             is_interrupted: self.is_interrupted,
         };
         let path = state_path(&self.log);
-        let temporary = with_suffix(&path, "-new");
-        let write = || {
-            let mut file = std::fs::File::create(&temporary)?;
-            file.write_all(&serde_json::to_vec(&stored)?)?;
-            file.sync_all()?;
-            std::fs::rename(&temporary, &path)?;
-            directory::sync(&directory::parent(&path))
-        };
+        let write = || own::replace(&path, &serde_json::to_vec(&stored)?);
         write().map_err(|error| io_error("write", &path, error))
     }
 
@@ -126,12 +121,7 @@ pub(super) fn remove_state(log: &Path) -> Result<(), Error> {
 
 pub(super) fn remove_all(paths: &[PathBuf]) -> Result<(), Error> {
     for path in paths {
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(io_error("remove", path, error));
-            }
-            _ => {}
-        }
+        own::remove(path).map_err(|error| io_error("remove", path, error))?;
     }
     Ok(())
 }

@@ -123,7 +123,7 @@ fn discard(unfinished: &Path) {
 fn convert(source: Source, reserved: i32, path: &Path) -> Result<u64> {
     let fail = |error| io_error("write", path, &error);
     source.convert(path, reserved)?;
-    let file = DirectFile::open(path, Access::ReadWrite).map_err(fail)?;
+    let file = DirectFile::open(path, Access::Own).map_err(fail)?;
     let octets = file.len().map_err(fail)?;
     if reserved == CHECKSUM_OCTETS {
         let mut buffer = AlignedBuffer::new(CHUNK_BYTES);

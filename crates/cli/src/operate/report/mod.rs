@@ -15,6 +15,7 @@ mod tables;
 use std::path::Path;
 
 use windlass_base::Moment;
+use windlass_io::output;
 use windlass_report::Table;
 
 use super::ReportArguments;
@@ -84,18 +85,8 @@ fn text_of(gaps: &Table) -> String {
 
 /// Replaces the file as a whole, so that whoever reads it while it is made reads the old one.
 fn write(path: &Path, text: &str) -> Outcome {
-    use std::io::Write as _;
-    use std::os::unix::fs::PermissionsExt as _;
-    let folder = windlass_io::directory::parent(path);
-    let mut builder = tempfile::Builder::new();
-    // As any other file that a program makes: what the user's mask leaves of it.
-    builder.permissions(std::fs::Permissions::from_mode(0o666));
-    let written = builder.tempfile_in(folder).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.persist(path).map_err(|error| error.error)
-    });
-    match written {
-        Ok(_) => Outcome::Succeeded,
+    match output::write(path, text.as_bytes(), output::MODE_PUBLIC) {
+        Ok(()) => Outcome::Succeeded,
         Err(error) => {
             message_line(&format!(
                 "error: cannot write '{}': {error}",

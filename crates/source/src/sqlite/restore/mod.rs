@@ -33,9 +33,11 @@ mod state;
 mod tests;
 mod users;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use windlass_base::{Guid, Lsn};
+use windlass_io::{directory, own};
 
 use existing::ExistingTarget;
 use stage::Stage;
@@ -276,44 +278,26 @@ fn remove_side_files(target: &Path) -> Result<(), Error> {
     for suffix in ["-wal", "-shm", "-journal"] {
         remove_file(&beside(target, suffix))?;
     }
-    let folder = windlass_io::directory::parent(target);
-    windlass_io::directory::sync(&folder).map_err(|error| file_error("sync", &folder, error))
+    let folder = directory::parent(target);
+    directory::sync(&folder).map_err(|error| file_error("sync", &folder, error))
 }
 
 fn remove_file(path: &Path) -> Result<(), Error> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(file_error("remove", path, error))
-        }
-        _ => Ok(()),
-    }
+    own::remove(path).map_err(|error| file_error("remove", path, error))
 }
-
-/// Links that lead to links are followed this far, as Linux does.
-const LINKS_MAX: usize = 40;
 
 /// The file that `path` means: absolute, with all links followed, also one that leads to nothing yet.
 fn resolve(path: &Path) -> Result<PathBuf, Error> {
-    let not_a_file = || Error::NotAFile {
-        path: path.to_owned(),
-    };
-    let mut wanted = path.to_owned();
-    for _ in 0..LINKS_MAX {
-        let folder = windlass_io::directory::parent(&wanted);
-        let folder = std::fs::canonicalize(&folder)
-            .map_err(|error| file_error("find the folder", &folder, error))?;
-        let file = folder.join(wanted.file_name().ok_or_else(not_a_file)?);
-        match std::fs::symlink_metadata(&file) {
-            Ok(metadata) if metadata.is_symlink() => {
-                let link = std::fs::read_link(&file)
-                    .map_err(|error| file_error("follow", &file, error))?;
-                wanted = folder.join(link);
-            }
-            Ok(metadata) if !metadata.is_file() => return Err(not_a_file()),
-            Ok(_) => return Ok(file),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(file),
-            Err(error) => return Err(file_error("examine", &file, error)),
-        }
+    let file = directory::follow(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => Error::NotAFile {
+            path: path.to_owned(),
+        },
+        _ => file_error("find", path, error),
+    })?;
+    match std::fs::symlink_metadata(&file) {
+        Ok(metadata) if !metadata.is_file() => Err(Error::NotAFile { path: file }),
+        Ok(_) => Ok(file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(file),
+        Err(error) => Err(file_error("examine", &file, error)),
     }
-    Err(not_a_file())
 }

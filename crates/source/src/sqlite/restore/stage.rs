@@ -2,17 +2,15 @@
 
 use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
-use rustix::fs::{FlockOperation, Gid, RenameFlags, Uid};
-use windlass_io::{Access, DirectFile, directory};
+use rustix::fs::RenameFlags;
+use windlass_io::{DirectFile, directory, own};
 
-use super::super::descriptors::FileId;
 use super::super::identity::FileIdentity;
 use super::super::{beside, file_error};
-use super::{remove_file, state, users};
+use super::{remove_file, state};
 use crate::Error;
 
 /// Permissions of a database that replaces none: those that `SQLite` gives, less the umask.
@@ -36,9 +34,14 @@ impl Stage {
     pub(super) fn create(target: &Path, size_bytes: u64) -> Result<Self, Error> {
         remove_stale(target)?;
         state::remove(target)?;
-        let path = stage_path(target);
         check_space(target, size_bytes)?;
-        let stage = Self::open(target, &path, Access::CreateNew)?;
+        let path = stage_path(target);
+        let file = own::claim(&path).map_err(|error| held_error("create", target, &path, error))?;
+        let stage = Self {
+            target: target.to_owned(),
+            path,
+            file,
+        };
         if let Err(error) = stage.resize(0, size_bytes) {
             stage.remove()?;
             return Err(error);
@@ -48,25 +51,15 @@ impl Stage {
 
     /// Opens the stage that a restore WITH NORECOVERY left.
     pub(super) fn reopen(target: &Path, size_bytes: u64) -> Result<Self, Error> {
-        let stage = Self::open(target, &stage_path(target), Access::ReadWrite)?;
+        let path = stage_path(target);
+        let file = own::reclaim(&path).map_err(|error| held_error("open", target, &path, error))?;
+        let stage = Self {
+            target: target.to_owned(),
+            path,
+            file,
+        };
         stage.check_length(size_bytes)?;
         Ok(stage)
-    }
-
-    fn open(target: &Path, path: &Path, access: Access) -> Result<Self, Error> {
-        let running = || Error::RestoreRunning {
-            path: target.to_owned(),
-        };
-        let file = DirectFile::open(path, access).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => running(),
-            _ => file_error("create", path, error),
-        })?;
-        lock(&file, path)?.then_some(()).ok_or_else(running)?;
-        Ok(Self {
-            target: target.to_owned(),
-            path: path.to_owned(),
-            file,
-        })
     }
 
     /// Changes the length, new octets being zero, and reserves their space.
@@ -127,14 +120,14 @@ impl Stage {
         replaced: Option<&Metadata>,
     ) -> Result<(), Error> {
         let file = self.file.as_file();
-        let mode = replaced.map_or(MODE_NEW & !umask(), Metadata::mode);
-        if let Some(replaced) = replaced {
-            let (user, group) = (Uid::from_raw(replaced.uid()), Gid::from_raw(replaced.gid()));
-            // Only a privileged process can give a file away; the content matters more.
-            let _refused = rustix::fs::fchown(file, Some(user), Some(group));
-        }
         let dress = || {
-            file.set_permissions(PermissionsExt::from_mode(mode & 0o7777))?;
+            match replaced {
+                Some(replaced) => windlass_io::output::keep(file, replaced)?,
+                None => {
+                    let mode = MODE_NEW & !directory::umask();
+                    file.set_permissions(PermissionsExt::from_mode(mode))?;
+                }
+            }
             identity.record(file)?;
             self.file.sync()
         };
@@ -170,36 +163,16 @@ impl Stage {
 /// Removes a stage that nobody works on any more.
 pub(super) fn remove_stale(target: &Path) -> Result<(), Error> {
     let path = stage_path(target);
-    match DirectFile::open(&path, Access::ReadWrite) {
-        Ok(file) if lock(&file, &path)? => remove_file(&path),
-        Ok(_) => Err(Error::RestoreRunning {
-            path: target.to_owned(),
-        }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(file_error("open", &path, error)),
-    }
+    own::remove_unheld(&path).map_err(|error| held_error("remove", target, &path, error))
 }
 
-/// Whether this process is the only one that works on the stage, and `path` still leads to it.
-fn lock(file: &DirectFile, path: &Path) -> Result<bool, Error> {
-    let mut looks = users::LOOKS;
-    loop {
-        match rustix::fs::flock(file.as_file(), FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => break,
-            // A process that is being started shares the lock of the one that starts it, for a moment.
-            Err(rustix::io::Errno::WOULDBLOCK) if looks > 1 => {
-                looks -= 1;
-                std::thread::sleep(users::BETWEEN_LOOKS);
-            }
-            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(false),
-            Err(error) => return Err(file_error("lock", path, error.into())),
-        }
+fn held_error(action: &'static str, target: &Path, path: &Path, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => Error::RestoreRunning {
+            path: target.to_owned(),
+        },
+        _ => file_error(action, path, error),
     }
-    let locked = file
-        .as_file()
-        .metadata()
-        .map_err(|error| file_error("examine", path, error))?;
-    Ok(std::fs::metadata(path).is_ok_and(|named| FileId::of(&named) == FileId::of(&locked)))
 }
 
 fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
@@ -228,16 +201,4 @@ fn check_space(target: &Path, needed_bytes: u64) -> Result<(), Error> {
         });
     }
     Ok(())
-}
-
-/// The permissions that new files of this process do not get. Reading it from the system call means
-/// changing it for a moment, under the feet of other threads; the kernel also shows it.
-fn umask() -> u32 {
-    static UMASK: OnceLock<u32> = OnceLock::new();
-    *UMASK.get_or_init(|| {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-        line.and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok())
-            .unwrap_or(0o022)
-    })
 }

@@ -1,12 +1,12 @@
 //! The file that remembers a sequence of restores between two statements.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 use windlass_base::{Guid, Lsn};
+use windlass_io::own;
 
 use super::super::{beside, file_error};
 use super::{DifferentialBase, remove_file};
@@ -14,6 +14,9 @@ use crate::Error;
 
 /// Version of the file's layout.
 const VERSION: u32 = 1;
+
+/// Longest state file that is read.
+const STATE_BYTES_MAX: u64 = 1 << 20;
 
 /// How far the last restore of a sequence got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,7 +100,6 @@ impl RestoringState {
     /// Writes the state beside `target`, durably and in one step.
     pub(super) fn write(&self, target: &Path) -> Result<(), Error> {
         let path = state_path(target);
-        let new = beside(&path, ".new");
         let stored = Stored {
             version: VERSION,
             restoring: self,
@@ -106,17 +108,7 @@ impl RestoringState {
             path: path.clone(),
             source,
         })?;
-        let write = || {
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .open(&new)?;
-            file.write_all(&text)?;
-            file.sync_all()?;
-            windlass_io::directory::replace(&new, &path)
-        };
-        write().map_err(|error| file_error("write", &path, error))
+        own::replace(&path, &text).map_err(|error| file_error("write", &path, error))
     }
 }
 
@@ -128,7 +120,7 @@ fn state_path(target: &Path) -> PathBuf {
 /// leaves, and means nothing.
 pub(super) fn read(target: &Path) -> Result<Option<RestoringState>, Error> {
     let path = state_path(target);
-    let text = match std::fs::read(&path) {
+    let text = match own::read(&path, STATE_BYTES_MAX) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(file_error("read", &path, error)),

@@ -14,9 +14,9 @@ use super::super::descriptors::{self, FileId};
 
 /// How often, and how long apart, a user must be seen: a process that is being started has the
 /// descriptors of the one that starts it, for a moment.
-pub(super) const LOOKS: u32 = 10;
+const LOOKS: u32 = 10;
 /// See [`LOOKS`].
-pub(super) const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// A process that has `file` open besides this one's `own_count` descriptors for reading and
 /// locking it.

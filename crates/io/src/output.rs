@@ -1,0 +1,202 @@
+//! Files that are written for the user under a name they gave: reports, metrics, tables.
+//!
+//! A regular file is replaced in one step and keeps its mode and owner; a symbolic link stays, and what
+//! it leads to is written. A FIFO, a terminal or another character device is written into and never
+//! replaced. Everything else is refused.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Gid, OFlags, Uid};
+
+use crate::file::kind_of;
+use crate::{directory, own};
+
+/// How long a reader of a FIFO is waited for.
+const READER_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Between two looks for one.
+const READER_POLL: Duration = Duration::from_millis(20);
+
+/// As any other file that a program makes: what the user's mask leaves of it.
+pub const MODE_PUBLIC: u32 = 0o666;
+
+/// Writes a file for the user. One that is made new gets `mode`, less the umask.
+///
+/// # Errors
+/// Also for folders, block devices, and a FIFO that nobody reads.
+pub fn write(path: &Path, octets: &[u8], mode: u32) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_file() && !is_open_descriptor(path) => {
+            replace(path, octets, Some(&found), mode)
+        }
+        Ok(found) => write_into(path, octets, &found),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => replace(path, octets, None, mode),
+        Err(error) => Err(error),
+    }
+}
+
+/// `/dev/stdout` and its like mean a descriptor, also when it leads to a file.
+fn is_open_descriptor(path: &Path) -> bool {
+    let mut hop = path.to_owned();
+    for _ in 0..directory::LINKS_MAX {
+        let Ok(folder) = std::fs::canonicalize(directory::parent(&hop)) else {
+            return false;
+        };
+        let is_descriptors = folder.ends_with("fd") && folder.starts_with("/proc");
+        if is_descriptors {
+            return true;
+        }
+        match std::fs::read_link(&hop) {
+            Ok(link) => hop = folder.join(link),
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
+fn write_into(path: &Path, octets: &[u8], found: &Metadata) -> io::Result<()> {
+    let kind = found.file_type();
+    if !(kind.is_fifo() || kind.is_char_device() || kind.is_file()) {
+        let reason = format!("it is {}; name a file", kind_of(found));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    }
+    let mut file = open_for_writing(path)?;
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+    file.write_all(octets)
+}
+
+/// Opens without waiting in the system call, which no signal would end.
+fn open_for_writing(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut options = OpenOptions::new();
+    let options = options
+        .append(true)
+        .custom_flags(flags.bits().cast_signed());
+    let begun = Instant::now();
+    loop {
+        match options.open(path) {
+            Err(error) if error.raw_os_error() == Some(NO_READER) => {
+                if begun.elapsed() >= READER_PATIENCE {
+                    let reason = "it is a FIFO, and nobody reads from it";
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
+                }
+                std::thread::sleep(READER_POLL);
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// `ENXIO`: a FIFO without a reader.
+const NO_READER: i32 = rustix::io::Errno::NXIO.raw_os_error();
+
+fn replace(path: &Path, octets: &[u8], found: Option<&Metadata>, mode: u32) -> io::Result<()> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let target = directory::follow(path)?;
+    // Two that write the same file at once do not meet: the later rename wins.
+    let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    let beside = own::beside(&target, &format!(".windlass-new-{process}-{number}"));
+    let write = || {
+        let mut file = own::create(&beside)?;
+        file.write_all(octets)?;
+        match found {
+            Some(found) => keep(&file, found)?,
+            None => file.set_permissions(PermissionsExt::from_mode(mode & !directory::umask()))?,
+        }
+        file.sync_all()?;
+        directory::replace(&beside, &target)
+    };
+    let written = write();
+    if written.is_err() {
+        // The first error is the one that counts.
+        let _left = std::fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Gives a file that replaces another one its owner, as far as this process may, and its permissions.
+pub fn keep(file: &File, replaced: &Metadata) -> io::Result<()> {
+    let (user, group) = (Uid::from_raw(replaced.uid()), Gid::from_raw(replaced.gid()));
+    if rustix::fs::fchown(file, Some(user), Some(group)).is_err() {
+        // Only a privileged process can give a file away; the group may be one of its own.
+        let _refused = rustix::fs::fchown(file, None, Some(group));
+    }
+    file.set_permissions(PermissionsExt::from_mode(replaced.mode() & 0o777))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn a_file_keeps_its_mode_and_a_link_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        std::fs::write(&file, "old").unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).unwrap();
+        symlink("file", &link).unwrap();
+        write(&link, b"new", 0o644).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"new");
+        assert_eq!(mode(&file), 0o640);
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_yet_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::fs::create_dir(folder.path().join("far")).unwrap();
+        symlink("far/file", &link).unwrap();
+        write(&link, b"new", 0o644).unwrap();
+        assert_eq!(
+            std::fs::read(folder.path().join("far/file")).unwrap(),
+            b"new"
+        );
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn a_fifo_is_written_into_and_stays_a_fifo() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fifo");
+        let owner = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, owner).unwrap();
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || {
+                let mut text = String::new();
+                File::open(path).unwrap().read_to_string(&mut text).unwrap();
+                text
+            }
+        });
+        write(&path, b"through", 0o644).unwrap();
+        assert_eq!(reader.join().unwrap(), "through");
+        assert!(std::fs::metadata(&path).unwrap().file_type().is_fifo());
+    }
+
+    #[test]
+    fn a_device_is_written_into_and_a_folder_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("null");
+        symlink("/dev/null", &link).unwrap();
+        write(&link, b"gone", 0o644).unwrap();
+        let null = std::fs::metadata("/dev/null").unwrap();
+        assert!(null.file_type().is_char_device());
+        let error = write(folder.path(), b"x", 0o644).unwrap_err();
+        assert_eq!(error.to_string(), "it is a folder; name a file");
+    }
+}

@@ -1,0 +1,280 @@
+//! Files of our own beside files of others: stages, states, digests, copies.
+//!
+//! They have names that anybody can guess, in folders that may belong to somebody else. So a new one is
+//! made exclusively, after what stood under its name is removed: a link goes, never what it leads to.
+//! One that an earlier run left is opened only if it is a file, ours, and has no second name; whoever
+//! plants something there gets an error and nothing of ours or of theirs is written.
+//!
+//! Files that the user named are opened through [`crate::DirectFile`], and written by [`crate::output`].
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, OFlags};
+
+use crate::file::{kind_of, open_regular};
+use crate::{Access, DirectFile, directory};
+
+/// Removes what stands under a name; nothing there is fine.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes an empty file of mode 0600 in the place of whatever stands under the name.
+pub fn create(path: &Path) -> io::Result<File> {
+    remove(path)?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    Ok(open_regular(path, &mut options, OFlags::NOFOLLOW)?.0)
+}
+
+/// Makes an empty file in the place of whatever stands under the name, and keeps others from doing the
+/// same while it is open.
+///
+/// # Errors
+/// `WouldBlock` when somebody works on the file that is there.
+pub fn claim(path: &Path) -> io::Result<DirectFile> {
+    remove_unheld(path)?;
+    let file = DirectFile::open(path, Access::CreateNew).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => io::ErrorKind::WouldBlock.into(),
+        _ => error,
+    })?;
+    hold(file.as_file(), path)?;
+    Ok(file)
+}
+
+/// Opens a file that an earlier run left, and keeps others from working on it while it is open.
+///
+/// # Errors
+/// `WouldBlock` when somebody works on it; those of [`open`].
+pub fn reclaim(path: &Path) -> io::Result<DirectFile> {
+    let file = DirectFile::open(path, Access::Own)?;
+    hold(file.as_file(), path)?;
+    Ok(file)
+}
+
+/// Removes what stands under a name, unless somebody works on it.
+///
+/// # Errors
+/// `WouldBlock` when somebody does.
+pub fn remove_unheld(path: &Path) -> io::Result<()> {
+    let is_file = match std::fs::symlink_metadata(path) {
+        Ok(metadata) => metadata.is_file(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if is_file {
+        let mut options = OpenOptions::new();
+        // Some file systems lock only for whoever may write.
+        let file = open_regular(path, options.read(true).write(true), OFlags::NOFOLLOW)
+            .or_else(|_| open_regular(path, options.write(false), OFlags::NOFOLLOW))?;
+        hold(&file.0, path)?;
+    }
+    remove(path)
+}
+
+/// How often, and how long apart, a lock is tried: a process that is being started shares the locks of
+/// the one that starts it, for a moment.
+const LOCK_TRIES: u32 = 10;
+/// See [`LOCK_TRIES`].
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
+
+/// Takes a file that `path` leads to for this descriptor alone.
+fn hold(file: &File, path: &Path) -> io::Result<()> {
+    let mut tries = LOCK_TRIES;
+    loop {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => break,
+            Err(rustix::io::Errno::WOULDBLOCK) if tries > 1 => {
+                tries -= 1;
+                std::thread::sleep(BETWEEN_TRIES);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let (held, named) = (file.metadata()?, std::fs::symlink_metadata(path)?);
+    // Whoever held it before may have renamed or removed it meanwhile.
+    match (held.dev(), held.ino()) == (named.dev(), named.ino()) {
+        true => Ok(()),
+        false => Err(io::ErrorKind::WouldBlock.into()),
+    }
+}
+
+/// Opens a file that an earlier run left, for reading.
+///
+/// # Errors
+/// Also when it is not a regular file, not ours, or has a second name.
+pub fn open(path: &Path) -> io::Result<File> {
+    let (file, metadata) =
+        open_regular(path, OpenOptions::new().read(true), OFlags::NOFOLLOW).map_err(explain)?;
+    check(&metadata)?;
+    Ok(file)
+}
+
+/// Reads such a file, of at most `bytes_max`.
+///
+/// # Errors
+/// Those of [`open`]; `InvalidData` when it is longer.
+pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut octets = Vec::new();
+    open(path)?.take(bytes_max + 1).read_to_end(&mut octets)?;
+    if octets.len() as u64 > bytes_max {
+        let reason = format!("it has more than {bytes_max} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+    }
+    Ok(octets)
+}
+
+/// Gives a file this content in one step: the content is written beside it, synced and renamed.
+pub fn replace(path: &Path, octets: &[u8]) -> io::Result<()> {
+    let beside = beside(path, ".new");
+    let written = create(&beside)
+        .and_then(|mut file| {
+            file.write_all(octets)?;
+            file.sync_all()
+        })
+        .and_then(|()| directory::replace(&beside, path));
+    if written.is_err() {
+        // The first error is the one that counts.
+        let _left = std::fs::remove_file(&beside);
+    }
+    written
+}
+
+/// The path with something added to its last name.
+pub fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Refuses a file that somebody else may have planted.
+pub(crate) fn check(metadata: &Metadata) -> io::Result<()> {
+    let user = rustix::process::geteuid().as_raw();
+    let reason = if metadata.nlink() != 1 {
+        format!(
+            "it has {} names, and Windlass makes its own files with one; somebody else may have \
+             linked it; remove it",
+            metadata.nlink()
+        )
+    } else if metadata.uid() != user {
+        format!(
+            "it belongs to user {}, and this program runs as user {user}; run it as that user, or \
+             remove the file",
+            metadata.uid()
+        )
+    } else {
+        return Ok(());
+    };
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
+}
+
+/// What the error of `O_NOFOLLOW` means.
+pub(crate) fn explain(error: io::Error) -> io::Error {
+    if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
+        let reason = "a symbolic link stands where Windlass keeps a file of its own; remove it";
+        return io::Error::new(io::ErrorKind::PermissionDenied, reason);
+    }
+    error
+}
+
+/// Whether a name is taken, also by a link that leads nowhere.
+pub fn is_there(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok()
+}
+
+/// Refuses what is not a regular file, in words.
+pub(crate) fn not_regular(metadata: &Metadata) -> io::Error {
+    let reason = format!("it is {}, not a regular file", kind_of(metadata));
+    io::Error::new(io::ErrorKind::InvalidInput, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A folder with a victim's file, and the path at which something of ours is to be.
+    fn folder() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("victim");
+        std::fs::write(&victim, "theirs").unwrap();
+        let own = folder.path().join("x.db.windlass-own");
+        (folder, victim, own)
+    }
+
+    fn fifo(path: &Path) {
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap();
+    }
+
+    #[test]
+    fn what_is_planted_at_the_name_of_a_new_file_goes_and_its_target_stays() {
+        for plant in ["symbolic", "hard", "FIFO", "dangling"] {
+            let (_folder, victim, own) = folder();
+            match plant {
+                "symbolic" => symlink(&victim, &own).unwrap(),
+                "hard" => std::fs::hard_link(&victim, &own).unwrap(),
+                "dangling" => symlink(own.with_extension("far"), &own).unwrap(),
+                _ => fifo(&own),
+            }
+            create(&own).unwrap().write_all(b"ours").unwrap();
+            assert_eq!(std::fs::read(&victim).unwrap(), b"theirs", "{plant}");
+            assert_eq!(read(&own, 10).unwrap(), b"ours", "{plant}");
+            let metadata = std::fs::symlink_metadata(&own).unwrap();
+            assert_eq!((metadata.nlink(), metadata.mode() & 0o777), (1, 0o600));
+        }
+    }
+
+    #[test]
+    fn what_is_planted_for_a_file_that_is_opened_again_is_refused() {
+        for plant in ["symbolic", "hard", "FIFO", "directory"] {
+            let (_folder, victim, own) = folder();
+            match plant {
+                "symbolic" => symlink(&victim, &own).unwrap(),
+                "hard" => std::fs::hard_link(&victim, &own).unwrap(),
+                "directory" => std::fs::create_dir(&own).unwrap(),
+                _ => fifo(&own),
+            }
+            assert!(open(&own).is_err(), "{plant}");
+            assert!(DirectFile::open(&own, Access::Own).is_err(), "{plant}");
+        }
+    }
+
+    #[test]
+    fn a_claimed_file_is_nobody_elses_until_it_is_closed() {
+        let (_folder, _victim, own) = folder();
+        let first = claim(&own).unwrap();
+        first.write_at(b"one", 0).unwrap();
+        for refused in [
+            claim(&own).err(),
+            reclaim(&own).err(),
+            remove_unheld(&own).err(),
+        ] {
+            assert_eq!(refused.unwrap().kind(), io::ErrorKind::WouldBlock);
+        }
+        assert_eq!(read(&own, 3).unwrap(), b"one");
+        drop(first);
+        assert_eq!(reclaim(&own).unwrap().len().unwrap(), 3);
+        assert_eq!(claim(&own).unwrap().len().unwrap(), 0);
+    }
+
+    #[test]
+    fn a_replaced_content_is_whole_and_a_planted_temporary_name_harmless() {
+        let (_folder, victim, own) = folder();
+        symlink(&victim, beside(&own, ".new")).unwrap();
+        replace(&own, b"one").unwrap();
+        replace(&own, b"two").unwrap();
+        assert_eq!(read(&own, 3).unwrap(), b"two");
+        assert!(read(&own, 2).is_err());
+        assert_eq!(std::fs::read(&victim).unwrap(), b"theirs");
+        assert!(!is_there(&beside(&own, ".new")));
+    }
+}
