@@ -10,6 +10,7 @@
 //! - [`mod@checksum`]: the one checksum of our formats, and the digest that finds changed extents.
 //! - [`rate`]: a limit on octets per second.
 //! - [`size`]: octets, rates and durations for people.
+//! - [`panic`]: panics of threads as errors.
 //! - [`message`]: the single table of numbered messages.
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ mod guid;
 mod lsn;
 pub mod message;
 mod moment;
+pub mod panic;
 pub mod rate;
 pub mod size;
 

@@ -110,7 +110,8 @@ impl DiskWriter {
     /// Waits for one write in flight and keeps its buffer for the next; `false` when there was none.
     fn complete(&mut self) -> Result<bool, Error> {
         let (begun, in_flight) = (Instant::now(), self.queue.in_flight() as u32);
-        let Some(done) = self.queue.wait() else {
+        let waited_for = self.queue.wait();
+        let Some(done) = waited_for.map_err(|error| self.write_failed(error))? else {
             return Ok(false);
         };
         let waited = begun.elapsed();
@@ -276,7 +277,9 @@ impl Drop for DiskWriter {
     fn drop(&mut self) {
         if !self.committed {
             // What is in flight must land before the file is cut.
-            while self.queue.wait().is_some() {}
+            while self.queue.in_flight() > 0 {
+                drop(self.queue.wait());
+            }
             self.undo();
         }
     }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
+use windlass_base::panic::contained;
 use windlass_io::AlignedBuffer;
 
 use crate::storage::StorageFile;
@@ -65,6 +66,9 @@ pub(crate) struct Dispenser {
 
 /// Octets of one request at most: neighbouring pages are merged up to this.
 pub(crate) const MERGED_BYTES: usize = 256 * 1024;
+
+/// A thread of the dispenser, as errors name it.
+pub(crate) const PAGE_WRITER: &str = "page writer";
 
 /// Threads that write; more requests than that wait in the queue.
 const THREADS_MAX: usize = 8;
@@ -150,8 +154,12 @@ impl Shared {
     }
 
     fn run(&self, number: u64, request: Request) {
-        let octets = &request.buffer[..request.length];
-        let outcome = request.file.write_at(octets, request.offset);
+        let written = contained(PAGE_WRITER, || {
+            let octets = &request.buffer[..request.length];
+            request.file.write_at(octets, request.offset)
+        });
+        let outcome = written.unwrap_or_else(|panicked| Err(panicked.into()));
+        // The completion contains its own panics: whoever waits for the write learns of them there.
         (request.done)(outcome);
         let mut state = self.state.lock();
         state.in_flight.remove(&(request.database, number));
@@ -172,7 +180,7 @@ impl Drop for Dispenser {
             if thread.thread().id() == std::thread::current().id() {
                 continue;
             }
-            // A writer that panicked has said so on its own.
+            // What panicked in it was told with its write.
             let _ended = thread.join();
         }
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_base::Guid;
+use windlass_base::panic::Panicked;
 
 use crate::backup::page_restore::FilePage;
 
@@ -180,6 +181,9 @@ pub enum EngineError {
         /// Name of the database.
         database: String,
     },
+    /// A defect in this program: one of its threads panicked.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
     /// An option or argument that cannot be.
     #[error("{0}")]
     Invalid(String),

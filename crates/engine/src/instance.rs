@@ -115,7 +115,7 @@ impl Shared {
             }
             for database in self.open() {
                 // A failure took the database offline or is met again at the next commit.
-                let _failed = database.recovery_writer_step();
+                database.guarded_recovery_writer_step();
             }
         }
     }
@@ -233,7 +233,7 @@ impl Drop for Instance {
         if let Some(thread) = self.recovery_writer.lock().take()
             && thread.thread().id() != std::thread::current().id()
         {
-            // A panic there has been reported by the thread.
+            // What panicked in it took its database offline.
             let _ended = thread.join();
         }
     }

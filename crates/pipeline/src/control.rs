@@ -4,10 +4,13 @@
 //! closed, so nobody waits for a buffer, and each loop asks [`Control::is_stopped`] between
 //! transfers. Only the first error is kept; later ones are its consequences.
 
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
+use windlass_base::panic::contained;
 use windlass_io::BufferPool;
 
 use crate::error::Error;
@@ -46,6 +49,11 @@ impl<'a> Control<'a> {
         }
     }
 
+    #[cfg(debug_assertions)]
+    pub(crate) fn observer(&self) -> &dyn Observer {
+        self.observer
+    }
+
     /// Stops the run because of `error`.
     pub(crate) fn fail(&self, error: Error) {
         let mut first = self
@@ -60,11 +68,24 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Runs a thread's work and stops the run if it fails.
-    pub(crate) fn guard<T: Default>(&self, work: impl FnOnce() -> Result<T, Error>) -> T {
-        work().unwrap_or_else(|error| {
+    /// Runs a thread's work and stops the run if it fails. A panic is a failure like any other.
+    pub(crate) fn guard<T: Default>(
+        &self,
+        worker: &'static str,
+        work: impl FnOnce() -> Result<T, Error>,
+    ) -> T {
+        let worked = contained(worker, work).unwrap_or_else(|panicked| Err(panicked.into()));
+        worked.unwrap_or_else(|error| {
             self.fail(error);
             T::default()
+        })
+    }
+
+    /// Waits for a thread whose work was guarded.
+    pub(crate) fn join<T: Default>(&self, thread: ScopedJoinHandle<'_, T>) -> T {
+        let worker = "thread of the run";
+        self.guard(worker, || {
+            Ok(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
         })
     }
 
@@ -129,5 +150,19 @@ mod tests {
         });
         assert!(control.is_stopped());
         assert!(matches!(control.finish(), Err(Error::Cancelled)));
+    }
+
+    #[test]
+    fn a_panic_is_an_error_that_names_the_worker_and_wakes_whoever_waits_for_a_buffer() {
+        let pool = BufferPool::new(0, 1);
+        let control = Control::new(&Unobserved, 0, vec![pool.clone()]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert!(pool.take().is_none()));
+            let done: u8 = control.guard("reader", || panic!("page 7"));
+            assert_eq!(done, 0);
+        });
+        let error = control.finish().unwrap_err();
+        assert!(matches!(&error, Error::Panicked(panicked)
+            if panicked.worker == "reader" && panicked.reason == "page 7"));
     }
 }

@@ -1,6 +1,7 @@
 //! Why a backup, a restore or a verification did not happen.
 
 use windlass_base::Moment;
+use windlass_base::panic::Panicked;
 
 use crate::digests::DigestError;
 use crate::report::DamagedPage;
@@ -56,6 +57,9 @@ pub enum Error {
         /// The device.
         device: String,
     },
+    /// A defect in this program: one of the run's threads panicked.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
     /// The observer asked to stop.
     #[error("the operation was cancelled")]
     Cancelled,

@@ -25,6 +25,7 @@ mod backup;
 mod control;
 pub mod digests;
 mod error;
+mod fault;
 mod live;
 mod media_set;
 mod plan;
@@ -39,6 +40,8 @@ mod window;
 pub use backup::{backup, probe};
 pub use digests::{DigestError, DigestFile};
 pub use error::{Damage, Error, Holds};
+#[doc(hidden)]
+pub use fault::{Fault, FaultPoint};
 pub use media_set::{MediaSet, SetEntry};
 pub use plan::{Carrier, Chosen, Plan, SourceSize};
 pub use rekey::rekey;

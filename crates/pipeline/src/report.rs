@@ -8,6 +8,8 @@ use windlass_codec::{Algorithm, Effort};
 use windlass_media::{MediaHeader, SetConfiguration};
 
 use crate::error::Damage;
+#[cfg(debug_assertions)]
+use crate::fault::{Fault, FaultPoint};
 use crate::plan::Plan;
 use crate::request::{Goal, Probe};
 
@@ -31,6 +33,14 @@ pub trait Observer: Sync {
     /// Whether the run should stop as soon as it can, leaving nothing behind.
     fn is_cancelled(&self) -> bool {
         false
+    }
+
+    /// What happens to the thread that has come to this place: for tests of this crate.
+    #[cfg(debug_assertions)]
+    #[doc(hidden)]
+    fn fault(&self, at: FaultPoint) -> Option<Fault> {
+        let _ = at;
+        None
     }
 }
 

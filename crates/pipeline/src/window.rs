@@ -108,7 +108,7 @@ impl Ahead {
         reads: &mut Reads,
     ) -> io::Result<usize> {
         if !follows {
-            self.discard();
+            self.discard()?;
             self.next = offset;
         }
         let wanted = if follows { usize::MAX } else { 1 };
@@ -126,7 +126,7 @@ impl Ahead {
                 return result;
             }
             let (begun, in_flight) = (Instant::now(), self.queue.in_flight() as u32);
-            if !self.complete() {
+            if !self.complete()? {
                 // Beyond the end of the device.
                 return Ok(0);
             }
@@ -150,22 +150,23 @@ impl Ahead {
     }
 
     /// Waits for one window; `false` when none is in flight.
-    fn complete(&mut self) -> bool {
-        let Some(done) = self.queue.wait() else {
-            return false;
+    fn complete(&mut self) -> io::Result<bool> {
+        let Some(done) = self.queue.wait()? else {
+            return Ok(false);
         };
         if let Memory::Own(memory) = done.transfer.memory {
             self.arrived
                 .push((done.transfer.offset, memory, done.result));
         }
-        true
+        Ok(true)
     }
 
     /// Gives up what was read ahead, because the reader went elsewhere.
-    fn discard(&mut self) {
-        while self.complete() {}
+    fn discard(&mut self) -> io::Result<()> {
+        while self.complete()? {}
         let memories = self.arrived.drain(..).map(|(_, memory, _)| memory);
         self.spare.extend(memories);
+        Ok(())
     }
 }
 

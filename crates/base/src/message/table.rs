@@ -207,6 +207,7 @@ messages! {
     50022, 16, insufficient_backup_space(folder, needed, free), "There is not enough space in '{folder}': the backup takes {needed} bytes there, and {free} are free.";
     50023, 16, engine_refused(error), "The page engine: {error}.";
     50024, 17, file_full(database, file, reason), "File '{file}' of database '{database}' is full: {reason}.";
+    50025, 16, defect(what, hint), "A defect in Windlass stopped the {what}. {hint}";
     50030, 16, encryption_failed(error), "Encryption: {error}.";
     50040, 16, newest_copy_needed(what, family), "{what}. Nothing was changed. Name the newest copy of media family {family}. If there is none, back up to new files, or overwrite all families with INIT or FORMAT (--init, --format), which gives up the backup sets on them.";
 }

@@ -15,6 +15,8 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use windlass_base::panic::contained;
+
 use super::Database;
 use crate::error::{EngineError, Result};
 use crate::log::record::{Group, MAP_PART_BYTES};
@@ -158,6 +160,15 @@ impl Database {
         let records = map + map / MAP_PART_BYTES * 8 + 64;
         let blocks = records / (block::BLOCK_BYTES_MAX / 2) + 2;
         (records + blocks * (block::HEADER_BYTES + 1024)) as u64
+    }
+
+    /// [`Database::recovery_writer_step`] of a thread that nobody waits for. A panic takes the database
+    /// offline: what it left half done is repeated from the log when the database is opened again.
+    pub(crate) fn guarded_recovery_writer_step(&self) {
+        let stepped = contained("recovery writer", || self.recovery_writer_step());
+        if let Err(panicked) = stepped {
+            self.log.fail(&panicked.into());
+        }
     }
 
     /// One step of the recovery writer: keeps the estimated recovery time under the target, and the

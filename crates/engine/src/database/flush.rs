@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::{Condvar, Mutex};
+use windlass_base::panic::contained;
 use windlass_io::AlignedBuffer;
 
 use super::Database;
-use crate::dispenser::{MERGED_BYTES, Request};
+use crate::dispenser::{MERGED_BYTES, PAGE_WRITER, Request};
 use crate::error::{EngineError, Result};
 use crate::files::Place;
 use crate::instance::Shared;
@@ -162,7 +163,10 @@ impl Database {
             offset: place.offset,
             length: pages.len() * PAGE_SIZE,
             buffer,
-            done: Box::new(move |outcome| batch.end(ending.end(&pages, outcome))),
+            done: Box::new(move |outcome| {
+                let ended = contained(PAGE_WRITER, || ending.end(&pages, outcome));
+                batch.end(ended.unwrap_or_else(|panicked| Some(panicked.into())));
+            }),
         });
         Ok(())
     }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use windlass_base::panic::contained;
 use windlass_base::{Guid, Lsn};
 
 use super::block::BlockHeader;
@@ -267,7 +268,9 @@ impl Log {
             }
             flush.leading = true;
             drop(flush);
-            let outcome = self.lead();
+            // Others wait for this one to end: it ends also in a panic.
+            let led = contained("writer of the log", || self.lead());
+            let outcome = led.unwrap_or_else(|panicked| Err(panicked.into()));
             flush = self.flush.lock();
             flush.leading = false;
             flush.syncs += 1;

@@ -4,7 +4,7 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_engine::{EngineError, PAGE_SIZE, PageRefusal};
 
-use super::{os_error, quoted_os_error};
+use super::{defect_message, os_error, quoted_os_error};
 
 /// What the page engine says.
 pub fn engine_message(error: &EngineError) -> Message {
@@ -53,6 +53,7 @@ pub fn engine_message(error: &EngineError) -> Message {
                 table::restore_page_error(page.file_id, page.page, database)
             }
         },
+        EngineError::Panicked(panicked) => defect_message(panicked),
         EngineError::PagesChanged { .. } => table::subset_in_simple_recovery(),
         EngineError::NotTheBase { .. } => table::other_recovery_path(),
         EngineError::BackupRunning { .. } => table::must_be_serialized(),

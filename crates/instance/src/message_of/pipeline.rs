@@ -2,6 +2,7 @@
 
 use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_base::panic::Panicked;
 use windlass_crypt::Error as CryptError;
 use windlass_pipeline::{Damage, DigestError, Error};
 
@@ -37,6 +38,7 @@ fn message(error: &Error, state: u8) -> Message {
         Error::Codec(error) => table::instance_failed("cannot compress", error),
         Error::Digests(error) => digest_message(error),
         Error::Cancelled => table::aborted(),
+        Error::Panicked(panicked) => defect_message(panicked),
         Error::VolumeEmpty { device } => table::volume_empty(device),
         Error::FamiliesMissing { expected, provided } => {
             table::families_missing(expected, provided)
@@ -83,6 +85,14 @@ fn message(error: &Error, state: u8) -> Message {
         Error::NotEncrypted { .. } | Error::EncryptedBase { .. } => table::encryption_failed(error),
         other => table::instance_failed("cannot go on", other),
     }
+}
+
+/// A thread of this program panicked. Nothing that it had begun was taken for done.
+pub fn defect_message(panicked: &Panicked) -> Message {
+    let Panicked { worker, reason } = panicked;
+    let hint = "Nothing that was begun counts as done. Run the statement again; if it stops again, \
+                report this message with the lines on standard error that begin with 'thread'.";
+    table::defect(format!("{worker}: {reason}"), hint)
 }
 
 fn digest_message(error: &DigestError) -> Message {

@@ -80,6 +80,8 @@ pub struct Transfer {
 impl Transfer {
     /// Carries on after the first `done` octets, blocking, until all is done or the file ends.
     fn complete(&mut self, done: usize) -> io::Result<usize> {
+        #[cfg(test)]
+        assert_ne!(self.tag, tests::TAG_OF_PANIC, "the tests wish so");
         let offset = self.offset + done as u64;
         let range = self.range.start + done..self.range.end;
         let rest = match self.direction {
@@ -235,8 +237,8 @@ impl Queue {
     /// Starts a transfer.
     ///
     /// # Errors
-    /// The transfer comes back when the queue is full, its range is not in its memory, or it would
-    /// read into shared memory.
+    /// The transfer comes back when the queue is full, its range is not in its memory, it would
+    /// read into shared memory, or what carries it does not take it.
     pub fn submit(&mut self, transfer: Transfer) -> Result<(), Box<Transfer>> {
         let fits = transfer.range.start <= transfer.range.end
             && transfer.range.end <= transfer.memory.octets().len();
@@ -245,25 +247,29 @@ impl Queue {
         if !self.has_room() || !fits || !is_readable {
             return Err(Box::new(transfer));
         }
-        self.in_flight += 1;
         match &mut self.carrier {
-            Carrier::Ring(ring) => ring.submit(transfer),
-            Carrier::Threads(threads) => threads.submit(transfer),
+            Carrier::Ring(ring) => ring.submit(transfer)?,
+            Carrier::Threads(threads) => threads.submit(transfer)?,
         }
+        self.in_flight += 1;
         Ok(())
     }
 
     /// Waits for a transfer to be done. `None` when none is in flight.
-    pub fn wait(&mut self) -> Option<Completion> {
+    ///
+    /// # Errors
+    /// When a transfer that is in flight cannot come back any more.
+    pub fn wait(&mut self) -> io::Result<Option<Completion>> {
         if self.in_flight == 0 {
-            return None;
+            return Ok(None);
         }
+        self.in_flight -= 1;
         let completion = match &mut self.carrier {
             Carrier::Ring(ring) => ring.wait(),
             Carrier::Threads(threads) => threads.wait(),
         };
-        self.in_flight -= 1;
-        completion
+        let lost = || io::Error::other("a transfer was lost on its way");
+        completion.ok_or_else(lost).map(Some)
     }
 }
 
@@ -286,6 +292,9 @@ mod tests {
     use crate::Access;
 
     const PIECE: usize = 16384;
+
+    /// A transfer with this tag panics in the thread that carries it.
+    pub(super) const TAG_OF_PANIC: u64 = u64::MAX;
 
     fn file(folder: &tempfile::TempDir) -> Arc<DirectFile> {
         Arc::new(DirectFile::open(&folder.path().join("f"), Access::CreateNew).unwrap())
@@ -334,7 +343,7 @@ mod tests {
                     .unwrap();
             }
             assert!(!queue.has_room());
-            while let Some(done) = queue.wait() {
+            while let Some(done) = queue.wait().unwrap() {
                 assert_eq!(done.result.unwrap(), PIECE);
             }
             for tag in 0..4 {
@@ -344,7 +353,7 @@ mod tests {
                     .unwrap();
             }
             let mut seen = 0;
-            while let Some(done) = queue.wait() {
+            while let Some(done) = queue.wait().unwrap() {
                 assert_eq!(done.result.unwrap(), PIECE);
                 let expected = done.transfer.tag as u8 + 1;
                 assert!(
@@ -382,7 +391,7 @@ mod tests {
                 };
                 read.offset = end as u64;
                 queue.submit(read).unwrap();
-                let done = queue.wait().unwrap();
+                let done = queue.wait().unwrap().unwrap();
                 assert_eq!(done.result.unwrap(), expected);
                 assert!(
                     done.transfer.memory.octets()[3..3 + expected]
@@ -408,8 +417,8 @@ mod tests {
                 0,
             );
             queue.submit(write).unwrap();
-            assert!(queue.wait().unwrap().result.is_err());
-            assert!(queue.wait().is_none());
+            assert!(queue.wait().unwrap().unwrap().result.is_err());
+            assert!(queue.wait().unwrap().is_none());
             let mut beyond = transfer(
                 &read_only,
                 Direction::Read,
@@ -438,5 +447,30 @@ mod tests {
             drop(queue);
             assert!(pool.take().is_some() && pool.try_take().is_some());
         });
+    }
+
+    #[test]
+    fn a_panic_in_a_thread_that_carries_is_the_failure_of_its_transfer_and_of_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = file(&folder);
+        let pool = BufferPool::new(2, PIECE);
+        let mut queue = Queue::new(2, Engine::Threads, &[&pool]);
+        for round in 0..8 {
+            for tag in [TAG_OF_PANIC, round] {
+                let memory = Memory::Pooled(pool.take().unwrap());
+                let mut write = transfer(&file, Direction::Write, memory, 0);
+                write.tag = tag;
+                queue.submit(write).unwrap();
+            }
+            while let Some(done) = queue.wait().unwrap() {
+                match done.transfer.tag {
+                    TAG_OF_PANIC => {
+                        let told = done.result.unwrap_err().to_string();
+                        assert!(told.contains("the tests wish so"), "{told}");
+                    }
+                    _ => assert_eq!(done.result.unwrap(), PIECE),
+                }
+            }
+        }
     }
 }

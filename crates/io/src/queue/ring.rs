@@ -82,48 +82,58 @@ impl Ring {
         (address + bytes <= start + length).then_some(index)
     }
 
-    pub(super) fn submit(&mut self, transfer: Transfer) {
+    /// Gives a transfer to the kernel; it comes back when the ring has no room for it.
+    pub(super) fn submit(&mut self, mut transfer: Transfer) -> Result<(), Box<Transfer>> {
         let Some(slot) = self.slots.iter().position(Option::is_none) else {
-            return;
+            return Err(Box::new(transfer));
         };
-        let entry = self.entry(&transfer).user_data(slot as u64);
+        let entry = self.entry(&mut transfer).user_data(slot as u64);
         self.slots[slot] = Some(transfer);
-        self.in_flight += 1;
         #[expect(unsafe_code, reason = "the kernel is told addresses")]
         // SAFETY: the memory of the entry lies in its slot until completion (invariant 1), and the
         // descriptor belongs to the file in the same slot.
         let pushed = unsafe { self.rings.submission().push(&entry) };
-        // The ring has an entry for each slot, so there is room; and a refused submission stays in
-        // the ring and goes with the next call, `wait` at the latest.
-        debug_assert!(pushed.is_ok(), "an entry for each slot");
+        if pushed.is_err() {
+            let back = self.slots[slot].take();
+            return back.map_or(Ok(()), |transfer| Err(Box::new(transfer)));
+        }
+        self.in_flight += 1;
+        // A refused submission stays in the ring and goes with the next call, `wait` at the latest.
         drop(self.rings.submit());
+        Ok(())
     }
 
-    fn entry(&self, transfer: &Transfer) -> squeue::Entry {
-        let octets = &transfer.memory.octets()[transfer.range.clone()];
+    fn entry(&self, transfer: &mut Transfer) -> squeue::Entry {
         let direct = direct_octets(transfer);
         let (descriptor, bytes) = match transfer.file.direct_descriptor() {
             Some(descriptor) if direct > 0 => (descriptor, direct),
-            _ => (transfer.file.as_file().as_raw_fd(), octets.len()),
+            _ => (transfer.file.as_file().as_raw_fd(), transfer.range.len()),
         };
         let (file, length) = (types::Fd(descriptor), bytes as u32);
-        let address = octets.as_ptr();
-        match (transfer.direction, self.region_of(address as usize, bytes)) {
-            (Direction::Read, Some(index)) => {
-                opcode::ReadFixed::new(file, address.cast_mut(), length, index)
-                    .offset(transfer.offset)
-                    .build()
-            }
-            (Direction::Read, None) => opcode::Read::new(file, address.cast_mut(), length)
-                .offset(transfer.offset)
+        let (range, offset) = (transfer.range.clone(), transfer.offset);
+        // What the kernel writes to is borrowed as such. A read into shared memory was refused before.
+        let writable = match transfer.direction {
+            Direction::Read => transfer.memory.octets_mut(),
+            Direction::Write => None,
+        };
+        if let Some(octets) = writable {
+            let address = octets[range].as_mut_ptr();
+            return match self.region_of(address as usize, bytes) {
+                Some(index) => opcode::ReadFixed::new(file, address, length, index)
+                    .offset(offset)
+                    .build(),
+                None => opcode::Read::new(file, address, length)
+                    .offset(offset)
+                    .build(),
+            };
+        }
+        let address = transfer.memory.octets()[range].as_ptr();
+        match self.region_of(address as usize, bytes) {
+            Some(index) => opcode::WriteFixed::new(file, address, length, index)
+                .offset(offset)
                 .build(),
-            (Direction::Write, Some(index)) => {
-                opcode::WriteFixed::new(file, address, length, index)
-                    .offset(transfer.offset)
-                    .build()
-            }
-            (Direction::Write, None) => opcode::Write::new(file, address, length)
-                .offset(transfer.offset)
+            None => opcode::Write::new(file, address, length)
+                .offset(offset)
                 .build(),
         }
     }

@@ -4,6 +4,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use windlass_base::panic::contained;
+
 use super::{Completion, Transfer};
 
 /// As many threads as transfers may be in flight.
@@ -32,10 +34,11 @@ impl Threads {
         }
     }
 
-    pub(super) fn submit(&mut self, transfer: Transfer) {
-        if let Some(submissions) = &self.submissions {
-            // Threads end only when the queue is dropped, so somebody receives.
-            drop(submissions.send(transfer));
+    /// Hands a transfer to whichever thread is free; it comes back when none is left.
+    pub(super) fn submit(&mut self, transfer: Transfer) -> Result<(), Box<Transfer>> {
+        match &self.submissions {
+            Some(submissions) => submissions.send(transfer).map_err(|back| Box::new(back.0)),
+            None => Err(Box::new(transfer)),
         }
     }
 
@@ -54,7 +57,10 @@ fn carry(waiting: &Mutex<Receiver<Transfer>>, done: &Sender<Completion>) {
         let Ok(mut transfer) = next else {
             return;
         };
-        let result = transfer.complete(0);
+        let carried = contained("thread that reads and writes files", || {
+            transfer.complete(0)
+        });
+        let result = carried.unwrap_or_else(|panicked| Err(panicked.into()));
         if done.send(Completion { transfer, result }).is_err() {
             return;
         }
@@ -65,7 +71,7 @@ impl Drop for Threads {
     fn drop(&mut self) {
         self.submissions = None;
         for thread in self.handles.drain(..) {
-            // A thread that panicked has nothing to give back.
+            // What panicked in it was told with its transfer.
             drop(thread.join());
         }
     }

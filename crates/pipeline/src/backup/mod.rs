@@ -20,10 +20,11 @@ mod set;
 mod transform;
 mod write;
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use windlass_base::panic::contained;
 use windlass_base::{EXTENT_BYTES, Guid, Moment};
 use windlass_io::BufferPool;
 use windlass_media::{DatabaseFile, SetConfiguration};
@@ -38,6 +39,7 @@ use self::write::Family;
 use crate::control::Control;
 use crate::digests::{DigestFile, DigestWriter, DigestedFile};
 use crate::error::Error;
+use crate::fault::FaultPoint;
 use crate::plan::{Carrier, Plan, SourceSize};
 use crate::report::{BackupReport, FilePages, Observer, StageCounters};
 use crate::request::{BackupKind, BackupRequest, Tuning};
@@ -111,7 +113,7 @@ fn run(
     set::complete(&mut configuration, &totals, ending, !damaged.is_empty());
     sealing::authenticate(key.as_ref(), &mut configuration);
     snapshot.close()?;
-    finish_media(media, &configuration, &mut stages.write)?;
+    finish_media(media, &configuration, &control, &mut stages.write)?;
     if let Some(writer) = digest_writer {
         writer.commit()?;
     }
@@ -225,10 +227,17 @@ fn digest_writer(
 fn finish_media(
     mut media: Vec<Family>,
     set: &SetConfiguration,
+    control: &Control<'_>,
     counters: &mut StageCounters,
 ) -> Result<(), Error> {
-    on_all(&mut media, |family| family.end_data(set))?;
-    on_all(&mut media, Family::end_set)?;
+    on_all(&mut media, |family| {
+        control.goes_on(FaultPoint::BackupEndData)?;
+        family.end_data(set)
+    })?;
+    on_all(&mut media, |family| {
+        control.goes_on(FaultPoint::BackupEndSet)?;
+        family.end_set()
+    })?;
     for family in &media {
         family.count_writes(counters);
     }
@@ -243,6 +252,10 @@ fn on_all(
     media: &mut [Family],
     work: impl Fn(&mut Family) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
+    let work = |family: &mut Family| {
+        let worked = contained(movement::WRITER, || work(family));
+        worked.unwrap_or_else(|panicked| Err(panicked.into()))
+    };
     if let [family] = media {
         return work(family);
     }
@@ -253,6 +266,6 @@ fn on_all(
             .map(|family| scope.spawn(move || work(family)))
             .collect();
         all.into_iter()
-            .try_for_each(|one| one.join().unwrap_or(Err(Error::Cancelled)))
+            .try_for_each(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic)))
     })
 }

@@ -12,6 +12,11 @@ use crate::control::{Control, timed};
 use crate::live::Meter;
 use crate::report::{Adapted, Stage, StageCounters, Stages};
 
+/// The threads of a backup, as errors name them.
+const READER: &str = "reader of the database";
+const COMPRESSOR: &str = "stage that checks and compresses";
+pub(super) const WRITER: &str = "writer of the media";
+
 /// Where pages end.
 pub(super) enum Sink<'a> {
     /// On media families.
@@ -44,7 +49,7 @@ impl Movement<'_> {
             let (snapshot, schedule, pool) = (transform.snapshot, self.schedule, self.frames);
             let reader = Reader::new(snapshot, schedule, pool, frame_sender, control, queue);
             let reader = reader.within(plan.max_rate);
-            let reader = scope.spawn(move || control.guard(|| reader.run()));
+            let reader = scope.spawn(move || control.guard(READER, || reader.run()));
             let transforms: Vec<_> = (0..plan.threads.value)
                 .map(|thread| {
                     let (frames, chunks) = (frames.clone(), chunk_sender.clone());
@@ -53,7 +58,7 @@ impl Movement<'_> {
                         true => Ok(count(&frames, control)),
                         false => transform.run(thread, &frames, &chunks, control, governor),
                     };
-                    scope.spawn(move || control.guard(work))
+                    scope.spawn(move || control.guard(COMPRESSOR, work))
                 })
                 .collect();
             drop((frames, chunk_sender));
@@ -63,22 +68,27 @@ impl Movement<'_> {
             };
             if families.is_empty() {
                 let chunks = chunks.clone();
-                scope.spawn(move || chunks.iter().for_each(drop::<Chunk>));
+                scope.spawn(move || {
+                    control.guard(WRITER, || {
+                        chunks.iter().for_each(drop::<Chunk>);
+                        Ok(())
+                    });
+                });
             }
             let writers: Vec<_> = families
                 .iter_mut()
                 .map(|family| {
                     let chunks = chunks.clone();
-                    scope.spawn(move || control.guard(|| family.run(&chunks, control)))
+                    scope.spawn(move || control.guard(WRITER, || family.run(&chunks, control)))
                 })
                 .collect();
             drop(chunks);
-            stages.read.add(&reader.join().unwrap_or_default());
+            stages.read.add(&control.join(reader));
             for transform in transforms {
-                stages.transform.add(&transform.join().unwrap_or_default());
+                stages.transform.add(&control.join(transform));
             }
             for writer in writers {
-                stages.write.add(&writer.join().unwrap_or_default());
+                stages.write.add(&control.join(writer));
             }
         });
         (stages, governor.adapted())

@@ -12,6 +12,7 @@ use windlass_source::Snapshot;
 
 use crate::control::{Control, timed};
 use crate::error::Error;
+use crate::fault::FaultPoint;
 use crate::live::Meter;
 use crate::report::{Stage, StageCounters};
 use crate::throttle::Throttle;
@@ -186,7 +187,10 @@ impl<'a> Reader<'a> {
             Ok(()) => Ok(Started::Yes),
             Err(refused) => match refused.memory {
                 Memory::Pooled(buffer) => self.read_now(file_id, offset, bytes, buffer),
-                _ => Err(self.lost_buffer(file_id, offset)),
+                _ => {
+                    let lost = std::io::Error::other("a read was refused without its buffer");
+                    Err(self.failed_read(file_id, offset, &lost))
+                }
             },
         }
     }
@@ -205,18 +209,17 @@ impl<'a> Reader<'a> {
         })?;
         self.meter.counters.busy += taken;
         self.meter.counters.in_flight += taken;
-        let is_wanted = self.hand_on(data_frame(file_id, offset, bytes, buffer));
-        Ok(if is_wanted {
-            Started::Yes
-        } else {
-            Started::Finished
-        })
+        match self.hand_on_data(data_frame(file_id, offset, bytes, buffer))? {
+            true => Ok(Started::Yes),
+            false => Ok(Started::Finished),
+        }
     }
 
     /// Waits for a read and hands its frame on; `false` when there is none, or nobody wants it.
     fn complete(&mut self) -> Result<bool, Error> {
         let (mut waited, in_flight) = (Duration::ZERO, self.queue.in_flight() as u32);
-        let Some(done) = timed(&mut waited, || self.queue.wait()) else {
+        let done = timed(&mut waited, || self.queue.wait());
+        let Some(done) = done.map_err(|error| self.failed_read(0, 0, &error))? else {
             return Ok(false);
         };
         self.meter.counters.busy += waited;
@@ -225,14 +228,20 @@ impl<'a> Reader<'a> {
             offset, range, tag, ..
         } = done.transfer;
         let Memory::Pooled(mut buffer) = done.transfer.memory else {
-            return Err(self.lost_buffer(tag as u16, offset));
+            let lost = std::io::Error::other("a read came back without its buffer");
+            return Err(self.failed_read(tag as u16, offset, &lost));
         };
         let (file_id, bytes) = (tag as u16, range.len());
         timed(&mut self.meter.counters.busy, || {
             self.snapshot
                 .amend(file_id, offset, &mut buffer[..bytes], done.result)
         })?;
-        Ok(self.hand_on(data_frame(file_id, offset, bytes, buffer)))
+        self.hand_on_data(data_frame(file_id, offset, bytes, buffer))
+    }
+
+    /// `false` when nobody wants the frame any more.
+    fn hand_on_data(&mut self, frame: Frame) -> Result<bool, Error> {
+        Ok(self.control.goes_on(FaultPoint::BackupRead)? && self.hand_on(frame))
     }
 
     /// All data are read: what follows is the log that makes the copy one state, where there is any.
@@ -253,6 +262,9 @@ impl<'a> Reader<'a> {
                 self.snapshot.read_log(&mut buffer[..limit])
             })?;
             let Some(piece) = piece else { break };
+            if !self.control.goes_on(FaultPoint::BackupLog)? {
+                break;
+            }
             if let Some(throttle) = &mut self.throttle {
                 throttle.take(piece.bytes as u64);
             }
@@ -271,12 +283,16 @@ impl<'a> Reader<'a> {
     }
 
     /// A read without its frame would leave a hole in the backup.
-    fn lost_buffer(&self, file_id: u16, offset: u64) -> Error {
-        let lost = std::io::Error::other("a read came back without its buffer");
-        match self.snapshot.amend(file_id, offset, &mut [], Err(lost)) {
-            Err(error) => error.into(),
-            Ok(()) => Error::Cancelled,
+    fn failed_read(&self, file_id: u16, offset: u64, source: &std::io::Error) -> Error {
+        let files = self.snapshot.files();
+        let file = files.iter().find(|file| file.id == file_id);
+        let path = file.or_else(|| files.first()).map(|file| file.path.clone());
+        windlass_source::Error::Io {
+            action: "read",
+            path: path.unwrap_or_default(),
+            source: std::io::Error::other(format!("at {offset}: {source}")),
         }
+        .into()
     }
 
     /// `false` when nobody wants the frame any more.

@@ -21,6 +21,7 @@ use crate::adapt::Work;
 use crate::control::{Control, timed};
 use crate::digests::{DigestFile, DigestWriter};
 use crate::error::Error;
+use crate::fault::FaultPoint;
 use crate::live::Meter;
 use crate::plan::Plan;
 use crate::report::{DamagedPage, Stage, StageCounters};
@@ -116,6 +117,9 @@ impl Transform<'_> {
             let Ok(frame) = timed(&mut meter.counters.wait_input, || frames.recv()) else {
                 break;
             };
+            if !control.goes_on(FaultPoint::BackupTransform)? {
+                break;
+            }
             meter.counters.calls += 1;
             let bytes = frame.bytes as u64;
             let output = match self.plan.compression.algorithm {

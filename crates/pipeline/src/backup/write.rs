@@ -11,6 +11,7 @@ use windlass_media::{FamilyWriter, SetConfiguration};
 use super::transform::Chunk;
 use crate::control::{Control, timed};
 use crate::error::Error;
+use crate::fault::FaultPoint;
 use crate::live::Meter;
 use crate::plan::Carrier;
 use crate::report::{Stage, StageCounters};
@@ -83,6 +84,9 @@ impl Family {
             let Some(chunk) = next else {
                 break;
             };
+            if !control.goes_on(FaultPoint::BackupWrite)? {
+                break;
+            }
             let stored_bytes = u64::from(chunk.header.stored_bytes);
             if let Some(throttle) = &mut self.throttle {
                 throttle.hold(control, &mut meter.counters);

@@ -29,6 +29,11 @@ use crate::report::{FilePages, Observer, ReadReport, Stages};
 use crate::request::{OnDamage, ReadRequest};
 use crate::sealing;
 
+/// The threads of a restore or verification, as errors name them.
+const READER: &str = "reader of the media";
+const EXPANDER: &str = "stage that checks and expands";
+const WRITER: &str = "writer of the database";
+
 /// Reads a set back into a target. The caller finishes the target when this has succeeded.
 ///
 /// # Errors
@@ -147,8 +152,9 @@ impl Movement<'_> {
                         plan,
                         files: &files,
                         chunks: chunk_sender.clone(),
+                        control,
                     };
-                    scope.spawn(move || control.guard(|| read.run(family, set, control)))
+                    scope.spawn(move || control.guard(READER, || read.run(family, set)))
                 })
                 .collect();
             drop(chunk_sender);
@@ -157,7 +163,8 @@ impl Movement<'_> {
                 .map(|_| {
                     let (chunks, wanted) = (chunks.clone(), wanted.clone());
                     scope.spawn(move || {
-                        control.guard(|| transform.run(&chunks, wanted.as_ref(), control))
+                        let work = || transform.run(&chunks, wanted.as_ref(), control);
+                        control.guard(EXPANDER, work)
                     })
                 })
                 .collect();
@@ -168,18 +175,19 @@ impl Movement<'_> {
                 .flat_map(|target| (0..plan.write_depth.value).map(move |_| target)))
             .map(|target| {
                 let restored = restored.clone();
-                scope.spawn(move || control.guard(|| write::run(target, &restored, control)))
+                scope
+                    .spawn(move || control.guard(WRITER, || write::run(target, &restored, control)))
             })
             .collect();
             drop(restored);
             for reader in readers {
-                stages.read.add(&reader.join().unwrap_or_default());
+                stages.read.add(&control.join(reader));
             }
             for transform in transforms {
-                stages.transform.add(&transform.join().unwrap_or_default());
+                stages.transform.add(&control.join(transform));
             }
             for writer in writers {
-                stages.write.add(&writer.join().unwrap_or_default());
+                stages.write.add(&control.join(writer));
             }
         });
         (stages, transform.seen)

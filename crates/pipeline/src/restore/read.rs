@@ -8,6 +8,7 @@ use windlass_media::{ChunkHeader, FamilyReader, ReadAt, SetListing};
 
 use crate::control::{Control, timed};
 use crate::error::{Damage, Error};
+use crate::fault::FaultPoint;
 use crate::live::Meter;
 use crate::media_set::{Family, media_error};
 use crate::plan::Plan;
@@ -31,16 +32,13 @@ pub(super) struct Read<'a> {
     /// Database files of the set: id and length.
     pub(super) files: &'a [(u16, u64)],
     pub(super) chunks: Sender<StoredChunk>,
+    pub(super) control: &'a Control<'a>,
 }
 
 impl Read<'_> {
     /// Walks a set on one family and hands on its chunks. Every octet between them is examined.
-    pub(super) fn run(
-        &self,
-        family: &Family,
-        set: &SetListing,
-        control: &Control<'_>,
-    ) -> Result<StageCounters, Error> {
+    pub(super) fn run(&self, family: &Family, set: &SetListing) -> Result<StageCounters, Error> {
+        let control = self.control;
         let mut meter = Meter::begin(&control.live, Stage::Read);
         let begun = std::time::Instant::now();
         let window = Window::reading_ahead(
@@ -103,6 +101,9 @@ impl Read<'_> {
         window
             .read_at(offset, &mut payload[..stored])
             .map_err(|error| media_error(&family.device, error.into()))?;
+        if !self.control.goes_on(FaultPoint::RestoreRead)? {
+            return Ok(false);
+        }
         counters.bytes_in += stored as u64;
         counters.bytes_out += stored as u64;
         let chunk = StoredChunk {

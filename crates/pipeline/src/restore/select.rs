@@ -21,6 +21,7 @@ use super::transform::{Seen, Transform};
 use super::{check_chunk_count, plan};
 use crate::control::Control;
 use crate::error::{Damage, Error};
+use crate::fault::FaultPoint;
 use crate::media_set::{Family, MediaSet, media_error};
 use crate::report::Observer;
 use crate::request::{OnDamage, ReadRequest};
@@ -111,7 +112,9 @@ pub fn restore_selected(
             seen: Seen::new(set.chunk_count),
         },
     };
-    control.guard(|| walk.run(&places, selection, &control));
+    control.guard("reader of chosen pages", || {
+        walk.run(&places, selection, &control)
+    });
     control.finish()?;
     Ok((total, begun.elapsed()))
 }
@@ -193,7 +196,7 @@ impl Walk<'_> {
         }
         let mut decoder = Decoder::new();
         for place in places {
-            if control.is_stopped() {
+            if control.is_stopped() || !control.goes_on(FaultPoint::RestoreSelected)? {
                 break;
             }
             let family = &families[place.family];

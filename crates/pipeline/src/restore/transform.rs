@@ -13,6 +13,7 @@ use windlass_media::{ChunkHeader, Run, chunk_mix};
 use super::read::StoredChunk;
 use crate::control::{Control, timed};
 use crate::error::{Damage, Error};
+use crate::fault::FaultPoint;
 use crate::live::Meter;
 use crate::report::{DamagedChunks, Stage, StageCounters};
 use crate::request::OnDamage;
@@ -122,6 +123,9 @@ impl Transform<'_> {
             let Ok(chunk) = timed(&mut meter.counters.wait_input, || chunks.recv()) else {
                 break;
             };
+            if !control.goes_on(FaultPoint::RestoreTransform)? {
+                break;
+            }
             let (raw_bytes, stored_bytes) = (
                 u64::from(chunk.header.raw_bytes),
                 u64::from(chunk.header.stored_bytes),

@@ -6,6 +6,7 @@ use windlass_source::RestoreTarget;
 use super::transform::Restored;
 use crate::control::{Control, timed};
 use crate::error::Error;
+use crate::fault::FaultPoint;
 use crate::live::Meter;
 use crate::report::{Stage, StageCounters};
 
@@ -20,6 +21,9 @@ pub(super) fn run(
         let Ok(frame) = timed(&mut meter.counters.wait_input, || restored.recv()) else {
             break;
         };
+        if !control.goes_on(FaultPoint::RestoreWrite)? {
+            break;
+        }
         let mut start = 0;
         for run in &frame.runs {
             let end = start + run.bytes as usize;

@@ -27,7 +27,7 @@ fn instance() -> Arc<Instance> {
 }
 
 /// Two data files; every page holds the number of the last commit.
-fn create(folder: &Path) -> Arc<Database> {
+pub(crate) fn create(folder: &Path) -> Arc<Database> {
     let mut wanted = CreateDatabase::new("a", folder.join("a.mdf"), folder.join("a.ldf"));
     wanted
         .data_files

@@ -5,5 +5,7 @@ mod adaptive;
 mod appending;
 mod engine;
 mod failing_reads;
+#[cfg(debug_assertions)]
+mod faults;
 mod round_trip;
 mod support;

@@ -64,12 +64,23 @@ pub(crate) fn restore_to(
     target: &Path,
     recovery: Recovery,
 ) -> Result<(), Error> {
+    let target = SqliteTarget::begin(&restore_request(media, position, target)?)?;
+    restore(media, position, &read_request(), &target, &Unobserved)?;
+    Box::new(target).finish(recovery)?;
+    Ok(())
+}
+
+pub(crate) fn restore_request(
+    media: &MediaSet,
+    position: u16,
+    target: &Path,
+) -> Result<RestoreRequest, Error> {
     let set = media.set(position)?.configuration;
     let base = (!set.differential_base_guid.is_nil()).then_some(sqlite::DifferentialBase {
         set_guid: set.differential_base_guid,
         checkpoint_lsn: set.differential_base_lsn,
     });
-    let request = RestoreRequest {
+    Ok(RestoreRequest {
         target: target.to_owned(),
         size_bytes: set.files[0].size_bytes,
         existing: Existing::Replace,
@@ -78,11 +89,7 @@ pub(crate) fn restore_to(
         database_name: set.database.clone(),
         family_guid: set.family_guid,
         base,
-    };
-    let target = SqliteTarget::begin(&request)?;
-    restore(media, position, &read_request(), &target, &Unobserved)?;
-    Box::new(target).finish(recovery)?;
-    Ok(())
+    })
 }
 
 pub(crate) fn same(first: &Path, second: &Path) -> bool {

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use windlass_engine::{Database, PAGE_SIZE, ReadSnapshot};
+use windlass_base::panic::contained;
+use windlass_engine::{Database, EngineError, PAGE_SIZE, ReadSnapshot};
 use windlass_io::{Access, AlignedBuffer, DirectFile, directory};
 
 use super::{CHUNK_BYTES, io_error, unfinished};
@@ -52,9 +53,11 @@ fn write(database: &Arc<Database>, path: &Path) -> Result<u64> {
     let snapshot = database.begin_read_durable();
     let next = AtomicU32::new(0);
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..WORKERS)
-            .map(|_| scope.spawn(|| copy(&snapshot, &file, &next)))
-            .collect();
+        let copy = || {
+            let copied = contained("copier of pages", || copy(&snapshot, &file, &next));
+            copied.unwrap_or_else(|panicked| Err(EngineError::from(panicked).into()))
+        };
+        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(copy)).collect();
         workers.into_iter().try_for_each(|worker| {
             worker
                 .join()
