@@ -2,12 +2,14 @@
 //!
 //! Columns with one value for every set we make are filled in here; callers name what differs.
 
+use std::path::PathBuf;
+
 use rusqlite::{Connection, OptionalExtension as _, params};
 use windlass_base::{Guid, Lsn, Moment};
 
 use crate::error::Doing;
-use crate::value::Stored;
-use crate::{Catalog, Error};
+use crate::value::{Stored, path_text};
+use crate::{Base, Catalog, Error, base};
 
 /// A row of `backupmediaset`.
 #[derive(Debug, Clone)]
@@ -47,6 +49,10 @@ pub struct FamilyRecord {
     pub block_bytes: u32,
     /// `mirror`, from 0.
     pub mirror: u32,
+    /// How long the medium was when the set was finished; `None` where nobody knows.
+    pub end_bytes: Option<u64>,
+    /// Where the file system of the medium is mounted.
+    pub mount_point: Option<PathBuf>,
 }
 
 /// A row of `backupset`.
@@ -125,6 +131,10 @@ pub struct BackupSetRecord {
     pub compression_level: Option<String>,
     /// How the set is encrypted.
     pub encryption: Option<EncryptionRecord>,
+    /// How long it took, in milliseconds, which SQL Server tells in whole seconds.
+    pub duration_ms: Option<u64>,
+    /// It went to `NUL`: nothing of it was kept.
+    pub is_discarded: bool,
 }
 
 /// How a set is encrypted.
@@ -174,13 +184,38 @@ pub struct BackupRecord {
     pub files: Vec<BackupFileRecord>,
 }
 
+/// Which database was backed up.
+#[derive(Debug, Clone, Copy)]
+pub struct BackedUp {
+    /// The number of its database; below zero when the catalog does not know it.
+    pub database_id: i64,
+    /// The identity of its database.
+    pub database_guid: Guid,
+    /// The family of its database.
+    pub family_guid: Guid,
+    /// The backup as the differential base that it may be; none of what is no base.
+    pub base: Option<Base>,
+}
+
 impl Catalog {
-    /// Adds a backup to the history and returns its `backup_set_id`.
-    pub fn record_backup(&mut self, record: &BackupRecord) -> Result<i64, Error> {
+    /// Adds a backup to the history. Whether it is its database's differential base from now on is decided
+    /// in the same transaction: only the newest is, whichever of several ends last.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`], [`Error::Stored`].
+    pub fn record_backup(
+        &mut self,
+        record: &BackupRecord,
+        of: Option<&BackedUp>,
+    ) -> Result<bool, Error> {
         let transaction = self.write("recording a backup")?;
-        let id = insert_backup(&transaction, record)?;
+        let is_base = match of {
+            Some(of) => base::propose(&transaction, of)?,
+            None => false,
+        };
+        insert_backup(&transaction, record)?;
         transaction.commit().doing("recording a backup")?;
-        Ok(id)
+        Ok(is_base)
     }
 }
 
@@ -210,6 +245,9 @@ fn insert_backup(connection: &Connection, record: &BackupRecord) -> Result<i64, 
         insert_family(connection, media_set_id, family)?;
     }
     let set_id = insert_set(connection, media_set_id, &record.set)?;
+    for family in &record.families {
+        insert_end(connection, set_id, family)?;
+    }
     for file in &record.files {
         insert_file(connection, set_id, &record.set, file)?;
     }
@@ -273,6 +311,26 @@ fn insert_family(
         .doing("recording a media family")
 }
 
+/// What the medium must hold for the set.
+fn insert_end(connection: &Connection, set_id: i64, family: &FamilyRecord) -> Result<(), Error> {
+    let Some(end_bytes) = family.end_bytes else {
+        return Ok(());
+    };
+    connection
+        .execute(
+            "INSERT OR REPLACE INTO own_set_medium VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![
+                set_id,
+                family.sequence_number,
+                family.mirror,
+                integer(end_bytes),
+                family.mount_point.as_deref().map(path_text),
+            ],
+        )
+        .map(|_| ())
+        .doing("recording a medium")
+}
+
 fn insert_set(
     connection: &Connection,
     media_set_id: i64,
@@ -297,11 +355,11 @@ fn insert_set(
                 first_recovery_fork_guid, last_recovery_fork_guid, database_guid, family_guid,
                 differential_base_lsn, differential_base_guid, compressed_backup_size,
                 compression_algorithm, compression_level, key_algorithm, encryptor_thumbprint,
-                encryptor_type)
+                encryptor_type, duration_ms, is_discarded)
              VALUES (?1, ?2, 1, 1, ?3, 1, 1, 1, ?4, ?5, 4608, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0,
                 ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, 0, 0, 170, ?21, ?22, ?23, ?24, ?25, ?26,
                 ?27, 0, 'SIMPLE', 0, 0, ?28, 0, ?29, ?30, 0, 0, 0, ?31, ?32, ?32, ?33, ?34, ?35,
-                ?36, ?37, ?38, ?39, ?40, ?41, ?42)",
+                ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44)",
             params![
                 Stored(set.set_guid),
                 media_set_id,
@@ -345,6 +403,8 @@ fn insert_set(
                 encryption.map(|found| &found.key_algorithm),
                 encryption.and_then(|found| found.thumbprint),
                 encryption.map(|found| &found.encryptor_type),
+                set.duration_ms.map(integer),
+                set.is_discarded,
             ],
         )
         .doing("recording a backup set")?;
@@ -418,6 +478,8 @@ pub(crate) mod tests {
                     device_type: 2,
                     block_bytes: 4096,
                     mirror: 0,
+                    end_bytes: Some(5000),
+                    mount_point: Some("/b".into()),
                 })
                 .collect(),
             set: BackupSetRecord {
@@ -457,6 +519,8 @@ pub(crate) mod tests {
                 compression_algorithm: Some("ZSTD".to_owned()),
                 compression_level: Some("LOW".to_owned()),
                 encryption: None,
+                duration_ms: Some(1500),
+                is_discarded: false,
             },
             files: vec![BackupFileRecord {
                 file_number: 1,
@@ -479,8 +543,8 @@ pub(crate) mod tests {
         let mut second = sample();
         second.media = first.media.clone();
         second.set.position = 2;
-        assert_eq!(catalog.record_backup(&first).unwrap(), 1);
-        assert_eq!(catalog.record_backup(&second).unwrap(), 2);
+        catalog.record_backup(&first, None).unwrap();
+        catalog.record_backup(&second, None).unwrap();
         let count = |table: &str| -> i64 {
             catalog
                 .connection()
@@ -494,5 +558,6 @@ pub(crate) mod tests {
         assert_eq!(count("backupset"), 2);
         assert_eq!(count("backupfile"), 2);
         assert_eq!(count("backupfilegroup"), 2);
+        assert_eq!(count("own_set_medium"), 4);
     }
 }

@@ -9,6 +9,8 @@
 //! | [`ShownTable`] | what scripts see of it |
 //! | [`DatabaseRecord`] | the registered databases |
 //! | [`BackupSetRecord`], [`RestoreRecord`] | the history tables, with SQL Server's columns |
+//! | [`PastBackup`] | the history as it is read, with the media of each set; [`BackedUp`]: whose it is, and what differentials count from |
+//! | [`FailureRecord`], [`Depth`] | backups that failed, sets that were read back |
 //! | [`Drive`] | settings: folders that stand for drive letters |
 //! | [`Configuration`] | server options: configured, installed and in use |
 //! | [`CertificateRecord`], [`MasterKeyRecord`] | certificates, and private keys under the master key |
@@ -23,6 +25,7 @@
 //! Layout: `docs/format/catalog.md`.
 #![forbid(unsafe_code)]
 
+mod base;
 mod catalog;
 mod certificate;
 mod configuration;
@@ -33,6 +36,7 @@ mod error;
 mod history;
 mod past;
 mod restore_history;
+mod run;
 mod schema;
 mod setting;
 mod shown;
@@ -48,9 +52,11 @@ pub use database::{
 pub use device::BackupDevice;
 pub use error::Error;
 pub use history::{
-    BackupFileRecord, BackupRecord, BackupSetRecord, EncryptionRecord, FamilyRecord, MediaSetRecord,
+    BackedUp, BackupFileRecord, BackupRecord, BackupSetRecord, EncryptionRecord, FamilyRecord,
+    MediaSetRecord,
 };
-pub use past::{Forgotten, PastBackup};
+pub use past::{Forgotten, PastBackup, PastMedium};
 pub use restore_history::{RestoreFileRecord, RestoreRecord, RestoreType};
+pub use run::{Depth, FailureRecord, Failures, Verified};
 pub use setting::Drive;
 pub use shown::{ShownColumn, ShownTable, shown_tables};

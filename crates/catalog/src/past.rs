@@ -3,13 +3,15 @@
 //! Neighbours: `history` and `restore_history` write what is read here. Deleting rows deletes no
 //! backups: the media say what they hold.
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use windlass_base::{Guid, Lsn, Moment};
 
 use crate::error::Doing;
-use crate::value::{Stored, read};
+use crate::value::{Stored, read, text_path};
 use crate::{Catalog, Error};
 
 /// Which rows of the history go.
@@ -58,6 +60,37 @@ pub struct PastBackup {
     pub position: u32,
     /// The devices of the first copy.
     pub devices: Vec<String>,
+    /// `media_uuid`
+    pub media_set_guid: Option<Guid>,
+    /// All its media, mirrors too.
+    pub media: Vec<PastMedium>,
+    /// `family_guid`
+    pub family_guid: Option<Guid>,
+    /// `last_recovery_fork_guid`
+    pub recovery_fork: Option<Guid>,
+    /// `time_zone`: quarter hours from UTC.
+    pub time_zone: i32,
+    /// How long it took, in seconds.
+    pub seconds: Option<f64>,
+    /// Whether a later backup went over it.
+    pub is_overwritten: bool,
+    /// When its media were first found gone.
+    pub missing_since: Option<Moment>,
+}
+
+/// A medium of a past backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastMedium {
+    /// `family_sequence_number`, from 1.
+    pub family: u32,
+    /// `mirror`, from 0.
+    pub mirror: u32,
+    /// `physical_device_name`
+    pub device: String,
+    /// The least length that the medium has if it holds the set.
+    pub end_bytes: Option<u64>,
+    /// Where its file system is mounted.
+    pub mount_point: Option<PathBuf>,
 }
 
 impl PastBackup {
@@ -99,12 +132,27 @@ impl PastBackup {
                 .filter(|device| !device.is_empty())
                 .map(str::to_owned)
                 .collect(),
+            media_set_guid: read(row, "media_uuid", "an identity")?,
+            media: Vec::new(),
+            family_guid: read(row, "family_guid", "an identity")?,
+            recovery_fork: read(row, "last_recovery_fork_guid", "an identity")?,
+            time_zone: row
+                .get::<_, Option<i32>>("time_zone")
+                .doing(doing)?
+                .unwrap_or(0),
+            seconds: row
+                .get::<_, Option<i64>>("duration_ms")
+                .doing(doing)?
+                .map(|ms| ms as f64 / 1000.0),
+            is_overwritten: flag("is_overwritten")?,
+            missing_since: read(row, "missing_since", "a date")?,
         })
     }
 }
 
 impl Catalog {
-    /// The backups of a database, or of all, the oldest first.
+    /// The backups of a database, or of all, the oldest first. Runs to `NUL` kept nothing: they are not
+    /// among them.
     ///
     /// # Errors
     /// [`Error::Sqlite`], [`Error::Stored`].
@@ -118,9 +166,17 @@ impl Catalog {
                  (SELECT group_concat(physical_device_name, char(10)) FROM (\
                     SELECT physical_device_name FROM backupmediafamily AS family \
                     WHERE family.media_set_id = backupset.media_set_id AND mirror = 0 \
-                    ORDER BY family_sequence_number)) AS devices \
+                    ORDER BY family_sequence_number)) AS devices, \
+                 (SELECT media_uuid FROM backupmediaset AS media \
+                    WHERE media.media_set_id = backupset.media_set_id) AS media_uuid, \
+                 EXISTS (SELECT 1 FROM own_backupset AS later \
+                    WHERE later.media_set_id = backupset.media_set_id \
+                    AND later.position <= backupset.position \
+                    AND later.backup_set_id > backupset.backup_set_id \
+                    AND later.backup_finish_date >= backupset.backup_finish_date) \
+                 AS is_overwritten \
                  FROM own_backupset AS backupset \
-                 WHERE ?1 IS NULL OR database_name = ?1 COLLATE NOCASE \
+                 WHERE is_discarded = 0 AND (?1 IS NULL OR database_name = ?1 COLLATE NOCASE) \
                  ORDER BY backup_finish_date, backup_set_id",
             )
             .doing(doing)?;
@@ -129,7 +185,66 @@ impl Catalog {
         while let Some(row) = rows.next().doing(doing)? {
             backups.push(PastBackup::read(row)?);
         }
+        let mut media = self.past_media()?;
+        for backup in &mut backups {
+            backup.media = media.remove(&backup.id).unwrap_or_default();
+        }
         Ok(backups)
+    }
+
+    /// The media of every set, by its number.
+    fn past_media(&self) -> Result<HashMap<i64, Vec<PastMedium>>, Error> {
+        let doing = "reading the media of the history";
+        let mut statement = self
+            .connection()
+            .prepare_cached(
+                "SELECT backup_set_id, family_sequence_number, mirror, physical_device_name, \
+                 end_bytes, mount_point FROM own_backupset \
+                 JOIN backupmediafamily USING (media_set_id) \
+                 LEFT JOIN own_set_medium \
+                 USING (backup_set_id, family_sequence_number, mirror) \
+                 WHERE is_discarded = 0 ORDER BY family_sequence_number, mirror",
+            )
+            .doing(doing)?;
+        let rows = statement.query_map([], |row| {
+            let medium = PastMedium {
+                family: row.get(1)?,
+                mirror: row.get(2)?,
+                device: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
+                end_bytes: row
+                    .get::<_, Option<i64>>(4)?
+                    .and_then(|bytes| u64::try_from(bytes).ok()),
+                mount_point: row.get::<_, Option<String>>(5)?.map(text_path),
+            };
+            Ok((row.get::<_, i64>(0)?, medium))
+        });
+        let mut media: HashMap<i64, Vec<PastMedium>> = HashMap::new();
+        for row in rows.doing(doing)? {
+            let (set, medium) = row.doing(doing)?;
+            media.entry(set).or_default().push(medium);
+        }
+        Ok(media)
+    }
+
+    /// Notes of some sets since when their media are gone and why, or that they are there again.
+    /// What was noted first stays.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn note_media(&mut self, sets: &[(i64, Option<String>)], at: Moment) -> Result<(), Error> {
+        let doing = "noting which media are gone";
+        let transaction = self.write(doing)?;
+        for (id, reason) in sets {
+            transaction
+                .execute(
+                    "UPDATE own_backupset SET missing_reason = ?2, \
+                     missing_since = CASE WHEN ?2 IS NULL THEN NULL \
+                     ELSE ifnull(missing_since, ?3) END WHERE backup_set_id = ?1",
+                    params![id, reason, Stored(at)],
+                )
+                .doing(doing)?;
+        }
+        transaction.commit().doing(doing)
     }
 
     /// What the last backup of a kind (`D`, `I`) with an algorithm took: octets before and after
@@ -188,6 +303,7 @@ impl Catalog {
             ("restorefilegroup", "restore_history_id", &restores),
             ("restorehistory", "restore_history_id", &restores),
             ("own_backupfile", "backup_set_id", &sets),
+            ("own_set_medium", "backup_set_id", &sets),
             ("backupfilegroup", "backup_set_id", &sets),
         ] {
             transaction
@@ -204,6 +320,7 @@ impl Catalog {
             )
             .doing(doing)?;
         forget_empty_media(&transaction)?;
+        crate::run::forget(&transaction, which, &parameter)?;
         transaction.commit().doing(doing)?;
         Ok(forgotten as u64)
     }
@@ -215,7 +332,7 @@ fn forget_empty_media(transaction: &Transaction<'_>) -> Result<(), Error> {
             .execute(
                 &format!(
                     "DELETE FROM {table} WHERE media_set_id NOT IN \
-                     (SELECT media_set_id FROM backupset)"
+                     (SELECT media_set_id FROM own_backupset)"
                 ),
                 [],
             )
@@ -347,7 +464,9 @@ mod tests {
         let mut catalog = Catalog::in_memory().unwrap();
         for day in 10..15 {
             let date = format!("2026-11-{day} 10:00:00");
-            catalog.record_backup(&backup("app", &date, 'D')).unwrap();
+            catalog
+                .record_backup(&backup("app", &date, 'D'), None)
+                .unwrap();
         }
         let until = "2026-11-12 10:00:00".parse().unwrap();
         assert_eq!(
@@ -365,7 +484,7 @@ mod tests {
             assert_eq!(count(&catalog, table), rows, "{table}");
         }
         catalog
-            .record_backup(&backup("other", "2026-11-20 10:00:00", 'D'))
+            .record_backup(&backup("other", "2026-11-20 10:00:00", 'D'), None)
             .unwrap();
         assert_eq!(
             catalog.forget_history(Forgotten::Database("APP")).unwrap(),
@@ -379,9 +498,9 @@ mod tests {
         let mut catalog = Catalog::in_memory().unwrap();
         let mut first = backup("app", "2026-11-20 10:00:00", 'D');
         first.set.compressed_bytes = 500;
-        catalog.record_backup(&first).unwrap();
+        catalog.record_backup(&first, None).unwrap();
         let second = backup("app", "2026-11-21 10:00:00", 'D');
-        catalog.record_backup(&second).unwrap();
+        catalog.record_backup(&second, None).unwrap();
         assert_eq!(
             catalog.last_sizes("APP", 'D', "ZSTD").unwrap(),
             Some((1000, 100))
@@ -394,13 +513,13 @@ mod tests {
     fn the_past_is_listed_with_its_devices() {
         let mut catalog = Catalog::in_memory().unwrap();
         catalog
-            .record_backup(&backup("app", "2026-11-21 10:00:00", 'I'))
+            .record_backup(&backup("app", "2026-11-21 10:00:00", 'I'), None)
             .unwrap();
         catalog
-            .record_backup(&backup("app", "2026-11-20 10:00:00", 'D'))
+            .record_backup(&backup("app", "2026-11-20 10:00:00", 'D'), None)
             .unwrap();
         catalog
-            .record_backup(&backup("b", "2026-11-19 10:00:00", 'D'))
+            .record_backup(&backup("b", "2026-11-19 10:00:00", 'D'), None)
             .unwrap();
         let past = catalog.past_backups(Some("app")).unwrap();
         let kinds: Vec<&str> = past.iter().map(|backup| backup.kind.as_str()).collect();

@@ -77,6 +77,7 @@ CREATE TABLE own_backupset (
     missing_since TEXT, missing_reason TEXT
 );
 CREATE INDEX backupset_uuid ON own_backupset (backup_set_uuid);
+CREATE INDEX backupset_on_media ON own_backupset (media_set_id, position);
 CREATE INDEX backupset_of_database ON own_backupset (database_name, backup_finish_date);
 CREATE TABLE own_backupfile (
     backup_set_id INTEGER NOT NULL REFERENCES own_backupset, first_family_number INTEGER,
@@ -99,7 +100,9 @@ CREATE TABLE own_set_medium (
 CREATE TABLE own_failure (
     failure_id INTEGER PRIMARY KEY AUTOINCREMENT,
     database_name TEXT NOT NULL COLLATE NOCASE, operation TEXT NOT NULL,
-    failed TEXT NOT NULL, error_number INTEGER NOT NULL, message TEXT NOT NULL
+    failed TEXT NOT NULL, error_number INTEGER NOT NULL, message TEXT NOT NULL,
+    -- The last set that the history had then: what finished later has a greater number.
+    after_set_id INTEGER NOT NULL
 );
 CREATE INDEX failure_of_database ON own_failure (database_name, failed);
 -- The sets that were read back: which, when, how deep, and what came of it (0: valid).

@@ -146,6 +146,9 @@ pub(crate) struct BackupArguments {
     /// Media of the full backup that the differential counts from
     #[arg(long, value_name = "FILE", requires = "differential")]
     pub(crate) base: Vec<PathBuf>,
+    /// Make a differential although the media of its full backup are gone
+    #[arg(long, requires = "differential")]
+    pub(crate) base_missing_ok: bool,
     /// Do not become the base of differentials
     #[arg(long)]
     pub(crate) copy_only: bool,

@@ -5,10 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_base::{Guid, Moment};
+use windlass_base::Moment;
 use windlass_catalog::{
-    BackupRecord, Catalog, DatabaseRecord, DatabaseState, Drive, Error as CatalogError, Origin,
-    RestoreRecord, ServerOption,
+    Catalog, DatabaseRecord, DatabaseState, Drive, Error as CatalogError, Origin, RestoreRecord,
+    ServerOption,
 };
 use windlass_codec::Compression;
 use windlass_crypt::VaultKey;
@@ -286,14 +286,6 @@ impl Instance {
         Ok(self.passing.len() < before || self.catalog.unregister(name)?)
     }
 
-    /// Adds a backup to the history.
-    ///
-    /// # Errors
-    /// Those of the catalog.
-    pub fn record_backup(&mut self, record: &BackupRecord) -> Result<i64, CatalogError> {
-        self.catalog.record_backup(record)
-    }
-
     /// Adds a restore to the history.
     ///
     /// # Errors
@@ -302,10 +294,9 @@ impl Instance {
         self.catalog.record_restore(record)
     }
 
-    /// Where the digests of a family's differential base are kept; `None` without a directory.
-    pub fn digests_path(&self, family: Guid) -> Option<PathBuf> {
-        let folder = self.folder.as_ref()?;
-        Some(folder.join("bases").join(format!("{family}.digests")))
+    /// Where the digests of differential bases are kept; `None` without a directory.
+    pub fn bases_folder(&self) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join("bases"))
     }
 }
 

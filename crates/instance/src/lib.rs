@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod accelerator;
+pub mod chain;
 mod data_type;
 mod decimal;
 mod engine;
@@ -36,6 +37,7 @@ pub mod message_of;
 mod names;
 mod option;
 mod outcome;
+pub mod presence;
 mod query;
 mod requests;
 pub mod retention;

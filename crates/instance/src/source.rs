@@ -1,10 +1,11 @@
 //! Databases for whoever reads them: BACKUP, and what only measures.
 
 use windlass_base::Lsn;
-use windlass_catalog::DatabaseRecord;
+use windlass_catalog::{Base, DatabaseRecord};
 use windlass_source::SourceDatabase;
-use windlass_source::sqlite::SnapshotOptions;
+use windlass_source::sqlite::{FileIdentity, SnapshotOptions};
 
+use crate::message_of::catalog_message;
 use crate::statement::database;
 use crate::{Failure, Session};
 
@@ -29,6 +30,19 @@ impl Session {
             "The instance's own memory is the file windlass.catalog in its directory: attach a copy of it.",
         )?;
         database::usable(self, name)
+    }
+
+    /// The differential base in force as the history has it.
+    pub(crate) fn base_of(&self, record: &DatabaseRecord) -> Result<Option<Base>, Failure> {
+        if record.base.is_some() {
+            return Ok(record.base);
+        }
+        let identity = FileIdentity::of(&record.path);
+        let family = record.family_guid.unwrap_or(identity.family_guid);
+        let catalog = self.instance.catalog();
+        catalog
+            .base_of(record.database_id, identity.database_guid, family)
+            .map_err(|error| catalog_message(&error))
     }
 
     /// The database of an entry of the catalog.

@@ -10,12 +10,19 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use windlass_base::{Digest, EXTENT_BYTES, Guid, Lsn, checksum};
 use windlass_io::{Access, DirectFile, directory, own};
 
 const MAGIC: &[u8; 8] = b"WLDIGST1";
 const HEADER_BYTES: usize = 4096;
+/// Behind the names of digest files.
+const EXTENSION: &str = "digests";
+const STAGING_EXTENSION: &str = "new";
+/// A staging file that is younger may not have been locked yet by whoever made it.
+const STAGING_SETTLED: Duration = Duration::from_secs(60);
 const FILES_OFFSET: usize = 64;
 const FILE_ENTRY_BYTES: usize = 16;
 /// What fits between the fixed fields and the checksum.
@@ -155,9 +162,52 @@ impl DigestFile {
     }
 }
 
+/// The name of a set's digest file among those of other sets.
+pub fn path(folder: &Path, set_guid: Guid) -> PathBuf {
+    folder.join(format!("{set_guid}.{EXTENSION}"))
+}
+
+/// Removes the digest files in `folder` of all sets but some, and what dead programs have left there.
+///
+/// # Errors
+/// When the folder cannot be listed, or a file not be removed.
+pub fn remove_others(folder: &Path, kept: &[String]) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let is_kept = match path.extension() {
+            Some(extension) if extension == EXTENSION => {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+                kept.iter().any(|kept| stem.eq_ignore_ascii_case(kept))
+            }
+            Some(extension) if extension == STAGING_EXTENSION => is_being_written(&path),
+            _ => true,
+        };
+        if !is_kept {
+            match std::fs::remove_file(&path) {
+                // Another program was faster.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether somebody writes the file, or may just have begun to.
+fn is_being_written(staging: &Path) -> bool {
+    let Ok(file) = std::fs::File::open(staging) else {
+        return true;
+    };
+    let modified = file.metadata().and_then(|metadata| metadata.modified());
+    let is_old = modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STAGING_SETTLED));
+    !is_old || file.try_lock_shared().is_err()
+}
+
 /// Makes a digest file. Dropped before [`DigestWriter::commit`], it leaves nothing.
 #[derive(Debug)]
 pub struct DigestWriter {
+    /// What went wrong first, where that is no reason to stop.
+    failed: Mutex<Option<DigestError>>,
     file: DirectFile,
     layout: Layout,
     path: PathBuf,
@@ -182,7 +232,10 @@ impl DigestWriter {
         };
         own::remove(&staging).map_err(io)?;
         let file = DirectFile::open(&staging, Access::CreateNew).map_err(io)?;
+        // So that nobody takes it for a dead program's. A file system without locks has no such help.
+        drop(file.as_file().try_lock());
         let writer = Self {
+            failed: Mutex::default(),
             file,
             layout: Layout::new(files),
             path: path.to_owned(),
@@ -209,8 +262,27 @@ impl DigestWriter {
             })
     }
 
+    /// The same for a backup, which goes on without the cache: [`DigestWriter::commit`] tells what failed.
+    pub(crate) fn write_or_note(&self, file_id: u16, extent: u64, digests: &[Digest]) {
+        let failed = || self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if failed().is_some() {
+            return;
+        }
+        if let Err(error) = self.write(file_id, extent, digests) {
+            failed().get_or_insert(error);
+        }
+    }
+
     /// Makes the file durable and gives it its name.
     pub fn commit(mut self) -> Result<(), DigestError> {
+        let failed = self
+            .failed
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(error) = failed {
+            return Err(error);
+        }
         let io = |source| DigestError::Io {
             path: self.path.clone(),
             source,
@@ -233,7 +305,8 @@ impl Drop for DigestWriter {
 
 fn staging_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".new");
+    name.push(".");
+    name.push(STAGING_EXTENSION);
     PathBuf::from(name)
 }
 
@@ -340,6 +413,32 @@ mod tests {
             DigestFile::open(&path),
             Err(DigestError::Malformed { .. })
         ));
+    }
+
+    #[test]
+    fn only_the_digests_of_kept_sets_and_of_running_backups_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let [kept, old, running] = [(); 3].map(|()| Guid::random());
+        let begin = |guid| DigestWriter::create(&path(folder.path(), guid), guid, LSN, &files());
+        for guid in [kept, old] {
+            begin(guid).unwrap().commit().unwrap();
+        }
+        let writer = begin(running).unwrap();
+        let dead = folder.path().join("dead.digests.new");
+        std::fs::write(&dead, "").unwrap();
+        let long_ago = std::time::SystemTime::now() - 2 * STAGING_SETTLED;
+        for staging in [&dead, &staging_path(&path(folder.path(), running))] {
+            let file = std::fs::File::options().write(true).open(staging).unwrap();
+            file.set_modified(long_ago).unwrap();
+        }
+        remove_others(folder.path(), &[kept.to_string()]).unwrap();
+        writer.commit().unwrap();
+        let names = std::fs::read_dir(folder.path()).unwrap();
+        let mut names: Vec<PathBuf> = names.map(|entry| entry.unwrap().path()).collect();
+        let mut expected = [kept, running].map(|guid| path(folder.path(), guid));
+        names.sort();
+        expected.sort();
+        assert_eq!(names, expected);
     }
 
     #[test]

@@ -37,7 +37,7 @@ mod sealing;
 mod throttle;
 mod window;
 
-pub use backup::{backup, probe};
+pub use backup::{NewBase, backup, backup_undecided, probe};
 pub use digests::{DigestError, DigestFile};
 pub use error::{Damage, Error, Holds};
 #[doc(hidden)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_codec::{Compression, DeflateProvider};
 use windlass_crypt::Algorithm;
-use windlass_device::DeviceAddress;
+use windlass_device::{DeviceAddress, DeviceKind};
 use windlass_io::queue::EngineChoice;
 
 use crate::digests::DigestFile;
@@ -41,6 +41,14 @@ pub struct MediaRequest {
     pub media_description: Option<String>,
     /// `BLOCKSIZE` in octets; the media's own, or the device's, when absent.
     pub block_bytes: Option<u32>,
+}
+
+impl MediaRequest {
+    /// Whether nothing that is written is kept.
+    pub fn is_discarded(&self) -> bool {
+        let mut all = self.devices.iter().chain(self.mirrors.iter().flatten());
+        all.any(|device| device.kind == DeviceKind::Nul)
+    }
 }
 
 /// What a differential is taken against.
@@ -171,7 +179,8 @@ pub struct BackupRequest {
     pub origin: Origin,
     /// The last full, non-copy-only backup before this one; zero when there is none.
     pub database_backup_lsn: Lsn,
-    /// Where the extent digests of a full backup are also kept, for the differentials to come.
+    /// The folder in which the extent digests of a full backup are also kept, for the differentials to
+    /// come: a file for each set.
     pub digests_to: Option<PathBuf>,
     /// Numbers the user fixed.
     pub tuning: Tuning,

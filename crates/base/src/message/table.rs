@@ -202,6 +202,11 @@ messages! {
     50008, 10, probe_only(what), "{what}: nothing was written and no backup was made.";
     50009, 16, instance_failed(what, error), "The instance {what}: {error}";
     50010, 10, note(text), "{text}";
+    50011, 10, nothing_kept(), "NUL: nothing was kept; this run is not a base and not in the history's kept sets.";
+    50012, 16, base_media_missing(database, made, reason), "The differential of '{database}' is refused: the full backup of {made} that it would count from cannot be restored: {reason}. Make a full backup. (The plain command makes the differential all the same with --base-missing-ok.)";
+    50013, 10, base_media_missing_ignored(database, made, reason), "Warning: this differential of '{database}' cannot be restored, because the full backup of {made} that it counts from cannot be: {reason}. Make a full backup.";
+    50014, 10, base_not_seen(database, made, reason), "Warning: it is not known whether this differential of '{database}' can be restored: the media of the full backup of {made} that it counts from were not seen: {reason}.";
+    50015, 10, base_not_taken(database, error), "The backup stands, but it could not become the differential base of '{database}' in every respect: {error}.";
     50020, 16, path_means_no_file(path, reason), "The path '{path}' means no file here: {reason}";
     50021, 16, sequence_unfinished(database, hint), "The restore of '{database}' is not finished. {hint}";
     50022, 16, insufficient_backup_space(folder, needed, free), "There is not enough space in '{folder}': the backup takes {needed} bytes there, and {free} are free.";

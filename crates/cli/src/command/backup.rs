@@ -2,7 +2,7 @@
 
 use windlass_codec::{Algorithm, Compression as Fixed, Level};
 use windlass_device::DeviceAddress;
-use windlass_instance::statement::backup::BackupExtras;
+use windlass_instance::statement::backup::{BackupExtras, MissingBase};
 use windlass_tsql::ast::{
     BackupOption, BackupStatement, BackupTarget, Compression, CompressionAlgorithm,
     CompressionLevel, Goal as WrittenGoal, Identifier, Name, Statement, ThreadCount, Value,
@@ -45,6 +45,10 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
         recipients,
         engine: arguments.tuning.io,
         algorithm: None,
+        missing_base: match arguments.base_missing_ok {
+            true => MissingBase::Warns,
+            false => MissingBase::Refuses,
+        },
     };
     session.backup(&statement, &extras, &mut console).into()
 }

@@ -197,6 +197,14 @@ mod tests {
             base_guid: base.map(|base| Guid::from_stored([base; 16])),
             position: 1,
             devices: vec!["/b/1.bak".to_owned()],
+            media_set_guid: None,
+            media: Vec::new(),
+            family_guid: None,
+            recovery_fork: None,
+            time_zone: 0,
+            seconds: Some(3600.0),
+            is_overwritten: false,
+            missing_since: None,
         }
     }
 

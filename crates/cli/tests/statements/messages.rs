@@ -79,7 +79,7 @@ fn backups_that_cannot_be_say_why() {
             &[3241, 3013],
         ),
         (
-            "BACKUP DATABASE app TO DISK = 'd:\\x.bak' WITH DIFFERENTIAL",
+            "BACKUP DATABASE other TO DISK = 'd:\\x.bak' WITH DIFFERENTIAL",
             &[3035, 3013],
         ),
         (
@@ -244,7 +244,8 @@ fn messages_name_the_line_of_the_script() {
 fn progress_comes_in_sql_servers_words_and_order() {
     let place = Place::new();
     let run = place.sql("BACKUP DATABASE app TO DISK = 'NUL' WITH STATS = 50");
-    let lines: Vec<&str> = run.err.lines().collect();
+    let lines = run.err.lines();
+    let lines: Vec<&str> = lines.filter(|line| !line.starts_with("NUL: ")).collect();
     assert_eq!(lines[lines.len() - 3], "100 percent processed.");
     assert!(
         lines[lines.len() - 2].starts_with("Processed "),

@@ -344,14 +344,17 @@ impl Backup {
             .ok_or_else(|| EngineError::Invalid("the data copy has not been finished".to_owned()))
     }
 
-    /// The backup is on its medium: a full one becomes the differential base as set `set`. Returns
-    /// the steps.
+    /// The backup is on its medium: a full one becomes the differential base as set `set`, unless another
+    /// that began later has become it already. Returns the steps.
     pub fn complete(self, set: Guid) -> Result<Vec<PhaseReport>> {
         self.description()?;
         if self.kind == BackupKind::Full {
             let database = &self.database;
             {
                 let _gate = database.gate.lock();
+                if database.differential_base().1 > self.first_lsn() {
+                    return Ok(self.phases());
+                }
                 database.maps.lock().become_base(self.number);
                 database.header.lock().base = (set, self.first_lsn());
             }

@@ -13,8 +13,11 @@ use crate::retention::{self, Policy};
 use crate::tag::{Tags, has_tag};
 use crate::{Session, Sink};
 
-/// The message of a differential without a base.
-const NO_BASE: i64 = 3035;
+/// The messages of a differential without a base, and of one whose base's media are gone.
+const NO_BASE: [(i64, &str); 2] = [
+    (3035, "has no full backup yet"),
+    (50012, "has lost the media of its last full backup"),
+];
 
 /// Executes the command for each database; one that fails does not stop the others.
 pub(super) fn run(
@@ -131,10 +134,10 @@ fn one(
     let mut attempt = Report::default();
     let text = statement(command, name, options, options.differential);
     let mut done = runner.execute(&text, &mut attempt, sink);
-    if !done && options.full_if_required && attempt.sql_error == NO_BASE {
-        report.line(format!(
-            "'{name}' has no full backup yet: a full backup is made first."
-        ));
+    let mut no_base = NO_BASE.iter();
+    let no_base = no_base.find(|(number, _)| *number == attempt.sql_error);
+    if let Some((_, why)) = no_base.filter(|_| !done && options.full_if_required) {
+        report.line(format!("'{name}' {why}: a full backup is made first."));
         attempt = Report::default();
         let text = statement(command, name, options, false);
         done = runner.execute(&text, &mut attempt, sink);

@@ -28,7 +28,7 @@ use windlass_crypt::{Algorithm, KeyRing, Passphrase, Recipient};
 use windlass_tsql::ast::{Name, RestoreAction, Statement};
 use windlass_tsql::sqlbackup::{Command, Verb, parse};
 
-use crate::statement::backup::BackupExtras;
+use crate::statement::backup::{BackupExtras, MissingBase};
 use crate::statement::restore::RestoreExtras;
 use crate::statement::verify_only::VerifyExtras;
 use crate::{BatchEnd, Session, Sink, parse_message};
@@ -85,6 +85,7 @@ pub(super) struct Runner<'a> {
     pub(super) session: &'a mut Session,
     passphrase: Option<Passphrase>,
     algorithm: Option<Algorithm>,
+    missing_base: MissingBase,
     retries: u32,
     retry_time: Duration,
 }
@@ -103,6 +104,11 @@ impl<'a> Runner<'a> {
                 128 => Algorithm::Aes128,
                 _ => Algorithm::Aes256,
             }),
+            // A full backup is made instead.
+            missing_base: match options.full_if_required {
+                true => MissingBase::Refuses,
+                false => MissingBase::Warns,
+            },
             retries: options.retries,
             retry_time: Duration::from_secs(options.retry_seconds.into()),
         })
@@ -181,11 +187,8 @@ impl<'a> Runner<'a> {
             }
         };
         let mut recorder = Recorder::new(report, sink);
-        let end = match (&self.passphrase, statements.as_slice()) {
-            (Some(passphrase), [statement]) => {
-                let passphrase = passphrase.clone();
-                self.with_passphrase(&statement.node, passphrase, &mut recorder)
-            }
+        let end = match statements.as_slice() {
+            [statement] => self.with_extras(&statement.node, &mut recorder),
             _ => None,
         };
         let end = end.unwrap_or_else(|| {
@@ -200,26 +203,24 @@ impl<'a> Runner<'a> {
         true
     }
 
-    /// Executes a statement that takes a passphrase; `None` for another.
-    fn with_passphrase(
-        &mut self,
-        statement: &Statement,
-        passphrase: Passphrase,
-        sink: &mut dyn Sink,
-    ) -> Option<BatchEnd> {
+    /// Executes a statement that takes more than T-SQL can say; `None` for another.
+    fn with_extras(&mut self, statement: &Statement, sink: &mut dyn Sink) -> Option<BatchEnd> {
+        let passphrase = self.passphrase.clone();
         let ring = |passphrase| KeyRing {
             passphrases: vec![passphrase],
             ..KeyRing::default()
         };
+        if let Statement::Backup(backup) = statement {
+            let extras = BackupExtras {
+                recipients: passphrase.into_iter().map(Recipient::Passphrase).collect(),
+                algorithm: self.algorithm,
+                missing_base: self.missing_base,
+                ..BackupExtras::default()
+            };
+            return Some(self.session.backup(backup, &extras, sink));
+        }
+        let passphrase = passphrase?;
         match statement {
-            Statement::Backup(backup) => {
-                let extras = BackupExtras {
-                    recipients: vec![Recipient::Passphrase(passphrase)],
-                    algorithm: self.algorithm,
-                    ..BackupExtras::default()
-                };
-                Some(self.session.backup(backup, &extras, sink))
-            }
             Statement::Restore(restore) => match &restore.action {
                 RestoreAction::Database { name, .. } => {
                     let Name::Identifier(name) = &name.node else {

@@ -1,27 +1,26 @@
 //! BACKUP DATABASE.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_base::message::table;
 use windlass_base::{Guid, Lsn, Moment};
-use windlass_catalog::{Base, DatabaseRecord};
+use windlass_catalog::DatabaseRecord;
 use windlass_codec::{Algorithm, DeflateProvider};
 use windlass_crypt::{Algorithm as CryptAlgorithm, Certificate, Recipient};
 use windlass_device::DeviceAddress;
 use windlass_engine::{BackupKind as EngineKind, PhaseReport};
 use windlass_io::queue::EngineChoice;
 use windlass_pipeline::{
-    BackupKind, BackupReport, BackupRequest, DifferentialBase, Encryption, MediaRequest, Probe,
-    ProbeRequest,
+    BackupKind, BackupReport, BackupRequest, Encryption, MediaRequest, NewBase, Probe, ProbeRequest,
 };
 use windlass_source::{Snapshot, View};
 use windlass_tsql::ast::{BackupStatement, BackupTarget};
 
+pub use super::base::MissingBase;
 use super::observer::Watch;
 use super::{backup_media, base, database, history, space, timing, trace};
 use crate::instance::is_system_database;
-use crate::message_of::{catalog_message, os_error, pipeline_messages, source_message};
+use crate::message_of::{catalog_message, pipeline_messages, source_message};
 use crate::option::{self, BackupChoices};
 use crate::{Completed, Failure, Instance, Session, Sink};
 
@@ -36,6 +35,8 @@ pub struct BackupExtras {
     pub engine: EngineChoice,
     /// The cipher for those, where the statement names none; AES-256 when absent.
     pub algorithm: Option<CryptAlgorithm>,
+    /// What becomes of a differential whose base's media are away.
+    pub missing_base: MissingBase,
 }
 
 /// `event_type` of a page that does not match its checksum, in `suspect_pages`.
@@ -75,8 +76,11 @@ pub(crate) fn run(
         }
     };
     let mut operation = "BACKUP DATABASE";
+    // The database whose backup has failed if this does.
+    let mut failing = None;
     let mut attempt = || {
         let name = option::name(&name.node, session)?;
+        failing = Some(name.clone());
         let defaults = session.instance.backup_defaults();
         let defaults = defaults.map_err(|error| catalog_message(&error))?;
         let mut choices = option::choose_backup(&statement.options, defaults, session)?;
@@ -93,6 +97,9 @@ pub(crate) fn run(
         }
         let record = session.readable(&name)?;
         let media = backup_media::choose(session, statement, &choices, &record)?;
+        if choices.probe.is_some() || media.is_discarded() {
+            failing = None;
+        }
         Work {
             session: &mut *session,
             record,
@@ -102,6 +109,9 @@ pub(crate) fn run(
         .run(media, extras, sink)
     };
     let result = attempt();
+    if let (Err(failure), Some(database)) = (&result, failing) {
+        history::record_failure(session, &database, operation, failure);
+    }
     result.map_err(|failure| failure.then(table::terminating_abnormally(operation)))
 }
 
@@ -133,26 +143,25 @@ impl Work<'_> {
         extras: &BackupExtras,
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
+        self.record.base = self.session.base_of(&self.record)?;
         let source = self.session.source_of(&self.record)?;
         let base = source.differential_base();
+        let is_discarded = media.is_discarded();
         let snapshot = source
-            .snapshot(self.engine_kind(base)?)
+            .snapshot(self.engine_kind(base, is_discarded)?)
             .map_err(|error| source_message(&error))?;
         if let Some(probe) = self.choices.probe {
             return self.measure(probe, snapshot, sink);
         }
-        let family = snapshot.identity().family_guid;
         let kind = if self.choices.differential {
-            let found = match base {
-                Some((set_guid, lsn)) => Some(DifferentialBase {
-                    set_guid,
-                    lsn,
-                    digests: None,
-                }),
-                None => base::find(self.session, family, &media.devices, &extras.base)?,
+            let wanted = base::Wanted {
+                record: &self.record,
+                family: snapshot.identity().family_guid,
+                own: base,
+                target: &media.devices,
+                extras,
             };
-            let base = found.ok_or_else(|| table::no_differential_base(&self.record.name))?;
-            BackupKind::Differential(base)
+            BackupKind::Differential(base::find(self.session, &wanted, sink)?)
         } else {
             BackupKind::Full
         };
@@ -160,7 +169,7 @@ impl Work<'_> {
         let encryption = self.encryption(extras)?;
         let request = BackupRequest {
             encryption,
-            ..self.request(media, kind, family)?
+            ..self.request(media, kind)?
         };
         let failures = Instance::device_failures();
         let watch = Watch::new(
@@ -172,7 +181,7 @@ impl Work<'_> {
         );
         let phases = snapshot.phases();
         let snapshot = Box::new(View::named(snapshot, &self.record.logical_name));
-        let report = windlass_pipeline::backup(&request, snapshot, &watch)
+        let (report, new_base) = windlass_pipeline::backup_undecided(&request, snapshot, &watch)
             .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
         watch.finish();
         if let Some(failure) = Instance::device_failure(failures) {
@@ -182,7 +191,10 @@ impl Work<'_> {
             self.tell_phases(&phases, sink);
         }
         self.tell(&report, sink);
-        self.remember(&report, &request, sink);
+        self.remember(&report, new_base, &request, sink);
+        if is_discarded {
+            sink.message(table::nothing_kept());
+        }
         sink.message(timing::closing(
             self.operation,
             timing::pages(&report.files),
@@ -230,7 +242,11 @@ impl Work<'_> {
     }
 
     /// What the backup is to a database that knows its differential base.
-    fn engine_kind(&self, base: Option<(Guid, Lsn)>) -> Result<EngineKind, Failure> {
+    fn engine_kind(
+        &self,
+        base: Option<(Guid, Lsn)>,
+        is_discarded: bool,
+    ) -> Result<EngineKind, Failure> {
         match &self.choices {
             choices if choices.differential => match base {
                 Some((set_guid, _)) if set_guid.is_nil() => {
@@ -238,8 +254,10 @@ impl Work<'_> {
                 }
                 _ => Ok(EngineKind::Differential),
             },
-            // What is only measured must not touch the differential base.
-            choices if choices.copy_only || choices.probe.is_some() => Ok(EngineKind::CopyOnly),
+            // What is only measured, or not kept, must not touch the differential base.
+            choices if choices.copy_only || choices.probe.is_some() || is_discarded => {
+                Ok(EngineKind::CopyOnly)
+            }
             _ => Ok(EngineKind::Full),
         }
     }
@@ -255,26 +273,11 @@ impl Work<'_> {
         }
     }
 
-    fn request(
-        &self,
-        media: MediaRequest,
-        kind: BackupKind,
-        family: Guid,
-    ) -> Result<BackupRequest, Failure> {
+    fn request(&self, media: MediaRequest, kind: BackupKind) -> Result<BackupRequest, Failure> {
         let choices = &self.choices;
         let is_base = matches!(kind, BackupKind::Full) && !choices.copy_only;
-        let digests_to = match self
-            .session
-            .instance
-            .digests_path(family)
-            .filter(|_| is_base)
-        {
-            Some(path) => {
-                make_parent(&path)?;
-                Some(path)
-            }
-            None => None,
-        };
+        let folder = self.session.instance.bases_folder();
+        let digests_to = folder.filter(|_| is_base && !media.is_discarded());
         Ok(BackupRequest {
             media,
             kind,
@@ -357,22 +360,22 @@ impl Work<'_> {
         sink.message(table::damaged_database_backed_up());
     }
 
-    /// The new differential base and the history. Nothing here makes a good backup a bad one.
-    fn remember(&mut self, report: &BackupReport, request: &BackupRequest, sink: &mut dyn Sink) {
-        let is_base = matches!(request.kind, BackupKind::Full) && !request.copy_only;
-        self.record.family_guid = Some(report.set.family_guid);
-        if is_base {
-            self.record.base = Some(Base {
-                set_guid: report.set.set_guid,
-                lsn: report.set.checkpoint_lsn,
-                finished: report.set.finished.unwrap_or_else(|| Moment::now().0),
-            });
-        }
-        let instance = &mut self.session.instance;
-        let stored = instance.store(&self.record);
-        let record = history::backup_record(&report.media, &report.set, &request.media);
+    /// The history, and the new differential base if the history finds no newer one. Nothing here makes a
+    /// good backup a bad one.
+    fn remember(
+        &mut self,
+        report: &BackupReport,
+        new_base: NewBase,
+        request: &BackupRequest,
+        sink: &mut dyn Sink,
+    ) {
+        let record =
+            history::backup_record(&report.media, &report.set, &request.media, report.elapsed);
+        let of = base::backed_up(&self.record, &report.set, request.media.is_discarded());
+        let catalog = self.session.instance.catalog_mut();
+        let is_base = catalog.record_backup(&record, Some(&of));
         let suspect = report.damaged.iter().try_for_each(|page| {
-            instance.catalog_mut().suspect_page(
+            catalog.suspect_page(
                 self.record.database_id,
                 page.file_id,
                 page.page,
@@ -380,20 +383,21 @@ impl Work<'_> {
                 Moment::now().0,
             )
         });
-        if stored
-            .and(instance.record_backup(&record).map(|_| ()))
-            .and(suspect)
-            .is_err()
+        for error in [is_base.as_ref().err(), suspect.as_ref().err()]
+            .into_iter()
+            .flatten()
         {
+            tracing::warn!("the history was not written: {error}");
             sink.message(table::history_not_written());
         }
+        // Without a row in the history it is nobody's base: the one before goes on.
+        if !is_base.unwrap_or(false) {
+            return;
+        }
+        if let Err(error) = new_base.take() {
+            sink.message(table::history_not_written());
+            sink.message(table::base_not_taken(&self.record.name, error));
+        }
+        base::tidy(self.session);
     }
-}
-
-fn make_parent(path: &Path) -> Result<(), Failure> {
-    let Some(parent) = path.parent() else {
-        return Ok(());
-    };
-    std::fs::create_dir_all(parent)
-        .map_err(|error| table::cannot_open_file(parent.display(), os_error(&error)).into())
 }

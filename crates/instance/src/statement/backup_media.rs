@@ -45,6 +45,10 @@ pub(super) fn choose(
         mirrors.push(mirror);
     }
     let all: Vec<&DeviceAddress> = devices.iter().chain(mirrors.iter().flatten()).collect();
+    // A stripe or a mirror that discards would make a backup of which a part was never there.
+    if all.windows(2).any(|pair| pair[0].kind != pair[1].kind) {
+        return Err(table::device_classes_differ().into());
+    }
     refuse_repeated(&all)?;
     refuse_databases(session, &all, record)?;
     Ok(MediaRequest {

@@ -1,62 +1,167 @@
-//! Finding what a differential is taken against.
+//! What a differential is taken against.
 //!
-//! In this order: the media that the command names; the digests that the instance keeps of the
-//! family's last full backup; the newest full backup of the family on the media that the
-//! differential goes to. `COPY_ONLY` backups never count.
+//! In this order: the media that the command names; the base that the history knows; without any, the
+//! newest full backup of the family on the media that the differential goes to. `COPY_ONLY` backups and
+//! runs to `NUL` never count. The digests to compare with come from the instance's cache, a file for each
+//! base, or else from the base's media.
+//!
+//! A database of the page engine knows itself which set its map counts from: what the history says is
+//! only asked where that set's media are.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_base::Guid;
 use windlass_base::message::table;
+use windlass_base::{Guid, Lsn, Moment};
+use windlass_catalog::{BackedUp, Base, DatabaseRecord, PastBackup};
 use windlass_device::{DeviceAddress, DeviceKind};
-use windlass_media::SetType;
-use windlass_pipeline::{DifferentialBase, DigestFile, Error, MediaSet, extract_digests};
+use windlass_media::{SetConfiguration, SetType};
+use windlass_pipeline::{DifferentialBase, DigestFile, Error, MediaSet, digests, extract_digests};
 
-use crate::message_of::pipeline_messages;
-use crate::{Failure, Session};
+use super::backup::BackupExtras;
+use crate::chain::{ChainSet, Chains};
+use crate::message_of::{catalog_message, pipeline_messages};
+use crate::presence::{self, Presence};
+use crate::{Failure, Session, Sink};
 
-/// The base of a differential of `family`; `None` when there is no full backup of it.
+/// What becomes of a differential whose base's media are away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MissingBase {
+    /// It is made, and the message says that it cannot be restored.
+    #[default]
+    Warns,
+    /// It is refused.
+    Refuses,
+}
+
+/// A differential that needs a base.
+pub(super) struct Wanted<'a> {
+    /// Its database.
+    pub(super) record: &'a DatabaseRecord,
+    /// The family of that.
+    pub(super) family: Guid,
+    /// The base that the database itself knows.
+    pub(super) own: Option<(Guid, Lsn)>,
+    /// The media it goes to.
+    pub(super) target: &'a [DeviceAddress],
+    /// What the command says beside.
+    pub(super) extras: &'a BackupExtras,
+}
+
+/// The base of a differential.
+///
+/// # Errors
+/// When there is none, or its media are away and that is refused, or nothing can be compared.
 pub(super) fn find(
-    session: &Session,
-    family: Guid,
-    target: &[DeviceAddress],
-    named: &[DeviceAddress],
-) -> Result<Option<DifferentialBase>, Failure> {
-    if !named.is_empty() {
-        let found = on_media(family, named)?;
-        return match found {
-            Some(base) => Ok(Some(base)),
-            None => Err(table::set_not_comparable(
-                "the media named as base hold no full backup of this database.",
-            )
-            .into()),
-        };
+    session: &mut Session,
+    wanted: &Wanted<'_>,
+    sink: &mut dyn Sink,
+) -> Result<DifferentialBase, Failure> {
+    let Wanted {
+        record,
+        family,
+        own,
+        target,
+        extras,
+    } = *wanted;
+    let none = || Failure::from(table::no_differential_base(&record.name));
+    if let Some((set_guid, lsn)) = own {
+        let past = past(session, set_guid)?;
+        check_media(past.as_ref(), &record.name, extras.missing_base, sink)?;
+        return Ok(DifferentialBase {
+            set_guid,
+            lsn,
+            digests: None,
+        });
     }
-    if let Some(path) = session
-        .instance
-        .digests_path(family)
-        .filter(|path| path.exists())
-    {
-        // A damaged file of digests is no reason to fail when the media have them too.
-        if let Ok(base) = from_file(&path) {
-            return Ok(Some(base));
-        }
+    if !extras.base.is_empty() {
+        let found = on_media(family, &extras.base)?;
+        return found.ok_or_else(|| {
+            let reason = "the media named as base hold no full backup of this database.";
+            table::set_not_comparable(reason).into()
+        });
+    }
+    if let Some(base) = record.base {
+        let past = past(session, base.set_guid)?;
+        check_media(past.as_ref(), &record.name, extras.missing_base, sink)?;
+        return known(session, base.set_guid, past.as_ref());
     }
     let has_content = target
         .iter()
         .all(|device| device.kind == DeviceKind::Disk && device.has_content().unwrap_or(false));
-    if has_content {
-        on_media(family, target)
-    } else {
-        Ok(None)
+    match has_content {
+        true => on_media(family, target)?.ok_or_else(none),
+        false => Err(none()),
     }
 }
 
-fn from_file(path: &Path) -> Result<DifferentialBase, Failure> {
-    let digests = DigestFile::open(path)
-        .map_err(|error| Failure::from(pipeline_messages(&Error::from(error), 1)))?;
-    Ok(base_of(digests))
+/// What the history knows of a set.
+fn past(session: &mut Session, set_guid: Guid) -> Result<Option<PastBackup>, Failure> {
+    let past = session.instance.catalog().past_backups(None);
+    let past = past.map_err(|error| catalog_message(&error))?;
+    let found = past.into_iter().rev();
+    Ok(found
+        .filter(|backup| backup.set_guid == Some(set_guid))
+        .min_by_key(|backup| backup.is_overwritten))
+}
+
+/// A differential is worth nothing without its base: says so, or refuses, when its media are away.
+fn check_media(
+    past: Option<&PastBackup>,
+    database: &str,
+    missing: MissingBase,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let Some(past) = past else {
+        return Ok(());
+    };
+    let made = past.finished.map_or_else(String::new, |at| at.to_string());
+    let reason = match presence::Looker::default().look(past) {
+        _ if past.is_overwritten => "a later backup has overwritten it".to_owned(),
+        Presence::There => return Ok(()),
+        Presence::Gone(reason) => reason,
+        Presence::Unknown(reason) => {
+            sink.message(table::base_not_seen(database, made, reason));
+            return Ok(());
+        }
+    };
+    match missing {
+        MissingBase::Refuses => Err(table::base_media_missing(database, made, reason).into()),
+        MissingBase::Warns => {
+            sink.message(table::base_media_missing_ignored(database, made, reason));
+            Ok(())
+        }
+    }
+}
+
+/// A base that the history knows: its digests from the cache, else from its media.
+fn known(
+    session: &Session,
+    set_guid: Guid,
+    past: Option<&PastBackup>,
+) -> Result<DifferentialBase, Failure> {
+    let folder = session.instance.bases_folder();
+    let cached = folder.map(|folder| digests::path(&folder, set_guid));
+    // A damaged file of digests is no reason to fail when the media have them too.
+    let opened = cached.as_deref().map(DigestFile::open);
+    if let Some(Ok(file)) = opened
+        && file.set_guid() == set_guid
+    {
+        return Ok(base_of(file));
+    }
+    let Some(past) = past else {
+        let reason = "neither its digests nor its media are known here; make a new full backup.";
+        return Err(table::set_not_comparable(reason).into());
+    };
+    let devices: Vec<DeviceAddress> = past.devices.iter().map(DeviceAddress::disk).collect();
+    let failed = |error: Error| Failure::from(pipeline_messages(&error, 1));
+    let media = MediaSet::open(&devices).map_err(failed)?;
+    let sets = media.sets().into_iter().map(|entry| entry.configuration);
+    let Some(set) = sets.into_iter().find(|set| set.set_guid == set_guid) else {
+        let reason = format!("it is not on '{}' any more.", past.devices.join("', '"));
+        return Err(table::set_not_comparable(reason).into());
+    };
+    extracted(&media, set.position, cached)
 }
 
 fn base_of(digests: DigestFile) -> DifferentialBase {
@@ -67,22 +172,40 @@ fn base_of(digests: DigestFile) -> DifferentialBase {
     }
 }
 
+/// The newest base among the sets on some media.
 fn on_media(family: Guid, devices: &[DeviceAddress]) -> Result<Option<DifferentialBase>, Failure> {
     let failed = |error: Error| Failure::from(pipeline_messages(&error, 1));
     let media = MediaSet::open(devices).map_err(failed)?;
-    let newest = media.sets().into_iter().rev().find(|entry| {
-        let set = &entry.configuration;
-        entry.is_complete
-            && set.set_type == SetType::Full
-            && !set.is_copy_only
-            && set.family_guid == family
-    });
-    let Some(entry) = newest else { return Ok(None) };
+    let entries = media.sets();
+    let sets: Vec<ChainSet> = entries
+        .iter()
+        .map(|entry| ChainSet::of(&entry.configuration, entry.is_complete))
+        .collect();
+    let newest = Chains::of(&sets).newest(|set| set.can_be_base() && set.family_guid == family);
+    let Some(newest) = newest else {
+        return Ok(None);
+    };
+    extracted(&media, entries[newest].configuration.position, None).map(Some)
+}
+
+/// The digests of a set, kept in `cache` where that can be written.
+fn extracted(
+    media: &MediaSet,
+    position: u16,
+    cache: Option<PathBuf>,
+) -> Result<DifferentialBase, Failure> {
+    let failed = |error: Error| Failure::from(pipeline_messages(&error, 1));
+    if let Some(path) = cache
+        && windlass_io::directory::create(&windlass_io::directory::parent(&path)).is_ok()
+        && let Ok(digests) = extract_digests(media, position, &path)
+    {
+        return Ok(base_of(digests));
+    }
     // The file has no name any more once the folder is gone; the open descriptor is enough.
     let folder = temporary_folder()?;
     let path = folder.path().join("base.digests");
-    let digests = extract_digests(&media, entry.configuration.position, &path).map_err(failed)?;
-    Ok(Some(base_of(digests)))
+    let digests = extract_digests(media, position, &path).map_err(failed)?;
+    Ok(base_of(digests))
 }
 
 fn temporary_folder() -> Result<tempfile::TempDir, Failure> {
@@ -90,4 +213,39 @@ fn temporary_folder() -> Result<tempfile::TempDir, Failure> {
         let folder = std::env::temp_dir();
         table::cannot_open_file(folder.display(), crate::message_of::os_error(&error)).into()
     })
+}
+
+/// Removes the digests of sets that are nobody's base any more.
+pub(super) fn tidy(session: &Session) {
+    let Some(folder) = session.instance.bases_folder() else {
+        return;
+    };
+    let removed = match session.instance.catalog().base_guids() {
+        Ok(kept) => digests::remove_others(&folder, &kept).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(error) = removed
+        && Path::new(&folder).exists()
+    {
+        tracing::warn!("old digests stay in '{}': {error}", folder.display());
+    }
+}
+
+/// Which database a set was made of, and whether it may be the base of that.
+pub(super) fn backed_up(
+    record: &DatabaseRecord,
+    set: &SetConfiguration,
+    is_discarded: bool,
+) -> BackedUp {
+    let is_base = set.set_type == SetType::Full && !set.is_copy_only && !is_discarded;
+    BackedUp {
+        database_id: record.database_id,
+        database_guid: set.database_guid,
+        family_guid: set.family_guid,
+        base: is_base.then(|| Base {
+            set_guid: set.set_guid,
+            lsn: set.checkpoint_lsn,
+            finished: set.finished.unwrap_or_else(|| Moment::now().0),
+        }),
+    }
 }

@@ -1,8 +1,11 @@
 //! What a backup set on media says, as rows for `msdb`.
 
+use std::path::Path;
+use std::time::Duration;
+
 use windlass_base::{Guid, Moment, PAGE_BYTES};
 use windlass_catalog::{
-    BackupFileRecord, BackupRecord, BackupSetRecord, FamilyRecord, MediaSetRecord,
+    BackupFileRecord, BackupRecord, BackupSetRecord, FailureRecord, FamilyRecord, MediaSetRecord,
 };
 use windlass_device::{DeviceAddress, DeviceKind};
 use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration, SetType};
@@ -10,18 +13,53 @@ use windlass_pipeline::MediaRequest;
 
 use super::media_rows::{algorithm_name, device_type, encryption_of, flags, level_name};
 use crate::names::absolute;
+use crate::{Failure, Session, presence};
 
 /// The rows of a backup that was made to `media`.
 pub(super) fn backup_record(
     header: &MediaHeader,
     set: &SetConfiguration,
     media: &MediaRequest,
+    elapsed: Duration,
 ) -> BackupRecord {
     let copies = std::iter::once(&media.devices).chain(&media.mirrors);
     let families = copies
         .zip(0..)
-        .flat_map(|(devices, mirror)| families(header, devices, mirror));
-    record(header, set, families.collect())
+        .flat_map(|(devices, mirror)| families(header, devices, mirror))
+        .map(|family| FamilyRecord {
+            end_bytes: presence::length(&family.physical_device_name),
+            mount_point: presence::mount_point(Path::new(&family.physical_device_name)),
+            ..family
+        });
+    let mut record = record(header, set, families.collect());
+    record.set.duration_ms = Some(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
+    record.set.is_discarded = media.is_discarded();
+    record
+}
+
+/// Remembers that the backup of a database failed, if the instance knows the database.
+pub(super) fn record_failure(
+    session: &mut Session,
+    database: &str,
+    operation: &str,
+    failure: &Failure,
+) {
+    let is_known = matches!(session.instance.database(database), Ok(Some(_)));
+    let mut errors = failure.messages.iter().filter(|message| message.is_error());
+    let (true, Some(error)) = (is_known, errors.next()) else {
+        return;
+    };
+    let record = FailureRecord {
+        database: database.to_owned(),
+        operation: operation.to_owned(),
+        failed: Moment::now().0,
+        error_number: error.number,
+        message: error.text.clone(),
+    };
+    // The error itself is what the user has to hear.
+    if let Err(error) = session.instance.catalog_mut().record_failure(&record) {
+        tracing::warn!("the failure was not recorded: {error}");
+    }
 }
 
 /// The rows of a backup that was found on `devices`.
@@ -49,6 +87,8 @@ fn families(header: &MediaHeader, devices: &[DeviceAddress], mirror: u32) -> Vec
         device_type: device_type(device),
         block_bytes: header.block_bytes,
         mirror,
+        end_bytes: None,
+        mount_point: None,
     };
     devices.iter().zip(1..).map(family).collect()
 }
@@ -133,6 +173,8 @@ fn set_record(header: &MediaHeader, set: &SetConfiguration) -> BackupSetRecord {
         compression_algorithm: algorithm_name(set).map(str::to_owned),
         compression_level: level_name(set).map(str::to_owned),
         encryption: encryption_of(set),
+        duration_ms: None,
+        is_discarded: false,
     }
 }
 

@@ -6,8 +6,9 @@
 //! 3. all chunks read, transformed and written, by all threads at once;
 //! 4. the snapshot confirms that it held; end of data on every family, synced;
 //! 5. end of set on every family, synced;
-//! 6. files take their names; the digest file takes its name; a database that tracks its own changes
-//!    takes the set for its differential base.
+//! 6. files take their names: from here on the backup stands, whatever follows;
+//! 7. where the caller agrees ([`NewBase`]), the digest file takes its name, and a database that tracks its
+//!    own changes takes the set for its differential base.
 
 mod existing;
 mod governor;
@@ -37,7 +38,7 @@ use self::read::Schedule;
 use self::transform::{Totals, Transform};
 use self::write::Family;
 use crate::control::Control;
-use crate::digests::{DigestFile, DigestWriter, DigestedFile};
+use crate::digests::{self, DigestError, DigestFile, DigestWriter, DigestedFile};
 use crate::error::Error;
 use crate::fault::FaultPoint;
 use crate::plan::{Carrier, Plan, SourceSize};
@@ -45,18 +46,56 @@ use crate::report::{BackupReport, FilePages, Observer, StageCounters};
 use crate::request::{BackupKind, BackupRequest, Tuning};
 use crate::sealing;
 
-/// Backs up one snapshot.
+/// Backs up one snapshot, and makes the set the differential base.
 ///
 /// # Errors
-/// The first thing that went wrong. Nothing is left then but what was on the media before.
+/// The first thing that went wrong. Nothing is left then but what was on the media before, unless all that
+/// failed was to make the set the base.
 pub fn backup(
     request: &BackupRequest,
     snapshot: Box<dyn Snapshot>,
     observer: &dyn Observer,
 ) -> Result<BackupReport, Error> {
+    let (report, base) = backup_undecided(request, snapshot, observer)?;
+    base.take()?;
+    Ok(report)
+}
+
+/// Backs up one snapshot. Whether the set becomes the differential base is left to the caller, who may know
+/// of a newer one.
+///
+/// # Errors
+/// The first thing that went wrong. Nothing is left then but what was on the media before.
+pub fn backup_undecided(
+    request: &BackupRequest,
+    snapshot: Box<dyn Snapshot>,
+    observer: &dyn Observer,
+) -> Result<(BackupReport, NewBase), Error> {
     priority::run(request.tuning.goal, |priority| {
         run(request, snapshot, observer, priority)
     })
+}
+
+/// What a finished backup needs to become its database's differential base. Dropped, it changes nothing.
+#[derive(Debug)]
+pub struct NewBase {
+    set_guid: Guid,
+    snapshot: Box<dyn Snapshot>,
+    digests: Result<Option<DigestWriter>, DigestError>,
+}
+
+impl NewBase {
+    /// Makes the set the base.
+    ///
+    /// # Errors
+    /// When the digests could not be kept, or the database cannot note its base.
+    pub fn take(self) -> Result<(), Error> {
+        let kept = self
+            .digests
+            .and_then(|writer| writer.map_or(Ok(()), DigestWriter::commit));
+        self.snapshot.complete(self.set_guid)?;
+        kept.map_err(Error::from)
+    }
 }
 
 fn run(
@@ -64,7 +103,7 @@ fn run(
     snapshot: Box<dyn Snapshot>,
     observer: &dyn Observer,
     priority: Option<String>,
-) -> Result<BackupReport, Error> {
+) -> Result<(BackupReport, NewBase), Error> {
     let begun = Instant::now();
     let mut plan = plan_of(request, &*snapshot, priority)?;
     let (mut media, header, position) = media::open(request, &plan, request.tuning.engine)?;
@@ -73,7 +112,7 @@ fn run(
     let mut configuration = set::configuration(request, &*snapshot, &plan, position);
     let key = sealing::begin(request.encryption.as_ref(), &mut configuration)?;
     on_all(&mut media, |family| family.begin(&configuration))?;
-    let digest_writer = digest_writer(request, &*snapshot, configuration.set_guid)?;
+    let digest_writer = digest_writer(request, &*snapshot, configuration.set_guid);
     let frames = BufferPool::new(plan.frame_buffers.value, plan.frame_bytes.value);
     let output = BufferPool::new(plan.output_buffers.value, plan.frame_bytes.value);
     let schedule = Schedule::new(&*snapshot, plan.frame_bytes.value);
@@ -92,7 +131,7 @@ fn run(
         on_damage: request.on_damage,
         digests: needs_digests(request, &*snapshot),
         base: base_digests(request),
-        digests_to: digest_writer.as_ref(),
+        digests_to: digest_writer.as_ref().ok().and_then(Option::as_ref),
         output: &output,
         totals: Totals::default(),
         damaged: Mutex::new(Vec::new()),
@@ -114,12 +153,12 @@ fn run(
     sealing::authenticate(key.as_ref(), &mut configuration);
     snapshot.close()?;
     finish_media(media, &configuration, &control, &mut stages.write)?;
-    if let Some(writer) = digest_writer {
-        writer.commit()?;
-    }
-    snapshot.complete(configuration.set_guid)?;
-    drop(snapshot);
-    Ok(BackupReport {
+    let base = NewBase {
+        set_guid: configuration.set_guid,
+        snapshot,
+        digests: digest_writer,
+    };
+    let report = BackupReport {
         media: header,
         files: pages_by_file(&configuration),
         processed_bytes: configuration.backup_bytes,
@@ -130,7 +169,8 @@ fn run(
         stages,
         adapted,
         damaged,
-    })
+    };
+    Ok((report, base))
 }
 
 fn plan_of(
@@ -201,26 +241,32 @@ fn base_digests(request: &BackupRequest) -> Option<&DigestFile> {
     }
 }
 
-/// Digests of a full backup that will be a base are kept beside the media where that was asked for.
+/// Digests of a full backup that will be a base are kept beside the media where that was asked for. They are
+/// a cache: that they cannot be kept does not stop a backup.
 fn digest_writer(
     request: &BackupRequest,
     snapshot: &dyn Snapshot,
     set_guid: Guid,
-) -> Result<Option<DigestWriter>, Error> {
-    let (Some(path), BackupKind::Full, true) = (
+) -> Result<Option<DigestWriter>, DigestError> {
+    let (Some(folder), BackupKind::Full, true) = (
         &request.digests_to,
         &request.kind,
         needs_digests(request, snapshot),
     ) else {
         return Ok(None);
     };
+    windlass_io::directory::create(folder).map_err(|source| DigestError::Io {
+        path: folder.clone(),
+        source,
+    })?;
     let file = |file: &windlass_source::SourceFile| DigestedFile {
         file_id: file.id,
         size_bytes: file.size_bytes,
     };
     let files: Vec<DigestedFile> = snapshot.files().iter().map(file).collect();
     let lsn = snapshot.position().checkpoint_lsn;
-    Ok(Some(DigestWriter::create(path, set_guid, lsn, &files)?))
+    let path = digests::path(folder, set_guid);
+    DigestWriter::create(&path, set_guid, lsn, &files).map(Some)
 }
 
 /// Everything is durable on every family before any of them says that the set is complete.

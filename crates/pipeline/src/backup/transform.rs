@@ -191,7 +191,7 @@ impl Transform<'_> {
         }
         let first_extent = frame.offset / EXTENT_BYTES as u64;
         if let Some(writer) = self.digests_to {
-            writer.write(frame.file_id, first_extent, &digests)?;
+            writer.write_or_note(frame.file_id, first_extent, &digests);
         }
         let mut runs = vec![Run {
             offset: frame.offset,

@@ -83,21 +83,19 @@ fn a_differential_stores_what_changed_and_restores_onto_its_base() {
     let Folder { folder, database } = prepared(6000);
     let devices = devices(folder.path(), &["1.bak", "2.bak"]);
     let mut full = request(&devices, Compression::ZSTD_LOW);
-    full.digests_to = Some(folder.path().join("digests"));
+    full.digests_to = Some(folder.path().to_owned());
     let full_report = back_up(&database, &full);
     let connection = Connection::open(&database).unwrap();
     connection.execute_batch("UPDATE t SET body = 'changed' WHERE id = 17; INSERT INTO t(body) SELECT body FROM t LIMIT 900").unwrap();
     drop(connection);
 
-    let digests = DigestFile::open(&folder.path().join("digests")).unwrap();
+    let kept = windlass_pipeline::digests::path(folder.path(), full_report.set.set_guid);
+    let digests = DigestFile::open(&kept).unwrap();
     let media = MediaSet::open(&devices).unwrap();
     let extracted = extract_digests(&media, 1, &folder.path().join("extracted")).unwrap();
     assert_eq!(extracted.set_guid(), full_report.set.set_guid);
     assert!(
-        same(
-            &folder.path().join("digests"),
-            &folder.path().join("extracted")
-        ),
+        same(&kept, &folder.path().join("extracted")),
         "media carry the same digests"
     );
     drop(media);

@@ -1,0 +1,280 @@
+//! What became of runs: backups that failed, and sets that were read back.
+
+use std::collections::HashMap;
+
+use rusqlite::{Transaction, params};
+use windlass_base::{Guid, Moment};
+
+use crate::error::Doing;
+use crate::value::{Stored, read};
+use crate::{Catalog, Error, Forgotten};
+
+/// The most failures of one database that are kept, the newest.
+const FAILURES_MAX: u32 = 1000;
+
+/// A backup that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailureRecord {
+    /// The database.
+    pub database: String,
+    /// What failed, in capitals: `BACKUP DATABASE`.
+    pub operation: String,
+    /// When.
+    pub failed: Moment,
+    /// The number of its first error.
+    pub error_number: u32,
+    /// The text of that.
+    pub message: String,
+}
+
+/// The failures of a database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failures {
+    /// How many are known.
+    pub count: u64,
+    /// The last one.
+    pub last: FailureRecord,
+    /// Whether no backup of the database was finished since.
+    pub is_latest: bool,
+}
+
+/// How much of a set was read back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// Every byte against its checksums; an encrypted set without its key.
+    Checksums,
+    /// Every byte, decrypted where it is encrypted, decompressed and compared with the set's totals.
+    Content,
+    /// A database was made of it.
+    Restored,
+}
+
+impl Depth {
+    /// How it is stored and told.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Checksums => "checksums",
+            Self::Content => "content",
+            Self::Restored => "restored",
+        }
+    }
+}
+
+/// What the verifications of a set have shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    /// When it was last found valid, and how deep that looked.
+    pub valid: Option<(Moment, String)>,
+    /// The number of the error with which the last verification ended; 0 for none.
+    pub last_error: u32,
+}
+
+impl Catalog {
+    /// Remembers a backup that failed.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn record_failure(&mut self, failure: &FailureRecord) -> Result<(), Error> {
+        let doing = "recording a failure";
+        let transaction = self.write(doing)?;
+        transaction
+            .execute(
+                "INSERT INTO own_failure \
+                 (database_name, operation, failed, error_number, message, after_set_id) \
+                 SELECT ?1, ?2, ?3, ?4, ?5, ifnull(max(backup_set_id), 0) FROM own_backupset",
+                params![
+                    failure.database,
+                    failure.operation,
+                    Stored(failure.failed),
+                    failure.error_number,
+                    failure.message
+                ],
+            )
+            .doing(doing)?;
+        transaction
+            .execute(
+                "DELETE FROM own_failure WHERE database_name = ?1 AND failure_id NOT IN (\
+                 SELECT failure_id FROM own_failure WHERE database_name = ?1 \
+                 ORDER BY failure_id DESC LIMIT ?2)",
+                params![failure.database, FAILURES_MAX],
+            )
+            .doing(doing)?;
+        transaction.commit().doing(doing)
+    }
+
+    /// The failures of each database that has any, in the order of the names.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`], [`Error::Stored`].
+    pub fn failures(&self) -> Result<Vec<Failures>, Error> {
+        let doing = "reading the failures";
+        let mut statement = self
+            .connection()
+            .prepare_cached(
+                "SELECT *, max(failure_id), count(*) AS failures, NOT EXISTS (\
+                   SELECT 1 FROM own_backupset AS later \
+                   WHERE later.database_name = own_failure.database_name COLLATE NOCASE \
+                   AND later.is_discarded = 0 AND later.backup_set_id > own_failure.after_set_id \
+                   AND later.backup_finish_date >= own_failure.failed) AS is_latest \
+                 FROM own_failure GROUP BY database_name ORDER BY database_name",
+            )
+            .doing(doing)?;
+        let mut rows = statement.query([]).doing(doing)?;
+        let mut failures = Vec::new();
+        while let Some(row) = rows.next().doing(doing)? {
+            let failed = read(row, "failed", "a date")?.ok_or_else(|| Error::Stored {
+                found: "NULL".to_owned(),
+                expected: "a date",
+            })?;
+            failures.push(Failures {
+                count: row.get::<_, i64>("failures").doing(doing)?.unsigned_abs(),
+                last: FailureRecord {
+                    database: row.get("database_name").doing(doing)?,
+                    operation: row.get("operation").doing(doing)?,
+                    failed,
+                    error_number: row.get("error_number").doing(doing)?,
+                    message: row.get("message").doing(doing)?,
+                },
+                is_latest: row.get("is_latest").doing(doing)?,
+            });
+        }
+        Ok(failures)
+    }
+
+    /// Remembers that a set was read back, and what came of it: an error's number, or 0.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn record_verification(
+        &mut self,
+        set: Guid,
+        database: &str,
+        at: Moment,
+        depth: Depth,
+        error_number: u32,
+    ) -> Result<(), Error> {
+        self.connection()
+            .execute(
+                "INSERT INTO own_verification \
+                 (backup_set_uuid, database_name, verified, depth, error_number) \
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![
+                    Stored(set),
+                    database,
+                    Stored(at),
+                    depth.name(),
+                    error_number
+                ],
+            )
+            .map(|_| ())
+            .doing("recording a verification")
+    }
+
+    /// What is known of the sets that were read back.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`], [`Error::Stored`].
+    pub fn verifications(&self) -> Result<HashMap<Guid, Verified>, Error> {
+        let doing = "reading the verifications";
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT * FROM own_verification ORDER BY verification_id")
+            .doing(doing)?;
+        let mut rows = statement.query([]).doing(doing)?;
+        let mut verified: HashMap<Guid, Verified> = HashMap::new();
+        while let Some(row) = rows.next().doing(doing)? {
+            let Some(set) = read(row, "backup_set_uuid", "an identity")? else {
+                continue;
+            };
+            let known = verified.entry(set).or_insert(Verified {
+                valid: None,
+                last_error: 0,
+            });
+            known.last_error = row.get("error_number").doing(doing)?;
+            if known.last_error == 0 {
+                let depth = row.get("depth").doing(doing)?;
+                known.valid = read(row, "verified", "a date")?.map(|at| (at, depth));
+            }
+        }
+        Ok(verified)
+    }
+}
+
+/// Forgets runs along with the history.
+pub(crate) fn forget(
+    transaction: &Transaction<'_>,
+    which: Forgotten<'_>,
+    parameter: &str,
+) -> Result<(), Error> {
+    for (table, date) in [("own_failure", "failed"), ("own_verification", "verified")] {
+        let condition = match which {
+            Forgotten::Before(_) => format!("{date} < ?1"),
+            Forgotten::Database(_) => "database_name = ?1".to_owned(),
+        };
+        transaction
+            .execute(
+                &format!("DELETE FROM {table} WHERE {condition}"),
+                [parameter],
+            )
+            .doing("deleting history")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::tests::sample;
+
+    fn failure(database: &str, failed: &str, error_number: u32) -> FailureRecord {
+        FailureRecord {
+            database: database.to_owned(),
+            operation: "BACKUP DATABASE".to_owned(),
+            failed: failed.parse().unwrap(),
+            error_number,
+            message: "no".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_last_failure_counts_until_a_backup_is_finished_after_it() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        let last = failure("APP", "2026-11-20 09:00:00", 3202);
+        for failure in [&failure("app", "2026-11-20 08:00:00", 3201), &last] {
+            catalog.record_failure(failure).unwrap();
+        }
+        let known = catalog.failures().unwrap();
+        assert_eq!((known.len(), known[0].count), (1, 2));
+        assert!(known[0].is_latest && known[0].last == last);
+        // It finished at ten.
+        catalog.record_backup(&sample(), None).unwrap();
+        assert!(!catalog.failures().unwrap()[0].is_latest);
+        catalog.forget_history(Forgotten::Database("app")).unwrap();
+        assert!(catalog.failures().unwrap().is_empty());
+    }
+
+    #[test]
+    fn only_so_many_failures_are_kept() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        for _ in 0..FAILURES_MAX + 5 {
+            let failure = failure("app", "2026-11-20 08:00:00", 3201);
+            catalog.record_failure(&failure).unwrap();
+        }
+        assert_eq!(catalog.failures().unwrap()[0].count, FAILURES_MAX.into());
+    }
+
+    #[test]
+    fn a_failed_verification_does_not_hide_when_the_set_was_last_valid() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        let set = Guid::random();
+        let at: Moment = "2026-11-20 08:00:00".parse().unwrap();
+        for (depth, error) in [(Depth::Checksums, 0), (Depth::Content, 3189)] {
+            catalog
+                .record_verification(set, "app", at, depth, error)
+                .unwrap();
+        }
+        let known = catalog.verifications().unwrap().remove(&set).unwrap();
+        assert_eq!(known.valid, Some((at, "checksums".to_owned())));
+        assert_eq!(known.last_error, 3189);
+    }
+}

@@ -1,0 +1,156 @@
+//! A backup set as a chain sees it.
+
+use windlass_base::{Guid, Lsn, Moment};
+use windlass_catalog::PastBackup;
+use windlass_media::{SetConfiguration, SetType};
+
+/// What stands in the way of a set, whatever other sets there are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Obstacle {
+    /// Its end is not on every family.
+    #[error("it was never finished")]
+    Incomplete,
+    /// `CONTINUE_AFTER_ERROR` kept it although its database was damaged.
+    #[error("it was made of a damaged database")]
+    Damaged,
+    /// A later backup went over it.
+    #[error("a later backup has overwritten it")]
+    Overwritten,
+    /// Nobody knows when it was made.
+    #[error("its dates are missing")]
+    Undated,
+    /// Its media are gone, or not what they were; what exactly, in words.
+    #[error("{0}")]
+    Media(String),
+}
+
+/// When a set was begun and finished: seconds of UTC since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// Its beginning.
+    pub started: i64,
+    /// Its end.
+    pub finished: i64,
+}
+
+impl Times {
+    /// The times of a set that notes local time, and its distance from UTC in quarter hours.
+    pub fn of(started: Option<Moment>, finished: Option<Moment>, time_zone: i32) -> Option<Self> {
+        let finished = finished.or(started)?;
+        let started = started.unwrap_or(finished);
+        Some(Self {
+            started: utc_seconds(started, time_zone),
+            finished: utc_seconds(finished, time_zone),
+        })
+    }
+}
+
+/// Seconds of UTC since 1970 of a local time.
+fn utc_seconds(moment: Moment, time_zone: i32) -> i64 {
+    let zoned = moment.to_civil().to_zoned(jiff::tz::TimeZone::UTC);
+    let local = zoned.map_or(0, |zoned| zoned.timestamp().as_second());
+    local - i64::from(time_zone) * 900
+}
+
+/// A backup set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainSet {
+    /// Its identity.
+    pub set_guid: Guid,
+    /// A database and everything restored from its backups.
+    pub family_guid: Guid,
+    /// The recovery fork: a log continues only states of its own.
+    pub fork: Guid,
+    /// What it is.
+    pub kind: SetType,
+    /// A full backup that no differential counts from.
+    pub is_copy_only: bool,
+    /// The full backup that a differential counts from.
+    pub base: Option<Guid>,
+    /// Where its log begins.
+    pub first_lsn: Lsn,
+    /// Where its state stands.
+    pub last_lsn: Lsn,
+    /// When it was made.
+    pub times: Option<Times>,
+    /// What stands in its way.
+    pub obstacle: Option<Obstacle>,
+}
+
+impl ChainSet {
+    /// A set found on media; `is_complete` when its end is on every family.
+    pub fn of(set: &SetConfiguration, is_complete: bool) -> Self {
+        let obstacle = if !is_complete {
+            Some(Obstacle::Incomplete)
+        } else if set.is_damaged {
+            Some(Obstacle::Damaged)
+        } else {
+            None
+        };
+        Self {
+            set_guid: set.set_guid,
+            family_guid: set.family_guid,
+            fork: set.recovery_fork_guid,
+            kind: set.set_type,
+            is_copy_only: set.is_copy_only,
+            base: (set.set_type == SetType::Differential).then_some(set.differential_base_guid),
+            first_lsn: set.first_lsn,
+            last_lsn: set.last_lsn,
+            times: Times::of(set.started, set.finished, i32::from(set.time_zone)),
+            obstacle,
+        }
+    }
+
+    /// A row of the history; `None` of what is no backup of a whole database.
+    pub fn of_past(past: &PastBackup) -> Option<Self> {
+        let kind = match past.kind.as_str() {
+            "D" => SetType::Full,
+            "I" => SetType::Differential,
+            "L" => SetType::Log,
+            _ => return None,
+        };
+        let times = past
+            .started
+            .and(Times::of(past.started, past.finished, past.time_zone));
+        let obstacle = if past.is_damaged {
+            Some(Obstacle::Damaged)
+        } else if past.is_overwritten {
+            Some(Obstacle::Overwritten)
+        } else if times.is_none() || past.finished.is_none() {
+            Some(Obstacle::Undated)
+        } else {
+            None
+        };
+        Some(Self {
+            set_guid: past.set_guid.unwrap_or(Guid::NIL),
+            family_guid: past.family_guid.unwrap_or(Guid::NIL),
+            fork: past.recovery_fork.unwrap_or(Guid::NIL),
+            kind,
+            is_copy_only: past.is_copy_only,
+            base: past.base_guid,
+            first_lsn: past.first_lsn.unwrap_or(Lsn::ZERO),
+            last_lsn: past.last_lsn.unwrap_or(Lsn::ZERO),
+            times,
+            obstacle,
+        })
+    }
+
+    /// Whether differentials may count from it.
+    pub fn can_be_base(&self) -> bool {
+        self.kind == SetType::Full && !self.is_copy_only
+    }
+}
+
+/// Whether the state of `one` is newer than that of `other`.
+pub fn is_newer(one: &ChainSet, other: &ChainSet) -> bool {
+    if let (Some(one), Some(other)) = (one.times, other.times) {
+        if one.started > other.finished {
+            return true;
+        }
+        if other.started > one.finished {
+            return false;
+        }
+    }
+    let finished = |set: &ChainSet| set.times.map(|times| (times.finished, times.started));
+    (one.last_lsn, finished(one)) > (other.last_lsn, finished(other))
+}

@@ -1,0 +1,228 @@
+//! Random sets: what is promised can be restored, and nothing that could be is left out.
+
+use proptest::prelude::*;
+use windlass_base::{Guid, Lsn};
+use windlass_media::SetType;
+
+use super::{ChainSet, Chains, LeftOut, Obstacle, Times, Why, is_newer};
+
+fn guid(number: u8) -> Guid {
+    Guid::from_stored([number; 16])
+}
+
+fn lsn(block: u32) -> Lsn {
+    Lsn {
+        vlf: 1,
+        block,
+        slot: 1,
+    }
+}
+
+/// A set that was made at `time` and stands there in the log.
+fn set(kind: SetType, number: u8, time: u32, base: Option<u8>) -> ChainSet {
+    ChainSet {
+        set_guid: guid(number),
+        family_guid: guid(200),
+        fork: guid(201),
+        kind,
+        is_copy_only: false,
+        base: base.map(guid),
+        first_lsn: lsn(time),
+        last_lsn: lsn(time),
+        times: Some(Times {
+            started: i64::from(time) * 10,
+            finished: i64::from(time) * 10 + 5,
+        }),
+        obstacle: None,
+    }
+}
+
+fn log(number: u8, from: u32, to: u32) -> ChainSet {
+    ChainSet {
+        first_lsn: lsn(from),
+        ..set(SetType::Log, number, to, None)
+    }
+}
+
+use SetType::{Differential, Full};
+
+#[test]
+fn the_newest_state_is_the_newest_full_backup_and_the_differential_upon_it() {
+    let sets = [
+        set(Full, 1, 1, None),
+        set(Differential, 2, 2, Some(1)),
+        set(Full, 3, 3, None),
+        set(Differential, 4, 5, Some(3)),
+        set(Differential, 5, 4, Some(3)),
+    ];
+    let state = Chains::of(&sets).newest_state(|_| true).unwrap();
+    assert_eq!(state.steps, [2, 3]);
+    let older = [0, 1, 4].map(|index| (index, LeftOut::Older));
+    assert_eq!(state.left_out, older);
+}
+
+#[test]
+fn without_its_base_a_differential_gives_way_to_the_full_backup_before_it() {
+    let mut sets = vec![
+        set(Full, 1, 1, None),
+        set(Full, 2, 2, None),
+        set(Differential, 3, 3, Some(2)),
+    ];
+    sets[1].obstacle = Some(Obstacle::Incomplete);
+    let state = Chains::of(&sets).newest_state(|_| true).unwrap();
+    assert_eq!(state.steps, [0]);
+    let base_unusable = Why::BaseUnusable {
+        base: 1,
+        why: Obstacle::Incomplete,
+    };
+    assert_eq!(state.left_out[1], (2, LeftOut::Unrestorable(base_unusable)));
+    sets.remove(1);
+    let chains = Chains::of(&sets);
+    assert_eq!(chains.path(1), Err(&Why::BaseMissing { base: guid(2) }));
+    assert_eq!(chains.newest(|_| true), Some(0));
+}
+
+#[test]
+fn a_database_restored_to_an_older_state_goes_on_from_there() {
+    let abandoned = set(Full, 1, 9, None);
+    let mut continued = set(Full, 2, 20, None);
+    continued.last_lsn = lsn(4);
+    assert!(is_newer(&continued, &abandoned) && !is_newer(&abandoned, &continued));
+    let sets = [abandoned, continued];
+    assert_eq!(Chains::of(&sets).newest(|_| true), Some(1));
+}
+
+#[test]
+fn of_two_backups_at_once_the_one_further_in_the_log_is_newer() {
+    let mut slow = set(Full, 1, 1, None);
+    let quick = set(Full, 2, 2, None);
+    slow.times = Some(Times {
+        started: 0,
+        finished: 100,
+    });
+    assert!(is_newer(&quick, &slow) && !is_newer(&slow, &quick));
+}
+
+#[test]
+fn the_end_of_summer_time_does_not_make_an_older_backup_newer() {
+    let of = |at: &str, zone: i32| {
+        let at = Some(at.parse().unwrap());
+        Times::of(at, at, zone).unwrap()
+    };
+    let (summer, winter) = (of("2026-10-25 02:30:00", 8), of("2026-10-25 02:00:00", 4));
+    assert_eq!(winter.started - summer.started, 1800);
+}
+
+#[test]
+fn logs_continue_what_ends_within_them_and_a_missing_one_ends_the_chain() {
+    let sets = [
+        log(1, 1, 5),
+        set(Full, 2, 6, None),
+        log(3, 5, 9),
+        log(5, 12, 14),
+        log(6, 14, 15),
+        set(Differential, 7, 16, Some(2)),
+        log(8, 15, 20),
+    ];
+    let chains = Chains::of(&sets);
+    let broken: Vec<usize> = (0..sets.len())
+        .filter(|index| chains.verdict(*index) == Err(&Why::LogMissing))
+        .collect();
+    assert_eq!(broken, [0, 3, 4]);
+    assert_eq!(chains.path(2).unwrap(), [1, 2]);
+    assert_eq!(chains.path(6).unwrap(), [1, 5, 6]);
+    let mut forked = sets.clone();
+    forked[6].fork = guid(99);
+    assert!(Chains::of(&forked).verdict(6).is_err());
+}
+
+#[test]
+fn any_copy_that_can_be_restored_serves() {
+    let mut sets = vec![
+        set(Full, 1, 1, None),
+        set(Full, 1, 1, None),
+        set(Differential, 2, 2, Some(1)),
+    ];
+    for broken in [0, 1] {
+        for copy in [0, 1] {
+            sets[copy].obstacle = (copy == broken).then_some(Obstacle::Incomplete);
+        }
+        assert_eq!(Chains::of(&sets).path(2).unwrap(), [1 - broken, 2]);
+    }
+}
+
+/// Kind, base or beginning of the log, whether something stands in its way.
+type Seed = (u8, u8, u8);
+
+fn sets_of(seeds: &[Seed]) -> Vec<ChainSet> {
+    let sets = seeds
+        .iter()
+        .zip(1_u8..)
+        .map(|((kind, link, obstacle), number)| {
+            let time = u32::from(number) * 2;
+            let mut set = match kind % 3 {
+                0 => set(Full, number, time, None),
+                1 => set(Differential, number, time, Some(link % 40)),
+                _ => log(number, time.saturating_sub(u32::from(link % 6)), time),
+            };
+            set.obstacle = (obstacle % 5 == 0).then_some(Obstacle::Incomplete);
+            set
+        });
+    sets.collect()
+}
+
+/// Whether what comes after can be restored onto what comes before.
+fn follows(before: &ChainSet, after: &ChainSet) -> bool {
+    match after.kind {
+        SetType::Full => false,
+        SetType::Differential => before.kind == Full && after.base == Some(before.set_guid),
+        SetType::Log => (after.first_lsn..=after.last_lsn).contains(&before.last_lsn),
+    }
+}
+
+/// What can be restored, found by adding sets until nothing changes.
+fn restorable(sets: &[ChainSet]) -> Vec<bool> {
+    let mut found = vec![false; sets.len()];
+    loop {
+        let before = found.clone();
+        for (index, set) in sets.iter().enumerate() {
+            let stands = set.kind == Full
+                || (0..sets.len())
+                    .any(|other| other != index && before[other] && follows(&sets[other], set));
+            found[index] = set.obstacle.is_none() && stands;
+        }
+        if found == before {
+            return found;
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn a_set_is_promised_exactly_when_it_can_be_restored(
+        seeds in prop::collection::vec(any::<Seed>(), 1..30),
+        rotation in any::<prop::sample::Index>(),
+    ) {
+        let mut sets = sets_of(&seeds);
+        let middle = rotation.index(sets.len());
+        sets.rotate_left(middle);
+        let (chains, expected) = (Chains::of(&sets), restorable(&sets));
+        for index in 0..sets.len() {
+            prop_assert_eq!(chains.verdict(index).is_ok(), expected[index], "set {}", index);
+            let Ok(path) = chains.path(index) else { continue };
+            prop_assert_eq!(path.last(), Some(&index));
+            prop_assert_eq!(sets[path[0]].kind, Full);
+            for pair in path.windows(2) {
+                prop_assert!(follows(&sets[pair[0]], &sets[pair[1]]));
+            }
+            prop_assert!(path.iter().all(|step| expected[*step]));
+        }
+        let newest = (0..sets.len()).filter(|index| expected[*index]).max_by_key(|index| sets[*index].last_lsn);
+        prop_assert_eq!(chains.newest(|_| true), newest);
+        if let Some(state) = chains.newest_state(|_| true) {
+            prop_assert_eq!(state.steps.len() + state.left_out.len(), sets.len());
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Whether the media of a past backup are where the history says, as far as a glance can tell.
+//!
+//! A medium is there when its file exists, is at least as long as it was when the set was finished, and
+//! begins with the header of its media set and family. That reads one block; whether what follows is
+//! whole, `verify` says. A set is there when each of its stripes is, on any of the mirrors.
+//!
+//! What cannot be looked at is unknown, which is not gone: no permission, a device that fails, a file
+//! system that is not mounted where it was.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use windlass_base::{Guid, Moment};
+use windlass_catalog::{Catalog, PastBackup, PastMedium};
+use windlass_media::FamilyReader;
+
+/// What is read of a medium: more than its header takes.
+const HEADER_BYTES: u64 = 64 << 10;
+
+/// What a look at some media has shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Presence {
+    /// They are there.
+    There,
+    /// They are not, or are not what they were.
+    Gone(String),
+    /// They cannot be looked at.
+    Unknown(String),
+}
+
+/// Looks at media, at each no more than once.
+#[derive(Debug, Default)]
+pub struct Looker {
+    /// Length and header of each file.
+    seen: HashMap<PathBuf, Result<Seen, Presence>>,
+}
+
+#[derive(Debug, Clone)]
+struct Seen {
+    bytes: u64,
+    header: Result<(Guid, u16), String>,
+}
+
+impl Looker {
+    /// Looks at all media of a backup.
+    pub fn look(&mut self, backup: &PastBackup) -> Presence {
+        let mut unknown = None;
+        let families: Vec<u32> = backup.media.iter().map(|medium| medium.family).collect();
+        if families.is_empty() {
+            return Presence::Unknown("the history names no media".to_owned());
+        }
+        for family in families {
+            let mut best: Option<Presence> = None;
+            for medium in backup.media.iter().filter(|medium| medium.family == family) {
+                match (self.medium(medium, backup.media_set_guid), &best) {
+                    (Presence::There, _) => {
+                        best = None;
+                        break;
+                    }
+                    (found @ Presence::Unknown(_), None | Some(Presence::Gone(_)))
+                    | (found, None) => best = Some(found),
+                    _ => {}
+                }
+            }
+            match best {
+                Some(Presence::Gone(reason)) => return Presence::Gone(reason),
+                Some(Presence::Unknown(reason)) => unknown = unknown.or(Some(reason)),
+                _ => {}
+            }
+        }
+        unknown.map_or(Presence::There, Presence::Unknown)
+    }
+
+    fn medium(&mut self, medium: &PastMedium, media_set: Option<Guid>) -> Presence {
+        let path = Path::new(&medium.device);
+        if !path.is_absolute() {
+            let reason = format!("'{}' is no absolute path", medium.device);
+            return Presence::Unknown(reason);
+        }
+        let seen = self
+            .seen
+            .entry(path.to_owned())
+            .or_insert_with(|| see(path, medium.mount_point.as_deref()));
+        let seen = match seen {
+            Ok(seen) => seen,
+            Err(presence) => return presence.clone(),
+        };
+        let name = path.display();
+        if let Some(expected) = medium.end_bytes.filter(|expected| seen.bytes < *expected) {
+            let found = seen.bytes;
+            return Presence::Gone(format!(
+                "'{name}' was cut: it has {found} bytes of at least {expected}"
+            ));
+        }
+        match &seen.header {
+            Err(error) => Presence::Gone(format!("'{name}' does not begin as it did: {error}")),
+            Ok((found, family)) => {
+                let is_same = media_set.is_none_or(|expected| expected == *found)
+                    && u32::from(*family) == medium.family;
+                if is_same {
+                    Presence::There
+                } else {
+                    Presence::Gone(format!("'{name}' holds another media set or stripe"))
+                }
+            }
+        }
+    }
+}
+
+/// Reads the length and the header of a file.
+fn see(path: &Path, mount_point: Option<&Path>) -> Result<Seen, Presence> {
+    let name = path.display();
+    let refused = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => away(path, mount_point),
+        _ => Presence::Unknown(format!("'{name}' cannot be looked at: {error}")),
+    };
+    let metadata = std::fs::metadata(path).map_err(refused)?;
+    if !metadata.is_file() {
+        return Err(Presence::Gone(format!("'{name}' is no regular file")));
+    }
+    // What became a FIFO in between must not hang.
+    let file = File::options()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)
+        .map_err(refused)?;
+    let mut octets = Vec::new();
+    file.take(HEADER_BYTES)
+        .read_to_end(&mut octets)
+        .map_err(refused)?;
+    let octets = octets.as_slice();
+    let header = match FamilyReader::open(&octets) {
+        Ok((_, header)) => Ok((header.media_set_guid, header.family_number)),
+        Err(error) => Err(error.to_string()),
+    };
+    Ok(Seen {
+        bytes: metadata.len(),
+        header,
+    })
+}
+
+/// A file that is not there: gone, unless the file system that held it is away.
+fn away(path: &Path, mounted: Option<&Path>) -> Presence {
+    let name = path.display();
+    match mounted {
+        Some(mounted) if mount_point(&mounted.join("x")).as_deref() != Some(mounted) => {
+            Presence::Unknown(format!(
+                "'{name}' cannot be looked at: nothing is mounted at '{}'",
+                mounted.display()
+            ))
+        }
+        Some(_) => Presence::Gone(format!("'{name}' is gone")),
+        None => match windlass_io::directory::parent(path).try_exists() {
+            Ok(true) => Presence::Gone(format!("'{name}' is gone")),
+            _ => Presence::Unknown(format!(
+                "'{name}' cannot be looked at: its folder is not there"
+            )),
+        },
+    }
+}
+
+/// The length of a medium; `None` of what is no file.
+pub(crate) fn length(device: &str) -> Option<u64> {
+    let metadata = std::fs::metadata(device).ok()?;
+    metadata.is_file().then_some(metadata.len())
+}
+
+/// Where the file system that holds a file, or would hold it, is mounted.
+pub(crate) fn mount_point(path: &Path) -> Option<PathBuf> {
+    let folder = windlass_io::directory::parent(path).canonicalize().ok()?;
+    let device = std::fs::metadata(&folder).ok()?.dev();
+    let within = folder.ancestors().take_while(|ancestor| {
+        std::fs::metadata(ancestor).is_ok_and(|metadata| metadata.dev() == device)
+    });
+    within.last().map(Path::to_owned)
+}
+
+/// Looks at the media of past backups and notes in the catalog since when any are gone. That they
+/// cannot be noted is no reason not to tell what was found.
+pub fn look(catalog: &mut Catalog, past: &mut [PastBackup], now: Moment) -> Vec<Presence> {
+    let mut looker = Looker::default();
+    let mut changes = Vec::new();
+    let mut found = Vec::with_capacity(past.len());
+    for backup in past {
+        let presence = match backup.is_overwritten {
+            // Its medium holds something else, and says nothing of it.
+            true => Presence::There,
+            false => looker.look(backup),
+        };
+        match (&presence, backup.missing_since) {
+            (Presence::Gone(reason), None) => {
+                backup.missing_since = Some(now);
+                changes.push((backup.id, Some(reason.clone())));
+            }
+            (Presence::There, Some(_)) => {
+                backup.missing_since = None;
+                changes.push((backup.id, None));
+            }
+            _ => {}
+        }
+        found.push(presence);
+    }
+    if !changes.is_empty()
+        && let Err(error) = catalog.note_media(&changes, now)
+    {
+        tracing::warn!("which media are gone was not noted: {error}");
+    }
+    found
+}
