@@ -2,6 +2,8 @@
 //!
 //! Stored twice in a set: at its start, as known then, and at its end, with the final numbers.
 
+use std::collections::HashSet;
+
 use windlass_base::{Guid, Lsn, Moment};
 
 use crate::cursor::require_at_most;
@@ -13,6 +15,9 @@ pub const FILES_MAX: usize = 32_767;
 
 const WHAT: &str = "set configuration";
 const FILE_TAG: u16 = 0x0100;
+
+/// A bit for each record that no database file is without: tags 1 to 8.
+const FILE_TAGS_NEEDED: u32 = 0b1_1111_1110;
 
 /// What a set holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -214,18 +219,32 @@ impl Stored for Vec<DatabaseFile> {
 
     fn load(octets: &[u8]) -> Option<Self> {
         let mut files = Self::new();
-        record::each(octets, 0, WHAT, |tag, octets| {
-            let mut file = DatabaseFile::default();
-            let loaded = record::each(octets, 0, WHAT, |tag, octets| file.load_record(tag, octets));
-            if tag != FILE_TAG || loaded.is_err() || files.len() == FILES_MAX {
-                return Known::Unreadable;
+        let mut ids = HashSet::new();
+        record::each(octets, 0, WHAT, |tag, octets| match load_file(octets) {
+            Some(file)
+                if tag == FILE_TAG && files.len() < FILES_MAX && ids.insert(file.file_id) =>
+            {
+                files.push(file);
+                Known::Read
             }
-            files.push(file);
-            Known::Read
+            _ => Known::Unreadable,
         })
         .ok()?;
         Some(files)
     }
+}
+
+/// One file; none if a record is damaged, or one is absent that every file has: so a list takes not
+/// much more memory than it is long.
+fn load_file(octets: &[u8]) -> Option<DatabaseFile> {
+    let mut file = DatabaseFile::default();
+    let mut present = 0_u32;
+    let take = |tag: u16, octets: &[u8]| {
+        present |= 1_u32.checked_shl(tag.into()).unwrap_or(0);
+        file.load_record(tag, octets)
+    };
+    record::each(octets, 0, WHAT, take).ok()?;
+    (present & FILE_TAGS_NEEDED == FILE_TAGS_NEEDED).then_some(file)
 }
 
 /// Records within a record.
@@ -314,5 +333,53 @@ mod tests {
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert!(SetConfiguration::parse(&flipped, 0).is_err(), "bit {bit}");
         }
+    }
+
+    #[test]
+    fn a_file_twice_or_without_what_every_file_has_is_refused() {
+        let file = |file_id| DatabaseFile {
+            file_id,
+            ..DatabaseFile::default()
+        };
+        let parsed = |files: Vec<DatabaseFile>| {
+            let set = SetConfiguration {
+                files,
+                ..SetConfiguration::default()
+            };
+            SetConfiguration::parse(&set.emit().unwrap(), 0)
+        };
+        assert_eq!(parsed(vec![file(1), file(2)]).unwrap().files.len(), 2);
+        assert!(parsed(vec![file(1), file(2), file(1)]).is_err());
+        let mut all = Vec::new();
+        file(3).store_records(&mut all);
+        let mut tags = Vec::new();
+        record::each(&all, 0, WHAT, |tag, octets| {
+            tags.push((tag, octets.to_vec()));
+            Known::Read
+        })
+        .unwrap();
+        for left_out in 0..tags.len() {
+            let mut records = Vec::new();
+            for (tag, octets) in tags
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| *at != left_out)
+                .map(|one| one.1)
+            {
+                record::put(&mut records, *tag, &Nested(octets.clone()));
+            }
+            let mut list = Vec::new();
+            record::put(&mut list, FILE_TAG, &Nested(records));
+            let is_needed = tags[left_out].0 <= 8;
+            assert_eq!(
+                Vec::<DatabaseFile>::load(&list).is_none(),
+                is_needed,
+                "{left_out}"
+            );
+        }
+        assert!(
+            Vec::<DatabaseFile>::load(&[0, 1, 0, 0, 0, 0]).is_none(),
+            "an empty record"
+        );
     }
 }

@@ -4,14 +4,18 @@
 //! code behind is never reached. So it may ask, with the first octet, for all checksums to be made
 //! right again first.
 
+use std::cell::Cell;
+
 use windlass_base::checksum;
 
 use crate::cursor::align_up;
+use crate::error::ReadError;
 use crate::mtf::{
     BLOCK_HEADER_BYTES, BlockHeader, Id, STREAM_ALIGNMENT, STREAM_HEADER_BYTES, StreamHeader,
     xor_words,
 };
 use crate::reader::FamilyReader;
+use crate::streams::ReadAt;
 
 /// Octets of a CRC-64.
 const SUM_BYTES: usize = 8;
@@ -20,38 +24,92 @@ const CHUNK_COUNTS: std::ops::Range<usize> = 10..14;
 
 /// Reads `data` as a media family through every entry point. Must neither panic nor run away.
 ///
-/// The first octet chooses: even, the rest is read as it is; odd, checksums are repaired first.
+/// Octets that begin as a family does are read as they are, and again with all checksums repaired. Of others
+/// the first octet chooses: even, the rest is read as it is; odd, it is repaired first.
+///
+/// # Panics
+/// When more is read than the length of the family allows.
 pub fn fuzz_family(data: &[u8]) {
-    let Some((&mode, octets)) = data.split_first() else {
+    if data.starts_with(&Id::TAPE.0) {
+        read_everything(data);
+        read_repaired(data);
         return;
-    };
-    if mode % 2 == 0 {
-        read_everything(octets);
-    } else {
-        let mut repaired = octets.to_vec();
-        repair(&mut repaired);
-        read_everything(&repaired);
+    }
+    match data.split_first() {
+        Some((&mode, octets)) if mode % 2 == 0 => read_everything(octets),
+        Some((_, octets)) => read_repaired(octets),
+        None => {}
+    }
+}
+
+fn read_repaired(octets: &[u8]) {
+    let mut repaired = octets.to_vec();
+    repair(&mut repaired);
+    read_everything(&repaired);
+}
+
+/// Octets that listing a family may read, and so may a walk over all of its sets and all that their
+/// indexes lead to: so many times its length, and what is read of any family.
+fn budget(family: u64) -> u64 {
+    10 * family + (64 << 10)
+}
+
+/// A family that counts what is read of it.
+struct Counted<'a> {
+    octets: &'a [u8],
+    read: Cell<u64>,
+}
+
+impl ReadAt for Counted<'_> {
+    fn len(&self) -> u64 {
+        self.octets.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
+        self.read.set(self.read.get() + buffer.len() as u64);
+        self.octets.read_at(offset, buffer)
+    }
+}
+
+impl Counted<'_> {
+    /// Fails if more was read since the last call than is worth the length.
+    fn check(&self, what: &str) {
+        let (read, length) = (self.read.take(), self.len());
+        assert!(
+            read <= budget(length),
+            "{what}: {read} octets read of {length}"
+        );
     }
 }
 
 fn read_everything(octets: &[u8]) {
-    let Ok((reader, _)) = FamilyReader::open(&octets) else {
+    let family = Counted {
+        octets,
+        read: Cell::new(0),
+    };
+    let Ok((reader, _)) = FamilyReader::open(&family) else {
         return;
     };
-    // Whether each of these succeeds does not matter here, only that it comes back.
+    // Whether each of these succeeds does not matter here, only that it comes back, and soon.
     drop(reader.check_header());
     let listing = reader.list();
+    family.check("list");
     for set in &listing.sets {
         drop(reader.walk(set, &mut |header, offset| {
             offset <= octets.len() as u64 && header.stored_bytes < u32::MAX
         }));
+    }
+    family.check("walk");
+    for set in &listing.sets {
         drop(reader.index(set, &mut |segment| {
             for entry in &segment.entries {
                 drop(reader.chunk(set, entry.stream_offset));
             }
             true
         }));
+        drop(reader.configuration(set));
     }
+    family.check("index");
     for sets in 0..=listing.complete_sets() {
         drop(listing.append_position(sets));
     }

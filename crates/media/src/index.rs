@@ -5,9 +5,10 @@
 
 use windlass_base::Guid;
 
-use crate::chunk::{ChunkHeader, ChunkKind, RUNS_MAX, Run};
+use crate::chunk::{ChunkHeader, ChunkKind, RUNS_MAX, Run, header_bytes};
 use crate::cursor::{Cursor, Emission, require_at_most};
 use crate::error::MediaError;
+use crate::mtf::STREAM_HEADER_BYTES;
 
 /// Most chunks in a segment.
 pub const SEGMENT_CHUNKS_MAX: u32 = 1024;
@@ -117,6 +118,28 @@ impl IndexSegment {
             previous,
             entries,
         })
+    }
+
+    /// The chunks lie before the segment at `own` of the set, one behind the other, so that to read all
+    /// their headers is to read no octet twice.
+    pub(crate) fn check_places(&self, own: u64, offset: u64) -> Result<(), MediaError> {
+        let mut free = self.previous;
+        for entry in &self.entries {
+            let header = header_bytes(entry.runs.len(), entry.digests.len(), false) as u64;
+            let end = entry.stream_offset.saturating_add(
+                STREAM_HEADER_BYTES as u64 + header + u64::from(entry.stored_bytes),
+            );
+            if entry.stream_offset < free || end > own {
+                return Err(MediaError::Damaged {
+                    offset,
+                    what: "place of a chunk in the index",
+                    expected: free,
+                    found: entry.stream_offset,
+                });
+            }
+            free = end;
+        }
+        Ok(())
     }
 
     fn parse_entry(cursor: &mut Cursor<'_>) -> Result<IndexEntry, MediaError> {

@@ -16,6 +16,7 @@
 
 mod chunk;
 mod configuration;
+pub mod craft;
 mod cursor;
 mod error;
 mod filemark;

@@ -8,27 +8,33 @@
 
 use crate::configuration::SetConfiguration;
 use crate::cursor::require_at_most;
-use crate::error::MediaError;
-use crate::filemark::Filemark;
+use crate::error::{MediaError, ReadError};
+use crate::filemark::{Filemark, capacity};
 use crate::mtf::Id;
 use crate::reader::{FamilyReader, read_start};
 use crate::set_blocks::SetEnd;
-use crate::streams::read_exact;
+use crate::streams::{ReadAt, read_exact};
 use crate::writer::AppendPosition;
 
 /// Octets read at once while filemarks are looked for from the end.
 const SCAN_BYTES: u64 = 1 << 20;
 
+/// Bad filemarks that are passed over at least, on the way to those that no good one lists.
+const PASSED_OVER_MAX: usize = 1024;
+
 /// A set found on a family.
 #[derive(Debug, Clone)]
 pub struct SetListing {
     /// The final configuration; the one from the start when the set is incomplete or its end is
-    /// damaged; nothing but the position when both are.
+    /// damaged; nothing but the position when both are. Without the list of files, which may be
+    /// long: see [`FamilyReader::configuration`].
     pub configuration: SetConfiguration,
     /// Family offset of its first block.
     pub offset: u64,
     /// Its end; absent when it was never finished, or is damaged.
     pub end: Option<SetEnd>,
+    /// Family offset behind its last filemark, beyond which nothing is read for it.
+    limit: u64,
 }
 
 /// What is on a family.
@@ -115,24 +121,27 @@ impl Listing {
     fn add_set(&mut self, reader: &FamilyReader<'_>, number: u16) {
         let block = u64::from(self.block_bytes);
         let index = 2 * (usize::from(number) - 1);
-        let Some([before, between]) = self.filemarks.get(index..index + 2) else {
+        let Some(&[before, between, behind]) = self.filemarks.get(index..index + 3) else {
             return;
         };
         let offset = before + block;
-        let set = reader.read_listing(offset, between + block, number);
-        let set = set.unwrap_or_else(|trouble| {
-            self.trouble.get_or_insert(trouble);
-            let start = read_start(reader.family, offset).ok();
+        // Nothing of a set lies beyond its filemarks, so no octet is read for two sets.
+        let (data, end) = (UpTo::new(reader, between), UpTo::new(reader, behind));
+        let set = reader.read_listing(offset, (&data, &end), between + block, number);
+        let mut set = set.unwrap_or_else(|trouble| {
+            self.trouble.get_or_insert(crosses_filemark(trouble));
+            let start = read_start(&data, offset).ok();
             let start = start.filter(|start| start.position == number);
-            SetListing {
-                configuration: start.unwrap_or_else(|| SetConfiguration {
+            SetListing::of(
+                start.unwrap_or_else(|| SetConfiguration {
                     position: number,
                     ..SetConfiguration::default()
                 }),
                 offset,
-                end: None,
-            }
+                None,
+            )
         });
+        set.limit = behind + block;
         self.sets.push(set);
     }
 
@@ -144,12 +153,72 @@ impl Listing {
         if let Ok(configuration) = read_start(reader.family, offset)
             && configuration.position == number
         {
-            self.sets.push(SetListing {
-                configuration,
-                offset,
-                end: None,
-            });
+            self.sets.push(SetListing::of(configuration, offset, None));
         }
+    }
+}
+
+impl SetListing {
+    pub(crate) fn of(configuration: SetConfiguration, offset: u64, end: Option<SetEnd>) -> Self {
+        let configuration = SetConfiguration {
+            files: Vec::new(),
+            ..configuration
+        };
+        Self {
+            configuration,
+            offset,
+            end,
+            limit: u64::MAX,
+        }
+    }
+
+    /// The part of the family that the set may lie in.
+    pub(crate) fn part<'a>(&self, reader: &FamilyReader<'a>) -> UpTo<'a> {
+        UpTo::new(reader, self.limit)
+    }
+}
+
+/// A family as if it ended at a filemark.
+pub(crate) struct UpTo<'a> {
+    family: &'a dyn ReadAt,
+    end: u64,
+}
+
+impl<'a> UpTo<'a> {
+    fn new(reader: &FamilyReader<'a>, end: u64) -> Self {
+        let family = reader.family;
+        Self {
+            family,
+            end: end.min(family.len()),
+        }
+    }
+}
+
+impl ReadAt for UpTo<'_> {
+    fn len(&self) -> u64 {
+        self.end
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
+        self.family.read_at(offset, buffer)
+    }
+}
+
+/// The family does not end at the filemark that a structure does not fit before: it is damaged.
+pub(crate) fn crosses_filemark(trouble: MediaError) -> MediaError {
+    match trouble {
+        MediaError::Truncated {
+            offset,
+            what,
+            needed,
+            available,
+        } => MediaError::Damaged {
+            offset,
+            what,
+            expected: available,
+            found: needed,
+        },
+        other => other,
     }
 }
 
@@ -267,7 +336,7 @@ fn scan_back(reader: &FamilyReader<'_>, from: u64) -> Option<Filemark> {
 /// The offsets of all filemarks up to `last`, in order.
 ///
 /// Filemarks that `last` does not list are found through older ones; a bad one is passed over as
-/// long as another lists what it would have listed.
+/// long as another lists what it would have listed, and as not most of them are bad.
 fn chain(reader: &FamilyReader<'_>, last: &Filemark) -> Result<Vec<u64>, MediaError> {
     let maximum = u64::from(Filemark::number_behind(u16::MAX));
     require_at_most(
@@ -277,12 +346,15 @@ fn chain(reader: &FamilyReader<'_>, last: &Filemark) -> Result<Vec<u64>, MediaEr
         last.offset,
     )?;
     let wanted = last.number as usize;
+    let listed_at_most = capacity(reader.identity.block_bytes);
+    let mut reads_left = 2 * (wanted / listed_at_most) + (2 * listed_at_most).min(PASSED_OVER_MAX);
     let mut marks = vec![last.offset];
     marks.extend(&last.earlier);
     let mut listed = 0;
     while marks.len() < wanted {
         let candidates = marks.iter().enumerate().skip(listed + 1).rev();
         let mut older = candidates.filter_map(|(index, &offset)| {
+            reads_left = reads_left.checked_sub(1)?;
             let mark = Filemark::read(reader.family, offset, &reader.identity).ok()?;
             (mark.number as usize == wanted - index).then_some((index, mark))
         });

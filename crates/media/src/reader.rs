@@ -5,11 +5,12 @@
 
 use crate::chunk::{ChunkHeader, HEADER_BYTES_MAX};
 use crate::configuration::SetConfiguration;
+use crate::cursor::require_at_most;
 use crate::error::MediaError;
 use crate::filemark::Filemark;
 use crate::header::{FamilyIdentity, MediaHeader};
 use crate::index::IndexSegment;
-use crate::listing::{Listing, SetListing};
+use crate::listing::{Listing, SetListing, crosses_filemark};
 use crate::mtf::Id;
 use crate::record::Records;
 use crate::set_blocks::SetEnd;
@@ -53,26 +54,38 @@ impl<'a> FamilyReader<'a> {
         Listing::of(self)
     }
 
-    /// Reads the end block of a set and, through it, the final configuration.
+    /// Reads the end block of a set and, through it, the final configuration; each from the part of the
+    /// family that it must lie in.
     pub(crate) fn read_listing(
         &self,
         offset: u64,
+        (data, behind): (&dyn ReadAt, &dyn ReadAt),
         end_offset: u64,
         number: u16,
     ) -> Result<SetListing, MediaError> {
-        let (end, _) = read_set_end(self.family, end_offset)?;
+        let (end, _) = read_set_end(behind, end_offset)?;
         self.check_end(&end, offset, end_offset, number)?;
-        let at = offset.saturating_add(end.configuration_offset);
-        let mut streams = Streams::at(self.family, offset, at);
-        let stream = streams.expect(Id::WLSC)?;
-        let octets = streams.read_data(&stream)?;
-        let configuration = SetConfiguration::parse(&octets, stream.data_offset)?;
-        check_configuration(&configuration, &end, stream.data_offset)?;
-        Ok(SetListing {
-            configuration,
-            offset,
-            end: Some(end),
-        })
+        let configuration = read_final(data, offset, &end)?;
+        Ok(SetListing::of(configuration, offset, Some(end)))
+    }
+
+    /// The whole configuration of a set, with its files: the final one, or, where its end is missing, that
+    /// of its start.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub fn configuration(&self, set: &SetListing) -> Result<SetConfiguration, MediaError> {
+        match &set.end {
+            Some(end) => read_final(&set.part(self), set.offset, end),
+            None => read_start(&set.part(self), set.offset),
+        }
+    }
+
+    /// The first set as known when it was begun; none if there is none, or it is damaged. Nothing else
+    /// is read.
+    pub fn first_set(&self) -> Option<SetConfiguration> {
+        let offset = self.first_filemark + u64::from(self.identity.block_bytes);
+        read_start(self.family, offset).ok()
     }
 
     fn check_end(
@@ -112,7 +125,18 @@ impl<'a> FamilyReader<'a> {
         set: &SetListing,
         visit: &mut dyn FnMut(ChunkHeader, u64) -> bool,
     ) -> Result<WalkedSet, MediaError> {
-        let mut walked = self.walk_at(set.offset, set.configuration.position, visit)?;
+        let part = set.part(self);
+        let within = FamilyReader {
+            family: &part,
+            ..*self
+        };
+        let walked = within.walk_at(set.offset, set.configuration.position, visit);
+        let mut walked = walked.map_err(|trouble| match trouble {
+            MediaError::IncompleteSet { reason, .. } if set.end.is_some() => {
+                crosses_filemark(*reason)
+            }
+            other => other,
+        })?;
         match walked.end_trouble.take() {
             None => Ok(walked),
             Some(trouble) => Err(trouble),
@@ -156,11 +180,22 @@ impl<'a> FamilyReader<'a> {
     ) -> Result<(), MediaError> {
         let number = set.configuration.position;
         let end = set.end.as_ref().ok_or(MediaError::NoSuchSet { number })?;
+        let part = set.part(self);
         let mut at = end.index_offset;
+        let mut behind = u64::MAX;
         while at != 0 {
-            let mut streams = Streams::at(self.family, set.offset, set.offset.saturating_add(at));
+            let mut streams = Streams::at(&part, set.offset, set.offset.saturating_add(at));
             let stream = streams.expect(Id::WLIX)?;
+            // Segments do not overlap, or a short family would have many long ones.
+            require_at_most(
+                stream.data_offset.saturating_add(stream.length),
+                behind,
+                "end of an index segment",
+                stream.offset,
+            )?;
+            behind = stream.offset;
             let segment = IndexSegment::parse(&streams.read_data(&stream)?, stream.data_offset)?;
+            segment.check_places(at, stream.offset)?;
             let (expected, found) = (end.set_guid, segment.set_guid);
             let offset = stream.offset;
             if expected != found {
@@ -229,6 +264,21 @@ pub(crate) fn read_start(family: &dyn ReadAt, offset: u64) -> Result<SetConfigur
     let stream = streams.expect(Id::WLSC)?;
     let octets = streams.read_data(&stream)?;
     SetConfiguration::parse(&octets, stream.data_offset)
+}
+
+/// The final configuration of the set at `offset` with this end.
+fn read_final(
+    family: &dyn ReadAt,
+    offset: u64,
+    end: &SetEnd,
+) -> Result<SetConfiguration, MediaError> {
+    let at = offset.saturating_add(end.configuration_offset);
+    let mut streams = Streams::at(family, offset, at);
+    let stream = streams.expect(Id::WLSC)?;
+    let octets = streams.read_data(&stream)?;
+    let configuration = SetConfiguration::parse(&octets, stream.data_offset)?;
+    check_configuration(&configuration, end, stream.data_offset)?;
+    Ok(configuration)
 }
 
 /// Reads the end block at `offset`; also where it ends.

@@ -42,7 +42,7 @@ pub use digests::{DigestError, DigestFile};
 pub use error::{Damage, Error, Holds};
 #[doc(hidden)]
 pub use fault::{Fault, FaultPoint};
-pub use media_set::{MediaSet, SetEntry};
+pub use media_set::{MediaSet, SetEntry, read_label};
 pub use plan::{Carrier, Chosen, Plan, SourceSize};
 pub use rekey::rekey;
 pub use report::{

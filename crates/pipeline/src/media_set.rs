@@ -67,8 +67,24 @@ impl Family {
         let Some(set) = self.set(position) else {
             return false;
         };
+        self.read(|reader| Ok(reader.has_all_data(set)))
+            .unwrap_or(false)
+    }
+
+    /// The configuration of a set with its files, which the listing leaves out.
+    fn configuration(&self, set: &SetListing) -> Result<SetConfiguration, Error> {
+        self.read(|reader| reader.configuration(set))
+    }
+
+    /// Reads from the family by small pieces.
+    fn read<T>(
+        &self,
+        work: impl FnOnce(&FamilyReader<'_>) -> Result<T, MediaError>,
+    ) -> Result<T, Error> {
         let window = Window::new(&*self.reader, HEADER_WINDOW_BYTES);
-        FamilyReader::open(&window).is_ok_and(|(reader, _)| reader.has_all_data(set))
+        FamilyReader::open(&window)
+            .and_then(|(reader, _)| work(&reader))
+            .map_err(|source| media_error(&self.device, source))
     }
 }
 
@@ -86,6 +102,26 @@ pub(crate) fn media_error(device: &str, source: MediaError) -> Error {
     }
 }
 
+/// What the first blocks of a device tell: the media header, and the first set as it was begun, if there
+/// is one. Nothing else is read, whatever became of the rest.
+///
+/// # Errors
+/// When the device cannot be read or does not begin with a media header.
+pub fn read_label(
+    address: &DeviceAddress,
+) -> Result<(MediaHeader, Option<SetConfiguration>), Error> {
+    let reader = address.open_reader()?;
+    if reader.is_empty() {
+        return Err(Error::VolumeEmpty {
+            device: address.name.clone(),
+        });
+    }
+    let window = Window::new(&*reader, HEADER_WINDOW_BYTES);
+    let (family, header) =
+        FamilyReader::open(&window).map_err(|source| media_error(&address.name, source))?;
+    Ok((header, family.first_set()))
+}
+
 /// The families of a media set that were named, in the order of their numbers.
 #[derive(Debug)]
 pub struct MediaSet {
@@ -97,7 +133,8 @@ pub struct MediaSet {
 /// A backup set on a media set.
 #[derive(Debug, Clone)]
 pub struct SetEntry {
-    /// What its headers tell; the final configuration if it is complete.
+    /// What its headers tell; the final configuration if it is complete. The list of files is read for one
+    /// set at a time, by [`MediaSet::set`].
     pub configuration: SetConfiguration,
     /// Whether it was finished on every family that was opened.
     pub is_complete: bool,
@@ -182,7 +219,7 @@ impl MediaSet {
     /// When there is none, or the families hold different sets there.
     pub fn set(&self, position: u16) -> Result<SetEntry, Error> {
         let device = self.families[0].device.to_string();
-        let entry = self
+        let mut entry = self
             .entry(position)
             .ok_or(Error::SetNotFound { device, position })?;
         for family in &self.families {
@@ -194,20 +231,31 @@ impl MediaSet {
                 });
             }
         }
+        if let Some((family, set)) = self.best(position) {
+            entry.configuration.files = match family.configuration(set) {
+                Ok(configuration) => configuration.files,
+                // Of a set that is neither finished nor begun well nothing is known.
+                Err(_) if set.end.is_none() => Vec::new(),
+                Err(error) => return Err(error),
+            };
+        }
         Ok(entry)
     }
 
+    /// A family that tells what a set is: one that has its end, if there is one.
+    fn best(&self, position: u16) -> Option<(&Family, &SetListing)> {
+        self.families
+            .iter()
+            .filter_map(|family| Some((family, family.set(position)?)))
+            .min_by_key(|(_, set)| set.end.is_none())
+    }
+
     fn entry(&self, position: u16) -> Option<SetEntry> {
-        let mut found: Vec<Option<&SetListing>> = self
+        let is_complete = self
             .families
             .iter()
-            .map(|family| family.set(position))
-            .collect();
-        let is_complete = found
-            .iter()
-            .all(|set| set.is_some_and(|set| set.end.is_some()));
-        found.sort_by_key(|set| set.is_none_or(|set| set.end.is_none()));
-        let mut configuration = found.into_iter().flatten().next()?.configuration.clone();
+            .all(|family| family.set(position).is_some_and(|set| set.end.is_some()));
+        let mut configuration = self.best(position)?.1.configuration.clone();
         // What is shown are the recipients that count.
         if let Some(entry) = self.rewrapped(&configuration) {
             configuration.key_block = entry.block().to_stored();
@@ -224,18 +272,21 @@ impl MediaSet {
         file.entry(set.set_guid.to_stored())
     }
 
-    /// The listing of a complete set on each family.
+    /// The listing of a complete set on each family, the first with its files.
     ///
     /// # Errors
     /// When it is missing, incomplete or another one on any family.
-    pub(crate) fn complete(&self, position: u16) -> Result<Vec<&SetListing>, Error> {
+    pub(crate) fn complete(&self, position: u16) -> Result<Vec<SetListing>, Error> {
         self.set(position)?;
         let mut sets = Vec::with_capacity(self.families.len());
         for family in &self.families {
             match family.set(position) {
-                Some(set) if set.end.is_some() => sets.push(set),
+                Some(set) if set.end.is_some() => sets.push(set.clone()),
                 _ => return Err(incomplete(family, position)),
             }
+        }
+        if let (Some(family), Some(first)) = (self.families.first(), sets.first_mut()) {
+            first.configuration = family.configuration(first)?;
         }
         Ok(sets)
     }

@@ -2,7 +2,6 @@
 
 use windlass_base::message::table;
 use windlass_tsql::ast::{RestoreSource, RestoreStatement};
-use windlass_tsql::option::StatementKind;
 
 use super::{media_rows, reading};
 use crate::{Failure, Session, Sink};
@@ -21,12 +20,9 @@ pub(super) fn execute(
         {
             return Err(table::too_many_devices(1).into());
         }
-        let (media, _) = reading::open_any(session, statement, StatementKind::LabelOnly)?;
-        let is_compressed = media
-            .sets()
-            .iter()
-            .any(|entry| media_rows::algorithm_name(&entry.configuration).is_some());
-        media_rows::label_only(media.header(), is_compressed).send(sink);
+        let (header, first) = reading::label(session, statement)?;
+        let is_compressed = first.is_some_and(|set| media_rows::algorithm_name(&set).is_some());
+        media_rows::label_only(&header, is_compressed).send(sink);
         Ok(())
     };
     let result: Result<(), Failure> = attempt();

@@ -74,6 +74,20 @@ pub(super) fn open_any(
     Ok((media, choices))
 }
 
+/// The label of a statement's device: the media header, and the first set. The rest is not looked at.
+pub(super) fn label(
+    session: &mut Session,
+    statement: &RestoreStatement,
+) -> Result<(MediaHeader, Option<SetConfiguration>), Failure> {
+    let kind = StatementKind::LabelOnly;
+    let choices = option::choose_restore(&statement.options, kind, session)?;
+    let devices = devices(session, statement)?;
+    let device = devices.first().ok_or_else(table::device_needed)?;
+    let (header, first) = windlass_pipeline::read_label(device).map_err(|error| failed(&error))?;
+    check_media(&header, &choices, &devices)?;
+    Ok((header, first))
+}
+
 /// Opens all families of a media set.
 pub(super) fn open(
     devices: &[DeviceAddress],

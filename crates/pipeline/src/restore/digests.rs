@@ -36,7 +36,7 @@ pub fn extract_digests(media: &MediaSet, position: u16, path: &Path) -> Result<D
         let (reader, _) =
             FamilyReader::open(&window).map_err(|source| media_error(&family.device, source))?;
         let mut failure = None;
-        let walked = reader.walk(set, &mut |header, _| {
+        let walked = reader.walk(&set, &mut |header, _| {
             let mut digests = header.digests.as_slice();
             for run in &header.runs {
                 let count = (run.bytes as usize)

@@ -115,7 +115,7 @@ fn run(
 /// The threads of a run and what they pass on.
 struct Movement<'a> {
     media: &'a MediaSet,
-    sets: &'a [&'a SetListing],
+    sets: &'a [SetListing],
     plan: &'a Plan,
     key: Option<&'a SetKey>,
     target: Option<&'a dyn RestoreTarget>,

@@ -166,7 +166,7 @@ fn find(
 /// What reading a chunk needs.
 struct Walk<'a> {
     media: &'a MediaSet,
-    sets: &'a [&'a SetListing],
+    sets: &'a [SetListing],
     files: &'a [(u16, u64)],
     frame_bytes: usize,
     payloads: &'a BufferPool,
@@ -236,7 +236,7 @@ impl Walk<'_> {
         reader: &FamilyReader<'_>,
     ) -> Result<Option<StoredChunk>, Error> {
         let fail = |source| media_error(&family.device, source);
-        let set = self.sets[place.family];
+        let set = &self.sets[place.family];
         let (header, offset) = reader.chunk(set, place.stream_offset).map_err(fail)?;
         let is_log = header.kind == ChunkKind::Log;
         let begins = header.runs.first().map_or(0, |run| run.offset);

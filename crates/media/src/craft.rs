@@ -1,0 +1,385 @@
+//! Media with right checksums and any content, for tests and fuzzers: what whoever can write a file
+//! can make without any key. Nothing of the program uses this.
+//!
+//! ```
+//! use windlass_media::craft::{Medium, Set};
+//!
+//! // A full backup that lacks its second chunk. All counts and checksums are right.
+//! let mut set = Set::full("shop", &[7; 300_000]);
+//! set.chunks.remove(1);
+//! let octets = Medium::new().with(&set).octets();
+//! # assert_eq!(windlass_media::craft::sets(&octets)[0].chunk_count, 4);
+//! ```
+//!
+//! | wanted | made by |
+//! |---|---|
+//! | a missing, doubled or overlapping chunk | editing [`Set::chunks`] |
+//! | a differential forged upon any full backup, also an encrypted one | [`Set::differential_upon`] one of [`sets`] |
+//! | hostile names and paths | editing [`Set::configuration`]: `database`, `name`, `files[0].logical_name`, `.physical_name` |
+//! | numbers that do not fit the chunks | [`Set::ending`], which has the last word on the final configuration |
+//! | several stripes, one left out | [`Medium::striped`], [`Chunk::family`], [`Medium::families`] |
+//! | sets that overlap; sets with very many files | [`overlapping_sets`], [`crowded_sets`] |
+//! | any edit of finished media | change the octets, then [`repair`] makes all checksums right again |
+
+use windlass_base::{EXTENT_BYTES, Guid, Lsn, checksum, digest};
+
+use crate::chunk::{ChunkHeader, ChunkKind, Run, chunk_mix};
+use crate::configuration::{DatabaseFile, SetConfiguration, SetType};
+use crate::cursor::Emission;
+use crate::filemark::{Filemark, capacity};
+use crate::header::{FORMAT_VERSION, MediaHeader};
+use crate::mtf::{BlockBuilder, Id, StreamHeader};
+use crate::reader::FamilyReader;
+use crate::record::LIST_BYTES_MAX;
+use crate::writer::FamilyWriter;
+
+/// Octets of the database in each chunk that [`Set::full`] makes.
+pub const FRAME_BYTES: usize = EXTENT_BYTES;
+
+const BLOCK_BYTES: u32 = 512;
+
+/// An uncompressed stretch of a database file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// Media family that it goes to, from 1.
+    pub family: u16,
+    /// Database file.
+    pub file_id: u16,
+    /// Whether it is of the log.
+    pub is_log: bool,
+    /// Where it belongs in the file.
+    pub offset: u64,
+    /// What it holds.
+    pub octets: Vec<u8>,
+}
+
+impl Chunk {
+    /// Pages of the first data file, on the first family.
+    pub fn new(offset: u64, octets: &[u8]) -> Self {
+        Self {
+            family: 1,
+            file_id: 1,
+            is_log: false,
+            offset,
+            octets: octets.to_vec(),
+        }
+    }
+
+    fn header(&self, ordinal: u64, set_guid: Guid) -> ChunkHeader {
+        let bytes = self.octets.len() as u32;
+        let sum = checksum(&self.octets);
+        ChunkHeader {
+            kind: if self.is_log {
+                ChunkKind::Log
+            } else {
+                ChunkKind::Data
+            },
+            codec: 0,
+            file_id: self.file_id,
+            family: self.family,
+            set_guid,
+            ordinal,
+            raw_bytes: bytes,
+            stored_bytes: bytes,
+            raw_checksum: sum,
+            stored_checksum: sum,
+            runs: vec![Run {
+                offset: self.offset,
+                bytes,
+            }],
+            digests: self.octets.chunks(EXTENT_BYTES).map(digest).collect(),
+            tag: None,
+        }
+    }
+}
+
+/// A backup set to be written.
+#[derive(Debug, Clone)]
+pub struct Set {
+    /// The configuration at the start. The final one has totals that fit the chunks.
+    pub configuration: SetConfiguration,
+    /// What it holds, in the order of the ordinals.
+    pub chunks: Vec<Chunk>,
+    /// Changes the final configuration before it is written.
+    pub ending: fn(&mut SetConfiguration),
+}
+
+impl Set {
+    /// A full backup of a database of one file.
+    pub fn full(database: &str, content: &[u8]) -> Self {
+        let file = DatabaseFile {
+            file_id: 1,
+            logical_name: database.to_owned(),
+            physical_name: format!("/data/{database}.db"),
+            size_bytes: content.len() as u64,
+            page_bytes: 4096,
+            file_guid: Guid::random(),
+            ..DatabaseFile::default()
+        };
+        let checkpoint_lsn = Lsn {
+            vlf: 1,
+            block: 16,
+            slot: 1,
+        };
+        let configuration = SetConfiguration {
+            set_guid: Guid::random(),
+            database: database.to_owned(),
+            started: "2026-11-20 21:00:00".parse().ok(),
+            frame_bytes: FRAME_BYTES as u32,
+            page_bytes: 4096,
+            checkpoint_lsn,
+            first_lsn: checkpoint_lsn,
+            last_lsn: checkpoint_lsn,
+            family_guid: Guid::random(),
+            database_guid: Guid::random(),
+            recovery_model: "SIMPLE".to_owned(),
+            files: vec![file],
+            ..SetConfiguration::default()
+        };
+        let frames = (0..).step_by(FRAME_BYTES).zip(content.chunks(FRAME_BYTES));
+        Self {
+            configuration,
+            chunks: frames
+                .map(|(offset, octets)| Chunk::new(offset, octets))
+                .collect(),
+            ending: |_| {},
+        }
+    }
+
+    /// A differential that fits upon a full backup by all that its headers tell, and is never encrypted.
+    pub fn differential_upon(full: &SetConfiguration, chunks: Vec<Chunk>) -> Self {
+        let mut configuration = SetConfiguration {
+            set_guid: Guid::random(),
+            set_type: SetType::Differential,
+            is_final: false,
+            is_copy_only: false,
+            differential_base_guid: full.set_guid,
+            differential_base_lsn: full.checkpoint_lsn,
+            database_backup_lsn: full.checkpoint_lsn,
+            checkpoint_lsn: Lsn {
+                block: full.checkpoint_lsn.block + 1,
+                ..full.checkpoint_lsn
+            },
+            key_block: Vec::new(),
+            authentication: Vec::new(),
+            ..full.clone()
+        };
+        for file in &mut configuration.files {
+            file.differential_base_guid = full.set_guid;
+            file.differential_base_lsn = full.checkpoint_lsn;
+        }
+        Self {
+            configuration,
+            chunks,
+            ending: |_| {},
+        }
+    }
+
+    /// The configuration at the end.
+    fn finished(&self) -> SetConfiguration {
+        let mut set = self.configuration.clone();
+        set.is_final = true;
+        set.finished = set.finished.or(set.started);
+        set.chunk_count = self.chunks.len() as u64;
+        set.set_checksum = (0..)
+            .zip(&self.chunks)
+            .fold(0, |sum: u64, (ordinal, chunk)| {
+                sum.wrapping_add(chunk_mix(ordinal, checksum(&chunk.octets)))
+            });
+        let bytes = |chunks: &mut dyn Iterator<Item = &Chunk>| -> u64 {
+            chunks.map(|chunk| chunk.octets.len() as u64).sum()
+        };
+        set.stored_bytes = bytes(&mut self.chunks.iter());
+        set.backup_bytes = set.stored_bytes;
+        for file in &mut set.files {
+            let mut own = self
+                .chunks
+                .iter()
+                .filter(|chunk| chunk.file_id == file.file_id);
+            file.backup_bytes = bytes(&mut own);
+        }
+        (self.ending)(&mut set);
+        set
+    }
+}
+
+/// A media set being put together.
+#[derive(Debug)]
+pub struct Medium {
+    families: Vec<(Vec<u8>, FamilyWriter)>,
+    sets: u16,
+}
+
+impl Medium {
+    /// A media set of one family.
+    pub fn new() -> Self {
+        Self::striped(1)
+    }
+
+    /// A media set of several families.
+    pub fn striped(family_count: u16) -> Self {
+        Self::begin(&MediaHeader {
+            family_count,
+            media_family_id: 7,
+            ..header()
+        })
+    }
+
+    /// A media set with this header on each family, but for the family's number.
+    pub fn begin(header: &MediaHeader) -> Self {
+        let family = |family_number| {
+            let header = MediaHeader {
+                family_number,
+                ..header.clone()
+            };
+            // A header that cannot be written makes no family.
+            FamilyWriter::format(&header)
+                .ok()
+                .map(|(writer, octets)| (octets, writer))
+        };
+        Self {
+            families: (1..=header.family_count).filter_map(family).collect(),
+            sets: 0,
+        }
+    }
+
+    /// Goes on behind the complete sets of existing families, in the order of their numbers.
+    pub fn behind(families: &[Vec<u8>]) -> Self {
+        let mut sets = 0;
+        let go_on = |octets: &Vec<u8>| {
+            let family = octets.as_slice();
+            let (reader, header) = FamilyReader::open(&family).ok()?;
+            let position = reader.list().append_position(u16::MAX);
+            sets = position.sets;
+            let kept = family.get(..position.offset as usize)?.to_vec();
+            Some((kept, FamilyWriter::append_after(&header, position)))
+        };
+        let families = families.iter().filter_map(go_on).collect();
+        Self { families, sets }
+    }
+
+    /// Adds a set; its position is the next one. A set that no writer takes is left out.
+    pub fn with(mut self, set: &Set) -> Self {
+        let mut start = set.clone();
+        start.configuration.position = self.sets + 1;
+        let finished = start.finished();
+        for (number, (octets, writer)) in (1..).zip(&mut self.families) {
+            if let Ok(begun) = writer.begin_set(&start.configuration) {
+                octets.extend(begun);
+            }
+            for (ordinal, chunk) in (0..).zip(&start.chunks) {
+                if chunk.family == number {
+                    let header = chunk.header(ordinal, start.configuration.set_guid);
+                    drop(writer.chunk_header(&header, 4, octets));
+                    octets.extend(&chunk.octets);
+                    writer.chunk_written(octets);
+                }
+            }
+            octets.extend(writer.end_of_data(&finished).unwrap_or_default());
+            octets.extend(writer.end_set().unwrap_or_default());
+        }
+        self.sets += 1;
+        self
+    }
+
+    /// The families, in the order of their numbers.
+    pub fn families(self) -> Vec<Vec<u8>> {
+        self.families
+            .into_iter()
+            .map(|(octets, _)| octets)
+            .collect()
+    }
+
+    /// The first family.
+    pub fn octets(self) -> Vec<u8> {
+        self.families().into_iter().next().unwrap_or_default()
+    }
+}
+
+impl Default for Medium {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn header() -> MediaHeader {
+    MediaHeader {
+        format_version: FORMAT_VERSION,
+        media_set_guid: Guid::random(),
+        family_count: 1,
+        family_number: 1,
+        mirror_count: 1,
+        block_bytes: BLOCK_BYTES,
+        software_version: "0.1.0".to_owned(),
+        ..MediaHeader::default()
+    }
+}
+
+/// What the headers of a family tell about its sets: all of it is in clear, also of encrypted sets.
+pub fn sets(family: &[u8]) -> Vec<SetConfiguration> {
+    let Ok((reader, _)) = FamilyReader::open(&family) else {
+        return Vec::new();
+    };
+    let sets = reader.list().sets.into_iter();
+    sets.filter_map(|set| reader.configuration(&set).ok())
+        .collect()
+}
+
+/// Makes all checksums right that a walk over `family` meets: of descriptor blocks, streams, lists, chunk
+/// headers and filemarks, but not those of payloads.
+pub fn repair(family: &mut [u8]) {
+    crate::fuzzing::repair(family);
+}
+
+/// A family of about `bytes` octets whose filemarks say that a set begins in each of its blocks. Each
+/// claims 4 MB of configuration, so they overlap. One filemark in fifty is there, which is enough to find
+/// all others.
+pub fn overlapping_sets(bytes: usize) -> Vec<u8> {
+    let header = header();
+    let identity = header.identity();
+    let Ok((_, mut octets)) = FamilyWriter::format(&header) else {
+        return Vec::new();
+    };
+    let block = BLOCK_BYTES as usize;
+    let mut start = Vec::with_capacity(block);
+    let mut out = Emission::new(&mut start, 0);
+    BlockBuilder::new(&mut out, Id::SSET, 0, 0).finish();
+    StreamHeader {
+        id: Id::WLSC,
+        length: LIST_BYTES_MAX,
+    }
+    .emit(&mut out);
+    start.resize(block, 0);
+    let first = (octets.len() - block) as u64;
+    let listed = capacity(BLOCK_BYTES);
+    let count = ((bytes.saturating_sub(octets.len()) / block) as u32 | 1).min(2 * 65535 + 1);
+    for number in 2..=count {
+        let offset = octets.len() as u64;
+        if number % listed as u32 != 1 && number != count {
+            octets.extend(&start);
+            continue;
+        }
+        let nearest = (1..=listed as u64).map(|count| offset.saturating_sub(count * block as u64));
+        let mark = Filemark {
+            offset,
+            number,
+            earlier: nearest.take_while(|&earlier| earlier >= first).collect(),
+        };
+        mark.emit(&identity, &mut Emission::new(&mut octets, offset));
+    }
+    octets
+}
+
+/// A family of sets that each have as many database files as their configuration has room for.
+pub fn crowded_sets(sets: u16) -> Vec<u8> {
+    const FILES: u16 = 26_000;
+    let mut set = Set::full("crowded", b"x");
+    let files = (1..=FILES).map(|file_id| DatabaseFile {
+        file_id,
+        ..DatabaseFile::default()
+    });
+    set.configuration.files = files.collect();
+    (0..sets)
+        .fold(Medium::new(), |medium, _| medium.with(&set))
+        .octets()
+}

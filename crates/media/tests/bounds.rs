@@ -1,0 +1,231 @@
+//! What reading a family costs is bounded by its length, whatever it says of itself: octets read and
+//! memory held, by counters and not by the clock.
+#![expect(clippy::unwrap_used, reason = "a surprise fails the test")]
+#![allow(unsafe_code, reason = "an allocator that counts")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::path::Path;
+
+use windlass_media::craft::{self, Medium, Set};
+use windlass_media::{FamilyReader, Listing, ReadAt, ReadError, SetListing};
+
+/// Listing reads at most so many times the length of the family, as `docs/format/media.md` says.
+const READS: u64 = 10;
+/// Whatever the length: one configuration with its files, one segment of the index, a buffer to scan.
+const MEMORY: usize = 24 << 20;
+
+struct Counting;
+
+thread_local! {
+    static LIVE: Cell<usize> = const { Cell::new(0) };
+    static PEAK: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: every call goes to the system's allocator with the same arguments.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // Gone while a thread ends, which is of no interest.
+        let counted = LIVE.try_with(|live| {
+            live.set(live.get().wrapping_add(layout.size()));
+            live.get()
+        });
+        if let Ok(now) = counted
+            && now < usize::MAX / 2
+        {
+            drop(PEAK.try_with(|peak| peak.set(peak.get().max(now))));
+        }
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        drop(LIVE.try_with(|live| live.set(live.get().wrapping_sub(layout.size()))));
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+struct Counted<'a> {
+    octets: &'a [u8],
+    read: Cell<u64>,
+}
+
+impl ReadAt for Counted<'_> {
+    fn len(&self) -> u64 {
+        self.octets.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
+        self.read.set(self.read.get() + buffer.len() as u64);
+        self.octets.read_at(offset, buffer)
+    }
+}
+
+fn list(reader: &FamilyReader<'_>) -> Listing {
+    reader.list()
+}
+
+/// Octets read and memory taken by `work` on a family.
+fn cost<T>(octets: &[u8], work: impl FnOnce(&FamilyReader<'_>) -> T) -> (u64, usize, T) {
+    let family = Counted {
+        octets,
+        read: Cell::new(0),
+    };
+    let before = LIVE.get();
+    PEAK.set(before);
+    let (reader, _) = FamilyReader::open(&family).unwrap();
+    let result = work(&reader);
+    (family.read.get(), PEAK.get() - before, result)
+}
+
+/// Lists the sets of a family within the bounds; how many there are.
+fn listed(what: &str, octets: &[u8]) -> Vec<SetListing> {
+    let (read, memory, listing) = cost(octets, list);
+    assert!(
+        read <= READS * octets.len() as u64,
+        "{what}: {read} octets read of {}",
+        octets.len()
+    );
+    assert!(
+        memory <= MEMORY + octets.len(),
+        "{what}: {memory} octets of memory"
+    );
+    listing.sets
+}
+
+#[test]
+fn overlapping_sets_are_read_once() {
+    for bytes in [1 << 20, 9 << 20] {
+        let octets = craft::overlapping_sets(bytes);
+        let sets = listed("overlapping", &octets);
+        assert!(
+            sets.len() > bytes / 1100,
+            "the filemarks lead to all of them"
+        );
+        assert!(sets.iter().all(|set| set.end.is_none()));
+        // Also with the way to them broken in places, or its end gone.
+        for step in [7, 51, 52] {
+            let mut broken = octets.clone();
+            for block in broken.chunks_mut(512).skip(9).step_by(step) {
+                block.fill(0);
+            }
+            listed("broken", &broken);
+        }
+        listed("cut", &octets[..octets.len() - 700]);
+    }
+}
+
+#[test]
+fn many_sets_with_many_files_are_listed_in_little_memory() {
+    let octets = craft::crowded_sets(6);
+    assert!(octets.len() > 40 << 20);
+    let (_, memory, listing) = cost(&octets, list);
+    assert_eq!(listing.complete_sets(), 6);
+    assert!(memory <= MEMORY, "{memory} octets of memory");
+    let set = &listing.sets[5];
+    assert!(set.configuration.files.is_empty(), "kept for nobody");
+    let (read, memory, whole) = cost(&octets, |reader| reader.configuration(set).unwrap());
+    assert_eq!(whole.files.len(), 26_000);
+    assert!(
+        read <= octets.len() as u64 && memory <= MEMORY,
+        "{read}, {memory}"
+    );
+}
+
+#[test]
+fn a_good_family_is_listed_by_a_few_blocks() {
+    let medium = (0..60).fold(Medium::new(), |medium, number| {
+        medium.with(&Set::full(
+            &format!("database {number}"),
+            &[number; 200_000],
+        ))
+    });
+    let octets = medium.octets();
+    let (read, _, listing) = cost(&octets, list);
+    assert!(listing.trouble.is_none());
+    assert_eq!(listing.complete_sets(), 60);
+    assert!(
+        read < octets.len() as u64 / 20,
+        "{read} of {}",
+        octets.len()
+    );
+    // The label is on the first blocks, also when the end is gone.
+    let cut = &octets[..octets.len() - 1000];
+    let (read, _, first) = cost(cut, |reader| reader.first_set());
+    assert_eq!(first.unwrap().database, "database 0");
+    assert!(read < 8192, "{read}");
+}
+
+#[test]
+fn crafted_media_are_good_but_for_what_was_asked() {
+    let content: Vec<u8> = (0..300_000_u32).map(|at| (at / 7) as u8).collect();
+    let mut hole = Set::full("shop", &content);
+    hole.chunks.remove(2);
+    let mut hostile = Set::full("a\u{1b}[31m\r\nMsg 0, OK", &content);
+    hostile.configuration.files[0].physical_name = "/etc/cron.d/../x".to_owned();
+    let base = Set::full("base", &content);
+    let forged = Set::differential_upon(
+        &base.configuration,
+        vec![craft::Chunk::new(65536, b"FORGED")],
+    );
+    let medium = Medium::striped(2)
+        .with(&hole)
+        .with(&hostile)
+        .with(&base)
+        .with(&forged);
+    for family in medium.families() {
+        let octets = family.as_slice();
+        let (reader, _) = FamilyReader::open(&octets).unwrap();
+        let listing = reader.list();
+        assert!(listing.trouble.is_none());
+        assert_eq!(listing.sets.len(), 4);
+        for set in &listing.sets {
+            reader.walk(set, &mut |_, _| true).unwrap();
+            reader.index(set, &mut |_| true).unwrap();
+        }
+        let headers = craft::sets(&family);
+        assert_eq!(headers[0].chunk_count, 4);
+        assert_eq!(headers[3].differential_base_guid, headers[2].set_guid);
+        assert_eq!(headers[1].files[0].physical_name, "/etc/cron.d/../x");
+    }
+}
+
+/// Crafted media are seeds of the fuzz target `media_family`, which holds the same bounds for whatever
+/// becomes of them.
+#[test]
+fn seeds_of_the_fuzzer_are_read_within_the_bounds() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/seeds");
+    if std::env::var_os("WINDLASS_WRITE_GOLDEN").is_some() {
+        let mut files = Set::full("files", b"x");
+        files.configuration.files = (1..200)
+            .map(|file_id| windlass_media::DatabaseFile {
+                file_id,
+                ..Default::default()
+            })
+            .collect();
+        let mut hole = Set::full("hole", &[3; 1500]);
+        hole.chunks = vec![
+            craft::Chunk::new(0, &[3; 100]),
+            craft::Chunk::new(400, &[4; 700]),
+        ];
+        let forged = Set::differential_upon(&hole.configuration, hole.chunks.clone());
+        let medium = Medium::new().with(&hole).with(&forged);
+        std::fs::create_dir_all(&folder).unwrap();
+        let write =
+            |name: &str, octets: Vec<u8>| std::fs::write(folder.join(name), octets).unwrap();
+        write("overlapping.family", craft::overlapping_sets(70_000));
+        write("crowded.family", Medium::new().with(&files).octets());
+        write("hole-and-forged.family", medium.octets());
+    }
+    let mut seeds = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        windlass_media::fuzz_family(&std::fs::read(entry.unwrap().path()).unwrap());
+        seeds += 1;
+    }
+    assert_eq!(seeds, 3);
+    windlass_media::fuzz_family(&craft::overlapping_sets(2 << 20));
+}
