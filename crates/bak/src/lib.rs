@@ -1,11 +1,13 @@
 //! Backups that SQL Server wrote: bytes in, values out; no I/O.
 //!
-//! The layout is described in `docs/format/sql-server-bak.md`.
+//! The layout is described in `docs/sql-server-bak.md`.
 //!
 //! - [`Container`], [`PlainStream`]: plain or compressed, one stream.
 //! - [`walk`]: the descriptor blocks, streams and data of a file, each given to a [`Visit`].
 //! - [`Listing`]: what a media family says of itself and of its sets; [`columns`] are the result sets.
 //! - [`Verifier`]: RESTORE VERIFYONLY.
+//! - [`Rebuilder`]: the files of the database again, into a [`Target`].
+//! - [`Census`]: what lies where in a file, and what its pages hold.
 //!
 //! Invariants:
 //! 1. Input is read forward and once, so that a pipe will do.
@@ -15,6 +17,7 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::indexing_slicing)]
 
+mod census;
 mod checksum;
 mod collation;
 pub mod columns;
@@ -24,10 +27,12 @@ mod fields;
 mod listing;
 mod mtf;
 pub mod page;
+mod rebuild;
 mod verify;
 mod visit;
 mod walk;
 
+pub use census::{Census, Entry, FileCensus, page_type_name};
 pub use checksum::{page_checksum, restore_torn_bits, torn_bits_agree};
 pub use collation::code_page;
 pub use container::{Container, Input, PlainStream, RECOGNISE_BYTES, RECORD_HEADER_BYTES};
@@ -38,6 +43,7 @@ pub use mtf::configuration::{BackupType, Configuration, FileGroup, FileKind, Sto
 pub use mtf::log::VirtualLog;
 pub use mtf::media::MediaHeader;
 pub use mtf::set::SetHeader;
+pub use rebuild::{Rebuilder, Rebuilt, Target};
 pub use verify::{Checked, FileFinding, Verified, Verifier};
 pub use visit::{Block, ExtentPlace, Stream, Visit};
 pub use walk::{Walked, walk};

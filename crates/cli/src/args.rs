@@ -2,6 +2,7 @@
 
 mod adapting;
 mod measuring;
+mod sqlserver;
 mod transfer;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use crate::journal::{Format, Level};
 
 pub(crate) use adapting::{Compress, Goal, Threads};
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
+pub(crate) use sqlserver::InspectArguments;
 pub(crate) use transfer::{ExportArguments, ImportArguments};
 
 const EXAMPLES: &str = "\
@@ -84,6 +86,8 @@ pub(crate) enum Command {
     Files(FilesArguments),
     /// Show what a media family says of itself (RESTORE LABELONLY)
     Label(LabelArguments),
+    /// Show what lies where in a backup of SQL Server: its blocks, streams and pages
+    Inspect(InspectArguments),
     /// Give encrypted backup sets other recipients, without touching the media
     Rekey(RekeyArguments),
     /// Make a database of the page engine from a SQLite file

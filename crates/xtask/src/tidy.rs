@@ -20,6 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("codec", &["base"]),
     ("media", &["base"]),
     ("bak", &["base", "codec"]),
+    ("sqlserver", &["bak", "base", "io"]),
     ("crypt", &[]),
     ("accelerator", &["codec"]),
     ("device", &["base", "io"]),

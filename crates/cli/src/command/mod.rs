@@ -9,6 +9,7 @@ pub(crate) mod prompt;
 pub(crate) mod rekey;
 pub(crate) mod restore;
 pub(crate) mod sql;
+pub(crate) mod sqlserver;
 pub(crate) mod transfer;
 pub(crate) mod tune;
 pub(crate) mod verify;

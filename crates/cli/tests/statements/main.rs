@@ -27,4 +27,5 @@ mod server_options;
 mod service;
 mod sqlbackup;
 mod sqlbackup_options;
+mod sqlserver;
 mod support;

@@ -1,0 +1,234 @@
+//! A look inside: what lies where in a file, and what its pages hold.
+
+use std::collections::BTreeMap;
+
+use crate::container::Input;
+use crate::error::{Error, Finding, PageId, Place};
+use crate::listing::{Gather, Listing};
+use crate::mtf::Tag;
+use crate::mtf::configuration::Configuration;
+use crate::mtf::log::VirtualLog;
+use crate::mtf::media::MediaHeader;
+use crate::mtf::set::SetHeader;
+use crate::page::{EXTENT_PAGES, Located, PAGE_BYTES, PageHeader, locate};
+use crate::visit::{Block, ExtentPlace, Stream, Visit};
+use crate::walk::walk;
+
+/// The most entries of the map that are kept.
+const ENTRIES_MAX: usize = 100_000;
+
+/// The most allocation units that are told apart.
+const UNITS_MAX: usize = 1_000_000;
+
+/// An entry of the map: a descriptor block or a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub tag: Tag,
+    /// Whether it is a stream of the block before it.
+    pub is_stream: bool,
+    /// Where it begins.
+    pub place: Place,
+    /// Its length: of a block up to its first stream, of a stream without its header.
+    pub bytes: u64,
+}
+
+/// What the pages of a database file hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileCensus {
+    /// Pages by their type.
+    pub types: BTreeMap<u8, u64>,
+    /// Pages that do not carry their own number: never formatted.
+    pub unformatted: u64,
+    /// Pages by their allocation unit.
+    pub units: BTreeMap<u64, u64>,
+    /// Pages of further units.
+    pub other_units: u64,
+    /// Extents.
+    pub extents: u64,
+    /// Pages with a checksum, with torn-page bits, with neither.
+    pub protection: [u64; 3],
+}
+
+/// What lies in a file.
+#[derive(Debug)]
+pub struct Census {
+    /// What it says of itself.
+    pub listing: Listing,
+    /// Its blocks and streams in order.
+    pub entries: Vec<Entry>,
+    /// Entries beyond those that are kept.
+    pub more_entries: u64,
+    /// The data files of each set, by position and file.
+    pub files: BTreeMap<(u16, u16), FileCensus>,
+    /// Extents that fill transfers up.
+    pub fillers: u64,
+    /// Extents that belong nowhere.
+    pub unplaced: u64,
+}
+
+/// The name of a page type.
+pub fn page_type_name(page_type: u8) -> &'static str {
+    match page_type {
+        1 => "data",
+        2 => "index",
+        3 => "text mix",
+        4 => "text tree",
+        7 => "sort",
+        8 => "GAM",
+        9 => "SGAM",
+        10 => "IAM",
+        11 => "PFS",
+        13 => "boot",
+        15 => "file header",
+        16 => "differential map",
+        17 => "bulk-change map",
+        _ => "other",
+    }
+}
+
+impl Census {
+    /// Reads a file entirely.
+    ///
+    /// # Errors
+    /// As [`walk`].
+    pub fn read<I: Input>(input: I) -> Result<Self, Error> {
+        let mut visit = CensusVisit::default();
+        let walked = walk(input, &mut visit)?;
+        let gather = visit.gather;
+        Ok(Self {
+            listing: Listing {
+                media: gather.media,
+                sets: gather.sets,
+                findings: gather.findings,
+                walked,
+            },
+            entries: visit.entries,
+            more_entries: visit.more_entries,
+            files: visit.files,
+            fillers: visit.fillers,
+            unplaced: visit.unplaced,
+        })
+    }
+}
+
+#[derive(Default)]
+struct CensusVisit {
+    gather: Gather,
+    position: u16,
+    data_files: Vec<u16>,
+    entries: Vec<Entry>,
+    more_entries: u64,
+    files: BTreeMap<(u16, u16), FileCensus>,
+    fillers: u64,
+    unplaced: u64,
+}
+
+impl CensusVisit {
+    fn enter(&mut self, entry: Entry) {
+        if self.entries.len() < ENTRIES_MAX {
+            self.entries.push(entry);
+        } else {
+            self.more_entries += 1;
+        }
+    }
+}
+
+impl FileCensus {
+    fn page(&mut self, id: PageId, page: &[u8]) {
+        let header = PageHeader::new(page);
+        if header.version() != 1 || header.id() != id {
+            self.unformatted += 1;
+            return;
+        }
+        *self.types.entry(header.page_type()).or_default() += 1;
+        let unit = header.allocation_unit();
+        if self.units.len() < UNITS_MAX || self.units.contains_key(&unit) {
+            *self.units.entry(unit).or_default() += 1;
+        } else {
+            self.other_units += 1;
+        }
+        let [sums, torn, neither] = &mut self.protection;
+        if header.has_checksum() {
+            *sums += 1;
+        } else if header.has_torn_bits() {
+            *torn += 1;
+        } else {
+            *neither += 1;
+        }
+    }
+}
+
+impl Visit for CensusVisit {
+    fn media(&mut self, media: &MediaHeader) {
+        self.gather.media(media);
+    }
+
+    fn block(&mut self, block: Block) {
+        self.enter(Entry {
+            tag: block.tag,
+            is_stream: false,
+            place: block.place,
+            bytes: block.bytes,
+        });
+    }
+
+    fn stream(&mut self, stream: Stream) {
+        self.enter(Entry {
+            tag: stream.tag,
+            is_stream: true,
+            place: stream.place,
+            bytes: stream.bytes,
+        });
+    }
+
+    fn set(&mut self, header: &SetHeader, place: Place) {
+        self.position = header.position;
+        self.gather.set(header, place);
+    }
+
+    fn machine(&mut self, name: &str) {
+        self.gather.machine(name);
+    }
+
+    fn configuration(&mut self, configuration: &Configuration, is_final: bool) {
+        self.data_files = configuration.data_files();
+        self.gather.configuration(configuration, is_final);
+    }
+
+    fn virtual_log(&mut self, log: &VirtualLog) {
+        self.gather.virtual_log(log);
+    }
+
+    fn extent(&mut self, _at: ExtentPlace, extent: &[u8]) -> Result<(), Error> {
+        let first = match locate(extent, &self.data_files) {
+            Located::Extent { first } => first,
+            Located::Filler => {
+                self.fillers += 1;
+                return Ok(());
+            }
+            Located::Unknown => {
+                self.unplaced += 1;
+                return Ok(());
+            }
+        };
+        let file = self.files.entry((self.position, first.file)).or_default();
+        file.extents += 1;
+        for (index, page) in (0..EXTENT_PAGES).zip(extent.chunks(PAGE_BYTES)) {
+            let id = PageId {
+                page: first.page + index,
+                ..first
+            };
+            file.page(id, page);
+        }
+        Ok(())
+    }
+
+    fn set_ends(&mut self) {
+        self.gather.set_ends();
+    }
+
+    fn finding(&mut self, finding: Finding) {
+        self.gather.finding(finding);
+    }
+}

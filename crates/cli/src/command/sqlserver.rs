@@ -1,0 +1,264 @@
+//! `windlass inspect`: what lies where in a backup of SQL Server.
+
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+use windlass_bak::page::PAGE_BYTES;
+use windlass_bak::{Census, Container, Entry, FileCensus, SetListing, page_type_name};
+use windlass_sqlserver::FileInput;
+
+use super::Outcome;
+use crate::args::{Common, InspectArguments};
+use crate::output::{Table, message_line, result_line};
+
+/// Runs the command.
+pub(crate) fn inspect(arguments: &InspectArguments, common: &Common) -> Outcome {
+    let census = match read(&arguments.file) {
+        Ok(census) => census,
+        Err(text) => {
+            message_line(&format!("error: {}: {text}", arguments.file.display()));
+            return Outcome::Failed;
+        }
+    };
+    if common.json {
+        result_line(&as_json(&census).to_string());
+    } else {
+        print(&census, arguments);
+    }
+    for finding in &census.listing.findings {
+        message_line(&format!("damage: {finding}"));
+    }
+    if census.listing.findings.is_empty() && census.unplaced == 0 {
+        Outcome::Succeeded
+    } else {
+        Outcome::Failed
+    }
+}
+
+fn read(file: &Path) -> Result<Census, String> {
+    let input = FileInput::open(file).map_err(|error| error.to_string())?;
+    Census::read(input).map_err(|error| error.to_string())
+}
+
+fn print(census: &Census, arguments: &InspectArguments) {
+    for line in summary(census) {
+        result_line(&line);
+    }
+    for set in &census.listing.sets {
+        print_set(census, set, arguments.units);
+    }
+    if arguments.summary {
+        return;
+    }
+    result_line("");
+    let mut table = Table::of_texts(
+        &["offset", "expanded offset", "block", "stream", "bytes"],
+        &[0, 1, 4],
+    );
+    for entry in &census.entries {
+        table.texts(entry_row(entry));
+    }
+    table.finish();
+    if census.more_entries > 0 {
+        result_line(&format!("and {} more", census.more_entries));
+    }
+}
+
+fn entry_row(entry: &Entry) -> Vec<String> {
+    let tag = entry.tag.to_string();
+    let (block, stream) = if entry.is_stream {
+        (String::new(), tag)
+    } else {
+        (tag, String::new())
+    };
+    vec![
+        entry.place.file.to_string(),
+        entry.place.stream.to_string(),
+        block,
+        stream,
+        entry.bytes.to_string(),
+    ]
+}
+
+fn summary(census: &Census) -> Vec<String> {
+    let walked = &census.listing.walked;
+    let mut lines = vec![match walked.container {
+        Container::Tape => format!("plain tape format, {} bytes", walked.file_bytes),
+        Container::Compressed => format!(
+            "compressed container: {} bytes in {} records stand for {} bytes",
+            walked.file_bytes, walked.records, walked.stream_bytes
+        ),
+    }];
+    if let Some(media) = &census.listing.media {
+        lines.push(format!(
+            "media set {}, family {} of {}, blocks of {} bytes, written by {}",
+            media.media_set,
+            media.family_number,
+            media.family_count,
+            media.block_bytes,
+            media.software
+        ));
+    }
+    if census.fillers + census.unplaced > 0 {
+        lines.push(format!(
+            "{} extents only fill transfers up, {} belong nowhere",
+            census.fillers, census.unplaced
+        ));
+    }
+    lines
+}
+
+fn print_set(census: &Census, set: &SetListing, units: usize) {
+    let position = set.header.position;
+    let complete = if set.is_complete {
+        "complete"
+    } else {
+        "not complete"
+    };
+    result_line("");
+    match set.configuration() {
+        Some(found) => result_line(&format!(
+            "set {position}: {} of '{}', SQL Server {}.{}.{}, {complete}",
+            found.backup_type.description(),
+            found.database,
+            found.version.0,
+            found.version.1,
+            found.version.2
+        )),
+        None => result_line(&format!(
+            "set {position}: without configuration, {complete}"
+        )),
+    }
+    let files = census.files.range((position, 0)..=(position, u16::MAX));
+    for (&(_, id), file) in files {
+        let name = set
+            .configuration()
+            .and_then(|found| found.files.iter().find(|file| file.id == id))
+            .map_or("", |file| &file.logical_name);
+        print_file(id, name, file, units);
+    }
+    let log: u64 = set.logs.iter().map(|log| log.stored_bytes()).sum();
+    result_line(&format!(
+        "log: {log} bytes in {} virtual log files",
+        set.logs.len()
+    ));
+}
+
+fn print_file(id: u16, name: &str, file: &FileCensus, units: usize) {
+    let [sums, torn, neither] = file.protection;
+    result_line(&format!(
+        "file {id} '{name}': {} extents; {sums} pages with a checksum, {torn} with torn-page bits, {neither} with neither, {} never formatted",
+        file.extents, file.unformatted
+    ));
+    let mut table = Table::of_texts(&["page type", "", "pages", "bytes"], &[0, 2, 3]);
+    for (&page_type, &pages) in &file.types {
+        table.texts(vec![
+            page_type.to_string(),
+            page_type_name(page_type).to_owned(),
+            pages.to_string(),
+            (pages * PAGE_BYTES as u64).to_string(),
+        ]);
+    }
+    table.finish();
+    let mut largest: Vec<(u64, u64)> = file.units.iter().map(|(&id, &pages)| (id, pages)).collect();
+    largest.sort_by_key(|&(id, pages)| (std::cmp::Reverse(pages), id));
+    let mut table = Table::of_texts(&["allocation unit", "pages", "bytes"], &[0, 1, 2]);
+    for &(unit, pages) in largest.iter().take(units) {
+        table.texts(vec![
+            unit.to_string(),
+            pages.to_string(),
+            (pages * PAGE_BYTES as u64).to_string(),
+        ]);
+    }
+    table.finish();
+}
+
+fn as_json(census: &Census) -> Json {
+    let listing = &census.listing;
+    let walked = &listing.walked;
+    let entries: Vec<Json> = census.entries.iter().map(entry_json).collect();
+    let sets: Vec<Json> = listing
+        .sets
+        .iter()
+        .map(|set| set_json(census, set))
+        .collect();
+    let findings: Vec<String> = listing.findings.iter().map(ToString::to_string).collect();
+    json!({
+        "container": match walked.container {
+            Container::Tape => "TAPE",
+            Container::Compressed => "MSSQLBAK",
+        },
+        "file_bytes": walked.file_bytes,
+        "stream_bytes": walked.stream_bytes,
+        "records": walked.records,
+        "media": listing.media.as_ref().map(|media| json!({
+            "media_set": media.media_set.to_string(),
+            "family_number": media.family_number,
+            "family_count": media.family_count,
+            "block_bytes": media.block_bytes,
+            "software": media.software,
+        })),
+        "filler_extents": census.fillers,
+        "unplaced_extents": census.unplaced,
+        "sets": sets,
+        "map": entries,
+        "more_entries": census.more_entries,
+        "findings": findings,
+    })
+}
+
+fn entry_json(entry: &Entry) -> Json {
+    json!({
+        "offset": entry.place.file,
+        "stream_offset": entry.place.stream,
+        "kind": if entry.is_stream { "stream" } else { "block" },
+        "name": entry.tag.to_string(),
+        "bytes": entry.bytes,
+    })
+}
+
+fn set_json(census: &Census, set: &SetListing) -> Json {
+    let position = set.header.position;
+    let found = set.configuration();
+    let files: Vec<Json> = census
+        .files
+        .range((position, 0)..=(position, u16::MAX))
+        .map(|(&(_, id), file)| file_json(id, file))
+        .collect();
+    json!({
+        "position": position,
+        "type": found.map(|found| found.backup_type.description()),
+        "database": found.map(|found| found.database.clone()),
+        "version": found.map(|found| format!("{}.{}.{}", found.version.0, found.version.1, found.version.2)),
+        "is_complete": set.is_complete,
+        "log_bytes": set.logs.iter().map(|log| log.stored_bytes()).sum::<u64>(),
+        "virtual_logs": set.logs.len(),
+        "files": files,
+    })
+}
+
+fn file_json(id: u16, file: &FileCensus) -> Json {
+    let types: Vec<Json> = file
+        .types
+        .iter()
+        .map(|(&page_type, &pages)| {
+            json!({"type": page_type, "name": page_type_name(page_type), "pages": pages})
+        })
+        .collect();
+    let units: Vec<Json> = file
+        .units
+        .iter()
+        .map(|(&unit, &pages)| json!({"unit": unit.to_string(), "pages": pages}))
+        .collect();
+    let [sums, torn, neither] = file.protection;
+    json!({
+        "file": id,
+        "extents": file.extents,
+        "unformatted_pages": file.unformatted,
+        "pages_with_checksum": sums,
+        "pages_with_torn_bits": torn,
+        "pages_with_neither": neither,
+        "page_types": types,
+        "allocation_units": units,
+    })
+}

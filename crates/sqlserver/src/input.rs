@@ -1,0 +1,84 @@
+//! A backup file, read forward.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use windlass_bak::{Container, Input, RECOGNISE_BYTES};
+
+/// What stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// A backup file, a pipe, or standard input.
+#[derive(Debug)]
+pub struct FileInput {
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// A file that can be moved about in.
+    Regular(File),
+    Pipe(File),
+    Standard(io::Stdin),
+}
+
+impl FileInput {
+    /// Opens a file; `-` is standard input.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        if path.as_os_str() == STANDARD_INPUT {
+            return Ok(Self {
+                source: Source::Standard(io::stdin()),
+            });
+        }
+        let file = File::open(path)?;
+        let is_regular = file.metadata()?.is_file();
+        Ok(Self {
+            source: if is_regular {
+                Source::Regular(file)
+            } else {
+                Source::Pipe(file)
+            },
+        })
+    }
+}
+
+impl Input for FileInput {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.source {
+            Source::Regular(file) | Source::Pipe(file) => file.read(buffer),
+            Source::Standard(input) => input.read(buffer),
+        }
+    }
+
+    fn skip(&mut self, bytes: u64) -> io::Result<bool> {
+        let Source::Regular(file) = &mut self.source else {
+            return Ok(false);
+        };
+        let Ok(offset) = i64::try_from(bytes) else {
+            return Ok(false);
+        };
+        // Behind the end there is nothing to pass over: that is for a read to find out.
+        let length = file.metadata()?.len();
+        if file.stream_position()?.saturating_add(bytes) > length {
+            return Ok(false);
+        }
+        file.seek(SeekFrom::Current(offset))?;
+        Ok(true)
+    }
+}
+
+/// Whether a file is a backup of SQL Server, told by its first bytes.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn is_sql_server(path: &Path) -> io::Result<bool> {
+    let mut begin = Vec::with_capacity(RECOGNISE_BYTES);
+    File::open(path)?
+        .take(RECOGNISE_BYTES as u64)
+        .read_to_end(&mut begin)?;
+    Ok(Container::recognise(&begin).is_ok())
+}

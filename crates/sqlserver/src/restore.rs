@@ -1,0 +1,262 @@
+//! Data files back from backups: a full one, and differentials over it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use windlass_bak::{
+    BackupType, Configuration, FileKind, Finding, Listing, Rebuilder, Rebuilt, StoredFile,
+};
+use windlass_base::Guid;
+
+use crate::target::{FileTarget, safe_name};
+use crate::{Error, FileInput};
+
+/// A backup set: its files, all stripes in any order, and its position on them.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// Its files.
+    pub files: Vec<PathBuf>,
+    /// Its position.
+    pub position: u16,
+}
+
+/// Where the files of the database go.
+#[derive(Debug, Clone, Default)]
+pub struct Destination {
+    /// Folder for the files that are not moved.
+    pub folder: Option<PathBuf>,
+    /// Paths by logical name.
+    pub moves: Vec<(String, PathBuf)>,
+    /// Overwrite what is there.
+    pub replace: bool,
+    /// Write what can be read of a damaged backup.
+    pub continue_after_error: bool,
+}
+
+/// A file that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoredFile {
+    /// Its number.
+    pub id: u16,
+    /// Its logical name.
+    pub logical_name: String,
+    /// Whether it holds log.
+    pub is_log: bool,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+    /// Extents that were written, by all sets.
+    pub extents: u64,
+}
+
+/// What was restored.
+#[derive(Debug)]
+pub struct Restored {
+    /// The database.
+    pub database: String,
+    /// Its files.
+    pub files: Vec<RestoredFile>,
+    /// Bytes of log in the last set.
+    pub log_bytes: u64,
+    /// What is wrong with the backups, by step.
+    pub findings: Vec<(usize, Finding)>,
+}
+
+/// Restores a full backup and the differentials behind it to data files.
+///
+/// # Errors
+/// When a backup cannot be read, is damaged, or does not belong there; when a file cannot be written. Then
+/// nothing is left of the files.
+pub fn restore(steps: &[Step], destination: &Destination) -> Result<Restored, Error> {
+    let Some(first) = steps.first() else {
+        return Err(Error::Sequence {
+            path: PathBuf::new(),
+            reason: "no backup was named".to_owned(),
+        });
+    };
+    let path = first_file(first);
+    let configuration = configuration(first)?;
+    if configuration.backup_type != BackupType::Database {
+        return Err(Error::Sequence {
+            path: path.to_owned(),
+            reason: format!(
+                "a restore begins with a full backup, this one is of type '{}'",
+                configuration.backup_type.description()
+            ),
+        });
+    }
+    let paths = destination.paths(&configuration)?;
+    let mut target = FileTarget::create(paths.clone(), destination.replace)?;
+    let mut extents: BTreeMap<u16, u64> = BTreeMap::new();
+    let mut findings = Vec::new();
+    let mut base = Guid::NIL;
+    let mut last = None;
+    for (index, step) in steps.iter().enumerate() {
+        if index > 0 {
+            check_differential(step, base, &paths)?;
+        }
+        let rebuilt = run(step, &mut target)?;
+        if let Some(first) = rebuilt.findings.first()
+            && !destination.continue_after_error
+        {
+            return Err(Error::Damaged {
+                path: first_file(step).to_owned(),
+                count: rebuilt.findings.len(),
+                first: first.clone(),
+            });
+        }
+        if index == 0 {
+            base = rebuilt.set.header.guid;
+        }
+        for (file, count) in &rebuilt.extents {
+            *extents.entry(*file).or_default() += count;
+        }
+        findings.extend(rebuilt.findings.iter().map(|found| (index, found.clone())));
+        last = Some(rebuilt);
+    }
+    target.keep()?;
+    Ok(report(last, configuration, &paths, &extents, findings))
+}
+
+fn report(
+    last: Option<Rebuilt>,
+    first: Configuration,
+    paths: &BTreeMap<u16, PathBuf>,
+    extents: &BTreeMap<u16, u64>,
+    findings: Vec<(usize, Finding)>,
+) -> Restored {
+    let log_bytes = last.as_ref().map_or(0, |rebuilt| rebuilt.log_bytes);
+    let configuration = last
+        .and_then(|rebuilt| rebuilt.set.configuration().cloned())
+        .unwrap_or(first);
+    let file = |file: &StoredFile| {
+        Some(RestoredFile {
+            id: file.id,
+            logical_name: file.logical_name.clone(),
+            is_log: file.kind == FileKind::Log,
+            path: paths.get(&file.id)?.clone(),
+            bytes: file.bytes,
+            extents: extents.get(&file.id).copied().unwrap_or(0),
+        })
+    };
+    Restored {
+        database: configuration.database.clone(),
+        files: configuration.files.iter().filter_map(file).collect(),
+        log_bytes,
+        findings,
+    }
+}
+
+fn first_file(step: &Step) -> &Path {
+    step.files.first().map_or(Path::new(""), PathBuf::as_path)
+}
+
+/// The configuration of a set, from its first file.
+fn configuration(step: &Step) -> Result<Configuration, Error> {
+    let path = first_file(step);
+    let input = FileInput::open(path).map_err(|error| Error::file(path, error))?;
+    let listing = Listing::read(input).map_err(|error| Error::backup(path, error))?;
+    let set = listing
+        .set(step.position)
+        .map_err(|error| Error::backup(path, error))?;
+    set.configuration().cloned().ok_or_else(|| Error::Sequence {
+        path: path.to_owned(),
+        reason: "the configuration of the set cannot be read".to_owned(),
+    })
+}
+
+/// Refuses what does not belong over the full backup.
+fn check_differential(
+    step: &Step,
+    base: Guid,
+    paths: &BTreeMap<u16, PathBuf>,
+) -> Result<(), Error> {
+    let configuration = configuration(step)?;
+    let path = first_file(step).to_owned();
+    if configuration.backup_type != BackupType::Differential {
+        return Err(Error::Sequence {
+            path,
+            reason: format!(
+                "only differentials go over a full backup, this one is of type '{}': its log would have to be redone, which only a server does",
+                configuration.backup_type.description()
+            ),
+        });
+    }
+    if configuration.differential_base != base {
+        return Err(Error::OtherBase {
+            path,
+            expected: configuration.differential_base,
+            found: base,
+        });
+    }
+    let new = configuration
+        .files
+        .iter()
+        .find(|file| !paths.contains_key(&file.id));
+    match new {
+        None => Ok(()),
+        Some(file) => Err(Error::Sequence {
+            path,
+            reason: format!(
+                "the file '{}' was added since the full backup: move it as well",
+                file.logical_name
+            ),
+        }),
+    }
+}
+
+fn run(step: &Step, target: &mut FileTarget) -> Result<Rebuilt, Error> {
+    let mut rebuilder = Rebuilder::new(step.position, target);
+    for path in &step.files {
+        let input = FileInput::open(path).map_err(|error| Error::file(path, error))?;
+        rebuilder
+            .family(input)
+            .map_err(|error| Error::backup(path, error))?;
+    }
+    rebuilder
+        .finish()
+        .map_err(|error| Error::backup(first_file(step), error))
+}
+
+impl Destination {
+    /// The path of each file, by its number.
+    fn paths(&self, configuration: &Configuration) -> Result<BTreeMap<u16, PathBuf>, Error> {
+        for (logical, _) in &self.moves {
+            let is_there = |file: &StoredFile| file.logical_name.eq_ignore_ascii_case(logical);
+            if !configuration.files.iter().any(is_there) {
+                return Err(Error::NoSuchFile(logical.clone()));
+            }
+        }
+        let mut paths = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        for file in &configuration.files {
+            let path = self.path(file)?;
+            if !seen.insert(path.clone()) {
+                return Err(Error::SameDestination(path));
+            }
+            paths.insert(file.id, path);
+        }
+        Ok(paths)
+    }
+
+    fn path(&self, file: &StoredFile) -> Result<PathBuf, Error> {
+        let moved = self
+            .moves
+            .iter()
+            .find(|(logical, _)| file.logical_name.eq_ignore_ascii_case(logical));
+        if let Some((_, path)) = moved {
+            return Ok(path.clone());
+        }
+        let extension = match (file.kind, file.id) {
+            (FileKind::Log, _) => "ldf",
+            (_, 1) => "mdf",
+            _ => "ndf",
+        };
+        let name = safe_name(&file.logical_name, extension);
+        let folder = self.folder.as_ref();
+        folder
+            .map(|folder| folder.join(name))
+            .ok_or_else(|| Error::NoDestination(file.logical_name.clone()))
+    }
+}

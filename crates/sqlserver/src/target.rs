@@ -1,0 +1,134 @@
+//! Files that are being written beside their places.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use windlass_bak::Target;
+use windlass_io::directory;
+
+use crate::Error;
+
+/// Behind the name of a file that is not finished.
+const UNFINISHED_SUFFIX: &str = ".restoring";
+
+/// The files of a database, by number. Dropped without [`FileTarget::keep`], they are removed.
+#[derive(Debug)]
+pub(crate) struct FileTarget {
+    files: BTreeMap<u16, Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    file: File,
+    unfinished: PathBuf,
+    path: PathBuf,
+    is_kept: bool,
+}
+
+impl FileTarget {
+    /// Makes the files.
+    pub(crate) fn create(paths: BTreeMap<u16, PathBuf>, replace: bool) -> Result<Self, Error> {
+        let mut target = Self {
+            files: BTreeMap::new(),
+        };
+        for (id, path) in paths {
+            if !replace && path.symlink_metadata().is_ok() {
+                return Err(Error::Exists(path));
+            }
+            let mut unfinished = path.clone().into_os_string();
+            unfinished.push(UNFINISHED_SUFFIX);
+            let unfinished = PathBuf::from(unfinished);
+            let file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(&unfinished)
+                .map_err(|error| Error::file(&unfinished, error))?;
+            let entry = Entry {
+                file,
+                unfinished,
+                path,
+                is_kept: false,
+            };
+            target.files.insert(id, entry);
+        }
+        Ok(target)
+    }
+
+    /// Puts the files in their places.
+    pub(crate) fn keep(mut self) -> Result<(), Error> {
+        for entry in self.files.values() {
+            let synced = entry.file.sync_all();
+            synced.map_err(|error| Error::file(&entry.unfinished, error))?;
+        }
+        for entry in self.files.values_mut() {
+            directory::replace(&entry.unfinished, &entry.path)
+                .map_err(|error| Error::file(&entry.path, error))?;
+            entry.is_kept = true;
+        }
+        Ok(())
+    }
+
+    fn file(&self, id: u16) -> io::Result<&File> {
+        let entry = self.files.get(&id);
+        entry.map(|entry| &entry.file).ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("the database has no file {id}"),
+            )
+        })
+    }
+}
+
+impl Target for FileTarget {
+    fn write(&mut self, file: u16, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file(file)?.write_all_at(bytes, offset)
+    }
+
+    fn set_length(&mut self, file: u16, bytes: u64) -> io::Result<()> {
+        self.file(file)?.set_len(bytes)
+    }
+}
+
+impl Drop for FileTarget {
+    fn drop(&mut self) {
+        for entry in self.files.values().filter(|entry| !entry.is_kept) {
+            // The error that led here counts more than one in clearing up.
+            std::fs::remove_file(&entry.unfinished).ok();
+        }
+    }
+}
+
+/// A name for a file out of a logical name, which may hold anything.
+pub(crate) fn safe_name(logical: &str, extension: &str) -> PathBuf {
+    let name: String = logical
+        .chars()
+        .map(|letter| {
+            let is_safe = letter.is_alphanumeric() || "-_. ".contains(letter);
+            if is_safe { letter } else { '_' }
+        })
+        .collect();
+    let name = name.trim_start_matches('.').trim();
+    let name = if name.is_empty() { "file" } else { name };
+    let limited: String = name.chars().take(100).collect();
+    Path::new(&limited).with_file_name(format!("{limited}.{extension}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_from_a_backup_never_leaves_the_folder() {
+        assert_eq!(safe_name("Northwind", "mdf"), Path::new("Northwind.mdf"));
+        assert_eq!(
+            safe_name("../../etc/passwd", "mdf"),
+            Path::new("_.._etc_passwd.mdf")
+        );
+        assert_eq!(safe_name("..", "ldf"), Path::new("file.ldf"));
+        assert_eq!(safe_name("C:\\x\0y", "ndf"), Path::new("C__x_y.ndf"));
+    }
+}
