@@ -12,6 +12,7 @@
 //! - [`size`]: octets, rates and durations for people.
 //! - [`panic`]: panics of threads as errors.
 //! - [`message`]: the single table of numbered messages.
+//! - [`mod@visible`]: text for people in which nothing acts on their terminal.
 #![forbid(unsafe_code)]
 
 pub mod checksum;
@@ -22,12 +23,14 @@ mod moment;
 pub mod panic;
 pub mod rate;
 pub mod size;
+pub mod visible;
 
 pub use checksum::{ChecksumBuilder, Digest, checksum, digest};
 pub use guid::Guid;
 pub use lsn::Lsn;
 pub use message::{Message, Severity};
 pub use moment::{Moment, local_now};
+pub use visible::visible;
 
 /// Octets in an extent, the unit in which backups think of database files.
 pub const EXTENT_BYTES: usize = 64 * 1024;

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::fs::OpenOptions;
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Mutex;
@@ -14,6 +15,9 @@ use serde::Deserialize;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
+use windlass_base::visible::{json_escaped, visible_lines};
+
+use crate::output;
 
 /// How the log is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -54,9 +58,9 @@ pub(crate) fn begin(file: Option<&Path>, format: Format, level: Level) -> std::i
         Some(path) => {
             let mut options = OpenOptions::new();
             let file = options.append(true).create(true).mode(0o600).open(path)?;
-            BoxMakeWriter::new(Mutex::new(file))
+            BoxMakeWriter::new(Mutex::new(Visible(file, format)))
         }
-        None => BoxMakeWriter::new(std::io::stderr),
+        None => BoxMakeWriter::new(Mutex::new(Visible(output::standard_error(), format))),
     };
     let level = match level {
         Level::Error => tracing::Level::ERROR,
@@ -82,6 +86,25 @@ pub(crate) fn begin(file: Option<&Path>, format: Format, level: Level) -> std::i
             .try_init(),
     };
     result.map_err(std::io::Error::other)
+}
+
+/// A log in which no name acts on the terminal of who reads it. A line comes in one piece.
+struct Visible<W>(W, Format);
+
+impl<W: Write> Write for Visible<W> {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let text = match self.1 {
+            Format::Text => visible_lines(&text),
+            Format::Json => json_escaped(&text),
+        };
+        self.0.write_all(text.as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Local time with its offset.

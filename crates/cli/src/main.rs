@@ -22,9 +22,11 @@ mod operate;
 mod output;
 mod service;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, FromArgMatches as _};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use windlass_base::visible;
 
 use args::{Arguments, Command, Common};
 use command::Outcome;
@@ -39,25 +41,65 @@ fn main() -> ExitCode {
             argument
         }
     });
-    let matches = Arguments::command().get_matches_from(written);
+    let written: Vec<OsString> = written.collect();
+    let outcome = match Arguments::command().try_get_matches_from(&written) {
+        Ok(matches) => run(&matches),
+        Err(error) => told(&visibly(&written).unwrap_or(error)),
+    };
+    // Whoever reads a result that is cut must not take it for the whole.
+    let outcome = match output::finish() {
+        Ok(()) => outcome,
+        Err(error) => {
+            output::message_line(&format!(
+                "error: standard output: {error}; what was printed is not complete"
+            ));
+            match outcome {
+                Outcome::Misused => outcome,
+                Outcome::Succeeded | Outcome::Failed => Outcome::Failed,
+            }
+        }
+    };
+    ExitCode::from(outcome.code())
+}
+
+/// What is wrong with a command line whose words act on no terminal: a refusal quotes them.
+fn visibly(written: &[OsString]) -> Option<clap::Error> {
+    let words = written
+        .iter()
+        .map(|word| visible(&word.to_string_lossy()).into_owned());
+    Arguments::command().try_get_matches_from(words).err()
+}
+
+/// Help, a version, or what is wrong with the command line.
+fn told(error: &clap::Error) -> Outcome {
+    let printed = error.print();
+    if error.use_stderr() {
+        // Nobody could be told of a failure.
+        return Outcome::Misused;
+    }
+    output::printed(printed);
+    Outcome::Succeeded
+}
+
+fn run(matches: &ArgMatches) -> Outcome {
     let Arguments {
         command,
         mut common,
-    } = match Arguments::from_arg_matches(&matches) {
+    } = match Arguments::from_arg_matches(matches) {
         Ok(arguments) => arguments,
-        Err(error) => error.exit(),
+        Err(error) => return told(&error),
     };
-    let settings = match operate::settings::load(&common, &matches) {
+    let settings = match operate::settings::load(&common, matches) {
         Ok(settings) => settings,
         Err(error) => {
             output::message_line(&format!("error: {error}"));
-            return ExitCode::from(2);
+            return Outcome::Misused;
         }
     };
     settings.apply(&mut common);
     if let Err(error) = settings.begin_log() {
         output::message_line(&format!("error: {error}"));
-        return ExitCode::from(2);
+        return Outcome::Misused;
     }
     let name = matches.subcommand_name().unwrap_or_default().to_owned();
     let is_service = !matches!(command, Command::DemoWriter(_));
@@ -70,16 +112,16 @@ fn main() -> ExitCode {
         "program started"
     );
     let outcome = execute(command, &common, &settings);
-    let (how, code) = match outcome {
-        Outcome::Succeeded => ("succeeded", ExitCode::SUCCESS),
-        Outcome::Failed => ("failed", ExitCode::FAILURE),
-        Outcome::Misused => ("was misused", ExitCode::from(2)),
+    let how = match outcome {
+        Outcome::Succeeded => "succeeded",
+        Outcome::Failed => "failed",
+        Outcome::Misused => "was misused",
     };
     if is_service {
         service::end(&name, how);
     }
     tracing::debug!(command = name, how, "program ended");
-    code
+    outcome
 }
 
 /// Runs a command, and renews the metrics after one that changes them.

@@ -8,6 +8,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use windlass_base::size::{Octets, megabytes_per_second};
+use windlass_base::visible;
 use windlass_instance::Progress;
 use windlass_io::notify::Notifier;
 
@@ -85,7 +86,7 @@ fn status(progress: &Progress) -> String {
     let subject = if progress.database.is_empty() {
         String::new()
     } else {
-        format!(" {}", progress.database)
+        format!(" {}", visible(&progress.database))
     };
     format!(
         "{}{subject}: {percent} % of {}, {:.0} MB/s",

@@ -7,7 +7,10 @@
 
 pub mod table;
 
+use std::borrow::Cow;
 use std::fmt;
+
+use crate::visible::{visible, visible_lines};
 
 /// How serious a message is, on SQL Server's scale: up to 10 informs, 11 and more is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +62,15 @@ impl Message {
         self
     }
 
+    /// The text for people. Only what `PRINT` sends has several lines: elsewhere the end of a line
+    /// comes out of a name, and could forge a message.
+    pub fn visible_text(&self) -> Cow<'_, str> {
+        match self.number {
+            0 => visible_lines(&self.text),
+            _ => visible(&self.text),
+        }
+    }
+
     /// Whether the statement that raised it has failed.
     pub fn is_error(&self) -> bool {
         self.severity >= Severity::ERROR
@@ -79,7 +91,7 @@ impl fmt::Display for Message {
             }
             writeln!(f)?;
         }
-        f.write_str(&self.text)
+        f.write_str(&self.visible_text())
     }
 }
 
@@ -97,6 +109,15 @@ mod tests {
             message.at_line(7).to_string(),
             "Msg 3013, Level 16, State 1, Line 7\nBACKUP DATABASE is terminating abnormally."
         );
+    }
+
+    #[test]
+    fn a_name_cannot_forge_a_message_or_drive_the_terminal() {
+        let message = table::database_does_not_exist("a\x1b[2J\nMsg 0, Level 0");
+        let text = message.to_string();
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.contains("'a\\u{1b}[2J\\u{a}Msg 0, Level 0'"), "{text}");
+        assert_eq!(Message::print("a\nb\x1b").to_string(), "a\nb\\u{1b}");
     }
 
     #[test]

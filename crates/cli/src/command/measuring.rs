@@ -10,7 +10,7 @@ use windlass_tune::{Database, Outcome as Measurements};
 
 use super::{Outcome, absolute, database_name, misused, session};
 use crate::args::{Common, ResultFiles};
-use crate::output::{Console, Layout, message_line, result_line};
+use crate::output::{Console, Layout, message_line, result_json, result_text};
 
 /// A database to be measured, and what Ctrl-C sets.
 pub(super) struct Subject {
@@ -88,9 +88,9 @@ pub(super) fn publish(
     common: &Common,
 ) -> Outcome {
     if common.json {
-        result_line(&measurements.to_json().to_string());
+        result_json(&measurements.to_json().to_string());
     } else {
-        result_line(&measurements.to_text());
+        result_text(&measurements.to_text());
     }
     let mut outcome = Outcome::Succeeded;
     let mut write = |path: &Path, content: String| {

@@ -37,6 +37,17 @@ pub(crate) enum Outcome {
     Misused,
 }
 
+impl Outcome {
+    /// What the program tells whoever started it.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Succeeded => 0,
+            Self::Failed => 1,
+            Self::Misused => 2,
+        }
+    }
+}
+
 impl From<BatchEnd> for Outcome {
     fn from(end: BatchEnd) -> Self {
         match end {

@@ -1,65 +1,135 @@
 //! The prompt: lines become batches at `GO`, as in `sqlcmd`.
+//!
+//! A person's lines are edited and remembered by [`Lines`]; another program's are read as they are.
 
-use std::io::BufRead as _;
+mod lines;
+
 use std::sync::atomic::Ordering;
 
 use windlass_instance::{BatchEnd, Session};
 use windlass_tsql::batch;
 
 use super::Outcome;
-use crate::output::{Console, message_line, prompt};
-
-/// Who types.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
-    /// A person: there are prompts, and errors do not count against the exit code.
-    Terminal,
-    /// Another program.
-    Pipe,
-}
+use crate::cancel::{self, Waiting};
+use crate::output::{Console, message_line};
+use lines::{Line, Lines};
 
 /// Reads lines until they end.
 pub(crate) fn run(
     session: &mut Session,
-    style: Style,
+    waiting: Waiting,
     stops_on_error: bool,
     console: &mut Console,
 ) -> Outcome {
-    if style == Style::Terminal {
-        message_line("GO runs what was typed, :quit leaves, :reset forgets what was typed.");
-    }
-    let mut typed = Typed::default();
-    let mut lines = std::io::stdin().lock().lines();
-    loop {
-        if style == Style::Terminal {
-            prompt(&format!("{}> ", typed.lines + 1));
-        }
-        let line = match lines.next() {
-            Some(Ok(line)) => line,
-            Some(Err(error)) => {
-                message_line(&format!("error: {error}"));
-                return Outcome::Failed;
-            }
-            None => break,
-        };
-        match line.trim().to_ascii_lowercase().as_str() {
-            ":quit" | ":exit" | "quit" | "exit" => return Outcome::Succeeded,
-            ":reset" => {
-                typed = Typed::default();
-                continue;
-            }
-            _ => typed.push(&line),
-        }
-        if typed.is_complete() && typed.run(session, console) == BatchEnd::Failed && stops_on_error
-        {
+    let mut lines = match Lines::new(waiting, session.cancel_flag()) {
+        Ok(lines) => lines,
+        Err(reason) => {
+            message_line(&format!("error: {reason}"));
             return Outcome::Failed;
         }
+    };
+    if waiting == Waiting::Terminal {
+        message_line("GO runs what was typed, Ctrl-C or :reset forgets it, :quit leaves.");
     }
-    // What was typed and not sent runs when another program ends its text without GO.
-    if style == Style::Pipe && typed.run(session, console) == BatchEnd::Failed && stops_on_error {
-        return Outcome::Failed;
+    let mut prompt = Prompt {
+        session,
+        waiting,
+        stops_on_error,
+        typed: Typed::default(),
+        is_leaving: false,
+    };
+    loop {
+        cancel::wait_for_input(waiting);
+        let line = lines.next(prompt.typed.lines + 1);
+        if let Some(outcome) = prompt.take(line, &mut lines, console) {
+            return outcome;
+        }
     }
-    Outcome::Succeeded
+}
+
+/// What goes on between the lines.
+struct Prompt<'a> {
+    session: &'a mut Session,
+    waiting: Waiting,
+    stops_on_error: bool,
+    typed: Typed,
+    /// Whether the lines ended once, with text that was not sent.
+    is_leaving: bool,
+}
+
+impl Prompt<'_> {
+    /// Does what a line says; the outcome when nothing more is read.
+    fn take(&mut self, line: Line, lines: &mut Lines, console: &mut Console) -> Option<Outcome> {
+        let was_leaving = std::mem::take(&mut self.is_leaving);
+        let line = match line {
+            Line::Text(line) => line,
+            Line::After(line) => {
+                self.forget("discarded");
+                line
+            }
+            Line::Interrupted => {
+                self.forget("discarded");
+                return None;
+            }
+            Line::End => return self.end(was_leaving, lines, console),
+            Line::Failed(reason) => {
+                message_line(&format!("error: {reason}"));
+                return Some(Outcome::Failed);
+            }
+        };
+        match line.trim().to_ascii_lowercase().as_str() {
+            ":quit" | ":exit" | "quit" | "exit" => return Some(Outcome::Succeeded),
+            ":reset" => self.typed = Typed::default(),
+            _ => self.typed.push(&line),
+        }
+        match self.typed.is_complete() {
+            true => self.send(lines, console),
+            false => None,
+        }
+    }
+
+    /// Forgets what was typed, and says so.
+    fn forget(&mut self, what: &str) {
+        let typed = std::mem::take(&mut self.typed);
+        if !typed.text.trim().is_empty() {
+            let (count, noun) = (typed.lines, if typed.lines == 1 { "line" } else { "lines" });
+            message_line(&format!("{count} {noun} {what}; nothing of it was run."));
+        }
+    }
+
+    /// The lines have ended. What another program did not send with GO runs; a person is asked.
+    fn end(
+        &mut self,
+        was_leaving: bool,
+        lines: &mut Lines,
+        console: &mut Console,
+    ) -> Option<Outcome> {
+        if self.waiting == Waiting::Pipe {
+            return Some(self.send(lines, console).unwrap_or(Outcome::Succeeded));
+        }
+        if self.typed.text.trim().is_empty() {
+            return Some(Outcome::Succeeded);
+        }
+        if was_leaving {
+            self.forget("typed without GO");
+            return Some(Outcome::Failed);
+        }
+        self.is_leaving = true;
+        message_line(
+            "What was typed has not been run. GO runs it, Ctrl-C forgets it; a second Ctrl-D leaves without it.",
+        );
+        None
+    }
+
+    fn send(&mut self, lines: &mut Lines, console: &mut Console) -> Option<Outcome> {
+        let typed = std::mem::take(&mut self.typed);
+        lines.remember(&typed.text);
+        let ran = typed.run(self.session, console);
+        let is_over = cancel::is_terminated()
+            || ran.is_cancelled && self.waiting == Waiting::Pipe
+            || ran.end == BatchEnd::Failed && self.stops_on_error;
+        is_over.then_some(Outcome::Failed)
+    }
 }
 
 /// What was typed since the last `GO`.
@@ -67,6 +137,12 @@ pub(crate) fn run(
 struct Typed {
     text: String,
     lines: usize,
+}
+
+/// How what was typed ended.
+struct Ran {
+    end: BatchEnd,
+    is_cancelled: bool,
 }
 
 impl Typed {
@@ -91,20 +167,27 @@ impl Typed {
                 .is_some_and(|batch| batch.text.trim() == "x")
     }
 
-    fn run(&mut self, session: &mut Session, console: &mut Console) -> BatchEnd {
-        let typed = std::mem::take(self);
-        let mut end = BatchEnd::Clean;
-        for batch in batch::split(&typed.text) {
+    /// Runs the batches. A cancellation ends the rest of them, and no more than them.
+    fn run(&self, session: &mut Session, console: &mut Console) -> Ran {
+        let cancel = session.cancel_flag();
+        cancel::begin_batch(&cancel);
+        let mut ran = Ran {
+            end: BatchEnd::Clean,
+            is_cancelled: false,
+        };
+        for batch in batch::split(&self.text) {
             for _ in 0..batch.count {
                 if session.execute_batch(batch.text, batch.first_line, console) == BatchEnd::Failed
                 {
-                    end = BatchEnd::Failed;
+                    ran.end = BatchEnd::Failed;
+                }
+                if cancel.load(Ordering::Relaxed) {
+                    ran.is_cancelled = true;
+                    return ran;
                 }
             }
         }
-        // Ctrl-C ended that batch; the next one may run.
-        session.cancel_flag().store(false, Ordering::Relaxed);
-        end
+        ran
     }
 }
 

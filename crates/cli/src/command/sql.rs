@@ -9,6 +9,7 @@ use windlass_tsql::batch;
 
 use super::{Outcome, misused, prompt, session};
 use crate::args::{Common, SqlArguments};
+use crate::cancel::Waiting;
 use crate::output::{Console, Layout, message_line};
 
 /// Runs the command.
@@ -27,13 +28,13 @@ pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
     }
     let stops = arguments.stop_on_error;
     let is_typed = arguments.query.is_empty() && arguments.input.is_empty();
-    let style = if is_typed && std::io::stdin().is_terminal() {
-        prompt::Style::Terminal
+    let waiting = if is_typed && std::io::stdin().is_terminal() {
+        Waiting::Terminal
     } else {
-        prompt::Style::Pipe
+        Waiting::Pipe
     };
     let outcome = if is_typed {
-        prompt::run(&mut session, style, stops, &mut console)
+        prompt::run(&mut session, waiting, stops, &mut console)
     } else {
         let queries = arguments.query.iter().map(Input::Text);
         let files = arguments.input.iter().map(Input::File);
@@ -45,9 +46,7 @@ pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
     session.close(&mut console);
     match outcome {
         // Who types sees the errors and goes on.
-        Outcome::Succeeded if console.has_failed() && style == prompt::Style::Pipe => {
-            Outcome::Failed
-        }
+        Outcome::Succeeded if console.has_failed() && waiting == Waiting::Pipe => Outcome::Failed,
         outcome => outcome,
     }
 }

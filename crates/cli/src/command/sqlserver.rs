@@ -9,7 +9,7 @@ use windlass_sqlserver::FileInput;
 
 use super::Outcome;
 use crate::args::{Common, InspectArguments};
-use crate::output::{Table, message_line, result_line};
+use crate::output::{Table, message_line, result_json, result_line};
 
 /// Runs the command.
 pub(crate) fn inspect(arguments: &InspectArguments, common: &Common) -> Outcome {
@@ -21,7 +21,7 @@ pub(crate) fn inspect(arguments: &InspectArguments, common: &Common) -> Outcome 
         }
     };
     if common.json {
-        result_line(&as_json(&census).to_string());
+        result_json(&as_json(&census).to_string());
     } else {
         print(&census, arguments);
     }

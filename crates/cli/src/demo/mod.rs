@@ -18,7 +18,7 @@ use windlass_codec::{Algorithm, Compression};
 
 use crate::args::{Common, DemoArguments};
 use crate::command::Outcome;
-use crate::output::{Table, message_line, result_line};
+use crate::output::{Table, message_line, message_text, result_json, result_text};
 use proof::Disproof;
 use run::{Measured, Runner};
 use writer::WriterProcess;
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &DemoArguments, common: &Common) -> Outcome {
             message_line(&format!("The demonstration failed: {error}."));
             if let Error::Statement(messages) = error {
                 for message in messages {
-                    message_line(&message.to_string());
+                    message_text(&message.to_string());
                 }
             }
             Outcome::Failed
@@ -72,9 +72,9 @@ pub(crate) fn run(arguments: &DemoArguments, common: &Common) -> Outcome {
 /// What happens goes to standard output for people, out of the way of JSON for programs.
 fn tell(is_json: bool, text: &str) {
     if is_json {
-        message_line(text);
+        message_text(text);
     } else {
-        result_line(text);
+        result_text(text);
     }
 }
 
@@ -224,7 +224,7 @@ fn report(busy: &[Measured], quiet: &[Measured], is_json: bool) {
             .zip(busy)
             .map(|(quiet, busy)| quiet.to_json(busy))
             .collect();
-        result_line(&serde_json::Value::Array(rows).to_string());
+        result_json(&serde_json::Value::Array(rows).to_string());
         return;
     }
     let headings = [
@@ -244,7 +244,7 @@ fn report(busy: &[Measured], quiet: &[Measured], is_json: bool) {
         table.texts(quiet.to_row(busy, baseline));
     }
     table.finish();
-    result_line(
+    result_text(
         "\nsize and speed are relative to MS_XPRESS; the last column is the rate with the writer at work.",
     );
 }

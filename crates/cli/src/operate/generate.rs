@@ -7,12 +7,14 @@ use clap_complete::Shell;
 
 use crate::args::Arguments;
 use crate::command::Outcome;
-use crate::output::message_line;
+use crate::output::{message_line, result_octets};
 
 /// `windlass completions SHELL`
 pub(super) fn completions(shell: Shell) -> Outcome {
     let mut command = Arguments::command();
-    clap_complete::generate(shell, &mut command, "windlass", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, "windlass", &mut script);
+    result_octets(&script);
     Outcome::Succeeded
 }
 

@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
-use windlass_base::Moment;
+use windlass_base::{Moment, visible};
 use windlass_catalog::{Catalog, PastBackup};
 
 use super::MetricsArguments;
@@ -17,7 +17,7 @@ use super::history::{kind, seconds};
 use super::settings::Settings;
 use crate::args::Common;
 use crate::command::{Outcome, failed, misused, session};
-use crate::output::{Console, Layout, message_line, result_line};
+use crate::output::{Console, Layout, message_line, result_text};
 
 /// Runs the command.
 pub(super) fn run(arguments: &MetricsArguments, common: &Common) -> Outcome {
@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &MetricsArguments, common: &Common) -> Outcome {
         Err(error) => return failed(&error, &mut console),
     };
     let Some(output) = &arguments.output else {
-        result_line(text.trim_end());
+        result_text(text.trim_end());
         return Outcome::Succeeded;
     };
     match write(output, &text) {
@@ -134,7 +134,7 @@ fn heading(text: &mut String, name: &str, help: &str) {
 }
 
 fn sample(text: &mut String, name: &str, database: &str, kind: &str, value: f64) {
-    let label = database
+    let label = visible(database)
         .replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n");

@@ -7,7 +7,6 @@ use windlass_instance::BatchEnd;
 
 use super::TopArguments;
 use crate::args::Common;
-use crate::cancel;
 use crate::command::{Outcome, misused, session};
 use crate::output::{Console, Layout};
 
@@ -39,9 +38,6 @@ pub(super) fn run(arguments: &TopArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     let stop = session.cancel_flag();
-    if !arguments.once {
-        cancel::watch(&stop);
-    }
     loop {
         let shown = [QUERY, STAGES]
             .map(|query| session.execute_batch(query, 1, &mut console))

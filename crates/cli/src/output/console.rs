@@ -6,7 +6,10 @@ use windlass_pipeline::Plan;
 
 use super::progress::Bar;
 use super::table::{Table, print_vertical};
-use super::{completed, json, message_line, result_line};
+use super::{
+    completed, json, message_json, message_line, message_text, result_json, result_json_piece,
+    result_line,
+};
 
 /// How result sets are laid out for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +86,7 @@ impl Console {
     fn close_result(&mut self) {
         match self.result.take() {
             Some(Open::Table(table)) => table.finish(),
-            Some(Open::Json(..)) => result_line("]"),
+            Some(Open::Json(..)) => result_json("]"),
             Some(Open::Vertical(..)) | None => {}
         }
     }
@@ -97,12 +100,11 @@ impl Sink for Console {
             self.bar.clear();
             self.close_result();
         }
-        let line = if self.is_json {
-            json::message(&message).to_string()
+        if self.is_json {
+            message_json(&json::message(&message).to_string());
         } else {
-            message.to_string()
-        };
-        self.bar.aside(|| message_line(&line));
+            self.bar.aside(|| message_text(&message.to_string()));
+        }
     }
 
     fn columns(&mut self, columns: &[Column]) {
@@ -113,7 +115,7 @@ impl Sink for Console {
         self.results += 1;
         self.result = Some(match (self.is_json, self.layout) {
             (true, _) => {
-                super::prompt("[");
+                result_json_piece("[");
                 Open::Json(columns.to_vec(), 0)
             }
             (false, Layout::Table) => Open::Table(Table::new(columns)),
@@ -134,7 +136,7 @@ impl Sink for Console {
             Some(Open::Json(columns, count)) => {
                 let separator = if *count > 0 { ",\n" } else { "" };
                 *count += 1;
-                super::prompt(&format!("{separator}{}", json::row(columns, row)));
+                result_json_piece(&format!("{separator}{}", json::row(columns, row)));
             }
             None => {}
         }
@@ -164,14 +166,14 @@ impl Sink for Console {
 
     fn planned(&mut self, plan: &Plan) {
         if self.prints_plan && !self.is_json {
-            self.bar.aside(|| message_line(plan.to_string().trim_end()));
+            self.bar.aside(|| message_text(plan.to_string().trim_end()));
         }
     }
 
     fn completed(&mut self, completed: Completed<'_>) {
         self.bar.clear();
         if self.is_json {
-            result_line(&completed::object(completed).to_string());
+            result_json(&completed::object(completed).to_string());
         } else if self.summarizes {
             result_line(&completed::line(completed));
         }

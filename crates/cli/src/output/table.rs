@@ -1,5 +1,8 @@
 //! Result sets for people: aligned columns, or a line for each column.
 
+use std::borrow::Cow;
+
+use windlass_base::visible;
 use windlass_instance::{Column, ColumnType, Value};
 
 use super::result_line;
@@ -55,7 +58,12 @@ impl Table {
     }
 
     /// Adds a row that is text already.
-    pub(crate) fn texts(&mut self, row: Vec<String>) {
+    pub(crate) fn texts(&mut self, mut row: Vec<String>) {
+        for cell in &mut row {
+            if let Cow::Owned(spelled) = visible(cell) {
+                *cell = spelled;
+            }
+        }
         match &self.shapes {
             Some(shapes) => print_row(&row, shapes),
             None => {
@@ -81,7 +89,7 @@ impl Table {
         let headings: Vec<String> = self
             .columns
             .iter()
-            .map(|column| column.name.clone())
+            .map(|column| visible(&column.name).into_owned())
             .collect();
         let rules: Vec<String> = shapes.iter().map(|shape| "-".repeat(shape.width)).collect();
         print_row(&headings, &shapes);
@@ -97,7 +105,7 @@ impl Table {
         let heading = self
             .columns
             .get(index)
-            .map_or(0, |column| column.name.chars().count());
+            .map_or(0, |column| visible(&column.name).chars().count());
         let widest = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);
         let column_type = self
             .columns
@@ -120,44 +128,26 @@ fn print_row(row: &[String], shapes: &[Shape]) {
         if index > 0 {
             line.push(' ');
         }
-        let cell = one_line(cell);
         let filling = " ".repeat(shape.width.saturating_sub(cell.chars().count()));
         if shape.is_number {
             line.push_str(&filling);
-            line.push_str(&cell);
+            line.push_str(cell);
         } else {
-            line.push_str(&cell);
+            line.push_str(cell);
             line.push_str(&filling);
         }
     }
     result_line(line.trim_end());
 }
 
-/// A cell without what would break the table or drive the terminal.
-fn one_line(cell: &str) -> String {
-    cell.chars()
-        .map(|character| {
-            if character.is_control() {
-                ' '
-            } else {
-                character
-            }
-        })
-        .collect()
-}
-
 /// Prints a row with a line for each column.
 pub(super) fn print_vertical(columns: &[Column], row: &[Value]) {
     let width = columns
         .iter()
-        .map(|column| column.name.chars().count())
+        .map(|column| visible(&column.name).chars().count())
         .max()
         .unwrap_or(0);
     for (column, value) in columns.iter().zip(row) {
-        result_line(&format!(
-            "{:<width$}  {}",
-            column.name,
-            one_line(&value.to_string())
-        ));
+        result_line(&format!("{:<width$}  {}", visible(&column.name), value));
     }
 }

@@ -75,7 +75,7 @@ pub fn os_error(error: &std::io::Error) -> String {
 
 fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_uppercase());
+    let first = letters.next().map(char::to_uppercase);
     first.into_iter().flatten().chain(letters).collect()
 }
 

@@ -149,10 +149,11 @@ impl Sink for Recorder<'_> {
         if message.is_error() && self.error == 0 {
             self.error = message.number;
         }
+        let text = message.visible_text();
         let text = if message.is_error() {
-            format!("SQL error {}: {}", message.number, message.text)
+            format!("SQL error {}: {text}", message.number)
         } else {
-            message.text
+            text.into_owned()
         };
         self.report.lines.extend(text.lines().map(str::to_owned));
     }

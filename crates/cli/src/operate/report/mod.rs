@@ -21,7 +21,7 @@ use windlass_report::Table;
 use super::ReportArguments;
 use crate::args::Common;
 use crate::command::{Outcome, failed, misused, session};
-use crate::output::{Console, Layout, message_line, result_line};
+use crate::output::{Console, Layout, message_line, result_json, result_line, result_text};
 use subject::Subjects;
 
 /// Runs the command.
@@ -63,11 +63,11 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
     );
     let (databases, gaps) = (tables::databases(&subjects), tables::gaps(&subjects));
     if common.json {
-        result_line(&tables::json(&subjects, &[&databases, &gaps]).to_string());
+        result_json(&tables::json(&subjects, &[&databases, &gaps]).to_string());
     } else {
-        result_line(&databases.to_text());
+        result_text(&databases.to_text());
         result_line("");
-        result_line(&text_of(&gaps));
+        result_text(&text_of(&gaps));
     }
     match &arguments.to {
         Some(path) => write(path, &page::of(&subjects, instance).to_html()),

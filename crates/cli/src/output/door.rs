@@ -1,0 +1,102 @@
+//! The only way out: every octet that the program says passes here.
+//!
+//! Results go to standard output, messages to standard error. Text for people is made visible, so that
+//! no name from media or a database acts on a terminal; JSON is escaped. (A clippy rule of this crate
+//! keeps everything else from the two streams.)
+//!
+//! A result that nobody reads any more (`windlass header x | head`) is no error and ends in silence. One
+//! that is lost for another reason, as on a full disk, makes the program fail at its end: see [`finish`].
+#![expect(clippy::disallowed_methods, reason = "this is the door")]
+
+use std::io::{self, ErrorKind, Write};
+use std::sync::{Mutex, PoisonError};
+
+use windlass_base::visible;
+use windlass_base::visible::{json_escaped, visible_lines};
+
+/// The first failure of standard output.
+static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// Writes a line of a result.
+pub(crate) fn result_line(line: &str) {
+    to_result(&[&visible(line), "\n"]);
+}
+
+/// Writes a result of several lines, none of whose ends comes from a name.
+pub(crate) fn result_text(text: &str) {
+    to_result(&[&visible_lines(text), "\n"]);
+}
+
+/// Writes JSON, and the end of a line.
+pub(crate) fn result_json(json: &str) {
+    to_result(&[&json_escaped(json), "\n"]);
+}
+
+/// Writes a piece of JSON.
+pub(crate) fn result_json_piece(json: &str) {
+    to_result(&[&json_escaped(json)]);
+}
+
+/// Writes what was made from the program's own description of itself, as it is.
+pub(crate) fn result_octets(octets: &[u8]) {
+    keep(io::stdout().lock().write_all(octets));
+}
+
+/// Writes a line for people.
+pub(crate) fn message_line(line: &str) {
+    to_message(&[&visible(line), "\n"]);
+}
+
+/// Writes several lines for people, none of whose ends comes from a name.
+pub(crate) fn message_text(text: &str) {
+    to_message(&[&visible_lines(text), "\n"]);
+}
+
+/// Writes a message for programs.
+pub(crate) fn message_json(json: &str) {
+    to_message(&[&json_escaped(json), "\n"]);
+}
+
+/// Ends the results: what of them did not get out, if that was not because nobody listens.
+pub(crate) fn finish() -> io::Result<()> {
+    keep(io::stdout().lock().flush());
+    let lost = LOST.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match lost {
+        Some(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn to_result(pieces: &[&str]) {
+    let mut out = io::stdout().lock();
+    keep(
+        pieces
+            .iter()
+            .try_for_each(|piece| out.write_all(piece.as_bytes())),
+    );
+}
+
+fn to_message(pieces: &[&str]) {
+    // One write, so that lines of several programs do not mix. Nobody could be told of a failure.
+    io::stderr()
+        .lock()
+        .write_all(pieces.concat().as_bytes())
+        .ok();
+}
+
+/// Takes note of how a library's own printing to standard output ended.
+pub(crate) fn printed(result: io::Result<()>) {
+    keep(result);
+}
+
+fn keep(result: io::Result<()>) {
+    if let Err(error) = result {
+        let mut lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.get_or_insert(error);
+    }
+}
+
+/// Where the log goes that has no file.
+pub(crate) fn standard_error() -> impl Write {
+    io::stderr()
+}
