@@ -1,6 +1,7 @@
 //! The command line: what it says, not what it means.
 
 mod adapting;
+mod locking;
 mod measuring;
 mod sqlserver;
 mod transfer;
@@ -14,6 +15,7 @@ use windlass_io::queue::EngineChoice;
 use crate::journal::{Format, Level};
 
 pub(crate) use adapting::{Compress, Goal, Threads};
+pub(crate) use locking::LockingArguments;
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
 pub(crate) use sqlserver::InspectArguments;
 pub(crate) use transfer::{ExportArguments, ImportArguments};
@@ -111,7 +113,8 @@ pub(crate) enum Command {
 
 const BACKUP_NOTES: &str = "\
 The database is a SQLite file, or the name of a database that is registered with the instance. It may
-be in use: in WAL mode nobody is blocked, with a rollback journal writers wait until the copy is done.
+be in use: in WAL mode nobody is blocked; with a rollback journal writers wait for a plain copy of it, or
+for the backup where there is no room for a copy (the plan tells, and the result how long they waited).
 
 A differential counts from the last full backup that is not --copy-only: the one that the instance
 remembers, else the newest one on the media that the differential goes to, else the one on --base.";
@@ -202,6 +205,8 @@ pub(crate) struct BackupArguments {
     /// Only read, tell the rate: no backup is made
     #[arg(long, conflicts_with_all = ["differential", "mirror"])]
     pub(crate) no_compress_write: bool,
+    #[command(flatten)]
+    pub(crate) locking: LockingArguments,
     #[command(flatten)]
     pub(crate) tuning: TuningArguments,
     /// Unit of the media's layout: a power of two from 512 to 64K

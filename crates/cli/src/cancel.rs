@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
 /// What the shell reports for a program that a signal ended, less the signal's number.
@@ -37,8 +37,14 @@ pub(crate) fn watch(cancel: &Arc<AtomicBool>) {
     let ends = [
         (SIGINT, &STATE.interrupt_ends, None),
         (SIGTERM, &STATE.terminate_ends, Some(&STATE.is_terminated)),
+        // The terminal is gone, with whoever sat at it.
+        (SIGHUP, &STATE.terminate_ends, Some(&STATE.is_terminated)),
     ];
     for (signal, end, also) in ends {
+        // `nohup` wants the program to outlive its terminal.
+        if signal == SIGHUP && is_ignored(signal) {
+            continue;
+        }
         // In this order: the first signal finds the flag unset, the second one set.
         let registered =
             flag::register_conditional_shutdown(signal, KILLED + signal, Arc::clone(end))
@@ -50,7 +56,7 @@ pub(crate) fn watch(cancel: &Arc<AtomicBool>) {
                     })
                 });
         if let Err(error) = registered {
-            crate::output::message_line(&format!("Ctrl-C cannot be caught: {error}"));
+            crate::output::message_line(&format!("signal {signal} cannot be caught: {error}"));
         }
     }
 }
@@ -73,4 +79,14 @@ pub(crate) fn begin_batch(cancel: &AtomicBool) {
 /// Whether the program was asked to end, not only its statement.
 pub(crate) fn is_terminated() -> bool {
     STATE.is_terminated.load(Ordering::SeqCst)
+}
+
+/// Whether whoever started the program wants a signal to be ignored: proc(5), `SigIgn` of the status.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| {
+        let mask = line.strip_prefix("SigIgn:")?;
+        u64::from_str_radix(mask.trim(), 16).ok()
+    });
+    mask.unwrap_or_default() & (1 << (signal - 1)) != 0
 }

@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -30,7 +30,18 @@ pub(crate) struct EngineDatabases {
     options: InstanceOptions,
     running: Option<Running>,
     open: OpenDatabases,
+    patience: Option<Patience>,
 }
+
+/// How long a database is waited for that another program has open, and what ends the waiting.
+#[derive(Debug)]
+struct Patience {
+    limit: Duration,
+    cancel: Arc<AtomicBool>,
+}
+
+/// Between two attempts to open such a database.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 
 /// The databases that are open, by their names in lower case: shared with the views that show them.
 #[derive(Debug, Default, Clone)]
@@ -100,6 +111,7 @@ impl EngineDatabases {
             },
             running: None,
             open: OpenDatabases::default(),
+            patience: None,
         }
     }
 
@@ -180,8 +192,40 @@ impl EngineDatabases {
 
     /// Opens a database that is not registered yet.
     pub(crate) fn open(&mut self, request: &OpenDatabase) -> Result<Arc<Database>, Failure> {
-        let opened = self.running()?.instance.open_database(request);
-        self.keep(opened.map_err(|error| failure(&error))?)
+        let begun = Instant::now();
+        loop {
+            match self.running()?.instance.open_database(request) {
+                Ok(opened) => return self.keep(opened),
+                Err(EngineError::InUse { .. }) if self.waits(begun)? => {
+                    std::thread::sleep(BETWEEN_ATTEMPTS);
+                }
+                Err(error) => return Err(failure(&error)),
+            }
+        }
+    }
+
+    /// Whether another attempt is worth while.
+    fn waits(&self, begun: Instant) -> Result<bool, Failure> {
+        match &self.patience {
+            Some(patience) if patience.cancel.load(Ordering::Relaxed) => {
+                Err(table::aborted().into())
+            }
+            Some(patience) => Ok(begun.elapsed() < patience.limit),
+            None => Ok(false),
+        }
+    }
+
+    /// Does something that opens databases, and waits for those that another program has open.
+    pub(crate) fn waiting<T>(
+        &mut self,
+        limit: Duration,
+        cancel: Arc<AtomicBool>,
+        work: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.patience = Some(Patience { limit, cancel });
+        let result = work(self);
+        self.patience = None;
+        result
     }
 
     /// The open databases, for views.

@@ -12,6 +12,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use windlass_base::message::table;
 use windlass_base::{Message, Severity};
@@ -61,6 +62,8 @@ pub struct Session {
 pub(crate) struct Settings {
     /// `SET NOCOUNT ON`
     pub(crate) hides_counts: bool,
+    /// `SET LOCK_TIMEOUT`, for the databases that statements open beside queries.
+    pub(crate) lock_timeout: Option<Duration>,
     /// `SET XACT_ABORT ON`
     pub(crate) aborts_transactions: bool,
     /// `DBCC TRACEON (3004)`: backups of the page engine tell their phases.

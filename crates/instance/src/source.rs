@@ -50,7 +50,10 @@ impl Session {
         // The session's own connection would lose its locks, see `Session`.
         self.queries.release(&record.path);
         if record.log_path.is_some() {
-            let database = self.instance.engines.database(record)?;
+            let limit = self.settings.lock_timeout.unwrap_or_default();
+            let cancel = self.cancel_flag();
+            let engines = &mut self.instance.engines;
+            let database = engines.waiting(limit, cancel, |engines| engines.database(record))?;
             return Ok(SourceDatabase::Engine(database));
         }
         Ok(SourceDatabase::Sqlite {
@@ -59,6 +62,11 @@ impl Session {
                 database_name: Some(record.name.clone()),
                 family_guid: record.family_guid,
                 after: record.base.map_or(Lsn::ZERO, |base| base.lsn),
+                busy_timeout: self
+                    .settings
+                    .lock_timeout
+                    .unwrap_or(SnapshotOptions::default().busy_timeout),
+                cancel: Some(self.cancel_flag()),
                 ..SnapshotOptions::default()
             },
         })

@@ -77,6 +77,16 @@ impl DirectFile {
         })
     }
 
+    /// For a file that was opened already. Transfers go through the page cache, where a file that was just
+    /// written lies.
+    pub fn of_file(file: File, path: &Path) -> Self {
+        Self {
+            ordinary: file,
+            direct: None,
+            path: path.to_owned(),
+        }
+    }
+
     /// The path it was opened by.
     pub fn path(&self) -> &Path {
         &self.path

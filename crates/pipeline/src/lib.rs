@@ -55,3 +55,4 @@ pub use request::{
 };
 pub use restore::{Selection, extract_digests, restore, restore_selected, verify};
 pub use sealing::{Encryption, ReadKeys};
+pub use windlass_source::Staged;

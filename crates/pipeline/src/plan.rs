@@ -10,6 +10,8 @@ use windlass_base::size::Octets;
 use windlass_codec::{Algorithm, Compression, FRAME_BYTES_MIN};
 use windlass_io::queue::{Engine, EngineChoice, engine_for};
 
+use windlass_source::Staged;
+
 use crate::request::{Goal, Tuning};
 
 /// A number and the reason for it.
@@ -96,6 +98,8 @@ pub struct Plan {
     pub max_rate: Option<u64>,
     /// The most octets to write to each device in a second.
     pub max_write_rate: Option<u64>,
+    /// What is done so that writers need not wait for the whole backup; none when they never wait.
+    pub stage: Option<Staged>,
     /// How the run stands behind others for processors and disks; none when it does not.
     pub priority: Option<String>,
 }
@@ -171,10 +175,6 @@ impl Plan {
                 chunks,
             ),
         };
-        let codec_bytes = match tuning.adapts_level {
-            true => Compression::adaptive_encoder_bytes(),
-            false => compression.encoder_bytes(frame_bytes.value),
-        };
         Self {
             compression,
             families,
@@ -188,12 +188,13 @@ impl Plan {
             writes_by: None,
             frame_buffers,
             output_buffers,
-            codec_bytes,
+            codec_bytes: encoder_bytes(compression, tuning, frame_bytes.value),
             goal: tuning.goal,
             adapts_level: tuning.adapts_level,
             adapts_threads: tuning.threads.is_none(),
             max_rate: tuning.max_rate,
             max_write_rate: tuning.max_write_rate,
+            stage: None,
             priority: None,
         }
     }
@@ -247,6 +248,7 @@ impl Plan {
             adapts_threads: false,
             max_rate: None,
             max_write_rate: None,
+            stage: None,
             priority: None,
         }
     }
@@ -275,6 +277,26 @@ impl Plan {
         let in_flight = self.depth.value.max(self.write_depth.value) + 1;
         let transfers = self.families * (self.mirrors + 1) * in_flight * self.transfer_bytes.value;
         frames + transfers + self.threads.value * self.codec_bytes + self.families * INDEX_BYTES
+    }
+}
+
+/// Memory of one encoder.
+fn encoder_bytes(compression: Compression, tuning: Tuning, frame_bytes: usize) -> usize {
+    match tuning.adapts_level {
+        true => Compression::adaptive_encoder_bytes(),
+        false => compression.encoder_bytes(frame_bytes),
+    }
+}
+
+/// What is done for writers, and why or where.
+fn stage_lines(stage: &Staged) -> (&'static str, String) {
+    match stage {
+        Staged::Clone => ("clone", "writers wait for a moment".to_owned()),
+        Staged::Copy(folder) => (
+            "copy",
+            format!("in '{}': writers wait for a plain copy", folder.display()),
+        ),
+        Staged::None(because) => ("none", format!("writers wait: {because}")),
     }
 }
 
@@ -421,6 +443,10 @@ impl fmt::Display for Plan {
             self.write_depth.value.to_string(),
             self.write_depth.because,
         )?;
+        if let Some(stage) = &self.stage {
+            let (what, because) = stage_lines(stage);
+            line("stage", what.to_owned(), &because)?;
+        }
         if let Some(rate) = self.max_rate {
             line("read limit", per_second(rate), "MAXRATE as given")?;
         }

@@ -330,6 +330,8 @@ pub struct BackupReport {
     pub adapted: Adapted,
     /// Damage that was found and carried on from (`CONTINUE_AFTER_ERROR`).
     pub damaged: Vec<DamagedPage>,
+    /// For how long the database's writers were shut out; none when they were not.
+    pub writers_held: Option<Duration>,
 }
 
 /// A measuring run that came to its end.

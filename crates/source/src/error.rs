@@ -71,13 +71,38 @@ pub enum Error {
         /// Why it cannot be rolled back here.
         obstacle: Obstacle,
     },
-    /// A database in WAL mode cannot be pinned because its folder cannot be written.
+    /// Whoever waits for a lock was told to stop.
+    #[error("cancelled")]
+    Cancelled,
+    /// The database has no length, but something that may be its content lies beside it.
     #[error(
-        "'{}' is in WAL mode, and its -wal and -shm files cannot be opened in a folder that is not \
-         writable; nothing would keep others from changing it during the backup",
+        "'{}' is empty, but '{}' beside it is not: whoever opens it with SQLite removes that file",
+        path.display(), journal.display()
+    )]
+    Emptied {
+        /// The database.
+        path: PathBuf,
+        /// The journal or write-ahead log.
+        journal: PathBuf,
+    },
+    /// Nothing would keep others from changing a database in WAL mode, nor show that they did.
+    #[error(
+        "'{}' is in WAL mode on a file system ({file_system}) that can be written elsewhere and not \
+         here; no lock would keep others from changing it during the backup",
         path.display()
     )]
     WalNotAccessible {
+        /// The database.
+        path: PathBuf,
+        /// Kind of the file system.
+        file_system: String,
+    },
+    /// A database that could not be locked was changed while it was read.
+    #[error(
+        "'{}' was changed by others during the backup, which cannot lock its write-ahead log here",
+        path.display()
+    )]
+    ChangedUnlocked {
         /// The database.
         path: PathBuf,
     },

@@ -30,7 +30,7 @@ pub use database::SourceDatabase;
 pub use error::{Error, Obstacle, WalDamage};
 pub use source::{
     DatabaseIdentity, DatabaseKind, Ending, FileKind, LogPiece, Position, RecoveryModel, Snapshot,
-    SourceFile,
+    SourceFile, Staged, WritersHeld,
 };
 pub use target::{Recovery, RestoreTarget};
 pub use view::{FileRanges, View};

@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_engine::PhaseReport;
@@ -106,6 +107,26 @@ pub struct SourceFile {
     pub size_bytes: u64,
     /// Octets per page of this file.
     pub page_bytes: u32,
+}
+
+/// What was done so that writers need not wait for the whole backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Staged {
+    /// The copy shares the database's blocks.
+    Clone,
+    /// A copy lies in this folder while the backup runs.
+    Copy(PathBuf),
+    /// Nothing, and why.
+    None(String),
+}
+
+/// What a backup costs the writers of its database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WritersHeld {
+    /// For how long they could not write; up to now while they still cannot.
+    pub time: Duration,
+    /// What was done about it.
+    pub stage: Staged,
 }
 
 /// What only the end of a copy tells, see [`Snapshot::finish_data`].
@@ -214,6 +235,11 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
     /// Time and work of each step that the source takes itself, complete when the backup is; `None`
     /// of a source without steps.
     fn phases(&self) -> Option<Arc<Mutex<Vec<PhaseReport>>>> {
+        None
+    }
+
+    /// For how long the database's writers are shut out; `None` where they are not.
+    fn writers_held(&self) -> Option<WritersHeld> {
         None
     }
 

@@ -8,7 +8,9 @@ use windlass_base::Guid;
 use windlass_engine::PhaseReport;
 use windlass_io::DirectFile;
 
-use crate::{DatabaseIdentity, Ending, Error, LogPiece, Position, Snapshot, SourceFile};
+use crate::{
+    DatabaseIdentity, Ending, Error, LogPiece, Position, Snapshot, SourceFile, WritersHeld,
+};
 
 /// Stretches of files, by the files' numbers.
 pub type FileRanges = Vec<(u16, Vec<Range<u64>>)>;
@@ -102,6 +104,10 @@ impl Snapshot for View {
 
     fn phases(&self) -> Option<Arc<Mutex<Vec<PhaseReport>>>> {
         self.inner.phases()
+    }
+
+    fn writers_held(&self) -> Option<WritersHeld> {
+        self.inner.writers_held()
     }
 
     fn finish_data(&self) -> Result<(), Error> {

@@ -49,6 +49,9 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
             true => MissingBase::Warns,
             false => MissingBase::Refuses,
         },
+        lock_timeout: arguments.locking.lock_timeout,
+        frozen: arguments.locking.frozen,
+        stage: arguments.locking.stage(),
     };
     session.backup(&statement, &extras, &mut console).into()
 }

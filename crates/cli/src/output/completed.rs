@@ -7,7 +7,8 @@ use windlass_base::size::{Octets, megabytes_per_second};
 use windlass_codec::{Algorithm, Level};
 use windlass_instance::Completed;
 use windlass_pipeline::{
-    Adapted, BackupReport, Carrier, Chosen, Plan, Probe, ReadReport, StageCounters, Stages, Way,
+    Adapted, BackupReport, Carrier, Chosen, Plan, Probe, ReadReport, StageCounters, Staged, Stages,
+    Way,
 };
 
 /// One line for people.
@@ -16,7 +17,7 @@ pub(super) fn line(completed: Completed<'_>) -> String {
         Completed::Backup { database, report } => {
             let stored = report.set.stored_bytes;
             format!(
-                "{database}: backup set {} ({}), {} in {} ({:.2} : 1), {}, {}",
+                "{database}: backup set {} ({}), {} in {} ({:.2} : 1), {}, {}{}",
                 report.set.position,
                 method(&report.plan, &report.adapted),
                 Octets(report.processed_bytes),
@@ -24,6 +25,7 @@ pub(super) fn line(completed: Completed<'_>) -> String {
                 ratio(report.set.backup_bytes, stored),
                 rate(report.processed_bytes, report.elapsed),
                 report.stages.verdict(&report.plan, Way::Backup),
+                writers(report.writers_held),
             )
         }
         Completed::Probe { database, report } => format!(
@@ -65,6 +67,13 @@ fn method(plan: &Plan, adapted: &Adapted) -> String {
         true => format!("{}: {adapted}{threads}", plan.method()),
         false => plan.method(),
     }
+}
+
+/// How long writers were locked out; nothing when they were not.
+fn writers(held: Option<Duration>) -> String {
+    held.map_or_else(String::new, |held| {
+        format!(", writers locked out for {:.3} s", held.as_secs_f64())
+    })
 }
 
 fn rate(octets: u64, elapsed: Duration) -> String {
@@ -166,6 +175,7 @@ fn backup(database: &str, report: &BackupReport) -> Json {
         "elapsed_seconds": report.elapsed.as_secs_f64(),
         "megabytes_per_second": megabytes_per_second(report.processed_bytes, report.elapsed),
         "damaged_pages": report.damaged.len(),
+        "writers_locked_out_seconds": report.writers_held.map(|held| held.as_secs_f64()),
         "stages": stages(&report.stages, &report.plan, Way::Backup),
         "plan": plan(&report.plan),
     })
@@ -230,6 +240,14 @@ fn adapted(adapted: &Adapted) -> Json {
     })
 }
 
+fn stage_of_writers(stage: &Staged) -> Json {
+    match stage {
+        Staged::Clone => json!({ "value": "clone" }),
+        Staged::Copy(folder) => json!({ "value": "copy", "folder": folder.display().to_string() }),
+        Staged::None(because) => json!({ "value": "none", "because": because }),
+    }
+}
+
 fn carrier(carrier: &Carrier) -> Json {
     json!({ "value": carrier.to_string(), "because": carrier.because })
 }
@@ -251,6 +269,7 @@ fn plan(plan: &Plan) -> Json {
         "writes_in_flight": chosen(plan.write_depth),
         "reads_by": carrier(&plan.reads_by),
         "writes_by": plan.writes_by.as_ref().map(carrier),
+        "stage": plan.stage.as_ref().map(stage_of_writers),
         "frame_buffers": chosen(plan.frame_buffers),
         "output_buffers": chosen(plan.output_buffers),
         "memory_bytes": plan.memory_bytes(),

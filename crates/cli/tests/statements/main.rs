@@ -12,6 +12,7 @@ mod history;
 mod hostile;
 mod import;
 mod instance;
+mod locking;
 mod logging;
 mod measuring;
 mod measuring_engine;

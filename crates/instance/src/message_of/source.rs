@@ -33,14 +33,23 @@ pub fn source_message(error: &Error) -> Message {
         Error::Busy { path, waited } => table::not_a_sqlite_database(
             path.display(),
             format!(
-                "another program has kept it locked for {} seconds. Try again when its transaction has ended.",
-                waited.as_secs()
+                "another program has kept it locked for {} seconds. Try again when its transaction has \
+                 ended, or wait longer (--lock-timeout, SET LOCK_TIMEOUT).",
+                waited.as_secs_f64()
             ),
         ),
-        Error::HotJournal { .. }
-        | Error::WalNotAccessible { .. }
-        | Error::WalDamaged { .. }
-        | Error::ChangedWhileReading { .. } => {
+        Error::Cancelled => table::aborted(),
+        Error::Emptied { path, .. } => table::not_a_sqlite_database(
+            path.display(),
+            format!(
+                "{error}. If the database was emptied by mistake, restore it or bring its file back first; \
+                 if the file beside it belongs to another, move it away."
+            ),
+        ),
+        Error::WalNotAccessible { path, .. } | Error::ChangedUnlocked { path } => {
+            table::not_a_sqlite_database(path.display(), format!("{error}. {WAYS_OUT}"))
+        }
+        Error::HotJournal { .. } | Error::WalDamaged { .. } | Error::ChangedWhileReading { .. } => {
             table::not_a_sqlite_database(error_path(error), format!("{error}."))
         }
         Error::TargetExists { path } => table::file_exists(path.display(), path.display()),
@@ -71,13 +80,16 @@ pub fn source_message(error: &Error) -> Message {
     }
 }
 
+/// What to do where the log of a database cannot be locked.
+const WAYS_OUT: &str = "Let the backup write to the folder of the database (mount it writable, run as its \
+    owner), or run it where the writers run; or stop the writers and say so with --frozen.";
+
 /// `ENOENT`, which every Unix numbers alike.
 const NO_SUCH_FILE: i32 = 2;
 
 fn error_path(error: &Error) -> String {
     match error {
         Error::HotJournal { path, .. }
-        | Error::WalNotAccessible { path }
         | Error::WalDamaged { path, .. }
         | Error::ChangedWhileReading { path } => path.display().to_string(),
         _ => String::new(),

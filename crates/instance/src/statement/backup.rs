@@ -1,6 +1,7 @@
 //! BACKUP DATABASE.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use windlass_base::message::table;
 use windlass_base::{Guid, Lsn, Moment};
@@ -13,12 +14,13 @@ use windlass_io::queue::EngineChoice;
 use windlass_pipeline::{
     BackupKind, BackupReport, BackupRequest, Encryption, MediaRequest, NewBase, Probe, ProbeRequest,
 };
-use windlass_source::{Snapshot, View};
+use windlass_source::{Snapshot, SourceDatabase, View};
 use windlass_tsql::ast::{BackupStatement, BackupTarget};
 
 pub use super::base::MissingBase;
 use super::observer::Watch;
-use super::{backup_media, base, database, history, space, timing, trace};
+pub use super::writers::StageChoice;
+use super::{backup_media, base, database, history, space, timing, trace, writers};
 use crate::instance::is_system_database;
 use crate::message_of::{catalog_message, pipeline_messages, source_message};
 use crate::option::{self, BackupChoices};
@@ -37,6 +39,12 @@ pub struct BackupExtras {
     pub algorithm: Option<CryptAlgorithm>,
     /// What becomes of a differential whose base's media are away.
     pub missing_base: MissingBase,
+    /// How long to wait for other programs' locks, where the session does not say it.
+    pub lock_timeout: Option<Duration>,
+    /// The user vouches that nobody writes to the database.
+    pub frozen: bool,
+    /// Where a copy lies that lets writers go on.
+    pub stage: StageChoice,
 }
 
 /// `event_type` of a page that does not match its checksum, in `suspect_pages`.
@@ -144,7 +152,7 @@ impl Work<'_> {
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
         self.record.base = self.session.base_of(&self.record)?;
-        let source = self.session.source_of(&self.record)?;
+        let source = self.source(&media, extras)?;
         let base = source.differential_base();
         let is_discarded = media.is_discarded();
         let snapshot = source
@@ -153,6 +161,7 @@ impl Work<'_> {
         if let Some(probe) = self.choices.probe {
             return self.measure(probe, snapshot, sink);
         }
+        writers::announce(&*snapshot, &self.choices, &self.record.name, sink);
         let kind = if self.choices.differential {
             let wanted = base::Wanted {
                 record: &self.record,
@@ -202,6 +211,31 @@ impl Work<'_> {
             report.elapsed,
         ));
         Ok(())
+    }
+
+    /// The database, opened as the command line wants it.
+    fn source(
+        &mut self,
+        media: &MediaRequest,
+        extras: &BackupExtras,
+    ) -> Result<SourceDatabase, Failure> {
+        if extras.frozen && self.record.log_path.is_some() {
+            return Err(table::statement_not_supported(
+                "A database of the page engine as frozen (--frozen)",
+                "Its backup changes it; leave the option out.",
+            )
+            .into());
+        }
+        let before = self.session.settings.lock_timeout;
+        self.session.settings.lock_timeout = extras.lock_timeout.or(before);
+        let source = self.session.source_of(&self.record);
+        self.session.settings.lock_timeout = before;
+        let mut source = source?;
+        if let SourceDatabase::Sqlite { options, .. } = &mut source {
+            options.frozen = extras.frozen;
+            options.staging = writers::staging(&self.choices, media, &extras.stage);
+        }
+        Ok(source)
     }
 
     /// Reads, and transforms if asked, and tells the rate. Devices are not touched.

@@ -29,6 +29,7 @@ mod space;
 mod timing;
 mod trace;
 pub mod verify_only;
+mod writers;
 
 use windlass_base::message::table;
 use windlass_tsql::ast::{RestoreAction, Statement};

@@ -91,9 +91,9 @@ fn set_one(session: &mut Session, name: &str, value: &SetOptionValue) -> Result<
             let millis = u64::try_from(millis)
                 .unwrap_or(i32::MAX as u64)
                 .min(i32::MAX as u64);
-            session
-                .queries
-                .set_lock_timeout(Duration::from_millis(millis))?;
+            let timeout = Duration::from_millis(millis);
+            session.settings.lock_timeout = Some(timeout);
+            session.queries.set_lock_timeout(timeout)?;
         }
         // What we always do.
         (

@@ -116,11 +116,8 @@ fn run(
     let frames = BufferPool::new(plan.frame_buffers.value, plan.frame_bytes.value);
     let output = BufferPool::new(plan.output_buffers.value, plan.frame_bytes.value);
     let schedule = Schedule::new(&*snapshot, plan.frame_bytes.value);
-    let control = Control::new(
-        observer,
-        schedule.total_bytes(),
-        vec![frames.clone(), output.clone()],
-    );
+    let pools = vec![frames.clone(), output.clone()];
+    let control = Control::new(observer, schedule.total_bytes(), pools);
     let transform = Transform {
         snapshot: &*snapshot,
         plan: &plan,
@@ -153,6 +150,7 @@ fn run(
     sealing::authenticate(key.as_ref(), &mut configuration);
     snapshot.close()?;
     finish_media(media, &configuration, &control, &mut stages.write)?;
+    let writers_held = snapshot.writers_held().map(|held| held.time);
     let base = NewBase {
         set_guid: configuration.set_guid,
         snapshot,
@@ -169,6 +167,7 @@ fn run(
         stages,
         adapted,
         damaged,
+        writers_held,
     };
     Ok((report, base))
 }
@@ -186,7 +185,12 @@ fn plan_of(
         carrier_of(snapshot, request.tuning)?,
         request.tuning,
     );
-    Ok(Plan { priority, ..plan })
+    let stage = snapshot.writers_held().map(|held| held.stage);
+    Ok(Plan {
+        stage,
+        priority,
+        ..plan
+    })
 }
 
 fn size_of(snapshot: &dyn Snapshot) -> SourceSize {

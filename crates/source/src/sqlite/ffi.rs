@@ -1,4 +1,4 @@
-//! The three calls of `SQLite` that rusqlite does not wrap. The one module with `unsafe`.
+//! The calls of `SQLite` that rusqlite does not wrap. The one module with `unsafe`.
 #![expect(
     unsafe_code,
     reason = "SQLite's C interface for snapshots and file locks"
@@ -135,6 +135,65 @@ pub(super) fn is_reserved(connection: &Connection) -> Result<bool, c_int> {
         Ok(reserved != 0)
     } else {
         Err(code)
+    }
+}
+
+/// The lock of the log that a checkpoint needs for itself: `WAL_READ_LOCK(0)` of the WAL format,
+/// "WAL-Index Locks".
+const READ_LOCK_ZERO: c_int = 3;
+/// Octets of the wal-index that are mapped at a time.
+const WAL_INDEX_PART_BYTES: c_int = 32768;
+
+/// Takes read lock 0 in the -shm file, where there is one: no checkpoint copies pages while it is held.
+///
+/// For a connection that was opened with `readonly_shm=1`, holds a [`FileLock`] and runs no statements.
+/// To be given back with [`release_checkpoints`] before the connection is closed.
+pub(super) fn hold_checkpoints(connection: &Connection) -> bool {
+    let Ok((file, methods)) = file_of(connection, ffi::SQLITE_FCNTL_FILE_POINTER) else {
+        return false;
+    };
+    let (Some(map), Some(lock)) = (methods.xShmMap, methods.xShmLock) else {
+        return false;
+    };
+    let mut memory: *mut c_void = ptr::null_mut();
+    // SAFETY: `file` is the open file of a live connection and `map` its own method. The memory is not
+    // looked at; without the right to extend, the file stays as it is.
+    let code = unsafe { map(file, 0, WAL_INDEX_PART_BYTES, 0, &raw mut memory) };
+    let is_open = matches!(
+        code,
+        ffi::SQLITE_OK | ffi::SQLITE_READONLY | ffi::SQLITE_READONLY_CANTINIT
+    );
+    if !is_open {
+        unmap(file, &methods);
+        return false;
+    }
+    let flags = ffi::SQLITE_SHM_LOCK | ffi::SQLITE_SHM_SHARED;
+    // SAFETY: as above; the shared memory was opened by the call before.
+    let code = unsafe { lock(file, READ_LOCK_ZERO, 1, flags) };
+    if code != ffi::SQLITE_OK {
+        unmap(file, &methods);
+    }
+    code == ffi::SQLITE_OK
+}
+
+/// Gives back what [`hold_checkpoints`] took.
+pub(super) fn release_checkpoints(connection: &Connection) {
+    let Ok((file, methods)) = file_of(connection, ffi::SQLITE_FCNTL_FILE_POINTER) else {
+        return;
+    };
+    if let Some(lock) = methods.xShmLock {
+        let flags = ffi::SQLITE_SHM_UNLOCK | ffi::SQLITE_SHM_SHARED;
+        // SAFETY: `file` is the open file of a live connection, and the lock is held.
+        unsafe { lock(file, READ_LOCK_ZERO, 1, flags) };
+    }
+    unmap(file, &methods);
+}
+
+/// Closes the -shm file again, without removing it. Harmless when it was not opened.
+fn unmap(file: *mut ffi::sqlite3_file, methods: &ffi::sqlite3_io_methods) {
+    if let Some(unmap) = methods.xShmUnmap {
+        // SAFETY: `file` is the open file of a live connection, and `unmap` its own method.
+        unsafe { unmap(file, 0) };
     }
 }
 

@@ -32,8 +32,17 @@
 //! copied the newest frame, that is, when its header is the snapshot's own or the mark is ours.
 //!
 //! Belt and braces: frame headers must carry the snapshot's salts and the last one its checksum; on
-//! closing, the log's header must still be the one from the beginning, and the file still be the one
-//! that the path leads to. A failure is an error, never a warning.
+//! closing, the log's header must still be the one from the beginning, a file that cannot have changed
+//! must have the length and the time of change that it had, and file and log still be those that the
+//! names lead to. A failure is an error, never a warning.
+//!
+//! *A log without locks.* Where `SQLite` cannot pin a database in WAL mode, or only by leaving files that
+//! lock its owner out, it is watched: see `watched.rs`.
+//!
+//! # Staging
+//!
+//! In rollback mode writers wait for as long as the transaction is held. A backup that takes longer than a
+//! plain copy clones or copies the file first, ends the transaction, and reads the copy: see `stage.rs`.
 //!
 //! # What is not `SQLite`
 //!
@@ -49,18 +58,24 @@ mod descriptors;
 mod ffi;
 mod header;
 mod identity;
+mod made;
+mod mount;
 mod open;
+mod options;
 mod page_checksum;
 mod restore;
 mod snapshot;
+mod stage;
+mod uri;
 mod wal;
+mod watched;
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub use identity::FileIdentity;
-pub use open::SnapshotOptions;
+pub use options::{SnapshotOptions, StageFolder, Staging};
 pub use restore::{
     DifferentialBase, Existing, RestoreProgress, RestoreRequest, RestoringState, SqliteTarget,
     forget, recover, restoring,

@@ -1,43 +1,28 @@
 //! Opening a database for a backup: which lock pins it, or why it cannot be pinned.
+//!
+//! `SQLite` pins it, wherever that leaves no file behind that its owner could not use. Where it might, or
+//! where `SQLite` cannot make the files that it needs, the database is watched instead: see `watched.rs`.
 
 use std::ffi::c_int;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, ffi as code};
-use windlass_base::{Guid, Lsn};
+use rustix::fs::{Access, AtFlags, CWD};
 
 use super::ffi::{self, FileLock, WalIndexHeader};
-use super::{file_error, journal_path, sqlite_error, wal_path};
+use super::header::{HEADER_BYTES, Header};
+use super::made::SideFiles;
+use super::mount::Mount;
+use super::options::{SnapshotOptions, Wait};
+use super::wal::Overlay;
+use super::watched::Watched;
+use super::{descriptors, file_error, journal_path, sqlite_error, uri, wal_path};
 use crate::Error;
 use crate::error::Obstacle;
-
-/// What a backup may say about how a database is opened.
-#[derive(Debug, Clone)]
-pub struct SnapshotOptions {
-    /// The database's name; the file's name without extension when absent.
-    pub database_name: Option<String>,
-    /// The family's identity, where the caller keeps it; else the file's own.
-    pub family_guid: Option<Guid>,
-    /// The newest position that is known of this database: the snapshot's is later.
-    pub after: Lsn,
-    /// How long to wait for a connection that has locked the database.
-    pub busy_timeout: Duration,
-}
-
-impl Default for SnapshotOptions {
-    fn default() -> Self {
-        Self {
-            database_name: None,
-            family_guid: None,
-            after: Lsn::ZERO,
-            busy_timeout: Duration::from_secs(10),
-        }
-    }
-}
 
 /// What keeps the state in place while it is read.
 #[derive(Debug)]
@@ -48,16 +33,18 @@ pub(super) enum Pin {
     Log(WalIndexHeader),
     /// `SQLite`'s SHARED lock around content that `SQLite` does not read.
     Raw,
-    /// Nothing: the file system is mounted read-only.
-    ReadOnlyMedium,
+    /// Nothing that shuts out every writer; whether there was one is found out.
+    Watched(Watched),
 }
 
 /// A pinned database.
 #[derive(Debug)]
 pub(super) struct Pinned {
-    /// Holds the pin; absent on a read-only medium.
+    /// Holds the pin; absent where the user vouches that nobody writes.
     pub(super) connection: Option<Connection>,
     pub(super) pin: Pin,
+    /// Pages of the log, where the pin does not tell.
+    pub(super) overlay: Option<Overlay>,
     pub(super) is_wal: bool,
     pub(super) is_read_only: bool,
     /// Whether there was no log before this connection made an empty one.
@@ -65,41 +52,174 @@ pub(super) struct Pinned {
 }
 
 /// Pins the newest committed state of the database at `path`, which must be free of links.
-pub(super) fn pin(path: &Path, busy_timeout: Duration) -> Result<Pinned, Error> {
-    let deadline = Instant::now() + busy_timeout;
-    let had_wal = wal_path(path).exists();
+pub(super) fn pin(path: &Path, options: &SnapshotOptions) -> Result<Pinned, Error> {
+    let mut wait = Wait::begin(options);
+    refuse_emptied(path)?;
+    if options.frozen {
+        return frozen(path, &mut wait);
+    }
+    if !makes_files_for_owner(path)
+        && let Some(pinned) = pin_without_making(path, &mut wait)?
+    {
+        return Ok(pinned);
+    }
+    pin_by_sqlite(path, &mut wait)
+}
+
+/// Whether the -wal and -shm that `SQLite` may have to make would be the owner's, so that the database is
+/// not locked for its owner by files of the backup's user.
+fn makes_files_for_owner(path: &Path) -> bool {
+    let user = rustix::process::geteuid();
+    let is_owner = std::fs::metadata(path).is_ok_and(|file| file.uid() == user.as_raw());
+    // What root makes, SQLite gives to the owner.
+    is_writable(path) && (is_owner || user.is_root())
+}
+
+fn is_writable(path: &Path) -> bool {
+    rustix::fs::accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+}
+
+/// Lets `SQLite` pin the database by its own locks.
+fn pin_by_sqlite(path: &Path, wait: &mut Wait<'_>) -> Result<Pinned, Error> {
     loop {
-        let connection = connect(path, deadline)?;
-        let refusal = match begin(&connection) {
-            Ok((pin, is_wal)) => {
-                let is_read_only = connection.is_readonly("main").unwrap_or(true);
-                let made_wal = is_wal && !had_wal;
-                let connection = Some(connection);
-                return Ok(Pinned {
-                    connection,
-                    pin,
-                    is_wal,
-                    is_read_only,
-                    made_wal,
-                });
-            }
+        let refusal = match attempt(path)? {
+            Ok(pinned) => return Ok(pinned),
             Err(refusal) => refusal,
         };
-        remove_log_with(&connection, path, !had_wal);
-        drop(connection);
         match Remedy::of(&refusal) {
-            Remedy::Wait if Instant::now() < deadline => pause(),
-            Remedy::Wait => {
-                return Err(Error::Busy {
-                    path: path.to_owned(),
-                    waited: busy_timeout,
-                });
-            }
-            Remedy::CopyRaw => return pin_raw(path, deadline, busy_timeout),
+            Remedy::Wait => wait.pause(path)?,
+            Remedy::CopyRaw => return pin_raw(path, wait),
             Remedy::HotJournal => return Err(hot_journal(path, Obstacle::ReadOnly)),
-            Remedy::ReadOnlyMedium => return pin_read_only_medium(path, refusal),
+            Remedy::Watch => {
+                let connection = lock_for_watching(path, wait)?;
+                if !depends_on_log(path)? {
+                    return Err(sqlite_error("read", path, refusal));
+                }
+                return watch(path, connection, wait);
+            }
             Remedy::None => return Err(sqlite_error("read", path, refusal)),
         }
+    }
+}
+
+/// Pins a database in WAL mode without making files beside it. `None` when it is not in WAL mode: then
+/// none will be made.
+fn pin_without_making(path: &Path, wait: &mut Wait<'_>) -> Result<Option<Pinned>, Error> {
+    // From here on the journal mode stays, and a -wal and -shm that are there stay, too.
+    let connection = lock_for_watching(path, wait)?;
+    if !depends_on_log(path)? {
+        return Ok(None);
+    }
+    let mount = Mount::of(path);
+    let is_shared = mount
+        .as_ref()
+        .is_none_or(|mount| mount.is_read_only && !mount.is_local());
+    if is_shared {
+        // The -shm is memory that only processes of one machine share.
+        return Err(not_provable(path, mount));
+    }
+    let side_files = SideFiles::beside(path);
+    if side_files.has_wal
+        && side_files.has_shm
+        && let Some(pinned) = pin_by_what_is_there(path, wait)?
+    {
+        return Ok(Some(pinned));
+    }
+    watch(path, connection, wait).map(Some)
+}
+
+/// Lets `SQLite` pin a database whose -wal and -shm are there to stay; `None` when they do not help.
+fn pin_by_what_is_there(path: &Path, wait: &mut Wait<'_>) -> Result<Option<Pinned>, Error> {
+    loop {
+        match attempt(path)? {
+            Ok(pinned) => return Ok(Some(pinned)),
+            Err(refusal) => match Remedy::of(&refusal) {
+                Remedy::Wait => wait.pause(path)?,
+                Remedy::HotJournal => return Err(hot_journal(path, Obstacle::ReadOnly)),
+                Remedy::Watch | Remedy::CopyRaw => return Ok(None),
+                Remedy::None => return Err(sqlite_error("read", path, refusal)),
+            },
+        }
+    }
+}
+
+/// Whether what the database is depends on a log. The caller keeps the answer from changing.
+fn depends_on_log(path: &Path) -> Result<bool, Error> {
+    let mut octets = [0; HEADER_BYTES];
+    let file = descriptors::open(path)?;
+    let read = file.read_at(&mut octets, 0);
+    let bytes = read.map_err(|error| file_error("read", path, error))?;
+    let header = Header::parse(octets.get(..bytes).unwrap_or_default());
+    if header.page_bytes == 0 {
+        refuse_log(path)?;
+        return Ok(false);
+    }
+    Ok(header.is_wal || std::fs::metadata(wal_path(path)).is_ok_and(|log| log.len() > 0))
+}
+
+/// The SHARED lock, on a connection that neither makes nor changes any file.
+fn lock_for_watching(path: &Path, wait: &mut Wait<'_>) -> Result<Connection, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(uri::read_only(path), flags)
+        .map_err(|error| sqlite_error("open", path, error))?;
+    lock_shared(&connection, path, wait)?;
+    Ok(connection)
+}
+
+fn lock_shared(connection: &Connection, path: &Path, wait: &mut Wait<'_>) -> Result<(), Error> {
+    loop {
+        match ffi::lock_file(connection, FileLock::Shared) {
+            Ok(()) => return Ok(()),
+            Err(code::SQLITE_BUSY) => wait.pause(path)?,
+            Err(code) => return Err(sqlite_error("lock", path, failure(code))),
+        }
+    }
+}
+
+/// Watches a database in WAL mode of which `connection` holds the SHARED lock.
+fn watch(path: &Path, connection: Connection, wait: &mut Wait<'_>) -> Result<Pinned, Error> {
+    let mount = Mount::of(path);
+    if !mount.as_ref().is_some_and(Mount::is_local) {
+        return Err(not_provable(path, mount));
+    }
+    let is_unchanging = mount.is_some_and(|mount| mount.is_unchanging());
+    watched(path, Some(connection), is_unchanging, wait)
+}
+
+/// A database of which the user says that nobody writes to it.
+fn frozen(path: &Path, wait: &mut Wait<'_>) -> Result<Pinned, Error> {
+    let depends_on_log = depends_on_log(path)?;
+    let mut pinned = watched(path, None, true, wait)?;
+    pinned.is_wal = depends_on_log;
+    Ok(pinned)
+}
+
+fn watched(
+    path: &Path,
+    connection: Option<Connection>,
+    is_unchanging: bool,
+    wait: &mut Wait<'_>,
+) -> Result<Pinned, Error> {
+    if is_hot(&journal_path(path))? {
+        return Err(hot_journal(path, Obstacle::ReadOnly));
+    }
+    let (watched, overlay) = Watched::begin(path, is_unchanging, wait)?;
+    Ok(Pinned {
+        connection,
+        pin: Pin::Watched(watched),
+        overlay,
+        is_wal: true,
+        is_read_only: !is_writable(path),
+        made_wal: false,
+    })
+}
+
+fn not_provable(path: &Path, mount: Option<Mount>) -> Error {
+    Error::WalNotAccessible {
+        path: path.to_owned(),
+        file_system: mount.map_or_else(|| "unknown".to_owned(), |mount| mount.kind),
     }
 }
 
@@ -108,7 +228,7 @@ enum Remedy {
     Wait,
     CopyRaw,
     HotJournal,
-    ReadOnlyMedium,
+    Watch,
     None,
 }
 
@@ -119,7 +239,12 @@ impl Remedy {
             (code::SQLITE_READONLY_ROLLBACK, _) => Self::HotJournal,
             (_, code::SQLITE_BUSY | code::SQLITE_LOCKED | code::SQLITE_PROTOCOL) => Self::Wait,
             (_, code::SQLITE_NOTADB | code::SQLITE_CORRUPT) => Self::CopyRaw,
-            (_, code::SQLITE_CANTOPEN | code::SQLITE_READONLY) => Self::ReadOnlyMedium,
+            // There is no place, no right or no room for the -wal or the -shm.
+            (
+                code::SQLITE_IOERR_SHMOPEN | code::SQLITE_IOERR_SHMSIZE | code::SQLITE_IOERR_SHMMAP,
+                _,
+            )
+            | (_, code::SQLITE_CANTOPEN | code::SQLITE_READONLY | code::SQLITE_FULL) => Self::Watch,
             _ => Self::None,
         }
     }
@@ -132,34 +257,42 @@ fn extended_code(error: &rusqlite::Error) -> c_int {
     }
 }
 
-fn pause() {
-    std::thread::sleep(Duration::from_millis(10));
+/// One attempt to let `SQLite` pin the database. What a failed one made beside the database is gone.
+fn attempt(path: &Path) -> Result<Result<Pinned, rusqlite::Error>, Error> {
+    let side_files = SideFiles::beside(path);
+    let connection = connect(path)?;
+    let refusal = match begin(&connection) {
+        Ok((pin, is_wal)) => {
+            return Ok(Ok(Pinned {
+                is_read_only: connection.is_readonly("main").unwrap_or(true),
+                connection: Some(connection),
+                pin,
+                overlay: None,
+                is_wal,
+                made_wal: is_wal && !side_files.has_wal,
+            }));
+        }
+        Err(refusal) => refusal,
+    };
+    drop(connection);
+    side_files.remove_others(path);
+    Ok(Err(refusal))
 }
 
 /// A connection that never checkpoints: not by itself, not when it is closed.
-fn connect(path: &Path, deadline: Instant) -> Result<Connection, Error> {
+pub(super) fn connect(path: &Path) -> Result<Connection, Error> {
     // Writable, so that SQLite can roll back what a crashed writer left; SQLite falls back to
     // reading by itself.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || {
         let connection = Connection::open_with_flags(path, flags)?;
-        let wait = deadline.saturating_duration_since(Instant::now());
-        connection.busy_timeout(wait)?;
+        // Who waits is `Wait`, which looks more often and can be cancelled.
+        connection.busy_timeout(std::time::Duration::ZERO)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         Ok(connection)
     };
     open().map_err(|error| sqlite_error("open", path, error))
-}
-
-/// Lets the closing of `connection` remove the log that it made, while that is still empty: closing as
-/// the last connection does so, which includes a checkpoint of nothing. Any other log stays as found.
-pub(super) fn remove_log_with(connection: &Connection, path: &Path, made_log: bool) {
-    let is_empty = || std::fs::metadata(wal_path(path)).is_ok_and(|log| log.len() == 0);
-    if made_log && is_empty() {
-        // If it fails an empty file stays, which harms nobody.
-        let _kept = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
-    }
 }
 
 /// Begins the read transaction. See the parent module for why in this order.
@@ -194,22 +327,10 @@ fn failure(code: c_int) -> rusqlite::Error {
 }
 
 /// Takes the SHARED lock on content that `SQLite` refuses to read.
-fn pin_raw(path: &Path, deadline: Instant, busy_timeout: Duration) -> Result<Pinned, Error> {
-    let connection = connect(path, deadline)?;
+fn pin_raw(path: &Path, wait: &mut Wait<'_>) -> Result<Pinned, Error> {
+    let connection = connect(path)?;
     let failed = |code| sqlite_error("lock", path, failure(code));
-    loop {
-        match ffi::lock_file(&connection, FileLock::Shared) {
-            Ok(()) => break,
-            Err(code::SQLITE_BUSY) if Instant::now() < deadline => pause(),
-            Err(code::SQLITE_BUSY) => {
-                return Err(Error::Busy {
-                    path: path.to_owned(),
-                    waited: busy_timeout,
-                });
-            }
-            Err(code) => return Err(failed(code)),
-        }
-    }
+    lock_shared(&connection, path, wait)?;
     // The journal of a transaction under way is no concern: its writer cannot get at the file.
     if !ffi::is_reserved(&connection).map_err(failed)? && is_hot(&journal_path(path))? {
         return Err(hot_journal(path, Obstacle::NotADatabase));
@@ -220,6 +341,7 @@ fn pin_raw(path: &Path, deadline: Instant, busy_timeout: Duration) -> Result<Pin
     Ok(Pinned {
         connection,
         pin: Pin::Raw,
+        overlay: None,
         is_wal: false,
         is_read_only,
         made_wal: false,
@@ -242,35 +364,31 @@ pub(super) fn refuse_log(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Without a -shm file `SQLite` cannot pin a database in WAL mode. Where nobody can write, nothing
-/// needs to be pinned.
-fn pin_read_only_medium(path: &Path, refusal: rusqlite::Error) -> Result<Pinned, Error> {
-    let mounted = rustix::fs::statvfs(path)
-        .map_err(|error| file_error("examine", path, error.into()))?
-        .f_flag;
-    if mounted.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
-        return frozen(path);
+/// Whoever opens a database of no length removes the log or the journal beside it, which may be all that
+/// is left of its content.
+fn refuse_emptied(path: &Path) -> Result<(), Error> {
+    let database = std::fs::metadata(path).map_err(|error| file_error("examine", path, error))?;
+    if database.len() > 0 {
+        return Ok(());
     }
-    match extended_code(&refusal) & 0xFF {
-        code::SQLITE_CANTOPEN | code::SQLITE_READONLY => Err(Error::WalNotAccessible {
-            path: path.to_owned(),
-        }),
-        _ => Err(sqlite_error("read", path, refusal)),
+    let emptied = |journal| {
+        let path = path.to_owned();
+        Err(Error::Emptied { path, journal })
+    };
+    let log = wal_path(path);
+    if std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+        return emptied(log);
     }
-}
-
-/// A database that cannot change.
-pub(super) fn frozen(path: &Path) -> Result<Pinned, Error> {
     if is_hot(&journal_path(path))? {
-        return Err(hot_journal(path, Obstacle::ReadOnly));
+        // The very first transaction of a database is another matter.
+        let connection = connect(path)?;
+        let is_written = ffi::is_reserved(&connection)
+            .map_err(|code| sqlite_error("lock", path, failure(code)))?;
+        if !is_written {
+            return emptied(journal_path(path));
+        }
     }
-    Ok(Pinned {
-        connection: None,
-        pin: Pin::ReadOnlyMedium,
-        is_wal: true,
-        is_read_only: true,
-        made_wal: false,
-    })
+    Ok(())
 }
 
 fn hot_journal(path: &Path, obstacle: Obstacle) -> Error {

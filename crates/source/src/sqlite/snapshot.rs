@@ -3,8 +3,8 @@
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::Connection;
 use windlass_base::EXTENT_BYTES;
@@ -12,11 +12,16 @@ use windlass_io::DirectFile;
 
 use super::header::{HEADER_BYTES, Header};
 use super::identity::{FileIdentity, created, position_at};
-use super::open::{Pin, Pinned, SnapshotOptions, pin, refuse_log, remove_log_with};
+use super::made::remove_log_with;
+use super::mount::Mount;
+use super::open::{Pin, Pinned, pin, refuse_log};
+use super::options::SnapshotOptions;
 use super::wal::Overlay;
-use super::{descriptors, ffi, file_error, page_checksum, sqlite_error, wal_path};
+use super::watched::{Stamp, confirm_name};
+use super::{descriptors, ffi, file_error, page_checksum, sqlite_error, stage, wal_path};
 use crate::{
     DatabaseIdentity, DatabaseKind, Error, FileKind, Position, RecoveryModel, Snapshot, SourceFile,
+    Staged, WritersHeld,
 };
 
 /// The number of the one file that a `SQLite` database has.
@@ -34,11 +39,23 @@ pub struct SqliteSnapshot {
     pin: Pin,
     made_wal: bool,
     file: Arc<DirectFile>,
+    /// What the system said of the file when it was pinned.
+    start: Stamp,
     overlay: Option<Overlay>,
     files: [SourceFile; 1],
     identity: DatabaseIdentity,
     position: Position,
     page_checksums: bool,
+    writers: Option<Writers>,
+}
+
+/// The writers of a database in rollback mode, who cannot write while the pin is held.
+#[derive(Debug)]
+struct Writers {
+    held_since: Instant,
+    /// For how long they were held, once they no longer are.
+    held: OnceLock<Duration>,
+    stage: Staged,
 }
 
 impl SqliteSnapshot {
@@ -53,25 +70,30 @@ impl SqliteSnapshot {
         if !metadata.is_file() {
             return Err(Error::NotAFile { path });
         }
-        let pinned = pin(&path, options.busy_timeout)?;
-        Self::of_pinned(path, pinned, options)
+        let pinned = pin(&path, options)?;
+        let mut snapshot = Self::of_pinned(path, pinned, options)?;
+        snapshot.stage(options)?;
+        snapshot.look_at_first_page()?;
+        Ok(snapshot)
     }
 
-    pub(super) fn of_pinned(
+    fn of_pinned(
         path: PathBuf,
-        pinned: Pinned,
+        mut pinned: Pinned,
         options: &SnapshotOptions,
     ) -> Result<Self, Error> {
+        let held_since = Instant::now();
         let position = position_at(SystemTime::now(), options.after);
         let file = descriptors::open(&path)?;
         if pinned.connection.as_ref().is_some_and(ffi::has_moved) {
             return Err(Error::ChangedWhileReading { path });
         }
+        let start = Stamp::of(&file).map_err(|error| file_error("examine", &path, error))?;
         let overlay = match &pinned.pin {
             Pin::Log(mark) => Some(Overlay::pinned(&wal_path(&path), mark)?),
-            Pin::ReadOnlyMedium if wal_path(&path).exists() => Overlay::leftover(&wal_path(&path))?,
-            Pin::File | Pin::Raw | Pin::ReadOnlyMedium => None,
+            Pin::File | Pin::Raw | Pin::Watched(_) => pinned.overlay.take(),
         };
+        let holds_writers = !pinned.is_wal && pinned.connection.is_some();
         let size_bytes = match &overlay {
             Some(overlay) => overlay.database_bytes(),
             None => file
@@ -79,7 +101,7 @@ impl SqliteSnapshot {
                 .map_err(|error| file_error("examine", &path, error))?,
         };
         let name = options.database_name.clone().unwrap_or_else(|| stem(&path));
-        let mut snapshot = Self {
+        Ok(Self {
             files: [SourceFile {
                 id: FILE_ID,
                 logical_name: name.clone(),
@@ -97,12 +119,30 @@ impl SqliteSnapshot {
             pin: pinned.pin,
             made_wal: pinned.made_wal,
             file,
+            start,
             overlay,
             position,
             page_checksums: false,
+            writers: holds_writers.then(|| Writers {
+                held_since,
+                held: OnceLock::new(),
+                stage: Staged::None(String::new()),
+            }),
+        })
+    }
+
+    /// Copies the database aside, if its writers wait and that was asked for, and lets them go on.
+    fn stage(&mut self, options: &SnapshotOptions) -> Result<(), Error> {
+        let Some(writers) = &mut self.writers else {
+            return Ok(());
         };
-        snapshot.look_at_first_page()?;
-        Ok(snapshot)
+        let (file, stage) = stage::make(&self.path, &self.file, options)?;
+        writers.stage = stage;
+        if let Some(file) = file {
+            self.close()?;
+            self.file = Arc::new(file);
+        }
+        Ok(())
     }
 
     /// Takes from the first page, as of the snapshot, what it says about the database.
@@ -148,28 +188,30 @@ impl SqliteSnapshot {
 
     /// Whether everything that was read is what was pinned.
     fn confirm(&self, connection: Option<&Connection>) -> Result<(), Error> {
+        let changed = || Error::ChangedWhileReading {
+            path: self.path.clone(),
+        };
         if connection.is_some_and(ffi::has_moved) {
-            return Err(Error::ChangedWhileReading {
-                path: self.path.clone(),
-            });
+            return Err(changed());
         }
-        if matches!(self.pin, Pin::Raw) {
-            refuse_log(&self.path)?;
+        confirm_name(&self.path, &self.file)?;
+        match &self.pin {
+            Pin::Watched(watched) => return watched.confirm(self.overlay.as_ref()),
+            Pin::Raw => refuse_log(&self.path)?,
+            Pin::File | Pin::Log(_) => {}
         }
         if let Some(overlay) = &self.overlay {
             return overlay.confirm();
         }
-        let length = self
-            .file
-            .len()
-            .map_err(|error| file_error("examine", &self.path, error))?;
-        if length == self.files[0].size_bytes {
-            Ok(())
-        } else {
-            Err(Error::ChangedWhileReading {
-                path: self.path.clone(),
-            })
-        }
+        let now = Stamp::of(&self.file);
+        let now = now.map_err(|error| file_error("examine", &self.path, error))?;
+        // Elsewhere the time of a change that went before may become known late.
+        let is_local = Mount::of(&self.path).is_some_and(|mount| mount.is_local());
+        let is_unchanged = match is_local {
+            true => now.has_content_of(&self.start),
+            false => now.has_length_of(&self.start),
+        };
+        if is_unchanged { Ok(()) } else { Err(changed()) }
     }
 
     /// Ends the transaction and gives the connection to be closed, so that what lies beside the
@@ -182,6 +224,9 @@ impl SqliteSnapshot {
         let Some(connection) = connection.take() else {
             return Ok(None);
         };
+        if let Pin::Watched(watched) = &self.pin {
+            watched.release(&connection);
+        }
         if !connection.is_autocommit() {
             connection.execute_batch("ROLLBACK")?;
         }
@@ -234,6 +279,10 @@ impl Snapshot for SqliteSnapshot {
         outcome: io::Result<usize>,
     ) -> Result<(), Error> {
         let bytes = outcome.map_err(|error| file_error("read", &self.path, error))?;
+        if let Pin::Watched(watched) = &self.pin {
+            // What changed already need not be read to its end.
+            watched.look(&self.connection)?;
+        }
         let overlay = self.overlay.as_ref();
         if bytes < buffer.len() && overlay.is_none() {
             return Err(Error::ChangedWhileReading {
@@ -262,7 +311,21 @@ impl Snapshot for SqliteSnapshot {
         self.page_checksums
     }
 
+    fn writers_held(&self) -> Option<WritersHeld> {
+        let writers = self.writers.as_ref()?;
+        let held = writers.held.get().copied();
+        Some(WritersHeld {
+            time: held.unwrap_or_else(|| writers.held_since.elapsed()),
+            stage: writers.stage.clone(),
+        })
+    }
+
     fn close(&self) -> Result<(), Error> {
+        let is_staged = |writers: &Writers| writers.held.get().is_some();
+        if self.writers.as_ref().is_some_and(is_staged) {
+            // The stage is nobody else's.
+            return Ok(());
+        }
         let confirmed = {
             let connection = self
                 .connection
@@ -274,6 +337,9 @@ impl Snapshot for SqliteSnapshot {
             Some(connection) => connection.close().map_err(|(_, error)| error),
             None => Ok(()),
         });
+        if let Some(writers) = &self.writers {
+            let _first = writers.held.set(writers.held_since.elapsed());
+        }
         confirmed?;
         released.map_err(|error| sqlite_error("close", &self.path, error))
     }

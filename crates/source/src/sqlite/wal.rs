@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use super::descriptors::FileId;
 use super::ffi::WalIndexHeader;
 use super::file_error;
 use super::header::be32;
@@ -169,10 +170,14 @@ impl Overlay {
         Ok(())
     }
 
-    /// Confirms that the log was not begun anew since it was opened: a writer that does so rewrites
-    /// the header, with other salts, before any frame.
+    /// Confirms that the log was neither replaced nor begun anew since it was opened: a writer that begins
+    /// it anew rewrites the header, with other salts, before any frame.
     pub(super) fn confirm(&self) -> Result<(), Error> {
-        if read_header(&self.file, &self.path)? == self.header {
+        let is_named = || -> std::io::Result<bool> {
+            let (opened, named) = (self.file.metadata()?, std::fs::metadata(&self.path)?);
+            Ok(FileId::of(&opened) == FileId::of(&named))
+        };
+        if read_header(&self.file, &self.path)? == self.header && is_named().unwrap_or(false) {
             Ok(())
         } else {
             Err(Error::ChangedWhileReading {
@@ -300,7 +305,7 @@ mod tests {
 
     use rusqlite::Connection;
 
-    use super::super::open::{SnapshotOptions, frozen};
+    use super::super::options::SnapshotOptions;
     use super::super::snapshot::SqliteSnapshot;
     use super::*;
     use crate::Snapshot;
@@ -328,9 +333,11 @@ mod tests {
 
     /// What our own recovery makes of a log that was left.
     fn ours(path: &Path) -> Vec<u8> {
-        let pinned = frozen(path).unwrap();
-        let options = SnapshotOptions::default();
-        let snapshot = SqliteSnapshot::of_pinned(path.to_owned(), pinned, &options).unwrap();
+        let options = SnapshotOptions {
+            frozen: true,
+            ..SnapshotOptions::default()
+        };
+        let snapshot = SqliteSnapshot::open(path, &options).unwrap();
         let mut octets = vec![0; snapshot.files()[0].size_bytes as usize];
         snapshot.read(1, 0, &mut octets).unwrap();
         snapshot.close().unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use windlass_source::Recovery;
 
-use crate::support::{image, open, request, restore, shared};
+use crate::support::{image, names, open, request, restore, shared};
 
 fn databases(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -41,15 +41,6 @@ fn copy_of(original: &Path, folder: &Path) -> PathBuf {
         }
     }
     folder.join(name)
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }
 
 #[test]

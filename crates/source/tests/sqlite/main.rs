@@ -11,5 +11,7 @@ mod locks;
 mod media;
 mod process;
 mod restoring;
+mod staging;
 mod support;
+mod watched;
 mod writers;

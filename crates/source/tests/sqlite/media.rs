@@ -14,7 +14,7 @@ use crate::process::{Process, command, say};
 use crate::support::{image, open, request};
 
 /// Runs `role` where `mounts` (a shell script, the folder being `$1`) has been run before.
-fn elsewhere(role: &str, folder: &Path, mounts: &str) -> Option<String> {
+pub(crate) fn elsewhere(role: &str, folder: &Path, mounts: &str) -> Option<String> {
     let play = command(role, folder);
     let mut command = Command::new("unshare");
     command.args([

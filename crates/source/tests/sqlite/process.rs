@@ -97,6 +97,16 @@ fn play_a_role() {
         "crash" => crash_while_writing(database),
         "read-only medium" => crate::media::on_read_only_medium(database),
         "full disk" => crate::media::on_full_disk(database),
+        "full disk, WAL" => crate::watched::on_full_disk(database),
+        "no room for a stage" => crate::staging::no_room(database),
+        "torn" => crate::watched::torn_under_read_only_mount(database),
+        "joined" => crate::watched::joined_under_read_only_mount(database),
+        "connected" => crate::watched::connected_under_read_only_mount(database),
+        "generation" => crate::watched::write_generation(database, "write"),
+        "generation checkpoint" => crate::watched::write_generation(database, "checkpoint"),
+        "read by another user" => crate::watched::read_by_another_user(database, false),
+        "read by another user, slowly" => crate::watched::read_by_another_user(database, true),
+        "exclusive with gaps" => lock_with_gaps(database),
         other => panic!("unknown role {other}"),
     }
 }
@@ -118,6 +128,19 @@ fn lock_exclusively(database: &Path, time: Duration) {
     connection.execute_batch("BEGIN EXCLUSIVE").unwrap();
     say("ready");
     std::thread::sleep(time);
+}
+
+/// Holds the lock for most of the time.
+fn lock_with_gaps(database: &Path) {
+    let connection = Connection::open(database).unwrap();
+    connection.busy_timeout(Duration::from_secs(20)).unwrap();
+    say("ready");
+    loop {
+        connection.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        std::thread::sleep(Duration::from_millis(150));
+        connection.execute_batch("COMMIT").unwrap();
+        std::thread::sleep(Duration::from_millis(30));
+    }
 }
 
 fn write_once(database: &Path, patience: Duration) -> &'static str {

@@ -13,7 +13,7 @@ use windlass_source::{Error, Recovery, RestoreTarget};
 
 use crate::locks::notes;
 use crate::process::Process;
-use crate::support::{fill, image, open, request, restore};
+use crate::support::{fill, image, names, open, request, restore};
 
 fn replacing(target: &Path, octets: &[u8]) -> RestoreRequest {
     RestoreRequest {
@@ -24,15 +24,6 @@ fn replacing(target: &Path, octets: &[u8]) -> RestoreRequest {
 
 fn other_content() -> Vec<u8> {
     (0..300_000_u32).map(|index| (index % 253) as u8).collect()
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }
 
 #[test]

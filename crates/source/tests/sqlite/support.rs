@@ -92,3 +92,13 @@ pub(crate) fn restore(request: &RestoreRequest, octets: &[u8], recovery: Recover
     fill(&*target, octets);
     target.finish(recovery).unwrap();
 }
+
+/// The names in a folder, sorted.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}

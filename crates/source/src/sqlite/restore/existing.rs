@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags, ffi as code};
 
 use super::super::descriptors::FileId;
 use super::super::ffi::{self, FileLock};
-use super::super::open::remove_log_with;
+use super::super::made::remove_log_with;
 use super::super::{file_error, journal_path, sqlite_error, wal_path};
 use super::{Existing, users};
 use crate::Error;

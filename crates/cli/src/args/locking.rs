@@ -1,0 +1,42 @@
+//! What a backup does about a database's other users.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use windlass_instance::statement::backup::StageChoice;
+
+/// Locks that are waited for, and writers that wait.
+#[derive(Debug, Args)]
+pub(crate) struct LockingArguments {
+    /// How long to wait for other programs' locks, in seconds; fractions are fine [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) lock_timeout: Option<Duration>,
+    /// Nobody writes to the database during the backup, and I vouch for it: take no locks
+    #[arg(long)]
+    pub(crate) frozen: bool,
+    /// Folder for the copy that lets writers of a rollback-journal database go on [default: that of the
+    /// backup file]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) stage_dir: Option<PathBuf>,
+    /// Make no such copy: writers wait until the backup has read the database
+    #[arg(long, conflicts_with = "stage_dir")]
+    pub(crate) no_stage: bool,
+}
+
+impl LockingArguments {
+    pub(crate) fn stage(&self) -> StageChoice {
+        match (&self.stage_dir, self.no_stage) {
+            (_, true) => StageChoice::Off,
+            (Some(folder), false) => StageChoice::Folder(folder.clone()),
+            (None, false) => StageChoice::Auto,
+        }
+    }
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| "a number of seconds is expected".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}

@@ -1,0 +1,121 @@
+//! What a backup means for the writers of its database: whether it is staged, and how long they wait else.
+//!
+//! Only a database in rollback mode shuts its writers out while it is read.
+
+use std::path::{Path, PathBuf};
+
+use windlass_base::message::table;
+use windlass_base::size::Octets;
+use windlass_codec::{Algorithm, Compression, Level};
+use windlass_device::DeviceKind;
+use windlass_io::directory;
+use windlass_pipeline::MediaRequest;
+use windlass_source::sqlite::{StageFolder, Staging};
+use windlass_source::{Snapshot, Staged};
+
+use crate::Sink;
+use crate::option::BackupChoices;
+
+/// Where the stage of a backup lies.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum StageChoice {
+    /// Beside the media, if there is room.
+    #[default]
+    Auto,
+    /// In this folder.
+    Folder(PathBuf),
+    /// Nowhere: writers wait.
+    Off,
+}
+
+/// Whether a backup takes longer than a plain copy of its database, and where such a copy may lie.
+pub(super) fn staging(
+    choices: &BackupChoices,
+    media: &MediaRequest,
+    stage: &StageChoice,
+) -> Staging {
+    let tuning = choices.tuning;
+    let is_slow = choices.compression != Compression::NONE
+        || choices.encryption.is_some()
+        || tuning.max_rate.is_some()
+        || tuning.max_write_rate.is_some();
+    match stage {
+        StageChoice::Off => Staging::Off("--no-stage as given"),
+        _ if choices.probe.is_some() => Staging::Off("it is measured as it lies"),
+        _ if !is_slow => Staging::Off("the backup is a plain copy itself"),
+        StageChoice::Folder(path) => Staging::Into(vec![StageFolder {
+            path: path.clone(),
+            is_given: true,
+        }]),
+        StageChoice::Auto => Staging::Into(folders(media)),
+    }
+}
+
+/// The folders of the media, each once; that of temporary files where nothing is a file.
+fn folders(media: &MediaRequest) -> Vec<StageFolder> {
+    let mut folders: Vec<StageFolder> = Vec::new();
+    let devices = media.devices.iter().chain(media.mirrors.iter().flatten());
+    for device in devices.filter(|device| device.kind == DeviceKind::Disk) {
+        let path = directory::parent(&device.path);
+        if !folders.iter().any(|folder| folder.path == path) {
+            folders.push(StageFolder {
+                path,
+                is_given: false,
+            });
+        }
+    }
+    if folders.is_empty() {
+        let path =
+            std::env::var_os("TMPDIR").map_or_else(|| Path::new("/var/tmp").into(), PathBuf::from);
+        folders.push(StageFolder {
+            path,
+            is_given: false,
+        });
+    }
+    folders
+}
+
+/// Says beforehand that writers wait for the whole of a backup that takes longer than a plain copy.
+pub(super) fn announce(
+    snapshot: &dyn Snapshot,
+    choices: &BackupChoices,
+    database: &str,
+    sink: &mut dyn Sink,
+) {
+    let Some(held) = snapshot.writers_held() else {
+        return;
+    };
+    let Staged::None(because) = held.stage else {
+        return;
+    };
+    let bytes: u64 = snapshot.files().iter().map(|file| file.size_bytes).sum();
+    let seconds = bytes as f64 / rate(choices);
+    if seconds < 1.0 || choices.probe.is_some() {
+        return;
+    }
+    sink.message(table::note(format!(
+        "Writers of '{database}' ({}) wait until the backup has read it, for about {seconds:.0} seconds: \
+         no copy is staged ({because}).",
+        Octets(bytes)
+    )));
+}
+
+/// Octets of a database in a second, roughly: what the codecs do, and no more than a common disk gives.
+fn rate(choices: &BackupChoices) -> f64 {
+    const MEGABYTE: f64 = 1e6;
+    let one_thread = match (choices.compression.algorithm, choices.compression.level) {
+        (Algorithm::None, _) => 400.0,
+        (Algorithm::MsXpress, _) => 150.0,
+        (Algorithm::Zstd, Some(Level::High)) => 40.0,
+        (Algorithm::Zstd, Some(Level::Medium)) => 100.0,
+        (Algorithm::Zstd | Algorithm::QatDeflate, _) => 300.0,
+    };
+    let threads = choices.tuning.threads.map_or_else(
+        || std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64),
+        f64::from,
+    );
+    let rate = (one_thread * threads).min(400.0) * MEGABYTE;
+    let limit = |limit: Option<u64>| limit.map_or(f64::INFINITY, |limit| limit as f64);
+    rate.min(limit(choices.tuning.max_rate))
+        .min(limit(choices.tuning.max_write_rate))
+}

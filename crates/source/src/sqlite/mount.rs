@@ -1,0 +1,121 @@
+//! What is mounted where a database lies, and what that proves.
+//!
+//! `statvfs` tells of a read-only *mount*; others can write to the same file system through another one.
+//! `/proc/self/mountinfo` has both: the options of the mount and those of the file system behind it.
+//!
+//! Source: proc(5), "/proc/[pid]/mountinfo".
+
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, StatxFlags};
+
+/// A mount and the file system behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mount {
+    /// Kind of the file system: `ext4`, `nfs4`.
+    pub(super) kind: String,
+    /// Nobody can write through this mount.
+    pub(super) is_read_only: bool,
+    /// Nobody on this machine can write to the file system, through whatever mount.
+    pub(super) is_medium_read_only: bool,
+}
+
+/// File systems of which this kernel sees every change: times and locks of their files tell the truth.
+/// Network file systems and those of other programs are not among them.
+const LOCAL: [&str; 28] = [
+    "bcachefs", "btrfs", "cramfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "hfsplus",
+    "iso9660", "jffs2", "jfs", "minix", "msdos", "nilfs2", "ntfs3", "overlay", "ramfs", "reiserfs",
+    "romfs", "squashfs", "tmpfs", "ubifs", "udf", "vfat", "xfs", "zfs",
+];
+
+/// File systems whose files take memory.
+const IN_MEMORY: [&str; 2] = ["ramfs", "tmpfs"];
+
+impl Mount {
+    /// The mount that `path` lies on; `None` where the system does not tell.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let status = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+        if status.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
+            return None;
+        }
+        let table = std::fs::read("/proc/self/mountinfo").ok()?;
+        let table = String::from_utf8_lossy(&table);
+        let id = status.stx_mnt_id.to_string();
+        let line = table
+            .lines()
+            .find(|line| line.split(' ').next() == Some(id.as_str()))?;
+        Self::parse(line)
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        let (mount, file_system) = line.split_once(" - ")?;
+        let options = mount.split(' ').nth(5)?;
+        let mut file_system = file_system.split(' ');
+        let kind = file_system.next()?.to_owned();
+        let medium_options = file_system.nth(1)?;
+        let is_medium_read_only = has(medium_options, "ro");
+        Some(Self {
+            kind,
+            is_read_only: is_medium_read_only || has(options, "ro"),
+            is_medium_read_only,
+        })
+    }
+
+    /// Whether this kernel sees every change of a file.
+    pub(super) fn is_local(&self) -> bool {
+        LOCAL.contains(&self.kind.as_str())
+    }
+
+    /// Whether files take memory.
+    pub(super) fn is_in_memory(&self) -> bool {
+        IN_MEMORY.contains(&self.kind.as_str())
+    }
+
+    /// Whether nothing can change, whoever tries.
+    pub(super) fn is_unchanging(&self) -> bool {
+        self.is_local() && self.is_medium_read_only
+    }
+}
+
+fn has(options: &str, option: &str) -> bool {
+    options.split(',').any(|one| one == option)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> (bool, bool, bool) {
+        let mount = Mount::parse(line).unwrap();
+        (
+            mount.is_local(),
+            mount.is_read_only,
+            mount.is_medium_read_only,
+        )
+    }
+
+    #[test]
+    fn the_options_of_a_mount_are_not_those_of_its_file_system() {
+        let bind = "41 29 254:0 /data /mnt/a\\040b ro,relatime shared:1 master:2 - ext4 /dev/vda rw,errors=remount-ro";
+        assert_eq!(parsed(bind), (true, true, false));
+        let disc = "42 29 7:0 / /cd ro,relatime - iso9660 /dev/loop0 ro,nojoliet";
+        assert_eq!(parsed(disc), (true, true, true));
+        let disk = "43 29 254:0 / / rw,relatime - ext4 /dev/vda rw";
+        assert_eq!(parsed(disk), (true, false, false));
+    }
+
+    #[test]
+    fn what_is_read_only_here_may_be_written_on_a_server() {
+        let share = "44 29 0:50 / /srv ro,relatime - nfs4 server:/export ro,vers=4.2";
+        assert_eq!(parsed(share), (false, true, true));
+        assert!(!Mount::parse(share).unwrap().is_unchanging());
+        assert!(Mount::parse("44 29 0:50 / /srv").is_none());
+    }
+
+    #[test]
+    fn the_mount_of_a_folder_is_found() {
+        let mount = Mount::of(Path::new("/proc/self")).unwrap();
+        assert_eq!(mount.kind, "proc");
+        assert!(!mount.is_local());
+    }
+}
