@@ -107,6 +107,8 @@ records! {
         0x0A differential_base_lsn: Lsn,
         /// The base of a differential: its set.
         0x0B differential_base_guid: Guid,
+        /// Which extents of it are in this set: see [`Held`](crate::Held). None for all of them; final only.
+        0x0C held: Vec<u8>,
     }
 }
 

@@ -22,6 +22,7 @@ mod error;
 mod filemark;
 mod fuzzing;
 mod header;
+mod held;
 mod index;
 mod listing;
 mod mtf;
@@ -41,6 +42,7 @@ pub use fuzzing::fuzz_family;
 pub use header::{
     BLOCK_BYTES, FAMILIES_MAX, FORMAT_VERSION, MediaHeader, SOFTWARE_NAME, VENDOR_ID,
 };
+pub use held::{HELD_BYTES_MAX, Held, HeldRuns};
 pub use index::{IndexEntry, IndexSegment, SEGMENT_CHUNKS_MAX};
 pub use listing::{Listing, SetListing};
 pub use reader::FamilyReader;

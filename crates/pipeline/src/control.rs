@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use windlass_base::panic::contained;
 use windlass_io::BufferPool;
 
+use crate::coverage::Coverage;
 use crate::error::Error;
 use crate::live::Live;
 use crate::report::Observer;
@@ -23,6 +24,8 @@ pub(crate) struct Control<'a> {
     stopped: AtomicBool,
     first_error: Mutex<Option<Error>>,
     pools: Vec<BufferPool>,
+    /// What of the database is on the media, or left out on purpose.
+    pub(crate) coverage: Coverage,
     /// What the stages have done so far.
     pub(crate) live: Live,
     total_bytes: u64,
@@ -36,12 +39,14 @@ impl<'a> Control<'a> {
         observer: &'a dyn Observer,
         total_bytes: u64,
         pools: Vec<BufferPool>,
+        coverage: Coverage,
     ) -> Self {
         Self {
             observer,
             stopped: AtomicBool::new(false),
             first_error: Mutex::new(None),
             pools,
+            coverage,
             live: Live::default(),
             total_bytes,
             done_bytes: AtomicU64::new(0),
@@ -142,7 +147,12 @@ mod tests {
 
     #[test]
     fn the_first_error_is_the_one_reported() {
-        let control = Control::new(&Unobserved, 0, vec![BufferPool::new(0, 1)]);
+        let control = Control::new(
+            &Unobserved,
+            0,
+            vec![BufferPool::new(0, 1)],
+            Coverage::default(),
+        );
         control.fail(Error::Cancelled);
         control.fail(Error::SetNotFound {
             device: "a".to_owned(),
@@ -155,7 +165,7 @@ mod tests {
     #[test]
     fn a_panic_is_an_error_that_names_the_worker_and_wakes_whoever_waits_for_a_buffer() {
         let pool = BufferPool::new(0, 1);
-        let control = Control::new(&Unobserved, 0, vec![pool.clone()]);
+        let control = Control::new(&Unobserved, 0, vec![pool.clone()], Coverage::default());
         std::thread::scope(|scope| {
             scope.spawn(|| assert!(pool.take().is_none()));
             let done: u8 = control.guard("reader", || panic!("page 7"));

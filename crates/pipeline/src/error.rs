@@ -3,6 +3,7 @@
 use windlass_base::Moment;
 use windlass_base::panic::Panicked;
 
+use crate::coverage::Stretches;
 use crate::digests::DigestError;
 use crate::report::DamagedPage;
 
@@ -60,6 +61,28 @@ pub enum Error {
     /// A defect in this program: one of the run's threads panicked.
     #[error(transparent)]
     Panicked(#[from] Panicked),
+    /// A defect in this program: a thread ended before its work was done.
+    #[error("the {worker} ended before its work was done")]
+    EndedEarly {
+        /// What was at work.
+        worker: &'static str,
+    },
+    /// A defect in this program: not everything that was to be backed up reached the media.
+    #[error("the backup lacks {0}")]
+    NotStored(Stretches),
+    /// A defect in this program: a part of the database came to the media twice.
+    #[error("the backup would hold twice, or unasked, {0}")]
+    StoredTwice(Stretches),
+    /// A defect in this program: the target did not take all that the set holds.
+    #[error("{found} of the {expected} bytes of file '{file}' in the set were written")]
+    NotWritten {
+        /// Logical name.
+        file: String,
+        /// Bytes the target took.
+        found: u64,
+        /// Bytes in the set.
+        expected: u64,
+    },
     /// The observer asked to stop.
     #[error("the operation was cancelled")]
     Cancelled,
@@ -308,6 +331,36 @@ pub enum Damage {
         found: u64,
         /// Recorded.
         expected: u64,
+    },
+    /// A chunk holds what another one holds.
+    #[error("chunk {ordinal} at offset {offset} holds what another chunk of the set holds")]
+    Overlap {
+        /// The chunk.
+        ordinal: u64,
+        /// Where it is in the family.
+        offset: u64,
+    },
+    /// No chunk holds what the set should hold.
+    #[error("no chunk holds {0}")]
+    Missing(Stretches),
+    /// Chunks hold what the set should not hold.
+    #[error("chunks hold what the set should not hold: {0}")]
+    Unexpected(Stretches),
+    /// The extents in the set are not those that it names by their sum.
+    #[error("of file '{file}' there are {found} extents, which are not the {expected} of the set")]
+    OtherExtents {
+        /// Logical name.
+        file: String,
+        /// Extents that are there.
+        found: u64,
+        /// Extents of the set.
+        expected: u64,
+    },
+    /// What the set holds of a file is not told in any known way.
+    #[error("what the set holds of file '{file}' cannot be read")]
+    HeldUnreadable {
+        /// Logical name.
+        file: String,
     },
     /// Octets of the database are not covered by any chunk.
     #[error("the chunks hold {found} of {expected} octets of the database")]

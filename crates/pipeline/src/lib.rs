@@ -23,6 +23,7 @@
 mod adapt;
 mod backup;
 mod control;
+mod coverage;
 pub mod digests;
 mod error;
 mod fault;
@@ -38,6 +39,7 @@ mod throttle;
 mod window;
 
 pub use backup::{NewBase, backup, backup_undecided, probe};
+pub use coverage::{Stretch, Stretches};
 pub use digests::{DigestError, DigestFile};
 pub use error::{Damage, Error, Holds};
 #[doc(hidden)]

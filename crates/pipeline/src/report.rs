@@ -7,6 +7,7 @@ use windlass_base::Moment;
 use windlass_codec::{Algorithm, Effort};
 use windlass_media::{MediaHeader, SetConfiguration};
 
+use crate::coverage::Stretches;
 use crate::error::Damage;
 #[cfg(debug_assertions)]
 use crate::fault::{Fault, FaultPoint};
@@ -353,13 +354,28 @@ pub struct ProbeReport {
     pub adapted: Adapted,
 }
 
-/// Chunks that were found damaged and carried on from.
+/// What a set does not give any more, and was carried on from.
 #[derive(Debug, Clone, Default)]
 pub struct DamagedChunks {
-    /// How many.
+    /// Chunks that are there and cannot be used.
     pub count: u64,
     /// The first that was met: its device and what is wrong.
     pub first: Option<(String, Damage)>,
+    /// What they held.
+    pub stretches: Stretches,
+    /// Chunks that are not there at all.
+    pub missing_count: u64,
+    /// What no chunk holds, neither a good nor a damaged one.
+    pub missing: Stretches,
+    /// Damaged chunks of which no other one took the number.
+    pub(crate) known: u64,
+}
+
+impl DamagedChunks {
+    /// Whether the set gave everything that it should.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0 && self.missing_count == 0 && self.missing.is_empty()
+    }
 }
 
 /// A restore or a verification that succeeded.

@@ -39,6 +39,10 @@ fn message(error: &Error, state: u8) -> Message {
         Error::Digests(error) => digest_message(error),
         Error::Cancelled => table::aborted(),
         Error::Panicked(panicked) => defect_message(panicked),
+        Error::EndedEarly { .. } | Error::NotStored(_) | Error::StoredTwice(_) => {
+            table::defect(format!("backup: {error}"), DEFECT_HINT)
+        }
+        Error::NotWritten { .. } => table::defect(format!("restore: {error}"), DEFECT_HINT),
         Error::VolumeEmpty { device } => table::volume_empty(device),
         Error::FamiliesMissing { expected, provided } => {
             table::families_missing(expected, provided)
@@ -87,12 +91,14 @@ fn message(error: &Error, state: u8) -> Message {
     }
 }
 
+const DEFECT_HINT: &str = "Nothing that was begun counts as done. Run the statement again; if it stops \
+                           again, report this message with the lines on standard error that begin \
+                           with 'thread'.";
+
 /// A thread of this program panicked. Nothing that it had begun was taken for done.
 pub fn defect_message(panicked: &Panicked) -> Message {
     let Panicked { worker, reason } = panicked;
-    let hint = "Nothing that was begun counts as done. Run the statement again; if it stops again, \
-                report this message with the lines on standard error that begin with 'thread'.";
-    table::defect(format!("{worker}: {reason}"), hint)
+    table::defect(format!("{worker}: {reason}"), DEFECT_HINT)
 }
 
 fn digest_message(error: &DigestError) -> Message {

@@ -10,6 +10,7 @@
 //! 7. where the caller agrees ([`NewBase`]), the digest file takes its name, and a database that tracks its
 //!    own changes takes the set for its differential base.
 
+mod accounts;
 mod existing;
 mod governor;
 mod media;
@@ -116,8 +117,11 @@ fn run(
     let frames = BufferPool::new(plan.frame_buffers.value, plan.frame_bytes.value);
     let output = BufferPool::new(plan.output_buffers.value, plan.frame_bytes.value);
     let schedule = Schedule::new(&*snapshot, plan.frame_bytes.value);
-    let pools = vec![frames.clone(), output.clone()];
-    let control = Control::new(observer, schedule.total_bytes(), pools);
+    let (pools, accounts) = (
+        vec![frames.clone(), output.clone()],
+        accounts::open(&*snapshot),
+    );
+    let control = Control::new(observer, schedule.total_bytes(), pools, accounts);
     let transform = Transform {
         snapshot: &*snapshot,
         plan: &plan,
@@ -141,12 +145,12 @@ fn run(
     };
     let (mut stages, adapted) = movement.run(Sink::Media(&mut media));
     control.finish()?;
-    let Transform {
-        totals, damaged, ..
-    } = transform;
-    let damaged = damaged.into_inner().unwrap_or_else(PoisonError::into_inner);
+    accounts::check(&*snapshot, &control.coverage)?;
+    let (totals, damaged) = (transform.totals, transform.damaged.into_inner());
+    let damaged = damaged.unwrap_or_else(PoisonError::into_inner);
+    configuration.is_damaged = !damaged.is_empty();
     let ending = snapshot.ending()?;
-    set::complete(&mut configuration, &totals, ending, !damaged.is_empty());
+    set::complete(&mut configuration, &totals, &control.coverage, ending);
     sealing::authenticate(key.as_ref(), &mut configuration);
     snapshot.close()?;
     finish_media(media, &configuration, &control, &mut stages.write)?;

@@ -13,7 +13,7 @@ use crate::live::Meter;
 use crate::report::{Adapted, Stage, StageCounters, Stages};
 
 /// The threads of a backup, as errors name them.
-const READER: &str = "reader of the database";
+pub(super) const READER: &str = "reader of the database";
 const COMPRESSOR: &str = "stage that checks and compresses";
 pub(super) const WRITER: &str = "writer of the media";
 

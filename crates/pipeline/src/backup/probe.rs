@@ -12,7 +12,7 @@ use windlass_source::Snapshot;
 use super::movement::{Movement, Sink};
 use super::read::Schedule;
 use super::transform::{Totals, Transform};
-use super::{carrier_of, priority, size_of};
+use super::{accounts, carrier_of, priority, size_of};
 use crate::control::Control;
 use crate::error::Error;
 use crate::plan::Plan;
@@ -57,6 +57,7 @@ fn run(
         observer,
         schedule.total_bytes(),
         vec![frames.clone(), output.clone()],
+        accounts::open(&*snapshot),
     );
     let set_guid = Guid::random();
     let key = request

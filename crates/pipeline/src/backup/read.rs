@@ -249,6 +249,7 @@ impl<'a> Reader<'a> {
         timed(&mut self.meter.counters.busy, || {
             self.snapshot.finish_data()
         })?;
+        let mut end = None;
         while !self.control.is_stopped() {
             if let Some(throttle) = &self.throttle {
                 throttle.hold(self.control, &mut self.meter.counters);
@@ -261,7 +262,11 @@ impl<'a> Reader<'a> {
             let piece = timed(&mut self.meter.counters.busy, || {
                 self.snapshot.read_log(&mut buffer[..limit])
             })?;
-            let Some(piece) = piece else { break };
+            let Some(piece) = piece else {
+                self.control.coverage.end_source(end);
+                break;
+            };
+            end = Some((piece.file_id, piece.offset + piece.bytes as u64));
             if !self.control.goes_on(FaultPoint::BackupLog)? {
                 break;
             }

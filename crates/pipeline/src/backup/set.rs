@@ -2,12 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
-use windlass_base::{Guid, Lsn, Moment};
+use windlass_base::{EXTENT_BYTES, Guid, Lsn, Moment};
 use windlass_codec::Level;
-use windlass_media::{DatabaseFile, SetConfiguration, SetType, SourceKind};
+use windlass_media::{DatabaseFile, HELD_BYTES_MAX, Held, SetConfiguration, SetType, SourceKind};
 use windlass_source::{DatabaseKind, Ending, FileKind, Snapshot};
 
+use super::accounts;
 use super::transform::Totals;
+use crate::coverage::Coverage;
 use crate::plan::Plan;
 use crate::request::{BackupKind, BackupRequest};
 
@@ -101,8 +103,8 @@ fn database_file(
 pub(super) fn complete(
     set: &mut SetConfiguration,
     totals: &Totals,
+    coverage: &Coverage,
     ending: Option<Ending>,
-    is_damaged: bool,
 ) {
     if let Some(ending) = ending {
         set.first_lsn = ending.position.first_lsn;
@@ -119,13 +121,30 @@ pub(super) fn complete(
             .collect();
     }
     set.is_final = true;
-    set.is_damaged = is_damaged;
     set.finished = Some(Moment::now().0);
     set.backup_bytes = totals.raw_bytes.load(Ordering::Relaxed);
     set.stored_bytes = totals.stored_bytes.load(Ordering::Relaxed);
     set.chunk_count = totals.chunks.load(Ordering::Relaxed);
     set.set_checksum = totals.checksum.load(Ordering::Relaxed);
+    let mut room = HELD_BYTES_MAX;
     for file in &mut set.files {
-        file.backup_bytes = totals.file_bytes(file.file_id);
+        file.backup_bytes = coverage.held_bytes(file.file_id);
+        file.held = held(coverage, file, room);
+        room = room.saturating_sub(file.held.len());
+    }
+}
+
+/// What the set holds of a file; nothing is said of a data file that it holds whole. Of the log it is what
+/// the source gave, not what was counted on the way.
+fn held(coverage: &Coverage, file: &DatabaseFile, bytes_max: usize) -> Vec<u8> {
+    if file.is_log {
+        return Held::store(accounts::log(coverage, file.file_id), bytes_max);
+    }
+    let runs = coverage.held_extents(file.file_id);
+    let all = file.size_bytes.div_ceil(EXTENT_BYTES as u64);
+    match runs.as_slice() {
+        [] if all == 0 => Vec::new(),
+        [run] if *run == (0..all) => Vec::new(),
+        runs => Held::store(runs.iter().cloned(), bytes_max),
     }
 }

@@ -3,6 +3,7 @@
 //! Page checksums are verified, extents digested, unchanged extents of a differential left out, the
 //! rest compressed and checksummed. A chunk that would not shrink is stored as it is.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -66,7 +67,6 @@ pub(super) struct Totals {
     pub(super) raw_bytes: AtomicU64,
     pub(super) stored_bytes: AtomicU64,
     pub(super) checksum: AtomicU64,
-    by_file: Mutex<Vec<(u16, u64)>>,
 }
 
 impl Totals {
@@ -79,20 +79,6 @@ impl Totals {
             chunk_mix(header.ordinal, header.raw_checksum),
             Ordering::Relaxed,
         );
-        let mut by_file = self.by_file.lock().unwrap_or_else(PoisonError::into_inner);
-        match by_file.iter_mut().find(|(file, _)| *file == header.file_id) {
-            Some((_, bytes)) => *bytes += u64::from(header.raw_bytes),
-            None => by_file.push((header.file_id, u64::from(header.raw_bytes))),
-        }
-    }
-
-    /// Octets of a database file in the set.
-    pub(super) fn file_bytes(&self, file_id: u16) -> u64 {
-        let by_file = self.by_file.lock().unwrap_or_else(PoisonError::into_inner);
-        by_file
-            .iter()
-            .find(|(file, _)| *file == file_id)
-            .map_or(0, |(_, bytes)| *bytes)
     }
 }
 
@@ -136,13 +122,10 @@ impl Transform<'_> {
             }
             let mut encoding = Duration::ZERO;
             let chunk = timed(&mut meter.counters.busy, || {
-                self.transform(
-                    frame,
-                    &mut encoder,
-                    output,
-                    &mut base_digests,
-                    &mut encoding,
-                )
+                let frame = self.digest(frame, &mut base_digests, control)?;
+                let chunk =
+                    frame.map(|frame| self.transform(frame, &mut encoder, output, &mut encoding));
+                chunk.transpose()
             })?;
             let stored = chunk
                 .as_ref()
@@ -171,15 +154,14 @@ impl Transform<'_> {
         Ok(meter.end())
     }
 
-    /// One frame to one chunk; none when a differential finds nothing changed in it.
-    fn transform(
+    /// Verifies and digests a frame, and leaves out what a differential finds unchanged; `None` when
+    /// nothing is left.
+    fn digest(
         &self,
         mut frame: Frame,
-        encoder: &mut Encoder,
-        output: Option<PooledBuffer>,
         base_digests: &mut Vec<Digest>,
-        encoding: &mut Duration,
-    ) -> Result<Option<Chunk>, Error> {
+        control: &Control<'_>,
+    ) -> Result<Option<Digested>, Error> {
         let is_data = frame.kind == ChunkKind::Data;
         if self.verify_pages && is_data {
             self.check_pages(&frame)?;
@@ -197,13 +179,32 @@ impl Transform<'_> {
             offset: frame.offset,
             bytes: frame.bytes as u32,
         }];
-        if let Some(base) = self.base {
+        if let Some(base) = self.base.filter(|_| is_data) {
             base.read(frame.file_id, first_extent, base_digests, digests.len())?;
+            let whole = frame.offset..frame.offset + frame.bytes as u64;
             runs = keep_changed(&mut frame, &mut digests, base_digests);
-            if runs.is_empty() {
-                return Ok(None);
-            }
+            leave_out(control, frame.file_id, whole, &runs)?;
         }
+        Ok((!runs.is_empty()).then_some(Digested {
+            frame,
+            runs,
+            digests,
+        }))
+    }
+
+    /// One frame to one chunk.
+    fn transform(
+        &self,
+        digested: Digested,
+        encoder: &mut Encoder,
+        output: Option<PooledBuffer>,
+        encoding: &mut Duration,
+    ) -> Result<Chunk, Error> {
+        let Digested {
+            frame,
+            runs,
+            digests,
+        } = digested;
         let raw = &frame.buffer[..frame.bytes];
         let mut header = ChunkHeader {
             kind: frame.kind,
@@ -239,7 +240,7 @@ impl Transform<'_> {
             None => header.stored_checksum = checksum(stored),
         }
         self.totals.count(&header);
-        Ok(Some(Chunk { header, payload }))
+        Ok(Chunk { header, payload })
     }
 
     fn check_pages(&self, frame: &Frame) -> Result<(), Error> {
@@ -271,6 +272,35 @@ impl Transform<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// A frame with what a backup holds of it.
+struct Digested {
+    frame: Frame,
+    runs: Vec<Run>,
+    digests: Vec<Digest>,
+}
+
+/// Accounts for what of `whole` is not in `kept`.
+fn leave_out(
+    control: &Control<'_>,
+    file_id: u16,
+    whole: Range<u64>,
+    kept: &[Run],
+) -> Result<(), Error> {
+    let coverage = &control.coverage;
+    let mut at = whole.start;
+    let ends = kept
+        .iter()
+        .map(|run| (run.offset, run.offset + u64::from(run.bytes)));
+    for (start, end) in ends.chain([(whole.end, whole.end)]) {
+        if at < start {
+            let left_out = coverage.leave_out(file_id, at..start);
+            left_out.map_err(|refusal| coverage.not_stored(file_id, at..start, refusal))?;
+        }
+        at = end;
+    }
+    Ok(())
 }
 
 /// A thread that leaves wakes those that rest: there is no more work for anybody.

@@ -92,7 +92,7 @@ impl Family {
                 throttle.hold(control, &mut meter.counters);
                 throttle.take(stored_bytes);
             }
-            timed(&mut meter.counters.busy, || self.write(chunk))?;
+            timed(&mut meter.counters.busy, || self.write(chunk, control))?;
             meter.counters.bytes_in += stored_bytes;
             meter.tell();
         }
@@ -136,7 +136,8 @@ impl Family {
         })
     }
 
-    fn write(&mut self, mut chunk: Chunk) -> Result<(), Error> {
+    /// Hands a chunk to the devices, and then accounts for what it holds.
+    fn write(&mut self, mut chunk: Chunk, control: &Control<'_>) -> Result<(), Error> {
         chunk.header.family = self.number;
         let stored_plain = chunk.header.codec == Algorithm::None.id();
         let alignment = if stored_plain {
@@ -163,7 +164,16 @@ impl Family {
         self.writer.chunk_written(&mut scratch);
         self.append(&scratch)?;
         self.scratch = scratch;
-        Ok(())
+        let header = &chunk.header;
+        let held = control
+            .coverage
+            .hold(header.kind, header.file_id, &header.runs);
+        held.map_err(|refusal| {
+            let first = header.runs.first().map_or(0, |run| run.offset);
+            let last = header.runs.last();
+            let end = last.map_or(first, |run| run.offset + u64::from(run.bytes));
+            (control.coverage).not_stored(header.file_id, first..end, refusal)
+        })
     }
 
     /// Writes everything that precedes the end of the set, which is not to be durable before it.

@@ -3,6 +3,7 @@
 mod digests;
 mod read;
 mod select;
+mod totals;
 mod transform;
 mod write;
 
@@ -13,7 +14,7 @@ use crossbeam_channel::bounded;
 use windlass_codec::{Algorithm, Compression, Level};
 use windlass_crypt::SetKey;
 use windlass_io::BufferPool;
-use windlass_media::{CHUNK_BYTES_MAX, SetConfiguration, SetListing, SetType};
+use windlass_media::{CHUNK_BYTES_MAX, SetConfiguration, SetListing};
 use windlass_source::RestoreTarget;
 
 pub use digests::extract_digests;
@@ -22,6 +23,7 @@ pub use select::{Selection, restore_selected};
 use self::read::Read;
 use self::transform::{Seen, Transform};
 use crate::control::Control;
+use crate::coverage::{Coverage, CoveredFile};
 use crate::error::{Damage, Error};
 use crate::media_set::MediaSet;
 use crate::plan::{Carrier, Plan};
@@ -81,6 +83,7 @@ fn run(
         observer,
         set.backup_bytes,
         vec![frames.clone(), output.clone()],
+        covered(set),
     );
     let movement = Movement {
         media,
@@ -93,9 +96,19 @@ fn run(
     };
     let (stages, seen) = movement.run(&output, request.on_damage);
     control.finish()?;
-    let damaged = seen.damaged();
-    if damaged.count == 0 {
-        check_totals(media, set, &seen)?;
+    let damaged = totals::check(set, &seen, &control.coverage, request.on_damage);
+    let damaged = damaged.map_err(|damage| Error::SetDamaged {
+        device: media.devices(),
+        damage,
+    })?;
+    if target.is_some()
+        && let Some((file, found, expected)) = control.coverage.unwritten()
+    {
+        return Err(Error::NotWritten {
+            file,
+            found,
+            expected,
+        });
     }
     let files = set.files.iter().map(|file| FilePages {
         logical_name: file.logical_name.clone(),
@@ -229,37 +242,14 @@ fn check_chunk_count(media: &MediaSet, set: &SetConfiguration) -> Result<(), Err
 /// Stream header and the fixed part of a chunk header.
 const CHUNK_OVERHEAD_BYTES: u64 = 22 + 64;
 
-/// Every chunk was there once, they add up, and a full backup covers its files.
-fn check_totals(media: &MediaSet, set: &SetConfiguration, seen: &Seen) -> Result<(), Error> {
-    let chunks = seen.chunks.load(Ordering::Relaxed);
-    let checksum = seen.checksum.load(Ordering::Relaxed);
-    let raw_bytes = seen.raw_bytes.load(Ordering::Relaxed);
-    let whole: u64 = match set.set_type {
-        SetType::Full => set.files.iter().map(|file| file.backup_bytes).sum(),
-        SetType::Differential | SetType::Log => set.backup_bytes,
-    };
-    let damage = if chunks != set.chunk_count {
-        Damage::MissingChunks {
-            found: chunks,
-            expected: set.chunk_count,
-        }
-    } else if checksum != set.set_checksum {
-        Damage::SetChecksum {
-            found: checksum,
-            expected: set.set_checksum,
-        }
-    } else if raw_bytes != set.backup_bytes || whole != set.backup_bytes {
-        Damage::Coverage {
-            found: raw_bytes,
-            expected: whole,
-        }
-    } else {
-        return Ok(());
-    };
-    Err(Error::SetDamaged {
-        device: media.devices(),
-        damage,
-    })
+/// The files of a set, to be accounted for.
+fn covered(set: &SetConfiguration) -> Coverage {
+    Coverage::new(set.files.iter().map(|file| CoveredFile {
+        file_id: file.file_id,
+        is_log: file.is_log,
+        name: file.logical_name.clone(),
+        size_bytes: file.size_bytes,
+    }))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use windlass_media::{ChunkKind, FamilyReader, IndexEntry, ReadAt as _, SetListin
 
 use super::read::{StoredChunk, check};
 use super::transform::{Seen, Transform};
-use super::{check_chunk_count, plan};
+use super::{check_chunk_count, covered, plan};
 use crate::control::Control;
 use crate::error::{Damage, Error};
 use crate::fault::FaultPoint;
@@ -30,6 +30,9 @@ use crate::window::Window;
 
 /// Octets read at once while the index is read and chunks are looked up.
 const WINDOW_BYTES: usize = 256 << 10;
+
+/// The one that does it all, as errors name it.
+const WORKER: &str = "reader of chosen pages";
 
 /// What is to be read, and where it goes.
 pub trait Selection {
@@ -97,7 +100,12 @@ pub fn restore_selected(
         BufferPool::new(1, frame_bytes),
         BufferPool::new(1, frame_bytes),
     );
-    let control = Control::new(observer, total, vec![payloads.clone(), frames.clone()]);
+    let control = Control::new(
+        observer,
+        total,
+        vec![payloads.clone(), frames.clone()],
+        covered(set),
+    );
     let files = set.files.iter().map(|file| (file.file_id, file.size_bytes));
     let walk = Walk {
         media,
@@ -112,9 +120,7 @@ pub fn restore_selected(
             seen: Seen::new(set.chunk_count),
         },
     };
-    control.guard("reader of chosen pages", || {
-        walk.run(&places, selection, &control)
-    });
+    control.guard(WORKER, || walk.run(&places, selection, &control));
     control.finish()?;
     Ok((total, begun.elapsed()))
 }
@@ -195,6 +201,7 @@ impl Walk<'_> {
             );
         }
         let mut decoder = Decoder::new();
+        let mut taken = 0;
         for place in places {
             if control.is_stopped() || !control.goes_on(FaultPoint::RestoreSelected)? {
                 break;
@@ -210,21 +217,36 @@ impl Walk<'_> {
                 true => None,
                 false => self.transform.output.take(),
             };
-            let decoded = self.transform.decode(chunk, output, &mut decoder);
-            let frame = decoded.map_err(|damage| Error::SetDamaged {
+            let StoredChunk {
+                header,
+                payload,
+                offset,
+                ..
+            } = chunk;
+            let transform = &self.transform;
+            let decoded = transform.decode(&header, payload, offset, output, &mut decoder);
+            let decoded = decoded.and_then(|octets| {
+                transform.account(&header, offset, &control.coverage)?;
+                Ok(octets)
+            });
+            let octets = decoded.map_err(|damage| Error::SetDamaged {
                 device: family.device.to_string(),
                 damage,
             })?;
             let mut start = 0;
-            for run in &frame.runs {
+            for run in &header.runs {
                 let end = start + run.bytes as usize;
-                let octets = frame.octets.get(start..end).unwrap_or_default();
-                selection.take(frame.file_id, run.offset, octets)?;
+                let octets = octets.get(start..end).unwrap_or_default();
+                selection.take(header.file_id, run.offset, octets)?;
                 start = end;
             }
+            taken += 1;
             control.advance(place.raw_bytes.into(), stored_bytes.into());
         }
-        Ok(())
+        match taken == places.len() {
+            true => Ok(()),
+            false => Err(Error::EndedEarly { worker: WORKER }),
+        }
     }
 
     /// Reads the chunk at a place; `None` when nobody wants it any more.

@@ -1,7 +1,7 @@
 //! Second stage of a restore or verification: chunks become frames again, or are found wanting.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
 use windlass_base::checksum;
@@ -12,6 +12,7 @@ use windlass_media::{ChunkHeader, Run, chunk_mix};
 
 use super::read::StoredChunk;
 use crate::control::{Control, timed};
+use crate::coverage::{Coverage, Refusal};
 use crate::error::{Damage, Error};
 use crate::fault::FaultPoint;
 use crate::live::Meter;
@@ -82,9 +83,27 @@ impl Seen {
         }
     }
 
-    fn record(&self, device: &str, damage: Damage) {
+    /// Takes back a mark of this thread's own.
+    fn unmark(&self, ordinal: u64) {
+        let mut ordinals = self.ordinals.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(word) = ordinals.get_mut((ordinal / 64) as usize) {
+            *word &= !(1 << (ordinal % 64));
+        }
+    }
+
+    /// Takes note of a chunk whose header can be read and whose payload cannot.
+    fn record(&self, device: &str, header: &ChunkHeader, damage: Damage, coverage: &Coverage) {
+        // What it would have held is damaged, not missing. A chunk that has been seen stays seen.
+        let is_new = self.mark(header.ordinal).is_ok();
+        let is_first = coverage
+            .lose(header.kind, header.file_id, &header.runs)
+            .is_ok();
         let mut damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
         damaged.count += 1;
+        damaged.known += u64::from(is_new);
+        if is_first {
+            coverage.name(header.file_id, &header.runs, &mut damaged.stretches);
+        }
         damaged
             .first
             .get_or_insert_with(|| (device.to_owned(), damage));
@@ -141,26 +160,15 @@ impl Transform<'_> {
                     None => break,
                 },
             };
-            let device = Arc::clone(&chunk.device);
-            match timed(&mut meter.counters.busy, || {
-                self.decode(chunk, output, &mut decoder)
-            }) {
-                Ok(frame) => {
-                    if let Some(sender) = restored
-                        && timed(&mut meter.counters.wait_output, || {
-                            sender.send(frame).is_err()
-                        })
-                    {
-                        break;
-                    }
-                }
-                Err(damage) if self.on_damage == OnDamage::Stop => {
-                    return Err(Error::SetDamaged {
-                        device: device.to_string(),
-                        damage,
-                    });
-                }
-                Err(damage) => self.seen.record(&device, damage),
+            let frame = timed(&mut meter.counters.busy, || {
+                self.examine(chunk, output, &mut decoder, &control.coverage)
+            })?;
+            if let (Some(sender), Some(frame)) = (restored, frame)
+                && timed(&mut meter.counters.wait_output, || {
+                    sender.send(frame).is_err()
+                })
+            {
+                break;
             }
             meter.tell();
             control.advance(raw_bytes, stored_bytes);
@@ -168,19 +176,52 @@ impl Transform<'_> {
         Ok(meter.end())
     }
 
-    /// Verifies a chunk and makes it a frame again. `output` is for what is compressed.
-    pub(super) fn decode(
+    /// Verifies a chunk and accounts for it; `None` when it is damaged and that is carried on from.
+    fn examine(
         &self,
         chunk: StoredChunk,
         output: Option<PooledBuffer>,
         decoder: &mut Decoder,
-    ) -> Result<Restored, Damage> {
+        coverage: &Coverage,
+    ) -> Result<Option<Restored>, Error> {
         let StoredChunk {
             header,
-            mut payload,
+            payload,
             offset,
-            ..
+            device,
         } = chunk;
+        let decoded = self.decode(&header, payload, offset, output, decoder);
+        let accounted = decoded.and_then(|octets| {
+            self.account(&header, offset, coverage)?;
+            Ok(octets)
+        });
+        match (accounted, self.on_damage) {
+            (Ok(octets), _) => Ok(Some(Restored {
+                file_id: header.file_id,
+                runs: header.runs,
+                octets,
+            })),
+            (Err(damage), OnDamage::Stop) => Err(Error::SetDamaged {
+                device: device.to_string(),
+                damage,
+            }),
+            (Err(damage), OnDamage::Continue) => {
+                self.seen.record(&device, &header, damage, coverage);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Verifies a chunk, and gives the octets of the database in it. `output` is for
+    /// what is compressed.
+    pub(super) fn decode(
+        &self,
+        header: &ChunkHeader,
+        mut payload: PooledBuffer,
+        offset: u64,
+        output: Option<PooledBuffer>,
+        decoder: &mut Decoder,
+    ) -> Result<PooledBuffer, Damage> {
         let ordinal = header.ordinal;
         let stored = &mut payload[..header.stored_bytes as usize];
         compare(
@@ -190,7 +231,7 @@ impl Transform<'_> {
             checksum(stored),
             header.stored_checksum,
         )?;
-        let raw_checksum = sealing::open(self.key, &header, stored, offset)?;
+        let raw_checksum = sealing::open(self.key, header, stored, offset)?;
         let octets = match output {
             None => payload,
             Some(mut output) => {
@@ -211,13 +252,28 @@ impl Transform<'_> {
             .get(..header.raw_bytes as usize)
             .ok_or(Damage::ForeignChunk { ordinal, offset })?;
         compare(ordinal, offset, "uncompressed", checksum(raw), raw_checksum)?;
+        Ok(octets)
+    }
+
+    /// Accounts for a chunk that is whole: its number and what it holds, each for the first time.
+    pub(super) fn account(
+        &self,
+        header: &ChunkHeader,
+        offset: u64,
+        coverage: &Coverage,
+    ) -> Result<(), Damage> {
+        let ordinal = header.ordinal;
         self.seen.mark(ordinal)?;
-        self.seen.count(&header);
-        Ok(Restored {
-            file_id: header.file_id,
-            runs: header.runs,
-            octets,
-        })
+        let held = coverage.hold(header.kind, header.file_id, &header.runs);
+        held.map_err(|refusal| {
+            self.seen.unmark(ordinal);
+            match refusal {
+                Refusal::Twice => Damage::Overlap { ordinal, offset },
+                Refusal::Misplaced => Damage::ForeignChunk { ordinal, offset },
+            }
+        })?;
+        self.seen.count(header);
+        Ok(())
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) fn run(
             timed(&mut meter.counters.busy, || {
                 target.write(frame.file_id, run.offset, octets)
             })?;
+            control.coverage.write(frame.file_id, octets.len() as u64);
             meter.counters.calls += 1;
             meter.counters.bytes_in += octets.len() as u64;
             meter.counters.bytes_out += octets.len() as u64;

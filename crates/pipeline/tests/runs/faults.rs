@@ -59,7 +59,7 @@ fn fail_everywhere(points: &[FaultPoint], work: &(impl Fn(&Failing) -> Result<()
         let units = whole.units.lock().unwrap().get(&point).copied();
         let units = units.unwrap_or_else(|| panic!("{point:?} is never reached"));
         for unit in [1, units.div_ceil(2), units] {
-            for fault in [Fault::Panic, Fault::Error] {
+            for fault in [Fault::Panic, Fault::Error, Fault::End] {
                 let told = format!("{fault:?} at {point:?}, unit {unit} of {units}");
                 let failing = Failing::new(Some((point, unit, fault)));
                 let error = within_time(&told, || work(&failing)).expect_err(&told);

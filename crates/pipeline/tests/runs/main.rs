@@ -3,6 +3,8 @@
 
 mod adaptive;
 mod appending;
+mod coverage;
+mod crafted;
 mod engine;
 mod failing_reads;
 #[cfg(debug_assertions)]

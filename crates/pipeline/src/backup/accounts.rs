@@ -1,0 +1,53 @@
+//! A backup's account of what was to be backed up and what became of it.
+
+use std::ops::Range;
+
+use windlass_source::{FileKind, Snapshot};
+
+use super::movement::READER;
+use crate::coverage::{Coverage, CoveredFile, Stretches};
+use crate::error::Error;
+
+/// The files of a snapshot, to be accounted for.
+pub(super) fn open(snapshot: &dyn Snapshot) -> Coverage {
+    Coverage::new(snapshot.files().iter().map(|file| CoveredFile {
+        file_id: file.id,
+        is_log: file.kind == FileKind::Log,
+        name: file.logical_name.clone(),
+        // The log goes on growing.
+        size_bytes: match file.kind {
+            FileKind::Data => file.size_bytes,
+            FileKind::Log => u64::MAX,
+        },
+    }))
+}
+
+/// Everything that was scheduled is on the media or was left out on purpose, else the set gets no end.
+pub(super) fn check(snapshot: &dyn Snapshot, coverage: &Coverage) -> Result<(), Error> {
+    if !coverage.is_source_ended() {
+        return Err(Error::EndedEarly { worker: READER });
+    }
+    let (mut missing, mut unexpected) = (Stretches::default(), Stretches::default());
+    for file in snapshot.files() {
+        let wanted: Vec<_> = match file.kind {
+            FileKind::Data => snapshot.ranges(file.id),
+            FileKind::Log => log(coverage, file.id).collect(),
+        };
+        coverage.missing(file.id, wanted.iter().cloned(), &mut missing);
+        coverage.unexpected(file.id, wanted.into_iter(), &mut unexpected);
+    }
+    match (missing.is_empty(), unexpected.is_empty()) {
+        (true, true) => Ok(()),
+        (true, false) => Err(Error::StoredTwice(unexpected)),
+        (false, _) => Err(Error::NotStored(missing)),
+    }
+}
+
+/// The log that the source gave of a file.
+pub(super) fn log(
+    coverage: &Coverage,
+    file_id: u16,
+) -> impl Iterator<Item = Range<u64>> + Clone + use<> {
+    let bytes = coverage.log_bytes(file_id);
+    (bytes > 0).then_some(0..bytes).into_iter()
+}

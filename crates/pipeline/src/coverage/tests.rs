@@ -1,0 +1,158 @@
+#![expect(clippy::single_range_in_vec_init, reason = "one run is one range here")]
+
+use super::*;
+
+const EXTENT: u64 = EXTENT_BYTES as u64;
+
+fn coverage(size_bytes: u64) -> Coverage {
+    let file = |file_id, is_log| CoveredFile {
+        file_id,
+        is_log,
+        name: format!("f{file_id}"),
+        size_bytes,
+    };
+    Coverage::new([file(1, false), file(2, true)].into_iter())
+}
+
+fn run(offset: u64, bytes: u64) -> Run {
+    Run {
+        offset,
+        bytes: bytes as u32,
+    }
+}
+
+fn missing(coverage: &Coverage, file_id: u16, wanted: &[Range<u64>]) -> Vec<(u64, u64)> {
+    let mut stretches = Stretches::default();
+    coverage.missing(file_id, wanted.iter().cloned(), &mut stretches);
+    let named = stretches.named.iter();
+    named.map(|gap| (gap.offset, gap.bytes)).collect()
+}
+
+fn unexpected(coverage: &Coverage, file_id: u16, wanted: &[Range<u64>]) -> Vec<(u64, u64)> {
+    let mut stretches = Stretches::default();
+    coverage.unexpected(file_id, wanted.iter().cloned(), &mut stretches);
+    let named = stretches.named.iter();
+    named.map(|gap| (gap.offset, gap.bytes)).collect()
+}
+
+#[test]
+fn what_nobody_claimed_is_missing_and_what_nobody_wanted_is_unexpected() {
+    let size = 200 * EXTENT + 5;
+    let coverage = coverage(size);
+    let hold = |first: u64, count: u64| {
+        let end = ((first + count) * EXTENT).min(size);
+        let runs = [run(first * EXTENT, end - first * EXTENT)];
+        coverage.hold(ChunkKind::Data, 1, &runs)
+    };
+    for (first, count) in [(70, 100), (0, 63), (64, 1), (200, 1)] {
+        hold(first, count).unwrap();
+    }
+    coverage.leave_out(1, 63 * EXTENT..64 * EXTENT).unwrap();
+    assert_eq!(
+        missing(&coverage, 1, &[0..size]),
+        [(65 * EXTENT, 5 * EXTENT), (170 * EXTENT, 30 * EXTENT)]
+    );
+    assert_eq!(
+        unexpected(&coverage, 1, &[0..EXTENT, 64 * EXTENT..size]),
+        [(EXTENT, 62 * EXTENT), (63 * EXTENT, EXTENT)]
+    );
+    hold(65, 5).unwrap();
+    hold(170, 30).unwrap();
+    assert!(missing(&coverage, 1, &[0..size]).is_empty());
+    assert!(unexpected(&coverage, 1, &[0..size]).is_empty());
+    assert_eq!(coverage.held_bytes(1), size - EXTENT);
+    assert_eq!(coverage.held_extents(1), [0..63, 64..201]);
+}
+
+#[test]
+fn nothing_is_claimed_twice_nor_by_halves_nor_outside_of_its_file() {
+    let size = 10 * EXTENT + 5;
+    let coverage = coverage(size);
+    let hold = |runs: &[Run]| coverage.hold(ChunkKind::Data, 1, runs);
+    hold(&[run(EXTENT, EXTENT)]).unwrap();
+    assert_eq!(
+        hold(&[run(5 * EXTENT, EXTENT), run(0, 3 * EXTENT)]),
+        Err(Refusal::Twice)
+    );
+    assert_eq!(
+        coverage.held_extents(1),
+        [1..2],
+        "all of a chunk or nothing"
+    );
+    assert_eq!(
+        hold(&[run(2 * EXTENT, EXTENT), run(2 * EXTENT, EXTENT)]),
+        Err(Refusal::Twice)
+    );
+    for (offset, bytes) in [
+        (7, EXTENT - 7),
+        (3 * EXTENT, 7),
+        (10 * EXTENT, 6),
+        (9 * EXTENT, 0),
+    ] {
+        assert_eq!(hold(&[run(offset, bytes)]), Err(Refusal::Misplaced));
+    }
+    assert_eq!(
+        coverage.hold(ChunkKind::Log, 1, &[run(0, EXTENT)]),
+        Err(Refusal::Misplaced)
+    );
+    assert_eq!(
+        coverage.hold(ChunkKind::Data, 3, &[run(0, EXTENT)]),
+        Err(Refusal::Misplaced)
+    );
+    assert_eq!(coverage.leave_out(1, 0..2 * EXTENT), Err(Refusal::Twice));
+    coverage.leave_out(1, 0..EXTENT).unwrap();
+    assert_eq!(hold(&[run(0, EXTENT)]), Err(Refusal::Twice));
+    hold(&[run(10 * EXTENT, 5)]).unwrap();
+    assert_eq!(coverage.held_bytes(1), EXTENT + 5);
+}
+
+#[test]
+fn pieces_of_the_log_join_in_any_order_and_never_overlap() {
+    let coverage = coverage(1000);
+    let hold = |offset, bytes| coverage.hold(ChunkKind::Log, 2, &[run(offset, bytes)]);
+    for (offset, bytes) in [(500, 100), (0, 100), (300, 200), (100, 100)] {
+        hold(offset, bytes).unwrap();
+    }
+    for (offset, bytes) in [(50, 10), (150, 100), (250, 51), (0, 1000), (599, 1)] {
+        assert_eq!(hold(offset, bytes), Err(Refusal::Twice));
+    }
+    assert_eq!(hold(900, 101), Err(Refusal::Misplaced));
+    assert_eq!(hold(900, 0), Err(Refusal::Misplaced));
+    assert_eq!(missing(&coverage, 2, &[0..600]), [(200, 100)]);
+    hold(200, 100).unwrap();
+    assert!(missing(&coverage, 2, &[0..600]).is_empty());
+    assert_eq!(unexpected(&coverage, 2, &[0..599]), [(599, 1)]);
+    assert_eq!(coverage.files()[1].log.len(), 1, "joined to one");
+}
+
+#[test]
+fn bytes_that_the_target_did_not_take_are_told() {
+    let coverage = coverage(EXTENT);
+    coverage
+        .hold(ChunkKind::Data, 1, &[run(0, EXTENT)])
+        .unwrap();
+    coverage.write(1, EXTENT - 1);
+    assert_eq!(
+        coverage.unwritten(),
+        Some(("f1".to_owned(), EXTENT - 1, EXTENT))
+    );
+    coverage.write(1, 1);
+    assert_eq!(coverage.unwritten(), None);
+}
+
+#[test]
+fn a_report_names_a_thousand_stretches_and_counts_the_rest() {
+    let size = 5000 * EXTENT;
+    let coverage = coverage(size);
+    let mut stretches = Stretches::default();
+    let wanted = (0..2500).map(|number| 2 * number * EXTENT..(2 * number + 1) * EXTENT);
+    coverage.missing(1, wanted, &mut stretches);
+    assert_eq!(
+        (stretches.named.len(), stretches.count, stretches.bytes),
+        (NAMED_MAX, 2500, 2500 * EXTENT)
+    );
+    assert_eq!(
+        stretches.to_string(),
+        "file 'f1' (1), bytes 0 to 65535, pages 0 to 7 (2499 more stretches with 163774464 bytes follow)"
+    );
+}
