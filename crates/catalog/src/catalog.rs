@@ -31,7 +31,8 @@ enum Location {
 }
 
 impl Catalog {
-    /// Opens the catalog in `folder`, making both when they do not exist.
+    /// Opens the catalog in `folder`, making both when they do not exist, for their owner alone: the master
+    /// key and private keys are in it, sealed. SQLite gives its journal the mode of the file.
     ///
     /// # Errors
     /// [`Error::Folder`], [`Error::Open`], [`Error::Version`].
@@ -40,8 +41,9 @@ impl Catalog {
             path: folder.to_owned(),
             source,
         };
-        std::fs::create_dir_all(folder).map_err(failed)?;
+        windlass_io::directory::create(folder).map_err(failed)?;
         let path = folder.canonicalize().map_err(failed)?.join(FILE_NAME);
+        windlass_io::secret::ensure(&path).map_err(failed)?;
         let connection = Connection::open(&path).map_err(|source| Error::Open {
             path: path.clone(),
             source,
@@ -225,6 +227,25 @@ mod tests {
         drop(connection);
         let error = Catalog::open(folder.path()).unwrap_err();
         assert!(matches!(error, Error::Version { found: 99, .. }), "{error}");
+    }
+
+    #[test]
+    fn folder_catalog_and_journal_are_for_their_owner_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("instance");
+        let mut catalog = Catalog::open(&place).unwrap();
+        let transaction = catalog.write("looking at the journal").unwrap();
+        transaction
+            .execute("CREATE TABLE own_test (x)", [])
+            .unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&place), 0o700);
+        let files: Vec<_> = std::fs::read_dir(&place).unwrap().flatten().collect();
+        assert_eq!(files.len(), 2, "catalog and journal");
+        for file in files {
+            assert_eq!(mode(&file.path()), 0o600, "{file:?}");
+        }
     }
 
     #[test]

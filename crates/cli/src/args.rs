@@ -355,6 +355,9 @@ pub(crate) struct RekeyArguments {
     /// Passphrase of a new recipient, in this file's first line
     #[arg(long, value_name = "FILE")]
     pub(crate) new_passphrase_file: Option<PathBuf>,
+    /// Drop the recipients that earlier runs added; those on the media stay
+    #[arg(long)]
+    pub(crate) replace: bool,
 }
 
 /// `windlass header`

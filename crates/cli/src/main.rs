@@ -33,6 +33,8 @@ use command::Outcome;
 use operate::settings::Settings;
 
 fn main() -> ExitCode {
+    // Whoever forbids it in a sandbox has other ways to keep core files away.
+    let _kept = windlass_io::secret::keep_memory();
     // SQL Backup's own spelling has one dash, which would be read as single letters.
     let written = std::env::args_os().map(|argument| {
         if argument.eq_ignore_ascii_case("-SQL") {

@@ -9,6 +9,7 @@ use aws_lc_rs::rsa::{
     PrivateDecryptingKey, PublicEncryptingKey,
 };
 use pkcs8::der::pem::{self, LineEnding};
+use pkcs8::pkcs5::pbes2::Kdf;
 use pkcs8::{EncryptedPrivateKeyInfoRef, PrivateKeyInfoRef, SecretDocument};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, RsaKeySize};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
@@ -23,6 +24,12 @@ const PRIVATE_KEY: &str = "private key";
 
 /// The smallest RSA key that is taken.
 const KEY_BITS_MIN: usize = 2048;
+
+/// Most rounds of PBKDF2 for the password of a key: some seconds.
+const ITERATIONS_MAX: u32 = 10_000_000;
+
+/// Most memory times parallelization of scrypt for the password of a key.
+const SCRYPT_BYTES_MAX: u64 = 512 << 20;
 
 /// A certificate: who may read a backup.
 #[derive(Clone, PartialEq, Eq)]
@@ -175,6 +182,7 @@ impl PrivateKey {
         };
         if let Ok(encrypted) = EncryptedPrivateKeyInfoRef::try_from(der.as_slice()) {
             let password = password.ok_or(WRONG)?;
+            check_cost(&encrypted)?;
             let opened = encrypted.decrypt(password.text()).map_err(|_| WRONG)?;
             return Self::from_pkcs8(Zeroizing::new(opened.as_bytes().to_vec()));
         }
@@ -238,6 +246,31 @@ impl PrivateKey {
                 .is_ok_and(|der| der.as_ref() == certificate.public_key)
         })
     }
+}
+
+/// Refuses key derivations that cost minutes, or more memory than any program that writes keys asks for.
+fn check_cost(encrypted: &EncryptedPrivateKeyInfoRef<'_>) -> Result<(), Error> {
+    let is_bounded = match encrypted
+        .encryption_algorithm
+        .pbes2()
+        .map(|scheme| &scheme.kdf)
+    {
+        Some(Kdf::Pbkdf2(params)) => params.iteration_count <= ITERATIONS_MAX,
+        Some(Kdf::Scrypt(params)) => {
+            let memory = params
+                .cost_parameter
+                .saturating_mul(u64::from(params.block_size))
+                .saturating_mul(128);
+            memory.saturating_mul(u64::from(params.parallelization)) <= SCRYPT_BYTES_MAX
+        }
+        _ => true,
+    };
+    if is_bounded {
+        return Ok(());
+    }
+    let reason =
+        "its password costs more than is ever spent on one; openssl pkcs8 -topk8 writes it anew";
+    Err(unreadable(PRIVATE_KEY, reason.to_owned()))
 }
 
 impl fmt::Debug for PrivateKey {

@@ -2,20 +2,38 @@
 //!
 //! `u8` version (1), `u8` algorithm, `u16` number of recipients, then for each `u8` kind, `u16` length, body.
 //! Kind 1, certificate: SHA-1 of its DER form (20), RSA-OAEP-SHA256 ciphertext. Kind 2, passphrase: salt
-//! (16), `u32` memory in KiB, `u32` passes, `u32` lanes, sealed key. Both are bound to set and algorithm.
+//! (16), `u32` memory in KiB, `u32` passes, `u32` lanes, commitment (32), sealed key. Both are bound to set and
+//! algorithm.
+//!
+//! AES-GCM commits to no key: one sealed text can be made that opens under many passphrases, and whoever sees
+//! which of them succeeds can divide the guesses among the recipients of one block. So what Argon2id gives is
+//! expanded (HKDF-SHA256) to the sealing key and the commitment, which is compared before anything is opened.
 
 use std::fmt;
 use std::sync::Arc;
 
+use aws_lc_rs::{constant_time, hkdf};
 use zeroize::Zeroizing;
 
 use crate::certificate::{Certificate, Identity, PrivateKey};
 use crate::passphrase::{Passphrase, Stretch};
-use crate::set_key::SECRET_BYTES;
+use crate::set_key::{Length, SECRET_BYTES};
+use crate::vault::VaultKey;
 use crate::{Algorithm, Error, SetKey};
 
 /// Most recipients of a set.
 pub const RECIPIENTS_MAX: usize = 64;
+
+/// Most passphrases among them: each costs whoever tries one time and memory.
+pub const PASSPHRASES_MAX: usize = 4;
+
+/// Most that all passphrases of a block may cost together: 1 GiB times passes.
+const COST_MAX: u64 = 1 << 20;
+
+/// Longest stored form.
+const BYTES_MAX: usize = u16::MAX as usize;
+
+const COMMITMENT_BYTES: usize = 32;
 
 const VERSION: u8 = 1;
 const KIND_CERTIFICATE: u8 = 1;
@@ -52,8 +70,15 @@ pub struct KeyRing {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Wrapped {
-    Certificate { thumbprint: [u8; 20], key: Vec<u8> },
-    Passphrase { stretch: Stretch, key: Vec<u8> },
+    Certificate {
+        thumbprint: [u8; 20],
+        key: Vec<u8>,
+    },
+    Passphrase {
+        stretch: Stretch,
+        commitment: [u8; COMMITMENT_BYTES],
+        key: Vec<u8>,
+    },
 }
 
 /// A set's key, wrapped.
@@ -69,30 +94,67 @@ impl KeyBlock {
     /// # Errors
     /// [`Error::Unreadable`] if there are none or too many; those of the library.
     pub fn wrap(key: &SetKey, recipients: &[Recipient]) -> Result<Self, Error> {
-        if recipients.is_empty() || recipients.len() > RECIPIENTS_MAX {
-            return Err(Error::Unreadable {
-                what: "recipients",
-                reason: format!(
-                    "{} given, 1 to {RECIPIENTS_MAX} are needed",
-                    recipients.len()
-                ),
-            });
-        }
-        let context = context(key.algorithm(), key.set_guid());
-        let wrap = |recipient: &Recipient| match recipient {
-            Recipient::Certificate(certificate) => Ok(Wrapped::Certificate {
-                thumbprint: certificate.thumbprint(),
-                key: certificate.wrap(key.secret(), &context)?,
-            }),
-            Recipient::Passphrase(passphrase) => {
-                let stretch = Stretch::new()?;
-                let key = stretch.key(passphrase)?.seal(&context, key.secret())?;
-                Ok(Wrapped::Passphrase { stretch, key })
-            }
-        };
-        Ok(Self {
+        let none = Self {
             algorithm: key.algorithm(),
-            recipients: recipients.iter().map(wrap).collect::<Result<_, Error>>()?,
+            recipients: Vec::new(),
+        };
+        none.with(key, recipients)
+    }
+
+    /// This block with further recipients. One with the same certificate takes the place of the earlier.
+    ///
+    /// # Errors
+    /// As [`KeyBlock::wrap`].
+    pub fn with(&self, key: &SetKey, recipients: &[Recipient]) -> Result<Self, Error> {
+        let context = context(key.algorithm(), key.set_guid());
+        let mut block = self.clone();
+        for recipient in recipients {
+            let wrapped = wrap(recipient, key, &context)?;
+            if let Recipient::Certificate(certificate) = recipient {
+                let again = RecipientKind::Certificate(certificate.thumbprint());
+                block.recipients.retain(|earlier| earlier.kind() != again);
+            }
+            block.recipients.push(wrapped);
+        }
+        block.check_bounds()?;
+        Ok(block)
+    }
+
+    fn check_bounds(&self) -> Result<(), Error> {
+        let refused = |reason| {
+            Err(Error::Unreadable {
+                what: "recipients",
+                reason,
+            })
+        };
+        let count = self.recipients.len();
+        if !(1..=RECIPIENTS_MAX).contains(&count) {
+            return refused(format!("{count} given, 1 to {RECIPIENTS_MAX} are needed"));
+        }
+        let stretches: Vec<_> = self.stretches().collect();
+        if stretches.len() > PASSPHRASES_MAX {
+            let found = stretches.len();
+            return refused(format!(
+                "{found} are passphrases, at most {PASSPHRASES_MAX} can be"
+            ));
+        }
+        if stretches.iter().map(|stretch| stretch.cost()).sum::<u64>() > COST_MAX {
+            return refused("their passphrases cost more than is ever spent on a set".to_owned());
+        }
+        let bytes = self.to_stored().len();
+        if bytes > BYTES_MAX {
+            return refused(format!(
+                "their keys take {bytes} bytes, at most {BYTES_MAX} can be stored; give fewer, or certificates \
+                 with smaller keys"
+            ));
+        }
+        Ok(())
+    }
+
+    fn stretches(&self) -> impl Iterator<Item = &Stretch> {
+        self.recipients.iter().filter_map(|wrapped| match wrapped {
+            Wrapped::Passphrase { stretch, .. } => Some(stretch),
+            Wrapped::Certificate { .. } => None,
         })
     }
 
@@ -103,11 +165,7 @@ impl KeyBlock {
 
     /// For whom the key is wrapped.
     pub fn recipients(&self) -> Vec<RecipientKind> {
-        let kind = |wrapped: &Wrapped| match wrapped {
-            Wrapped::Certificate { thumbprint, .. } => RecipientKind::Certificate(*thumbprint),
-            Wrapped::Passphrase { .. } => RecipientKind::Passphrase,
-        };
-        self.recipients.iter().map(kind).collect()
+        self.recipients.iter().map(Wrapped::kind).collect()
     }
 
     /// The set's key, unwrapped with whatever key at hand fits.
@@ -142,8 +200,13 @@ impl KeyBlock {
                     body.extend_from_slice(key);
                     KIND_CERTIFICATE
                 }
-                Wrapped::Passphrase { stretch, key } => {
+                Wrapped::Passphrase {
+                    stretch,
+                    commitment,
+                    key,
+                } => {
                     stretch.store(&mut body);
+                    body.extend_from_slice(commitment);
                     body.extend_from_slice(key);
                     KIND_PASSPHRASE
                 }
@@ -185,15 +248,17 @@ impl KeyBlock {
                 },
                 KIND_PASSPHRASE => Wrapped::Passphrase {
                     stretch: Stretch::load(&mut body)?,
+                    commitment: body.array()?,
                     key: body.rest().to_vec(),
                 },
                 _ => return None,
             });
         }
-        reader.rest().is_empty().then_some(Self {
+        let block = Self {
             algorithm,
             recipients,
-        })
+        };
+        (reader.rest().is_empty() && block.check_bounds().is_ok()).then_some(block)
     }
 }
 
@@ -216,7 +281,52 @@ impl fmt::Display for KeyBlock {
     }
 }
 
+fn wrap(recipient: &Recipient, key: &SetKey, context: &[u8]) -> Result<Wrapped, Error> {
+    Ok(match recipient {
+        Recipient::Certificate(certificate) => Wrapped::Certificate {
+            thumbprint: certificate.thumbprint(),
+            key: certificate.wrap(key.secret(), context)?,
+        },
+        Recipient::Passphrase(passphrase) => {
+            let stretch = Stretch::new()?;
+            let (sealing, commitment) = committed(&stretch.key(passphrase)?, context)?;
+            Wrapped::Passphrase {
+                stretch,
+                commitment,
+                key: sealing.seal(context, key.secret())?,
+            }
+        }
+    })
+}
+
+/// The key that seals under a passphrase, and what commits to it.
+fn committed(
+    stretched: &VaultKey,
+    context: &[u8],
+) -> Result<(VaultKey, [u8; COMMITMENT_BYTES]), Error> {
+    let failed = |_| Error::Library {
+        doing: "deriving a key from a passphrase",
+    };
+    let root = hkdf::Salt::new(hkdf::HKDF_SHA256, context).extract(stretched.octets());
+    let expand = |purpose: &[u8], into: &mut [u8]| {
+        let purpose = [purpose];
+        root.expand(&purpose, Length(into.len()))?.fill(into)
+    };
+    let mut sealing = Zeroizing::new([0; 32]);
+    let mut commitment = [0; COMMITMENT_BYTES];
+    expand(b"windlass passphrase 1", sealing.as_mut_slice()).map_err(failed)?;
+    expand(b"windlass passphrase commitment 1", &mut commitment).map_err(failed)?;
+    Ok((VaultKey::from_octets(sealing), commitment))
+}
+
 impl Wrapped {
+    fn kind(&self) -> RecipientKind {
+        match self {
+            Self::Certificate { thumbprint, .. } => RecipientKind::Certificate(*thumbprint),
+            Self::Passphrase { .. } => RecipientKind::Passphrase,
+        }
+    }
+
     /// The secret, if a key at hand belongs to this recipient.
     fn open(
         &self,
@@ -240,9 +350,15 @@ impl Wrapped {
                     .iter()
                     .find_map(|candidate| candidate.unwrap(key, context)))
             }
-            Self::Passphrase { stretch, key } => {
+            Self::Passphrase {
+                stretch,
+                commitment,
+                key,
+            } => {
                 for passphrase in &ring.passphrases {
-                    if let Ok(opened) = stretch.key(passphrase)?.open(context, key)
+                    let (sealing, expected) = committed(&stretch.key(passphrase)?, context)?;
+                    if constant_time::verify_slices_are_equal(&expected, commitment).is_ok()
+                        && let Ok(opened) = sealing.open(context, key)
                         && let Ok(secret) = <[u8; SECRET_BYTES]>::try_from(opened.as_slice())
                     {
                         return Ok(Some(Zeroizing::new(secret)));
@@ -328,6 +444,93 @@ mod tests {
         );
         let missing = block.unlock([3; 16], &KeyRing::default()).unwrap_err();
         assert!(missing.to_string().ends_with(", a passphrase"), "{missing}");
+    }
+
+    /// As [`KeyBlock::with`], without its bounds.
+    fn unbounded(count: usize, memory_kib: u32, passes: u32) -> Vec<u8> {
+        let mut stored = vec![VERSION, Algorithm::Aes256 as u8];
+        stored.extend_from_slice(&(count as u16).to_le_bytes());
+        for _ in 0..count {
+            let mut body = vec![7; 16];
+            for number in [memory_kib, passes, 1] {
+                body.extend_from_slice(&number.to_le_bytes());
+            }
+            body.resize(body.len() + COMMITMENT_BYTES + 60, 7);
+            stored.push(KIND_PASSPHRASE);
+            stored.extend_from_slice(&(body.len() as u16).to_le_bytes());
+            stored.extend_from_slice(&body);
+        }
+        stored
+    }
+
+    #[test]
+    fn what_passphrases_of_a_block_cost_is_bounded() {
+        let reads = |count, memory_mib: u32, passes| {
+            KeyBlock::from_stored(&unbounded(count, memory_mib << 10, passes)).is_ok()
+        };
+        assert!(reads(4, 64, 3) && reads(1, 256, 4) && reads(1, 64, 16));
+        assert!(!reads(5, 64, 3), "too many");
+        assert!(!reads(2, 256, 4) && !reads(4, 64, 5), "too much together");
+        assert!(!reads(1, 512, 1), "too much memory");
+        assert!(!reads(1, 4, 16), "too cheap to guess");
+        assert!(!reads(1, 64, 0), "no pass at all");
+    }
+
+    #[test]
+    fn a_passphrase_is_refused_by_its_commitment_before_anything_is_opened() {
+        let key = SetKey::generate(Algorithm::Aes256, [3; 16]).unwrap();
+        let mut block = KeyBlock::wrap(&key, &[Recipient::Passphrase(passphrase("p"))]).unwrap();
+        assert!(block.unlock([3; 16], &ring("p")).is_ok());
+        let Wrapped::Passphrase { commitment, .. } = &mut block.recipients[0] else {
+            panic!("a passphrase");
+        };
+        commitment[31] ^= 1;
+        assert_eq!(
+            block.unlock([3; 16], &ring("p")).unwrap_err(),
+            Error::WrongKey { what: "passphrase" },
+            "the sealed key alone would still open"
+        );
+    }
+
+    #[test]
+    fn recipients_whose_keys_overflow_the_stored_length_are_refused() {
+        let der = include_bytes!("testdata/rsa8192.der");
+        let key = SetKey::generate(Algorithm::Aes256, [3; 16]).unwrap();
+        // Another signature makes another certificate; nobody checks who signed one.
+        let certificates: Vec<_> = (0..RECIPIENTS_MAX as u8)
+            .map(|number| {
+                let mut der = der.to_vec();
+                *der.last_mut().unwrap() = number;
+                Recipient::Certificate(Certificate::read(&der).unwrap())
+            })
+            .collect();
+        let error = KeyBlock::wrap(&key, &certificates).unwrap_err();
+        assert!(error.to_string().contains("bytes"), "{error}");
+        let block = KeyBlock::wrap(&key, &certificates[..60]).unwrap();
+        assert_eq!(KeyBlock::from_stored(&block.to_stored()), Ok(block));
+    }
+
+    #[test]
+    fn further_recipients_join_the_earlier_ones() {
+        let identity = Arc::new(Identity::create("Backup", 365).unwrap());
+        let certificate = || Recipient::Certificate(identity.certificate().clone());
+        let key = SetKey::generate(Algorithm::Aes256, [3; 16]).unwrap();
+        let block = KeyBlock::wrap(&key, &[certificate()]).unwrap();
+        let more = [certificate(), Recipient::Passphrase(passphrase("p"))];
+        let block = block.with(&key, &more).unwrap();
+        let thumbprint = identity.certificate().thumbprint();
+        assert_eq!(
+            block.recipients(),
+            [
+                RecipientKind::Certificate(thumbprint),
+                RecipientKind::Passphrase
+            ]
+        );
+        let crowd: Vec<_> = (0..PASSPHRASES_MAX)
+            .map(|_| Recipient::Passphrase(passphrase("p")))
+            .collect();
+        let refused = block.with(&key, &crowd).unwrap_err();
+        assert!(refused.to_string().contains("at most 4"), "{refused}");
     }
 
     #[test]

@@ -69,19 +69,35 @@ impl KeyFile {
     }
 
     /// The stored form.
-    pub fn to_stored(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if it would not be read back as it is.
+    pub fn to_stored(&self) -> Result<Vec<u8>, Error> {
+        let too_many = |_| Error::Unreadable {
+            what: "key file",
+            reason: "it cannot hold that many keys".to_owned(),
+        };
         let mut out = MAGIC.to_vec();
-        out.extend_from_slice(&(self.entries.len() as u16).to_le_bytes());
+        let count = u16::try_from(self.entries.len()).map_err(too_many)?;
+        out.extend_from_slice(&count.to_le_bytes());
         for entry in &self.entries {
             let block = entry.block.to_stored();
             out.extend_from_slice(&entry.set_guid);
-            out.extend_from_slice(&(block.len() as u16).to_le_bytes());
+            let block_bytes = u16::try_from(block.len()).map_err(too_many)?;
+            out.extend_from_slice(&block_bytes.to_le_bytes());
             out.extend_from_slice(&block);
             out.extend_from_slice(&entry.authentication);
         }
         let hash = blake3::hash(&out);
         out.extend_from_slice(&hash.as_bytes()[..HASH_BYTES]);
-        out
+        // It takes the place of a file whose keys may exist nowhere else.
+        match Self::parse(&out) {
+            Some(read) if read == *self => Ok(out),
+            _ => Err(Error::Unreadable {
+                what: "key file",
+                reason: "what would be written is not what would be read".to_owned(),
+            }),
+        }
     }
 
     /// Reads the stored form.
@@ -146,7 +162,7 @@ mod tests {
         file.replace(&key, block(&key, "one")).unwrap();
         let second = block(&key, "two");
         file.replace(&key, second.clone()).unwrap();
-        let read = KeyFile::from_stored(&file.to_stored()).unwrap();
+        let read = KeyFile::from_stored(&file.to_stored().unwrap()).unwrap();
         assert_eq!(read, file);
         let entry = read.entry([1; 16]).unwrap();
         assert_eq!(entry.block(), &second);
@@ -160,7 +176,7 @@ mod tests {
         let key = SetKey::generate(Algorithm::Aes256, [1; 16]).unwrap();
         let mut file = KeyFile::default();
         file.replace(&key, block(&key, "one")).unwrap();
-        let stored = file.to_stored();
+        let stored = file.to_stored().unwrap();
         for bit in 0..stored.len() * 8 {
             let mut flipped = stored.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);

@@ -18,6 +18,7 @@
 
 mod certificate;
 mod error;
+mod fuzzing;
 mod key_block;
 mod key_file;
 mod passphrase;
@@ -27,7 +28,8 @@ mod vault;
 
 pub use certificate::{Certificate, Identity, PrivateKey};
 pub use error::Error;
-pub use key_block::{KeyBlock, KeyRing, RECIPIENTS_MAX, Recipient, RecipientKind};
+pub use fuzzing::fuzz_keys;
+pub use key_block::{KeyBlock, KeyRing, PASSPHRASES_MAX, RECIPIENTS_MAX, Recipient, RecipientKind};
 pub use key_file::{KeyFile, KeyFileEntry};
 pub use passphrase::Passphrase;
 pub use set_key::{Algorithm, SetKey, TAG_BYTES};

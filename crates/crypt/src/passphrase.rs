@@ -14,7 +14,8 @@ const MEMORY_KIB: u32 = 64 << 10;
 const PASSES: u32 = 3;
 const LANES: u32 = 1;
 
-/// What is accepted from media, so that a hostile set cannot ask for all memory.
+/// What is accepted from media: no hostile set can ask for all memory, and none can make guessing cheap.
+const MEMORY_KIB_MIN: u32 = 8 << 10;
 const MEMORY_KIB_MAX: u32 = 256 << 10;
 const PASSES_MAX: u32 = 16;
 const LANES_MAX: u32 = 16;
@@ -91,10 +92,15 @@ impl Stretch {
             passes: u32::from_le_bytes(reader.array()?),
             lanes: u32::from_le_bytes(reader.array()?),
         };
-        let is_bounded = stretch.memory_kib <= MEMORY_KIB_MAX
-            && stretch.passes <= PASSES_MAX
-            && stretch.lanes <= LANES_MAX;
+        let is_bounded = (MEMORY_KIB_MIN..=MEMORY_KIB_MAX).contains(&stretch.memory_kib)
+            && (1..=PASSES_MAX).contains(&stretch.passes)
+            && (1..=LANES_MAX).contains(&stretch.lanes);
         is_bounded.then_some(stretch)
+    }
+
+    /// What it costs, in KiB times passes.
+    pub(crate) fn cost(&self) -> u64 {
+        u64::from(self.memory_kib) * u64::from(self.passes)
     }
 
     /// The key.

@@ -8,11 +8,24 @@ use zeroize::Zeroizing;
 use crate::Error;
 use crate::passphrase::Passphrase;
 
+/// Longest file that is taken. Each key in it may ask for a million rounds of key derivation (more is refused
+/// by the library), so its length bounds the time.
+const BYTES_MAX: usize = 64 << 10;
+
 /// Certificate (DER) and key (PKCS#8) of the first entry that has both.
 pub(crate) fn read(
     octets: &[u8],
     password: &Passphrase,
 ) -> Result<(Vec<u8>, Zeroizing<Vec<u8>>), Error> {
+    if octets.len() > BYTES_MAX {
+        return Err(Error::Unreadable {
+            what: "PKCS#12 file",
+            reason: format!(
+                "its {} bytes are more than a key and its certificates take",
+                octets.len()
+            ),
+        });
+    }
     let store = KeyStore::from_pkcs12(octets, password.text(), Pkcs12ImportPolicy::Relaxed)
         .map_err(|_| Error::Password {
             what: "the PKCS#12 file, if it is one,",

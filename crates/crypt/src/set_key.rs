@@ -211,7 +211,7 @@ fn nonce(ordinal: u64) -> Nonce {
 }
 
 /// A length for the key derivation.
-struct Length(usize);
+pub(crate) struct Length(pub(crate) usize);
 
 impl hkdf::KeyType for Length {
     fn len(&self) -> usize {

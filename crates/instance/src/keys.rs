@@ -1,9 +1,10 @@
 //! An instance's keys: the service key, the master key under it, private keys under that.
 //!
 //! The service key is 32 octets in the file `service.key` of the instance's directory, readable by its
-//! owner alone; an instance without a directory has one in memory. It opens the master key without the
+//! owner alone, and not used where others may know it; an instance without a directory has one in memory. It opens the master key without the
 //! password, as on SQL Server; the password opens it elsewhere.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use zeroize::Zeroizing;
 use crate::message_of::{catalog_message, os_error};
 use crate::{Failure, Instance};
 
-const SERVICE_KEY_FILE: &str = "service.key";
+/// The file of the service key in an instance's directory.
+pub const SERVICE_KEY_FILE: &str = "service.key";
 const BY_SERVICE: &[u8] = b"windlass master key by service 1";
 const BY_PASSWORD: &[u8] = b"windlass master key by password 1";
 
@@ -136,6 +138,10 @@ impl Instance {
         let records = self.catalog().certificates();
         let records = records.map_err(|error| catalog_message(&error))?;
         let mut ring = KeyRing::default();
+        if records.iter().any(|record| record.private_key.is_some()) {
+            // A service key that must not be used is told, not taken for one that is missing.
+            self.service_key()?;
+        }
         for record in &records {
             if let Ok(Some(identity)) = self.open_identity(record) {
                 ring.identities.push(Arc::new(identity));
@@ -150,19 +156,26 @@ fn file_key(path: &Path) -> Result<VaultKey, Failure> {
     let failed = |error: &std::io::Error| {
         Failure::from(table::cannot_open_file(path.display(), os_error(error)))
     };
-    if path.exists() {
-        let octets =
-            Zeroizing::new(windlass_io::secret::read(path).map_err(|error| failed(&error))?);
-        let octets: [u8; 32] = octets
-            .as_slice()
-            .try_into()
-            .map_err(|_| table::encryption_failed("the service key is not 32 bytes long"))?;
-        return Ok(VaultKey::from_octets(Zeroizing::new(octets)));
+    match windlass_io::secret::read_private(path) {
+        Ok(octets) => {
+            let octets = Zeroizing::new(octets);
+            let octets: [u8; 32] = octets
+                .as_slice()
+                .try_into()
+                .map_err(|_| table::encryption_failed("the service key is not 32 bytes long"))?;
+            return Ok(VaultKey::from_octets(Zeroizing::new(octets)));
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            let reason = format!("the service key {}: {error}", path.display());
+            return Err(table::encryption_failed(reason).into());
+        }
+        Err(error) => return Err(failed(&error)),
     }
     let key = VaultKey::generate().map_err(|error| crypt_message(&error))?;
     match windlass_io::secret::create(path, key.octets()) {
         // Another process was faster: its key is the one that counts.
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => file_key(path),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => file_key(path),
         Err(error) => Err(failed(&error)),
         Ok(()) => Ok(key),
     }

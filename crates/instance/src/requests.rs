@@ -41,7 +41,7 @@ impl Announced {
     pub(crate) fn begin(folder: Option<&Path>, command: &str, database: &str) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let folder = folder?.join(FOLDER);
-        std::fs::create_dir_all(&folder).ok()?;
+        windlass_io::directory::create(&folder).ok()?;
         let process = std::process::id();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("{process}-{number}.json"));

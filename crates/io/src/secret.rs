@@ -1,8 +1,9 @@
-//! Small files with secrets: made for their owner alone, never over an existing file.
+//! Small files with secrets and keys: made for their owner alone, never over an existing file, and trusted
+//! only where nobody else could read them.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -12,16 +13,93 @@ use crate::file::open_regular;
 /// Longest file that is read: certificates, keys and passphrases are far shorter.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// Makes a file of mode 0600 and syncs it.
+/// What the group and others may do.
+const OTHERS: u32 = 0o077;
+
+/// Keeps the memory of this process, keys in it, out of core files and from debuggers of the same user.
+///
+/// # Errors
+/// When the kernel refuses either.
+pub fn keep_memory() -> io::Result<()> {
+    use rustix::process::{DumpableBehavior, Resource, Rlimit};
+    let maximum = rustix::process::getrlimit(Resource::Core).maximum;
+    let none = Rlimit {
+        current: Some(0),
+        maximum,
+    };
+    rustix::process::setrlimit(Resource::Core, none)?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(())
+}
+
+/// Makes a file of mode 0600, whatever the umask is, and syncs it.
 ///
 /// # Errors
 /// Also when the file exists: somebody's key may be in it.
 pub fn create(path: &Path, octets: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new()
+    create_with(path, octets, |_| Ok(()))
+}
+
+/// Makes an empty file of mode 0600 where there is none: for what others open by name and would make with the
+/// mode that the umask leaves.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn ensure(path: &Path) -> io::Result<()> {
+    let made = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    match made {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes a file that whoever can read the file `like` can read, too, and syncs it.
+///
+/// # Errors
+/// Also when the file exists.
+pub fn create_like(path: &Path, octets: &[u8], like: &Path) -> io::Result<()> {
+    let like = std::fs::metadata(like)?;
+    create_with(path, octets, |file| {
+        let made = file.metadata()?;
+        if (made.uid(), made.gid()) != (like.uid(), like.gid()) {
+            let owner = rustix::fs::Uid::from_raw(like.uid());
+            let group = rustix::fs::Gid::from_raw(like.gid());
+            // Only root may give files away; without it, the mode has to do.
+            let _given = rustix::fs::fchown(file, Some(owner), Some(group));
+        }
+        let mode = like.mode() & 0o666 | 0o600;
+        file.set_permissions(std::fs::Permissions::from_mode(mode))
+    })
+}
+
+/// Makes a file with nothing secret in it, as the umask says, and syncs it.
+///
+/// # Errors
+/// Also when the file exists.
+pub fn create_public(path: &Path, octets: &[u8]) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    fill(file, path, octets)
+}
+
+fn create_with(
+    path: &Path,
+    octets: &[u8],
+    finish: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
+    let file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(path)?;
+    finish(&file)?;
+    fill(file, path, octets)
+}
+
+fn fill(mut file: File, path: &Path, octets: &[u8]) -> io::Result<()> {
     file.write_all(octets)?;
     file.sync_all()?;
     crate::directory::sync(&crate::directory::parent(path))
@@ -32,11 +110,27 @@ pub fn create(path: &Path, octets: &[u8]) -> io::Result<()> {
 /// # Errors
 /// Also when it is longer, and when it is not a regular file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    content(open_regular(path, OpenOptions::new().read(true), OFlags::empty())?.0)
+}
+
+/// Reads a file as [`read`] does, if it is ours and nobody else may read or write it.
+///
+/// # Errors
+/// [`io::ErrorKind::PermissionDenied`] with what to do, if it is not.
+pub fn read_private(path: &Path) -> io::Result<Vec<u8>> {
+    let file = crate::own::open(path)?;
+    let mode = file.metadata()?.mode() & 0o7777;
+    if mode & OTHERS != 0 {
+        let reason =
+            format!("its mode is {mode:04o}, so others may know it; if they do not, chmod 600 it");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    }
+    content(file)
+}
+
+fn content(file: File) -> io::Result<Vec<u8>> {
     let mut octets = Vec::new();
-    open_regular(path, OpenOptions::new().read(true), OFlags::empty())?
-        .0
-        .take(BYTES_MAX + 1)
-        .read_to_end(&mut octets)?;
+    file.take(BYTES_MAX + 1).read_to_end(&mut octets)?;
     if octets.len() as u64 > BYTES_MAX {
         let reason = "it is too long for a key or a certificate";
         return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
@@ -48,16 +142,68 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    fn chmod(path: &Path, mode: u32) {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
     #[test]
     fn a_secret_is_for_its_owner_and_is_never_overwritten() {
-        use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         create(&path, b"secret").unwrap();
-        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-        assert_eq!(read(&path).unwrap(), b"secret");
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(read_private(&path).unwrap(), b"secret");
         assert!(create(&path, b"other").is_err());
         assert_eq!(read(&path).unwrap(), b"secret");
+    }
+
+    #[test]
+    fn a_secret_that_others_may_know_is_refused_and_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        create(&path, b"secret").unwrap();
+        for others in [0o640, 0o604, 0o620, 0o601] {
+            chmod(&path, others);
+            let error = read_private(&path).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+            assert!(error.to_string().contains("chmod 600"), "{error}");
+            assert!(read(&path).is_ok());
+        }
+        chmod(&path, 0o600);
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(read_private(&link).is_err());
+    }
+
+    #[test]
+    fn a_file_takes_the_mode_of_the_one_it_belongs_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let media = folder.path().join("a.bak");
+        create(&media, b"media").unwrap();
+        for (number, given) in [0o600, 0o640, 0o644].into_iter().enumerate() {
+            chmod(&media, given);
+            let path = folder.path().join(number.to_string());
+            create_like(&path, b"keys", &media).unwrap();
+            assert_eq!(mode(&path), given);
+        }
+    }
+
+    #[test]
+    fn a_fifo_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fifo");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &path,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        assert!(read(&path).is_err());
     }
 }

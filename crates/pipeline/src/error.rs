@@ -44,6 +44,34 @@ pub enum Error {
         #[source]
         source: windlass_crypt::Error,
     },
+    /// No key at hand opens a set, and the keys beside the media cannot be used.
+    #[error(
+        "'{device}': {source}. The key file {} cannot be used either: {reason}",
+        path.display()
+    )]
+    KeyAndKeyFile {
+        /// The device.
+        device: String,
+        /// Why no key on the media can be used.
+        #[source]
+        source: windlass_crypt::Error,
+        /// The key file.
+        path: std::path::PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A key file that would be replaced cannot be read.
+    #[error(
+        "the key file {} cannot be used: {reason}. Whoever it names would be locked out: bring it back, or drop \
+         them with --replace",
+        path.display()
+    )]
+    KeyFile {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Keys were given for a set that is not encrypted.
     #[error("the backup set on '{device}' is not encrypted, but a key was given for it")]
     NotEncrypted {

@@ -46,7 +46,7 @@ pub use error::{Damage, Error, Holds};
 pub use fault::{Fault, FaultPoint};
 pub use media_set::{MediaSet, SetEntry, read_label};
 pub use plan::{Carrier, Chosen, Plan, SourceSize};
-pub use rekey::rekey;
+pub use rekey::{RekeyRequest, Rekeyed, UnusableKeyFile, rekey};
 pub use report::{
     Adapted, BackupReport, DamagedChunks, DamagedPage, FilePages, LevelShare, Observer,
     ProbeReport, ReadReport, Stage, StageCounters, Stages, Unobserved, Way,

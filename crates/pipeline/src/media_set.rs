@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use windlass_base::Guid;
-use windlass_crypt::{KeyFile, KeyFileEntry};
+use windlass_crypt::KeyFileEntry;
 use windlass_device::{DeviceAddress, DeviceReader};
 use windlass_media::{
     FamilyReader, Listing, MediaError, MediaHeader, SetConfiguration, SetListing,
 };
 
 use crate::error::Error;
-use crate::rekey;
+use crate::rekey::{self, KeyFiles, UnusableKeyFile};
 use crate::window::Window;
 
 /// Octets read at once while headers are looked for.
@@ -127,7 +127,7 @@ pub fn read_label(
 pub struct MediaSet {
     pub(crate) families: Vec<Family>,
     /// Keys that were wrapped anew since.
-    pub(crate) key_file: Option<KeyFile>,
+    pub(crate) key_files: KeyFiles,
 }
 
 /// A backup set on a media set.
@@ -191,7 +191,7 @@ impl MediaSet {
         families.sort_by_key(Family::number);
         Ok(Self {
             families,
-            key_file: rekey::read(devices),
+            key_files: rekey::read(devices),
         })
     }
 
@@ -268,8 +268,17 @@ impl MediaSet {
 
     /// The key of an encrypted set, if it was wrapped anew.
     pub(crate) fn rewrapped(&self, set: &SetConfiguration) -> Option<&KeyFileEntry> {
-        let file = self.key_file.as_ref().filter(|_| set.is_encrypted())?;
+        let file = self
+            .key_files
+            .file
+            .as_ref()
+            .filter(|_| set.is_encrypted())?;
         file.entry(set.set_guid.to_stored())
+    }
+
+    /// The key files beside the media that are there and cannot be used.
+    pub fn unusable_key_files(&self) -> &[UnusableKeyFile] {
+        &self.key_files.unusable
     }
 
     /// The listing of a complete set on each family, the first with its files.

@@ -82,12 +82,7 @@ pub(crate) fn unlock(
             match (first, later) {
                 (Ok(key), _) => key,
                 // The recipients that are shown are those of the later key block.
-                (_, Some(Err(source))) | (Err(source), _) => {
-                    return Err(Error::Key {
-                        device: device(),
-                        source,
-                    });
-                }
+                (_, Some(Err(source))) | (Err(source), _) => return Err(locked(media, source)),
             }
         }
     };
@@ -97,6 +92,20 @@ pub(crate) fn unlock(
             damage: Damage::UnauthenticConfiguration,
         })?;
     Ok(Some(key))
+}
+
+/// No key opens a set. Keys beside the media that cannot be used are named, as one of them may be the one.
+fn locked(media: &MediaSet, source: windlass_crypt::Error) -> Error {
+    let device = media.devices();
+    match media.unusable_key_files().first() {
+        Some(unusable) => Error::KeyAndKeyFile {
+            device,
+            source,
+            path: unusable.path.clone(),
+            reason: unusable.reason.clone(),
+        },
+        None => Error::Key { device, source },
+    }
 }
 
 /// Encrypts a payload in place; masks what the header tells about it, and adds the tag.

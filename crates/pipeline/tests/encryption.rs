@@ -10,8 +10,8 @@ use windlass_codec::Compression;
 use windlass_crypt::{Algorithm, Identity, KeyRing, Passphrase, Recipient};
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
-    BackupRequest, Damage, Encryption, Error, MediaSet, OnDamage, ReadKeys, ReadRequest, Tuning,
-    Unobserved, backup, rekey, verify,
+    BackupRequest, Damage, Encryption, Error, MediaSet, OnDamage, ReadKeys, ReadRequest,
+    RekeyRequest, Tuning, Unobserved, backup, rekey, verify,
 };
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 
@@ -375,22 +375,101 @@ fn keys_are_wrapped_anew_without_touching_the_media() {
     };
     let devices = [bench.device("a.bak")];
     let to_new = [Recipient::Passphrase(passphrase)];
+    let request = |keys: &ReadKeys, recipients: &[Recipient]| RekeyRequest {
+        position: None,
+        keys: keys.clone(),
+        recipients: recipients.to_vec(),
+        replaces: false,
+    };
     assert!(matches!(
-        rekey(&devices, None, &new, &to_new),
+        rekey(&devices, &request(&new, &to_new)),
         Err(Error::Key { .. })
     ));
     assert!(bench.verify("a.bak", 1, &new).is_err());
-    assert_eq!(
-        rekey(&devices, None, &bench.keys(), &to_new).unwrap(),
-        [1, 2]
-    );
+    let rekeyed = rekey(&devices, &request(&bench.keys(), &to_new)).unwrap();
+    let positions: Vec<_> = rekeyed.iter().map(|set| set.position).collect();
+    assert_eq!(positions, [1, 2]);
     for position in [1, 2] {
         bench.verify("a.bak", position, &new).unwrap();
         bench.verify("a.bak", position, &bench.keys()).unwrap();
     }
     assert_eq!(std::fs::read(bench.path("a.bak")).unwrap(), before);
-    // A key file that somebody changed is as if it were not there.
+    // A key file that somebody changed helps nobody, and is named to those who need it.
     edit(&bench.path("a.bak.keys"), |file| file[40] ^= 1);
-    assert!(bench.verify("a.bak", 1, &new).is_err());
+    let error = bench.verify("a.bak", 1, &new).unwrap_err();
+    assert!(error.to_string().contains("a.bak.keys"), "{error}");
     bench.verify("a.bak", 1, &bench.keys()).unwrap();
+    let refused = rekey(&devices, &request(&bench.keys(), &to_new)).unwrap_err();
+    assert!(matches!(refused, Error::KeyFile { .. }), "{refused}");
+    let replacing = RekeyRequest {
+        replaces: true,
+        ..request(&bench.keys(), &to_new)
+    };
+    rekey(&devices, &replacing).unwrap();
+    bench.verify("a.bak", 1, &new).unwrap();
+}
+
+#[test]
+fn recipients_added_one_after_the_other_all_read_until_they_are_replaced() {
+    let bench = Bench::new();
+    bench
+        .back_up("a.bak", Compression::NONE, &[bench.certificate()])
+        .unwrap();
+    let devices = [bench.device("a.bak")];
+    let reader = |text: &str| {
+        let passphrase = Passphrase::new(text.to_owned());
+        let ring = KeyRing {
+            passphrases: vec![passphrase.clone()],
+            ..KeyRing::default()
+        };
+        let keys = ReadKeys {
+            ring: Arc::new(ring),
+            requires_encryption: true,
+        };
+        (keys, Recipient::Passphrase(passphrase))
+    };
+    let mut request = RekeyRequest {
+        position: None,
+        keys: bench.keys(),
+        recipients: Vec::new(),
+        replaces: false,
+    };
+    let readers = [reader("first"), reader("second"), reader("third")];
+    for (_, recipient) in &readers[..2] {
+        request.recipients = vec![recipient.clone()];
+        let rekeyed = rekey(&devices, &request).unwrap();
+        assert_eq!(rekeyed[0].on_media.recipients().len(), 1);
+    }
+    for (keys, _) in &readers[..2] {
+        bench.verify("a.bak", 1, keys).unwrap();
+    }
+    request.recipients = vec![readers[2].1.clone()];
+    request.replaces = true;
+    let rekeyed = rekey(&devices, &request).unwrap();
+    assert_eq!(rekeyed[0].beside.recipients().len(), 1);
+    assert!(bench.verify("a.bak", 1, &readers[0].0).is_err());
+    bench.verify("a.bak", 1, &readers[2].0).unwrap();
+}
+
+#[test]
+fn recipients_that_do_not_fit_leave_the_key_file_as_it_was() {
+    let bench = Bench::new();
+    bench
+        .back_up("a.bak", Compression::NONE, &[bench.certificate()])
+        .unwrap();
+    let devices = [bench.device("a.bak")];
+    let passphrase = Recipient::Passphrase(Passphrase::new("one".to_owned()));
+    let request = |count| RekeyRequest {
+        position: None,
+        keys: bench.keys(),
+        recipients: vec![passphrase.clone(); count],
+        replaces: false,
+    };
+    rekey(&devices, &request(1)).unwrap();
+    let before = std::fs::read(bench.path("a.bak.keys")).unwrap();
+    // One is there, and four would make it more than a block can have.
+    rekey(&devices, &request(4)).unwrap_err();
+    assert_eq!(std::fs::read(bench.path("a.bak.keys")).unwrap(), before);
+    rekey(&devices, &request(2)).unwrap();
+    assert_ne!(std::fs::read(bench.path("a.bak.keys")).unwrap(), before);
 }

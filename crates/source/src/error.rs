@@ -10,6 +10,14 @@ use windlass_base::{Guid, Lsn};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// SQLite could not check the database.
+    #[error("{} cannot be checked: {reason}", path.display())]
+    Unchecked {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        reason: String,
+    },
     /// The database file is not there.
     #[error("'{}' does not exist", path.display())]
     NotFound {

@@ -3,6 +3,7 @@
 //! - [`SourceDatabase`]: a database of either kind, from which snapshots are taken.
 //! - [`Snapshot`]: one committed state of a database, pinned, read by many threads at once.
 //! - [`RestoreTarget`]: a database being put together again, written by many threads at once.
+//! - [`check`]: `SQLite`'s own check of a snapshot.
 //! - [`sqlite`]: `SQLite` files where they lie, in use or not.
 //! - [`engine`]: databases of the page engine.
 //!
@@ -18,6 +19,7 @@
 //! 3. The name of a restore's target leads to the old database or to the whole new one, never to
 //!    anything between, wherever the restore stops.
 
+pub mod check;
 mod database;
 pub mod engine;
 mod error;
@@ -29,8 +31,8 @@ mod view;
 pub use database::SourceDatabase;
 pub use error::{Error, Obstacle, WalDamage};
 pub use source::{
-    DatabaseIdentity, DatabaseKind, Ending, FileKind, LogPiece, Position, RecoveryModel, Snapshot,
-    SourceFile, Staged, WritersHeld,
+    Content, DatabaseIdentity, DatabaseKind, Depth, Ending, FileKind, LogPiece, Position,
+    RecoveryModel, Snapshot, SourceFile, Staged, WritersHeld,
 };
 pub use target::{Recovery, RestoreTarget};
 pub use view::{FileRanges, View};

@@ -70,6 +70,34 @@ pub struct DatabaseIdentity {
     pub is_read_only: bool,
 }
 
+/// How much of a database SQLite's own check looks at.
+#[repr(u8)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// `PRAGMA quick_check`: each page and row, without comparing indexes with their tables.
+    Quick = 1,
+    /// `PRAGMA integrity_check`: all.
+    Full = 2,
+}
+
+/// What the content of a database looks like, as far as its header and its size tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// A database.
+    Database,
+    /// Nothing at all: a database to be.
+    Empty,
+    /// No header of `SQLite`'s: an encrypted database, or none.
+    Unknown,
+    /// A database that has lost its end.
+    Cut {
+        /// What its header tells.
+        expected_bytes: u64,
+        /// What there is.
+        found_bytes: u64,
+    },
+}
+
 /// Where in the database's history a snapshot stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
@@ -225,6 +253,16 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
 
     /// Whether the pages carry checksums of their own.
     fn has_page_checksums(&self) -> bool;
+
+    /// What the content looks like.
+    fn content(&self) -> Content {
+        Content::Database
+    }
+
+    /// Whether the snapshot shows one state throughout, so that [`crate::check`] can open it.
+    fn is_frozen(&self) -> bool {
+        true
+    }
 
     /// Whether the database itself knows which extents changed since its differential base. Of any
     /// other, a full backup keeps digests to compare with.

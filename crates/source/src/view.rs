@@ -9,7 +9,7 @@ use windlass_engine::PhaseReport;
 use windlass_io::DirectFile;
 
 use crate::{
-    DatabaseIdentity, Ending, Error, LogPiece, Position, Snapshot, SourceFile, WritersHeld,
+    Content, DatabaseIdentity, Ending, Error, LogPiece, Position, Snapshot, SourceFile, WritersHeld,
 };
 
 /// Stretches of files, by the files' numbers.
@@ -59,6 +59,14 @@ impl Snapshot for View {
 
     fn files(&self) -> &[SourceFile] {
         &self.files
+    }
+
+    fn content(&self) -> Content {
+        self.inner.content()
+    }
+
+    fn is_frozen(&self) -> bool {
+        self.inner.is_frozen()
     }
 
     fn ranges(&self, file_id: u16) -> Vec<Range<u64>> {

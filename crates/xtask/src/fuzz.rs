@@ -8,10 +8,11 @@ use std::process::Command;
 
 use crate::run::execute;
 
-const TARGETS: [&str; 5] = [
+const TARGETS: [&str; 6] = [
     "tsql_parse",
     "tds_request",
     "media_family",
+    "crypt_keys",
     "codec_decode",
     "codec_round_trip",
 ];
@@ -127,9 +128,10 @@ const BUDGETS: [Budget; 1] = [Budget {
 }];
 
 /// Folders of input to begin with.
-const SEEDS: [(&str, &str); 2] = [
+const SEEDS: [(&str, &str); 3] = [
     ("media_family", "crates/media/tests/golden"),
     ("media_family", "crates/media/tests/seeds"),
+    ("crypt_keys", "crates/crypt/src/testdata"),
 ];
 
 fn host_triple() -> Result<String, String> {

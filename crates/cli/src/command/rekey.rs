@@ -6,7 +6,7 @@ use windlass_base::message::table;
 use windlass_device::DeviceAddress;
 use windlass_instance::Sink as _;
 use windlass_instance::message_of::pipeline_messages;
-use windlass_pipeline::ReadKeys;
+use windlass_pipeline::{ReadKeys, RekeyRequest};
 
 use super::{Outcome, keys, misused, refused};
 use crate::args::{Common, RekeyArguments};
@@ -31,12 +31,18 @@ pub(crate) fn run(arguments: &RekeyArguments, common: &Common) -> Outcome {
         ring: Arc::new(ring),
         requires_encryption: true,
     };
-    match windlass_pipeline::rekey(&devices, arguments.set, &keys, &recipients) {
-        Ok(positions) => {
-            for position in positions {
+    let request = RekeyRequest {
+        position: arguments.set,
+        keys,
+        recipients,
+        replaces: arguments.replace,
+    };
+    match windlass_pipeline::rekey(&devices, &request) {
+        Ok(rekeyed) => {
+            for set in rekeyed {
                 console.message(table::note(format!(
-                    "Backup set {position} can be read by {} more recipient(s).",
-                    recipients.len()
+                    "Backup set {} can be read by {} (on the media) and {} (in the key file beside them).",
+                    set.position, set.on_media, set.beside
                 )));
             }
             Outcome::Succeeded

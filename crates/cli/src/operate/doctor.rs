@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 use windlass_base::Moment;
 use windlass_catalog::{Catalog, DatabaseRecord, FILE_NAME, PastBackup};
-use windlass_instance::Session;
+use windlass_instance::{SERVICE_KEY_FILE, Session};
 
 use super::history::seconds;
 use super::settings::Settings;
@@ -95,11 +95,17 @@ pub(super) fn run(common: &Common, settings: &Settings) -> Outcome {
 fn instance(folder: &Path, session: &Session, findings: &mut Findings) {
     let what = format!("instance {}", folder.display());
     match std::fs::metadata(folder) {
-        Ok(metadata) if metadata.permissions().mode() & 0o022 != 0 => {
-            findings.add(State::Warning, &what, "others may write to it: chmod go-w");
-        }
         Ok(_) => findings.add(State::Ok, &what, "opened"),
         Err(error) => findings.add(State::Error, &what, error.to_string()),
+    }
+    for name in ["", FILE_NAME, SERVICE_KEY_FILE] {
+        let path = folder.join(name);
+        let mode = std::fs::metadata(&path).map_or(0, |found| found.permissions().mode() & 0o7777);
+        if mode & 0o077 != 0 {
+            let what = path.display().to_string();
+            let detail = format!("others may use it (mode {mode:04o}): chmod go= {what}");
+            findings.add(State::Warning, what, detail);
+        }
     }
     match check_database(&folder.join(FILE_NAME)) {
         Ok(()) => findings.add(State::Ok, "catalog", "integrity_check is ok"),

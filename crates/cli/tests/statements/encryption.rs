@@ -110,12 +110,9 @@ fn another_server_needs_the_certificate_first() {
         ),
     );
     assert_eq!(run.code, Some(0), "{}", run.err);
-    for file in ["c.cer", "c.pvk", "c.pfx"] {
-        let mode = std::fs::metadata(place.path(file))
-            .unwrap()
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o777, 0o600, "{file}");
+    // The certificate alone is for everybody.
+    for file in ["c.pvk", "c.pfx"] {
+        assert_eq!(mode(&place.path(file)), 0o600, "{file}");
     }
     let restore =
         "RESTORE DATABASE copy FROM DISK = 'd:\\e.bak' WITH MOVE 'app' TO 'd:\\copy.db', REPLACE";
@@ -276,4 +273,161 @@ fn plain_commands_encrypt_for_certificates_and_passphrases() {
     place.succeed(&["backup", "app.db", "--to", "plain.bak"]);
     let run = place.run(&["--json", "verify", "plain.bak", "--passphrase-file", "pass"]);
     assert!(run.numbers().contains(&50030), "{}", run.err);
+}
+
+fn mode(path: &std::path::Path) -> u32 {
+    let metadata = std::fs::metadata(path).unwrap();
+    metadata.permissions().mode() & 0o7777
+}
+
+/// Every file and folder below, and the folder itself.
+fn all_below(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+    found.push(folder.to_owned());
+    if folder.is_dir() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            all_below(&entry.path(), found);
+        }
+    }
+}
+
+#[test]
+fn an_instance_s_folder_is_for_its_owner_alone_whatever_the_umask_is() {
+    let place = Place::new();
+    let script = format!(
+        "EXEC sp_attach_db 'app', '{}'
+CREATE MASTER KEY ENCRYPTION BY PASSWORD = '{PASSWORD}'
+CREATE CERTIFICATE BackupCert WITH SUBJECT = 'Backups', EXPIRY_DATE = '20990101'
+BACKUP DATABASE app TO DISK = '{}'
+CREATE DATABASE Made
+GO
+USE Made
+GO
+CREATE TABLE t (x)",
+        place.text("app.db"),
+        place.text("a.bak")
+    );
+    let mut shell = std::process::Command::new("sh");
+    shell
+        .args(["-c", "umask 0; exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_windlass"))
+        .args([
+            "sql",
+            "--instance",
+            &place.text("deep/instance"),
+            "-Q",
+            &script,
+        ]);
+    let output = shell.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let mut found = Vec::new();
+    all_below(&place.path("deep"), &mut found);
+    let names = [
+        "windlass.catalog",
+        "service.key",
+        "bases",
+        "requests",
+        "data",
+    ];
+    for name in names {
+        assert!(found.iter().any(|path| path.ends_with(name)), "{name}");
+    }
+    for path in found {
+        let others = mode(&path) & 0o077;
+        assert_eq!(others, 0, "{}: {:o}", path.display(), mode(&path));
+    }
+}
+
+#[test]
+fn a_service_key_that_others_may_know_is_refused_with_what_to_do() {
+    let place = Place::new();
+    set_up(&place, "server");
+    let run = on_instance(&place, "server", BACKUP);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let key = place.path("server/service.key");
+    let chmod = |bits| {
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(bits)).unwrap();
+    };
+    let restore = "RESTORE VERIFYONLY FROM DISK = 'd:\\e.bak'";
+    for others in [0o644, 0o640, 0o606] {
+        chmod(others);
+        let run = on_instance(&place, "server", restore);
+        assert!(run.numbers().contains(&50030), "{}", run.err);
+        assert!(run.err.contains("chmod 600"), "{}", run.err);
+        let doctor = place.succeed(&["doctor", "--instance", &place.text("server"), "--json"]);
+        assert!(doctor.out.contains("others may use it"), "{}", doctor.out);
+    }
+    chmod(0o600);
+    let run = on_instance(&place, "server", restore);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let doctor = place.succeed(&["doctor", "--instance", &place.text("server"), "--json"]);
+    assert!(!doctor.out.contains("others may use it"), "{}", doctor.out);
+}
+
+#[test]
+fn rekey_says_who_can_read_and_its_file_goes_where_the_backup_goes() {
+    let place = Place::new();
+    for name in ["one", "two", "three"] {
+        std::fs::write(place.path(name), format!("the passphrase {name}\n")).unwrap();
+    }
+    place.succeed(&[
+        "backup",
+        "app.db",
+        "--to",
+        "e.bak",
+        "--passphrase-file",
+        "one",
+    ]);
+    let media = place.path("e.bak");
+    std::fs::set_permissions(&media, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let rekey = |new: &str, further: &[&str]| {
+        let known = ["rekey", "e.bak", "--passphrase-file", "one"];
+        place.run(&[&known[..], &["--new-passphrase-file", new], further].concat())
+    };
+    let run = rekey("two", &[]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert_eq!(mode(&place.path("e.bak.keys")), 0o640);
+    let run = rekey("three", &[]);
+    assert!(
+        run.err
+            .contains("a passphrase (on the media) and a passphrase, a passphrase (in"),
+        "{}",
+        run.err
+    );
+    for name in ["one", "two", "three"] {
+        place.succeed(&["verify", "e.bak", "--passphrase-file", name]);
+    }
+    let run = rekey("three", &["--replace"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let run = place.run(&["verify", "e.bak", "--passphrase-file", "two"]);
+    assert_eq!(run.code, Some(1));
+    // What is beside the media and cannot be used is named, also where it is not needed.
+    std::fs::write(place.path("e.bak.keys"), "WLKEYS1").unwrap();
+    let run = place.succeed(&["verify", "e.bak", "--passphrase-file", "one"]);
+    assert!(run.err.contains("e.bak.keys cannot be used"), "{}", run.err);
+    let run = rekey("two", &[]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.err.contains("--replace"), "{}", run.err);
+}
+
+#[test]
+fn a_running_program_leaves_no_core_file() {
+    let place = Place::new();
+    let mut child = place
+        .command(&["sql", "-Q", "WAITFOR DELAY '00:00:20'"])
+        .spawn()
+        .unwrap();
+    let limits = format!("/proc/{}/limits", child.id());
+    let is_off = |text: String| {
+        let line = text.lines().find(|line| line.starts_with("Max core"));
+        line.is_some_and(|line| line.split_whitespace().nth(4) == Some("0"))
+    };
+    let begun = std::time::Instant::now();
+    let mut off = false;
+    while !off && begun.elapsed() < std::time::Duration::from_secs(10) {
+        off = std::fs::read_to_string(&limits).is_ok_and(&is_off);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(off);
 }

@@ -86,7 +86,10 @@ fn message(error: &Error, state: u8) -> Message {
         } => table::certificate_not_found(recipients).with_state(3),
         Error::Crypt(source) => table::encryption_failed(source),
         Error::Key { device, source } => table::encryption_failed(format!("'{device}': {source}")),
-        Error::NotEncrypted { .. } | Error::EncryptedBase { .. } => table::encryption_failed(error),
+        Error::NotEncrypted { .. }
+        | Error::EncryptedBase { .. }
+        | Error::KeyAndKeyFile { .. }
+        | Error::KeyFile { .. } => table::encryption_failed(error),
         other => table::instance_failed("cannot go on", other),
     }
 }

@@ -263,7 +263,7 @@ pub(crate) fn default_place(session: &Session, name: &str) -> Result<PathBuf, Fa
         .into());
     };
     let folder = folder.join(DATA_FOLDER);
-    std::fs::create_dir_all(&folder)
+    windlass_io::directory::create(&folder)
         .map_err(|error| table::cannot_open_file(folder.display(), os_error(&error)))?;
     Ok(folder.join(name))
 }

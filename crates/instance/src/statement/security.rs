@@ -1,6 +1,6 @@
 //! `CREATE` and `DROP MASTER KEY`, `CREATE`, `BACKUP` and `DROP CERTIFICATE`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
@@ -22,7 +22,7 @@ use crate::{Failure, Session};
 const VALID_DAYS: u64 = 365;
 
 fn passphrase(secret: &Secret) -> Passphrase {
-    Passphrase::new(secret.0.clone())
+    Passphrase::new(secret.text().to_owned())
 }
 
 /// `CREATE MASTER KEY`
@@ -122,26 +122,42 @@ pub(super) fn back_up(session: &mut Session, backup: &BackupCertificate) -> Resu
             Failure::from(table::encryption_failed(reason))
         })
     };
-    let mut files: Vec<(&str, Vec<u8>)> = Vec::new();
+    type Make = fn(&Path, &[u8]) -> std::io::Result<()>;
+    let mut files: Vec<(&str, Vec<u8>, Make)> = Vec::new();
+    let (public, secret): (Make, Make) = (
+        windlass_io::secret::create_public,
+        windlass_io::secret::create,
+    );
     let pem = |certificate: &Certificate| certificate.to_pem().map_err(failed);
     match &backup.content {
         CertificateContent::Public => {
-            files.push((backup.file.as_str(), pem(&certificate)?.into_bytes()));
+            files.push((
+                backup.file.as_str(),
+                pem(&certificate)?.into_bytes(),
+                public,
+            ));
         }
         CertificateContent::WithKey { file, password } => {
             let key = identity()?.key().to_encrypted_pem(&passphrase(password));
-            files.push((backup.file.as_str(), pem(&certificate)?.into_bytes()));
-            files.push((file.as_str(), key.map_err(failed)?.as_bytes().to_vec()));
+            files.push((
+                backup.file.as_str(),
+                pem(&certificate)?.into_bytes(),
+                public,
+            ));
+            files.push((
+                file.as_str(),
+                key.map_err(failed)?.as_bytes().to_vec(),
+                secret,
+            ));
         }
         CertificateContent::Pfx { password } => {
             let pfx = identity()?.to_pkcs12(name, &passphrase(password));
-            files.push((backup.file.as_str(), pfx.map_err(failed)?));
+            files.push((backup.file.as_str(), pfx.map_err(failed)?, secret));
         }
     }
-    for (file, octets) in files {
+    for (file, octets, make) in files {
         let path = path_of(session, file)?;
-        windlass_io::secret::create(&path, &octets)
-            .map_err(|_| table::cannot_write_file(path.display()))?;
+        make(&path, &octets).map_err(|_| table::cannot_write_file(path.display()))?;
     }
     if backup.content != CertificateContent::Public {
         let noted = session.instance.catalog_mut().note_key_backup(name);

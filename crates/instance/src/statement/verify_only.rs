@@ -90,6 +90,15 @@ fn attempt(
         ]));
     }
     watch.finish();
+    if set.is_encrypted() {
+        for unusable in media.unusable_key_files() {
+            let path = unusable.path.display();
+            sink.message(table::note(format!(
+                "The key file {path} cannot be used: {}. Whoever needs it cannot read this set.",
+                unusable.reason
+            )));
+        }
+    }
     sink.completed(Completed::Verify {
         position,
         report: &report,

@@ -156,6 +156,10 @@ fn ranges_of(backup: &Backup, file_id: u16) -> Vec<Range<u64>> {
 }
 
 impl Snapshot for EngineSnapshot {
+    fn is_frozen(&self) -> bool {
+        false
+    }
+
     fn identity(&self) -> &DatabaseIdentity {
         &self.identity
     }

@@ -2,6 +2,8 @@
 //!
 //! Source: the `SQLite` file format, section 1.3 "The Database Header".
 
+use crate::Content;
+
 /// Octets of the header.
 pub(super) const HEADER_BYTES: usize = 100;
 
@@ -15,6 +17,8 @@ pub(super) struct Header {
     /// Octets at the end of each page that are not `SQLite`'s.
     pub(super) reserved_bytes: u8,
     pub(super) is_wal: bool,
+    /// Pages in the database; `None` when whoever wrote last did not keep the number.
+    pub(super) page_count: Option<u32>,
     pub(super) user_version: u32,
     pub(super) application_id: u32,
     /// `SQLITE_VERSION_NUMBER` of whoever wrote last.
@@ -39,9 +43,28 @@ impl Header {
             page_bytes,
             reserved_bytes: octets[20],
             is_wal: octets[19] == 2,
+            // Valid where the change counter is the one that it was stored with.
+            page_count: (be32(octets, 24) == be32(octets, 92) && be32(octets, 28) > 0)
+                .then(|| be32(octets, 28)),
             user_version: be32(octets, 60),
             application_id: be32(octets, 68),
             written_by: be32(octets, 96),
+        }
+    }
+}
+
+impl Header {
+    /// What a file of `found_bytes` octets with this header is.
+    pub(super) fn content(&self, found_bytes: u64) -> Content {
+        let expected_bytes = u64::from(self.page_count.unwrap_or(0)) * u64::from(self.page_bytes);
+        match self.page_bytes {
+            _ if found_bytes == 0 => Content::Empty,
+            0 => Content::Unknown,
+            _ if found_bytes < expected_bytes => Content::Cut {
+                expected_bytes,
+                found_bytes,
+            },
+            _ => Content::Database,
         }
     }
 }

@@ -82,7 +82,24 @@ pub use restore::{
 };
 pub use snapshot::SqliteSnapshot;
 
-use crate::Error;
+use crate::{Content, Error};
+
+/// What the file at `path` looks like. Unlike [`SqliteSnapshot`], this takes no lock, so it is not for a
+/// decision about a file that is being written: what lies in a write-ahead log is not seen.
+///
+/// # Errors
+/// Those of the file.
+pub fn content(path: &Path) -> Result<Content, Error> {
+    let file = descriptors::open(path)?;
+    let found = file
+        .len()
+        .map_err(|error| file_error("examine", path, error))?;
+    let mut octets = [0; header::HEADER_BYTES];
+    let read = file.read_at(&mut octets, 0);
+    let count = read.map_err(|error| file_error("read", path, error))?;
+    let header = header::Header::parse(octets.get(..count).unwrap_or_default());
+    Ok(header.content(found))
+}
 
 /// Name of a file beside a database: the database's own name and a suffix.
 fn beside(database: &Path, suffix: &str) -> PathBuf {

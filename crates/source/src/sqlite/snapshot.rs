@@ -20,8 +20,8 @@ use super::wal::Overlay;
 use super::watched::{Stamp, confirm_name};
 use super::{descriptors, ffi, file_error, page_checksum, sqlite_error, stage, wal_path};
 use crate::{
-    DatabaseIdentity, DatabaseKind, Error, FileKind, Position, RecoveryModel, Snapshot, SourceFile,
-    Staged, WritersHeld,
+    Content, DatabaseIdentity, DatabaseKind, Error, FileKind, Position, RecoveryModel, Snapshot,
+    SourceFile, Staged, WritersHeld,
 };
 
 /// The number of the one file that a `SQLite` database has.
@@ -46,6 +46,7 @@ pub struct SqliteSnapshot {
     identity: DatabaseIdentity,
     position: Position,
     page_checksums: bool,
+    content: Content,
     writers: Option<Writers>,
 }
 
@@ -123,6 +124,7 @@ impl SqliteSnapshot {
             overlay,
             position,
             page_checksums: false,
+            content: Content::Empty,
             writers: holds_writers.then(|| Writers {
                 held_since,
                 held: OnceLock::new(),
@@ -153,6 +155,7 @@ impl SqliteSnapshot {
         }
         self.read(FILE_ID, 0, &mut octets)?;
         let header = Header::parse(octets.get(..HEADER_BYTES).unwrap_or_default());
+        self.content = header.content(self.files[0].size_bytes);
         if header.page_bytes > 0 {
             self.files[0].page_bytes = header.page_bytes;
         }
@@ -309,6 +312,10 @@ impl Snapshot for SqliteSnapshot {
 
     fn has_page_checksums(&self) -> bool {
         self.page_checksums
+    }
+
+    fn content(&self) -> Content {
+        self.content
     }
 
     fn writers_held(&self) -> Option<WritersHeld> {

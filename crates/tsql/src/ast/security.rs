@@ -2,12 +2,26 @@
 
 use std::fmt;
 
+use zeroize::Zeroizing;
+
 use super::Identifier;
 use crate::span::Spanned;
 
-/// A password as it was written. `Debug` does not show it; only the printer does.
+/// A password as it was written; wiped when dropped. `Debug` does not show it; only the printer does.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(pub String);
+pub struct Secret(Zeroizing<String>);
+
+impl Secret {
+    /// Takes a text.
+    pub fn new(text: String) -> Self {
+        Self(Zeroizing::new(text))
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

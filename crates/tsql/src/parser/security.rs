@@ -220,7 +220,7 @@ impl Parser<'_> {
     fn by_password(&mut self) -> Result<Secret, ParseError> {
         self.expect_words(&["BY", "PASSWORD"])?;
         self.expect_symbol("=")?;
-        self.text().map(Secret)
+        self.text().map(Secret::new)
     }
 }
 

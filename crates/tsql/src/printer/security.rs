@@ -16,7 +16,7 @@ fn quoted(text: &str) -> Quoted<'_> {
 
 impl Display for Secret {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "BY PASSWORD = {}", quoted(&self.0))
+        write!(f, "BY PASSWORD = {}", quoted(self.text()))
     }
 }
 

@@ -1,0 +1,154 @@
+//! What the fuzz target `crypt_keys` runs on arbitrary octets, and tests on damaged files.
+
+use crate::{Certificate, Identity, KeyBlock, KeyFile, Passphrase, PrivateKey};
+
+/// Reads octets as each file that people or media hand over. Nothing may panic; what is read can be written
+/// and read again.
+pub fn fuzz_keys(octets: &[u8]) {
+    if let Ok(block) = KeyBlock::from_stored(octets) {
+        assert_eq!(KeyBlock::from_stored(&block.to_stored()), Ok(block));
+    }
+    if let Ok(file) = KeyFile::from_stored(octets) {
+        let stored = file.to_stored();
+        assert_eq!(stored.as_deref(), Ok(octets));
+    }
+    if let Ok(certificate) = Certificate::read(octets) {
+        let again = Certificate::read(certificate.der());
+        assert_eq!(again, Ok(certificate));
+    }
+    let password = Passphrase::new("password".to_owned());
+    let _key = PrivateKey::read(octets, Some(&password));
+    let _identity = Identity::from_pkcs12(octets, &password);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Algorithm, Error, Recipient, SetKey};
+
+    /// Every kind of file, as it should be. An unencrypted key lets a mutation reach what is inside.
+    fn files() -> Vec<(&'static str, Vec<u8>)> {
+        let identity = Identity::create("Backup", 365).unwrap();
+        let password = Passphrase::new("password".to_owned());
+        let key = SetKey::generate(Algorithm::Aes256, [3; 16]).unwrap();
+        let recipients = [
+            Recipient::Certificate(identity.certificate().clone()),
+            Recipient::Passphrase(password.clone()),
+        ];
+        let block = KeyBlock::wrap(&key, &recipients).unwrap();
+        let mut file = KeyFile::default();
+        file.replace(&key, block.clone()).unwrap();
+        let encrypted = identity.key().to_encrypted_pem(&password).unwrap();
+        vec![
+            ("key block", block.to_stored()),
+            ("key file", file.to_stored().unwrap()),
+            ("certificate", identity.certificate().der().to_vec()),
+            ("PEM", identity.certificate().to_pem().unwrap().into_bytes()),
+            ("key", identity.key().pkcs8().to_vec()),
+            ("encrypted key", encrypted.as_bytes().to_vec()),
+            ("PKCS#12", identity.to_pkcs12("b", &password).unwrap()),
+        ]
+    }
+
+    #[test]
+    fn damaged_files_of_keys_are_refused_or_read_and_never_panic() {
+        let mut seed = 0x2545_F491_4F6C_DD1D_u64;
+        let mut random = |below: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed % below as u64) as usize
+        };
+        for (what, good) in files() {
+            // Those whose password is stretched take their time.
+            let tries = if matches!(what, "PKCS#12" | "encrypted key") {
+                60
+            } else {
+                400
+            };
+            for _ in 0..tries {
+                let mut octets = good.clone();
+                for _ in 0..=random(3) {
+                    let at = random(octets.len());
+                    match random(4) {
+                        0 => octets[at] ^= 1 << random(8),
+                        1 => octets[at] = [0, 0x7F, 0x80, 0x84, 0xFF][random(5)],
+                        2 => octets.truncate(at.max(1)),
+                        _ => octets.insert(at, random(256) as u8),
+                    }
+                }
+                fuzz_keys(&octets);
+            }
+        }
+    }
+
+    /// `SEQUENCE { SEQUENCE { PBES2, SEQUENCE { SEQUENCE { kdf }, aes256-CBC } }, OCTET STRING }`
+    fn encrypted_key(kdf: &[u8]) -> Vec<u8> {
+        let wrap = |tag: u8, parts: &[&[u8]]| {
+            let body = parts.concat();
+            let mut out = vec![tag, 0x82];
+            out.extend_from_slice(&(body.len() as u16).to_be_bytes());
+            out.extend_from_slice(&body);
+            // The shortest form of the length is the only one in DER.
+            if body.len() < 128 {
+                out.splice(1..4, [body.len() as u8]);
+            }
+            out
+        };
+        let pbes2 = [6, 9, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 1, 5, 13];
+        let aes = [6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 1, 42];
+        let cipher = wrap(0x30, &[&aes, &wrap(4, &[&[7; 16]])]);
+        let scheme = wrap(0x30, &[&pbes2, &wrap(0x30, &[kdf, &cipher])]);
+        wrap(0x30, &[&scheme, &wrap(4, &[&[7; 48]])])
+    }
+
+    #[test]
+    fn a_private_key_whose_password_costs_minutes_or_gigabytes_is_refused_at_once() {
+        let begun = std::time::Instant::now();
+        let password = Passphrase::new("password".to_owned());
+        // PBKDF2 with 2,000,000,000 / 90,000,000 rounds.
+        let pbkdf2 = |rounds: [u8; 4]| {
+            let mut kdf = vec![
+                0x30, 0x1B, 6, 9, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 1, 5, 12,
+            ];
+            kdf.extend([0x30, 14, 4, 8, 7, 7, 7, 7, 7, 7, 7, 7, 2, 4]);
+            kdf.extend(rounds);
+            kdf[1] = (kdf.len() - 2) as u8;
+            kdf[14] = (kdf.len() - 15) as u8;
+            kdf
+        };
+        // scrypt with N = 2^24, r = 8: 16 GiB.
+        let mut scrypt = vec![0x30, 0, 6, 9, 0x2B, 6, 1, 4, 1, 0xDA, 0x47, 4, 11];
+        scrypt.extend([0x30, 0, 4, 8, 7, 7, 7, 7, 7, 7, 7, 7]);
+        scrypt.extend([2, 4, 1, 0, 0, 0, 2, 1, 8, 2, 1, 1]);
+        scrypt[1] = (scrypt.len() - 2) as u8;
+        scrypt[14] = (scrypt.len() - 15) as u8;
+        // The parser refuses what is beyond its own limits.
+        let refused = |kdf: &[u8]| {
+            let key = encrypted_key(kdf);
+            PrivateKey::read(&key, Some(&password))
+                .unwrap_err()
+                .to_string()
+        };
+        for kdf in [pbkdf2(2_000_000_000_u32.to_be_bytes()), scrypt] {
+            let said = refused(&kdf);
+            assert!(said.starts_with("private key: it"), "{said}");
+        }
+        let said = refused(&pbkdf2(90_000_000_u32.to_be_bytes()));
+        assert!(said.contains("costs more"), "{said}");
+        // The same shape with a cost that is paid: it was the cost that was refused.
+        let paid = pbkdf2(16_777_216_u32.to_be_bytes());
+        assert!(PrivateKey::read(&encrypted_key(&paid), Some(&password)).is_err());
+        let cheap = pbkdf2(8_388_609_u32.to_be_bytes());
+        let wrong = PrivateKey::read(&encrypted_key(&cheap), Some(&password));
+        assert!(matches!(wrong, Err(Error::Password { .. })), "{wrong:?}");
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_pkcs12_file_of_more_than_a_key_and_its_certificates_is_refused() {
+        let password = Passphrase::new("password".to_owned());
+        let refused = Identity::from_pkcs12(&vec![0x30; 70_000], &password);
+        assert!(matches!(refused, Err(Error::Unreadable { .. })));
+    }
+}
