@@ -77,6 +77,12 @@ pub enum Error {
         /// Sets there are.
         sets: usize,
     },
+    /// The database cannot be understood from its pages.
+    #[error("{what} cannot be read: the tables of the database stay unknown")]
+    Catalog {
+        /// What is missing.
+        what: &'static str,
+    },
     /// The file could not be read, or the target not written.
     #[error(transparent)]
     Io(#[from] std::io::Error),

@@ -9,6 +9,8 @@
 //! - [`Rebuilder`]: the files of the database again, into a [`Target`].
 //! - [`Census`]: what lies where in a file, and what its pages hold.
 //!
+//! - [`table`]: the tables of the database, from its pages.
+//!
 //! Invariants:
 //! 1. Input is read forward and once, so that a pipe will do.
 //! 2. No bytes whatever make it panic; what is kept in memory is bounded by what was read, and every
@@ -23,11 +25,13 @@ mod collation;
 pub mod columns;
 mod container;
 mod error;
+mod extents;
 mod fields;
 mod listing;
 mod mtf;
 pub mod page;
 mod rebuild;
+pub mod table;
 mod verify;
 mod visit;
 mod walk;
@@ -35,8 +39,11 @@ mod walk;
 pub use census::{Census, Entry, FileCensus, page_type_name};
 pub use checksum::{page_checksum, restore_torn_bits, torn_bits_agree};
 pub use collation::code_page;
-pub use container::{Container, Input, PlainStream, RECOGNISE_BYTES, RECORD_HEADER_BYTES};
+pub use container::{
+    Container, Input, PlainStream, RECOGNISE_BYTES, RECORD_HEADER_BYTES, SeekInput,
+};
 pub use error::{Damage, Error, Finding, PageId, Place};
+pub use extents::{ExtentIndex, ExtentReader, Location};
 pub use listing::{Listing, SetListing};
 pub use mtf::Tag;
 pub use mtf::configuration::{BackupType, Configuration, FileGroup, FileKind, StoredFile};

@@ -17,7 +17,7 @@ use crate::journal::{Format, Level};
 pub(crate) use adapting::{Compress, Goal, Threads};
 pub(crate) use locking::LockingArguments;
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
-pub(crate) use sqlserver::InspectArguments;
+pub(crate) use sqlserver::{ExtractArguments, ExtractFormat, InspectArguments};
 pub(crate) use transfer::{ExportArguments, ImportArguments};
 
 const EXAMPLES: &str = "\
@@ -90,6 +90,8 @@ pub(crate) enum Command {
     Label(LabelArguments),
     /// Show what lies where in a backup of SQL Server: its blocks, streams and pages
     Inspect(InspectArguments),
+    /// Get the tables out of backups of SQL Server: as SQLite, as CSV, or as data files
+    Extract(ExtractArguments),
     /// Give encrypted backup sets other recipients, without touching the media
     Rekey(RekeyArguments),
     /// Make a database of the page engine from a SQLite file

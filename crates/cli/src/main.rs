@@ -143,6 +143,7 @@ fn execute(command: Command, common: &Common, settings: &Settings) -> Outcome {
         Command::Files(arguments) => command::inspect::files(&arguments, common),
         Command::Label(arguments) => command::inspect::label(&arguments, common),
         Command::Inspect(arguments) => command::sqlserver::inspect(&arguments, common),
+        Command::Extract(arguments) => command::extract::run(&arguments, common),
         Command::Rekey(arguments) => command::rekey::run(&arguments, common),
         Command::Import(arguments) => command::transfer::import(&arguments, common),
         Command::Export(arguments) => command::transfer::export(&arguments, common),

@@ -38,6 +38,9 @@ pub enum Error {
     /// A move of a file that the backup does not have.
     #[error("the backup has no file '{0}'")]
     NoSuchFile(String),
+    /// A table that the database does not have.
+    #[error("the database has no table '{0}'")]
+    NoSuchTable(String),
     /// A set that cannot be restored in its place.
     #[error("{}: {reason}", path.display())]
     Sequence {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use windlass_bak::{Container, Input, RECOGNISE_BYTES};
+use windlass_bak::{Container, Input, RECOGNISE_BYTES, SeekInput};
 
 /// What stands for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -68,6 +68,18 @@ impl Input for FileInput {
         }
         file.seek(SeekFrom::Current(offset))?;
         Ok(true)
+    }
+}
+
+impl SeekInput for FileInput {
+    fn seek(&mut self, offset: u64) -> io::Result<()> {
+        match &mut self.source {
+            Source::Regular(file) => file.seek(SeekFrom::Start(offset)).map(drop),
+            _ => Err(io::Error::new(
+                io::ErrorKind::NotSeekable,
+                "a pipe cannot be read in another order",
+            )),
+        }
     }
 }
 

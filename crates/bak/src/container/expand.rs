@@ -42,7 +42,7 @@ const KIND_INDEX: u8 = 0x2C;
 
 /// Reads record after record.
 #[derive(Debug)]
-pub(super) struct Expander<I> {
+pub(crate) struct Expander<I> {
     input: I,
     /// Bytes that were read to recognise the container and belong to the first record.
     left: Vec<u8>,
@@ -56,7 +56,7 @@ pub(super) struct Expander<I> {
 
 impl<I: Input> Expander<I> {
     /// Reads the head of the container; `begin` was read already.
-    pub(super) fn open(mut input: I, begin: Vec<u8>) -> Result<Self, Error> {
+    pub(crate) fn open(mut input: I, begin: Vec<u8>) -> Result<Self, Error> {
         let mut head = begin;
         let known = head.len();
         head.resize(known.max(FIRST_RECORD_AT), 0);
@@ -89,19 +89,39 @@ impl<I: Input> Expander<I> {
         })
     }
 
+    /// For an input that stands anywhere: see [`Expander::begin_at`].
+    pub(crate) fn anywhere(input: I) -> Self {
+        Self {
+            input,
+            left: Vec::new(),
+            at: 0,
+            payload: Vec::with_capacity(EXPANDED_BYTES_MAX),
+            xpress: Box::default(),
+            others: Decoder::new(),
+            records: 0,
+        }
+    }
+
+    /// The input, to move it to the record at `offset`.
+    pub(crate) fn begin_at(&mut self, offset: u64) -> &mut I {
+        self.left.clear();
+        self.at = offset;
+        &mut self.input
+    }
+
     /// Records of data so far.
-    pub(super) fn records(&self) -> u64 {
+    pub(crate) fn records(&self) -> u64 {
         self.records
     }
 
     /// File offset of the next byte.
-    pub(super) fn file_offset(&self) -> u64 {
+    pub(crate) fn file_offset(&self) -> u64 {
         self.at
     }
 
     /// Appends what the next record stands for to `out`, zeros unless `is_wanted`, and returns where
     /// the record lies in the file. `None` at the end.
-    pub(super) fn next(
+    pub(crate) fn next(
         &mut self,
         is_wanted: bool,
         out: &mut Vec<u8>,

@@ -9,6 +9,7 @@ mod plain;
 
 use std::io;
 
+pub(crate) use expand::Expander;
 pub use expand::RECORD_HEADER_BYTES;
 pub use plain::PlainStream;
 
@@ -67,6 +68,15 @@ pub trait Input {
     fn skip(&mut self, _bytes: u64) -> io::Result<bool> {
         Ok(false)
     }
+}
+
+/// An input that can be moved to any offset.
+pub trait SeekInput: Input {
+    /// Moves to an offset of the file.
+    ///
+    /// # Errors
+    /// When the device fails.
+    fn seek(&mut self, offset: u64) -> io::Result<()>;
 }
 
 impl Input for &[u8] {

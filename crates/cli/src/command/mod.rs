@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod bench;
+pub(crate) mod extract;
 pub(crate) mod inspect;
 mod keys;
 mod measuring;

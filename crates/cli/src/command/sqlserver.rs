@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use windlass_bak::page::PAGE_BYTES;
-use windlass_bak::{Census, Container, Entry, FileCensus, SetListing, page_type_name};
+use windlass_bak::{Census, Container, Entry, FileCensus, SetListing, VirtualLog, page_type_name};
 use windlass_sqlserver::FileInput;
 
 use super::Outcome;
@@ -137,7 +137,7 @@ fn print_set(census: &Census, set: &SetListing, units: usize) {
             .map_or("", |file| &file.logical_name);
         print_file(id, name, file, units);
     }
-    let log: u64 = set.logs.iter().map(|log| log.stored_bytes()).sum();
+    let log: u64 = set.logs.iter().map(VirtualLog::stored_bytes).sum();
     result_line(&format!(
         "log: {log} bytes in {} virtual log files",
         set.logs.len()
@@ -231,7 +231,7 @@ fn set_json(census: &Census, set: &SetListing) -> Json {
         "database": found.map(|found| found.database.clone()),
         "version": found.map(|found| format!("{}.{}.{}", found.version.0, found.version.1, found.version.2)),
         "is_complete": set.is_complete,
-        "log_bytes": set.logs.iter().map(|log| log.stored_bytes()).sum::<u64>(),
+        "log_bytes": set.logs.iter().map(VirtualLog::stored_bytes).sum::<u64>(),
         "virtual_logs": set.logs.len(),
         "files": files,
     })

@@ -1,0 +1,457 @@
+//! The tables of a database, as its system tables describe them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::layout::Field;
+use super::pages::Pages;
+use super::rows::{RowReader, TakeRow, Tally};
+use super::scan::Problems;
+use super::system::{Rowset, System};
+use super::value::{SqlType, Value, id};
+use crate::error::Error;
+
+const SYSSEOBJVALUES: u32 = 9;
+const SYSSCHOBJS: u32 = 34;
+const SYSCOLPARS: u32 = 41;
+const SYSSCALARTYPES: u32 = 50;
+const SYSIDXSTATS: u32 = 54;
+const SYSISCOLS: u32 = 55;
+const SYSCLSOBJS: u32 = 64;
+
+/// The class of schemas in `sysclsobjs`.
+const CLASS_SCHEMA: i64 = 50;
+
+/// The first type number of an alias type.
+const FIRST_ALIAS: i64 = 257;
+
+/// Bits of `syscolpars.status`.
+const COLUMN_NOT_NULL: i64 = 1;
+const COLUMN_IDENTITY: i64 = 4;
+const COLUMN_SPARSE: i64 = 0x0100_0000;
+
+/// Bits of `sysidxstats.status`.
+const INDEX_UNIQUE: i64 = 8;
+const INDEX_PRIMARY: i64 = 0x20;
+const INDEX_STATISTICS: i64 = 0x2000;
+
+/// The status of a key column in `sysiscols`.
+const KEY_COLUMN: i64 = 2;
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its number.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub sql_type: SqlType,
+    /// The name of its alias type, if it has one.
+    pub alias: Option<String>,
+    /// Whether it may be NULL.
+    pub is_nullable: bool,
+    /// Whether it counts itself.
+    pub is_identity: bool,
+}
+
+/// Why a table cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Its rows are compressed in a form that is not read.
+    #[error("its rows are kept as {0}, which is not read")]
+    Compression(&'static str),
+    /// It has sparse columns.
+    #[error("it has sparse columns, which are not read")]
+    Sparse,
+    /// It has no rowset: an external or memory-optimised table.
+    #[error("it has no pages of its own (memory-optimised or external)")]
+    NoPages,
+}
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// Its number.
+    pub object: u32,
+    /// Its schema.
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+    /// Its columns that are stored, in order.
+    pub columns: Vec<Column>,
+    /// Columns that are computed and not stored.
+    pub computed: Vec<String>,
+    /// Columns of its primary key.
+    pub primary_key: Vec<String>,
+    /// Its unique keys.
+    pub unique_keys: Vec<Vec<String>>,
+    /// Whether its rows are in no order.
+    pub is_heap: bool,
+    /// Rows, as the server counted them.
+    pub counted_rows: u64,
+    /// Why it cannot be read, if it cannot.
+    pub refusal: Option<Refusal>,
+    rowsets: Vec<Rowset>,
+}
+
+/// A database.
+#[derive(Debug)]
+pub struct Database {
+    /// Its version.
+    pub version: u16,
+    /// Its user tables, by schema and name.
+    pub tables: Vec<Table>,
+    system: System,
+    /// Values of columns added without touching the rows, by rowset and physical number.
+    defaults: HashMap<u64, HashMap<u32, Value>>,
+    /// What could not be read of the system tables.
+    pub problems: Problems,
+}
+
+/// A row of a system table, by the numbers of its columns.
+struct SystemRow<'a>(&'a [Value]);
+
+impl SystemRow<'_> {
+    fn number(&self, column: usize) -> i64 {
+        match self.0.get(column - 1) {
+            Some(Value::Integer(number)) => *number,
+            _ => 0,
+        }
+    }
+
+    fn text(&self, column: usize) -> String {
+        match self.0.get(column - 1) {
+            Some(Value::Text(text)) => text.clone(),
+            _ => String::new(),
+        }
+    }
+
+    fn value(&self, column: usize) -> Value {
+        self.0.get(column - 1).cloned().unwrap_or(Value::Null)
+    }
+}
+
+/// What `syscolpars` says of a column.
+struct Described {
+    column: Column,
+    is_sparse: bool,
+}
+
+/// What the system tables say, before tables are made of it.
+#[derive(Default)]
+struct Facts {
+    /// Tables: object, schema, name.
+    tables: Vec<(u32, i64, String)>,
+    schemas: HashMap<i64, String>,
+    aliases: HashMap<i64, String>,
+    columns: BTreeMap<u32, Vec<Described>>,
+    /// Indexes by table: number, whether primary, whether unique.
+    indexes: BTreeMap<u32, Vec<(i64, bool, bool)>>,
+    /// Key columns by table and index: position, column.
+    keys: BTreeMap<(u32, i64), Vec<(i64, u32)>>,
+}
+
+impl Database {
+    /// Reads what tables there are.
+    ///
+    /// # Errors
+    /// When pages cannot be read, or the base tables are not there.
+    pub fn open(pages: &mut dyn Pages) -> Result<Self, Error> {
+        let system = System::read(pages)?;
+        let mut database = Self {
+            version: system.version,
+            tables: Vec::new(),
+            system,
+            defaults: HashMap::new(),
+            problems: Problems::default(),
+        };
+        let facts = database.facts(pages)?;
+        database.tables = database.tables_of(&facts);
+        Ok(database)
+    }
+
+    fn facts(&mut self, pages: &mut dyn Pages) -> Result<Facts, Error> {
+        let mut facts = Facts::default();
+        self.system_rows(pages, SYSCLSOBJS, &mut |row| {
+            if row.number(1) == CLASS_SCHEMA {
+                facts.schemas.insert(row.number(2), row.text(3));
+            }
+        })?;
+        self.system_rows(pages, SYSSCALARTYPES, &mut |row| {
+            if row.number(1) >= FIRST_ALIAS {
+                facts.aliases.insert(row.number(1), row.text(3));
+            }
+        })?;
+        self.system_rows(pages, SYSSCHOBJS, &mut |row| {
+            // The objects of the server itself have negative numbers, or the schema sys.
+            let is_own = row.number(1) > 0 && row.number(3) != 4;
+            if row.text(6).trim_end() == "U" && is_own {
+                let object = row.number(1) as u32;
+                facts.tables.push((object, row.number(3), row.text(2)));
+            }
+        })?;
+        self.column_facts(pages, &mut facts)?;
+        self.index_facts(pages, &mut facts)?;
+        let mut defaults: HashMap<u64, HashMap<u32, Value>> = HashMap::new();
+        self.system_rows(pages, SYSSEOBJVALUES, &mut |row| {
+            let rowset = defaults.entry(row.number(2).cast_unsigned()).or_default();
+            rowset.insert(row.number(3) as u32, row.value(5));
+        })?;
+        self.defaults = defaults;
+        Ok(facts)
+    }
+
+    fn column_facts(&mut self, pages: &mut dyn Pages, facts: &mut Facts) -> Result<(), Error> {
+        let Facts {
+            columns, aliases, ..
+        } = facts;
+        self.system_rows(pages, SYSCOLPARS, &mut |row| {
+            // Procedures have parameters here, with a number above zero.
+            if row.number(2) != 0 {
+                return;
+            }
+            let status = row.number(11);
+            let described = Described {
+                column: Column {
+                    id: row.number(3) as u32,
+                    name: row.text(4),
+                    sql_type: SqlType {
+                        id: row.number(5) as u8,
+                        length: row.number(7) as i16,
+                        precision: row.number(8) as u8,
+                        scale: row.number(9) as u8,
+                        collation: row.number(10) as u32,
+                    },
+                    alias: aliases.get(&row.number(6)).cloned(),
+                    is_nullable: status & COLUMN_NOT_NULL == 0,
+                    is_identity: status & COLUMN_IDENTITY != 0,
+                },
+                is_sparse: status & COLUMN_SPARSE != 0,
+            };
+            columns
+                .entry(row.number(1) as u32)
+                .or_default()
+                .push(described);
+        })
+    }
+
+    fn index_facts(&mut self, pages: &mut dyn Pages, facts: &mut Facts) -> Result<(), Error> {
+        self.system_rows(pages, SYSIDXSTATS, &mut |row| {
+            let status = row.number(4);
+            if row.number(2) > 0 && status & INDEX_STATISTICS == 0 {
+                let index = (
+                    row.number(2),
+                    status & INDEX_PRIMARY != 0,
+                    status & INDEX_UNIQUE != 0,
+                );
+                let table = row.number(1) as u32;
+                facts.indexes.entry(table).or_default().push(index);
+            }
+        })?;
+        self.system_rows(pages, SYSISCOLS, &mut |row| {
+            if row.number(4) & KEY_COLUMN != 0 {
+                let key = (row.number(1) as u32, row.number(2));
+                let column = (row.number(3), row.number(5) as u32);
+                facts.keys.entry(key).or_default().push(column);
+            }
+        })
+    }
+
+    /// Gives the rows of a system table to `take`, if it is there.
+    fn system_rows(
+        &mut self,
+        pages: &mut dyn Pages,
+        object: u32,
+        take: &mut dyn FnMut(&SystemRow<'_>),
+    ) -> Result<(), Error> {
+        let of_table = |rowset: &&Rowset| rowset.object == object && rowset.index <= 1;
+        let Some(rowset) = self.system.rowsets.iter().find(of_table).copied() else {
+            return Ok(());
+        };
+        let fields = self.visible_fields(&rowset);
+        let reader = RowReader {
+            fields: &fields,
+            defaults: &HashMap::new(),
+        };
+        let Some(unit) = self.row_unit(&rowset) else {
+            return Ok(());
+        };
+        let tally = reader.read(pages, &rowset, &unit, &mut |values| {
+            take(&SystemRow(values));
+            Ok(())
+        })?;
+        self.problems.extend(tally.problems);
+        Ok(())
+    }
+
+    /// The columns of a rowset that users see, by their numbers.
+    fn visible_fields(&self, rowset: &Rowset) -> Vec<Field> {
+        let fields = self.system.fields.get(&rowset.id);
+        let mut fields: Vec<Field> = fields
+            .into_iter()
+            .flatten()
+            .filter(|field| field.is_visible())
+            .copied()
+            .collect();
+        fields.sort_by_key(|field| field.column);
+        fields
+    }
+
+    fn row_unit(&self, rowset: &Rowset) -> Option<super::system::Unit> {
+        let units = self.system.units.get(&rowset.id)?;
+        units.iter().find(|unit| unit.kind == 1).copied()
+    }
+
+    fn tables_of(&self, facts: &Facts) -> Vec<Table> {
+        let mut by_object = self.system.rowsets_of();
+        let mut tables: Vec<Table> = facts
+            .tables
+            .iter()
+            .map(|(object, schema, name)| {
+                let rowsets = by_object.remove(object).unwrap_or_default();
+                let schema = facts.schemas.get(schema);
+                let schema = schema.cloned().unwrap_or_else(|| "dbo".to_owned());
+                self.table(*object, schema, name.clone(), rowsets, facts)
+            })
+            .collect();
+        tables.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
+        tables
+    }
+
+    fn table(
+        &self,
+        object: u32,
+        schema: String,
+        name: String,
+        rowsets: Vec<Rowset>,
+        facts: &Facts,
+    ) -> Table {
+        let described = facts
+            .columns
+            .get(&object)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let stored = rowsets.first().map(|rowset| self.visible_fields(rowset));
+        let stored = stored.unwrap_or_default();
+        let is_stored = |column: &Column| stored.iter().any(|field| field.column == column.id);
+        let mut columns: Vec<Column> = described
+            .iter()
+            .map(|described| described.column.clone())
+            .collect();
+        columns.sort_by_key(|column| column.id);
+        let (columns, computed): (Vec<_>, Vec<_>) = columns.into_iter().partition(is_stored);
+        let name_of = |id: u32| {
+            let column = columns.iter().find(|column| column.id == id);
+            column.map(|column| column.name.clone())
+        };
+        let key = |index: i64| -> Vec<String> {
+            let mut key = facts
+                .keys
+                .get(&(object, index))
+                .cloned()
+                .unwrap_or_default();
+            key.sort_unstable();
+            key.into_iter().filter_map(|(_, id)| name_of(id)).collect()
+        };
+        let indexes = facts
+            .indexes
+            .get(&object)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let primary = indexes.iter().find(|(_, is_primary, _)| *is_primary);
+        let unique = indexes
+            .iter()
+            .filter(|(_, is_primary, is_unique)| *is_unique && !*is_primary);
+        Table {
+            object,
+            schema,
+            name,
+            computed: computed.into_iter().map(|column| column.name).collect(),
+            primary_key: primary.map(|(index, ..)| key(*index)).unwrap_or_default(),
+            unique_keys: unique.map(|(index, ..)| key(*index)).collect(),
+            is_heap: rowsets.iter().any(|rowset| rowset.index == 0),
+            counted_rows: rowsets.iter().map(|rowset| rowset.rows).sum(),
+            refusal: refusal(&rowsets, described),
+            columns,
+            rowsets,
+        }
+    }
+
+    /// Gives the rows of a table to `take`, with a value for each of its columns.
+    ///
+    /// # Errors
+    /// When pages cannot be read, and whatever `take` returns. Rows that cannot be decoded are counted and
+    /// named in the tally.
+    pub fn read(
+        &self,
+        pages: &mut dyn Pages,
+        table: &Table,
+        take: &mut TakeRow<'_>,
+    ) -> Result<Tally, Error> {
+        let mut tally = Tally::default();
+        let empty = HashMap::new();
+        for rowset in &table.rowsets {
+            let collations: HashMap<u32, SqlType> = table
+                .columns
+                .iter()
+                .map(|column| (column.id, column.sql_type))
+                .collect();
+            let mut fields = self.visible_fields(rowset);
+            fields.retain(|field| collations.contains_key(&field.column));
+            for field in &mut fields {
+                if let Some(declared) = collations.get(&field.column) {
+                    field.sql_type.collation = declared.collation;
+                }
+            }
+            let reader = RowReader {
+                fields: &fields,
+                defaults: self.defaults.get(&rowset.id).unwrap_or(&empty),
+            };
+            let Some(unit) = self.row_unit(rowset) else {
+                continue;
+            };
+            let part = reader.read(pages, rowset, &unit, take)?;
+            tally.rows += part.rows;
+            tally.pages += part.pages;
+            tally.problems.extend(part.problems);
+        }
+        Ok(tally)
+    }
+}
+
+/// Why a table cannot be read, if it cannot. An empty one can, however it is kept.
+fn refusal(rowsets: &[Rowset], columns: &[Described]) -> Option<Refusal> {
+    if rowsets.is_empty() {
+        return Some(Refusal::NoPages);
+    }
+    if rowsets.iter().all(|rowset| rowset.rows == 0) {
+        return None;
+    }
+    if columns.iter().any(|described| described.is_sparse) {
+        return Some(Refusal::Sparse);
+    }
+    rowsets.iter().find_map(|rowset| match rowset.compression {
+        0 => None,
+        1 => Some(Refusal::Compression("ROW compression")),
+        2 => Some(Refusal::Compression("PAGE compression")),
+        _ => Some(Refusal::Compression("a columnstore")),
+    })
+}
+
+impl Column {
+    /// The type as it is declared, or its alias.
+    pub fn declaration(&self) -> String {
+        self.alias
+            .clone()
+            .unwrap_or_else(|| self.sql_type.declaration())
+    }
+
+    /// Whether its values are numbers with digits behind the point that a float does not hold.
+    pub fn is_wide_decimal(&self) -> bool {
+        match self.sql_type.id {
+            id::MONEY => true,
+            id::DECIMAL | id::NUMERIC => self.sql_type.precision > 15,
+            _ => false,
+        }
+    }
+}

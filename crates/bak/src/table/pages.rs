@@ -1,0 +1,104 @@
+//! Pages by their number, wherever they are kept.
+
+use crate::checksum::restore_torn_bits;
+use crate::error::{Error, PageId};
+use crate::fields::Fields;
+use crate::page::{PAGE_BYTES, PageHeader};
+
+/// Pages that one PFS page tells of.
+const PFS_PAGES: u32 = 8088;
+
+/// Where its bytes begin.
+const PFS_AT: usize = 0x64;
+
+/// Bit of a PFS byte: the page is allocated.
+const PFS_ALLOCATED: u8 = 0x40;
+
+/// Where pages come from.
+pub trait Pages {
+    /// Fills `page`, 8192 bytes, as it is on disk; `false` if the page is not there.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn page(&mut self, id: PageId, page: &mut [u8]) -> Result<bool, Error>;
+}
+
+/// A page in its logical form.
+#[derive(Debug, Clone)]
+pub(super) struct Page {
+    pub(super) id: PageId,
+    bytes: Vec<u8>,
+}
+
+impl Page {
+    /// The page, with the bits that torn-page protection displaced; `None` if it is not there, or is
+    /// another one.
+    pub(super) fn fetch(pages: &mut dyn Pages, id: PageId) -> Result<Option<Self>, Error> {
+        let mut bytes = vec![0; PAGE_BYTES];
+        if !pages.page(id, &mut bytes)? {
+            return Ok(None);
+        }
+        let header = PageHeader::new(&bytes);
+        if header.version() != 1 || header.id() != id {
+            return Ok(None);
+        }
+        if header.has_torn_bits() {
+            restore_torn_bits(&mut bytes);
+        }
+        Ok(Some(Self { id, bytes }))
+    }
+
+    pub(super) fn header(&self) -> PageHeader<'_> {
+        PageHeader::new(&self.bytes)
+    }
+
+    pub(super) fn fields(&self) -> Fields<'_> {
+        Fields(&self.bytes)
+    }
+
+    /// The record in a slot, up to the slot array; `None` if the slot is empty or impossible.
+    pub(super) fn record(&self, slot: u16) -> Option<&[u8]> {
+        let slots = self.header().slots();
+        if slot >= slots {
+            return None;
+        }
+        let at = PAGE_BYTES.checked_sub(2 * (usize::from(slot) + 1))?;
+        let offset = usize::from(self.fields().u16(at));
+        if offset < crate::page::HEADER_BYTES {
+            return None;
+        }
+        let end = PAGE_BYTES - 2 * usize::from(slots);
+        self.bytes.get(offset..end.max(offset))
+    }
+}
+
+/// Tells which pages are allocated.
+#[derive(Debug, Default)]
+pub(super) struct Allocation {
+    page: Option<Page>,
+}
+
+impl Allocation {
+    /// Whether a page is allocated; pages whose PFS page is missing count as allocated.
+    pub(super) fn is_allocated(
+        &mut self,
+        pages: &mut dyn Pages,
+        id: PageId,
+    ) -> Result<bool, Error> {
+        let interval = id.page / PFS_PAGES;
+        let wanted = PageId {
+            page: if interval == 0 {
+                1
+            } else {
+                interval * PFS_PAGES
+            },
+            ..id
+        };
+        if self.page.as_ref().is_none_or(|page| page.id != wanted) {
+            self.page = Page::fetch(pages, wanted)?;
+        }
+        let at = PFS_AT + (id.page % PFS_PAGES) as usize;
+        let state = self.page.as_ref().map(|page| page.fields().u8(at));
+        Ok(state.is_none_or(|state| state & PFS_ALLOCATED != 0))
+    }
+}

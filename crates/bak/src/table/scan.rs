@@ -1,0 +1,275 @@
+//! The pages of a heap or of the leaves of an index, in their order.
+
+use std::collections::HashSet;
+
+use super::pages::{Allocation, Page, Pages};
+use super::record::Kind;
+use crate::error::{Error, PageId};
+use crate::fields::Fields;
+use crate::page::{EXTENT_PAGES, page_pointer};
+
+/// Levels of an index; more than any has.
+const LEVELS_MAX: u32 = 32;
+
+/// Type of a page with rows.
+const TYPE_DATA: u8 = 1;
+
+/// Type of a page of the upper levels of an index.
+const TYPE_INDEX: u8 = 2;
+
+/// Type of an IAM page.
+const TYPE_IAM: u8 = 10;
+
+/// Extents that an IAM page tells of.
+const IAM_EXTENTS: u32 = 63_904;
+
+/// Where the first page of the range of an IAM page stands.
+const IAM_START_AT: usize = 0x88;
+
+/// Where its single pages stand.
+const IAM_SINGLES_AT: usize = 0x8E;
+
+/// Single pages of an IAM page.
+const IAM_SINGLES: usize = 8;
+
+/// Where its bits begin.
+const IAM_MAP_AT: usize = 0xC2;
+
+/// What is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Scan {
+    /// Pages that lead to each other.
+    Chain {
+        /// The first one.
+        first: PageId,
+    },
+    /// The leaves of an index.
+    Index {
+        /// Its root.
+        root: PageId,
+    },
+    /// Whatever an allocation unit owns.
+    Heap {
+        /// Its first IAM page.
+        first_iam: PageId,
+        /// Its id.
+        unit: u64,
+        /// Its table, which pages of SQL Server 2000 name instead.
+        object: u32,
+    },
+}
+
+/// What a scan met.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Scanned {
+    pub(super) pages: u64,
+    pub(super) problems: Problems,
+}
+
+/// What could not be read: the first ones in words, all of them counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Problems {
+    /// The first ones.
+    pub texts: Vec<String>,
+    /// How many.
+    pub count: u64,
+}
+
+/// Problems that are kept in words.
+const PROBLEM_TEXTS_MAX: usize = 20;
+
+/// Pages that may be missing before a heap is given up.
+const MISSING_MAX: u64 = 100_000;
+
+impl Problems {
+    /// Adds one.
+    pub(super) fn push(&mut self, text: String) {
+        self.count += 1;
+        if self.texts.len() < PROBLEM_TEXTS_MAX {
+            self.texts.push(text);
+        }
+    }
+
+    /// Adds those of another place.
+    pub(super) fn extend(&mut self, other: Self) {
+        let room = PROBLEM_TEXTS_MAX.saturating_sub(self.texts.len());
+        self.texts.extend(other.texts.into_iter().take(room));
+        self.count += other.count;
+    }
+}
+
+/// What is done with a page; the pages are there to read values that lie elsewhere.
+pub(super) type Each<'a> = dyn FnMut(&mut dyn Pages, &Page) -> Result<(), Error> + 'a;
+
+/// Gives every page with rows to `each`.
+pub(super) fn scan(
+    pages: &mut dyn Pages,
+    allocation: &mut Allocation,
+    what: Scan,
+    each: &mut Each<'_>,
+) -> Result<Scanned, Error> {
+    let mut scanned = Scanned::default();
+    match what {
+        Scan::Chain { first } => follow(pages, first, each, &mut scanned)?,
+        Scan::Index { root } => {
+            if let Some(first) = first_leaf(pages, root, &mut scanned)? {
+                follow(pages, first, each, &mut scanned)?;
+            }
+        }
+        Scan::Heap {
+            first_iam,
+            unit,
+            object,
+        } => {
+            let mut take = |pages: &mut dyn Pages, id| {
+                if !allocation.is_allocated(pages, id)? {
+                    return Ok(None);
+                }
+                let Some(page) = Page::fetch(pages, id)? else {
+                    return Ok(Some(format!("page {id} is missing")));
+                };
+                let header = page.header();
+                let is_ours = header.allocation_unit() == unit
+                    || header.old_identity().1 == object && header.old_identity().0 <= 1;
+                if header.page_type() == TYPE_DATA && is_ours {
+                    each(pages, &page)?;
+                    return Ok(Some(String::new()));
+                }
+                Ok(None)
+            };
+            heap(pages, first_iam, &mut take, &mut scanned)?;
+        }
+    }
+    Ok(scanned)
+}
+
+fn follow(
+    pages: &mut dyn Pages,
+    first: PageId,
+    each: &mut Each<'_>,
+    scanned: &mut Scanned,
+) -> Result<(), Error> {
+    let mut seen = HashSet::new();
+    let mut next = first;
+    while next != PageId::default() {
+        if !seen.insert(next) {
+            scanned
+                .problems
+                .push(format!("the pages go round in a circle at page {next}"));
+            return Ok(());
+        }
+        let Some(page) = Page::fetch(pages, next)? else {
+            scanned.problems.push(format!(
+                "page {next} is missing, and with it the way to the pages behind it"
+            ));
+            return Ok(());
+        };
+        scanned.pages += 1;
+        each(pages, &page)?;
+        next = page.header().next();
+    }
+    Ok(())
+}
+
+/// Goes down from the root by the first child each time.
+fn first_leaf(
+    pages: &mut dyn Pages,
+    root: PageId,
+    scanned: &mut Scanned,
+) -> Result<Option<PageId>, Error> {
+    let mut at = root;
+    if at == PageId::default() {
+        return Ok(None);
+    }
+    for _ in 0..LEVELS_MAX {
+        let Some(page) = Page::fetch(pages, at)? else {
+            let what = format!("page {at}, on the way to the first leaf, is missing");
+            scanned.problems.push(what);
+            return Ok(None);
+        };
+        let header = page.header();
+        match header.page_type() {
+            TYPE_DATA => return Ok(Some(at)),
+            TYPE_INDEX => {}
+            other => {
+                let what = format!("page {at}, on the way to the first leaf, has type {other}");
+                scanned.problems.push(what);
+                return Ok(None);
+            }
+        }
+        let fixed = usize::from(header.fixed_bytes());
+        let child = page.record(0).filter(|record| {
+            Kind::of(record) == Some(Kind::Index) && record.len() >= fixed && fixed >= 6
+        });
+        let Some(child) = child else {
+            scanned
+                .problems
+                .push(format!("page {at} has no first child"));
+            return Ok(None);
+        };
+        at = page_pointer(Fields(child), fixed - 6);
+    }
+    scanned
+        .problems
+        .push(format!("more than {LEVELS_MAX} levels below page {root}"));
+    Ok(None)
+}
+
+/// Reads a page: nothing if it holds no rows, a problem, or an empty text if it was read.
+type Take<'a> = dyn FnMut(&mut dyn Pages, PageId) -> Result<Option<String>, Error> + 'a;
+
+fn heap(
+    pages: &mut dyn Pages,
+    first_iam: PageId,
+    take: &mut Take<'_>,
+    scanned: &mut Scanned,
+) -> Result<(), Error> {
+    let mut seen = HashSet::new();
+    let mut next = first_iam;
+    while next != PageId::default() {
+        let iam = Page::fetch(pages, next)?.filter(|page| page.header().page_type() == TYPE_IAM);
+        let Some(iam) = iam.filter(|_| seen.insert(next)) else {
+            scanned
+                .problems
+                .push(format!("the allocation map in page {next} is missing"));
+            return Ok(());
+        };
+        for id in listed(&iam, seen.len() == 1) {
+            match take(pages, id)? {
+                None => {}
+                Some(problem) if problem.is_empty() => scanned.pages += 1,
+                Some(problem) => scanned.problems.push(problem),
+            }
+            if scanned.problems.count > MISSING_MAX {
+                return Ok(());
+            }
+        }
+        next = iam.header().next();
+    }
+    Ok(())
+}
+
+/// The pages that an IAM page lists, in order.
+fn listed(iam: &Page, is_first: bool) -> Vec<PageId> {
+    let fields = iam.fields();
+    let start = page_pointer(fields, IAM_START_AT);
+    let mut listed = Vec::new();
+    if is_first {
+        let singles =
+            (0..IAM_SINGLES).map(|index| page_pointer(fields, IAM_SINGLES_AT + 6 * index));
+        listed.extend(singles.filter(|page| *page != PageId::default()));
+    }
+    for extent in 0..IAM_EXTENTS {
+        let byte = fields.u8(IAM_MAP_AT + (extent / 8) as usize);
+        if byte >> (extent % 8) & 1 == 0 {
+            continue;
+        }
+        let first = start.page.saturating_add(extent * EXTENT_PAGES);
+        listed.extend((0..EXTENT_PAGES).map(|index| PageId {
+            page: first.saturating_add(index),
+            ..start
+        }));
+    }
+    listed.sort_unstable();
+    listed
+}

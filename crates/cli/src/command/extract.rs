@@ -1,0 +1,212 @@
+//! `windlass extract`: the tables in backups of SQL Server, or their data files.
+
+use serde_json::{Value as Json, json};
+use windlass_sqlserver::{
+    Destination, Error, Extracted, ExtractedTable, Format, Restored, Source, extract, restore,
+    steps,
+};
+
+use super::{Outcome, misused};
+use crate::args::{Common, ExtractArguments, ExtractFormat};
+use crate::output::{Table, message_line, result_line};
+
+/// Runs the command.
+pub(crate) fn run(arguments: &ExtractArguments, common: &Common) -> Outcome {
+    if arguments.format == ExtractFormat::Files && !arguments.table.is_empty() {
+        return misused("--table has no meaning with --format files");
+    }
+    let result = if arguments.format == ExtractFormat::Files {
+        data_files(arguments, common)
+    } else {
+        tables(arguments, common)
+    };
+    result.unwrap_or_else(|error| {
+        message_line(&format!("error: {error}"));
+        Outcome::Failed
+    })
+}
+
+fn tables(arguments: &ExtractArguments, common: &Common) -> Result<Outcome, Error> {
+    let format = match arguments.format {
+        ExtractFormat::Csv => Format::Csv,
+        ExtractFormat::Sqlite | ExtractFormat::Files => Format::Sqlite,
+    };
+    let mut source = Source::open(&arguments.files, arguments.set)?;
+    for (path, finding) in &source.findings {
+        message_line(&format!("damage: {}: {finding}", path.display()));
+    }
+    if let Some((path, first)) = source.findings.first()
+        && !arguments.continue_after_error
+    {
+        return Err(Error::Damaged {
+            path: path.clone(),
+            count: source.findings.len(),
+            first: first.clone(),
+        });
+    }
+    let extracted = extract(&mut source, &arguments.to, format, &arguments.table)?;
+    for note in &source.notes {
+        message_line(note);
+    }
+    if common.json {
+        result_line(&as_json(&extracted).to_string());
+    } else {
+        print(&extracted);
+    }
+    for problem in problems(&extracted) {
+        message_line(&problem);
+    }
+    let is_whole =
+        extracted.problems.is_empty() && extracted.tables.iter().all(ExtractedTable::is_whole);
+    Ok(if is_whole {
+        Outcome::Succeeded
+    } else {
+        Outcome::Failed
+    })
+}
+
+fn print(extracted: &Extracted) {
+    let headings = ["schema", "table", "rows", "counted", "pages", "written as"];
+    let mut table = Table::of_texts(&headings, &[2, 3, 4]);
+    for found in &extracted.tables {
+        table.texts(vec![
+            found.schema.clone(),
+            found.name.clone(),
+            found.tally.rows.to_string(),
+            found.counted_rows.to_string(),
+            found.tally.pages.to_string(),
+            found.written_as.clone().unwrap_or_else(|| "-".to_owned()),
+        ]);
+    }
+    table.finish();
+}
+
+/// Whatever was not written, in words.
+fn problems(extracted: &Extracted) -> Vec<String> {
+    let mut problems: Vec<String> = extracted
+        .problems
+        .iter()
+        .map(|problem| format!("system tables: {problem}"))
+        .collect();
+    for table in &extracted.tables {
+        let name = format!("{}.{}", table.schema, table.name);
+        if let Some(refusal) = &table.refusal {
+            problems.push(format!("{name}: not written, {refusal}"));
+            continue;
+        }
+        if table.tally.rows != table.counted_rows {
+            problems.push(format!(
+                "{name}: {} rows were written, the server counted {}",
+                table.tally.rows, table.counted_rows
+            ));
+        }
+        let told = &table.tally.problems;
+        problems.extend(told.texts.iter().map(|text| format!("{name}: {text}")));
+        if told.count > told.texts.len() as u64 {
+            let more = told.count - told.texts.len() as u64;
+            problems.push(format!("{name}: and {more} more"));
+        }
+        for column in &table.computed {
+            problems.push(format!(
+                "{name}: column {column} is computed and not stored: left out"
+            ));
+        }
+        for column in &table.opaque {
+            problems.push(format!(
+                "{name}: column {column} is given as its stored bytes"
+            ));
+        }
+    }
+    problems
+}
+
+fn as_json(extracted: &Extracted) -> Json {
+    let tables: Vec<Json> = extracted
+        .tables
+        .iter()
+        .map(|table| {
+            json!({
+                "schema": table.schema,
+                "table": table.name,
+                "rows": table.tally.rows,
+                "counted_rows": table.counted_rows,
+                "pages": table.tally.pages,
+                "written_as": table.written_as,
+                "refusal": table.refusal.as_ref().map(ToString::to_string),
+                "problems": table.tally.problems.texts,
+                "problem_count": table.tally.problems.count,
+                "computed_columns": table.computed,
+                "columns_as_bytes": table.opaque,
+            })
+        })
+        .collect();
+    json!({ "tables": tables, "problems": extracted.problems })
+}
+
+fn data_files(arguments: &ExtractArguments, common: &Common) -> Result<Outcome, Error> {
+    let steps = steps(&arguments.files, arguments.set)?;
+    let made = std::fs::create_dir(&arguments.to);
+    made.map_err(|source| Error::File {
+        path: arguments.to.clone(),
+        source,
+    })?;
+    let destination = Destination {
+        folder: Some(arguments.to.clone()),
+        continue_after_error: arguments.continue_after_error,
+        ..Destination::default()
+    };
+    let restored = restore(&steps, &destination).inspect_err(|_| {
+        // It is empty: nothing is left of a restore that failed.
+        std::fs::remove_dir(&arguments.to).ok();
+    })?;
+    if common.json {
+        result_line(&files_json(&restored).to_string());
+    } else {
+        print_files(&restored);
+    }
+    for (step, finding) in &restored.findings {
+        let path = steps.get(*step).and_then(|step| step.files.first());
+        let path = path
+            .map(|path| path.display().to_string())
+            .unwrap_or_default();
+        message_line(&format!("damage: {path}: {finding}"));
+    }
+    Ok(if restored.findings.is_empty() {
+        Outcome::Succeeded
+    } else {
+        Outcome::Failed
+    })
+}
+
+fn print_files(restored: &Restored) {
+    let headings = ["id", "logical name", "bytes", "extents", "written as"];
+    let mut table = Table::of_texts(&headings, &[0, 2, 3]);
+    for file in &restored.files {
+        table.texts(vec![
+            file.id.to_string(),
+            file.logical_name.clone(),
+            file.bytes.to_string(),
+            file.extents.to_string(),
+            file.path.display().to_string(),
+        ]);
+    }
+    table.finish();
+}
+
+fn files_json(restored: &Restored) -> Json {
+    let files: Vec<Json> = restored
+        .files
+        .iter()
+        .map(|file| {
+            json!({
+                "id": file.id,
+                "logical_name": file.logical_name,
+                "is_log": file.is_log,
+                "bytes": file.bytes,
+                "extents": file.extents,
+                "path": file.path.display().to_string(),
+            })
+        })
+        .collect();
+    json!({ "database": restored.database, "log_bytes": restored.log_bytes, "files": files })
+}

@@ -1,0 +1,75 @@
+//! Tables into CSV files: RFC 4180, UTF-8. NULL is nothing at all, an empty text is two quotation marks.
+
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use windlass_bak::table::{Table, Value};
+
+use crate::Error;
+use crate::extract::Fill;
+use crate::target::safe_name;
+
+/// A folder that is being filled.
+#[derive(Debug)]
+pub(crate) struct CsvWriter {
+    folder: PathBuf,
+    names: BTreeSet<PathBuf>,
+}
+
+impl CsvWriter {
+    /// Makes the folder, which must not exist.
+    pub(crate) fn create(folder: &Path) -> Result<Self, Error> {
+        std::fs::create_dir(folder).map_err(|error| Error::file(folder, error))?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            names: BTreeSet::new(),
+        })
+    }
+
+    /// Makes the file of a table; `fill` is given what puts rows into it. Returns the name of the file.
+    pub(crate) fn table<T>(
+        &mut self,
+        table: &Table,
+        fill: &mut Fill<'_, T>,
+    ) -> Result<(String, T), Error> {
+        let plain = format!("{}.{}", table.schema, table.name);
+        let mut name = safe_name(&plain, "csv");
+        let mut number = 2;
+        while !self.names.insert(name.clone()) {
+            name = safe_name(&format!("{plain} ({number})"), "csv");
+            number += 1;
+        }
+        let path = self.folder.join(&name);
+        let failed = |error| Error::file(&path, error);
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        let mut out = BufWriter::new(file.map_err(failed)?);
+        let heading: Vec<Value> = table
+            .columns
+            .iter()
+            .map(|column| Value::Text(column.name.clone()))
+            .collect();
+        write_row(&mut out, &heading).map_err(failed)?;
+        let told = fill(&mut |row| write_row(&mut out, row).map_err(failed))?;
+        let file = out
+            .into_inner()
+            .map_err(|error| failed(error.into_error()))?;
+        file.sync_all().map_err(failed)?;
+        Ok((name.display().to_string(), told))
+    }
+}
+
+fn write_row(out: &mut BufWriter<File>, row: &[Value]) -> std::io::Result<()> {
+    for (index, value) in row.iter().enumerate() {
+        if index > 0 {
+            out.write_all(b",")?;
+        }
+        match value {
+            Value::Null => {}
+            Value::Text(text) => write!(out, "\"{}\"", text.replace('"', "\"\""))?,
+            other => write!(out, "{other}")?,
+        }
+    }
+    out.write_all(b"\r\n")
+}

@@ -1,0 +1,281 @@
+//! Pages of a database: from its backups, or from its data files.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use windlass_bak::page::{EXTENT_PAGES, PAGE_BYTES, PageHeader};
+use windlass_bak::table::Pages;
+use windlass_bak::{
+    BackupType, ExtentIndex, ExtentReader, Finding, Listing, Location, PageId, SetListing,
+};
+use windlass_base::{Guid, Moment};
+
+use crate::{Error, FileInput, Step};
+
+/// Extents that are kept in memory: 32 MB.
+const CACHED_EXTENTS: usize = 512;
+
+/// Type of the first page of a data file.
+const TYPE_FILE_HEADER: u8 = 15;
+
+/// Where pages of a database come from.
+#[derive(Debug)]
+pub struct Source {
+    pages: Kind,
+    /// The name of the database, if it is known.
+    pub database: String,
+    /// What is wrong with its files: their number in the order in which they were given, and what.
+    pub findings: Vec<(PathBuf, Finding)>,
+    /// What is remarkable.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Backups(Box<Backups>),
+    Files(BTreeMap<u16, File>),
+}
+
+/// Backups, and the extents that were read last.
+#[derive(Debug)]
+struct Backups {
+    index: ExtentIndex,
+    readers: Vec<ExtentReader<FileInput>>,
+    cached: HashMap<Location2, Vec<u8>>,
+    order: VecDeque<Location2>,
+}
+
+/// A location as a key.
+type Location2 = (u32, u64, u32);
+
+impl Source {
+    /// Opens backups or data files, told apart by their content.
+    ///
+    /// Backups: a full one with all its stripes, at `position` of its media, and differentials over it, in any
+    /// order.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or they do not belong together.
+    pub fn open(files: &[PathBuf], position: u16) -> Result<Self, Error> {
+        let are_data = files.iter().map(|path| is_data_file(path));
+        let are_data: Vec<bool> = are_data.collect::<Result<_, _>>()?;
+        if are_data.iter().all(|is_data| *is_data) {
+            return Self::open_data_files(files);
+        }
+        let steps = steps(files, position)?;
+        Self::open_backups(&steps)
+    }
+
+    fn open_data_files(paths: &[PathBuf]) -> Result<Self, Error> {
+        let mut files = BTreeMap::new();
+        for path in paths {
+            let file = File::open(path).map_err(|error| Error::file(path, error))?;
+            let mut page = vec![0; PAGE_BYTES];
+            file.read_exact_at(&mut page, 0)
+                .map_err(|error| Error::file(path, error))?;
+            files.insert(PageHeader::new(&page).id().file, file);
+        }
+        Ok(Self {
+            pages: Kind::Files(files),
+            database: String::new(),
+            findings: Vec::new(),
+            notes: vec![
+                "Data files are read as they are: what a server would redo or undo from the log is not in them."
+                    .to_owned(),
+            ],
+        })
+    }
+
+    fn open_backups(steps: &[Step]) -> Result<Self, Error> {
+        let mut index = ExtentIndex::default();
+        let mut readers = Vec::new();
+        let mut paths = Vec::new();
+        let mut database = String::new();
+        let mut notes = vec![
+            "Rows are as they lie on the pages: changes that were under way while the backup ran are neither completed nor undone from its log."
+                .to_owned(),
+        ];
+        for step in steps {
+            let mut families = Vec::new();
+            for path in &step.files {
+                let open = || FileInput::open(path).map_err(|error| Error::file(path, error));
+                let input = readers.len() as u32;
+                let (media, set) = index
+                    .add(open()?, step.position)
+                    .map_err(|error| Error::backup(path, error))?;
+                if let Some(container) = index.container(input) {
+                    readers.push(ExtentReader::new(open()?, container));
+                }
+                paths.push(path.clone());
+                if let Some(found) = set.configuration() {
+                    database.clone_from(&found.database);
+                }
+                let media = media.map(|media| (media.family_count, media.family_number));
+                families.extend(media);
+            }
+            let count = families.first().map_or(1, |(count, _)| *count);
+            for number in 1..=count {
+                if !families.iter().any(|(_, found)| *found == number) {
+                    notes.push(format!(
+                        "Media family {number} of {count} is missing: the tables have gaps."
+                    ));
+                }
+            }
+        }
+        let findings = index.findings.iter().map(|(input, finding)| {
+            let path = paths.get(*input as usize).cloned().unwrap_or_default();
+            (path, finding.clone())
+        });
+        Ok(Self {
+            findings: findings.collect(),
+            pages: Kind::Backups(Box::new(Backups {
+                index,
+                readers,
+                cached: HashMap::new(),
+                order: VecDeque::new(),
+            })),
+            database,
+            notes,
+        })
+    }
+}
+
+/// Whether a file is a data file: its first page is the header of one.
+fn is_data_file(path: &Path) -> Result<bool, Error> {
+    let failed = |error| Error::file(path, error);
+    let file = File::open(path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.len() < PAGE_BYTES as u64 {
+        return Ok(false);
+    }
+    let mut page = vec![0; PAGE_BYTES];
+    file.read_exact_at(&mut page, 0).map_err(failed)?;
+    let header = PageHeader::new(&page);
+    Ok(header.version() == 1 && header.page_type() == TYPE_FILE_HEADER && header.id().page == 0)
+}
+
+/// A media set: the files of one backup.
+struct Group {
+    media_set: Guid,
+    files: Vec<PathBuf>,
+    set: SetListing,
+}
+
+/// Puts backup files in order: those of one media set together, the full backup first, differentials behind
+/// it from the oldest to the newest.
+///
+/// # Errors
+/// When a file cannot be read, or they do not belong together.
+pub fn steps(files: &[PathBuf], position: u16) -> Result<Vec<Step>, Error> {
+    let mut groups: Vec<Group> = Vec::new();
+    for path in files {
+        let input = FileInput::open(path).map_err(|error| Error::file(path, error))?;
+        let listing = Listing::read(input).map_err(|error| Error::backup(path, error))?;
+        let media_set = listing
+            .media
+            .as_ref()
+            .map_or(Guid::NIL, |media| media.media_set);
+        if let Some(group) = groups.iter_mut().find(|group| group.media_set == media_set) {
+            group.files.push(path.clone());
+            continue;
+        }
+        let wanted = if groups.is_empty() { position } else { 1 };
+        let set = listing
+            .set(wanted)
+            .map_err(|error| Error::backup(path, error))?;
+        groups.push(Group {
+            media_set,
+            files: vec![path.clone()],
+            set: set.clone(),
+        });
+    }
+    let kind = |group: &Group| group.set.configuration().map(|found| found.backup_type);
+    let finished = |group: &Group| -> Option<Moment> {
+        group.set.configuration().and_then(|found| found.finished)
+    };
+    groups.sort_by_key(|group| (kind(group) != Some(BackupType::Database), finished(group)));
+    let mut base = None;
+    for group in &groups {
+        let path = group.files.first().cloned().unwrap_or_default();
+        let found = group.set.configuration();
+        match (kind(group), base) {
+            (Some(BackupType::Database), None) => base = Some(group.set.header.guid),
+            (Some(BackupType::Differential), Some(base))
+                if found.is_some_and(|found| found.differential_base == base) => {}
+            (Some(BackupType::Differential), Some(base)) => {
+                return Err(Error::OtherBase {
+                    path,
+                    expected: found.map_or(Guid::NIL, |found| found.differential_base),
+                    found: base,
+                });
+            }
+            (other, _) => {
+                let what = other.map_or("Unknown", BackupType::description);
+                return Err(Error::Sequence {
+                    path,
+                    reason: format!(
+                        "a backup of type '{what}': one full backup and differentials on it can be read together"
+                    ),
+                });
+            }
+        }
+    }
+    let step = |(index, group): (usize, Group)| Step {
+        files: group.files,
+        position: if index == 0 { position } else { 1 },
+    };
+    Ok(groups.into_iter().enumerate().map(step).collect())
+}
+
+impl Backups {
+    fn extent(&mut self, location: Location) -> Result<&[u8], windlass_bak::Error> {
+        let key = (location.input, location.offset, location.in_record);
+        if !self.cached.contains_key(&key) {
+            let mut extent = match self.order.len() {
+                0..CACHED_EXTENTS => Vec::new(),
+                _ => {
+                    let oldest = self.order.pop_front();
+                    let oldest = oldest.and_then(|oldest| self.cached.remove(&oldest));
+                    oldest.unwrap_or_default()
+                }
+            };
+            if let Some(reader) = self.readers.get_mut(location.input as usize) {
+                reader.read(location, &mut extent)?;
+            }
+            self.cached.insert(key, extent);
+            self.order.push_back(key);
+        }
+        Ok(self.cached.get(&key).map(Vec::as_slice).unwrap_or_default())
+    }
+}
+
+impl Pages for Source {
+    fn page(&mut self, id: PageId, page: &mut [u8]) -> Result<bool, windlass_bak::Error> {
+        match &mut self.pages {
+            Kind::Backups(backups) => {
+                let Some(location) = backups.index.location(id) else {
+                    return Ok(false);
+                };
+                let extent = backups.extent(location)?;
+                let at = (id.page % EXTENT_PAGES) as usize * PAGE_BYTES;
+                let Some(found) = extent.get(at..at + PAGE_BYTES) else {
+                    return Ok(false);
+                };
+                page.copy_from_slice(found);
+                Ok(true)
+            }
+            Kind::Files(files) => {
+                let Some(file) = files.get(&id.file) else {
+                    return Ok(false);
+                };
+                let offset = u64::from(id.page) * PAGE_BYTES as u64;
+                match file.read_exact_at(page, offset) {
+                    Ok(()) => Ok(true),
+                    Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
+                    Err(error) => Err(error.into()),
+                }
+            }
+        }
+    }
+}

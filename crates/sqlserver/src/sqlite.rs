@@ -1,0 +1,182 @@
+//! Tables into a SQLite file.
+//!
+//! Values stay exact. Numbers with more digits than a float holds become text, and their columns have no
+//! declared type, so that SQLite does not turn that text into a float; every other column is declared as it
+//! was. `windlass_columns` tells the type of each as SQL Server has it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use rusqlite::types::{ToSqlOutput, Value as SqliteValue};
+use rusqlite::{Connection, Transaction, params_from_iter};
+use windlass_bak::table::{Column, Table, Value};
+
+use crate::Error;
+use crate::extract::Fill;
+
+/// Decimals below this have at most 15 digits, which a float keeps.
+const FLOAT_DIGITS_MAX: u128 = 1_000_000_000_000_000;
+
+/// A SQLite file that is being written.
+#[derive(Debug)]
+pub(crate) struct SqliteWriter {
+    connection: Connection,
+    names: BTreeSet<String>,
+}
+
+impl SqliteWriter {
+    /// Makes the file, which must not exist.
+    pub(crate) fn create(path: &Path) -> Result<Self, Error> {
+        let connection = Connection::open(path)?;
+        connection.execute_batch(
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
+             CREATE TABLE windlass_columns (
+                 table_name TEXT NOT NULL, column_name TEXT NOT NULL, sql_type TEXT NOT NULL,
+                 is_nullable INTEGER NOT NULL, is_identity INTEGER NOT NULL,
+                 PRIMARY KEY (table_name, column_name)) WITHOUT ROWID;",
+        )?;
+        Ok(Self {
+            connection,
+            names: BTreeSet::from(["windlass_columns".to_owned()]),
+        })
+    }
+
+    /// Makes a table; `fill` is given what puts rows into it. Returns the name that the table has.
+    pub(crate) fn table<T>(
+        &mut self,
+        table: &Table,
+        fill: &mut Fill<'_, T>,
+    ) -> Result<(String, T), Error> {
+        let name = self.name_of(table);
+        let transaction = self.connection.transaction()?;
+        transaction.execute_batch(&create_statement(&name, table))?;
+        describe(&transaction, &name, table)?;
+        let places = vec!["?"; table.columns.len()].join(", ");
+        let mut insert =
+            transaction.prepare(&format!("INSERT INTO {} VALUES ({places})", quoted(&name)))?;
+        let told = fill(&mut |row| {
+            insert.execute(params_from_iter(row.iter().map(bound)))?;
+            Ok(())
+        })?;
+        drop(insert);
+        transaction.commit()?;
+        Ok((name, told))
+    }
+
+    /// Writes everything to disk.
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        self.connection.close().map_err(|(_, error)| error)?;
+        Ok(())
+    }
+
+    /// A name that no other table has: that of the table in `dbo`, with the schema in front in others.
+    fn name_of(&mut self, table: &Table) -> String {
+        let plain = if table.schema == "dbo" {
+            table.name.clone()
+        } else {
+            format!("{}.{}", table.schema, table.name)
+        };
+        let plain = match plain.get(..7) {
+            Some(begin) if begin.eq_ignore_ascii_case("sqlite_") => format!("dbo.{plain}"),
+            _ => plain,
+        };
+        let mut name = plain.clone();
+        let mut number = 2;
+        while !self.names.insert(name.to_lowercase()) {
+            name = format!("{plain} ({number})");
+            number += 1;
+        }
+        name
+    }
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\"").replace('\0', ""))
+}
+
+fn create_statement(name: &str, table: &Table) -> String {
+    let mut seen = BTreeSet::new();
+    let mut parts: Vec<String> = table
+        .columns
+        .iter()
+        .map(|column| {
+            seen.insert(column.name.to_lowercase());
+            let nullable = if column.is_nullable { "" } else { " NOT NULL" };
+            format!("{} {}{nullable}", quoted(&column.name), declared(column))
+        })
+        .collect();
+    let keys = [("PRIMARY KEY", std::slice::from_ref(&table.primary_key))];
+    let keys = keys.into_iter().chain([("UNIQUE", &table.unique_keys[..])]);
+    for (word, lists) in keys {
+        for columns in lists.iter().filter(|columns| !columns.is_empty()) {
+            let columns: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
+            parts.push(format!("{word} ({})", columns.join(", ")));
+        }
+    }
+    format!("CREATE TABLE {} ({});", quoted(name), parts.join(", "))
+}
+
+/// The type in the declaration of a column: nothing where an affinity would change values.
+fn declared(column: &Column) -> String {
+    let declaration = column.sql_type.declaration();
+    let base = declaration.split('(').next().unwrap_or_default();
+    match base {
+        _ if column.is_wide_decimal() || column.sql_type.is_opaque() => String::new(),
+        "sql_variant" => String::new(),
+        "binary" | "varbinary" | "image" | "timestamp" => "BLOB".to_owned(),
+        _ => declaration.replace("(max)", "").to_uppercase(),
+    }
+}
+
+fn describe(transaction: &Transaction<'_>, name: &str, table: &Table) -> Result<(), Error> {
+    let mut insert = transaction.prepare("INSERT INTO windlass_columns VALUES (?, ?, ?, ?, ?)")?;
+    for column in &table.columns {
+        insert.execute((
+            name,
+            &column.name,
+            column.declaration(),
+            column.is_nullable,
+            column.is_identity,
+        ))?;
+    }
+    Ok(())
+}
+
+/// A value as SQLite keeps it.
+fn bound(value: &Value) -> ToSqlOutput<'_> {
+    use rusqlite::types::ValueRef;
+    match value {
+        Value::Null => ToSqlOutput::Borrowed(ValueRef::Null),
+        Value::Integer(number) => ToSqlOutput::Borrowed(ValueRef::Integer(*number)),
+        Value::Real(number) => ToSqlOutput::Borrowed(ValueRef::Real(*number)),
+        Value::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+        Value::Binary(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+        Value::Decimal(digits, scale) => ToSqlOutput::Owned(decimal(*digits, *scale)),
+    }
+}
+
+fn decimal(digits: i128, scale: u8) -> SqliteValue {
+    let text = Value::Decimal(digits, scale).to_string();
+    if digits.unsigned_abs() >= FLOAT_DIGITS_MAX {
+        return SqliteValue::Text(text);
+    }
+    let unit = 10_i128.pow(u32::from(scale.min(38)));
+    if digits % unit == 0 {
+        return SqliteValue::Integer((digits / unit) as i64);
+    }
+    text.parse()
+        .map_or(SqliteValue::Text(text), SqliteValue::Real)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_become_floats_only_where_those_are_exact_enough() {
+        assert_eq!(decimal(140_000, 4), SqliteValue::Integer(14));
+        assert_eq!(decimal(-1, 2), SqliteValue::Real(-0.01));
+        let exact = decimal(9_007_199_254_740_993, 1);
+        assert_eq!(exact, SqliteValue::Text("900719925474099.3".to_owned()));
+    }
+}
