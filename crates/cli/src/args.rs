@@ -1,6 +1,7 @@
 //! The command line: what it says, not what it means.
 
 mod adapting;
+mod inspect;
 mod locking;
 mod measuring;
 mod sqlserver;
@@ -15,6 +16,7 @@ use windlass_io::queue::EngineChoice;
 use crate::journal::{Format, Level};
 
 pub(crate) use adapting::{Compress, Goal, Threads};
+pub(crate) use inspect::{FilesArguments, HeaderArguments, LabelArguments};
 pub(crate) use locking::LockingArguments;
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
 pub(crate) use sqlserver::{ExtractArguments, ExtractFormat, InspectArguments};
@@ -263,9 +265,16 @@ pub(crate) struct RunArguments {
     pub(crate) tsql: bool,
 }
 
+const RESTORE_NOTES: &str = "\
+Without --set the newest state is restored that the media can give: the newest full backup, and the newest
+differential upon it. What is used and what is left out is said, with the reason. The files may be those of
+several media sets. With --no-recovery it is the newest full backup alone; the next restore into the same
+target then takes the newest differential upon it.";
+
 /// `windlass restore`
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
 #[derive(Debug, Args)]
+#[command(after_help = RESTORE_NOTES)]
 pub(crate) struct RestoreArguments {
     /// Backup files, all stripes in any order; none to end a sequence of --no-recovery restores
     pub(crate) media: Vec<String>,
@@ -278,9 +287,12 @@ pub(crate) struct RestoreArguments {
     /// Register the database with the instance under this name
     #[arg(long, value_name = "NAME")]
     pub(crate) database: Option<String>,
-    /// Position of the backup set on the media
-    #[arg(long, visible_alias = "file", value_name = "N", default_value_t = 1)]
-    pub(crate) set: u16,
+    /// Position of the one backup set to restore [default: those that give the newest state]
+    #[arg(long, visible_alias = "file", value_name = "N")]
+    pub(crate) set: Option<u16>,
+    /// Whose backups are meant, where the media hold those of several databases
+    #[arg(long, value_name = "NAME", conflicts_with = "set")]
+    pub(crate) of: Option<String>,
     /// Overwrite what is there
     #[arg(long)]
     pub(crate) replace: bool,
@@ -362,44 +374,6 @@ pub(crate) struct RekeyArguments {
     pub(crate) replace: bool,
 }
 
-/// `windlass header`
-#[derive(Debug, Args)]
-pub(crate) struct HeaderArguments {
-    /// Backup files; one stripe is enough
-    #[arg(required = true)]
-    pub(crate) media: Vec<String>,
-    /// Position of the one backup set to show
-    #[arg(long, visible_alias = "file", value_name = "N")]
-    pub(crate) set: Option<u16>,
-    /// A wide table instead of a line for each column
-    #[arg(long)]
-    pub(crate) table: bool,
-}
-
-/// `windlass files`
-#[derive(Debug, Args)]
-pub(crate) struct FilesArguments {
-    /// Backup files; one stripe is enough
-    #[arg(required = true)]
-    pub(crate) media: Vec<String>,
-    /// Position of the backup set
-    #[arg(long, visible_alias = "file", value_name = "N", default_value_t = 1)]
-    pub(crate) set: u16,
-    /// A wide table instead of a line for each column
-    #[arg(long)]
-    pub(crate) table: bool,
-}
-
-/// `windlass label`
-#[derive(Debug, Args)]
-pub(crate) struct LabelArguments {
-    /// Backup file
-    pub(crate) media: String,
-    /// A wide table instead of a line for each column
-    #[arg(long)]
-    pub(crate) table: bool,
-}
-
 const SQL_NOTES: &str = "\
 Batches end with GO on a line by itself. At the prompt, :quit leaves and :reset forgets what was
 typed. BACKUP, RESTORE and the statements around them are T-SQL; any other SQL runs on the current
@@ -461,7 +435,11 @@ fn parse_drive(text: &str) -> Result<(char, PathBuf), String> {
     let mut characters = letter.trim_end_matches(':').chars();
     match (characters.next(), characters.next()) {
         (Some(letter), None) if letter.is_ascii_alphabetic() && !folder.is_empty() => {
-            Ok((letter.to_ascii_uppercase(), PathBuf::from(folder)))
+            let folder = PathBuf::from(folder);
+            match folder.is_dir() {
+                true => Ok((letter.to_ascii_uppercase(), folder)),
+                false => Err(format!("'{}' is not a folder", folder.display())),
+            }
         }
         _ => Err(wrong()),
     }
@@ -495,9 +473,14 @@ mod tests {
 
     #[test]
     fn drives_and_sizes_are_read() {
-        assert_eq!(parse_drive("d=/x").unwrap(), ('D', PathBuf::from("/x")));
-        assert_eq!(parse_drive("D:=/x").unwrap().0, 'D');
-        assert!(parse_drive("dd=/x").is_err());
+        assert_eq!(parse_drive("d=/").unwrap(), ('D', PathBuf::from("/")));
+        assert_eq!(parse_drive("D:=/").unwrap().0, 'D');
+        assert!(
+            parse_drive("d=/nosuch")
+                .unwrap_err()
+                .contains("not a folder")
+        );
+        assert!(parse_drive("dd=/").is_err());
         assert!(parse_drive("d=").is_err());
         assert_eq!(parse_size("64K"), Ok(65536));
         assert!(parse_size("lots").is_err());

@@ -67,7 +67,11 @@ impl Drives {
     /// # Errors
     /// [`NameError`] when it means none here.
     pub fn path(&self, written: &str) -> Result<PathBuf, NameError> {
-        let text = written.trim();
+        // A path of this system is taken as it is: a blank may end a name.
+        let text = match written.starts_with('/') {
+            true => written,
+            false => written.trim(),
+        };
         if text.is_empty() {
             return Err(NameError::Empty);
         }
@@ -114,7 +118,10 @@ impl Drives {
         }
         Ok(DeviceAddress {
             kind: DeviceKind::Disk,
-            name: written.trim().to_owned(),
+            name: match written.starts_with('/') {
+                true => written.to_owned(),
+                false => written.trim().to_owned(),
+            },
             path: self.path(written)?,
             logical: None,
         })

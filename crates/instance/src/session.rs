@@ -54,6 +54,7 @@ pub struct Session {
     pub(crate) row_count: i64,
     cancel: Arc<AtomicBool>,
     nesting: u32,
+    makes_folders: bool,
 }
 
 /// The settings that `SET` and `DBCC TRACEON` change.
@@ -99,7 +100,17 @@ impl Session {
             row_count: 0,
             cancel,
             nesting: 0,
+            makes_folders: false,
         }
+    }
+
+    /// Makes the folders that copies of backups go to where they are missing.
+    pub fn make_folders(&mut self, makes_folders: bool) {
+        self.makes_folders = makes_folders;
+    }
+
+    pub(crate) fn makes_folders(&self) -> bool {
+        self.makes_folders
     }
 
     /// The instance.

@@ -157,6 +157,7 @@ mod tests {
         control.fail(Error::SetNotFound {
             device: "a".to_owned(),
             position: 3,
+            count: 1,
         });
         assert!(control.is_stopped());
         assert!(matches!(control.finish(), Err(Error::Cancelled)));

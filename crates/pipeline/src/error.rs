@@ -230,12 +230,14 @@ pub enum Error {
         given: u32,
     },
     /// There is no set at this position.
-    #[error("'{device}' has no backup set {position}")]
+    #[error("'{device}' has no backup set {position}; it holds {count}")]
     SetNotFound {
         /// The device.
         device: String,
         /// The position asked for.
         position: u16,
+        /// How many sets there are.
+        count: usize,
     },
     /// The set was never finished.
     #[error("backup set {position} on '{device}' is incomplete")]

@@ -202,15 +202,14 @@ impl MediaSet {
 
     /// The backup sets. At most the last is incomplete.
     pub fn sets(&self) -> Vec<SetEntry> {
-        let count = self
-            .families
-            .iter()
-            .map(|family| family.listing.sets.len())
-            .max()
-            .unwrap_or(0);
-        (1..=count as u16)
+        (1..=self.set_count() as u16)
             .filter_map(|position| self.entry(position))
             .collect()
+    }
+
+    fn set_count(&self) -> usize {
+        let counts = self.families.iter().map(|family| family.listing.sets.len());
+        counts.max().unwrap_or(0)
     }
 
     /// The set at a position.
@@ -219,9 +218,11 @@ impl MediaSet {
     /// When there is none, or the families hold different sets there.
     pub fn set(&self, position: u16) -> Result<SetEntry, Error> {
         let device = self.families[0].device.to_string();
-        let mut entry = self
-            .entry(position)
-            .ok_or(Error::SetNotFound { device, position })?;
+        let mut entry = self.entry(position).ok_or_else(|| Error::SetNotFound {
+            device,
+            position,
+            count: self.set_count(),
+        })?;
         for family in &self.families {
             let found = family.set(position).map(|set| set.configuration.set_guid);
             if found.is_some_and(|guid| guid != entry.configuration.set_guid) {

@@ -165,6 +165,7 @@ messages! {
     4350, 16, page_list_malformed(count, offset), "The list of pages provided with the RESTORE PAGE statement is incorrectly formatted. Prior to the problem {count} pages were correctly identified. The problem was hit at character offset {offset}. Check that all pages are identified by numeric <file>:<page> pairs with commas separating each pair. For example: PAGE='1:57,2:31'.";
     4353, 16, move_given_twice(file), "Conflicting file relocations have been specified for file '{file}'. Only a single WITH MOVE clause should be specified for any logical file name.";
     5120, 16, cannot_open_file(file, error), "Unable to open the physical file \"{file}\". {error}.";
+    5133, 16, directory_lookup_failed(file, error), "Directory lookup for the file \"{file}\" failed with the operating system error {error}.";
     5701, 10, changed_database(database), "Changed database context to '{database}'.";
     5807, 16, recovery_interval_too_long(minutes), "Recovery intervals above {minutes} minutes not recommended. Use the RECONFIGURE WITH OVERRIDE statement to force this configuration.";
     8114, 16, data_type_conversion(from, to), "Error converting data type {from} to {to}.";
@@ -215,4 +216,7 @@ messages! {
     50025, 16, defect(what, hint), "A defect in Windlass stopped the {what}. {hint}";
     50030, 16, encryption_failed(error), "Encryption: {error}.";
     50040, 16, newest_copy_needed(what, family), "{what}. Nothing was changed. Name the newest copy of media family {family}. If there is none, back up to new files, or overwrite all families with INIT or FORMAT (--init, --format), which gives up the backup sets on them.";
+    50060, 16, several_databases(held), "The media hold backups of several databases: {held}. Say whose with --of NAME, or which with --set N.";
+    50061, 16, no_backup_of(database, held), "The media hold no backup of '{database}'. They hold {held}.";
+    50062, 16, nothing_restorable(reasons), "None of these backup sets can be restored: {reasons}.";
 }

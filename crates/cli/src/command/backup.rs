@@ -11,7 +11,7 @@ use windlass_tsql::span::Spanned;
 
 use super::{Outcome, database_name, disk, engine_refused, keys, made, misused, refused, session};
 use crate::args::{BackupArguments, Common, Compress, Goal};
-use crate::output::{Console, Layout, result_line};
+use crate::output::{Console, Layout};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
@@ -30,10 +30,7 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     };
     let statement = statement(arguments, common, &name);
     if arguments.run.tsql {
-        result_line(&format!(
-            "{};",
-            Statement::Backup(Box::new(statement.clone()))
-        ));
+        console.tsql(&Statement::Backup(Box::new(statement.clone())));
     }
     let recipients =
         match keys::recipients(&arguments.encrypt_to, arguments.passphrase_file.as_deref()) {

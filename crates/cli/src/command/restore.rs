@@ -1,16 +1,19 @@
 //! `windlass restore`
 
 use windlass_base::message::table;
+use windlass_instance::statement::newest::NewestRequest;
 use windlass_instance::statement::restore::RestoreExtras;
-use windlass_instance::{Sink as _, logical_name};
+use windlass_instance::{Session, Sink as _, logical_name};
 use windlass_tsql::ast::{
-    Identifier, Name, RestoreAction, RestoreOption, RestoreSource, RestoreStatement, Statement,
-    Value,
+    Device, Identifier, Name, RestoreAction, RestoreOption, RestoreSource, RestoreStatement,
+    Statement, Value,
 };
+
+use windlass_tsql::span::Spanned;
 
 use super::{Outcome, absolute, disk, engine_refused, keys, made, misused, refused, session};
 use crate::args::{Common, RestoreArguments, Threads};
-use crate::output::{Console, Layout, result_line};
+use crate::output::{Console, Layout};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
@@ -26,13 +29,6 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     let name = name(arguments);
-    let statement = statement(arguments, common, &name);
-    if arguments.run.tsql {
-        result_line(&format!(
-            "{};",
-            Statement::Restore(Box::new(statement.clone()))
-        ));
-    }
     let keys = match keys::ring(&arguments.keys) {
         Ok(keys) => keys,
         Err(message) => return refused(message, &mut console),
@@ -44,13 +40,106 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         engine: arguments.tuning.io,
         is_passing: arguments.database.is_none(),
     };
-    let outcome = Outcome::from(session.restore(&statement, &name, &extras, &mut console));
-    match (&arguments.to, outcome) {
-        (Some(path), Outcome::Succeeded) if arguments.read_only => {
-            make_read_only(path, &mut console)
+    let steps = match steps(&mut session, arguments, common, &name, &mut console) {
+        Ok(steps) => steps,
+        Err(outcome) => return outcome,
+    };
+    for statement in steps {
+        if arguments.run.tsql {
+            console.tsql(&Statement::Restore(Box::new(statement.clone())));
         }
-        _ => outcome,
+        let end = session.restore(&statement, &name, &extras, &mut console);
+        if Outcome::from(end) == Outcome::Failed {
+            advise(&mut console);
+            return Outcome::Failed;
+        }
     }
+    match &arguments.to {
+        Some(path) if arguments.read_only => make_read_only(path, &mut console),
+        _ => Outcome::Succeeded,
+    }
+}
+
+/// The restores, one after the other: of the set that is named, or of those that give the newest state.
+fn steps(
+    session: &mut Session,
+    arguments: &RestoreArguments,
+    common: &Common,
+    name: &str,
+    console: &mut Console,
+) -> Result<Vec<RestoreStatement>, Outcome> {
+    let given: Vec<_> = arguments
+        .media
+        .iter()
+        .map(|path| disk(path, common))
+        .collect();
+    let recovers = !arguments.no_recovery;
+    let plain = Part {
+        devices: given,
+        position: arguments.set,
+        is_first: true,
+        recovers,
+    };
+    let statement_of = |part: Part| statement(arguments, name, part);
+    if arguments.set.is_some() || arguments.media.is_empty() {
+        return Ok(vec![statement_of(plain)]);
+    }
+    let request = NewestRequest {
+        of: arguments.of.as_deref(),
+        name,
+        target: arguments.to.as_deref(),
+        leaves_open: arguments.no_recovery,
+    };
+    let newest = match session.newest(&statement_of(plain.clone()), &request) {
+        Ok(newest) => newest,
+        Err(failure) => {
+            for message in failure.messages {
+                console.message(message);
+            }
+            return Err(Outcome::Failed);
+        }
+    };
+    for note in newest.notes {
+        console.message(note);
+    }
+    if newest.steps.is_empty() {
+        return Ok(vec![statement_of(plain)]);
+    }
+    let last = newest.steps.len() - 1;
+    let parts = newest
+        .steps
+        .into_iter()
+        .enumerate()
+        .map(|(index, step)| Part {
+            devices: step.devices,
+            position: Some(step.position),
+            is_first: index == 0,
+            recovers: recovers && index == last,
+        });
+    Ok(parts.map(statement_of).collect())
+}
+
+/// What to do about the refusals that speak of T-SQL's options.
+fn advise(console: &mut Console) {
+    const EXISTING: [u32; 2] = [3142, 3154];
+    const OCCUPIED: [u32; 2] = [1834, 3156];
+    let advice = if EXISTING.iter().any(|number| console.has_told(*number)) {
+        "Give --replace to overwrite it, or another place with --to FILE or --move LOGICAL=FILE."
+    } else if OCCUPIED.iter().any(|number| console.has_told(*number)) {
+        "Give another place with --to FILE or --move LOGICAL=FILE."
+    } else {
+        return;
+    };
+    console.message(table::note(advice));
+}
+
+/// One restore of a sequence.
+#[derive(Debug, Clone)]
+struct Part {
+    devices: Vec<Spanned<Device>>,
+    position: Option<u16>,
+    is_first: bool,
+    recovers: bool,
 }
 
 /// The name of the database: as given, or as its file is called.
@@ -79,27 +168,23 @@ fn make_read_only(path: &std::path::Path, console: &mut Console) -> Outcome {
     }
 }
 
-fn statement(arguments: &RestoreArguments, common: &Common, name: &str) -> RestoreStatement {
-    let devices: Vec<_> = arguments
-        .media
-        .iter()
-        .map(|path| disk(path, common))
-        .collect();
+fn statement(arguments: &RestoreArguments, name: &str, part: Part) -> RestoreStatement {
+    let options = options(arguments, &part).into_iter().map(made).collect();
     RestoreStatement {
         action: RestoreAction::Database {
             name: made(Name::Identifier(Identifier::new(name))),
             files: Vec::new(),
         },
-        source: if devices.is_empty() {
+        source: if part.devices.is_empty() {
             RestoreSource::None
         } else {
-            RestoreSource::Devices(devices)
+            RestoreSource::Devices(part.devices)
         },
-        options: options(arguments).into_iter().map(made).collect(),
+        options,
     }
 }
 
-fn options(arguments: &RestoreArguments) -> Vec<RestoreOption> {
+fn options(arguments: &RestoreArguments, part: &Part) -> Vec<RestoreOption> {
     use RestoreOption as O;
     let number = |number: Option<u32>| number.map(|number| Value::Number(i64::from(number)));
     let flag = |is_set: bool, option: O| is_set.then_some(option);
@@ -110,12 +195,11 @@ fn options(arguments: &RestoreArguments) -> Vec<RestoreOption> {
     });
     let has_media = !arguments.media.is_empty();
     let rest = [
-        flag(
-            has_media && arguments.set != 1,
-            O::File(Value::Number(i64::from(arguments.set))),
-        ),
-        flag(arguments.replace, O::Replace),
-        flag(arguments.no_recovery, O::NoRecovery),
+        part.position
+            .filter(|_| has_media)
+            .map(|position| O::File(Value::Number(i64::from(position)))),
+        flag(arguments.replace && part.is_first, O::Replace),
+        flag(!part.recovers, O::NoRecovery),
         flag(!has_media && !arguments.no_recovery, O::Recovery),
         flag(arguments.checksum, O::Checksum),
         flag(arguments.continue_after_error, O::ContinueAfterError),

@@ -9,7 +9,10 @@ use windlass_tsql::ast::{
 
 use super::{Outcome, disk, engine_refused, keys, made, refused, session};
 use crate::args::{Common, Threads, VerifyArguments};
-use crate::output::{Console, Layout, result_line};
+use crate::output::{Console, Layout};
+
+/// The closing message of a statement that failed.
+const TERMINATING: u32 = 3013;
 
 /// Runs the command: every backup set unless one is named.
 pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
@@ -40,10 +43,7 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
     for position in positions {
         let statement = statement(arguments, common, position);
         if arguments.run.tsql {
-            result_line(&format!(
-                "{};",
-                Statement::Restore(Box::new(statement.clone()))
-            ));
+            console.tsql(&Statement::Restore(Box::new(statement.clone())));
         }
         if Outcome::from(session.verify(&statement, &extras, &mut console)) != Outcome::Succeeded {
             outcome = Outcome::Failed;
@@ -69,7 +69,11 @@ fn positions(
     session.execute_statements(&[header], 1, &mut collected);
     let failed = collected.has_failed();
     for message in collected.messages {
-        console.message(message);
+        // Whoever verifies has not asked for headers.
+        console.message(match message.number {
+            TERMINATING => table::terminating_abnormally("VERIFY DATABASE"),
+            _ => message,
+        });
     }
     let result = collected.results.first()?;
     let positions: Vec<u16> = (0..result.rows.len())

@@ -19,6 +19,7 @@ pub(super) fn run(arguments: &CopiesArguments, common: &Common) -> Outcome {
     };
     let mut outcome = Outcome::Succeeded;
     if arguments.run {
+        session.make_folders(arguments.make_folders);
         let now = Moment::now().0;
         // Whatever waits is due in a year.
         let now = if arguments.now {

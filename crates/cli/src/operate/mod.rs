@@ -165,6 +165,9 @@ pub(crate) struct SqlbackupArguments {
     /// SQLite file to know under a name for this run: --attach app=/srv/app.db
     #[arg(long, value_name = "NAME=FILE", value_parser = crate::args::parse_move)]
     pub(crate) attach: Vec<(String, String)>,
+    /// Make the folders of COPYTO that are missing; without, a copy waits until they are there
+    #[arg(long)]
+    pub(crate) make_folders: bool,
     /// Command to run when all went well; the report is its input
     #[arg(long, value_name = "COMMAND")]
     pub(crate) on_success: Option<String>,
@@ -182,6 +185,9 @@ pub(crate) struct CopiesArguments {
     /// With --run: try all of them now, whenever they are due
     #[arg(long, requires = "run")]
     pub(crate) now: bool,
+    /// With --run: make the folders that are missing
+    #[arg(long, requires = "run")]
+    pub(crate) make_folders: bool,
 }
 
 /// `windlass config`

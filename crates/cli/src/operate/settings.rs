@@ -122,6 +122,18 @@ fn built_in<T>(value: T) -> Setting<T> {
     }
 }
 
+/// Whether a file is not there, or in a folder that this user cannot enter, as the home of another.
+fn is_out_of_reach(path: &Path, error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    match error.kind() {
+        NotFound | NotADirectory => true,
+        PermissionDenied => {
+            std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == PermissionDenied)
+        }
+        _ => false,
+    }
+}
+
 fn user_file() -> Option<PathBuf> {
     let base = std::env::var_os("XDG_CONFIG_HOME")
         .map(PathBuf::from)
@@ -135,7 +147,7 @@ impl Settings {
         let shown = path.display().to_string();
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !must_exist => {
+            Err(error) if !must_exist && is_out_of_reach(path, &error) => {
                 self.files.push((path.to_owned(), false));
                 return Ok(());
             }

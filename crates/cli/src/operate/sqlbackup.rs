@@ -23,6 +23,7 @@ pub(super) fn run(arguments: &SqlbackupArguments, common: &Common, settings: &Se
             return failed(&error, &mut console);
         }
     }
+    session.make_folders(arguments.make_folders);
     let report = run_command(&mut session, &arguments.sql, &mut console);
     report.send(&mut console);
     session.close(&mut console);

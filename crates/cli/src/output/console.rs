@@ -1,14 +1,18 @@
 //! The sink of the command line.
 
+use std::collections::BTreeSet;
+
+use serde_json::json;
 use windlass_base::Message;
 use windlass_instance::{Column, Completed, Progress, Sink, Value};
 use windlass_pipeline::Plan;
+use windlass_tsql::ast::Statement;
 
 use super::progress::Bar;
 use super::table::{Table, print_vertical};
 use super::{
-    completed, json, message_json, message_line, message_text, result_json, result_json_piece,
-    result_line,
+    completed, json as as_json, message_json, message_line, message_text, result_json,
+    result_json_piece, result_line,
 };
 
 /// How result sets are laid out for people.
@@ -34,6 +38,10 @@ pub(crate) struct Console {
     result: Option<Open>,
     results: u64,
     has_failed: bool,
+    /// The numbers of the errors so far.
+    told: BTreeSet<u32>,
+    /// Whether standard output is for T-SQL: what people are told goes beside it.
+    is_script: bool,
 }
 
 /// A result set that is being printed.
@@ -57,6 +65,8 @@ impl Console {
             result: None,
             results: 0,
             has_failed: false,
+            told: BTreeSet::new(),
+            is_script: false,
         }
     }
 
@@ -75,6 +85,22 @@ impl Console {
             prints_plan,
             ..self
         }
+    }
+
+    /// Prints the T-SQL that says the same. Then standard output holds nothing else that is for
+    /// people: it can be piped.
+    pub(crate) fn tsql(&mut self, statement: &Statement) {
+        self.is_script = true;
+        let text = format!("{statement};");
+        match self.is_json {
+            true => result_json(&json!({ "tsql": text }).to_string()),
+            false => result_line(&text),
+        }
+    }
+
+    /// Whether an error of this number was told.
+    pub(crate) fn has_told(&self, number: u32) -> bool {
+        self.told.contains(&number)
     }
 
     /// Whether any message was an error.
@@ -97,11 +123,12 @@ impl Sink for Console {
         crate::service::alive();
         self.has_failed |= message.is_error();
         if message.is_error() {
+            self.told.insert(message.number);
             self.bar.clear();
             self.close_result();
         }
         if self.is_json {
-            message_json(&json::message(&message).to_string());
+            message_json(&as_json::message(&message).to_string());
         } else {
             self.bar.aside(|| message_text(&message.to_string()));
         }
@@ -136,7 +163,7 @@ impl Sink for Console {
             Some(Open::Json(columns, count)) => {
                 let separator = if *count > 0 { ",\n" } else { "" };
                 *count += 1;
-                result_json_piece(&format!("{separator}{}", json::row(columns, row)));
+                result_json_piece(&format!("{separator}{}", as_json::row(columns, row)));
             }
             None => {}
         }
@@ -174,6 +201,8 @@ impl Sink for Console {
         self.bar.clear();
         if self.is_json {
             result_json(&completed::object(completed).to_string());
+        } else if self.summarizes && self.is_script {
+            message_line(&completed::line(completed));
         } else if self.summarizes {
             result_line(&completed::line(completed));
         }

@@ -171,6 +171,7 @@ fn no_secret_is_ever_written_anywhere() {
         told += &run.out;
         told += &run.err;
     };
+    std::fs::create_dir(place.path("c")).expect("a folder");
     let good = format!(
         "BACKUP DATABASE app TO DISK = 'a.bak' WITH PASSWORD = '{SECRET}', VERIFY, COPYTO = 'c', LOGTO = 'r.log'"
     );

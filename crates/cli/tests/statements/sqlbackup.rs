@@ -69,6 +69,7 @@ pub(crate) fn files(place: &Place, folder: &str) -> Vec<String> {
 #[test]
 fn several_databases_are_backed_up_verified_and_copied_by_one_command() {
     let place = Place::new();
+    std::fs::create_dir(place.path("copies")).expect("a folder");
     let lines = succeeds(
         &place,
         "BACKUP DATABASES [*] TO DISK = [d:\\b\\<AUTO>.sqb] WITH COMPRESSION = 1, THREADCOUNT = 2, \
@@ -207,6 +208,7 @@ fn a_copy_that_fails_waits_in_the_queue() {
         "copies",
         "--run",
         "--now",
+        "--make-folders",
         "--instance",
         &instance,
         "--json",

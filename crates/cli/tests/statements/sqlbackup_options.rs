@@ -275,8 +275,49 @@ fn databases_are_named_listed_and_excepted() {
 }
 
 #[test]
+fn a_copy_makes_no_folder_that_was_not_asked_for() {
+    let place = Place::new();
+    let backup = |arguments: &[&str], to: &str| {
+        let command = format!(
+            "BACKUP DATABASE app TO DISK = '{}' WITH INIT, COPYTO = '{to}'",
+            place.text("temp/1.bak")
+        );
+        let attach = [
+            "sqlbackup",
+            "--attach",
+            "app=app.db",
+            "--instance",
+            "instance",
+            "-S",
+            &command,
+        ];
+        place.run(&[&attach[..], arguments].concat())
+    };
+    let away = place.text("mnt/nightly");
+    let run = backup(&[], &away);
+    assert!(
+        run.out.contains("mount it, or make it with --make-folders"),
+        "{}",
+        run.out
+    );
+    assert!(!place.path("mnt").exists());
+    // The copy waits until the disk is there.
+    std::fs::create_dir_all(place.path("mnt/nightly")).expect("a mount");
+    place.succeed(&["copies", "--run", "--now", "--instance", "instance"]);
+    assert!(place.path("mnt/nightly/1.bak").exists());
+    // What a tag names is made below a folder that is there.
+    let tagged = place.text("mnt/<DATABASE>");
+    let run = backup(&[], &tagged);
+    assert!(place.path("mnt/app/1.bak").exists(), "{}", run.out);
+    let asked = place.text("far/away");
+    let run = backup(&["--make-folders"], &asked);
+    assert!(place.path("far/away/1.bak").exists(), "{}", run.out);
+}
+
+#[test]
 fn copies_are_erased_and_overwritten_as_asked() {
     let place = Place::new();
+    std::fs::create_dir(place.path("copies")).expect("a folder");
     let backup = |file: &str, further: &str| {
         let command = format!(
             "BACKUP DATABASE app TO DISK = 'd:\\temp\\{file}.bak' WITH INIT, COPYTO = 'd:\\copies'{further}"

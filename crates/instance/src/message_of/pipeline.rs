@@ -23,6 +23,11 @@ pub fn pipeline_messages(error: &Error, state: u8) -> Vec<Message> {
             messages.push(table::note(format!("'{device}': {source}.")));
             messages
         }
+        Error::SetNotFound {
+            device,
+            position,
+            count,
+        } => set_not_found(device, *position, *count),
         Error::FamilyBehind { device, family, .. } => vec![
             table::set_identity_missing(device, family),
             table::newest_copy_needed(error, family),
@@ -71,7 +76,6 @@ fn message(error: &Error, state: u8) -> Message {
             found,
             given,
         } => table::block_size_incompatible(device, found, given),
-        Error::SetNotFound { device, position } => table::file_id_malformed(position, device),
         Error::SetIncomplete { device, .. } => table::set_incomplete(device),
         Error::PageDamaged(page) => table::logical_consistency(
             "incorrect checksum",
@@ -111,6 +115,22 @@ fn digest_message(error: &DigestError) -> Message {
         }
         other => table::set_not_comparable(other),
     }
+}
+
+/// A position at which there is no set: SQL Server's message, and how many there are.
+pub fn set_not_found(device: &str, position: u16, count: usize) -> Vec<Message> {
+    let are = if count == 1 {
+        "is 1 backup set"
+    } else {
+        "are {} backup sets"
+    };
+    let are = are.replace("{}", &count.to_string());
+    vec![
+        table::file_id_malformed(position, device),
+        table::note(format!(
+            "On '{device}' there {are}; there is no set {position}."
+        )),
+    ]
 }
 
 /// What is wrong with a backup set: SQL Server's message and the place.

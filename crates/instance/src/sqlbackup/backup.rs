@@ -245,6 +245,20 @@ fn copy_folder(
     path.map_err(|error| error.to_string())
 }
 
+/// Makes the folders that tags name below one that is there. What is written without a tag is not made
+/// unasked: it may be where a disk should be mounted.
+fn make_tagged(session: &Session, written: &str, folder: &Path) -> Result<(), String> {
+    let parts = written.split(['/', '\\']).filter(|part| !part.is_empty());
+    let parts: Vec<&str> = parts.collect();
+    let untagged = parts.iter().take_while(|part| !has_tag(part)).count();
+    let tagged = parts.len() - untagged;
+    let is_there = folder.ancestors().nth(tagged).is_some_and(Path::is_dir);
+    if session.makes_folders() || (tagged > 0 && is_there) {
+        windlass_io::directory::create(folder).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
 fn queue_copies(
     session: &mut Session,
     name: &str,
@@ -260,6 +274,9 @@ fn queue_copies(
                 continue;
             }
         };
+        if let Err(error) = make_tagged(session, written, &folder) {
+            report.warn(&format!("COPYTO '{written}': {error}"));
+        }
         for source in made
             .devices
             .iter()

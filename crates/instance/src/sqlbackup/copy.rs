@@ -42,11 +42,11 @@ pub fn run_queue(session: &mut Session, now: Moment) -> Vec<CopyOutcome> {
         .into_iter()
         .filter(|copy| copy.next_attempt.is_none_or(|next| next <= now));
     due.map(|copy| {
-        let result = make(&copy).map_err(|error| error.to_string());
+        let result = make(&copy, session.makes_folders()).map_err(|error| error.to_string());
         let catalog = session.instance.catalog_mut();
         let noted = match &result {
             Ok(()) => catalog.copy_made(copy.id),
-            Err(error) => catalog.copy_failed(copy.id, error, next_attempt(&copy, now)),
+            Err(error) => catalog.copy_failed(copy.id, error, next_attempt(&copy, Moment::now().0)),
         };
         let error = result.err().or(noted.err().map(|error| error.to_string()));
         crate::journal::copied(&copy.target, error.as_deref());
@@ -70,14 +70,26 @@ fn next_attempt(copy: &QueuedCopy, now: Moment) -> Moment {
 }
 
 /// Copies a file: beside its name, synced, its headers read, then renamed.
-fn make(copy: &QueuedCopy) -> io::Result<()> {
+fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
     if copy.target.exists() && !copy.overwrite {
         return Err(io::Error::new(
             io::ErrorKind::AlreadyExists,
             "a file of that name is there; FILEOPTIONS = 4 overwrites it",
         ));
     }
-    directory::create(&directory::parent(&copy.target))?;
+    let folder = directory::parent(&copy.target);
+    if makes_folders {
+        directory::create(&folder)?;
+    } else if !folder.is_dir() {
+        // It may lie on a disk that is not mounted: what would be filled is the disk below.
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!(
+                "the folder '{}' is not there; mount it, or make it with --make-folders",
+                folder.display()
+            ),
+        ));
+    }
     let mut staging = copy.target.clone().into_os_string();
     staging.push(STAGING_SUFFIX);
     let staging = PathBuf::from(staging);

@@ -128,7 +128,7 @@ impl<'a> Runner<'a> {
             Verb::Restore(name) => return restore::run(self, command, name, options, report, sink),
             Verb::BackupLog | Verb::RestoreLog => {
                 return report
-                    .refuse("Log backups are written as T-SQL: BACKUP LOG and RESTORE LOG.");
+                    .refuse("Log backups are not made here: every database is in the simple recovery model (message 4208). BACKUP DATABASE ... WITH DIFFERENTIAL writes what changed since the full backup.");
             }
             Verb::VerifyOnly => "VERIFYONLY",
             Verb::HeaderOnly => "HEADERONLY",

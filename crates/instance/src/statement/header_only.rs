@@ -8,7 +8,7 @@ use windlass_tsql::option::StatementKind;
 
 use super::media_rows::{self, FoundSet};
 use super::reading;
-use crate::message_of::{media_message, pipeline_messages};
+use crate::message_of::{media_message, pipeline_messages, set_not_found};
 use crate::{Failure, Session, Sink};
 
 const OPERATION: &str = "RESTORE HEADERONLY";
@@ -23,11 +23,12 @@ pub(super) fn execute(
         let devices = reading::devices(session, statement)?;
         let device_type = devices.first().map_or(0, media_rows::device_type);
         let mut sets = media.sets();
+        let count = sets.len();
         if let Some(position) = choices.position {
             sets.retain(|entry| entry.configuration.position == position);
             if sets.is_empty() {
                 let device = reading::first_device(statement, session)?;
-                return Err(table::file_id_malformed(position, device).into());
+                return Err(set_not_found(&device, position, count).into());
             }
         }
         let found: Vec<FoundSet<'_>> = sets

@@ -12,6 +12,7 @@ mod header_only;
 mod history;
 mod label_only;
 mod media_rows;
+pub mod newest;
 mod observer;
 mod page_list;
 mod procedure;

@@ -14,7 +14,7 @@ use super::device_list;
 use super::header_only::failed;
 use crate::option::{self, RestoreChoices};
 use crate::tag::Tags;
-use crate::{Failure, Session};
+use crate::{Failure, Session, Sink};
 
 /// The devices of a statement.
 pub(super) fn devices(
@@ -146,6 +146,17 @@ pub(super) fn open_set(
         position,
         set,
     })
+}
+
+/// Without FILE a statement takes the first set, as SQL Server's does: whoever appends their nights
+/// must hear of it.
+pub(super) fn tell_later_sets(media: &MediaSet, choices: &RestoreChoices, sink: &mut dyn Sink) {
+    let later = media.sets().len().saturating_sub(1);
+    if choices.position.is_none() && later > 0 {
+        sink.message(table::note(format!(
+            "No FILE was given, so this is backup set 1, the oldest; the media hold {later} later ones (RESTORE HEADERONLY)."
+        )));
+    }
 }
 
 /// The keys that a set is read with: those of the instance and those that were given. None are opened

@@ -1,6 +1,6 @@
 //! RESTORE DATABASE.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use windlass_base::Message;
@@ -19,7 +19,7 @@ use windlass_tsql::span::Spanned;
 use super::asked::Asked;
 use super::{database, reading, recovery, restore_engine, restore_pages};
 use crate::instance::new_record;
-use crate::message_of::{catalog_message, name_message, os_error, source_message};
+use crate::message_of::{catalog_message, name_message, os_error, quoted_os_error, source_message};
 use crate::names::absolute;
 use crate::option::{self, RestoreChoices};
 use crate::{Failure, Session, Sink};
@@ -95,6 +95,7 @@ fn run(
     }
     let asked = Asked::open(session, statement, name, choices, extras)?;
     check_moves(&asked.choices, &asked.set)?;
+    reading::tell_later_sets(&asked.media, &asked.choices, sink);
     if asked.set.source_kind == SourceKind::Engine {
         let work = restore_engine::Work {
             session,
@@ -195,8 +196,21 @@ fn target(
             .path(&file.physical_name)
             .map_err(|error| name_message(&error))?,
     };
-    absolute(&path)
-        .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)).into())
+    placed(&path)
+}
+
+/// The absolute path of a file that is restored; its folder must be there.
+pub(super) fn placed(path: &Path) -> Result<PathBuf, Failure> {
+    let placed = absolute(path)
+        .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)))?;
+    let folder = windlass_io::directory::parent(&placed);
+    match std::fs::metadata(&folder) {
+        Err(error) => {
+            let error = quoted_os_error(&error);
+            Err(table::directory_lookup_failed(placed.display(), error).into())
+        }
+        Ok(_) => Ok(placed),
+    }
 }
 
 /// A restore whose statement has been understood.

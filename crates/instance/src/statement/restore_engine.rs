@@ -13,9 +13,9 @@ use windlass_source::engine::{
 
 use super::asked::Asked;
 use super::reading;
+use super::restore::placed;
 use crate::instance::new_record;
-use crate::message_of::{catalog_message, name_message, os_error, source_message};
-use crate::names::absolute;
+use crate::message_of::{catalog_message, name_message, source_message};
 use crate::{Failure, Session, Sink};
 
 /// A restore whose statement has been understood.
@@ -128,8 +128,7 @@ impl Work<'_> {
                 .path(&file.physical_name)
                 .map_err(|error| name_message(&error))?,
         };
-        absolute(&path)
-            .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)).into())
+        placed(&path)
     }
 
     /// SQL Server's rules for overwriting.

@@ -67,6 +67,7 @@ fn attempt(
         set,
     } = reading::open_set(session, statement, &choices)?;
     check_moves(&choices, &set)?;
+    reading::tell_later_sets(&media, &choices, sink);
     check_space(session, &choices, &set, sink);
     let request = ReadRequest {
         keys: reading::keys(session, &set, &extras.keys)?,

@@ -1,0 +1,41 @@
+//! Commands that show what is on media.
+
+use clap::Args;
+
+/// `windlass header`
+#[derive(Debug, Args)]
+pub(crate) struct HeaderArguments {
+    /// Backup files; one stripe is enough
+    #[arg(required = true)]
+    pub(crate) media: Vec<String>,
+    /// Position of the one backup set to show
+    #[arg(long, visible_alias = "file", value_name = "N")]
+    pub(crate) set: Option<u16>,
+    /// A wide table instead of a line for each column
+    #[arg(long)]
+    pub(crate) table: bool,
+}
+
+/// `windlass files`
+#[derive(Debug, Args)]
+pub(crate) struct FilesArguments {
+    /// Backup files; one stripe is enough
+    #[arg(required = true)]
+    pub(crate) media: Vec<String>,
+    /// Position of the backup set
+    #[arg(long, visible_alias = "file", value_name = "N", default_value_t = 1)]
+    pub(crate) set: u16,
+    /// A wide table instead of a line for each column
+    #[arg(long)]
+    pub(crate) table: bool,
+}
+
+/// `windlass label`
+#[derive(Debug, Args)]
+pub(crate) struct LabelArguments {
+    /// Backup file
+    pub(crate) media: String,
+    /// A wide table instead of a line for each column
+    #[arg(long)]
+    pub(crate) table: bool,
+}

@@ -1,0 +1,183 @@
+//! A restore that names no set gives the newest state of the media.
+
+use rusqlite::Connection;
+
+use crate::sales::MAKE;
+use crate::support::{Place, make_database, rows, succeed};
+
+fn keep(place: &Place, count: u32) {
+    let connection = Connection::open(place.path("app.db")).expect("a connection");
+    connection
+        .execute("DELETE FROM t WHERE id > ?", [count])
+        .expect("a change");
+}
+
+/// Two nights in one file, and a differential upon the second.
+fn nights(place: &Place) {
+    place.succeed(&["backup", "app.db", "--to", "n.bak"]);
+    keep(place, 300);
+    place.succeed(&["backup", "app.db", "--to", "n.bak"]);
+    keep(place, 200);
+    place.succeed(&["backup", "app.db", "--to", "n.bak", "--differential"]);
+}
+
+#[test]
+fn the_newest_night_is_restored_and_what_is_left_out_is_said() {
+    let place = Place::new();
+    nights(&place);
+    let run = place.succeed(&["restore", "n.bak", "--to", "copy.db"]);
+    assert_eq!(rows(&place.path("copy.db")), 200);
+    assert!(run.err.contains("Restoring set 2 (full, "), "{}", run.err);
+    assert!(
+        run.err.contains(", then set 3 (differential, "),
+        "{}",
+        run.err
+    );
+    assert!(run.err.contains("Left out: set 1 (full, "), "{}", run.err);
+    assert!(run.err.contains("its state is older"), "{}", run.err);
+    let run = place.succeed(&["restore", "n.bak", "--set", "1", "--to", "first.db"]);
+    assert_eq!(rows(&place.path("first.db")), 400);
+    assert!(!run.err.contains("Left out"), "{}", run.err);
+    let script = "RESTORE DATABASE c FROM DISK = 'd:\\n.bak' WITH MOVE 'app' TO 'd:\\c.db'\n\
+                  RESTORE VERIFYONLY FROM DISK = 'd:\\n.bak' WITH FILE = 1";
+    let run = place.sql(script);
+    assert_eq!(rows(&place.path("c.db")), 400);
+    assert_eq!(
+        run.err.matches("the media hold 2 later ones").count(),
+        1,
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn a_sequence_goes_on_with_the_newest_differential() {
+    let place = Place::new();
+    nights(&place);
+    let open = ["restore", "n.bak", "--to", "copy.db", "--no-recovery"];
+    place.succeed(&open);
+    assert!(!place.path("copy.db").exists());
+    place.succeed(&["restore", "n.bak", "--to", "copy.db"]);
+    assert_eq!(rows(&place.path("copy.db")), 200);
+    // The differential lies on other media than the full backup.
+    keep(&place, 100);
+    place.succeed(&[
+        "backup",
+        "app.db",
+        "--to",
+        "d.bak",
+        "--differential",
+        "--base",
+        "n.bak",
+    ]);
+    place.succeed(&["restore", "n.bak", "d.bak", "--to", "both.db"]);
+    assert_eq!(rows(&place.path("both.db")), 100);
+    place.succeed(&["restore", "n.bak", "--to", "late.db", "--no-recovery"]);
+    place.succeed(&["restore", "d.bak", "--to", "late.db"]);
+    assert_eq!(rows(&place.path("late.db")), 100);
+    let alone = place.run(&["restore", "d.bak", "--to", "alone.db"]);
+    assert_eq!(alone.code, Some(1));
+}
+
+#[test]
+fn media_of_several_databases_are_refused_until_one_is_named() {
+    let place = Place::new();
+    make_database(&place.path("third.db"), 3);
+    for name in ["app", "third", "app"] {
+        place.succeed(&["backup", &format!("{name}.db"), "--to", "all.bak"]);
+    }
+    let run = place.run(&["restore", "all.bak", "--to", "copy.db"]);
+    assert_eq!(run.code, Some(1));
+    assert!(
+        run.err.contains("'app' (set 1, 3), 'third' (set 2)"),
+        "{}",
+        run.err
+    );
+    assert!(!place.path("copy.db").exists());
+    place.succeed(&["restore", "all.bak", "--to", "copy.db", "--of", "third"]);
+    assert_eq!(rows(&place.path("copy.db")), 3);
+    let run = place.run(&["restore", "all.bak", "--to", "x.db", "--of", "nosuch"]);
+    assert!(
+        run.err.contains("hold no backup of 'nosuch'"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn a_database_of_the_page_engine_comes_back_in_its_newest_state_too() {
+    let place = Place::new();
+    succeed(
+        &place,
+        &format!(
+            "{MAKE}
+BACKUP DATABASE Sales TO DISK = 'D:\\s.bak'
+GO
+BACKUP DATABASE Sales TO DISK = 'D:\\s.bak'
+INSERT INTO orders(body) VALUES ('the newest')
+BACKUP DATABASE Sales TO DISK = 'D:\\s.bak' WITH DIFFERENTIAL"
+        ),
+    );
+    let instance = place.text("instance");
+    let run = place.succeed(&[
+        "restore",
+        "s.bak",
+        "--to",
+        "new.mdf",
+        "--database",
+        "New",
+        "--instance",
+        &instance,
+    ]);
+    assert!(run.err.contains("Restoring set 2 (full, "), "{}", run.err);
+    let run = succeed(
+        &place,
+        "USE New\nGO\nSELECT count(*) AS n FROM orders WHERE body = 'the newest'",
+    );
+    assert_eq!(run.results()[0][0]["n"], 1, "{}", run.out);
+}
+
+#[test]
+fn refusals_say_what_to_do_on_the_command_line() {
+    let place = Place::new();
+    place.succeed(&["backup", "app.db", "--to", "f.bak"]);
+    let said = |arguments: &[&str]| {
+        let run = place.run(arguments);
+        assert_ne!(run.code, Some(0), "{arguments:?}");
+        run.err
+    };
+    let over = said(&["restore", "f.bak", "--to", "other.db"]);
+    assert!(over.contains("Give --replace to overwrite it"), "{over}");
+    let set = said(&["restore", "f.bak", "--to", "x.db", "--set", "9"]);
+    assert!(
+        set.contains("there is 1 backup set; there is no set 9"),
+        "{set}"
+    );
+    let folder = said(&["restore", "f.bak", "--to", "nosuch/x.db"]);
+    assert!(folder.contains("Directory lookup for the file"), "{folder}");
+    let verify = said(&["verify", "nosuch.bak"]);
+    assert!(!verify.contains("HEADERONLY"), "{verify}");
+    let drive = said(&["header", "f.bak", "--drive", "d=/nosuch"]);
+    assert!(drive.contains("'/nosuch' is not a folder"), "{drive}");
+    std::fs::copy(place.path("f.bak"), place.path("blank.bak ")).expect("a copy");
+    place.succeed(&["header", "blank.bak "]);
+}
+
+#[test]
+fn the_tsql_of_a_command_can_be_piped() {
+    let place = Place::new();
+    let run = place.succeed(&["backup", "app.db", "--to", "f.bak", "--tsql"]);
+    assert_eq!(run.out.lines().count(), 1, "{}", run.out);
+    assert!(
+        run.out.starts_with("BACKUP DATABASE app TO DISK"),
+        "{}",
+        run.out
+    );
+    assert!(run.err.contains("backup set 1"), "{}", run.err);
+    let json = place.succeed(&["verify", "f.bak", "--tsql", "--json"]);
+    let objects: Vec<serde_json::Value> = serde_json::Deserializer::from_str(&json.out)
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .expect("JSON");
+    assert!(objects[0]["tsql"].is_string(), "{}", json.out);
+}
