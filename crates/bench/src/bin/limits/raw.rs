@@ -61,7 +61,7 @@ fn copy(from: &Path, to: Option<&Path>, block: usize, depth: usize) -> std::io::
             )?;
             next += bytes as u64;
         }
-        let Some(done) = queue.wait() else {
+        let Some(done) = queue.wait()? else {
             break;
         };
         let bytes = done.result?;
