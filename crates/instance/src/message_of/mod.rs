@@ -11,7 +11,7 @@ mod source;
 
 pub use engine::engine_message;
 pub use media::media_message;
-pub use pipeline::{damage_message, defect_message, pipeline_messages};
+pub use pipeline::{damage_message, defect_message, loss_messages, pipeline_messages};
 pub use source::source_message;
 
 use windlass_base::Message;
