@@ -9,6 +9,8 @@ pub struct Failure {
     pub messages: Vec<Message>,
     /// Whether the batch goes on with its next statement.
     pub batch: AfterFailure,
+    /// Whether the statement did its work all the same, and only has to tell that something is lost.
+    pub is_done: bool,
 }
 
 /// What becomes of the rest of a batch.
@@ -26,13 +28,24 @@ impl Failure {
         Self {
             messages: vec![message],
             batch: AfterFailure::Ends,
+            is_done: false,
         }
     }
 
-    /// The same failure with a further message at its end.
+    /// What a statement lost that did its work.
+    pub fn of_loss(messages: Vec<Message>) -> Self {
+        Self {
+            is_done: true,
+            ..Self::from(messages)
+        }
+    }
+
+    /// The same failure with a further message at its end, which tells that nothing was done.
     #[must_use]
     pub fn then(mut self, message: Message) -> Self {
-        self.messages.push(message);
+        if !self.is_done {
+            self.messages.push(message);
+        }
         self
     }
 }
@@ -42,6 +55,7 @@ impl From<Message> for Failure {
         Self {
             messages: vec![message],
             batch: AfterFailure::Continues,
+            is_done: false,
         }
     }
 }
@@ -51,6 +65,7 @@ impl From<Vec<Message>> for Failure {
         Self {
             messages,
             batch: AfterFailure::Continues,
+            is_done: false,
         }
     }
 }

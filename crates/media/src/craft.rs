@@ -28,6 +28,7 @@ use crate::configuration::{DatabaseFile, SetConfiguration, SetType};
 use crate::cursor::Emission;
 use crate::filemark::{Filemark, capacity};
 use crate::header::{FORMAT_VERSION, MediaHeader};
+use crate::held::{HELD_BYTES_MAX, Held};
 use crate::mtf::{BlockBuilder, Id, StreamHeader};
 use crate::reader::FamilyReader;
 use crate::record::LIST_BYTES_MAX;
@@ -175,6 +176,25 @@ impl Set {
         }
     }
 
+    /// The extents of a file that are in the chunks, as a differential names them.
+    fn held(&self, file_id: u16) -> Vec<u8> {
+        let extent = EXTENT_BYTES as u64;
+        let own = self.chunks.iter().filter(|chunk| chunk.file_id == file_id);
+        let mut extents: Vec<u64> = own
+            .flat_map(|chunk| {
+                let end = chunk.offset.saturating_add(chunk.octets.len() as u64);
+                chunk.offset / extent..end.div_ceil(extent)
+            })
+            .collect();
+        extents.sort_unstable();
+        extents.dedup();
+        let runs: Vec<_> = extents
+            .chunk_by(|first, second| first + 1 == *second)
+            .filter_map(|run| Some(*run.first()?..*run.last()? + 1))
+            .collect();
+        Held::store(runs.into_iter(), HELD_BYTES_MAX)
+    }
+
     /// The configuration at the end.
     fn finished(&self) -> SetConfiguration {
         let mut set = self.configuration.clone();
@@ -197,6 +217,9 @@ impl Set {
                 .iter()
                 .filter(|chunk| chunk.file_id == file.file_id);
             file.backup_bytes = bytes(&mut own);
+            if set.set_type == SetType::Differential && !file.is_log {
+                file.held = self.held(file.file_id);
+            }
         }
         (self.ending)(&mut set);
         set

@@ -1,5 +1,5 @@
 //! The repository's own tasks: `cargo xtask test`, `tidy`, `messages`, `fuzz`, `bench`, `simulate`,
-//! `acceptance`.
+//! `acceptance`, `mutants`.
 //!
 //! `test` is all of continuous integration. The others are its parts, or too long for it.
 #![forbid(unsafe_code)]
@@ -9,8 +9,10 @@
     reason = "a tool that talks to its caller"
 )]
 
+mod acceptance;
 mod fuzz;
 mod messages;
+mod mutants;
 mod run;
 mod tidy;
 mod tools;
@@ -61,8 +63,20 @@ enum Task {
         #[arg(long, default_value_t = 0)]
         first: u64,
     },
-    /// The acceptance runs that take longer than `test` allows.
-    Acceptance,
+    /// The acceptance runs that take longer than `test` allows, all or those that are named.
+    Acceptance {
+        /// Prints the parts and what each shows.
+        #[arg(long)]
+        list: bool,
+        /// Parts to run.
+        parts: Vec<String>,
+    },
+    /// Changes the files that decide about success in small ways, each of which must turn a test red.
+    Mutants {
+        /// Only this file; may be given several times.
+        #[arg(long)]
+        file: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -73,7 +87,12 @@ fn main() -> ExitCode {
         Task::Fuzz { seconds, target } => fuzz::run(seconds, target.as_deref()),
         Task::Bench { database } => run::bench(database.as_deref()),
         Task::Simulate { seeds, first } => simulate(seeds, first),
-        Task::Acceptance => run::acceptance(),
+        Task::Acceptance { list: true, .. } => {
+            acceptance::list();
+            Ok(())
+        }
+        Task::Acceptance { parts, .. } => acceptance::run(&parts),
+        Task::Mutants { file } => mutants::run(&file),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -68,34 +68,6 @@ pub(crate) const MODEL_CHECKS: [&str; 8] = [
     "model::",
 ];
 
-/// The long tests of one program, which are named `slow_...`.
-fn slow(package: &str, program: &str) -> Result<(), String> {
-    let arguments = ["test", "--package", package, "--test", program, "--"];
-    let options = ["--ignored", "--nocapture", "slow_"];
-    let name = format!("{package}, {program}");
-    step(&name, "cargo", &[&arguments[..], &options].concat())
-}
-
-/// The runs of the acceptance list in full length.
-pub(crate) fn acceptance() -> Result<(), String> {
-    slow("windlass-engine", "kill")?;
-    slow("windlass-vfs", "crash")?;
-    slow("windlass-vfs", "differential")?;
-    slow("windlass-vfs", "stream")?;
-    let arguments = [
-        "test",
-        "--release",
-        "--package",
-        "windlass",
-        "--test",
-        "acceptance",
-        "--",
-        "--ignored",
-        "--nocapture",
-    ];
-    step("acceptance", "cargo", &arguments)
-}
-
 /// Builds the large realistic database with the script of the shared data.
 fn stackoverflow_like() -> Result<std::path::PathBuf, String> {
     let shared = std::env::var("WINDLASS_SHARED").unwrap_or_else(|_| "../shared".to_owned());

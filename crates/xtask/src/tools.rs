@@ -24,6 +24,15 @@ pub(crate) fn install_missing() {
     }
 }
 
+/// Installs a Cargo subcommand by its package's name when it is absent.
+pub(crate) fn install_with_cargo(program: &str) -> Result<(), String> {
+    if is_there(program) {
+        return Ok(());
+    }
+    let arguments = ["install", program, "--locked"];
+    crate::run::step(&format!("installing {program}"), "cargo", &arguments)
+}
+
 fn is_there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())

@@ -8,7 +8,7 @@ use windlass_codec::{Algorithm, Level};
 use windlass_instance::Completed;
 use windlass_pipeline::{
     Adapted, BackupReport, Carrier, Chosen, Plan, Probe, ReadReport, StageCounters, Staged, Stages,
-    Way,
+    Stretches, Way,
 };
 
 /// One line for people.
@@ -194,8 +194,28 @@ fn read(operation: &str, position: u16, report: &ReadReport) -> Json {
         "elapsed_seconds": report.elapsed.as_secs_f64(),
         "megabytes_per_second": megabytes_per_second(report.processed_bytes, report.elapsed),
         "damaged_chunks": report.damaged.count,
+        "missing_chunks": report.damaged.missing_count,
+        "damaged": stretches(&report.damaged.stretches),
+        "missing": stretches(&report.damaged.missing),
         "stages": stages(&report.stages, &report.plan, Way::Reading),
         "plan": plan(&report.plan),
+    })
+}
+
+/// What was lost: the first stretches by name, and all of it in numbers.
+fn stretches(stretches: &Stretches) -> Json {
+    let named = stretches.named.iter().map(|stretch| {
+        json!({
+            "file": stretch.file,
+            "file_id": stretch.file_id,
+            "offset": stretch.offset,
+            "bytes": stretch.bytes,
+        })
+    });
+    json!({
+        "count": stretches.count,
+        "bytes": stretches.bytes,
+        "named": named.collect::<Vec<_>>(),
     })
 }
 

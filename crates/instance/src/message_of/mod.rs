@@ -11,7 +11,9 @@ mod source;
 
 pub use engine::engine_message;
 pub use media::media_message;
-pub use pipeline::{damage_message, defect_message, pipeline_messages, set_not_found};
+pub use pipeline::{
+    damage_message, defect_message, loss_messages, pipeline_messages, set_not_found,
+};
 pub use source::source_message;
 
 use windlass_base::Message;

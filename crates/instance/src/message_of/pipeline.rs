@@ -4,7 +4,7 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_base::panic::Panicked;
 use windlass_crypt::Error as CryptError;
-use windlass_pipeline::{Damage, DigestError, Error};
+use windlass_pipeline::{Damage, DamagedChunks, DigestError, Error};
 
 use super::{device_message, media_message, os_error, source_message};
 
@@ -139,4 +139,39 @@ pub fn damage_message(device: &str, damage: &Damage) -> Vec<Message> {
         table::set_damaged(),
         table::note(format!("'{device}': {damage}.")),
     ]
+}
+
+/// Stretches that are told one by one.
+const STRETCHES_TOLD: usize = 20;
+
+/// What a set does not give any more: all of it, one stretch a line as far as that is of use.
+pub fn loss_messages(damaged: &DamagedChunks) -> Vec<Message> {
+    let mut messages = vec![table::set_damaged()];
+    let mut note = |text: String| messages.push(table::note(text));
+    if let Some((device, damage)) = &damaged.first {
+        let chunks = damaged.count;
+        note(format!(
+            "{chunks} of the set's chunks are damaged. The first, on '{device}': {damage}."
+        ));
+    }
+    if damaged.missing_count > 0 {
+        let chunks = damaged.missing_count;
+        note(format!("{chunks} of the set's chunks are missing."));
+    }
+    for (what, stretches) in [
+        ("Damaged", &damaged.stretches),
+        ("Missing", &damaged.missing),
+    ] {
+        let told = stretches.named.len().min(STRETCHES_TOLD);
+        for stretch in &stretches.named[..told] {
+            note(format!("{what}: {stretch}."));
+        }
+        let (count, bytes) = (stretches.count, stretches.bytes);
+        if count > told as u64 {
+            note(format!(
+                "{what}: {count} stretches with {bytes} bytes in all."
+            ));
+        }
+    }
+    messages
 }

@@ -19,7 +19,7 @@ use super::observer::Watch;
 use super::reading::{self, OpenSet};
 use super::restore::{OPERATION, RestoreExtras};
 use super::{device_list, history, restore, timing};
-use crate::message_of::{name_message, source_message};
+use crate::message_of::{loss_messages, name_message, source_message};
 use crate::option::RestoreChoices;
 use crate::tag::Tags;
 use crate::{Completed, Failure, Session, Sink};
@@ -149,7 +149,7 @@ impl<'a> Asked<'a> {
                 self.position,
             ));
         }
-        if report.damaged.count > 0 {
+        if !report.damaged.is_empty() {
             sink.message(table::restored_with_damage());
         }
     }
@@ -162,7 +162,7 @@ impl<'a> Asked<'a> {
         begun: Instant,
         files: Vec<RestoreFileRecord>,
         sink: &mut dyn Sink,
-    ) {
+    ) -> Result<(), Failure> {
         self.remember(session, self.restore_type(), files, sink);
         sink.message(timing::closing(
             OPERATION,
@@ -170,6 +170,16 @@ impl<'a> Asked<'a> {
             report.processed_bytes,
             begun.elapsed(),
         ));
+        if report.damaged.is_empty() {
+            return Ok(());
+        }
+        let place = match self.is_differential() {
+            true => "What is named here is as the base left it.",
+            false => "What is named here is zero in the restored database.",
+        };
+        let mut messages = loss_messages(&report.damaged);
+        messages.push(table::note(place));
+        Err(Failure::of_loss(messages))
     }
 
     /// What the history calls a restore of the whole set.

@@ -253,8 +253,7 @@ impl Work<'_> {
             path: self.target.display().to_string(),
         }];
         self.asked
-            .conclude(self.session, &report, begun, files, sink);
-        Ok(())
+            .conclude(self.session, &report, begun, files, sink)
     }
 
     /// SQL Server's rules for overwriting.

@@ -46,8 +46,7 @@ impl Work<'_> {
         });
         let files = files.collect();
         self.asked
-            .conclude(self.session, &report, begun, files, sink);
-        Ok(())
+            .conclude(self.session, &report, begun, files, sink)
     }
 
     fn request(&self, files: &[FileRecord]) -> EngineRestoreRequest {

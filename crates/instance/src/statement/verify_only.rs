@@ -17,6 +17,7 @@ use super::history;
 use super::observer::Watch;
 use super::reading::{self, OpenSet};
 use super::restore::{check_moves, moved_to};
+use crate::message_of::loss_messages;
 use crate::option::{self, RestoreChoices};
 use crate::{Completed, Failure, Session, Sink};
 
@@ -81,14 +82,8 @@ fn attempt(
     };
     let watch = Watch::new(session, OPERATION, "", choices.stats, sink);
     let report = verify(&media, position, &request, &watch).map_err(|error| failed(&error))?;
-    if let Some((device, damage)) = &report.damaged.first {
-        let chunks = report.damaged.count;
-        return Err(Failure::from(vec![
-            table::set_damaged(),
-            table::note(format!(
-                "{chunks} of the set's chunks are damaged. The first, on '{device}': {damage}."
-            )),
-        ]));
+    if !report.damaged.is_empty() {
+        return Err(Failure::from(loss_messages(&report.damaged)));
     }
     watch.finish();
     if set.is_encrypted() {

@@ -86,6 +86,18 @@ pub struct NewBase {
 }
 
 impl NewBase {
+    fn of(
+        set_guid: Guid,
+        snapshot: Box<dyn Snapshot>,
+        digests: Result<Option<DigestWriter>, DigestError>,
+    ) -> Self {
+        Self {
+            set_guid,
+            snapshot,
+            digests,
+        }
+    }
+
     /// Makes the set the base.
     ///
     /// # Errors
@@ -117,10 +129,8 @@ fn run(
     let frames = BufferPool::new(plan.frame_buffers.value, plan.frame_bytes.value);
     let output = BufferPool::new(plan.output_buffers.value, plan.frame_bytes.value);
     let schedule = Schedule::new(&*snapshot, plan.frame_bytes.value);
-    let (pools, accounts) = (
-        vec![frames.clone(), output.clone()],
-        accounts::open(&*snapshot),
-    );
+    let accounts = accounts::open(&*snapshot);
+    let pools = vec![frames.clone(), output.clone()];
     let control = Control::new(observer, schedule.total_bytes(), pools, accounts);
     let transform = Transform {
         snapshot: &*snapshot,
@@ -155,11 +165,7 @@ fn run(
     snapshot.close()?;
     finish_media(media, &configuration, &control, &mut stages.write)?;
     let writers_held = snapshot.writers_held().map(|held| held.time);
-    let base = NewBase {
-        set_guid: configuration.set_guid,
-        snapshot,
-        digests: digest_writer,
-    };
+    let base = NewBase::of(configuration.set_guid, snapshot, digest_writer);
     let report = BackupReport {
         media: header,
         files: pages_by_file(&configuration),

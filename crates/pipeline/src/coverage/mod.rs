@@ -58,7 +58,7 @@ impl fmt::Display for Stretch {
         let end = offset.saturating_add(*bytes).saturating_sub(1);
         write!(
             f,
-            "file '{file}' ({file_id}), bytes {offset} to {end}, pages {} to {}",
+            "file '{file}' ({file_id}), bytes {offset} to {end} (8 KB pages {} to {})",
             offset / windlass_base::PAGE_BYTES,
             end / windlass_base::PAGE_BYTES
         )

@@ -153,6 +153,6 @@ fn a_report_names_a_thousand_stretches_and_counts_the_rest() {
     );
     assert_eq!(
         stretches.to_string(),
-        "file 'f1' (1), bytes 0 to 65535, pages 0 to 7 (2499 more stretches with 163774464 bytes follow)"
+        "file 'f1' (1), bytes 0 to 65535 (8 KB pages 0 to 7) (2499 more stretches with 163774464 bytes follow)"
     );
 }
