@@ -160,7 +160,7 @@ pub fn engine_for(choice: EngineChoice, is_direct: bool) -> (Engine, String) {
         return (Engine::Ring, "as given".to_owned());
     }
     if !is_direct {
-        let because = "the file system refuses direct I/O; the page cache is used and released";
+        let because = "no direct I/O there; the page cache is used and released";
         return (Engine::Threads, because.to_owned());
     }
     match ring_refusal() {

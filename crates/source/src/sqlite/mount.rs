@@ -3,11 +3,12 @@
 //! `statvfs` tells of a read-only *mount*; others can write to the same file system through another one.
 //! `/proc/self/mountinfo` has both: the options of the mount and those of the file system behind it.
 //!
-//! Source: proc(5), "/proc/[pid]/mountinfo".
+//! Source: proc(5), "/proc/[pid]/mountinfo" and "/proc/[pid]/fdinfo".
 
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, StatxFlags};
+use rustix::fs::{Mode, OFlags};
 
 /// A mount and the file system behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,16 +35,19 @@ const IN_MEMORY: [&str; 2] = ["ramfs", "tmpfs"];
 impl Mount {
     /// The mount that `path` lies on; `None` where the system does not tell.
     pub(super) fn of(path: &Path) -> Option<Self> {
-        let status = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
-        if status.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
-            return None;
-        }
+        // A descriptor of this kind opens nothing: when it is closed, no lock is lost.
+        let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let known = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()));
+        let known = known.ok()?;
+        let id = known
+            .lines()
+            .find_map(|line| line.strip_prefix("mnt_id:"))?
+            .trim();
         let table = std::fs::read("/proc/self/mountinfo").ok()?;
         let table = String::from_utf8_lossy(&table);
-        let id = status.stx_mnt_id.to_string();
         let line = table
             .lines()
-            .find(|line| line.split(' ').next() == Some(id.as_str()))?;
+            .find(|line| line.split(' ').next() == Some(id))?;
         Self::parse(line)
     }
 

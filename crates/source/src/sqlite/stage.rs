@@ -9,7 +9,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 use windlass_base::Guid;
 use windlass_base::size::Octets;
-use windlass_io::{AlignedBuffer, DirectFile, directory};
+use windlass_io::{Access, AlignedBuffer, DirectFile, directory};
 
 use super::mount::Mount;
 use super::options::{SnapshotOptions, StageFolder, Staging};
@@ -45,7 +45,7 @@ pub(super) fn make(
     let clones = folders.iter().map(|folder| folder.path.as_path());
     for folder in std::iter::once(beside.as_path()).chain(clones) {
         if let Some(file) = clone(source, folder) {
-            return Ok((Some(DirectFile::of_file(file, folder)), Staged::Clone));
+            return Ok((Some(opened_directly(file, folder)), Staged::Clone));
         }
     }
     let mut because = "there is no folder for it".to_owned();
@@ -67,6 +67,13 @@ fn clone(source: &DirectFile, folder: &Path) -> Option<File> {
     let file = nameless(folder).ok()?;
     rustix::fs::ioctl_ficlone(&file, source.as_file()).ok()?;
     Some(file)
+}
+
+/// A clone lies on the disk and not in the page cache: it is read as the database would be.
+fn opened_directly(file: File, folder: &Path) -> DirectFile {
+    let descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
+    DirectFile::open(Path::new(&descriptor), Access::Read)
+        .unwrap_or_else(|_| DirectFile::of_file(file, folder))
 }
 
 fn nameless(folder: &Path) -> io::Result<File> {
