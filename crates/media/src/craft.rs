@@ -28,6 +28,7 @@ use crate::configuration::{DatabaseFile, SetConfiguration, SetType};
 use crate::cursor::Emission;
 use crate::filemark::{Filemark, capacity};
 use crate::header::{FORMAT_VERSION, MediaHeader};
+use crate::held::{HELD_BYTES_MAX, Held};
 use crate::mtf::{BlockBuilder, Id, StreamHeader};
 use crate::reader::FamilyReader;
 use crate::record::LIST_BYTES_MAX;
@@ -175,10 +176,28 @@ impl Set {
         }
     }
 
+    /// The extents that its chunks touch.
+    fn held(&self, file_id: u16) -> Vec<u8> {
+        let own = self.chunks.iter().filter(|chunk| chunk.file_id == file_id);
+        let extents = own.flat_map(|chunk| {
+            let end = chunk.offset + chunk.octets.len() as u64;
+            chunk.offset / EXTENT_BYTES as u64..end.div_ceil(EXTENT_BYTES as u64)
+        });
+        let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
+        for extent in extents.collect::<std::collections::BTreeSet<_>>() {
+            match runs.last_mut() {
+                Some(run) if run.end == extent => run.end += 1,
+                _ => runs.push(extent..extent + 1),
+            }
+        }
+        Held::store(runs.into_iter(), HELD_BYTES_MAX)
+    }
+
     /// The configuration at the end.
-    fn finished(&self) -> SetConfiguration {
+    fn finished(&self, header: &MediaHeader) -> SetConfiguration {
         let mut set = self.configuration.clone();
         set.is_final = true;
+        set.binding = header.binding(&self.configuration).unwrap_or_default();
         set.finished = set.finished.or(set.started);
         set.chunk_count = self.chunks.len() as u64;
         set.set_checksum = (0..)
@@ -197,6 +216,9 @@ impl Set {
                 .iter()
                 .filter(|chunk| chunk.file_id == file.file_id);
             file.backup_bytes = bytes(&mut own);
+            if set.set_type == SetType::Differential {
+                file.held = self.held(file.file_id);
+            }
         }
         (self.ending)(&mut set);
         set
@@ -206,6 +228,7 @@ impl Set {
 /// A media set being put together.
 #[derive(Debug)]
 pub struct Medium {
+    header: MediaHeader,
     families: Vec<(Vec<u8>, FamilyWriter)>,
     sets: u16,
 }
@@ -238,6 +261,7 @@ impl Medium {
                 .map(|(writer, octets)| (octets, writer))
         };
         Self {
+            header: header.clone(),
             families: (1..=header.family_count).filter_map(family).collect(),
             sets: 0,
         }
@@ -246,23 +270,29 @@ impl Medium {
     /// Goes on behind the complete sets of existing families, in the order of their numbers.
     pub fn behind(families: &[Vec<u8>]) -> Self {
         let mut sets = 0;
+        let mut header = header();
         let go_on = |octets: &Vec<u8>| {
             let family = octets.as_slice();
-            let (reader, header) = FamilyReader::open(&family).ok()?;
+            let (reader, own) = FamilyReader::open(&family).ok()?;
             let position = reader.list().append_position(u16::MAX);
             sets = position.sets;
             let kept = family.get(..position.offset as usize)?.to_vec();
+            header = own;
             Some((kept, FamilyWriter::append_after(&header, position)))
         };
         let families = families.iter().filter_map(go_on).collect();
-        Self { families, sets }
+        Self {
+            header,
+            families,
+            sets,
+        }
     }
 
     /// Adds a set; its position is the next one. A set that no writer takes is left out.
     pub fn with(mut self, set: &Set) -> Self {
         let mut start = set.clone();
         start.configuration.position = self.sets + 1;
-        let finished = start.finished();
+        let finished = start.finished(&self.header);
         for (number, (octets, writer)) in (1..).zip(&mut self.families) {
             if let Ok(begun) = writer.begin_set(&start.configuration) {
                 octets.extend(begun);

@@ -215,4 +215,6 @@ messages! {
     50025, 16, defect(what, hint), "A defect in Windlass stopped the {what}. {hint}";
     50030, 16, encryption_failed(error), "Encryption: {error}.";
     50040, 16, newest_copy_needed(what, family), "{what}. Nothing was changed. Name the newest copy of media family {family}. If there is none, back up to new files, or overwrite all families with INIT or FORMAT (--init, --format), which gives up the backup sets on them.";
+    50041, 16, passphrase_needed(device), "The backup set on '{device}' opens with a passphrase, and none was given that fits. Name the file that holds it: --passphrase-file FILE. What can be checked without it: windlass verify --without-key.";
+    50042, 10, set_not_authenticated(position), "The checksums, the structure and all counts of the backup set on file {position} are right. It is encrypted and was read without a key: it is not authenticated, and that a key opens it is not shown.";
 }
