@@ -51,6 +51,16 @@ impl Digest {
     pub const BYTES: usize = 16;
 }
 
+/// BLAKE3 of several pieces, each with its length before it, so that no octet can move from one to the next.
+pub fn hash(pieces: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    for piece in pieces {
+        hasher.update(&(piece.len() as u64).to_le_bytes());
+        hasher.update(piece);
+    }
+    *hasher.finalize().as_bytes()
+}
+
 /// The digest of an extent: the first 16 octets of its BLAKE3 hash.
 pub fn digest(octets: &[u8]) -> Digest {
     let hash = blake3::hash(octets);

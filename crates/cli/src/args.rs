@@ -334,6 +334,10 @@ pub(crate) struct VerifyArguments {
     /// Refuse a set that was made without --checksum
     #[arg(long)]
     pub(crate) checksum: bool,
+    /// Check encrypted sets by their checksums alone, where there is no key: nothing is decrypted, and
+    /// nothing authenticated
+    #[arg(long, conflicts_with_all = ["key", "passphrase_file"])]
+    pub(crate) without_key: bool,
     /// Threads that check
     #[arg(long, value_name = "N|auto")]
     pub(crate) threads: Option<Threads>,

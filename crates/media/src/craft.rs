@@ -196,9 +196,10 @@ impl Set {
     }
 
     /// The configuration at the end.
-    fn finished(&self) -> SetConfiguration {
+    fn finished(&self, header: &MediaHeader) -> SetConfiguration {
         let mut set = self.configuration.clone();
         set.is_final = true;
+        set.binding = header.binding(&self.configuration).unwrap_or_default();
         set.finished = set.finished.or(set.started);
         set.chunk_count = self.chunks.len() as u64;
         set.set_checksum = (0..)
@@ -229,6 +230,7 @@ impl Set {
 /// A media set being put together.
 #[derive(Debug)]
 pub struct Medium {
+    header: MediaHeader,
     families: Vec<(Vec<u8>, FamilyWriter)>,
     sets: u16,
 }
@@ -261,6 +263,7 @@ impl Medium {
                 .map(|(writer, octets)| (octets, writer))
         };
         Self {
+            header: header.clone(),
             families: (1..=header.family_count).filter_map(family).collect(),
             sets: 0,
         }
@@ -269,23 +272,29 @@ impl Medium {
     /// Goes on behind the complete sets of existing families, in the order of their numbers.
     pub fn behind(families: &[Vec<u8>]) -> Self {
         let mut sets = 0;
+        let mut header = header();
         let go_on = |octets: &Vec<u8>| {
             let family = octets.as_slice();
-            let (reader, header) = FamilyReader::open(&family).ok()?;
+            let (reader, own) = FamilyReader::open(&family).ok()?;
             let position = reader.list().append_position(u16::MAX);
             sets = position.sets;
             let kept = family.get(..position.offset as usize)?.to_vec();
+            header = own;
             Some((kept, FamilyWriter::append_after(&header, position)))
         };
         let families = families.iter().filter_map(go_on).collect();
-        Self { families, sets }
+        Self {
+            header,
+            families,
+            sets,
+        }
     }
 
     /// Adds a set; its position is the next one. A set that no writer takes is left out.
     pub fn with(mut self, set: &Set) -> Self {
         let mut start = set.clone();
         start.configuration.position = self.sets + 1;
-        let finished = start.finished();
+        let finished = start.finished(&self.header);
         for (number, (octets, writer)) in (1..).zip(&mut self.families) {
             if let Ok(begun) = writer.begin_set(&start.configuration) {
                 octets.extend(begun);

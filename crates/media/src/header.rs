@@ -1,7 +1,8 @@
 //! The media header: the `TAPE` block with our `WLMS` stream.
 
-use windlass_base::{Guid, Moment};
+use windlass_base::{Guid, Moment, hash};
 
+use crate::configuration::SetConfiguration;
 use crate::cursor::{Cursor, Emission, align_up};
 use crate::error::MediaError;
 use crate::mtf::{
@@ -79,6 +80,25 @@ impl MediaHeader {
             number: self.family_number,
             block_bytes: self.block_bytes,
         }
+    }
+
+    /// What the final configuration of a set binds it to: the media set, as far as all families say the
+    /// same of it, and the set as it was begun, in its stored form.
+    pub(crate) fn binding_of(&self, start: &[u8]) -> Vec<u8> {
+        let shared = Self {
+            family_number: 0,
+            media_family_id: 0,
+            ..self.clone()
+        };
+        hash(&[&shared.store_list(), start]).to_vec()
+    }
+
+    /// The [`binding`](SetConfiguration::binding) of a set that begins with `start`.
+    ///
+    /// # Errors
+    /// When the configuration is longer than any reader takes.
+    pub fn binding(&self, start: &SetConfiguration) -> Result<Vec<u8>, MediaError> {
+        Ok(self.binding_of(&start.emit()?))
     }
 
     /// Appends the `TAPE` block, padded to a multiple of the block size.

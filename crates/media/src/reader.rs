@@ -81,6 +81,29 @@ impl<'a> FamilyReader<'a> {
         }
     }
 
+    /// The final configuration of a set as it is stored, which is the same on every family.
+    ///
+    /// # Errors
+    /// When it has no end, or the configuration is not where that says.
+    pub fn final_list(&self, set: &SetListing) -> Result<Vec<u8>, MediaError> {
+        let number = set.configuration.position;
+        let end = set.end.as_ref().ok_or(MediaError::NoSuchSet { number })?;
+        let at = set.offset.saturating_add(end.configuration_offset);
+        Ok(read_list(&set.part(self), set.offset, at)?.0)
+    }
+
+    /// What the final configuration of a set must be [bound](SetConfiguration::binding) to, as it is found
+    /// on this family.
+    ///
+    /// # Errors
+    /// When the start of the set cannot be read.
+    pub fn binding(&self, header: &MediaHeader, set: &SetListing) -> Result<Vec<u8>, MediaError> {
+        let part = set.part(self);
+        let mut streams = Streams::open(&part, set.offset, Id::SSET)?;
+        let stream = streams.expect(Id::WLSC)?;
+        Ok(header.binding_of(&streams.read_data(&stream)?))
+    }
+
     /// The first set as known when it was begun; none if there is none, or it is damaged. Nothing else
     /// is read.
     pub fn first_set(&self) -> Option<SetConfiguration> {
@@ -273,12 +296,17 @@ fn read_final(
     end: &SetEnd,
 ) -> Result<SetConfiguration, MediaError> {
     let at = offset.saturating_add(end.configuration_offset);
+    let (list, list_offset) = read_list(family, offset, at)?;
+    let configuration = SetConfiguration::parse(&list, list_offset)?;
+    check_configuration(&configuration, end, list_offset)?;
+    Ok(configuration)
+}
+
+/// The data of the configuration stream at `at`, and where they lie.
+fn read_list(family: &dyn ReadAt, offset: u64, at: u64) -> Result<(Vec<u8>, u64), MediaError> {
     let mut streams = Streams::at(family, offset, at);
     let stream = streams.expect(Id::WLSC)?;
-    let octets = streams.read_data(&stream)?;
-    let configuration = SetConfiguration::parse(&octets, stream.data_offset)?;
-    check_configuration(&configuration, end, stream.data_offset)?;
-    Ok(configuration)
+    Ok((streams.read_data(&stream)?, stream.data_offset))
 }
 
 /// Reads the end block at `offset`; also where it ends.

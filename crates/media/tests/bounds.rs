@@ -33,14 +33,14 @@ unsafe impl GlobalAlloc for Counting {
         if let Ok(now) = counted
             && now < usize::MAX / 2
         {
-            drop(PEAK.try_with(|peak| peak.set(peak.get().max(now))));
+            let _gone = PEAK.try_with(|peak| peak.set(peak.get().max(now)));
         }
         // SAFETY: the caller's promises are passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        drop(LIVE.try_with(|live| live.set(live.get().wrapping_sub(layout.size()))));
+        let _gone = LIVE.try_with(|live| live.set(live.get().wrapping_sub(layout.size())));
         // SAFETY: the caller's promises are passed on.
         unsafe { System.dealloc(pointer, layout) }
     }

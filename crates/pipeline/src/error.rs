@@ -320,6 +320,20 @@ pub enum Damage {
     /// The set's configuration is not what was written.
     #[error("the configuration of the encrypted set is not authentic")]
     UnauthenticConfiguration,
+    /// A family ends the set otherwise than the first one.
+    #[error("media family {family} ends the set with another configuration than the first family")]
+    ConfigurationDiffers {
+        /// The family's number.
+        family: u16,
+    },
+    /// The media header or the start of the set were changed since the set was written.
+    #[error(
+        "the set was not written behind this media header and this start of the set (media family {family}): one of them was changed"
+    )]
+    Unbound {
+        /// The family's number.
+        family: u16,
+    },
     /// A chunk cannot be decoded.
     #[error("chunk {ordinal} at offset {offset} cannot be decompressed: {reason}")]
     Undecodable {

@@ -9,7 +9,7 @@ use windlass_media::{
     FamilyReader, Listing, MediaError, MediaHeader, SetConfiguration, SetListing,
 };
 
-use crate::error::Error;
+use crate::error::{Damage, Error};
 use crate::rekey::{self, KeyFiles, UnusableKeyFile};
 use crate::window::Window;
 
@@ -298,7 +298,30 @@ impl MediaSet {
         if let (Some(family), Some(first)) = (self.families.first(), sets.first_mut()) {
             first.configuration = family.configuration(first)?;
         }
+        self.check_bound(&sets)?;
         Ok(sets)
+    }
+
+    /// The families end a set with the same configuration, and that is bound to their media headers and to
+    /// what they begin the set with.
+    fn check_bound(&self, sets: &[SetListing]) -> Result<(), Error> {
+        let mut final_list = None;
+        let binding = sets.first().map(|set| &set.configuration.binding);
+        for (family, set) in self.families.iter().zip(sets) {
+            let own = family.read(|reader| reader.final_list(set))?;
+            let found = family.read(|reader| reader.binding(&family.header, set))?;
+            let number = family.number();
+            let damage = if *final_list.get_or_insert_with(|| own.clone()) != own {
+                Damage::ConfigurationDiffers { family: number }
+            } else if Some(&found) != binding {
+                Damage::Unbound { family: number }
+            } else {
+                continue;
+            };
+            let device = family.device.to_string();
+            return Err(Error::SetDamaged { device, damage });
+        }
+        Ok(())
     }
 
     /// Sets that are complete on every family, counted from the first.

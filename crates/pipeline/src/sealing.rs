@@ -33,6 +33,9 @@ pub struct ReadKeys {
     /// Whether a set that is not encrypted is refused: somebody may have put it in the place of one
     /// that was.
     pub requires_encryption: bool,
+    /// Whether a verification checks encrypted sets by their checksums alone: nothing is decrypted, and
+    /// nothing authenticated.
+    pub without_key: bool,
 }
 
 /// Makes the key of a new set and wraps it into its configuration.

@@ -10,8 +10,8 @@ use windlass_codec::Compression;
 use windlass_crypt::{Algorithm, Identity, KeyRing, Passphrase, Recipient};
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
-    BackupRequest, Damage, Encryption, Error, MediaSet, OnDamage, ReadKeys, ReadRequest,
-    RekeyRequest, Tuning, Unobserved, backup, rekey, verify,
+    BackupRequest, Damage, Encryption, Error, MediaRequest, MediaSet, OnDamage, ReadKeys,
+    ReadRequest, RekeyRequest, Tuning, Unobserved, backup, rekey, verify,
 };
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 
@@ -54,13 +54,22 @@ impl Bench {
                 identities: vec![Arc::clone(&self.identity)],
                 ..KeyRing::default()
             }),
-            requires_encryption: false,
+            ..ReadKeys::default()
         }
     }
 
     fn back_up(
         &self,
         name: &str,
+        compression: Compression,
+        recipients: &[Recipient],
+    ) -> Result<(), Error> {
+        self.back_up_to(&[name], compression, recipients)
+    }
+
+    fn back_up_to(
+        &self,
+        names: &[&str],
         compression: Compression,
         recipients: &[Recipient],
     ) -> Result<(), Error> {
@@ -74,7 +83,18 @@ impl Bench {
                 transfer_bytes: Some(64 << 10),
                 ..Tuning::default()
             },
-            ..BackupRequest::new(vec![self.device(name)], compression)
+            name: Some("nightly".to_owned()),
+            ..BackupRequest::new(
+                names.iter().map(|name| self.device(name)).collect(),
+                compression,
+            )
+        };
+        let request = BackupRequest {
+            media: MediaRequest {
+                media_name: Some("media".to_owned()),
+                ..request.media
+            },
+            ..request
         };
         let snapshot =
             SqliteSnapshot::open(&self.path("app.db"), &SnapshotOptions::default()).unwrap();
@@ -82,7 +102,16 @@ impl Bench {
     }
 
     fn verify(&self, name: &str, position: u16, keys: &ReadKeys) -> Result<u64, Error> {
-        let media = MediaSet::open(&[self.device(name)])?;
+        self.verify_set(&[name], position, keys)
+    }
+
+    fn verify_all(&self, names: &[&str], keys: &ReadKeys) -> Result<u64, Error> {
+        self.verify_set(names, 1, keys)
+    }
+
+    fn verify_set(&self, names: &[&str], position: u16, keys: &ReadKeys) -> Result<u64, Error> {
+        let devices: Vec<_> = names.iter().map(|name| self.device(name)).collect();
+        let media = MediaSet::open(&devices)?;
         let request = ReadRequest {
             keys: keys.clone(),
             on_damage: OnDamage::Stop,
@@ -155,6 +184,7 @@ fn an_encrypted_set_is_read_with_any_recipients_key_and_shows_nothing() {
         let by_passphrase = ReadKeys {
             ring: Arc::new(ring),
             requires_encryption: true,
+            ..ReadKeys::default()
         };
         assert_eq!(bench.verify(name, 1, &bench.keys()).unwrap(), size);
         assert_eq!(bench.verify(name, 1, &by_passphrase).unwrap(), size);
@@ -209,6 +239,7 @@ fn without_a_key_or_with_another_one_nothing_is_read() {
     let wrong = ReadKeys {
         ring: Arc::new(ring),
         requires_encryption: false,
+        ..ReadKeys::default()
     };
     assert!(matches!(
         other.verify("b.bak", 1, &wrong),
@@ -226,7 +257,7 @@ fn changed_payloads_headers_and_tags_are_noticed_although_every_checksum_is_righ
         .back_up("a.bak", Compression::NONE, &[bench.certificate()])
         .unwrap();
     let good = std::fs::read(bench.path("a.bak")).unwrap();
-    let chunk = chunks(&good)[2];
+    let chunk = chunks(&good)[1];
     // Payload; file offset of the first run (kept inside the file); masked checksum; tag.
     let (data, padded, stored) = chunk;
     let digests = usize::from(good[data + 0x0C]);
@@ -372,6 +403,7 @@ fn keys_are_wrapped_anew_without_touching_the_media() {
     let new = ReadKeys {
         ring: Arc::new(ring),
         requires_encryption: true,
+        ..ReadKeys::default()
     };
     let devices = [bench.device("a.bak")];
     let to_new = [Recipient::Passphrase(passphrase)];
@@ -425,6 +457,7 @@ fn recipients_added_one_after_the_other_all_read_until_they_are_replaced() {
         let keys = ReadKeys {
             ring: Arc::new(ring),
             requires_encryption: true,
+            ..ReadKeys::default()
         };
         (keys, Recipient::Passphrase(passphrase))
     };
@@ -472,4 +505,124 @@ fn recipients_that_do_not_fit_leave_the_key_file_as_it_was() {
     assert_eq!(std::fs::read(bench.path("a.bak.keys")).unwrap(), before);
     rekey(&devices, &request(2)).unwrap();
     assert_ne!(std::fs::read(bench.path("a.bak.keys")).unwrap(), before);
+}
+
+/// Replaces one piece of a medium and makes all checksums right again, as somebody who tampers would.
+fn replace(path: &Path, from: &[u8], to: &[u8], which: usize) {
+    edit(path, |family| {
+        let places: Vec<usize> = (0..family.len() - from.len())
+            .filter(|&at| family[at..].starts_with(from))
+            .collect();
+        let at = places[which.min(places.len() - 1)];
+        family[at..at + to.len()].copy_from_slice(to);
+        windlass_media::craft::repair(family);
+    });
+}
+
+const LAST: usize = usize::MAX;
+
+#[test]
+fn media_header_start_and_every_stripes_configuration_are_bound() {
+    let bench = Bench::new();
+    let stripes = ["1.bak", "2.bak", "3.bak"];
+    for recipients in [vec![bench.certificate()], Vec::new()] {
+        let refusal = |change: &dyn Fn()| {
+            for name in stripes {
+                drop(std::fs::remove_file(bench.path(name)));
+            }
+            bench
+                .back_up_to(&stripes, Compression::NONE, &recipients)
+                .unwrap();
+            bench.verify_all(&stripes, &bench.keys()).unwrap();
+            change();
+            match bench.verify_all(&stripes, &bench.keys()) {
+                Err(Error::SetDamaged { damage, .. }) => damage,
+                other => panic!("{other:?}"),
+            }
+        };
+        // The media's name, which only the header has.
+        let damage = refusal(&|| {
+            for name in stripes {
+                replace(&bench.path(name), b"media", b"MEDIA", 0);
+            }
+        });
+        assert!(matches!(damage, Damage::Unbound { family: 1 }), "{damage}");
+        // The name of the set: at its start, then at its end on one stripe.
+        let damage = refusal(&|| replace(&bench.path("2.bak"), b"nightly", b"NIGHTLY", 0));
+        assert!(matches!(damage, Damage::Unbound { family: 2 }), "{damage}");
+        let damage = refusal(&|| replace(&bench.path("3.bak"), b"nightly", b"NIGHTLY", LAST));
+        assert!(
+            matches!(damage, Damage::ConfigurationDiffers { family: 3 }),
+            "{damage}"
+        );
+    }
+}
+
+#[test]
+fn a_stripe_cannot_be_left_out_even_if_it_holds_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = windlass_media::craft::Set::full("app", &[7; 70_000]);
+    let families = windlass_media::craft::Medium::striped(2)
+        .with(&set)
+        .families();
+    let paths: Vec<_> = ["1.bak", "2.bak"]
+        .map(|name| folder.path().join(name))
+        .into();
+    for (path, family) in paths.iter().zip(&families) {
+        std::fs::write(path, family).unwrap();
+    }
+    let devices: Vec<_> = paths.iter().map(DeviceAddress::disk).collect();
+    let request = || ReadRequest {
+        keys: ReadKeys::default(),
+        on_damage: OnDamage::Stop,
+        tuning: Tuning::default(),
+    };
+    let all = MediaSet::open(&devices).unwrap();
+    verify(&all, 1, &request(), &Unobserved).unwrap();
+    assert!(MediaSet::open(&devices[..1]).is_err());
+    replace(
+        &paths[0],
+        &[3, 0x80, 2, 0, 0, 0, 2, 0],
+        &[3, 0x80, 2, 0, 0, 0, 1, 0],
+        0,
+    );
+    let one = MediaSet::open(&devices[..1]).unwrap();
+    let refused = verify(&one, 1, &request(), &Unobserved).unwrap_err();
+    let is_unbound = matches!(
+        refused,
+        Error::SetDamaged {
+            damage: Damage::Unbound { .. },
+            ..
+        }
+    );
+    assert!(is_unbound, "{refused}");
+}
+
+#[test]
+fn rot_is_found_without_a_key_and_nothing_else_is_promised() {
+    let bench = Bench::new();
+    bench
+        .back_up("a.bak", Compression::ZSTD_LOW, &[bench.certificate()])
+        .unwrap();
+    let without = ReadKeys {
+        without_key: true,
+        ..ReadKeys::default()
+    };
+    assert!(bench.verify("a.bak", 1, &ReadKeys::default()).is_err());
+    let whole = bench.verify("a.bak", 1, &without).unwrap();
+    assert_eq!(whole, bench.verify("a.bak", 1, &bench.keys()).unwrap());
+    let good = std::fs::read(bench.path("a.bak")).unwrap();
+    let (data, padded, stored) = chunks(&good)[1];
+    for at in [data + 3, data + padded + stored / 2] {
+        edit(&bench.path("a.bak"), |family| family[at] ^= 4);
+        bench.verify("a.bak", 1, &without).unwrap_err();
+        std::fs::write(bench.path("a.bak"), &good).unwrap();
+    }
+    // With its checksums made right again only a key tells.
+    edit(&bench.path("a.bak"), |family| {
+        family[data + padded + stored / 2] ^= 4;
+        mend(family, (data, padded, stored));
+    });
+    bench.verify("a.bak", 1, &without).unwrap();
+    assert!(unauthentic(&bench.verify("a.bak", 1, &bench.keys())));
 }

@@ -216,6 +216,8 @@ messages! {
     50025, 16, defect(what, hint), "A defect in Windlass stopped the {what}. {hint}";
     50030, 16, encryption_failed(error), "Encryption: {error}.";
     50040, 16, newest_copy_needed(what, family), "{what}. Nothing was changed. Name the newest copy of media family {family}. If there is none, back up to new files, or overwrite all families with INIT or FORMAT (--init, --format), which gives up the backup sets on them.";
+    50041, 16, passphrase_needed(device), "The backup set on '{device}' opens with a passphrase, and none was given that fits. Name the file that holds it: --passphrase-file FILE. What can be checked without it: windlass verify --without-key.";
+    50042, 10, set_not_authenticated(position), "The checksums, the structure and all counts of the backup set on file {position} are right. It is encrypted and was read without a key: it is not authenticated, and that a key opens it is not shown.";
     50060, 16, several_databases(held), "The media hold backups of several databases: {held}. Say whose with --of NAME, or which with --set N.";
     50061, 16, no_backup_of(database, held), "The media hold no backup of '{database}'. They hold {held}.";
     50062, 16, nothing_restorable(reasons), "None of these backup sets can be restored: {reasons}.";

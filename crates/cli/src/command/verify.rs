@@ -97,6 +97,7 @@ fn statement(arguments: &VerifyArguments, common: &Common, position: u16) -> Res
         (position != 1).then(|| O::File(Value::Number(i64::from(position)))),
         arguments.checksum.then_some(O::Checksum),
         arguments.stop_on_error.then_some(O::StopOnError),
+        arguments.without_key.then_some(O::WithoutKey),
         arguments
             .run
             .stats

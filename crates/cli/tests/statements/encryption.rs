@@ -269,6 +269,23 @@ fn plain_commands_encrypt_for_certificates_and_passphrases() {
         );
         assert!(!place.path("copy.db").exists());
     }
+    // Both ways in are named, and what can be done without either.
+    let run = place.run(&["--json", "verify", "e.bak"]);
+    assert_eq!(run.numbers()[..2], [33111, 50041], "{}", run.err);
+    let run = place.succeed(&["--json", "verify", "e.bak", "--without-key"]);
+    assert!(run.numbers().contains(&50042), "{}", run.err);
+    assert!(!run.numbers().contains(&3262), "nothing is called valid");
+    place.succeed(&[
+        "backup",
+        "app.db",
+        "--to",
+        "p.bak",
+        "--passphrase-file",
+        "pass",
+    ]);
+    let run = place.run(&["--json", "verify", "p.bak"]);
+    assert_eq!(run.numbers(), [50041, 3013], "{}", run.err);
+    assert!(run.err.contains("--passphrase-file") || run.out.contains("--passphrase-file"));
     // A plain set in the place of an encrypted one.
     place.succeed(&["backup", "app.db", "--to", "plain.bak"]);
     let run = place.run(&["--json", "verify", "plain.bak", "--passphrase-file", "pass"]);

@@ -49,7 +49,7 @@ fn a_password_encrypts_and_only_it_opens_the_backup() {
     }
     let restore = "RESTORE DATABASE copy FROM DISK = 'd:\\p.bak' WITH MOVE 'app' TO 'd:\\copy.db'";
     let (lines, exit, sql) = report(&run(&place, restore));
-    assert_eq!((exit, sql), (1100, 33111), "{lines}");
+    assert_eq!((exit, sql), (1100, 50041), "{lines}");
     let (lines, exit, _) = report(&run(&place, &format!("{restore}, PASSWORD = 'hunter3'")));
     assert_eq!(exit, 1100, "{lines}");
     assert!(!place.path("copy.db").exists());

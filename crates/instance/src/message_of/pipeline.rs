@@ -28,6 +28,10 @@ pub fn pipeline_messages(error: &Error, state: u8) -> Vec<Message> {
             position,
             count,
         } => set_not_found(device, *position, *count),
+        Error::Key {
+            device,
+            source: CryptError::KeyMissing { recipients },
+        } => key_missing(device, recipients),
         Error::FamilyBehind { device, family, .. } => vec![
             table::set_identity_missing(device, family),
             table::newest_copy_needed(error, family),
@@ -84,10 +88,6 @@ fn message(error: &Error, state: u8) -> Message {
             &page.file,
         ),
         Error::FrameTooLarge { .. } => table::internal_consistency(),
-        Error::Key {
-            source: CryptError::KeyMissing { recipients },
-            ..
-        } => table::certificate_not_found(recipients).with_state(3),
         Error::Crypt(source) => table::encryption_failed(source),
         Error::Key { device, source } => table::encryption_failed(format!("'{device}': {source}")),
         Error::NotEncrypted { .. }
@@ -106,6 +106,17 @@ const DEFECT_HINT: &str = "Nothing that was begun counts as done. Run the statem
 pub fn defect_message(panicked: &Panicked) -> Message {
     let Panicked { worker, reason } = panicked;
     table::defect(format!("{worker}: {reason}"), DEFECT_HINT)
+}
+
+/// Certificates are named as SQL Server names them; it knows no passphrases.
+fn key_missing(device: &str, recipients: &str) -> Vec<Message> {
+    let names = recipients.split(", ");
+    let (certificates, passphrases): (Vec<_>, Vec<_>) =
+        names.partition(|name| name.starts_with("0x"));
+    let certificates = (!certificates.is_empty())
+        .then(|| table::certificate_not_found(certificates.join(", ")).with_state(3));
+    let passphrase = (!passphrases.is_empty()).then(|| table::passphrase_needed(device));
+    certificates.into_iter().chain(passphrase).collect()
 }
 
 fn digest_message(error: &DigestError) -> Message {

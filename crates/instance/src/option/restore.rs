@@ -30,6 +30,8 @@ pub(crate) struct RestoreChoices {
     pub(crate) on_damage: Option<OnDamage>,
     pub(crate) stats: Option<u32>,
     pub(crate) loads_history: bool,
+    /// `WITHOUTKEY`: encrypted sets are checked by their checksums alone.
+    pub(crate) without_key: bool,
 }
 
 impl RestoreChoices {
@@ -47,6 +49,7 @@ impl RestoreChoices {
             on_damage: None,
             stats: None,
             loads_history: false,
+            without_key: false,
         }
     }
 }
@@ -107,6 +110,7 @@ fn apply(
         O::ContinueAfterError => choices.on_damage = Some(OnDamage::Continue),
         O::Stats(value) => choices.stats = Some(stats(value.as_ref(), environment)?),
         O::LoadHistory => choices.loads_history = true,
+        O::WithoutKey => choices.without_key = true,
         // Checksums of ours are verified always; tapes are not known on disk.
         O::NoChecksum | O::Rewind | O::NoRewind | O::Unload | O::NoUnload | O::Verbose => {}
         O::Partial

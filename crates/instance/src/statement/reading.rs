@@ -176,5 +176,6 @@ pub(super) fn keys(
     Ok(ReadKeys {
         ring: Arc::new(ring),
         requires_encryption: is_given,
+        without_key: false,
     })
 }

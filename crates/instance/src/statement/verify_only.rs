@@ -8,7 +8,7 @@ use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
 use windlass_io::queue::EngineChoice;
 use windlass_media::SetConfiguration;
-use windlass_pipeline::{MediaSet, OnDamage, ReadRequest, Tuning, verify};
+use windlass_pipeline::{MediaSet, OnDamage, ReadKeys, ReadRequest, Tuning, verify};
 use windlass_tsql::ast::RestoreStatement;
 use windlass_tsql::option::StatementKind;
 
@@ -71,7 +71,13 @@ fn attempt(
     reading::tell_later_sets(&media, &choices, sink);
     check_space(session, &choices, &set, sink);
     let request = ReadRequest {
-        keys: reading::keys(session, &set, &extras.keys)?,
+        keys: match choices.without_key {
+            true => ReadKeys {
+                without_key: true,
+                ..ReadKeys::default()
+            },
+            false => reading::keys(session, &set, &extras.keys)?,
+        },
         // Unlike RESTORE, VERIFYONLY goes on by default, to find all there is.
         on_damage: choices.on_damage.unwrap_or(OnDamage::Continue),
         tuning: Tuning {
@@ -102,7 +108,10 @@ fn attempt(
     if choices.loads_history {
         load_history(session, &media, &set, &devices, sink);
     }
-    sink.message(table::set_valid(position));
+    sink.message(match choices.without_key && set.is_encrypted() {
+        true => table::set_not_authenticated(position),
+        false => table::set_valid(position),
+    });
     Ok(())
 }
 

@@ -212,6 +212,10 @@ impl FamilyBuilder {
                 .set_checksum
                 .wrapping_add(chunk_mix(ordinal, header.raw_checksum));
         }
+        set.binding = self
+            .header
+            .binding(&self.configuration(set.position))
+            .unwrap();
         set.is_final = true;
         if self.is_encrypted {
             set.authentication = vec![0xAA; 32];

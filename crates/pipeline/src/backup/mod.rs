@@ -29,7 +29,7 @@ use std::time::Instant;
 use windlass_base::panic::contained;
 use windlass_base::{EXTENT_BYTES, Guid, Moment};
 use windlass_io::BufferPool;
-use windlass_media::{DatabaseFile, SetConfiguration};
+use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration};
 use windlass_source::Snapshot;
 
 pub use probe::probe;
@@ -124,7 +124,7 @@ fn run(
     observer.planned(&plan);
     let mut configuration = set::configuration(request, &*snapshot, &plan, position);
     let key = sealing::begin(request.encryption.as_ref(), &mut configuration)?;
-    on_all(&mut media, |family| family.begin(&configuration))?;
+    begin_set(&mut media, &header, &mut configuration)?;
     let digest_writer = digest_writer(request, &*snapshot, configuration.set_guid);
     let frames = BufferPool::new(plan.frame_buffers.value, plan.frame_bytes.value);
     let output = BufferPool::new(plan.output_buffers.value, plan.frame_bytes.value);
@@ -180,6 +180,20 @@ fn run(
         writers_held,
     };
     Ok((report, base))
+}
+
+/// Begins the set on every family, and binds it to what it begins with.
+fn begin_set(
+    media: &mut [Family],
+    header: &MediaHeader,
+    set: &mut SetConfiguration,
+) -> Result<(), Error> {
+    on_all(media, |family| family.begin(set))?;
+    set.binding = header.binding(set).map_err(|source| Error::Media {
+        device: "the media".to_owned(),
+        source,
+    })?;
+    Ok(())
 }
 
 fn plan_of(

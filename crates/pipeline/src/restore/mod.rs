@@ -73,7 +73,11 @@ fn run(
     let sets = media.complete(position)?;
     let set = &sets[0].configuration;
     check_chunk_count(media, set)?;
-    let key = sealing::unlock(media, set, &request.keys)?;
+    let is_sealed = target.is_none() && request.keys.without_key && set.is_encrypted();
+    let key = match is_sealed {
+        true => None,
+        false => sealing::unlock(media, set, &request.keys)?,
+    };
     let plan = plan(media, set, request);
     observer.planned(&plan);
     let begun = Instant::now();
@@ -90,6 +94,7 @@ fn run(
         sets: &sets,
         plan: &plan,
         key: key.as_ref(),
+        is_sealed,
         target,
         frames: &frames,
         control: &control,
@@ -131,6 +136,7 @@ struct Movement<'a> {
     sets: &'a [SetListing],
     plan: &'a Plan,
     key: Option<&'a SetKey>,
+    is_sealed: bool,
     target: Option<&'a dyn RestoreTarget>,
     frames: &'a BufferPool,
     control: &'a Control<'a>,
@@ -152,6 +158,7 @@ impl Movement<'_> {
         let transform = Transform {
             output,
             key: self.key,
+            is_sealed: self.is_sealed,
             on_damage,
             seen: Seen::new(set.chunk_count),
         };

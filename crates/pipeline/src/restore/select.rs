@@ -116,6 +116,7 @@ pub fn restore_selected(
         transform: Transform {
             output: &frames,
             key: key.as_ref(),
+            is_sealed: false,
             on_damage: OnDamage::Stop,
             seen: Seen::new(set.chunk_count),
         },

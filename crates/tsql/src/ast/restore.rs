@@ -147,6 +147,8 @@ pub enum RestoreOption {
     Verbose,
     /// `LOADHISTORY` (VERIFYONLY)
     LoadHistory,
+    /// `WITHOUTKEY` (VERIFYONLY): ours. Checks an encrypted set by its checksums, without its key.
+    WithoutKey,
     /// `COMMIT_DIFFERENTIAL_BASE`
     CommitDifferentialBase,
     /// `SNAPSHOT_IMPORT`

@@ -73,6 +73,7 @@ plain_options! {
         Partial Recovery NoRecovery Replace Restart RestrictedUser Checksum NoChecksum StopOnError
         ContinueAfterError Rewind NoRewind Unload NoUnload KeepReplication KeepCdc KeepTemporalRetention
         EnableBroker ErrorBrokerConversations NewBroker MetadataOnly Snapshot Verbose LoadHistory
+        WithoutKey
         CommitDifferentialBase SnapshotImport
     ],
     values: [
