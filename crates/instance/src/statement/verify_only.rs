@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use windlass_base::{Moment, message::table};
-use windlass_catalog::{RestoreRecord, RestoreType};
+use windlass_catalog::{Depth, RestoreRecord, RestoreType};
 use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
 use windlass_io::queue::EngineChoice;
 use windlass_media::SetConfiguration;
-use windlass_pipeline::{MediaSet, OnDamage, ReadRequest, Tuning, verify};
+use windlass_pipeline::{MediaSet, OnDamage, ReadReport, ReadRequest, Tuning, verify};
 use windlass_tsql::ast::RestoreStatement;
 use windlass_tsql::option::StatementKind;
 
@@ -79,17 +79,16 @@ fn attempt(
         },
     };
     let watch = Watch::new(session, OPERATION, "", choices.stats, sink);
-    let report = verify(&media, position, &request, &watch).map_err(|error| failed(&error))?;
-    if let Some((device, damage)) = &report.damaged.first {
-        let chunks = report.damaged.count;
-        return Err(Failure::from(vec![
-            table::set_damaged(),
-            table::note(format!(
-                "{chunks} of the set's chunks are damaged. The first, on '{device}': {damage}."
-            )),
-        ]));
+    let outcome = verify(&media, position, &request, &watch)
+        .map_err(|error| failed(&error))
+        .and_then(undamaged);
+    match outcome {
+        Ok(_) => watch.finish(),
+        Err(_) => drop(watch),
     }
-    watch.finish();
+    let failure = outcome.as_ref().err();
+    history::record_verification(session, &set, Depth::Content, failure);
+    let report = outcome?;
     if set.is_encrypted() {
         for unusable in media.unusable_key_files() {
             let path = unusable.path.display();
@@ -108,6 +107,20 @@ fn attempt(
     }
     sink.message(table::set_valid(position));
     Ok(())
+}
+
+/// The report of a set that is whole.
+fn undamaged(report: ReadReport) -> Result<ReadReport, Failure> {
+    let Some((device, damage)) = &report.damaged.first else {
+        return Ok(report);
+    };
+    let chunks = report.damaged.count;
+    Err(Failure::from(vec![
+        table::set_damaged(),
+        table::note(format!(
+            "{chunks} of the set's chunks are damaged. The first, on '{device}': {damage}."
+        )),
+    ]))
 }
 
 /// Warns when the target has less room than the database needs.
