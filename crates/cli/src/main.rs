@@ -32,6 +32,9 @@ use args::{Arguments, Command, Common};
 use command::Outcome;
 use operate::settings::Settings;
 
+/// The exit code of `check` when nothing was checked.
+const UNKNOWN: u8 = 3;
+
 fn main() -> ExitCode {
     // Whoever forbids it in a sandbox has other ways to keep core files away.
     let _kept = windlass_io::secret::keep_memory();
@@ -44,9 +47,15 @@ fn main() -> ExitCode {
         }
     });
     let written: Vec<OsString> = written.collect();
-    let outcome = match Arguments::command().try_get_matches_from(&written) {
-        Ok(matches) => run(&matches),
-        Err(error) => told(&visibly(&written).unwrap_or(error)),
+    let (outcome, is_check) = match Arguments::command().try_get_matches_from(&written) {
+        Ok(matches) => {
+            let is_check = matches.subcommand_name() == Some("check");
+            (run(&matches), is_check)
+        }
+        Err(error) => {
+            let is_check = written.iter().any(|word| word == "check");
+            (told(&visibly(&written).unwrap_or(error)), is_check)
+        }
     };
     // Whoever reads a result that is cut must not take it for the whole.
     let outcome = match output::finish() {
@@ -56,12 +65,16 @@ fn main() -> ExitCode {
                 "error: standard output: {error}; what was printed is not complete"
             ));
             match outcome {
-                Outcome::Misused => outcome,
-                Outcome::Succeeded | Outcome::Failed => Outcome::Failed,
+                Outcome::Misused | Outcome::Checked(1..) => outcome,
+                Outcome::Succeeded | Outcome::Failed | Outcome::Checked(0) => Outcome::Failed,
             }
         }
     };
-    ExitCode::from(outcome.code())
+    // To monitoring systems 2 is CRITICAL: what was not checked is UNKNOWN.
+    ExitCode::from(match outcome {
+        Outcome::Misused | Outcome::Failed if is_check => UNKNOWN,
+        outcome => outcome.code(),
+    })
 }
 
 /// What is wrong with a command line whose words act on no terminal: a refusal quotes them.
@@ -118,6 +131,8 @@ fn run(matches: &ArgMatches) -> Outcome {
         Outcome::Succeeded => "succeeded",
         Outcome::Failed => "failed",
         Outcome::Misused => "was misused",
+        Outcome::Checked(0) => "found no trouble",
+        Outcome::Checked(_) => "found trouble",
     };
     if is_service {
         service::end(&name, how);

@@ -233,3 +233,33 @@ fn a_log_that_is_damaged_or_too_short_is_refused() {
     damaged[70] ^= 1;
     assert!(attempt(&damaged).is_err());
 }
+
+#[test]
+fn of_two_full_backups_at_once_the_one_that_began_last_is_the_base_whichever_ends_last() {
+    for newer_ends_last in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let instance = instance(256);
+        let database = create(&instance, folder.path());
+        write(&database, 1..=300, 3);
+        let mut older = database.begin_backup(BackupKind::Full).unwrap();
+        write(&database, [50].into_iter(), 4);
+        let mut newer = database.begin_backup(BackupKind::Full).unwrap();
+        let (old_set, new_set) = (Guid::random(), Guid::random());
+        take(&mut older, &database, |_| {});
+        let full = take(&mut newer, &database, |_| {});
+        if newer_ends_last {
+            older.complete(old_set).unwrap();
+            newer.complete(new_set).unwrap();
+        } else {
+            newer.complete(new_set).unwrap();
+            older.complete(old_set).unwrap();
+        }
+        assert_eq!(database.differential_base().0, new_set);
+        write(&database, [200].into_iter(), 9);
+        let mut differential = database.begin_backup(BackupKind::Differential).unwrap();
+        let differential_copy = take(&mut differential, &database, |_| {});
+        let target = tempfile::tempdir().unwrap();
+        let restored = restore(&[&full, &differential_copy], target.path());
+        assert_eq!(all_pages(&restored), all_pages(&database));
+    }
+}

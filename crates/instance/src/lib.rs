@@ -44,6 +44,7 @@ pub mod retention;
 mod session;
 mod source;
 pub mod sqlbackup;
+pub mod standing;
 pub mod statement;
 mod tag;
 mod transfer;

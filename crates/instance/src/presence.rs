@@ -7,7 +7,7 @@
 //! What cannot be looked at is unknown, which is not gone: no permission, a device that fails, a file
 //! system that is not mounted where it was.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -37,6 +37,8 @@ pub enum Presence {
 pub struct Looker {
     /// Length and header of each file.
     seen: HashMap<PathBuf, Result<Seen, Presence>>,
+    /// The backups whose media are gone, or there again, unlike the catalog has it.
+    changes: BTreeMap<i64, Option<String>>,
 }
 
 #[derive(Debug, Clone)]
@@ -48,6 +50,31 @@ struct Seen {
 impl Looker {
     /// Looks at all media of a backup.
     pub fn look(&mut self, backup: &PastBackup) -> Presence {
+        let presence = self.families(backup);
+        match (&presence, backup.missing_since) {
+            (Presence::Gone(reason), None) => {
+                self.changes.insert(backup.id, Some(reason.clone()));
+            }
+            (Presence::There, Some(_)) => {
+                self.changes.insert(backup.id, None);
+            }
+            _ => {}
+        }
+        presence
+    }
+
+    /// Notes in the catalog since when media are gone. That they cannot be noted, as by somebody who may
+    /// only read, is no reason not to tell what was found.
+    pub fn note(self, catalog: &mut Catalog, now: Moment) {
+        let changes: Vec<_> = self.changes.into_iter().collect();
+        if !changes.is_empty()
+            && let Err(error) = catalog.note_media(&changes, now)
+        {
+            tracing::warn!("which media are gone was not noted: {error}");
+        }
+    }
+
+    fn families(&mut self, backup: &PastBackup) -> Presence {
         let mut unknown = None;
         let families: Vec<u32> = backup.media.iter().map(|medium| medium.family).collect();
         if families.is_empty() {
@@ -177,37 +204,4 @@ pub(crate) fn mount_point(path: &Path) -> Option<PathBuf> {
         std::fs::metadata(ancestor).is_ok_and(|metadata| metadata.dev() == device)
     });
     within.last().map(Path::to_owned)
-}
-
-/// Looks at the media of past backups and notes in the catalog since when any are gone. That they
-/// cannot be noted is no reason not to tell what was found.
-pub fn look(catalog: &mut Catalog, past: &mut [PastBackup], now: Moment) -> Vec<Presence> {
-    let mut looker = Looker::default();
-    let mut changes = Vec::new();
-    let mut found = Vec::with_capacity(past.len());
-    for backup in past {
-        let presence = match backup.is_overwritten {
-            // Its medium holds something else, and says nothing of it.
-            true => Presence::There,
-            false => looker.look(backup),
-        };
-        match (&presence, backup.missing_since) {
-            (Presence::Gone(reason), None) => {
-                backup.missing_since = Some(now);
-                changes.push((backup.id, Some(reason.clone())));
-            }
-            (Presence::There, Some(_)) => {
-                backup.missing_since = None;
-                changes.push((backup.id, None));
-            }
-            _ => {}
-        }
-        found.push(presence);
-    }
-    if !changes.is_empty()
-        && let Err(error) = catalog.note_media(&changes, now)
-    {
-        tracing::warn!("which media are gone was not noted: {error}");
-    }
-    found
 }

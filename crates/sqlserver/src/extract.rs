@@ -216,11 +216,7 @@ impl Refused {
     /// Texts that are kept.
     const TEXTS_MAX: usize = 20;
 
-    fn try_put(
-        &mut self,
-        put: &mut Put<'_>,
-        row: &[Value],
-    ) -> Result<(), windlass_bak::Error> {
+    fn try_put(&mut self, put: &mut Put<'_>, row: &[Value]) -> Result<(), windlass_bak::Error> {
         match put(row) {
             Ok(()) => Ok(()),
             Err(Error::Sqlite(error))

@@ -36,6 +36,8 @@ pub(crate) enum Outcome {
     Failed,
     /// The command line makes no sense.
     Misused,
+    /// It looked for trouble; the exit code that says how much there is.
+    Checked(u8),
 }
 
 impl Outcome {
@@ -45,6 +47,7 @@ impl Outcome {
             Self::Succeeded => 0,
             Self::Failed => 1,
             Self::Misused => 2,
+            Self::Checked(code) => code,
         }
     }
 }
@@ -75,7 +78,8 @@ pub(crate) fn session(common: &Common, console: &mut Console) -> Option<Session>
     }
 }
 
-fn open(common: &Common) -> Result<Instance, Vec<Message>> {
+/// The instance that the command line names, or none.
+pub(crate) fn open(common: &Common) -> Result<Instance, Vec<Message>> {
     let mut instance = Instance::open(common.instance.as_deref())
         .map_err(|error| windlass_instance::message_of::catalog_message(&error).messages)?;
     for (letter, folder) in &common.drive {

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 use windlass_base::Moment;
-use windlass_catalog::{Catalog, DatabaseRecord, FILE_NAME, PastBackup};
+use windlass_catalog::{Catalog, DatabaseRecord, FILE_NAME};
+use windlass_instance::presence::Looker;
+use windlass_instance::standing::{Standing, standings};
 use windlass_instance::{SERVICE_KEY_FILE, Session};
 
 use super::history::seconds;
@@ -17,6 +19,9 @@ use crate::output::{Console, Layout};
 
 /// A database without a backup for so long gets a warning.
 const HOURS_WITHOUT_BACKUP: i64 = 24;
+
+/// Of the backups of a database that cannot be restored so many are named, the newest.
+const LOST_TOLD: usize = 5;
 
 /// Less room than this gets a warning.
 const FREE_BYTES_LOW: u64 = 1 << 30;
@@ -57,10 +62,10 @@ pub(super) fn run(common: &Common, settings: &Settings) -> Outcome {
             "does not exist yet; the first command makes it",
         ),
         Some(folder) => {
-            let Some(session) = session(common, &mut console) else {
+            let Some(mut session) = session(common, &mut console) else {
                 return Outcome::Failed;
             };
-            instance(folder, &session, &mut findings);
+            instance(folder, &mut session, &mut findings);
         }
     }
     for (letter, folder) in &common.drive {
@@ -92,7 +97,7 @@ pub(super) fn run(common: &Common, settings: &Settings) -> Outcome {
     }
 }
 
-fn instance(folder: &Path, session: &Session, findings: &mut Findings) {
+fn instance(folder: &Path, session: &mut Session, findings: &mut Findings) {
     let what = format!("instance {}", folder.display());
     match std::fs::metadata(folder) {
         Ok(_) => findings.add(State::Ok, &what, "opened"),
@@ -121,24 +126,43 @@ fn instance(folder: &Path, session: &Session, findings: &mut Findings) {
         findings.add(state, format!("room in {}", folder.display()), detail);
     }
     let catalog = session.instance().catalog();
-    match (catalog.databases(), catalog.past_backups(None)) {
-        (Ok(databases), Ok(past)) => {
-            for record in &databases {
-                database(record, &past, findings);
-            }
-            if databases.is_empty() {
-                findings.add(State::Warning, "databases", "none is registered");
-            }
-        }
-        (Err(error), _) | (_, Err(error)) => {
-            findings.add(State::Error, "catalog", error.to_string());
-        }
+    let mut looker = Looker::default();
+    if let Err(error) = databases(catalog, &mut looker, findings) {
+        findings.add(State::Error, "catalog", error.to_string());
     }
     copies(catalog, findings);
+    looker.note(session.instance_mut().catalog_mut(), Moment::now().0);
+}
+
+fn databases(
+    catalog: &Catalog,
+    looker: &mut Looker,
+    findings: &mut Findings,
+) -> Result<(), windlass_catalog::Error> {
+    let (databases, past) = (catalog.databases()?, catalog.past_backups(None)?);
+    let failures = catalog.failures()?;
+    let standings = standings(&past, Some(looker));
+    for record in &databases {
+        let is_it = |name: &str| name.eq_ignore_ascii_case(&record.name);
+        let standing = standings.iter().find(|one| is_it(one.database));
+        database(record, standing, findings);
+        for failures in failures.iter().filter(|one| is_it(&one.last.database)) {
+            if failures.is_latest {
+                let last = &failures.last;
+                let what = format!("last run of {}", record.name);
+                let detail = format!("failed on {}: {}", last.failed, last.message);
+                findings.add(State::Error, what, detail);
+            }
+        }
+    }
+    if databases.is_empty() {
+        findings.add(State::Warning, "databases", "none is registered");
+    }
+    Ok(())
 }
 
 /// A registered database: is it there, is it a database, is it backed up?
-fn database(record: &DatabaseRecord, past: &[PastBackup], findings: &mut Findings) {
+fn database(record: &DatabaseRecord, standing: Option<&Standing<'_>>, findings: &mut Findings) {
     let what = format!("database {}", record.name);
     if let Err(error) = std::fs::metadata(&record.path) {
         let detail = format!("{}: {error}", record.path.display());
@@ -155,23 +179,29 @@ fn database(record: &DatabaseRecord, past: &[PastBackup], findings: &mut Finding
     if let Err(error) = opened {
         return findings.add(State::Error, what, error);
     }
-    let last = past
-        .iter()
-        .filter(|backup| backup.database.eq_ignore_ascii_case(&record.name))
-        .filter_map(|backup| backup.finished)
-        .max();
-    let Some(last) = last else {
-        return findings.add(State::Warning, what, "has never been backed up");
+    let Some(standing) = standing else {
+        return findings.add(State::Error, what, "has never been backed up");
+    };
+    for (lost, why) in standing.lost.iter().rev().take(LOST_TOLD) {
+        let made = lost.finished.map_or_else(String::new, |at| at.to_string());
+        let detail = format!("the backup of {made} cannot be restored: {why}");
+        findings.add(State::Error, &what, detail);
+    }
+    for (_, why) in &standing.unseen {
+        findings.add(State::Warning, &what, why);
+    }
+    let Some(last) = standing.newest().and_then(|newest| newest.finished) else {
+        return findings.add(State::Error, what, "has no backup that can be restored");
     };
     let hours = seconds(last, Moment::now().0) / 3600;
     if hours >= HOURS_WITHOUT_BACKUP {
         findings.add(
             State::Warning,
             what,
-            format!("the last backup is {hours} hours old"),
+            format!("the last backup that can be restored is {hours} hours old"),
         );
     } else {
-        findings.add(State::Ok, what, format!("last backup {last}"));
+        findings.add(State::Ok, what, format!("last restorable backup {last}"));
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
             .iter()
             .map(|set| {
                 let finished = set.finished.map_or_else(String::new, |at| at.to_string());
-                format!("{} {:?} {finished}", set.database, set.kind)
+                format!("{} {:?} {finished}", set.database, set.chain.kind)
             })
             .collect();
         for file in &media.files {

@@ -3,14 +3,13 @@
 //!
 //! At any time the newest restorable backup decides: what changed since that backup *began* would be
 //! lost. So a gap begins when the newest backup's beginning is older than the objective, and ends when
-//! the next restorable backup is *finished*. A backup is restorable when it was not made of a damaged
-//! database and when what it needs is in the history and restorable too: the full backup of a
-//! differential, the unbroken chain of a log backup.
+//! the next restorable backup is *finished*. Which backups are restorable, [`windlass_instance::chain`]
+//! says. For times that are over a backup counts that could be restored then, although it may have been
+//! deleted since; for the time from the newest backup until now only what can be restored now.
 
-use std::collections::BTreeMap;
-
-use windlass_base::{Guid, Lsn, Moment};
+use windlass_base::Moment;
 use windlass_catalog::PastBackup;
+use windlass_instance::standing::Standing;
 
 use super::history::seconds;
 
@@ -35,10 +34,13 @@ pub(super) struct Exposure<'a> {
     pub(super) database: &'a str,
     /// All its backups, the oldest first.
     pub(super) backups: Vec<&'a PastBackup>,
-    /// Those that cannot be restored, and why.
-    pub(super) unusable: Vec<(&'a PastBackup, &'static str)>,
-    /// The newest restorable backup.
+    /// Those that cannot be restored, and why. Of backups older than the newest state it is not told that
+    /// their media are gone: they may well be.
+    pub(super) unusable: Vec<(&'a PastBackup, String)>,
+    /// The newest backup that can be restored now.
     pub(super) newest: Option<&'a PastBackup>,
+    /// The backups of the newest state whose media could not be looked at, and why.
+    pub(super) unseen: Vec<(&'a PastBackup, String)>,
     pub(super) gaps: Vec<Gap>,
     /// The greatest loss that was possible at any time since the first restorable backup, in seconds.
     pub(super) worst: i64,
@@ -55,52 +57,51 @@ impl<'a> Exposure<'a> {
     }
 }
 
-/// Judges the backups of each database, in the order of their names. `past` is the oldest first.
-pub(super) fn judge(past: &[PastBackup], rpo_seconds: i64, now: Moment) -> Vec<Exposure<'_>> {
-    let mut databases: BTreeMap<String, Vec<&PastBackup>> = BTreeMap::new();
-    for backup in past {
-        let key = backup.database.to_lowercase();
-        databases.entry(key).or_default().push(backup);
-    }
-    let judged = databases.into_values();
+/// Judges the backups of each database.
+pub(super) fn judge(
+    standings: Vec<Standing<'_>>,
+    rpo_seconds: i64,
+    now: Moment,
+) -> Vec<Exposure<'_>> {
+    let judged = standings.into_iter();
     judged
-        .map(|backups| judge_one(backups, rpo_seconds, now))
+        .map(|standing| judge_one(standing, rpo_seconds, now))
         .collect()
 }
 
-fn judge_one(backups: Vec<&PastBackup>, rpo_seconds: i64, now: Moment) -> Exposure<'_> {
+fn judge_one(standing: Standing<'_>, rpo_seconds: i64, now: Moment) -> Exposure<'_> {
+    let newest = standing.newest();
     let mut exposure = Exposure {
-        database: backups.last().map_or("", |backup| &backup.database),
-        backups: Vec::new(),
-        unusable: Vec::new(),
-        newest: None,
+        database: standing.database,
+        backups: standing.backups.iter().map(|(backup, _)| *backup).collect(),
+        unusable: standing.lost,
+        newest,
+        unseen: standing.unseen,
         gaps: Vec::new(),
         worst: 0,
     };
-    let mut chain = Chain::default();
     // The beginning of the newest restorable backup.
     let mut covered: Option<Moment> = None;
-    for backup in &backups {
-        let (Some(started), Some(finished)) = (backup.started, backup.finished) else {
-            exposure.unusable.push((backup, "its dates are missing"));
-            continue;
-        };
-        if let Err(reason) = chain.add(backup) {
-            exposure.unusable.push((backup, reason));
+    for (backup, verdict) in standing.backups {
+        if let Err(reason) = verdict {
+            let mut known = exposure.unusable.iter();
+            if !known.any(|(other, _)| other.id == backup.id) {
+                exposure.unusable.push((backup, reason));
+            }
             continue;
         }
+        let (Some(started), Some(finished)) = (backup.started, backup.finished) else {
+            continue;
+        };
         if let Some(since) = covered {
             exposure.note(since, finished, false, rpo_seconds);
         }
-        if covered.is_none_or(|since| started >= since) {
-            covered = Some(started);
-            exposure.newest = Some(backup);
-        }
+        covered = covered.max(Some(started));
     }
-    if let Some(since) = covered {
+    exposure.unusable.sort_by_key(|(backup, _)| backup.id);
+    if let Some(since) = newest.and_then(|newest| newest.started) {
         exposure.note(since, now, true, rpo_seconds);
     }
-    exposure.backups = backups;
     exposure
 }
 
@@ -123,46 +124,16 @@ impl Exposure<'_> {
     }
 }
 
-/// What of a database can be restored, as its backups are made one after the other.
-#[derive(Debug, Default)]
-struct Chain {
-    /// The full backups that differentials may count from.
-    bases: Vec<Guid>,
-    /// The end of the log that can be reached.
-    reached: Option<Lsn>,
-}
-
-impl Chain {
-    fn add(&mut self, backup: &PastBackup) -> Result<(), &'static str> {
-        if backup.is_damaged {
-            return Err("it was made of a damaged database");
-        }
-        match backup.kind.as_str() {
-            "D" => self.bases.extend(backup.set_guid),
-            "I" => {
-                let is_known = |base: Guid| self.bases.contains(&base);
-                if !backup.base_guid.is_some_and(is_known) {
-                    return Err("its full backup is not in the history");
-                }
-            }
-            "L" => {
-                let begins = backup
-                    .first_lsn
-                    .is_some_and(|first| self.reached.is_some_and(|reached| first <= reached));
-                if !begins {
-                    return Err("the log before it is missing");
-                }
-            }
-            _ => return Err("it is no backup of a whole database"),
-        }
-        self.reached = self.reached.max(backup.last_lsn);
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use windlass_base::Guid;
+    use windlass_instance::standing::standings;
+
     use super::*;
+
+    fn judge_all(past: &[PastBackup], rpo_seconds: i64, now: Moment) -> Vec<Exposure<'_>> {
+        judge(standings(past, None), rpo_seconds, now)
+    }
 
     fn moment(text: &str) -> Moment {
         format!("2026-11-{text}").parse().unwrap()
@@ -220,7 +191,7 @@ mod tests {
             backup("D", "04 02:00:00", 4, None, (4, 4)),
         ];
         let now = moment("04 12:00:00");
-        let judged = judge(&past, DAY, now);
+        let judged = judge_all(&past, DAY, now);
         let [app] = judged.as_slice() else { panic!() };
         assert_eq!(
             app.gaps,
@@ -238,14 +209,14 @@ mod tests {
         assert_eq!(app.last("I").unwrap().id, 2, "the other cannot be restored");
         // The gap goes on where the last full backup is of no use.
         past[3].is_damaged = true;
-        let judged = judge(&past, DAY, now);
+        let judged = judge_all(&past, DAY, now);
         assert_eq!(judged[0].gaps.len(), 1);
         assert!(judged[0].gaps[0].is_open);
         assert_eq!(judged[0].gaps[0].to, now);
         // Nothing is missed where two days are allowed and the next comes after 50 hours less one.
         past[3].is_damaged = false;
-        assert!(judge(&past, 50 * 3600, now)[0].gaps.is_empty());
-        assert_eq!(judge(&past, 50 * 3600 - 1, now)[0].gaps.len(), 1);
+        assert!(judge_all(&past, 50 * 3600, now)[0].gaps.is_empty());
+        assert_eq!(judge_all(&past, 50 * 3600 - 1, now)[0].gaps.len(), 1);
     }
 
     #[test]
@@ -259,7 +230,7 @@ mod tests {
             backup("I", "01 07:00:00", 7, Some(2), (15, 16)),
             backup("L", "01 08:00:00", 8, None, (15, 20)),
         ];
-        let judged = judge(&past, DAY, moment("01 09:00:00"));
+        let judged = judge_all(&past, DAY, moment("01 09:00:00"));
         let unusable: Vec<i64> = judged[0].unusable.iter().map(|(one, _)| one.id).collect();
         assert_eq!(unusable, [1, 5, 6], "the fourth is missing");
         assert_eq!(judged[0].newest.unwrap().id, 8);
@@ -272,7 +243,7 @@ mod tests {
             backup("D", "01 02:00:00", 1, None, (1, 1)),
             backup("D", "01 02:30:00", 2, None, (2, 2)),
         ];
-        let judged = judge(&past, 1800, moment("01 02:30:00"));
+        let judged = judge_all(&past, 1800, moment("01 02:30:00"));
         let gaps: Vec<(bool, i64)> = judged[0]
             .gaps
             .iter()

@@ -2,9 +2,12 @@
 
 use windlass_base::Moment;
 use windlass_catalog::PastBackup;
+use windlass_instance::presence::{Looker, Presence};
+use windlass_instance::standing::standings;
 use windlass_instance::{Column, ColumnType, ResultSet, Value};
 
-use super::{HistoryArguments, exposure};
+use super::HistoryArguments;
+use super::report::Subjects;
 use crate::args::Common;
 use crate::command::{Outcome, misused, session};
 use crate::output::{Console, Layout};
@@ -32,23 +35,40 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
         return misused("without --instance nothing is remembered");
     }
     let mut console = Console::new(common.json, Layout::Table);
-    let Some(session) = session(common, &mut console) else {
+    let Some(mut session) = session(common, &mut console) else {
         return Outcome::Failed;
     };
     let catalog = session.instance().catalog();
-    let past = match catalog.past_backups(arguments.database.as_deref()) {
-        Ok(past) => past,
+    let known = catalog.databases().and_then(|known| {
+        let past = catalog.past_backups(arguments.database.as_deref())?;
+        Ok((known, past))
+    });
+    let (known, past) = match known {
+        Ok(known) => known,
         Err(error) => return crate::command::failed(&error, &mut console),
     };
-    if let Some(rpo) = arguments.rpo {
-        gaps(&past, rpo, Moment::now().0).send(&mut console);
-        return Outcome::Succeeded;
-    }
-    let skipped = arguments
-        .last
-        .map_or(0, |last| past.len().saturating_sub(last));
-    list(&past[skipped..]).send(&mut console);
-    Outcome::Succeeded
+    let mut looker = Looker::default();
+    let now = Moment::now().0;
+    let outcome = if let Some(rpo) = arguments.rpo {
+        let is_asked = |name: &&str| {
+            let database = arguments.database.as_deref();
+            database.is_none_or(|database| name.eq_ignore_ascii_case(database))
+        };
+        let known: Vec<&str> = known.iter().map(|record| record.name.as_str()).collect();
+        let known: Vec<&str> = known.into_iter().filter(is_asked).collect();
+        let standings = standings(&past, Some(&mut looker));
+        let subjects = Subjects::new(standings, &known, rpo, None, now);
+        gaps(&subjects).send(&mut console);
+        subjects.outcome()
+    } else {
+        let skipped = arguments
+            .last
+            .map_or(0, |last| past.len().saturating_sub(last));
+        list(&past[skipped..], &mut looker, now).send(&mut console);
+        Outcome::Succeeded
+    };
+    looker.note(session.instance_mut().catalog_mut(), now);
+    outcome
 }
 
 /// Seconds from one moment to another.
@@ -61,14 +81,30 @@ pub(super) fn seconds(from: Moment, to: Moment) -> i64 {
     total.map_or(0, |seconds| seconds as i64)
 }
 
-fn list(past: &[PastBackup]) -> ResultSet {
+/// What became of a backup's media.
+fn media(backup: &PastBackup, looker: &mut Looker, now: Moment) -> String {
+    if backup.is_overwritten {
+        return "overwritten".to_owned();
+    }
+    match looker.look(backup) {
+        Presence::There => "there".to_owned(),
+        Presence::Unknown(reason) => format!("not seen: {reason}"),
+        Presence::Gone(reason) => {
+            let since = backup.missing_since.unwrap_or(now);
+            format!("gone, noticed on {since}: {reason}")
+        }
+    }
+}
+
+fn list(past: &[PastBackup], looker: &mut Looker, now: Moment) -> ResultSet {
     let text = |name: &str| Column::new(name, ColumnType::NVarChar(260));
     let number = |name: &str| Column::new(name, ColumnType::Float);
     let rows = past.iter().map(|backup| {
         let elapsed = match (backup.started, backup.finished) {
-            (Some(started), Some(finished)) => seconds(started, finished),
-            _ => 0,
+            (Some(started), Some(finished)) => seconds(started, finished) as f64,
+            _ => 0.0,
         };
+        let elapsed = backup.seconds.unwrap_or(elapsed);
         let mb =
             |bytes: u64| Value::Float((bytes as f64 / f64::from(1 << 20) * 100.0).round() / 100.0);
         let ratio = backup.raw_bytes as f64 / backup.stored_bytes.max(1) as f64;
@@ -79,7 +115,7 @@ fn list(past: &[PastBackup]) -> ResultSet {
             mb(backup.raw_bytes),
             mb(backup.stored_bytes),
             Value::Float((ratio * 100.0).round() / 100.0),
-            Value::Integer(elapsed),
+            Value::Float(elapsed),
             Value::text(if backup.compression.is_empty() {
                 "NONE"
             } else {
@@ -87,6 +123,7 @@ fn list(past: &[PastBackup]) -> ResultSet {
             }),
             Value::Integer(backup.position.into()),
             Value::Text(backup.devices.join(", ")),
+            Value::Text(media(backup, looker, now)),
         ]
     });
     ResultSet {
@@ -97,10 +134,11 @@ fn list(past: &[PastBackup]) -> ResultSet {
             number("size_mb"),
             number("stored_mb"),
             number("ratio"),
-            Column::new("seconds", ColumnType::BigInt),
+            number("seconds"),
             text("compression"),
             Column::new("position", ColumnType::Int),
             text("devices"),
+            Column::new("media", ColumnType::NVarChar(4000)),
         ],
         rows: rows.collect(),
     }
@@ -117,27 +155,23 @@ pub(super) fn kind(letter: &str) -> &str {
 }
 
 /// For each database the greatest loss that was possible, and how often it was too great.
-fn gaps(past: &[PastBackup], rpo_minutes: i64, now: Moment) -> ResultSet {
-    let judged = exposure::judge(past, rpo_minutes * 60, now);
-    let rows = judged.iter().map(|exposure| {
-        let newest = exposure.newest.and_then(|backup| backup.finished);
+fn gaps(subjects: &Subjects<'_>) -> ResultSet {
+    let rows = subjects.all.iter().map(|subject| {
+        let judged = subject.exposure.as_ref();
+        let newest = judged.and_then(|judged| judged.newest?.finished);
         let since = newest.map_or(Value::Null, |newest| {
-            Value::Integer(seconds(newest, now) / 60)
+            Value::Integer(seconds(newest, subjects.now) / 60)
         });
-        let over = exposure.gaps.len() as i64;
-        let verdict = match (newest, over) {
-            (None, _) => "never",
-            (_, 0) => "kept",
-            _ => "missed",
-        };
+        let usable = judged.map_or(0, |judged| judged.backups.len() - judged.unusable.len());
+        let over = judged.map_or(0, |judged| judged.gaps.len());
         vec![
-            Value::text(exposure.database),
-            Value::Integer((exposure.backups.len() - exposure.unusable.len()) as i64),
+            Value::text(subject.name),
+            Value::Integer(usable as i64),
             Value::optional_moment(newest),
             since,
-            Value::Integer(exposure.worst / 60),
-            Value::Integer(over),
-            Value::text(verdict),
+            Value::Integer(judged.map_or(0, |judged| judged.worst / 60)),
+            Value::Integer(over as i64),
+            Value::text(subjects.verdict(subject).text()),
         ]
     });
     ResultSet {
@@ -148,7 +182,7 @@ fn gaps(past: &[PastBackup], rpo_minutes: i64, now: Moment) -> ResultSet {
             Column::new("minutes_since", ColumnType::BigInt),
             Column::new("longest_gap_minutes", ColumnType::BigInt),
             Column::new("gaps_over_rpo", ColumnType::BigInt),
-            Column::new("rpo", ColumnType::NVarChar(6)),
+            Column::new("rpo", ColumnType::NVarChar(20)),
         ],
         rows: rows.collect(),
     }

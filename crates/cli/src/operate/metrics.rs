@@ -1,16 +1,20 @@
 //! Metrics for Prometheus: a text file that `node_exporter`'s textfile collector reads.
 //!
-//! The numbers come from the instance's history, so that they are the same whoever made the backups.
+//! The numbers come from the instance's history, so that they are the same whoever made the backups, and
+//! from a look at the media.
 //! The file is replaced as a whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
-use windlass_base::{Moment, visible};
-use windlass_catalog::{Catalog, PastBackup};
+use windlass_base::{Guid, Moment, visible};
+use windlass_catalog::{Catalog, DatabaseRecord, Failures, PastBackup, Verified};
+use windlass_instance::chain::Times;
+use windlass_instance::presence::Looker;
+use windlass_instance::standing::{Standing, standings};
 
 use super::MetricsArguments;
 use super::history::{kind, seconds};
@@ -66,51 +70,13 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 
 fn text(catalog: &Catalog) -> Result<String, windlass_catalog::Error> {
     let past = catalog.past_backups(None)?;
-    let mut last: BTreeMap<(&str, &str), &PastBackup> = BTreeMap::new();
-    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    for backup in &past {
-        let key = (backup.database.as_str(), kind(&backup.kind));
-        last.insert(key, backup);
-        *counts.entry(key).or_default() += 1;
-    }
     let mut text = String::new();
-    let mut family = |name: &str, help: &str, value: &dyn Fn(&PastBackup) -> Option<f64>| {
-        heading(&mut text, name, help);
-        for ((database, kind), backup) in &last {
-            if let Some(value) = value(backup) {
-                sample(&mut text, name, database, kind, value);
-            }
-        }
-    };
-    family(
-        "windlass_backup_last_finished_timestamp_seconds",
-        "When the last backup was finished.",
-        &|backup| backup.finished.and_then(unix_time),
-    );
-    family(
-        "windlass_backup_last_duration_seconds",
-        "How long the last backup took, in whole seconds.",
-        &|backup| Some(seconds(backup.started?, backup.finished?) as f64),
-    );
-    family(
-        "windlass_backup_last_size_bytes",
-        "What the last backup holds, before compression.",
-        &|backup| Some(backup.raw_bytes as f64),
-    );
-    family(
-        "windlass_backup_last_stored_bytes",
-        "What the last backup takes.",
-        &|backup| Some(backup.stored_bytes as f64),
-    );
-    family(
-        "windlass_backup_last_damaged",
-        "Whether the last backup was made of a damaged database.",
-        &|backup| Some(f64::from(u8::from(backup.is_damaged))),
-    );
-    heading(&mut text, "windlass_backups", "Backups in the history.");
-    for ((database, kind), count) in &counts {
-        sample(&mut text, "windlass_backups", database, kind, *count as f64);
-    }
+    backups(&past, &mut text);
+    let standings = standings(&past, Some(&mut Looker::default()));
+    let registered = catalog.databases()?;
+    databases(&standings, &registered, &mut text);
+    failures(&catalog.failures()?, &registered, &mut text);
+    verifications(&past, &catalog.verifications()?, &mut text);
     let queued = catalog.queued_copies()?;
     heading(
         &mut text,
@@ -129,19 +95,187 @@ fn text(catalog: &Catalog) -> Result<String, windlass_catalog::Error> {
     Ok(text)
 }
 
+/// The last backup of each database and kind, whatever became of it.
+fn backups(past: &[PastBackup], text: &mut String) {
+    let mut last: BTreeMap<(&str, &str), &PastBackup> = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for backup in past {
+        let key = (backup.database.as_str(), kind(&backup.kind));
+        last.insert(key, backup);
+        *counts.entry(key).or_default() += 1;
+    }
+    let mut family = |name: &str, help: &str, value: &dyn Fn(&PastBackup) -> Option<f64>| {
+        heading(text, name, help);
+        for ((database, kind), backup) in &last {
+            if let Some(value) = value(backup) {
+                sample(text, name, database, Some(kind), value);
+            }
+        }
+    };
+    let utc = |backup: &PastBackup, at: Option<Moment>| {
+        Some(Times::of(at, at, backup.time_zone)?.finished as f64)
+    };
+    family(
+        "windlass_backup_last_started_timestamp_seconds",
+        "When the last backup was begun.",
+        &|backup| utc(backup, backup.started),
+    );
+    family(
+        "windlass_backup_last_finished_timestamp_seconds",
+        "When the last backup was finished.",
+        &|backup| utc(backup, backup.finished),
+    );
+    family(
+        "windlass_backup_last_duration_seconds",
+        "How long the last backup took.",
+        &|backup| {
+            let whole = || Some(seconds(backup.started?, backup.finished?) as f64);
+            backup.seconds.or_else(whole)
+        },
+    );
+    family(
+        "windlass_backup_last_size_bytes",
+        "What the last backup holds, before compression.",
+        &|backup| Some(backup.raw_bytes as f64),
+    );
+    family(
+        "windlass_backup_last_stored_bytes",
+        "What the last backup takes.",
+        &|backup| Some(backup.stored_bytes as f64),
+    );
+    family(
+        "windlass_backup_last_damaged",
+        "Whether the last backup was made of a damaged database.",
+        &|backup| Some(f64::from(u8::from(backup.is_damaged))),
+    );
+    heading(text, "windlass_backups", "Backups in the history.");
+    for ((database, kind), count) in &counts {
+        sample(
+            text,
+            "windlass_backups",
+            database,
+            Some(kind),
+            *count as f64,
+        );
+    }
+}
+
+/// What of each database can be restored now; also of those that were never backed up.
+fn databases(standings: &[Standing<'_>], registered: &[DatabaseRecord], text: &mut String) {
+    let mut all: BTreeMap<&str, Option<&Standing<'_>>> = standings
+        .iter()
+        .map(|one| (one.database, Some(one)))
+        .collect();
+    for record in registered {
+        let name = record.name.as_str();
+        if !all.keys().any(|known| known.eq_ignore_ascii_case(name)) {
+            all.insert(name, None);
+        }
+    }
+    let mut family = |name: &str, help: &str, value: &dyn Fn(&Standing<'_>) -> f64| {
+        heading(text, name, help);
+        for (database, standing) in &all {
+            sample(text, name, database, None, standing.map_or(0.0, value));
+        }
+    };
+    family(
+        "windlass_database_restorable",
+        "Whether the database has a backup that can be restored, its media being there.",
+        &|standing| f64::from(u8::from(standing.newest().is_some())),
+    );
+    family(
+        "windlass_database_restorable_timestamp_seconds",
+        "When the newest backup that can be restored was begun; 0 without one.",
+        &|standing| {
+            let newest = standing.newest();
+            let began = newest
+                .and_then(|newest| Times::of(newest.started, newest.started, newest.time_zone));
+            began.map_or(0.0, |began| began.started as f64)
+        },
+    );
+    family(
+        "windlass_database_backups_lost",
+        "Backups newer than that, which cannot be restored.",
+        &|standing| standing.lost.len() as f64,
+    );
+    family(
+        "windlass_database_media_unseen",
+        "Backups needed for that whose media could not be looked at.",
+        &|standing| standing.unseen.len() as f64,
+    );
+}
+
+/// The failed backups of each database.
+fn failures(failures: &[Failures], registered: &[DatabaseRecord], text: &mut String) {
+    let mut all: BTreeMap<&str, Option<&Failures>> = registered
+        .iter()
+        .map(|record| (record.name.as_str(), None))
+        .collect();
+    for failure in failures {
+        let name = failure.last.database.as_str();
+        all.retain(|known, _| !known.eq_ignore_ascii_case(name));
+        all.insert(name, Some(failure));
+    }
+    let mut family = |name: &str, help: &str, value: &dyn Fn(&Failures) -> f64| {
+        heading(text, name, help);
+        for (database, failures) in &all {
+            sample(text, name, database, None, failures.map_or(0.0, value));
+        }
+    };
+    family(
+        "windlass_backup_failures",
+        "Failed backups in the history.",
+        &|failures| failures.count as f64,
+    );
+    family(
+        "windlass_backup_failing",
+        "Whether the last run failed.",
+        &|failures| f64::from(u8::from(failures.is_latest)),
+    );
+    family(
+        "windlass_backup_last_failure_timestamp_seconds",
+        "When a backup failed last; 0 for never.",
+        &|failures| unix_time(failures.last.failed).unwrap_or(0.0),
+    );
+    family(
+        "windlass_backup_last_failure_number",
+        "The number of the message with which a backup failed last; 0 for none.",
+        &|failures| f64::from(failures.last.error_number),
+    );
+}
+
+/// When a backup of each database was last found whole.
+fn verifications(past: &[PastBackup], known: &HashMap<Guid, Verified>, text: &mut String) {
+    let mut last: BTreeMap<&str, Moment> = BTreeMap::new();
+    for backup in past {
+        let found = backup
+            .set_guid
+            .and_then(|set| known.get(&set)?.valid.as_ref());
+        if let Some((at, _)) = found {
+            let newest = last.entry(&backup.database).or_insert(*at);
+            *newest = (*newest).max(*at);
+        }
+    }
+    let name = "windlass_backup_last_verified_timestamp_seconds";
+    heading(text, name, "When a backup was last verified or restored.");
+    for (database, at) in last {
+        if let Some(at) = unix_time(at) {
+            sample(text, name, database, None, at);
+        }
+    }
+}
+
 fn heading(text: &mut String, name: &str, help: &str) {
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
 }
 
-fn sample(text: &mut String, name: &str, database: &str, kind: &str, value: f64) {
+fn sample(text: &mut String, name: &str, database: &str, kind: Option<&str>, value: f64) {
     let label = visible(database)
         .replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n");
-    let _ = writeln!(
-        text,
-        "{name}{{database=\"{label}\",type=\"{kind}\"}} {value}"
-    );
+    let kind = kind.map_or_else(String::new, |kind| format!(",type=\"{kind}\""));
+    let _ = writeln!(text, "{name}{{database=\"{label}\"{kind}}} {value}");
 }
 
 /// Seconds since 1970 of a local date and time.

@@ -10,9 +10,11 @@
 //! | `expire` | retention on folders |
 //! | `sqlbackup`, `copies` | the dialect of SQL Backup, and its queue of copies |
 //! | [`metrics`] | a text file for Prometheus |
+//! | `check` | the state of all backups, for monitoring systems |
 //! | `doctor` | looks at a set-up and says what it found |
 //! | `generate` | completions and manual pages |
 
+mod check;
 mod copies;
 mod doctor;
 mod expire;
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     Config(ConfigArguments),
     /// Write what the instance remembers as metrics for Prometheus
     Metrics(MetricsArguments),
+    /// Say whether every database can be restored to a young enough state, as Nagios plugins do
+    Check(check::CheckArguments),
     /// Check a set-up and say what was found
     Doctor,
     /// Print the completions of a shell
@@ -70,7 +74,7 @@ pub(crate) struct HistoryArguments {
     #[arg(long, value_name = "N")]
     pub(crate) last: Option<usize>,
     /// Say for each database how long the longest time without a backup was, against a limit:
-    /// minutes, or 24h, or 7d
+    /// minutes, or 24h, or 7d. The exit code is 1 when one misses it now
     #[arg(long, value_name = "TIME", value_parser = history::parse_rpo)]
     pub(crate) rpo: Option<i64>,
 }
@@ -79,6 +83,8 @@ const REPORT_NOTES: &str = "\
 A gap is a time in which a failure would have lost more than --rpo allows: it begins when the newest
 restorable backup is that old, counted from its beginning, and ends when the next one is finished.
 A differential counts only with its full backup in the history, a log backup only with the log before it.
+For the time until now only backups count whose media are where the history says.
+The exit code is 1 when a database misses the objective now or has no backup that can be restored.
 Databases that are gone stay in the report until sp_delete_database_backuphistory forgets them.";
 
 /// `windlass report`
@@ -231,6 +237,7 @@ pub(crate) fn run(command: Command, common: &Common, settings: &Settings) -> Out
         Command::Copies(arguments) => copies::run(&arguments, common),
         Command::Config(arguments) => settings::show(settings, arguments.effective, common),
         Command::Metrics(arguments) => metrics::run(&arguments, common),
+        Command::Check(arguments) => check::run(&arguments, common),
         Command::Doctor => doctor::run(common, settings),
         Command::Completions(arguments) => generate::completions(arguments.shell),
         Command::Man(arguments) => generate::man(&arguments.folder),

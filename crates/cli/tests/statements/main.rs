@@ -12,6 +12,7 @@ mod history;
 mod hostile;
 mod import;
 mod instance;
+mod keeping;
 mod locking;
 mod logging;
 mod measuring;

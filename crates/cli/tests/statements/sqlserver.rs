@@ -7,7 +7,10 @@ use crate::support::Place;
 /// Says what is not tested, and why.
 #[expect(clippy::print_stderr, reason = "a test that tests nothing must say so")]
 fn not_tested(path: &std::path::Path) {
-    eprintln!("NOT TESTED: there is no {}; set WINDLASS_SHARED", path.display());
+    eprintln!(
+        "NOT TESTED: there is no {}; set WINDLASS_SHARED",
+        path.display()
+    );
 }
 
 /// A real backup; `None`, loudly, where the folder is absent.

@@ -207,11 +207,14 @@ impl<'a> Chains<'a> {
 
     /// The restorable set with the newest state among those wanted.
     pub fn newest(&self, wanted: impl Fn(&ChainSet) -> bool) -> Option<usize> {
+        self.newest_among((0..self.sets.len()).filter(|index| wanted(&self.sets[*index])))
+    }
+
+    /// The same among sets that are named.
+    pub fn newest_among(&self, indices: impl Iterator<Item = usize>) -> Option<usize> {
         let mut newest: Option<usize> = None;
-        for (index, set) in self.sets.iter().enumerate() {
-            if self.verdicts[index].is_err() || !wanted(set) {
-                continue;
-            }
+        for index in indices.filter(|index| self.verdicts[*index].is_ok()) {
+            let set = &self.sets[index];
             if newest.is_none_or(|known| is_newer(set, &self.sets[known])) {
                 newest = Some(index);
             }

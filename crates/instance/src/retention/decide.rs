@@ -1,12 +1,13 @@
 //! For each medium: stays or goes, and why.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use jiff::civil::Date;
-use windlass_base::{Guid, Moment};
+use windlass_base::Moment;
 use windlass_media::SetType;
 
-use super::{FoundMedia, FoundSet, Policy};
+use super::{FoundMedia, FoundSet, Place, Policy, chain_sets};
+use crate::chain::{ChainSet, Chains, Obstacle, Why, is_newer};
 
 /// What happens to a medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +18,20 @@ pub struct Decision {
     pub reasons: Vec<String>,
 }
 
-/// Where a set is: its medium and its place on it.
-type Place = (usize, usize);
+/// The sets on all media, and what they lead to.
+struct Found<'a> {
+    media: &'a [FoundMedia],
+    places: &'a [Place],
+    sets: &'a [ChainSet],
+    chains: Chains<'a>,
+}
+
+impl Found<'_> {
+    fn set(&self, index: usize) -> &FoundSet {
+        let (medium, place) = self.places[index];
+        &self.media[medium].sets[place]
+    }
+}
 
 /// Decides about every medium, in their order. `database` limits what may go to one database's backups.
 pub fn decide(
@@ -27,24 +40,37 @@ pub fn decide(
     database: Option<&str>,
     now: Moment,
 ) -> Vec<Decision> {
-    let usable = usable(media);
+    let (places, mut sets) = chain_sets(media);
+    for (place, set) in places.iter().zip(&mut sets) {
+        // What lies beside trouble is not relied upon when others go.
+        if let Some(trouble) = &media[place.0].trouble {
+            set.obstacle.get_or_insert(Obstacle::Media(trouble.clone()));
+        }
+    }
+    let found = Found {
+        media,
+        places: &places,
+        sets: &sets,
+        chains: Chains::of(&sets),
+    };
     let mut reasons: Vec<BTreeSet<String>> = media
         .iter()
         .map(|media| of_medium(media, database, now))
         .collect();
-    for family in families(media).values() {
-        for (place, reason) in by_policy(media, family, &usable, policy, now) {
-            reasons[place.0].insert(reason);
+    for family in found.chains.families() {
+        let own = (0..sets.len()).filter(|index| sets[*index].family_guid == family);
+        for (index, reason) in by_policy(&found, &own.collect::<Vec<_>>(), policy, now) {
+            reasons[places[index].0].insert(reason);
         }
     }
-    keep_bases(media, &usable, &mut reasons);
-    let decided = media.iter().zip(reasons);
+    keep_bases(&found, &mut reasons);
+    let decided = reasons.into_iter().enumerate();
     decided
-        .map(|(media, reasons)| {
+        .map(|(medium, reasons)| {
             if reasons.is_empty() {
                 Decision {
                     goes: true,
-                    reasons: vec![going(media, &usable)],
+                    reasons: vec![going(&found, medium)],
                 }
             } else {
                 Decision {
@@ -54,22 +80,6 @@ pub fn decide(
             }
         })
         .collect()
-}
-
-/// The sets that can be read, by identity.
-fn usable(media: &[FoundMedia]) -> BTreeMap<Guid, Place> {
-    let mut usable = BTreeMap::new();
-    for (number, medium) in media.iter().enumerate() {
-        if medium.trouble.is_some() || !medium.is_whole() {
-            continue;
-        }
-        for (place, set) in medium.sets.iter().enumerate() {
-            if set.is_complete {
-                usable.insert(set.set_guid, (number, place));
-            }
-        }
-    }
-    usable
 }
 
 /// The reasons for which a medium stays that have nothing to do with other media.
@@ -95,82 +105,56 @@ fn of_medium(media: &FoundMedia, database: Option<&str>, now: Moment) -> BTreeSe
         if database.is_some_and(|wanted| !wanted.eq_ignore_ascii_case(&set.database)) {
             reasons.insert(format!("holds a backup of '{}'", set.database));
         }
-        if set.kind == SetType::Log {
+        if set.chain.kind == SetType::Log {
             reasons.insert("holds a log backup".to_owned());
         }
-        if set.finished.is_none() || !set.is_complete {
+        if set.finished.is_none() || !set.is_complete() {
             reasons.insert("holds an unfinished backup".to_owned());
         }
     }
     reasons
 }
 
-/// The sets of each family of databases.
-fn families(media: &[FoundMedia]) -> BTreeMap<Guid, Vec<Place>> {
-    let mut families: BTreeMap<Guid, Vec<Place>> = BTreeMap::new();
-    for (number, medium) in media.iter().enumerate() {
-        for (place, set) in medium.sets.iter().enumerate() {
-            let key = set.family_guid;
-            families.entry(key).or_default().push((number, place));
-        }
-    }
-    families
-}
-
-fn set_at(media: &[FoundMedia], place: Place) -> &FoundSet {
-    &media[place.0].sets[place.1]
-}
-
-fn is_usable(usable: &BTreeMap<Guid, Place>, guid: Guid) -> bool {
-    usable.contains_key(&guid)
-}
-
-/// Whether the set and what it needs are there.
-fn is_restorable(set: &FoundSet, usable: &BTreeMap<Guid, Place>) -> bool {
-    is_usable(usable, set.set_guid) && set.base.is_none_or(|base| is_usable(usable, base))
-}
-
 /// The sets of one family that the policy keeps.
 fn by_policy(
-    media: &[FoundMedia],
-    family: &[Place],
-    usable: &BTreeMap<Guid, Place>,
+    found: &Found<'_>,
+    family: &[usize],
     policy: &Policy,
     now: Moment,
-) -> Vec<(Place, String)> {
+) -> Vec<(usize, String)> {
     let mut kept = Vec::new();
-    let mut points: Vec<(Moment, Place)> = Vec::new();
-    for place in family {
-        let set = set_at(media, *place);
-        let Some(finished) = set.finished else {
+    let mut points: Vec<(Moment, usize)> = Vec::new();
+    for index in family {
+        let Some(finished) = found.set(*index).finished else {
             continue;
         };
         if policy.is_within(finished, now) {
-            kept.push((*place, "young enough".to_owned()));
+            kept.push((*index, "young enough".to_owned()));
         }
-        if is_restorable(set, usable) {
-            points.push((finished, *place));
+        if found.chains.verdict(*index).is_ok() {
+            points.push((finished, *index));
         }
     }
-    points.sort_by_key(|(finished, place)| {
-        std::cmp::Reverse((*finished, set_at(media, *place).lsn, *place))
-    });
-    if let Some((_, newest)) = points.first() {
-        kept.push((*newest, "the newest of its database".to_owned()));
+    let place = |index: usize| (found.sets[index].last_lsn, found.places[index]);
+    points.sort_by_key(|(finished, index)| std::cmp::Reverse((*finished, place(*index))));
+    let newest = found.chains.newest_among(family.iter().copied());
+    if let Some(newest) = newest {
+        kept.push((newest, "the newest of its database".to_owned()));
     }
-    for (number, (_, place)) in points.iter().take(policy.last as usize).enumerate() {
+    kept.extend(damaged(found, family, newest));
+    for (number, (_, index)) in points.iter().take(policy.last as usize).enumerate() {
         kept.push((
-            *place,
+            *index,
             format!("{} of the last {}", number + 1, policy.last),
         ));
     }
     for kind in [SetType::Full, SetType::Differential] {
         let of_kind = points
             .iter()
-            .filter(|(_, place)| set_at(media, *place).kind == kind);
-        for (_, place) in of_kind.take(policy.last_of_kind as usize) {
+            .filter(|(_, index)| found.sets[*index].kind == kind);
+        for (_, index) in of_kind.take(policy.last_of_kind as usize) {
             let count = policy.last_of_kind;
-            kept.push((*place, format!("among the last {count} of its kind")));
+            kept.push((*index, format!("among the last {count} of its kind")));
         }
     }
     for (count, name, period) in [
@@ -180,16 +164,27 @@ fn by_policy(
         (policy.yearly, "year", year as fn(Date) -> (i16, i16)),
     ] {
         let mut seen = BTreeSet::new();
-        for (finished, place) in &points {
+        for (finished, index) in &points {
             if seen.len() >= count as usize {
                 break;
             }
             if seen.insert(period(finished.to_civil().date())) {
-                kept.push((*place, format!("the {name}'s")));
+                kept.push((*index, format!("the {name}'s")));
             }
         }
     }
     kept
+}
+
+/// The newest backup of a damaged database: with it something may be saved that no other backup has.
+fn damaged(found: &Found<'_>, family: &[usize], newest: Option<usize>) -> Option<(usize, String)> {
+    let is_damaged =
+        |index: &&usize| found.sets[**index].obstacle.as_ref() == Some(&Obstacle::Damaged);
+    let damaged = family.iter().filter(is_damaged);
+    let last = damaged.max_by_key(|index| (found.sets[**index].last_lsn, **index))?;
+    let is_needed = newest.is_none_or(|newest| is_newer(&found.sets[*last], &found.sets[newest]));
+    let reason = "made of a damaged database, and newer than any that can be restored";
+    is_needed.then(|| (*last, reason.to_owned()))
 }
 
 fn day(date: Date) -> (i16, i16) {
@@ -210,27 +205,23 @@ fn year(date: Date) -> (i16, i16) {
 }
 
 /// What stays keeps what it needs, and a medium stays with all its sets, so on to a fixed point.
-fn keep_bases(
-    media: &[FoundMedia],
-    usable: &BTreeMap<Guid, Place>,
-    reasons: &mut [BTreeSet<String>],
-) {
+fn keep_bases(found: &Found<'_>, reasons: &mut [BTreeSet<String>]) {
     loop {
         let mut changed = false;
-        for (number, medium) in media.iter().enumerate() {
-            if reasons[number].is_empty() {
+        for (index, (medium, _)) in found.places.iter().enumerate() {
+            if reasons[*medium].is_empty() {
                 continue;
             }
-            for base in medium.sets.iter().filter_map(|set| set.base) {
-                let Some((place, _)) = usable.get(&base) else {
-                    continue;
-                };
-                if *place != number && reasons[*place].is_empty() {
-                    let above = medium.files.first().map(|file| file.path.display());
-                    let above = above.map(|path| path.to_string()).unwrap_or_default();
-                    reasons[*place].insert(format!("the base of '{above}'"));
-                    changed = true;
-                }
+            let Some(base) = found.chains.before(index) else {
+                continue;
+            };
+            let (place, _) = found.places[base];
+            if place != *medium && reasons[place].is_empty() {
+                let above = found.media[*medium].files.first();
+                let above = above.map(|file| file.path.display().to_string());
+                let above = above.unwrap_or_default();
+                reasons[place].insert(format!("the base of '{above}'"));
+                changed = true;
             }
         }
         if !changed {
@@ -239,12 +230,16 @@ fn keep_bases(
     }
 }
 
-fn going(media: &FoundMedia, usable: &BTreeMap<Guid, Place>) -> String {
-    let orphan = media
-        .sets
-        .iter()
-        .any(|set| set.base.is_some_and(|base| !is_usable(usable, base)));
-    if orphan {
+fn going(found: &Found<'_>, medium: usize) -> String {
+    let own = found.places.iter().enumerate();
+    let mut own = own.filter(|(_, place)| place.0 == medium);
+    let is_orphan = own.any(|(index, _)| {
+        matches!(
+            found.chains.verdict(index),
+            Err(Why::BaseMissing { .. } | Why::BaseUnusable { .. })
+        )
+    });
+    if is_orphan {
         "no rule keeps it, and the full backup it needs is not here".to_owned()
     } else {
         "no rule keeps it".to_owned()

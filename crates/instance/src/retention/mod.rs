@@ -23,4 +23,6 @@ mod tests;
 pub use decide::{Decision, decide};
 pub use policy::{Policy, PolicyError};
 pub use remove::delete;
-pub use scan::{FoundFile, FoundMedia, FoundOther, FoundSet, Scan, add_dependents, scan};
+pub use scan::{
+    FoundFile, FoundMedia, FoundOther, FoundSet, Place, Scan, add_dependents, chain_sets, scan,
+};

@@ -25,7 +25,7 @@ pub fn delete(media: &FoundMedia) -> io::Result<Vec<PathBuf>> {
                 .sets()
                 .iter()
                 .zip(&media.sets)
-                .all(|(now, then)| now.configuration.set_guid == then.set_guid);
+                .all(|(now, then)| now.configuration.set_guid == then.chain.set_guid);
         if now.header().media_set_guid != media.media_set_guid || !same_sets {
             return Err(io::Error::other(format!(
                 "'{}' has changed since its headers were read; it stays",

@@ -4,33 +4,36 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use windlass_base::{Guid, Lsn, Moment};
+use windlass_base::{Guid, Moment};
 use windlass_catalog::PastBackup;
 use windlass_device::DeviceAddress;
-use windlass_media::SetType;
 use windlass_pipeline::MediaSet;
+
+use crate::chain::{ChainSet, Obstacle};
+
+/// What is wrong with media of which each stripe tells something else.
+const CONTRADICTIONS: &str = "its stripes or copies hold different backup sets";
 
 /// A backup set on a medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSet {
-    /// Its identity.
-    pub set_guid: Guid,
+    /// What it needs and leads to, and what stands in its way.
+    pub chain: ChainSet,
     /// The name of its database.
     pub database: String,
-    /// The family of its database: a database and everything restored from its backups.
-    pub family_guid: Guid,
-    /// What it is.
-    pub kind: SetType,
-    /// The full backup that a differential counts from.
-    pub base: Option<Guid>,
+    /// When it was begun.
+    pub started: Option<Moment>,
     /// When it was finished, or begun if it was not.
     pub finished: Option<Moment>,
-    /// Where it stands in the history of its database: orders what was finished in one second.
-    pub lsn: Lsn,
     /// Until when it must not be overwritten.
     pub expires: Option<Moment>,
+}
+
+impl FoundSet {
     /// Whether its end is on every family.
-    pub is_complete: bool,
+    pub(crate) fn is_complete(&self) -> bool {
+        self.chain.obstacle != Some(Obstacle::Incomplete)
+    }
 }
 
 /// A file of a medium.
@@ -55,8 +58,10 @@ pub struct FoundMedia {
     pub files: Vec<FoundFile>,
     /// Its backup sets, in order.
     pub sets: Vec<FoundSet>,
-    /// What is wrong with it.
+    /// What is wrong with it. Sets before the trouble may be whole.
     pub trouble: Option<String>,
+    /// Whether its stripes or copies hold different sets.
+    pub has_contradictions: bool,
     /// It lies outside of the folders: it is looked at for what it needs, and stays.
     pub is_outside: bool,
 }
@@ -66,6 +71,35 @@ impl FoundMedia {
     pub(crate) fn is_whole(&self) -> bool {
         (1..=self.family_count).all(|number| self.files.iter().any(|file| file.family == number))
     }
+
+    /// What stands in the way of all its sets.
+    fn obstacle(&self) -> Option<Obstacle> {
+        if !self.is_whole() {
+            let count = self.family_count;
+            let text = format!("not all of its {count} stripes are here");
+            return Some(Obstacle::Media(text));
+        }
+        self.has_contradictions
+            .then(|| Obstacle::Media(CONTRADICTIONS.to_owned()))
+    }
+}
+
+/// The place of a set: its medium, and where on it.
+pub type Place = (usize, usize);
+
+/// All sets on some media, with their places.
+pub fn chain_sets(media: &[FoundMedia]) -> (Vec<Place>, Vec<ChainSet>) {
+    let places = media.iter().enumerate().flat_map(|(number, medium)| {
+        let obstacle = medium.obstacle();
+        medium.sets.iter().enumerate().map(move |(place, set)| {
+            let mut chain = set.chain.clone();
+            if let Some(obstacle) = &obstacle {
+                chain.obstacle = Some(obstacle.clone());
+            }
+            ((number, place), chain)
+        })
+    });
+    places.unzip()
 }
 
 /// A file that is no medium of ours.
@@ -125,14 +159,17 @@ fn add(media: &mut BTreeMap<Guid, FoundMedia>, found: FoundMedia) {
         .sets
         .iter()
         .zip(&found.sets)
-        .any(|(known, found)| known.set_guid != found.set_guid);
+        .any(|(known, found)| known.chain.set_guid != found.chain.set_guid);
     if differs || known.sets.len() != found.sets.len() {
+        known.has_contradictions = true;
         known
             .trouble
-            .get_or_insert_with(|| "its stripes or copies hold different backup sets".to_owned());
+            .get_or_insert_with(|| CONTRADICTIONS.to_owned());
     }
     for (known, found) in known.sets.iter_mut().zip(&found.sets) {
-        known.is_complete &= found.is_complete;
+        if !found.is_complete() {
+            known.chain.obstacle = Some(Obstacle::Incomplete);
+        }
     }
     if found.sets.len() > known.sets.len() {
         known.sets.extend(found.sets[known.sets.len()..].to_vec());
@@ -150,16 +187,11 @@ fn read(path: &Path) -> Result<FoundMedia, String> {
     let sets = set.sets().into_iter().map(|entry| {
         let configuration = entry.configuration;
         FoundSet {
-            set_guid: configuration.set_guid,
+            chain: ChainSet::of(&configuration, entry.is_complete),
             database: configuration.database,
-            family_guid: configuration.family_guid,
-            kind: configuration.set_type,
-            base: (configuration.set_type == SetType::Differential)
-                .then_some(configuration.differential_base_guid),
+            started: configuration.started,
             finished: configuration.finished.or(configuration.started),
-            lsn: configuration.last_lsn,
             expires: configuration.expires,
-            is_complete: entry.is_complete,
         }
     });
     Ok(FoundMedia {
@@ -172,6 +204,7 @@ fn read(path: &Path) -> Result<FoundMedia, String> {
         }],
         sets: sets.collect(),
         trouble: set.trouble().map(|(_, trouble)| trouble.to_string()),
+        has_contradictions: false,
         is_outside: false,
     })
 }
@@ -182,7 +215,7 @@ pub fn add_dependents(scan: &mut Scan, past: &[PastBackup]) {
     let inside: Vec<Guid> = scan
         .media
         .iter()
-        .flat_map(|media| media.sets.iter().map(|set| set.set_guid))
+        .flat_map(|media| media.sets.iter().map(|set| set.chain.set_guid))
         .collect();
     for backup in past {
         let needs = backup.base_guid.is_some_and(|base| inside.contains(&base));
@@ -196,7 +229,7 @@ pub fn add_dependents(scan: &mut Scan, past: &[PastBackup]) {
             let is_there = found
                 .sets
                 .iter()
-                .any(|set| Some(set.set_guid) == backup.set_guid);
+                .any(|set| Some(set.chain.set_guid) == backup.set_guid);
             if is_there {
                 add(&mut media, found);
             }

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use windlass_base::{Guid, Moment};
+use windlass_base::{Guid, Lsn, Moment};
 use windlass_media::SetType;
 
 use super::{Decision, FoundFile, FoundMedia, FoundSet, Policy, decide};
+use crate::chain::{ChainSet, Obstacle, Times};
 
 const NOW: &str = "2026-11-21 12:00:00";
 
@@ -43,6 +44,7 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
                 .collect(),
             sets: Vec::new(),
             trouble: None,
+            has_contradictions: false,
             is_outside: false,
         })
         .collect();
@@ -58,16 +60,24 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
         if kind == SetType::Full {
             last_full[database] = Some(set_guid);
         }
+        let finished = Some(at(hours));
         media[medium].sets.push(FoundSet {
-            set_guid,
+            chain: ChainSet {
+                set_guid,
+                family_guid: families[database],
+                fork: families[database],
+                kind,
+                is_copy_only: false,
+                base,
+                first_lsn: Lsn::ZERO,
+                last_lsn: Lsn::ZERO,
+                times: Times::of(finished, finished, 0),
+                obstacle: unfinished.then_some(Obstacle::Incomplete),
+            },
             database: format!("db{database}"),
-            family_guid: families[database],
-            kind,
-            base,
-            finished: Some(at(hours)),
-            lsn: windlass_base::Lsn::ZERO,
+            started: finished,
+            finished,
             expires: unexpired.then(|| at(0).plus_days(1)),
-            is_complete: !unfinished,
         });
     }
     media
@@ -78,12 +88,12 @@ fn restorable<'a>(media: impl Iterator<Item = &'a FoundMedia> + Clone) -> BTreeS
     let whole = media.filter(|media| media.is_whole() && media.trouble.is_none());
     let sets: Vec<&FoundSet> = whole
         .flat_map(|media| &media.sets)
-        .filter(|set| set.is_complete)
+        .filter(|set| set.is_complete())
         .collect();
-    let has = |guid: Guid| sets.iter().any(|set| set.set_guid == guid);
+    let has = |guid: Guid| sets.iter().any(|set| set.chain.set_guid == guid);
     sets.iter()
-        .filter(|set| set.base.is_none_or(has))
-        .map(|set| set.set_guid.to_string())
+        .filter(|set| set.chain.base.is_none_or(has))
+        .map(|set| set.chain.set_guid.to_string())
         .collect()
 }
 
@@ -145,7 +155,7 @@ proptest! {
         let before = restorable(media.iter());
         let after = restorable(staying(&media, &decisions));
         for set in staying(&media, &decisions).flat_map(|media| &media.sets) {
-            let guid = set.set_guid.to_string();
+            let guid = set.chain.set_guid.to_string();
             prop_assert!(
                 !before.contains(&guid) || after.contains(&guid),
                 "{guid} stays and has lost what it needs"
@@ -158,13 +168,13 @@ proptest! {
         for name in ["db0", "db1"] {
             let sets = media.iter().flat_map(|media| &media.sets);
             let newest = sets
-                .filter(|set| set.database == name && before.contains(&set.set_guid.to_string()))
+                .filter(|set| set.database == name && before.contains(&set.chain.set_guid.to_string()))
                 .max_by_key(|set| set.finished);
             let instant = newest.and_then(|set| set.finished);
             let survives = media.iter().flat_map(|media| &media.sets).any(|set| {
                 set.database == name
                     && set.finished == instant
-                    && after.contains(&set.set_guid.to_string())
+                    && after.contains(&set.chain.set_guid.to_string())
             });
             prop_assert!(newest.is_none() || survives, "the newest of {name} went");
         }
@@ -231,4 +241,20 @@ fn erasefiles_is_read() {
     for wrong in ["", "0", "h", "5d", "-1", "4294967295"] {
         assert!(policy(wrong).is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn the_newest_backup_of_a_damaged_database_stays_beside_the_newest_that_can_be_restored() {
+    let one = |hours| (vec![(hours, 0, false, false, false)], 1, false);
+    let mut media = history(&[one(30), one(20), one(10), one(1)]);
+    for damaged in [2, 3] {
+        media[damaged].sets[0].chain.obstacle = Some(Obstacle::Damaged);
+    }
+    let policy = Policy {
+        last: 1,
+        ..Policy::default()
+    };
+    let decisions = decide(&media, &policy, None, at(0));
+    let goes: Vec<bool> = decisions.iter().map(|decision| decision.goes).collect();
+    assert_eq!(goes, [true, false, true, false]);
 }

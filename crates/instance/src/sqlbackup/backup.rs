@@ -147,7 +147,11 @@ fn one(
     if report.sql_error == 0 {
         report.sql_error = attempt.sql_error;
     }
-    if !done || options.probes {
+    let is_discarded = command.disks.iter().any(|disk| {
+        let disk = disk.trim();
+        disk.eq_ignore_ascii_case("NUL")
+    });
+    if !done || options.probes || is_discarded {
         return None;
     }
     let made = last(runner.session, name).filter(|backup| Some(backup.id) != before);

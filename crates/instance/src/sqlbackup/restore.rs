@@ -9,7 +9,8 @@ use windlass_tsql::sqlbackup::Command;
 use super::options::{Drops, Options};
 use super::report::Report;
 use super::{Runner, bracketed, devices, quoted, with};
-use crate::retention::{self, FoundMedia, FoundSet};
+use crate::chain::Chains;
+use crate::retention::{self, FoundMedia, Place};
 use crate::{Session, Sink};
 
 /// The most lines of `integrity_check` that a report repeats.
@@ -163,47 +164,24 @@ fn matches(pattern: &str, name: &str) -> bool {
     pattern[at..].iter().all(|character| *character == '*')
 }
 
-type Place = (usize, usize);
-
 /// The newest full backup, and the newest differential on it.
 fn newest(
     media: &[FoundMedia],
     source: &str,
     with_differential: bool,
 ) -> Option<(Place, Option<Place>)> {
-    let sets: Vec<(Place, &FoundSet)> = media
-        .iter()
-        .enumerate()
-        .flat_map(|(number, media)| {
-            media
-                .sets
-                .iter()
-                .enumerate()
-                .map(move |(position, set)| ((number, position), set))
-        })
-        .filter(|(_, set)| set.is_complete && set.database.eq_ignore_ascii_case(source))
-        .collect();
-    let newest_of = |wanted: &dyn Fn(&FoundSet) -> bool| {
-        sets.iter()
-            .filter(|(_, set)| wanted(set))
-            .max_by_key(|(place, set)| (set.finished, set.lsn, *place))
-    };
-    let (full, full_set) = newest_of(&|set| set.kind == SetType::Full)?;
-    let base_of = |differential: &FoundSet| {
-        sets.iter()
-            .find(|(_, set)| Some(set.set_guid) == differential.base)
-            .map(|(place, _)| *place)
-    };
-    // A differential may count from an older full backup than the newest, which was copy-only then.
-    let differential = newest_of(&|set| {
-        set.kind == SetType::Differential
-            && set.finished >= full_set.finished
-            && base_of(set).is_some()
+    let (places, sets) = retention::chain_sets(media);
+    let chains = Chains::of(&sets);
+    let wanted = (0..sets.len()).filter(|index| {
+        let (medium, place) = places[*index];
+        let set = &media[medium].sets[place];
+        set.database.eq_ignore_ascii_case(source)
+            && (set.chain.kind == SetType::Full
+                || with_differential && set.chain.kind == SetType::Differential)
     });
-    match differential.filter(|_| with_differential) {
-        Some((place, set)) => Some((base_of(set)?, Some(*place))),
-        None => Some((*full, None)),
-    }
+    let path = chains.path(chains.newest_among(wanted)?).ok()?;
+    let second = path.get(1).map(|index| places[*index]);
+    Some((places[*path.first()?], second))
 }
 
 /// One file of each family.

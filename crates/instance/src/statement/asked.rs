@@ -6,7 +6,7 @@ use std::time::Instant;
 use windlass_base::Moment;
 use windlass_base::message::table;
 use windlass_catalog::{
-    Base, DatabaseRecord, DatabaseState, RestoreFileRecord, RestoreRecord, RestoreType,
+    Base, DatabaseRecord, DatabaseState, Depth, RestoreFileRecord, RestoreRecord, RestoreType,
 };
 use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType};
@@ -164,6 +164,9 @@ impl<'a> Asked<'a> {
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
         self.remember(session, self.restore_type(), files, sink);
+        if report.damaged.count == 0 {
+            history::record_verification(session, &self.set, Depth::Restored, None);
+        }
         sink.message(timing::closing(
             OPERATION,
             timing::pages(&report.files),

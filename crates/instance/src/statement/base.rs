@@ -21,7 +21,7 @@ use windlass_pipeline::{DifferentialBase, DigestFile, Error, MediaSet, digests, 
 use super::backup::BackupExtras;
 use crate::chain::{ChainSet, Chains};
 use crate::message_of::{catalog_message, pipeline_messages};
-use crate::presence::{self, Presence};
+use crate::presence::{Looker, Presence};
 use crate::{Failure, Session, Sink};
 
 /// What becomes of a differential whose base's media are away.
@@ -67,7 +67,7 @@ pub(super) fn find(
     let none = || Failure::from(table::no_differential_base(&record.name));
     if let Some((set_guid, lsn)) = own {
         let past = past(session, set_guid)?;
-        check_media(past.as_ref(), &record.name, extras.missing_base, sink)?;
+        check_media(session, past.as_ref(), wanted, sink)?;
         return Ok(DifferentialBase {
             set_guid,
             lsn,
@@ -83,7 +83,7 @@ pub(super) fn find(
     }
     if let Some(base) = record.base {
         let past = past(session, base.set_guid)?;
-        check_media(past.as_ref(), &record.name, extras.missing_base, sink)?;
+        check_media(session, past.as_ref(), wanted, sink)?;
         return known(session, base.set_guid, past.as_ref());
     }
     let has_content = target
@@ -107,16 +107,20 @@ fn past(session: &mut Session, set_guid: Guid) -> Result<Option<PastBackup>, Fai
 
 /// A differential is worth nothing without its base: says so, or refuses, when its media are away.
 fn check_media(
+    session: &mut Session,
     past: Option<&PastBackup>,
-    database: &str,
-    missing: MissingBase,
+    wanted: &Wanted<'_>,
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let Some(past) = past else {
         return Ok(());
     };
+    let database = &wanted.record.name;
+    let mut looker = Looker::default();
+    let found = looker.look(past);
+    looker.note(session.instance.catalog_mut(), Moment::now().0);
     let made = past.finished.map_or_else(String::new, |at| at.to_string());
-    let reason = match presence::Looker::default().look(past) {
+    let reason = match found {
         _ if past.is_overwritten => "a later backup has overwritten it".to_owned(),
         Presence::There => return Ok(()),
         Presence::Gone(reason) => reason,
@@ -125,7 +129,7 @@ fn check_media(
             return Ok(());
         }
     };
-    match missing {
+    match wanted.extras.missing_base {
         MissingBase::Refuses => Err(table::base_media_missing(database, made, reason).into()),
         MissingBase::Warns => {
             sink.message(table::base_media_missing_ignored(database, made, reason));

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use windlass_base::{Guid, Moment, PAGE_BYTES};
 use windlass_catalog::{
-    BackupFileRecord, BackupRecord, BackupSetRecord, FailureRecord, FamilyRecord, MediaSetRecord,
+    BackupFileRecord, BackupRecord, BackupSetRecord, Depth, FailureRecord, FamilyRecord,
+    MediaSetRecord,
 };
 use windlass_device::{DeviceAddress, DeviceKind};
 use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration, SetType};
@@ -59,6 +60,28 @@ pub(super) fn record_failure(
     // The error itself is what the user has to hear.
     if let Err(error) = session.instance.catalog_mut().record_failure(&record) {
         tracing::warn!("the failure was not recorded: {error}");
+    }
+}
+
+/// Remembers that a set was read back, and what came of it. A cancelled reading shows nothing.
+pub(super) fn record_verification(
+    session: &mut Session,
+    set: &SetConfiguration,
+    depth: Depth,
+    failure: Option<&Failure>,
+) {
+    let error = failure.map_or(Some(0), |failure| {
+        let mut errors = failure.messages.iter().filter(|message| message.is_error());
+        errors.next().map(|error| error.number)
+    });
+    let Some(error) = error.filter(|_| failure.is_none() || !session.is_cancelled()) else {
+        return;
+    };
+    let now = Moment::now().0;
+    let catalog = session.instance.catalog_mut();
+    let recorded = catalog.record_verification(set.set_guid, &set.database, now, depth, error);
+    if let Err(error) = recorded {
+        tracing::warn!("the verification was not recorded: {error}");
     }
 }
 

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use windlass_base::{Moment, message::table};
-use windlass_catalog::{RestoreRecord, RestoreType};
+use windlass_catalog::{Depth, RestoreRecord, RestoreType};
 use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
 use windlass_io::queue::EngineChoice;
 use windlass_media::SetConfiguration;
-use windlass_pipeline::{MediaSet, OnDamage, ReadKeys, ReadRequest, Tuning, verify};
+use windlass_pipeline::{MediaSet, OnDamage, ReadKeys, ReadReport, ReadRequest, Tuning, verify};
 use windlass_tsql::ast::RestoreStatement;
 use windlass_tsql::option::StatementKind;
 
@@ -87,11 +87,20 @@ fn attempt(
         },
     };
     let watch = Watch::new(session, OPERATION, "", choices.stats, sink);
-    let report = verify(&media, position, &request, &watch).map_err(|error| failed(&error))?;
-    if !report.damaged.is_empty() {
-        return Err(Failure::from(loss_messages(&report.damaged)));
+    let outcome = verify(&media, position, &request, &watch)
+        .map_err(|error| failed(&error))
+        .and_then(undamaged);
+    match outcome {
+        Ok(_) => watch.finish(),
+        Err(_) => drop(watch),
     }
-    watch.finish();
+    let failure = outcome.as_ref().err();
+    let depth = match choices.without_key && set.is_encrypted() {
+        true => Depth::Checksums,
+        false => Depth::Content,
+    };
+    history::record_verification(session, &set, depth, failure);
+    let report = outcome?;
     if set.is_encrypted() {
         for unusable in media.unusable_key_files() {
             let path = unusable.path.display();
@@ -113,6 +122,14 @@ fn attempt(
         false => table::set_valid(position),
     });
     Ok(())
+}
+
+/// The report of a set that is whole.
+fn undamaged(report: ReadReport) -> Result<ReadReport, Failure> {
+    match report.damaged.is_empty() {
+        true => Ok(report),
+        false => Err(Failure::from(loss_messages(&report.damaged))),
+    }
 }
 
 /// Warns when the target has less room than the database needs.

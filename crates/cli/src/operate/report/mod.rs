@@ -15,6 +15,8 @@ mod tables;
 use std::path::Path;
 
 use windlass_base::Moment;
+use windlass_instance::presence::Looker;
+use windlass_instance::standing::standings;
 use windlass_io::output;
 use windlass_report::Table;
 
@@ -22,7 +24,7 @@ use super::ReportArguments;
 use crate::args::Common;
 use crate::command::{Outcome, failed, misused, session};
 use crate::output::{Console, Layout, message_line, result_json, result_line, result_text};
-use subject::Subjects;
+pub(super) use subject::Subjects;
 
 /// Runs the command.
 pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
@@ -30,7 +32,7 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
         return misused("without --instance nothing is remembered");
     };
     let mut console = Console::new(common.json, Layout::Table);
-    let Some(session) = session(common, &mut console) else {
+    let Some(mut session) = session(common, &mut console) else {
         return Outcome::Failed;
     };
     let catalog = session.instance().catalog();
@@ -54,13 +56,10 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
     {
         return misused(&format!("the instance knows no database '{database}'"));
     }
-    let subjects = Subjects::new(
-        &past,
-        &known,
-        arguments.rpo,
-        arguments.days,
-        Moment::now().0,
-    );
+    let now = Moment::now().0;
+    let mut looker = Looker::default();
+    let standings = standings(&past, Some(&mut looker));
+    let subjects = Subjects::new(standings, &known, arguments.rpo, arguments.days, now);
     let (databases, gaps) = (tables::databases(&subjects), tables::gaps(&subjects));
     if common.json {
         result_json(&tables::json(&subjects, &[&databases, &gaps]).to_string());
@@ -69,10 +68,16 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
         result_line("");
         result_text(&text_of(&gaps));
     }
-    match &arguments.to {
+    let written = match &arguments.to {
         Some(path) => write(path, &page::of(&subjects, instance).to_html()),
         None => Outcome::Succeeded,
-    }
+    };
+    let outcome = match written {
+        Outcome::Succeeded => subjects.outcome(),
+        failed => failed,
+    };
+    looker.note(session.instance_mut().catalog_mut(), now);
+    outcome
 }
 
 fn text_of(gaps: &Table) -> String {

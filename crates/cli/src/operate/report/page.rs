@@ -55,7 +55,11 @@ pub(super) fn of(subjects: &Subjects<'_>, instance: &Path) -> Report {
                 count(&[Verdict::Missed, Verdict::Exposed]),
                 &format!("{} miss it now", count(&[Verdict::Exposed])),
             ),
-            figure("never backed up", count(&[Verdict::Never]), ""),
+            figure(
+                "without a restorable backup",
+                count(&[Verdict::Never, Verdict::Lost]),
+                &format!("{} never backed up", count(&[Verdict::Never])),
+            ),
         ],
         facts: vec![
             Fact::new("instance", instance.display().to_string()),
@@ -121,8 +125,8 @@ fn database(subjects: &Subjects<'_>, subject: &Subject<'_>) -> Section {
 fn notes() -> Vec<String> {
     let notes = [
         "The objective is the most that a failure may lose. A gap begins when the newest restorable backup, counted from its beginning, is older than the objective, and ends when the next one is finished.",
-        "A backup counts as restorable when it was not made of a damaged database and what it needs is in the history: the full backup of a differential, the unbroken log of a log backup. Whether its files are intact is for windlass verify to say; here it was only looked whether those of the newest are there.",
-        "Dates are those of the machine that made the backups. The history counts whole seconds, so the rate of a backup of less than a second is not known.",
+        "A backup counts as restorable when it was not made of a damaged database and what it needs is in the history: the full backup of a differential, the unbroken log of a log backup. Whether its files are intact is for windlass verify to say; here it was looked whether those of the newest state are there, as long as they were, and begin as they should. Of older backups the files may be gone.",
+        "Dates are those of the machine that made the backups. Of backups that were made elsewhere only whole seconds are known.",
         "Of long lines every second, third ... backup is drawn, and the last; of more than 200 backups the table has the newest.",
         "Nothing is told of backups that the history does not have, such as those made without the instance or forgotten by sp_delete_backuphistory.",
     ];

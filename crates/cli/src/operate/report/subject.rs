@@ -1,69 +1,74 @@
 //! What is known of each database.
 
-use std::path::Path;
-
 use jiff::civil::DateTime;
 use windlass_base::Moment;
 use windlass_catalog::PastBackup;
+use windlass_instance::standing::Standing;
 use windlass_report::Moments;
 
+use crate::command::Outcome;
 use crate::operate::exposure::{Exposure, Gap, judge};
 use crate::operate::history::seconds;
 
 /// All databases, and what they are held against.
 #[derive(Debug)]
-pub(super) struct Subjects<'a> {
+pub(in crate::operate) struct Subjects<'a> {
     /// The databases in the order of their names.
-    pub(super) all: Vec<Subject<'a>>,
+    pub(in crate::operate) all: Vec<Subject<'a>>,
     pub(super) rpo_minutes: i64,
-    pub(super) now: Moment,
+    pub(in crate::operate) now: Moment,
     /// The time that is shown.
     pub(super) moments: Moments,
 }
 
 /// A database.
 #[derive(Debug)]
-pub(super) struct Subject<'a> {
-    pub(super) name: &'a str,
+pub(in crate::operate) struct Subject<'a> {
+    pub(in crate::operate) name: &'a str,
     /// Whether the instance knows it, beside the history.
     pub(super) is_registered: bool,
     /// Its backups, judged; none when there were none.
-    pub(super) exposure: Option<Exposure<'a>>,
+    pub(in crate::operate) exposure: Option<Exposure<'a>>,
 }
 
 /// How a database does against the objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(in crate::operate) enum Verdict {
     /// No time without a restorable backup.
     Kept,
     /// There were such times; now all is well.
     Missed,
     /// It is such a time now.
     Exposed,
-    /// There is no restorable backup.
+    /// There are backups, and none of them can be restored.
+    Lost,
+    /// There is no backup.
     Never,
 }
 
 impl Verdict {
-    pub(super) fn text(self) -> &'static str {
+    pub(in crate::operate) fn text(self) -> &'static str {
         match self {
             Self::Kept => "kept",
             Self::Missed => "missed",
             Self::Exposed => "missed now",
+            Self::Lost => "nothing restorable",
             Self::Never => "never backed up",
         }
     }
 }
 
 impl<'a> Subjects<'a> {
-    pub(super) fn new(
-        past: &'a [PastBackup],
+    pub(in crate::operate) fn new(
+        standings: Vec<Standing<'a>>,
         known: &[&'a str],
         rpo_minutes: i64,
         days: Option<u32>,
         now: Moment,
     ) -> Self {
-        let judged = judge(past, rpo_minutes * 60, now);
+        let first = standings.iter().flat_map(|standing| &standing.backups);
+        let first = first.filter_map(|(backup, _)| backup.started).min();
+        let judged = judge(standings, rpo_minutes.saturating_mul(60), now);
         let mut all: Vec<Subject<'a>> = judged
             .into_iter()
             .map(|exposure| Subject {
@@ -88,7 +93,6 @@ impl<'a> Subjects<'a> {
         }
         all.sort_by_key(|subject| subject.name.to_lowercase());
         let to = now.to_civil();
-        let first = past.iter().filter_map(|backup| backup.started).min();
         let from = match days {
             Some(days) => to.saturating_sub(jiff::Span::new().days(i64::from(days.min(36_500)))),
             None => first.map_or(to, Moment::to_civil),
@@ -109,7 +113,23 @@ impl<'a> Subjects<'a> {
     /// The databases without a restorable backup.
     pub(super) fn never(&self) -> impl Iterator<Item = &Subject<'a>> {
         let all = self.all.iter();
-        all.filter(|subject| self.verdict(subject) == Verdict::Never)
+        all.filter(|subject| matches!(self.verdict(subject), Verdict::Never | Verdict::Lost))
+    }
+
+    /// Whether all databases are well now. One that nobody has registered any more is told of, and asks for
+    /// nothing.
+    pub(in crate::operate) fn outcome(&self) -> Outcome {
+        let is_due = |subject: &&Subject<'_>| {
+            let all_pass = !self.all.iter().any(|subject| subject.is_registered);
+            subject.is_registered || all_pass
+        };
+        let is_ill = |subject: &Subject<'_>| {
+            !matches!(self.verdict(subject), Verdict::Kept | Verdict::Missed)
+        };
+        match self.all.iter().filter(is_due).any(is_ill) {
+            true => Outcome::Failed,
+            false => Outcome::Succeeded,
+        }
     }
 
     /// The gaps of a database in the time that is shown.
@@ -120,10 +140,11 @@ impl<'a> Subjects<'a> {
             .collect()
     }
 
-    pub(super) fn verdict(&self, subject: &Subject<'a>) -> Verdict {
+    pub(in crate::operate) fn verdict(&self, subject: &Subject<'a>) -> Verdict {
         let newest = subject.exposure.as_ref().and_then(|judged| judged.newest);
         let gaps = self.gaps(subject);
         match (newest, gaps.last()) {
+            (None, _) if subject.exposure.is_some() => Verdict::Lost,
             (None, _) => Verdict::Never,
             (_, None) => Verdict::Kept,
             (_, Some(gap)) if gap.is_open => Verdict::Exposed,
@@ -142,15 +163,16 @@ impl<'a> Subjects<'a> {
     }
 }
 
-/// Seconds that a backup took; `None` when the history, which counts whole seconds, has none.
-pub(super) fn duration(backup: &PastBackup) -> Option<i64> {
-    let elapsed = seconds(backup.started?, backup.finished?);
-    (elapsed > 0).then_some(elapsed)
+/// Seconds that a backup took; `None` when the history, which may count whole seconds, has none.
+pub(super) fn duration(backup: &PastBackup) -> Option<f64> {
+    let whole = || Some(seconds(backup.started?, backup.finished?) as f64);
+    let elapsed = backup.seconds.or_else(whole)?;
+    (elapsed > 0.0).then_some(elapsed)
 }
 
 /// Megabytes of a database in a second.
 pub(super) fn rate(backup: &PastBackup) -> Option<f64> {
-    let elapsed = duration(backup)? as f64;
+    let elapsed = duration(backup)?;
     Some(backup.raw_bytes as f64 / f64::from(1 << 20) / elapsed)
 }
 
@@ -160,14 +182,11 @@ pub(super) fn ratio(backup: &PastBackup) -> Option<f64> {
     (backup.raw_bytes > 0).then_some(backup.raw_bytes as f64 / stored)
 }
 
-/// Whether a backup's files are where it was written to.
-pub(super) fn files(backup: &PastBackup) -> String {
-    let missing = backup
-        .devices
-        .iter()
-        .find(|device| !Path::new(device).exists());
-    match missing {
+/// Whether the files of the newest restorable backup, and of what it needs, are where they were written to.
+pub(super) fn files(judged: &Exposure<'_>) -> String {
+    match judged.unseen.first() {
+        _ if judged.newest.is_none() => String::new(),
         None => "there".to_owned(),
-        Some(device) => format!("missing: {device}"),
+        Some((_, why)) => format!("not seen: {why}"),
     }
 }

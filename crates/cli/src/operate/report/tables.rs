@@ -24,7 +24,6 @@ pub(super) fn databases(subjects: &Subjects<'_>) -> Table {
     let row = |subject: &Subject<'_>| {
         let judged = subject.exposure.as_ref();
         let last = |kind: &str| at(judged.and_then(|judged| judged.last(kind)?.finished));
-        let newest = judged.and_then(|judged| judged.newest);
         let verdict = subjects.verdict(subject);
         Row::new(vec![
             subject.name.into(),
@@ -34,12 +33,15 @@ pub(super) fn databases(subjects: &Subjects<'_>) -> Table {
             last("D"),
             last("I"),
             last("L"),
-            newest.map_or(Cell::Missing, |backup| files(backup).into()),
+            judged.map_or(Cell::Missing, |judged| files(judged).into()),
             judged
                 .map_or(0.0, |judged| judged.unusable.len() as f64)
                 .into(),
         ])
-        .marked(matches!(verdict, Verdict::Never | Verdict::Exposed))
+        .marked(matches!(
+            verdict,
+            Verdict::Never | Verdict::Lost | Verdict::Exposed
+        ))
     };
     Table {
         key: "databases",
@@ -86,7 +88,7 @@ pub(super) fn gaps(subjects: &Subjects<'_>) -> Table {
                 name,
                 missing.clone(),
                 at(Some(subjects.now)),
-                "never backed up".into(),
+                subjects.verdict(subject).text().into(),
                 missing.clone(),
                 missing,
             ])
@@ -119,7 +121,7 @@ pub(super) fn unusable(subjects: &Subjects<'_>) -> Table {
                     subject.name.into(),
                     kind(&backup.kind).into(),
                     at(backup.finished),
-                    (*reason).into(),
+                    reason.clone().into(),
                     backup.devices.join(", ").into(),
                 ])
             })
@@ -152,7 +154,7 @@ pub(super) fn backups(backups: &[&PastBackup]) -> Table {
             mb(backup.raw_bytes),
             mb(backup.stored_bytes),
             ratio(backup).into(),
-            duration(backup).map(|seconds| seconds as f64).into(),
+            duration(backup).into(),
             rate(backup).into(),
             if backup.compression.is_empty() {
                 "NONE"

@@ -1,0 +1,229 @@
+//! What an instance knows, held against its media.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use windlass_base::Guid;
+use windlass_catalog::{Error, FILE_NAME, Failures, PastBackup, Verified};
+use windlass_instance::Session;
+use windlass_instance::chain::Times;
+use windlass_instance::presence::Looker;
+use windlass_instance::standing::{Standing, standings};
+
+use super::verdict::{Reason, State, Subject, Verdict, told};
+use super::{Limits, is_asked, missing};
+use crate::args::Common;
+use crate::command::open;
+use crate::operate::history::seconds;
+
+/// Checks the databases of the instance in `folder`, or those asked for.
+pub(super) fn check(folder: &Path, common: &Common, asked: &[String], limits: Limits) -> Verdict {
+    // A check makes no instance where there is none.
+    match folder.join(FILE_NAME).try_exists() {
+        Ok(true) => {}
+        Ok(false) => {
+            return Verdict::unknown(format!("there is no instance in '{}'", folder.display()));
+        }
+        Err(error) => return Verdict::unknown(format!("'{}': {error}", folder.display())),
+    }
+    let instance = match open(common) {
+        Ok(instance) => instance,
+        Err(messages) => {
+            let texts: Vec<String> = messages.into_iter().map(|message| message.text).collect();
+            return Verdict::unknown(texts.join(" "));
+        }
+    };
+    let mut session = Session::new(instance);
+    match read(&mut session, asked, limits) {
+        Ok(verdict) => verdict,
+        Err(error) => Verdict::unknown(error.to_string()),
+    }
+}
+
+fn read(session: &mut Session, asked: &[String], limits: Limits) -> Result<Verdict, Error> {
+    let catalog = session.instance().catalog();
+    let past = catalog.past_backups(None)?;
+    let registered = catalog.databases()?;
+    let failures = catalog.failures()?;
+    let verifications = catalog.verifications()?;
+    let copies = catalog.queued_copies()?;
+    let mut looker = Looker::default();
+    let standings = standings(&past, Some(&mut looker));
+    let mut names: Vec<&str> = registered.iter().map(|one| one.name.as_str()).collect();
+    // Without databases registered, those of the history: plain commands register none. A database that was
+    // dropped is checked when it is asked for.
+    for name in standings
+        .iter()
+        .map(|one| one.database)
+        .chain(failures.iter().map(|one| one.last.database.as_str()))
+    {
+        let is_known = names.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let is_named = !asked.is_empty() && is_asked(asked, name);
+        if !is_known && (registered.is_empty() || is_named) {
+            names.push(name);
+        }
+    }
+    names.retain(|name| is_asked(asked, name));
+    names.sort_unstable();
+    let mut subjects: Vec<Subject> = names
+        .iter()
+        .map(|name| {
+            let is_it = |other: &str| other.eq_ignore_ascii_case(name);
+            let standing = standings.iter().find(|one| is_it(one.database));
+            let failures = failures.iter().find(|one| is_it(&one.last.database));
+            database(name, standing, failures, &verifications, limits)
+        })
+        .collect();
+    let mut rest = Subject::new(None);
+    for name in missing(asked, &names) {
+        let text = format!("the instance knows no database '{name}'");
+        rest.reasons
+            .push(Reason::new(State::Unknown, "no-such-database", text));
+    }
+    if asked.is_empty() && names.is_empty() {
+        let text = "the instance knows no database";
+        rest.reasons
+            .push(Reason::new(State::Unknown, "no-database", text));
+    }
+    let failing = copies.iter().filter(|copy| copy.attempts > 0).count();
+    if !copies.is_empty() {
+        let waiting = copies.len();
+        let text = format!("{waiting} copies wait, {failing} of them failed before");
+        rest.reasons.push(
+            Reason::new(State::Warning, "copies-waiting", text)
+                .numbered(i64::try_from(waiting).unwrap_or(i64::MAX)),
+        );
+    }
+    rest.counts.push(("copies", copies.len() as u64));
+    subjects.push(rest);
+    looker.note(session.instance_mut().catalog_mut(), limits.now);
+    Ok(Verdict { subjects })
+}
+
+fn database(
+    name: &str,
+    standing: Option<&Standing<'_>>,
+    failures: Option<&Failures>,
+    verifications: &HashMap<Guid, Verified>,
+    limits: Limits,
+) -> Subject {
+    let mut subject = Subject::new(Some(name));
+    let reasons = &mut subject.reasons;
+    match standing {
+        None => reasons.push(Reason::new(
+            State::Critical,
+            "never-backed-up",
+            "has never been backed up",
+        )),
+        Some(standing) => {
+            subject.age = age(standing.newest(), limits);
+            media(standing, limits, subject.age, reasons);
+            verified(standing, verifications, limits, reasons);
+        }
+    }
+    if let Some(failures) = failures {
+        subject.counts.push(("failures", failures.count));
+        let last = &failures.last;
+        if failures.is_latest {
+            let text = format!(
+                "the last run failed on {}: message {}: {}",
+                last.failed, last.error_number, last.message
+            );
+            reasons.push(
+                Reason::new(State::Warning, "last-run-failed", text)
+                    .numbered(last.error_number.into()),
+            );
+        }
+    }
+    subject
+}
+
+/// Seconds since a backup began.
+fn age(backup: Option<&PastBackup>, limits: Limits) -> Option<i64> {
+    let backup = backup?;
+    let began = Times::of(backup.started, backup.started, backup.time_zone)?;
+    Some(limits.now_utc - began.started)
+}
+
+/// What can be restored now.
+fn media(standing: &Standing<'_>, limits: Limits, age: Option<i64>, reasons: &mut Vec<Reason>) {
+    match age {
+        None => reasons.push(Reason::new(
+            State::Critical,
+            "nothing-restorable",
+            "has no backup that can be restored",
+        )),
+        Some(age) if age > limits.rpo => {
+            let text = format!(
+                "the newest restorable backup began {} ago, more than {}",
+                told(age),
+                told(limits.rpo)
+            );
+            reasons.push(Reason::new(State::Critical, "rpo-missed", text).numbered(age));
+        }
+        Some(_) => {}
+    }
+    if let [(newest, why), ..] = standing.lost.iter().rev().collect::<Vec<_>>().as_slice() {
+        let made = newest
+            .finished
+            .map_or_else(String::new, |at| at.to_string());
+        let count = standing.lost.len();
+        let text = format!("{count} newer backup(s) are lost, the last of {made}: {why}");
+        reasons.push(
+            Reason::new(State::Warning, "backups-lost", text)
+                .numbered(i64::try_from(count).unwrap_or(i64::MAX)),
+        );
+    }
+    if let Some((_, why)) = standing.unseen.first() {
+        reasons.push(
+            Reason::new(State::Unknown, "media-unseen", why)
+                .numbered(i64::try_from(standing.unseen.len()).unwrap_or(i64::MAX)),
+        );
+    }
+}
+
+/// When backups were read back last.
+fn verified(
+    standing: &Standing<'_>,
+    verifications: &HashMap<Guid, Verified>,
+    limits: Limits,
+    reasons: &mut Vec<Reason>,
+) {
+    let of = |backup: &PastBackup| verifications.get(&backup.set_guid?);
+    for backup in &standing.state {
+        if let Some(error) = of(backup)
+            .map(|known| known.last_error)
+            .filter(|error| *error != 0)
+        {
+            let text = format!("the last verification of the newest state failed: message {error}");
+            reasons.push(
+                Reason::new(State::Critical, "verification-failed", text).numbered(error.into()),
+            );
+        }
+    }
+    let Some(within) = limits.verified_within else {
+        return;
+    };
+    let valid = standing.backups.iter().filter_map(|(backup, _)| {
+        let (at, depth) = of(backup)?.valid.as_ref()?;
+        Some((*at, depth))
+    });
+    match valid.max() {
+        None => reasons.push(Reason::new(
+            State::Warning,
+            "never-verified",
+            "no backup was ever verified",
+        )),
+        Some((at, depth)) => {
+            let age = seconds(at, limits.now);
+            if age > within {
+                let text = format!(
+                    "the last verification ({depth}) was {} ago, more than {}",
+                    told(age),
+                    told(within)
+                );
+                reasons.push(Reason::new(State::Warning, "verification-old", text).numbered(age));
+            }
+        }
+    }
+}

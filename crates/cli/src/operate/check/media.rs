@@ -1,0 +1,100 @@
+//! What lies in folders, whoever made it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use windlass_instance::chain::{Chains, is_newer};
+use windlass_instance::retention;
+
+use super::verdict::{Reason, State, Subject, Verdict, told};
+use super::{Limits, is_asked, missing};
+
+/// Checks the databases whose backups lie in some folders.
+pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Verdict {
+    let scan = match retention::scan(folders) {
+        Ok(scan) => scan,
+        Err(error) => return Verdict::unknown(format!("the folders cannot be listed: {error}")),
+    };
+    let (places, sets) = retention::chain_sets(&scan.media);
+    let chains = Chains::of(&sets);
+    let name_of = |index: usize| {
+        scan.media[places[index].0].sets[places[index].1]
+            .database
+            .as_str()
+    };
+    let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for index in 0..sets.len() {
+        if is_asked(asked, name_of(index)) {
+            let key = name_of(index).to_lowercase();
+            groups.entry(key).or_default().push(index);
+        }
+    }
+    let mut names = Vec::new();
+    let mut subjects = Vec::new();
+    for group in groups.into_values() {
+        let name = group.first().map_or("", |first| name_of(*first));
+        names.push(name);
+        let mut subject = Subject::new(Some(name));
+        let newest = chains.newest_among(group.iter().copied());
+        subject.age = newest
+            .and_then(|newest| sets[newest].times)
+            .map(|times| limits.now_utc - times.started);
+        judge_age(&mut subject, limits);
+        let is_lost = |index: &&usize| {
+            chains.verdict(**index).is_err()
+                && newest.is_none_or(|newest| is_newer(&sets[**index], &sets[newest]))
+        };
+        let lost: Vec<&usize> = group.iter().filter(is_lost).collect();
+        if let Some(last) = lost.last() {
+            let why = chains.verdict(**last).err();
+            let why = why.map(ToString::to_string).unwrap_or_default();
+            let file = scan.media[places[**last].0].files.first();
+            let file = file.map(|file| file.path.display().to_string());
+            let text = format!(
+                "{} newer backup(s) cannot be restored, the last in '{}': {why}",
+                lost.len(),
+                file.unwrap_or_default()
+            );
+            let count = i64::try_from(lost.len()).unwrap_or(i64::MAX);
+            let reason = Reason::new(State::Warning, "backups-lost", text);
+            subject.reasons.push(reason.numbered(count));
+        }
+        subject.counts.push(("backups", group.len() as u64));
+        subjects.push(subject);
+    }
+    let mut rest = Subject::new(None);
+    for name in missing(asked, &names) {
+        let text = format!("{name}: there is no backup of it in these folders");
+        rest.reasons
+            .push(Reason::new(State::Critical, "never-backed-up", text));
+    }
+    if asked.is_empty() && names.is_empty() {
+        let text = "there is no backup in these folders";
+        rest.reasons
+            .push(Reason::new(State::Critical, "never-backed-up", text));
+    }
+    rest.counts.push(("media", scan.media.len() as u64));
+    rest.counts.push(("other_files", scan.others.len() as u64));
+    subjects.push(rest);
+    Verdict { subjects }
+}
+
+fn judge_age(subject: &mut Subject, limits: Limits) {
+    let reason = match subject.age {
+        None => Reason::new(
+            State::Critical,
+            "nothing-restorable",
+            "has no backup that can be restored",
+        ),
+        Some(age) if age > limits.rpo => {
+            let text = format!(
+                "the newest restorable backup began {} ago, more than {}",
+                told(age),
+                told(limits.rpo)
+            );
+            Reason::new(State::Critical, "rpo-missed", text).numbered(age)
+        }
+        Some(_) => return,
+    };
+    subject.reasons.push(reason);
+}

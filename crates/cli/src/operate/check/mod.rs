@@ -1,0 +1,100 @@
+//! `windlass check`: whether every database can be restored to a state that is young enough, for
+//! monitoring systems that understand Nagios' plugins.
+//!
+//! One line on standard output: the state, each reason with its number, and performance data; or one JSON
+//! object. The exit code is the state: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN. Of several the worst
+//! counts, in the order CRITICAL, WARNING, UNKNOWN, OK.
+//!
+//! | file | what |
+//! |---|---|
+//! | `instance` | what an instance knows, held against its media |
+//! | `media` | what lies in folders |
+//! | `verdict` | states, reasons, the line and the JSON |
+
+mod instance;
+mod media;
+mod verdict;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use windlass_base::Moment;
+
+use super::history::parse_rpo;
+use crate::args::Common;
+use crate::command::Outcome;
+use crate::output::{result_json, result_line};
+use verdict::Verdict;
+
+const NOTES: &str = "\
+CRITICAL: a database has no restorable backup, or the newest that can be restored now, counted from its
+beginning, is older than --rpo; its newest backup was found damaged.
+WARNING: newer backups are lost (a stripe, a base or the media themselves are gone or damaged); the last
+run failed; no backup was verified within --verified-within; copies wait or fail.
+UNKNOWN: media could not be looked at, the instance could not be read, there is nothing to check.
+
+Media are looked at, not read: they exist, are as long as they were, and begin with their header. Whether
+they are whole, windlass verify says; --verified-within checks that it was asked.";
+
+/// `windlass check`
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct CheckArguments {
+    /// Check backup files in this folder instead of an instance
+    #[arg(long, value_name = "DIR")]
+    media: Vec<PathBuf>,
+    /// Only these databases
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    database: Vec<String>,
+    /// The most that may be lost: minutes, or 24h, or 7d
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_rpo)]
+    rpo: i64,
+    /// The longest time since a backup was verified or restored: minutes, or 24h, or 7d
+    #[arg(long, value_name = "TIME", value_parser = parse_rpo, conflicts_with = "media")]
+    verified_within: Option<i64>,
+}
+
+/// What is asked, in seconds.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    rpo: i64,
+    verified_within: Option<i64>,
+    now: Moment,
+    /// The same as seconds of UTC since 1970, which no end of summer time turns back.
+    now_utc: i64,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &CheckArguments, common: &Common) -> Outcome {
+    let limits = Limits {
+        rpo: arguments.rpo.saturating_mul(60),
+        verified_within: arguments
+            .verified_within
+            .map(|minutes| minutes.saturating_mul(60)),
+        now: Moment::now().0,
+        now_utc: jiff::Timestamp::now().as_second(),
+    };
+    let verdict = match (arguments.media.as_slice(), common.instance.as_deref()) {
+        ([], None) => Verdict::unknown("name an instance by --instance, or folders by --media"),
+        ([], Some(folder)) => instance::check(folder, common, &arguments.database, limits),
+        (folders, _) => media::check(folders, &arguments.database, limits),
+    };
+    if common.json {
+        result_json(&verdict.to_json(limits).to_string());
+    } else {
+        result_line(&verdict.to_line(limits));
+    }
+    Outcome::Checked(verdict.state().code())
+}
+
+/// The databases asked for that were not found.
+fn missing<'a>(asked: &'a [String], found: &[&str]) -> Vec<&'a str> {
+    let is_found = |name: &str| found.iter().any(|other| other.eq_ignore_ascii_case(name));
+    let asked = asked.iter().map(String::as_str);
+    asked.filter(|name| !is_found(name)).collect()
+}
+
+/// Whether a database is asked for.
+fn is_asked(asked: &[String], name: &str) -> bool {
+    asked.is_empty() || asked.iter().any(|other| other.eq_ignore_ascii_case(name))
+}

@@ -1,0 +1,144 @@
+//! How each database of a history stands: the newest state that can be restored now, from which
+//! backups, and what newer ones are lost.
+//!
+//! The history says what was backed up, [`crate::chain`] what needs what, [`crate::presence`] whether the
+//! media are there. Only media that decide something are looked at, newest first: those of the newest
+//! state, and where one of them is gone, all of that database.
+
+use std::collections::BTreeMap;
+
+use windlass_catalog::PastBackup;
+
+use crate::chain::{ChainSet, Chains, Obstacle, is_newer};
+use crate::presence::{Looker, Presence};
+
+/// A database and its backups.
+#[derive(Debug)]
+pub struct Standing<'a> {
+    /// Its name, as the newest backup has it.
+    pub database: &'a str,
+    /// All its backups, the oldest first; and why one could never be restored, whatever became of its
+    /// media since.
+    pub backups: Vec<(&'a PastBackup, Result<(), String>)>,
+    /// The backups that give the newest state that can be restored now, in the order of their restores;
+    /// empty when there is no such state.
+    pub state: Vec<&'a PastBackup>,
+    /// Newer backups, which cannot be restored, and why.
+    pub lost: Vec<(&'a PastBackup, String)>,
+    /// Backups of `state` whose media could not be looked at, and why.
+    pub unseen: Vec<(&'a PastBackup, String)>,
+}
+
+impl<'a> Standing<'a> {
+    /// The backup with the newest state that can be restored now.
+    pub fn newest(&self) -> Option<&'a PastBackup> {
+        self.state.last().copied()
+    }
+}
+
+/// How the databases in a history stand, in the order of their names. Without a `looker` the media are
+/// taken to be there.
+pub fn standings<'a>(past: &'a [PastBackup], mut looker: Option<&mut Looker>) -> Vec<Standing<'a>> {
+    let known: Vec<(&PastBackup, ChainSet)> = past
+        .iter()
+        .filter_map(|backup| Some((backup, ChainSet::of_past(backup)?)))
+        .collect();
+    let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, (backup, _)) in known.iter().enumerate() {
+        let key = backup.database.to_lowercase();
+        groups.entry(key).or_default().push(index);
+    }
+    // A set that was overwritten could be restored until then.
+    let once: Vec<ChainSet> = known
+        .iter()
+        .map(|(_, set)| ChainSet {
+            obstacle: set
+                .obstacle
+                .clone()
+                .filter(|obstacle| *obstacle != Obstacle::Overwritten),
+            ..set.clone()
+        })
+        .collect();
+    let once = Chains::of(&once);
+    let mut now: Vec<ChainSet> = known.iter().map(|(_, set)| set.clone()).collect();
+    let mut standings = Vec::with_capacity(groups.len());
+    for group in groups.into_values() {
+        let (state, unseen) = match looker.as_deref_mut() {
+            Some(looker) => seen_state(&known, &mut now, &group, looker),
+            None => (state_of(&now, &group), Vec::new()),
+        };
+        let backup = |index: &usize| known[*index].0;
+        standings.push(Standing {
+            database: group.last().map_or("", |last| &known[*last].0.database),
+            backups: group
+                .iter()
+                .map(|index| {
+                    let verdict = once.verdict(*index).map_err(ToString::to_string);
+                    (backup(index), verdict)
+                })
+                .collect(),
+            lost: lost(&now, &group, state.last())
+                .into_iter()
+                .map(|(index, why)| (backup(&index), why))
+                .collect(),
+            state: state.iter().map(backup).collect(),
+            unseen,
+        });
+    }
+    standings
+}
+
+fn state_of(now: &[ChainSet], group: &[usize]) -> Vec<usize> {
+    let chains = Chains::of(now);
+    let newest = chains.newest_among(group.iter().copied());
+    newest
+        .and_then(|newest| chains.path(newest).ok())
+        .unwrap_or_default()
+}
+
+type Unseen<'a> = Vec<(&'a PastBackup, String)>;
+
+/// The newest state whose media are not gone.
+fn seen_state<'a>(
+    known: &[(&'a PastBackup, ChainSet)],
+    now: &mut [ChainSet],
+    group: &[usize],
+    looker: &mut Looker,
+) -> (Vec<usize>, Unseen<'a>) {
+    loop {
+        let state = state_of(now, group);
+        let mut unseen = Vec::new();
+        let mut is_gone = false;
+        for index in &state {
+            match looker.look(known[*index].0) {
+                Presence::There => {}
+                Presence::Unknown(reason) => unseen.push((known[*index].0, reason)),
+                Presence::Gone(_) => is_gone = true,
+            }
+        }
+        if !is_gone {
+            return (state, unseen);
+        }
+        // One by one would take as many rounds as a lost folder has backups.
+        for index in group.iter().chain(&state) {
+            let (backup, set) = (known[*index].0, &mut now[*index]);
+            if set.obstacle.is_none()
+                && let Presence::Gone(reason) = looker.look(backup)
+            {
+                let since = backup.missing_since;
+                let since = since.map_or_else(String::new, |at| format!(", noticed on {at}"));
+                set.obstacle = Some(Obstacle::Media(format!("{reason}{since}")));
+            }
+        }
+    }
+}
+
+/// The backups of a database that are newer than its newest state and cannot be restored.
+fn lost(now: &[ChainSet], group: &[usize], newest: Option<&usize>) -> Vec<(usize, String)> {
+    let chains = Chains::of(now);
+    group
+        .iter()
+        .filter(|index| newest.is_none_or(|newest| is_newer(&now[**index], &now[*newest])))
+        .filter_map(|index| Some((*index, chains.verdict(*index).err()?.to_string())))
+        .collect()
+}
