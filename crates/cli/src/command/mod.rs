@@ -85,6 +85,7 @@ fn open(common: &Common) -> Result<Instance, Vec<Message>> {
             folder,
         });
     }
+    instance.restrict_restores(common.restores.clone());
     Ok(instance)
 }
 

@@ -43,6 +43,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         threads: arguments.tuning.threads.and_then(Threads::count),
         engine: arguments.tuning.io,
         is_passing: arguments.database.is_none(),
+        needs_target: true,
     };
     let outcome = Outcome::from(session.restore(&statement, &name, &extras, &mut console));
     match (&arguments.to, outcome) {
@@ -115,6 +116,8 @@ fn options(arguments: &RestoreArguments) -> Vec<RestoreOption> {
             O::File(Value::Number(i64::from(arguments.set))),
         ),
         flag(arguments.replace, O::Replace),
+        flag(arguments.as_is, O::AsIs),
+        flag(arguments.allow_unencrypted, O::AllowUnencrypted),
         flag(arguments.no_recovery, O::NoRecovery),
         flag(!has_media && !arguments.no_recovery, O::Recovery),
         flag(arguments.checksum, O::Checksum),

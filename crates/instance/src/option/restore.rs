@@ -30,6 +30,10 @@ pub(crate) struct RestoreChoices {
     pub(crate) on_damage: Option<OnDamage>,
     pub(crate) stats: Option<u32>,
     pub(crate) loads_history: bool,
+    /// `AS_IS`: what is restored need not be a database.
+    pub(crate) as_is: bool,
+    /// `ALLOW_UNENCRYPTED`: a set may follow upon one that is better protected.
+    pub(crate) allows_unencrypted: bool,
 }
 
 impl RestoreChoices {
@@ -47,6 +51,8 @@ impl RestoreChoices {
             on_damage: None,
             stats: None,
             loads_history: false,
+            as_is: false,
+            allows_unencrypted: false,
         }
     }
 }
@@ -107,6 +113,8 @@ fn apply(
         O::ContinueAfterError => choices.on_damage = Some(OnDamage::Continue),
         O::Stats(value) => choices.stats = Some(stats(value.as_ref(), environment)?),
         O::LoadHistory => choices.loads_history = true,
+        O::AsIs => choices.as_is = true,
+        O::AllowUnencrypted => choices.allows_unencrypted = true,
         // Checksums of ours are verified always; tapes are not known on disk.
         O::NoChecksum | O::Rewind | O::NoRewind | O::Unload | O::NoUnload | O::Verbose => {}
         O::Partial

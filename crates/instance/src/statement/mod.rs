@@ -14,6 +14,7 @@ mod label_only;
 mod media_rows;
 mod observer;
 mod page_list;
+mod placing;
 mod procedure;
 pub(crate) mod query;
 mod reading;

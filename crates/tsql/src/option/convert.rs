@@ -73,7 +73,7 @@ plain_options! {
         Partial Recovery NoRecovery Replace Restart RestrictedUser Checksum NoChecksum StopOnError
         ContinueAfterError Rewind NoRewind Unload NoUnload KeepReplication KeepCdc KeepTemporalRetention
         EnableBroker ErrorBrokerConversations NewBroker MetadataOnly Snapshot Verbose LoadHistory
-        CommitDifferentialBase SnapshotImport
+        CommitDifferentialBase SnapshotImport AsIs AllowUnencrypted
     ],
     values: [
         Standby File Password MediaPassword MediaName BlockSize BufferCount MaxTransferSize
