@@ -30,6 +30,8 @@ pub enum ServerOption {
     HardwareOffloadMode,
     /// `backup compression algorithm`
     BackupCompressionAlgorithm,
+    /// `restores must be encrypted`: ours.
+    RestoresMustBeEncrypted,
 }
 
 impl ServerOption {
@@ -45,6 +47,7 @@ impl ServerOption {
             Self::HardwareOffloadConfig => "hardware offload config",
             Self::HardwareOffloadMode => "hardware offload mode",
             Self::BackupCompressionAlgorithm => "backup compression algorithm",
+            Self::RestoresMustBeEncrypted => "restores must be encrypted",
         }
     }
 }
@@ -233,7 +236,7 @@ mod tests {
     fn every_option_has_its_row() {
         let catalog = Catalog::in_memory().unwrap();
         let rows = catalog.configurations().unwrap();
-        assert_eq!(rows.len(), 9);
+        assert_eq!(rows.len(), 10);
         for option in [
             ServerOption::RecoveryInterval,
             ServerOption::ShowAdvancedOptions,
@@ -244,6 +247,7 @@ mod tests {
             ServerOption::HardwareOffloadConfig,
             ServerOption::HardwareOffloadMode,
             ServerOption::BackupCompressionAlgorithm,
+            ServerOption::RestoresMustBeEncrypted,
         ] {
             assert_eq!(catalog.option_in_use(option).unwrap(), 0, "{option:?}");
         }

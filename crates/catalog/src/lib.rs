@@ -32,6 +32,7 @@ mod configuration;
 mod copy;
 mod database;
 mod device;
+mod encryptor;
 mod error;
 mod history;
 mod past;

@@ -19,6 +19,9 @@ CREATE TABLE own_drive (
     letter TEXT PRIMARY KEY,
     folder TEXT NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE own_restore_folder (
+    folder TEXT PRIMARY KEY
+) WITHOUT ROWID;
 CREATE VIEW databases AS
     SELECT 'master' AS name, 1 AS database_id, NULL AS source_database_id,
            '2003-04-08 09:13:36' AS create_date, 170 AS compatibility_level,
@@ -318,3 +321,4 @@ INSERT INTO own_configuration VALUES (1599, 'hardware offload enabled', 0, 0, 1,
 INSERT INTO own_configuration VALUES (1600, 'hardware offload config', 0, 0, 255, 0, 0, 'Configure hardware offload accelerators', 0, 1);
 INSERT INTO own_configuration VALUES (1601, 'hardware offload mode', 0, 0, 255, 0, 0, 'Accelerators that are held to software', 0, 1);
 INSERT INTO own_configuration VALUES (1602, 'backup compression algorithm', 0, 0, 3, 0, 0, 'Configure default backup compression algorithm', 1, 0);
+INSERT INTO own_configuration VALUES (50001, 'restores must be encrypted', 0, 0, 1, 0, 0, 'Refuse to restore backups that are not encrypted', 1, 0);

@@ -1,6 +1,6 @@
 //! Settings of an instance: the folders that stand for drive letters.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::error::Doing;
 use crate::value::{path_text, text_path};
@@ -38,6 +38,51 @@ impl Catalog {
             });
         }
         Ok(drives)
+    }
+
+    /// The folders that restores are confined to; none for anywhere.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn restore_folders(&self) -> Result<Vec<PathBuf>, Error> {
+        let doing = "listing the folders of restores";
+        let mut statement = self
+            .connection()
+            .prepare_cached("SELECT folder FROM own_restore_folder ORDER BY folder")
+            .doing(doing)?;
+        let rows = statement
+            .query_map([], |row| row.get::<_, String>(0))
+            .doing(doing)?;
+        let folders = rows.map(|row| row.map(text_path));
+        folders.collect::<Result<_, _>>().doing(doing)
+    }
+
+    /// Lets restores go to a folder.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn add_restore_folder(&mut self, folder: &Path) -> Result<(), Error> {
+        self.connection()
+            .execute(
+                "INSERT OR REPLACE INTO own_restore_folder (folder) VALUES (?1)",
+                [path_text(folder)],
+            )
+            .map(|_| ())
+            .doing("adding a folder of restores")
+    }
+
+    /// Takes a folder off the list; false when it was not on it.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`].
+    pub fn remove_restore_folder(&mut self, folder: &Path) -> Result<bool, Error> {
+        self.connection()
+            .execute(
+                "DELETE FROM own_restore_folder WHERE folder = ?1",
+                [path_text(folder)],
+            )
+            .map(|rows| rows > 0)
+            .doing("removing a folder of restores")
     }
 
     /// Maps a drive, replacing what the letter stood for.

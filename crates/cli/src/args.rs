@@ -1,6 +1,7 @@
 //! The command line: what it says, not what it means.
 
 mod adapting;
+mod demo;
 mod inspect;
 mod locking;
 mod measuring;
@@ -11,11 +12,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use windlass_base::size::parse_octets;
+use windlass_instance::RestorePolicy;
 use windlass_io::queue::EngineChoice;
 
 use crate::journal::{Format, Level};
 
 pub(crate) use adapting::{Compress, Goal, Threads};
+pub(crate) use demo::{DemoArguments, DemoWriterArguments};
 pub(crate) use inspect::{FilesArguments, HeaderArguments, LabelArguments};
 pub(crate) use locking::LockingArguments;
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
@@ -74,6 +77,9 @@ pub(crate) struct Common {
     /// What is written to the log. Without a log file, to standard error
     #[arg(long, global = true, value_name = "LEVEL")]
     pub(crate) log_level: Option<Level>,
+    /// What the configuration files hold restores to.
+    #[arg(skip)]
+    pub(crate) restores: RestorePolicy,
 }
 
 #[derive(Debug, Subcommand)]
@@ -305,6 +311,12 @@ pub(crate) struct RestoreArguments {
     /// Restore as much as can be read
     #[arg(long)]
     pub(crate) continue_after_error: bool,
+    /// Restore what the backup holds although it is no database
+    #[arg(long)]
+    pub(crate) as_is: bool,
+    /// Apply a backup that is less protected than the encrypted one it follows
+    #[arg(long)]
+    pub(crate) allow_unencrypted: bool,
     /// Name that the media set must have
     #[arg(long)]
     pub(crate) media_name: Option<String>,
@@ -411,26 +423,6 @@ pub(crate) struct SqlArguments {
     /// A line for each column instead of a table
     #[arg(long)]
     pub(crate) vertical: bool,
-}
-
-/// `windlass demo`
-#[derive(Debug, Args)]
-pub(crate) struct DemoArguments {
-    /// SQLite database to take a copy of, instead of one that is made up
-    pub(crate) database: Option<PathBuf>,
-    /// Folder to work in; removed afterwards
-    #[arg(long, value_name = "DIR")]
-    pub(crate) folder: Option<PathBuf>,
-    /// Size of the database that is made up
-    #[arg(long, value_name = "OCTETS", default_value = "100M", value_parser = parse_size)]
-    pub(crate) size: i64,
-}
-
-/// The hidden writer of the demonstration.
-#[derive(Debug, Args)]
-pub(crate) struct DemoWriterArguments {
-    /// The database to write to, until standard input ends
-    pub(crate) database: PathBuf,
 }
 
 fn parse_drive(text: &str) -> Result<(char, PathBuf), String> {

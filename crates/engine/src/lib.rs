@@ -60,6 +60,7 @@ pub use database::{Database, FileDescription};
 pub use error::{EngineError, PageRefusal, Result};
 pub use instance::Instance;
 pub use log::Position;
+pub use log::header::MAGIC as LOG_MAGIC;
 pub use options::{
     CreateDatabase, EXTENT_PAGES, FileSpec, Growth, InstanceOptions, OpenDatabase, PAGE_SIZE,
 };

@@ -35,6 +35,15 @@ pub struct BackupDefaults {
     pub retain_days: u32,
 }
 
+/// What restores are held to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RestorePolicy {
+    /// Folders outside of which nothing is restored; none for anywhere.
+    pub folders: Vec<PathBuf>,
+    /// Whether backups that are not encrypted are refused.
+    pub must_be_encrypted: bool,
+}
+
 /// An instance.
 #[derive(Debug)]
 pub struct Instance {
@@ -44,6 +53,8 @@ pub struct Instance {
     identity: Identity,
     /// Databases that one command uses and nobody registers. Their numbers are below zero.
     passing: Vec<DatabaseRecord>,
+    /// What the command's settings say about restores, beside what is kept in the instance.
+    policy: RestorePolicy,
     pub(crate) service_key: Option<VaultKey>,
     pub(crate) engines: EngineDatabases,
 }
@@ -76,6 +87,7 @@ impl Instance {
             drives,
             identity,
             passing: Vec::new(),
+            policy: RestorePolicy::default(),
             service_key: None,
             engines: EngineDatabases::new(recovery_interval),
         })
@@ -158,6 +170,22 @@ impl Instance {
         self.catalog.remove_drive(letter)?;
         self.drives.remove(letter);
         Ok(())
+    }
+
+    /// Holds restores to more than the instance does, for as long as this value lives.
+    pub fn restrict_restores(&mut self, policy: RestorePolicy) {
+        self.policy = policy;
+    }
+
+    /// Lists of folders; a restore goes to one of each list that is not empty.
+    pub(crate) fn restore_folders(&self) -> Result<[Vec<PathBuf>; 2], CatalogError> {
+        Ok([self.policy.folders.clone(), self.catalog.restore_folders()?])
+    }
+
+    /// Whether only encrypted backups are restored.
+    pub(crate) fn restores_must_be_encrypted(&self) -> Result<bool, CatalogError> {
+        let option = ServerOption::RestoresMustBeEncrypted;
+        Ok(self.policy.must_be_encrypted || self.catalog.option_in_use(option)? != 0)
     }
 
     /// The database of that name.

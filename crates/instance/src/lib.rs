@@ -56,7 +56,7 @@ pub use decimal::Decimal;
 pub use expression::{Environment, Which, assign, convert, evaluate};
 pub use failure::{AfterFailure, Failure};
 pub use identity::{Identity, PRODUCT};
-pub use instance::{BackupDefaults, Instance, SYSTEM_DATABASES, is_system_database};
+pub use instance::{BackupDefaults, Instance, RestorePolicy, SYSTEM_DATABASES, is_system_database};
 pub use keys::SERVICE_KEY_FILE;
 pub use names::{Drives, NameError, absolute, logical_name};
 pub use outcome::{Collected, Column, ColumnType, Completed, Progress, ResultSet, Sink};

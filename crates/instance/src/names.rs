@@ -192,6 +192,9 @@ pub fn logical_name(path: &Path) -> String {
 
 /// The absolute path of a file that may not exist: its folder's links resolved where it exists.
 pub fn absolute(path: &Path) -> std::io::Result<PathBuf> {
+    if let Ok(resolved) = windlass_io::directory::follow(path) {
+        return Ok(resolved);
+    }
     if let Ok(resolved) = path.canonicalize() {
         return Ok(resolved);
     }
@@ -202,6 +205,34 @@ pub fn absolute(path: &Path) -> std::io::Result<PathBuf> {
             .map_or_else(|_| absolute.clone(), |folder| folder.join(name))),
         _ => Ok(absolute),
     }
+}
+
+/// What databases keep beside them: `SQLite` its journal, its log and the log's index, the page engine its
+/// log.
+const PARTS: [(&str, PartOf); 4] = [
+    ("-journal", PartOf::Any),
+    ("-wal", PartOf::Any),
+    ("-shm", PartOf::Any),
+    ("-log", PartOf::Existing),
+];
+
+/// When a name is that of a part.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PartOf {
+    /// Always: `SQLite` takes the file for its own, and deletes it, as soon as there is such a database.
+    Any,
+    /// Where the database is there.
+    Existing,
+}
+
+/// The database as whose part a file of this name is taken, whether it is there or not.
+pub(crate) fn part_of_database(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    PARTS.iter().find_map(|(suffix, when)| {
+        let stem = name.strip_suffix(suffix).filter(|stem| !stem.is_empty())?;
+        let database = path.with_file_name(stem);
+        (*when == PartOf::Any || windlass_io::own::is_there(&database)).then_some(database)
+    })
 }
 
 #[cfg(test)]

@@ -107,6 +107,11 @@ impl DirectFile {
         &self.ordinary
     }
 
+    /// The ordinary descriptor alone; locks stay.
+    pub fn into_file(self) -> File {
+        self.ordinary
+    }
+
     /// Current length in octets.
     pub fn len(&self) -> io::Result<u64> {
         Ok(self.ordinary.metadata()?.len())

@@ -130,6 +130,15 @@ pub fn keep(file: &File, replaced: &Metadata) -> io::Result<()> {
     file.set_permissions(PermissionsExt::from_mode(replaced.mode() & 0o777))
 }
 
+/// Permissions of a restored file that replaces none: at most those that it had where it was backed up,
+/// less the umask; for its owner alone when nothing is known of them.
+pub fn mode_for_new(stored: Option<u16>) -> u32 {
+    match stored {
+        Some(mode) => u32::from(mode) & 0o777 & !directory::umask(),
+        None => 0o600,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;

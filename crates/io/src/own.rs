@@ -41,6 +41,10 @@ pub fn create(path: &Path) -> io::Result<File> {
 /// `WouldBlock` when somebody works on the file that is there.
 pub fn claim(path: &Path) -> io::Result<DirectFile> {
     remove_unheld(path)?;
+    create_held(path)
+}
+
+fn create_held(path: &Path) -> io::Result<DirectFile> {
     let file = DirectFile::open(path, Access::CreateNew).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => io::ErrorKind::WouldBlock.into(),
         _ => error,
@@ -59,23 +63,42 @@ pub fn reclaim(path: &Path) -> io::Result<DirectFile> {
     Ok(file)
 }
 
+/// Keeps others from working on the file that stands under a name, whoever made it; it is not to be
+/// written. `None` when there is no regular file.
+///
+/// # Errors
+/// `WouldBlock` when somebody works on it.
+pub fn hold_existing(path: &Path) -> io::Result<Option<File>> {
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) if !metadata.is_file() => return Ok(None),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let mut options = OpenOptions::new();
+    // Some file systems lock only for whoever may write.
+    let (file, _) = open_regular(path, options.read(true).write(true), OFlags::NOFOLLOW)
+        .or_else(|_| open_regular(path, options.write(false), OFlags::NOFOLLOW))?;
+    hold(&file, path)?;
+    Ok(Some(file))
+}
+
+/// Makes a new file, held, in the place of one that is held here.
+///
+/// # Errors
+/// `WouldBlock` when somebody took the place in between.
+pub fn replace_held(path: &Path, held: Option<File>) -> io::Result<DirectFile> {
+    remove(path)?;
+    drop(held);
+    create_held(path)
+}
+
 /// Removes what stands under a name, unless somebody works on it.
 ///
 /// # Errors
 /// `WouldBlock` when somebody does.
 pub fn remove_unheld(path: &Path) -> io::Result<()> {
-    let is_file = match std::fs::symlink_metadata(path) {
-        Ok(metadata) => metadata.is_file(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    if is_file {
-        let mut options = OpenOptions::new();
-        // Some file systems lock only for whoever may write.
-        let file = open_regular(path, options.read(true).write(true), OFlags::NOFOLLOW)
-            .or_else(|_| open_regular(path, options.write(false), OFlags::NOFOLLOW))?;
-        hold(&file.0, path)?;
-    }
+    let _held = hold_existing(path)?;
     remove(path)
 }
 

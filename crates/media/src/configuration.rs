@@ -82,6 +82,39 @@ impl Stored for SourceKind {
     }
 }
 
+/// The permissions of a file: the low 12 bits of POSIX's file mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileMode(u16);
+
+impl FileMode {
+    /// The permissions in a mode, whatever else is in it.
+    pub fn of(mode: u32) -> Self {
+        Self((mode & u32::from(Self::MASK)) as u16)
+    }
+
+    /// The 12 bits.
+    pub fn bits(self) -> u16 {
+        self.0
+    }
+
+    const MASK: u16 = 0o7777;
+}
+
+impl Stored for Option<FileMode> {
+    fn store(&self, out: &mut Vec<u8>) {
+        self.map_or(0, FileMode::bits).store(out);
+    }
+
+    fn load(octets: &[u8]) -> Option<Self> {
+        let bits = u16::load(octets)?;
+        (bits <= FileMode::MASK).then_some(Some(FileMode(bits)))
+    }
+
+    fn is_left_out(&self) -> bool {
+        self.is_none()
+    }
+}
+
 records! {
     /// One file of the database.
     DatabaseFile, "database file" {
@@ -109,6 +142,8 @@ records! {
         0x0B differential_base_guid: Guid,
         /// Which extents of it are in this set: see [`Held`](crate::Held). None for all of them; final only.
         0x0C held: Vec<u8>,
+        /// Permissions where it was backed up: the low 12 bits of POSIX's file mode.
+        0x0D mode: Option<FileMode>,
     }
 }
 

@@ -55,6 +55,6 @@ pub use request::{
     BackupKind, BackupRequest, DifferentialBase, Goal, MediaRequest, OnDamage, Origin, Overwrite,
     Probe, ProbeRequest, ReadRequest, Tuning,
 };
-pub use restore::{Selection, extract_digests, restore, restore_selected, verify};
+pub use restore::{Selection, check, extract_digests, restore, restore_selected, verify};
 pub use sealing::{Encryption, ReadKeys};
 pub use windlass_source::Staged;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use windlass_base::{Guid, Lsn};
 
+use crate::Protection;
+
 /// What went wrong, where, and what was expected instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -155,6 +157,39 @@ pub enum Error {
         path: PathBuf,
         /// A process that has it open, where that is known.
         process_id: Option<u32>,
+    },
+    /// Somebody had the restore's target open until after everything was restored beside it.
+    #[error(
+        "'{}' was still in use{} after {} s of waiting; everything is restored beside it",
+        path.display(), process_suffix(*process_id), waited.as_secs()
+    )]
+    StillInUse {
+        /// The target.
+        path: PathBuf,
+        /// A process that has it open, where that is known.
+        process_id: Option<u32>,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// What was restored is no database.
+    #[error("'{}' is not restored: {defect}", path.display())]
+    NotADatabase {
+        /// The target.
+        path: PathBuf,
+        /// What is wrong with it.
+        defect: String,
+    },
+    /// A set that is less protected than the one upon which it is to be restored.
+    #[error(
+        "what is restored at '{}' is {base}, and the backup set is {found}", path.display()
+    )]
+    LessProtected {
+        /// The target.
+        path: PathBuf,
+        /// How the base is protected.
+        base: Protection,
+        /// How the set is.
+        found: Protection,
     },
     /// Another restore works on the same target.
     #[error("another restore of '{}' is running", path.display())]

@@ -20,16 +20,20 @@
 //!    anything between, wherever the restore stops.
 
 pub mod check;
+mod content;
 mod database;
 pub mod engine;
 mod error;
+mod protection;
 mod source;
 pub mod sqlite;
 mod target;
 mod view;
 
+pub use content::{FIRST_OCTETS, part_of_database};
 pub use database::SourceDatabase;
 pub use error::{Error, Obstacle, WalDamage};
+pub use protection::Protection;
 pub use source::{
     Content, DatabaseIdentity, DatabaseKind, Depth, Ending, FileKind, LogPiece, Position,
     RecoveryModel, Snapshot, SourceFile, Staged, WritersHeld,

@@ -157,6 +157,15 @@ pub struct WritersHeld {
     pub stage: Staged,
 }
 
+impl SourceFile {
+    /// Its POSIX mode now; none when the file cannot be looked at.
+    pub fn mode(&self) -> Option<u32> {
+        use std::os::unix::fs::MetadataExt as _;
+        let metadata = std::fs::metadata(&self.path).ok()?;
+        Some(metadata.mode())
+    }
+}
+
 /// What only the end of a copy tells, see [`Snapshot::finish_data`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {

@@ -28,7 +28,8 @@ pub(crate) fn begin(
                 set_guid: set.set_guid,
                 checkpoint_lsn: set.checkpoint_lsn,
                 size_bytes: file.map_or(0, |file| file.size_bytes),
-                base: None,
+                as_is: true,
+                ..RestoreRequest::default()
             })?)
         }
         SourceDatabase::Engine(_) => {
@@ -40,13 +41,15 @@ pub(crate) fn begin(
                     .map(|file| PlacedFile {
                         file_id: file.file_id,
                         path: path(file.file_id),
+                        mode: None,
                     })
                     .collect(),
                 database_name: set.database.clone(),
                 log_bytes: log.map_or(0, |log| log.size_bytes),
                 set_guid: set.set_guid,
                 checkpoint_lsn: set.checkpoint_lsn,
-                base: None,
+                as_is: true,
+                ..EngineRestoreRequest::default()
             })?)
         }
     })

@@ -214,6 +214,8 @@ messages! {
     50023, 16, engine_refused(error), "The page engine: {error}.";
     50024, 17, file_full(database, file, reason), "File '{file}' of database '{database}' is full: {reason}.";
     50025, 16, defect(what, hint), "A defect in Windlass stopped the {what}. {hint}";
+    50028, 16, restored_no_database(file, defect), "What the backup holds is not put into '{file}': {defect}. If it is meant to be so, restore it with AS_IS, or --as-is.";
+    50029, 16, less_protected(base, found), "What was restored so far is {base}, but this backup set is {found}, and could come from anybody who has seen the headers of the other. Nothing was changed. If you know where it comes from, restore it with ALLOW_UNENCRYPTED, or --allow-unencrypted.";
     50030, 16, encryption_failed(error), "Encryption: {error}.";
     50040, 16, newest_copy_needed(what, family), "{what}. Nothing was changed. Name the newest copy of media family {family}. If there is none, back up to new files, or overwrite all families with INIT or FORMAT (--init, --format), which gives up the backup sets on them.";
     50041, 16, passphrase_needed(device), "The backup set on '{device}' opens with a passphrase, and none was given that fits. Name the file that holds it: --passphrase-file FILE. What can be checked without it: windlass verify --without-key.";

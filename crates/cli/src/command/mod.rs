@@ -89,6 +89,7 @@ pub(crate) fn open(common: &Common) -> Result<Instance, Vec<Message>> {
             folder,
         });
     }
+    instance.restrict_restores(common.restores.clone());
     Ok(instance)
 }
 

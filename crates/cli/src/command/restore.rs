@@ -39,6 +39,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         threads: arguments.tuning.threads.and_then(Threads::count),
         engine: arguments.tuning.io,
         is_passing: arguments.database.is_none(),
+        needs_target: true,
     };
     let steps = match steps(&mut session, arguments, common, &name, &mut console) {
         Ok(steps) => steps,
@@ -199,6 +200,8 @@ fn options(arguments: &RestoreArguments, part: &Part) -> Vec<RestoreOption> {
             .filter(|_| has_media)
             .map(|position| O::File(Value::Number(i64::from(position)))),
         flag(arguments.replace && part.is_first, O::Replace),
+        flag(arguments.as_is, O::AsIs),
+        flag(arguments.allow_unencrypted, O::AllowUnencrypted),
         flag(!part.recovers, O::NoRecovery),
         flag(!has_media && !arguments.no_recovery, O::Recovery),
         flag(arguments.checksum, O::Checksum),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use serde::Deserialize;
-use windlass_instance::Sink as _;
+use windlass_instance::{RestorePolicy, Sink as _};
 
 use super::texts;
 use crate::args::Common;
@@ -38,6 +38,8 @@ struct Written {
     log_file: Option<PathBuf>,
     log_format: Option<Format>,
     log_level: Option<Level>,
+    restore_folders: Option<Vec<PathBuf>>,
+    restores_must_be_encrypted: Option<bool>,
     #[serde(default)]
     drives: BTreeMap<String, PathBuf>,
 }
@@ -60,6 +62,8 @@ pub(crate) struct Settings {
     log_file: Setting<Option<PathBuf>>,
     log_format: Setting<Option<Format>>,
     log_level: Setting<Option<Level>>,
+    restore_folders: Setting<Option<Vec<PathBuf>>>,
+    restores_must_be_encrypted: Setting<Option<bool>>,
     drives: BTreeMap<char, Setting<PathBuf>>,
     /// The files that were looked for, and whether they were there.
     pub(super) files: Vec<(PathBuf, bool)>,
@@ -98,6 +102,8 @@ pub(crate) fn load(common: &Common, matches: &ArgMatches) -> Result<Settings, Er
         log_file: built_in(None),
         log_format: built_in(None),
         log_level: built_in(None),
+        restore_folders: built_in(None),
+        restores_must_be_encrypted: built_in(None),
         drives: BTreeMap::new(),
         files: Vec::new(),
     };
@@ -173,6 +179,11 @@ impl Settings {
         self.log_file.put(file.log_file.map(absolute), &shown);
         self.log_format.put(file.log_format, &shown);
         self.log_level.put(file.log_level, &shown);
+        let folders = file.restore_folders;
+        let folders = folders.map(|folders| folders.into_iter().map(absolute).collect());
+        self.restore_folders.put(folders, &shown);
+        self.restores_must_be_encrypted
+            .put(file.restores_must_be_encrypted, &shown);
         if let Some(json) = file.json {
             self.json = Setting {
                 value: json,
@@ -234,6 +245,10 @@ impl Settings {
     pub(crate) fn apply(&self, common: &mut Common) {
         common.instance.clone_from(&self.instance.value);
         common.json = self.json.value;
+        common.restores = RestorePolicy {
+            folders: self.restore_folders.value.clone().unwrap_or_default(),
+            must_be_encrypted: self.restores_must_be_encrypted.value.unwrap_or_default(),
+        };
         common.drive = self
             .drives
             .iter()
@@ -322,6 +337,19 @@ fn rows(settings: &Settings) -> Vec<Vec<String>> {
         row("log_level", &settings.log_level, |level| {
             journal::name(&level.unwrap_or(LEVEL))
         }),
+        row("restore_folders", &settings.restore_folders, |folders| {
+            let folders = folders.iter().flatten();
+            let folders: Vec<_> = folders.map(|folder| folder.display().to_string()).collect();
+            match folders.is_empty() {
+                true => none(),
+                false => folders.join(", "),
+            }
+        }),
+        row(
+            "restores_must_be_encrypted",
+            &settings.restores_must_be_encrypted,
+            |is_set| is_set.unwrap_or_default().to_string(),
+        ),
     ];
     for (letter, folder) in &settings.drives {
         let name = format!("drives.{letter}");

@@ -4,7 +4,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _,
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::support::Place;
+use crate::support::{Place, sql};
 
 fn make_fifo(path: &Path) {
     let made = std::process::Command::new("mkfifo").arg(path).status();
@@ -93,4 +93,183 @@ fn overwritten_media_keep_their_mode_and_links_stay() {
     place.succeed(&["backup", "app.db", "--to", "link.bak", "--format"]);
     assert_eq!(mode(&place.path("far.bak")), 0o640);
     place.succeed(&["verify", "far.bak"]);
+}
+
+/// A page engine database `e` of several files in its own folder, and its backup `e.bak`.
+fn engine_place() -> Place {
+    let place = Place::new();
+    for folder in ["one", "two"] {
+        std::fs::create_dir(place.path(folder)).expect("a folder");
+    }
+    let numbers = sql(
+        &place,
+        "CREATE DATABASE e ON (NAME = 'e', FILENAME = 'd:\\one\\e.mdf', SIZE = 8MB)
+             LOG ON (NAME = 'e_log', FILENAME = 'd:\\one\\e.ldf', SIZE = 8MB)
+         GO
+         USE e
+         GO
+         CREATE TABLE t(a)
+         GO
+         USE master
+         GO
+         BACKUP DATABASE e TO DISK = 'd:\\e.bak'",
+    )
+    .numbers();
+    assert!(numbers.ends_with(&[3014]), "{numbers:?}");
+    place
+}
+
+#[test]
+fn a_restore_goes_over_the_replaced_databases_own_files_and_over_no_others() {
+    let place = engine_place();
+    // Another database takes the places that the backup names, and is detached; `e` lives elsewhere now.
+    let script = "EXEC sp_detach_db 'e'
+         GO
+         RESTORE DATABASE e FROM DISK = 'd:\\e.bak'
+             WITH MOVE 'e' TO 'd:\\two\\e.mdf', MOVE 'e_log' TO 'd:\\two\\e.ldf'";
+    assert!(sql(&place, script).numbers().ends_with(&[3014]));
+    std::fs::write(place.path("one/e.mdf"), "somebody else's").expect("a file");
+    std::fs::write(place.path("one/e.ldf"), "somebody else's").expect("a file");
+    let restore = "RESTORE DATABASE e FROM DISK = 'd:\\e.bak' WITH REPLACE";
+    assert!(sql(&place, restore).numbers().ends_with(&[3014]));
+    let over = "RESTORE DATABASE f FROM DISK = 'd:\\e.bak' WITH REPLACE";
+    assert_eq!(sql(&place, over).numbers(), [3142, 3156, 3119, 3013]);
+    for name in ["one/e.mdf", "one/e.ldf"] {
+        let content = std::fs::read(place.path(name)).expect("the file");
+        assert_eq!(content, b"somebody else's");
+    }
+    let moved = "RESTORE DATABASE f FROM DISK = 'd:\\e.bak'
+         WITH REPLACE, MOVE 'e' TO 'd:\\one\\e.mdf', MOVE 'e_log' TO 'd:\\one\\e.ldf'";
+    assert!(sql(&place, moved).numbers().ends_with(&[3014]));
+    let other = "RESTORE DATABASE f FROM DISK = 'd:\\e.bak'
+         WITH REPLACE, MOVE 'e' TO 'd:\\two\\e.mdf', MOVE 'e_log' TO 'd:\\one\\e.ldf'";
+    assert_eq!(sql(&place, other).numbers(), [1834, 3156, 3119, 3013]);
+}
+
+#[test]
+fn a_sqlite_restore_goes_over_no_other_file_than_its_own_unless_a_move_names_it() {
+    let place = Place::new();
+    place.succeed(&["backup", "app.db", "--to", "a.bak"]);
+    let before = std::fs::read(place.path("app.db")).expect("the database");
+    // Nobody knows the file at the backup's own path; it is there all the same.
+    let script = "RESTORE DATABASE x FROM DISK = 'd:\\a.bak' WITH REPLACE";
+    assert_eq!(sql(&place, script).numbers(), [3142, 3156, 3119, 3013]);
+    // Neither the medium itself, nor what SQLite would take for a part of another database.
+    for target in ["a.bak", "other.db-wal", "new.db-journal"] {
+        let run = place.run(&["restore", "a.bak", "--to", target, "--replace"]);
+        assert_eq!(run.code, Some(1), "{target}: {}", run.err);
+        assert!(run.err.contains("Msg 50020"), "{}", run.err);
+    }
+    assert_eq!(std::fs::read(place.path("app.db")).expect("it"), before);
+    place.succeed(&["verify", "a.bak"]);
+    let moved =
+        "RESTORE DATABASE x FROM DISK = 'd:\\a.bak' WITH REPLACE, MOVE 'app' TO 'd:\\app.db'";
+    assert!(sql(&place, moved).numbers().ends_with(&[3014]));
+}
+
+#[test]
+fn no_backup_goes_over_a_part_of_a_database() {
+    let place = engine_place();
+    let magic = |octets: &[u8]| [octets, &[0; 4096]].concat();
+    let parts: [(&str, Vec<u8>); 4] = [
+        ("other.db-wal", magic(b"\x37\x7f\x06\x82")),
+        (
+            "other.db-journal",
+            magic(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"),
+        ),
+        ("copy-of-wal", magic(b"\x37\x7f\x06\x83")),
+        (
+            "copy-of-journal",
+            magic(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"),
+        ),
+    ];
+    for (name, content) in &parts {
+        std::fs::write(place.path(name), content).expect("a file");
+    }
+    // An encrypted database cannot be told from noise, but it has its log beside it.
+    std::fs::write(place.path("secret.db"), [0xA5; 8192]).expect("a file");
+    std::fs::write(place.path("secret.db-wal"), []).expect("a file");
+    std::fs::copy(place.path("one/e.ldf"), place.path("copy-of-log")).expect("a log");
+    std::fs::copy(place.path("one/e.mdf"), place.path("copy-of-data")).expect("data");
+    for (name, content) in [
+        "other.db-wal",
+        "other.db-journal",
+        "copy-of-wal",
+        "copy-of-journal",
+        "secret.db",
+        "copy-of-log",
+        "copy-of-data",
+        "one/e.ldf",
+        "new.db-journal",
+        "new.db-wal",
+        "new.db-shm",
+    ]
+    .map(|name| (name, std::fs::read(place.path(name)).ok()))
+    {
+        let run = place.run(&["backup", "app.db", "--to", name, "--format"]);
+        assert_eq!(run.code, Some(1), "{name}: {}", run.err);
+        assert!(run.err.contains("Msg 3201"), "{name}: {}", run.err);
+        assert_eq!(std::fs::read(place.path(name)).ok(), content, "{name}");
+    }
+}
+
+#[test]
+fn restored_files_are_readable_for_whom_the_source_was_and_nobody_else() {
+    let place = Place::new();
+    let restored = |source_mode: u32, further: &[&str]| {
+        let source = std::fs::Permissions::from_mode(source_mode);
+        std::fs::set_permissions(place.path("app.db"), source).expect("its mode");
+        let medium = format!("{source_mode:o}.bak");
+        place.succeed(&["backup", "app.db", "--to", &medium]);
+        let target = format!("{source_mode:o}.db");
+        place.succeed(&[&["restore", &medium, "--to", &target], further].concat());
+        mode(&place.path(&target))
+    };
+    assert_eq!(restored(0o600, &[]), 0o600);
+    assert_eq!(restored(0o640, &[]) & !0o640, 0);
+    let open = restored(0o666, &[]);
+    assert_ne!(open, 0o666, "the umask holds");
+    assert_eq!(restored(0o400, &["--replace"]), 0o400);
+    // What is replaced keeps what it has.
+    std::fs::set_permissions(place.path("600.db"), std::fs::Permissions::from_mode(0o644))
+        .expect("it");
+    place.succeed(&["restore", "600.bak", "--to", "600.db", "--replace"]);
+    assert_eq!(mode(&place.path("600.db")), 0o644);
+}
+
+#[test]
+fn restores_go_only_to_the_folders_that_settings_name() {
+    let place = Place::new();
+    place.succeed(&["backup", "app.db", "--to", "a.bak"]);
+    std::fs::create_dir(place.path("allowed")).expect("a folder");
+    symlink(place.path("temp"), place.path("allowed/away")).expect("a link");
+    std::fs::write(place.path("c.toml"), "restore_folders = ['allowed']").expect("settings");
+    for target in ["x.db", "allowed/../x.db", "allowed/away/x.db"] {
+        let run = place.run(&["--config", "c.toml", "restore", "a.bak", "--to", target]);
+        assert_eq!(run.code, Some(1), "{target}: {}", run.err);
+        assert!(run.err.contains("Msg 50020"), "{target}: {}", run.err);
+    }
+    place.succeed(&[
+        "--config",
+        "c.toml",
+        "restore",
+        "a.bak",
+        "--to",
+        "allowed/x.db",
+    ]);
+    let to = |path: &str| {
+        format!("RESTORE DATABASE x FROM DISK = 'd:\\a.bak' WITH MOVE 'app' TO 'd:\\{path}'\n")
+    };
+    let script = [
+        "EXEC sp_windlass_restore_folder 'd:\\allowed'\n",
+        &to("y.db"),
+        &to("allowed\\y.db"),
+        "EXEC sp_windlass_restore_folder 'd:\\allowed', 'drop'\n",
+    ]
+    .concat();
+    let script = script.replace("'d:\\allowed'", &format!("'{}'", place.text("allowed")));
+    assert_eq!(
+        sql(&place, &script).numbers(),
+        [50020, 3156, 3119, 3013, 4035, 3014]
+    );
 }

@@ -8,6 +8,7 @@ mod encodings;
 mod encryption;
 mod engine;
 mod file_safety;
+mod forged;
 mod history;
 mod hostile;
 mod import;

@@ -74,10 +74,11 @@ fn advanced_options_are_hidden_until_they_are_shown() {
             "backup checksum default",
             "backup compression algorithm",
             "backup compression default",
+            "restores must be encrypted",
             "show advanced options"
         ]
     );
-    assert_eq!(names(&results[1]).len(), 9);
+    assert_eq!(names(&results[1]).len(), 10);
 }
 
 #[test]

@@ -118,24 +118,25 @@ impl FileRestore {
         }
         let wanted = extents_of(&told, file_ids)?;
         let replaced = check_existing(files.as_ref(), header, wanted.keys())?;
-        let mut staged = BTreeMap::new();
-        for (index, extents) in wanted {
-            let made = Staged::make(files.as_ref(), header, index, extents, beside)?;
-            staged.insert(index, made);
-        }
-        Ok(Self {
+        let mut restore = Self {
             database: header.name.clone(),
             regions: header.regions.clone(),
             page_count: told.page_count,
             is_plain: is_plain(header),
             first_file: header.files[0].path.clone(),
             files,
-            staged,
+            staged: BTreeMap::new(),
             pages: BTreeMap::new(),
             follower: LogFollower::new(description),
             _log: log,
             _replaced: replaced,
-        })
+        };
+        // From here on, what was made goes when one of them cannot be.
+        for (index, extents) in wanted {
+            let made = Staged::make(restore.files.as_ref(), header, index, extents, beside)?;
+            restore.staged.insert(index, made);
+        }
+        Ok(restore)
     }
 
     /// Whether a data file is one of those.

@@ -22,7 +22,7 @@ use crate::log::record::{Group, Record};
 use crate::log::vlf::divide;
 use crate::log::writer::{AppendError, Log, Resume, zero};
 use crate::options::{FileSpec, PAGE_SIZE};
-use crate::storage::{FileSystem, OpenMode};
+use crate::storage::{FileSystem, OpenMode, StorageFile};
 
 type Pages = BTreeMap<u32, Box<[u8]>>;
 
@@ -55,13 +55,15 @@ impl Restore {
             ));
         }
         let header = placed(description, places)?;
+        let mut made = Made::none(files.as_ref());
         let mut data = Vec::new();
         for spec in &header.files {
-            let file = make_file(files.as_ref(), spec)?;
+            let file = made.make(spec)?;
             let spec = spec.clone();
             data.push(DataFile { spec, file });
         }
         let data = DataFiles::new(&header.name, data, header.regions.clone())?;
+        made.keep();
         Ok(Self::over(files, header, data, description))
     }
 
@@ -73,13 +75,15 @@ impl Restore {
         places: &[PathBuf],
     ) -> Result<Self> {
         let header = placed(description, places)?;
+        let mut made = Made::none(files.as_ref());
         for spec in &header.files {
             // A file that was added after the base.
             if !files.exists(&spec.path) {
-                make_file(files.as_ref(), spec)?;
+                made.make(spec)?;
             }
         }
         let data = open_files(files.as_ref(), &header.name, &header, &[])?;
+        made.keep();
         Ok(Self::over(files, header, data, description))
     }
 
@@ -115,6 +119,19 @@ impl Restore {
     /// renames them afterwards.
     pub fn rename_to(&mut self, data: &[PathBuf], log: PathBuf) {
         self.names = Some((data.to_vec(), log));
+    }
+
+    /// The first page of the database, where every SQLite finds its header; none of an empty database.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn first_page(&self) -> Result<Option<Vec<u8>>> {
+        if self.header.page_count == 0 {
+            return Ok(None);
+        }
+        let mut content = vec![0; PAGE_SIZE];
+        self.data.read(1, &mut content)?;
+        Ok(Some(content))
     }
 
     /// Writes a range back. From any number of threads.
@@ -197,6 +214,38 @@ impl Restore {
         };
         header.store(file.as_ref(), path)?;
         self.files.sync_folder_of(path).map_err(fail)
+    }
+}
+
+/// Files that were made, and go unless they are kept.
+struct Made<'a> {
+    files: &'a dyn FileSystem,
+    paths: Vec<PathBuf>,
+}
+
+impl<'a> Made<'a> {
+    fn none(files: &'a dyn FileSystem) -> Self {
+        let paths = Vec::new();
+        Self { files, paths }
+    }
+
+    fn make(&mut self, spec: &FileSpec) -> Result<Arc<dyn StorageFile>> {
+        let file = make_file(self.files, spec)?;
+        self.paths.push(spec.path.clone());
+        Ok(file)
+    }
+
+    fn keep(mut self) {
+        self.paths.clear();
+    }
+}
+
+impl Drop for Made<'_> {
+    fn drop(&mut self) {
+        for path in &self.paths {
+            // The first error is the one that counts.
+            let _gone = self.files.remove(path);
+        }
     }
 }
 

@@ -26,14 +26,19 @@ use crate::versions::{Commit, Versions};
 /// Octets of a log file at least: the header and four virtual log files.
 pub(crate) const LOG_BYTES_MIN: u64 = LOG_AREA + 4 * VLF_BYTES_MIN;
 
-/// Makes a data file and sets its space aside.
+/// Makes a data file and sets its space aside; where there is none, no file stays.
 pub(crate) fn make_file(files: &dyn FileSystem, spec: &FileSpec) -> Result<Arc<dyn StorageFile>> {
     let fail = |error| EngineError::io("create", &spec.path, error);
     let file = files.open(&spec.path, OpenMode::CreateNew).map_err(fail)?;
-    file.reserve(0, spec.size)
+    let reserved = file
+        .reserve(0, spec.size)
         .and_then(|()| file.sync())
-        .and_then(|()| files.sync_folder_of(&spec.path))
-        .map_err(fail)?;
+        .and_then(|()| files.sync_folder_of(&spec.path));
+    if let Err(error) = reserved {
+        // The first error is the one that counts.
+        let _gone = files.remove(&spec.path);
+        return Err(fail(error));
+    }
     Ok(file)
 }
 

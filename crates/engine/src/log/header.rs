@@ -22,7 +22,8 @@ pub(crate) const SLOT_BYTES: usize = 64 * 1024;
 /// Where virtual log files begin, octets.
 pub(crate) const LOG_AREA: u64 = 2 * SLOT_BYTES as u64;
 
-const MAGIC: &[u8; 8] = b"WLLOG001";
+/// First octets of every log file.
+pub const MAGIC: &[u8; 8] = b"WLLOG001";
 
 /// A stretch of extents that is spread over the same files.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use real::RealFileSystem;
+pub use real::{OwnFiles, RealFileSystem};
 use windlass_io::DirectFile;
 
 /// The unit in which disks write atomically, and in which log blocks are aligned. Octets.

@@ -42,6 +42,35 @@ impl FileSystem for RealFileSystem {
     }
 }
 
+/// The same for files that are put together beside their places: one that an earlier run left is opened
+/// only if nobody can have planted it there ([`windlass_io::own`]).
+#[derive(Debug, Default, Clone, Copy)]
+pub struct OwnFiles;
+
+impl FileSystem for OwnFiles {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn StorageFile>> {
+        match mode {
+            OpenMode::Existing => {
+                let file = DirectFile::open(path, Access::Own)?;
+                Ok(Arc::new(RealFile(Arc::new(file))))
+            }
+            OpenMode::CreateNew => RealFileSystem.open(path, mode),
+        }
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        windlass_io::own::is_there(path)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        RealFileSystem.remove(path)
+    }
+
+    fn sync_folder_of(&self, path: &Path) -> io::Result<()> {
+        RealFileSystem.sync_folder_of(path)
+    }
+}
+
 #[derive(Debug)]
 struct RealFile(Arc<DirectFile>);
 

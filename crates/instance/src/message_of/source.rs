@@ -63,6 +63,24 @@ pub fn source_message(error: &Error) -> Message {
             needed_bytes,
             available_bytes,
         } => table::insufficient_space(path.display(), needed_bytes, available_bytes),
+        Error::StillInUse {
+            path, process_id, ..
+        } => {
+            let user = process_id.map_or_else(
+                || "Somebody".to_owned(),
+                |process_id| format!("Process {process_id}"),
+            );
+            table::sequence_unfinished(
+                path.display(),
+                format!(
+                    "{user} still has the old database open. Everything is restored beside it: close what \
+                     uses it, and give RESTORE DATABASE ... WITH RECOVERY, or windlass restore --to with no \
+                     media."
+                ),
+            )
+        }
+        Error::NotADatabase { path, defect } => table::restored_no_database(path.display(), defect),
+        Error::LessProtected { base, found, .. } => table::less_protected(base, found),
         Error::NotRestoring { .. } => table::not_ready_to_rollforward(),
         Error::WrongBase { .. } => table::wrong_differential_base(),
         Error::RestoreInterrupted { path } => table::restoring_over_restore(

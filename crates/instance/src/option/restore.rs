@@ -32,6 +32,10 @@ pub(crate) struct RestoreChoices {
     pub(crate) loads_history: bool,
     /// `WITHOUTKEY`: encrypted sets are checked by their checksums alone.
     pub(crate) without_key: bool,
+    /// `AS_IS`: what is restored need not be a database.
+    pub(crate) as_is: bool,
+    /// `ALLOW_UNENCRYPTED`: a set may follow upon one that is better protected.
+    pub(crate) allows_unencrypted: bool,
 }
 
 impl RestoreChoices {
@@ -50,6 +54,8 @@ impl RestoreChoices {
             stats: None,
             loads_history: false,
             without_key: false,
+            as_is: false,
+            allows_unencrypted: false,
         }
     }
 }
@@ -111,6 +117,8 @@ fn apply(
         O::Stats(value) => choices.stats = Some(stats(value.as_ref(), environment)?),
         O::LoadHistory => choices.loads_history = true,
         O::WithoutKey => choices.without_key = true,
+        O::AsIs => choices.as_is = true,
+        O::AllowUnencrypted => choices.allows_unencrypted = true,
         // Checksums of ours are verified always; tapes are not known on disk.
         O::NoChecksum | O::Rewind | O::NoRewind | O::Unload | O::NoUnload | O::Verbose => {}
         O::Partial

@@ -9,9 +9,9 @@ use windlass_catalog::{
     Base, DatabaseRecord, DatabaseState, Depth, RestoreFileRecord, RestoreRecord, RestoreType,
 };
 use windlass_device::DeviceAddress;
-use windlass_media::{SetConfiguration, SetType};
+use windlass_media::{DatabaseFile, SetConfiguration, SetType};
 use windlass_pipeline::{MediaSet, OnDamage, ReadKeys, ReadReport, ReadRequest, Tuning};
-use windlass_source::{Recovery, RestoreTarget};
+use windlass_source::{Protection, Recovery, RestoreTarget};
 use windlass_tsql::ast::RestoreStatement;
 
 use super::header_only::failed;
@@ -19,7 +19,7 @@ use super::observer::Watch;
 use super::reading::{self, OpenSet};
 use super::restore::{OPERATION, RestoreExtras};
 use super::{device_list, history, restore, timing};
-use crate::message_of::{loss_messages, name_message, source_message};
+use crate::message_of::{catalog_message, loss_messages, name_message, source_message};
 use crate::option::RestoreChoices;
 use crate::tag::Tags;
 use crate::{Completed, Failure, Session, Sink};
@@ -94,6 +94,52 @@ impl<'a> Asked<'a> {
         let written = device_list::expand(&tags, written)?;
         let path = session.instance.drives().path(&written);
         Ok(Some(path.map_err(|error| name_message(&error))?))
+    }
+
+    /// Where a file came from: the last resort, because the path is the backup's.
+    pub(super) fn original_place(
+        &self,
+        session: &Session,
+        file: &DatabaseFile,
+    ) -> Result<PathBuf, Failure> {
+        if self.extras.needs_target {
+            let reason = "only the backup names it, and anybody can have made that. Give --to FILE, or \
+                          --move NAME=FILE for each file.";
+            return Err(table::path_means_no_file(&file.physical_name, reason).into());
+        }
+        let path = session.instance.drives().path(&file.physical_name);
+        path.map_err(|error| name_message(&error).into())
+    }
+
+    /// How the set is protected against forgers.
+    pub(super) fn protection(&self) -> Protection {
+        reading::protection(&self.set)
+    }
+
+    /// The keys of the set, after everything that the key and the headers prove was checked.
+    pub(super) fn unlock(&self, session: &mut Session) -> Result<ReadKeys, Failure> {
+        let keys = reading::restore_keys(session, &self.set, &self.extras.keys)?;
+        windlass_pipeline::check(&self.media, self.position, &keys)
+            .map_err(|error| failed(&error))?;
+        Ok(keys)
+    }
+
+    /// The same for a restore of pages or files from the very set that the database counts from, which must
+    /// be protected as the history says that it was.
+    pub(super) fn unlock_part(&self, session: &mut Session) -> Result<ReadKeys, Failure> {
+        let catalog = session.instance.catalog();
+        let encryptors = catalog.encryptors_of(self.set.set_guid);
+        let encryptors = encryptors.map_err(|error| catalog_message(&error))?;
+        let kinds = encryptors.iter().map(|kind| match kind.as_str() {
+            "CERTIFICATE" => Protection::Certificate,
+            _ => Protection::Passphrase,
+        });
+        let base = kinds.max().unwrap_or_default();
+        let found = self.protection();
+        if !base.admits(found) && !self.choices.allows_unencrypted {
+            return Err(table::less_protected(base, found).into());
+        }
+        self.unlock(session)
     }
 
     /// Copies the whole set to its target.

@@ -11,7 +11,7 @@ use windlass_tsql::ast::BackupStatement;
 
 use super::device_list;
 use crate::message_of::catalog_message;
-use crate::names::absolute;
+use crate::names::{absolute, part_of_database};
 use crate::option::BackupChoices;
 use crate::tag::Tags;
 use crate::{Failure, Session};
@@ -104,8 +104,30 @@ fn refuse_databases(
         if let Some(owner) = owner {
             return Err(table::file_used_by_database(&device.name, &owner.name).into());
         }
+        if let Some(database) = part_of_database(&path) {
+            return Err(refuse_part(device, &database));
+        }
+        // An encrypted database cannot be told from noise, but what SQLite keeps beside it has its name.
+        let beside = ["-wal", "-journal", "-shm"].map(|suffix| with_suffix(&path, suffix));
+        if let Some(part) = beside.iter().find(|part| windlass_io::own::is_there(part)) {
+            let reason = format!(
+                "It may be a database in use, because '{}' lies beside it; name another file",
+                part.display()
+            );
+            return Err(table::cannot_open_device(&device.name, reason).into());
+        }
     }
     Ok(())
+}
+
+/// A backup under such a name would be taken for a part of a database, and deleted or written to.
+fn refuse_part(device: &DeviceAddress, database: &Path) -> Failure {
+    let reason = format!(
+        "A file of this name is taken for a part of the database '{}'; give the backup another name, for \
+         instance with .bak at its end",
+        database.display()
+    );
+    table::cannot_open_device(&device.name, reason).into()
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

@@ -7,7 +7,6 @@
 use std::path::{Path, PathBuf};
 
 use windlass_base::message::table;
-use windlass_base::{Guid, Lsn};
 use windlass_catalog::{DatabaseRecord, DatabaseState, Error as CatalogError, Origin};
 use windlass_source::sqlite::{self, Existing, RestoreRequest, SqliteTarget};
 use windlass_source::{Error as SourceError, RestoreTarget as _};
@@ -308,11 +307,7 @@ fn delete_files(record: &DatabaseRecord) -> Result<(), Failure> {
         target: record.path.clone(),
         existing: Existing::Replace,
         database_name: record.name.clone(),
-        family_guid: Guid::NIL,
-        set_guid: Guid::NIL,
-        checkpoint_lsn: Lsn::ZERO,
-        size_bytes: 0,
-        base: None,
+        ..RestoreRequest::default()
     };
     let seized = SqliteTarget::begin(&probe).map_err(|error| match error {
         SourceError::InUse { .. } | SourceError::Busy { .. } => {

@@ -15,6 +15,7 @@ mod media_rows;
 pub mod newest;
 mod observer;
 mod page_list;
+mod placing;
 mod procedure;
 pub(crate) mod query;
 mod reading;

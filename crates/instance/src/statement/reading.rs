@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use windlass_base::message::table;
-use windlass_crypt::KeyRing;
+use windlass_crypt::{KeyBlock, KeyRing, RecipientKind};
 use windlass_device::DeviceAddress;
 use windlass_media::{MediaHeader, SetConfiguration};
 use windlass_pipeline::{MediaSet, ReadKeys};
+use windlass_source::Protection;
 use windlass_tsql::ast::{RestoreAction, RestoreSource, RestoreStatement};
 use windlass_tsql::option::StatementKind;
 
 use super::device_list;
 use super::header_only::failed;
+use crate::message_of::catalog_message;
 use crate::option::{self, RestoreChoices};
 use crate::tag::Tags;
 use crate::{Failure, Session, Sink};
@@ -156,6 +158,32 @@ pub(super) fn tell_later_sets(media: &MediaSet, choices: &RestoreChoices, sink: 
         sink.message(table::note(format!(
             "No FILE was given, so this is backup set 1, the oldest; the media hold {later} later ones (RESTORE HEADERONLY)."
         )));
+    }
+}
+
+/// The same for a restore, which settings may hold to encrypted sets.
+pub(super) fn restore_keys(
+    session: &mut Session,
+    set: &SetConfiguration,
+    given: &KeyRing,
+) -> Result<ReadKeys, Failure> {
+    let must_be_encrypted = session.instance.restores_must_be_encrypted();
+    let must_be_encrypted = must_be_encrypted.map_err(|error| catalog_message(&error))?;
+    let mut keys = keys(session, set, given)?;
+    keys.requires_encryption |= must_be_encrypted;
+    Ok(keys)
+}
+
+/// How a set is protected against forgers: what somebody needs who makes one like it.
+pub(super) fn protection(set: &SetConfiguration) -> Protection {
+    if !set.is_encrypted() {
+        return Protection::None;
+    }
+    let recipients = KeyBlock::from_stored(&set.key_block).map(|block| block.recipients());
+    let is_passphrase = |kind: &RecipientKind| matches!(kind, RecipientKind::Passphrase);
+    match recipients {
+        Ok(all) if all.iter().all(is_passphrase) => Protection::Passphrase,
+        _ => Protection::Certificate,
     }
 }
 

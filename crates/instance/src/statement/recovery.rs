@@ -25,7 +25,7 @@ pub(super) fn run(
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let path = match (&known, &extras.target) {
-        (Some(record), _) if record.state == DatabaseState::Online => {
+        (Some(record), _) if record.state == DatabaseState::Online && !waits(record) => {
             return Err(table::already_recovered().into());
         }
         (Some(record), _) => record.path.clone(),
@@ -46,7 +46,7 @@ pub(super) fn run(
     };
     match engine_log(known.as_ref(), extras) {
         Some(log) => windlass_source::engine::recover(&log, name),
-        None => sqlite::recover(&path, existing),
+        None => sqlite::recover(&path, existing, &session.cancel_flag()),
     }
     .map_err(|error| source_message(&error))?;
     if let Some(record) = known {
@@ -61,6 +61,11 @@ pub(super) fn run(
     }
     sink.message(timing::closing(OPERATION, 0, 0, begun.elapsed()));
     Ok(())
+}
+
+/// Whether a whole restore waits beside a database that is online: whoever used it did not let go of it.
+fn waits(record: &DatabaseRecord) -> bool {
+    record.log_path.is_none() && matches!(sqlite::restoring(&record.path), Ok(Some(_)))
 }
 
 /// The log of a database of the page engine whose restore waits.

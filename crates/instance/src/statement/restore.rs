@@ -8,7 +8,7 @@ use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, Origin, RestoreFileRecord};
 use windlass_crypt::KeyRing;
 use windlass_io::queue::EngineChoice;
-use windlass_media::{DatabaseFile, SetConfiguration, SourceKind};
+use windlass_media::{DatabaseFile, FileMode, SetConfiguration, SourceKind};
 use windlass_source::sqlite::{
     self, DifferentialBase, Existing, FileIdentity, RestoreRequest, SqliteTarget,
 };
@@ -17,9 +17,10 @@ use windlass_tsql::option::StatementKind;
 use windlass_tsql::span::Spanned;
 
 use super::asked::Asked;
+use super::placing::Placing;
 use super::{database, reading, recovery, restore_engine, restore_pages};
 use crate::instance::new_record;
-use crate::message_of::{catalog_message, name_message, os_error, quoted_os_error, source_message};
+use crate::message_of::{catalog_message, os_error, quoted_os_error, source_message};
 use crate::names::absolute;
 use crate::option::{self, RestoreChoices};
 use crate::{Failure, Session, Sink};
@@ -37,6 +38,8 @@ pub struct RestoreExtras {
     pub engine: EngineChoice,
     /// Whether the restored file stays unregistered.
     pub is_passing: bool,
+    /// Whether a path that only the backup names is refused: nobody has looked at it.
+    pub needs_target: bool,
     /// Keys beside those of the instance. If there are any, the set must be encrypted.
     pub keys: KeyRing,
 }
@@ -104,11 +107,12 @@ fn run(
         };
         return work.run(sink);
     }
-    let target = target(session, known.as_ref(), &asked)?;
+    let (target, is_named) = target(session, known.as_ref(), &asked)?;
     Work {
         session,
         known,
         target,
+        is_named,
         asked,
     }
     .run(sink)
@@ -175,28 +179,24 @@ pub(super) fn moved_to<'a>(choices: &'a RestoreChoices, logical: &str) -> Option
 }
 
 /// Where the database's file goes: as the command says, as MOVE says, to the file of the database
-/// that is replaced, or to where it came from.
+/// that is replaced, or to where it came from. Also whether the command or MOVE names it.
 fn target(
     session: &Session,
     known: Option<&DatabaseRecord>,
     asked: &Asked<'_>,
-) -> Result<PathBuf, Failure> {
+) -> Result<(PathBuf, bool), Failure> {
     let file = only_file(asked.name, known, &asked.set)?;
-    let path = match (
+    let (path, is_named) = match (
         &asked.extras.target,
         asked.moved(session, &file.logical_name)?,
         known,
     ) {
-        (Some(target), ..) => target.clone(),
-        (None, Some(moved), _) => moved,
-        (None, None, Some(known)) => known.path.clone(),
-        (None, None, None) => session
-            .instance
-            .drives()
-            .path(&file.physical_name)
-            .map_err(|error| name_message(&error))?,
+        (Some(target), ..) => (target.clone(), true),
+        (None, Some(moved), _) => (moved, true),
+        (None, None, Some(known)) => (known.path.clone(), false),
+        (None, None, None) => (asked.original_place(session, file)?, false),
     };
-    placed(&path)
+    Ok((placed(&path)?, is_named))
 }
 
 /// The absolute path of a file that is restored; its folder must be there.
@@ -218,29 +218,19 @@ struct Work<'a> {
     session: &'a mut Session,
     known: Option<DatabaseRecord>,
     target: PathBuf,
+    /// Whether MOVE or the command names the target.
+    is_named: bool,
     asked: Asked<'a>,
 }
 
 impl Work<'_> {
     fn run(mut self, sink: &mut dyn Sink) -> Result<(), Failure> {
         let existed = self.target.exists();
-        let existing = self.check_target(existed)?;
+        let existing = self.check_target()?;
+        // Before anything is changed: a set that cannot be read leaves everything as it was.
+        let keys = self.asked.unlock(self.session)?;
         self.session.queries.release(&self.target);
-        let file = self.asked.set.files.first();
-        let request = RestoreRequest {
-            target: self.target.clone(),
-            existing,
-            database_name: self.asked.name.to_owned(),
-            family_guid: self.asked.set.family_guid,
-            set_guid: self.asked.set.set_guid,
-            checkpoint_lsn: self.asked.set.checkpoint_lsn,
-            size_bytes: file.map_or(0, |file| file.size_bytes),
-            base: self.asked.is_differential().then_some(DifferentialBase {
-                set_guid: self.asked.set.differential_base_guid,
-                checkpoint_lsn: self.asked.set.differential_base_lsn,
-            }),
-        };
-        let keys = reading::keys(self.session, &self.asked.set, &self.asked.extras.keys)?;
+        let request = self.request(existing);
         let target = SqliteTarget::begin(&request).map_err(|error| source_message(&error))?;
         let begun = Instant::now();
         let report = self
@@ -256,39 +246,56 @@ impl Work<'_> {
             .conclude(self.session, &report, begun, files, sink)
     }
 
+    fn request(&self, existing: Existing) -> RestoreRequest {
+        let set = &self.asked.set;
+        let file = set.files.first();
+        RestoreRequest {
+            target: self.target.clone(),
+            existing,
+            database_name: self.asked.name.to_owned(),
+            family_guid: set.family_guid,
+            set_guid: set.set_guid,
+            checkpoint_lsn: set.checkpoint_lsn,
+            size_bytes: file.map_or(0, |file| file.size_bytes),
+            base: self.asked.is_differential().then_some(DifferentialBase {
+                set_guid: set.differential_base_guid,
+                checkpoint_lsn: set.differential_base_lsn,
+            }),
+            protection: self.asked.protection(),
+            allow_less_protected: self.asked.choices.allows_unencrypted,
+            as_is: self.asked.choices.as_is,
+            mode: file.and_then(|file| file.mode).map(FileMode::bits),
+            cancel: self.session.cancel_flag(),
+        }
+    }
+
     /// SQL Server's rules for overwriting.
-    fn check_target(&self, existed: bool) -> Result<Existing, Failure> {
-        let owner = self
-            .session
-            .instance
-            .database_at(&self.target)
-            .map_err(|error| catalog_message(&error))?;
-        if let Some(owner) = owner.filter(|owner| !owner.name.eq_ignore_ascii_case(self.asked.name))
-        {
-            return Err(self.refuse_file(table::file_used_by_database(
-                self.target.display(),
-                owner.name,
-            )));
-        }
-        if self.asked.is_differential() {
-            return self.check_sequence();
-        }
-        match &self.known {
-            Some(known) => {
-                let family = FileIdentity::of(&known.path).family_guid;
-                let is_other = known.path.exists() && family != self.asked.set.family_guid;
-                if is_other && !self.asked.choices.replace {
-                    return Err(table::other_database(self.asked.name).with_state(4).into());
-                }
-                let is_own_file = known.path == self.target;
-                if existed && !is_own_file && !self.asked.choices.replace {
-                    return Err(self.refuse_existing());
-                }
-                Ok(Existing::Replace)
+    fn check_target(&self) -> Result<Existing, Failure> {
+        let set = &self.asked.set;
+        let is_differential = self.asked.is_differential();
+        let own: Vec<PathBuf> = match is_differential {
+            // The full backup was allowed to go there.
+            true => vec![self.target.clone()],
+            false => self.known.iter().map(|known| known.path.clone()).collect(),
+        };
+        let placing = Placing {
+            logical: set.files.first().map_or("", |file| &file.logical_name),
+            path: &self.target,
+            is_named: self.is_named,
+            own: &own,
+        };
+        if let Some(known) = self.known.as_ref().filter(|_| !is_differential) {
+            let family = FileIdentity::of(&known.path).family_guid;
+            let is_other = known.path.exists() && family != set.family_guid;
+            if is_other && !self.asked.choices.replace {
+                return Err(table::other_database(self.asked.name).with_state(4).into());
             }
-            None if existed && !self.asked.choices.replace => Err(self.refuse_existing()),
-            None if self.asked.choices.replace => Ok(Existing::Replace),
-            None => Ok(Existing::Refuse),
+        }
+        placing.check(self.session, &self.asked)?;
+        match &self.known {
+            _ if is_differential => self.check_sequence(),
+            None if !self.asked.choices.replace => Ok(Existing::Refuse),
+            _ => Ok(Existing::Replace),
         }
     }
 
@@ -302,25 +309,6 @@ impl Work<'_> {
             }
             _ => Err(table::not_ready_to_rollforward().into()),
         }
-    }
-
-    fn refuse_existing(&self) -> Failure {
-        let path = self.target.display().to_string();
-        self.refuse_file(table::file_exists(&path, &path))
-    }
-
-    fn refuse_file(&self, cause: Message) -> Failure {
-        let logical = self
-            .asked
-            .set
-            .files
-            .first()
-            .map_or("", |file| file.logical_name.as_str());
-        Failure::from(vec![
-            cause,
-            table::file_cannot_be_restored(logical, self.target.display()).with_state(4),
-            table::restore_plan_problems(),
-        ])
     }
 
     /// Enters the database in the catalog.

@@ -3,20 +3,26 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_catalog::{DatabaseRecord, DatabaseState, FileRecord, Origin, RestoreFileRecord};
-use windlass_media::DatabaseFile;
+use windlass_catalog::{DatabaseRecord, FileRecord, Origin, RestoreFileRecord};
+use windlass_media::{DatabaseFile, FileMode};
 use windlass_source::engine::{
     EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, pending,
 };
 
 use super::asked::Asked;
-use super::reading;
+use super::placing::Placing;
 use super::restore::placed;
 use crate::instance::new_record;
-use crate::message_of::{catalog_message, name_message, source_message};
+use crate::message_of::{catalog_message, source_message};
 use crate::{Failure, Session, Sink};
+
+/// A file of the set and its place.
+struct Placed {
+    record: FileRecord,
+    /// Whether MOVE or the command names the place.
+    is_named: bool,
+}
 
 /// A restore whose statement has been understood.
 pub(super) struct Work<'a> {
@@ -27,9 +33,12 @@ pub(super) struct Work<'a> {
 
 impl Work<'_> {
     pub(super) fn run(mut self, sink: &mut dyn Sink) -> Result<(), Failure> {
-        let files = self.places()?;
-        self.check_targets(&files)?;
-        let keys = reading::keys(self.session, &self.asked.set, &self.asked.extras.keys)?;
+        let own = self.own_files()?;
+        let files = self.places(&own)?;
+        self.check_targets(&files, &own)?;
+        let files: Vec<FileRecord> = files.into_iter().map(|file| file.record).collect();
+        // Before anything is changed: a set that cannot be read leaves everything as it was.
+        let keys = self.asked.unlock(self.session)?;
         self.session.instance.engines.close(self.asked.name)?;
         let request = self.request(&files);
         let target = EngineTarget::begin(&request).map_err(|error| source_message(&error))?;
@@ -58,10 +67,15 @@ impl Work<'_> {
                 .map(|file| PlacedFile {
                     file_id: u16::try_from(file.file_id).unwrap_or(u16::MAX),
                     path: file.path.clone(),
+                    mode: self.mode_of(file.file_id),
                 })
                 .collect(),
             database_name: self.asked.name.to_owned(),
             log_bytes: log.map_or(0, |log| log.size_bytes),
+            redo_bytes: log.map_or(0, |log| log.backup_bytes),
+            protection: self.asked.protection(),
+            allow_less_protected: self.asked.choices.allows_unencrypted,
+            as_is: self.asked.choices.as_is,
             set_guid: self.asked.set.set_guid,
             checkpoint_lsn: self.asked.set.checkpoint_lsn,
             base: self.asked.is_differential().then_some(EngineBase {
@@ -71,85 +85,106 @@ impl Work<'_> {
         }
     }
 
+    fn mode_of(&self, file_id: u32) -> Option<u16> {
+        let mut files = self.asked.set.files.iter();
+        let file = files.find(|file| u32::from(file.file_id) == file_id);
+        file?.mode.map(FileMode::bits)
+    }
+
+    /// The files of the database that is replaced, or that waits for more of its restore.
+    fn own_files(&self) -> Result<Vec<FileRecord>, Failure> {
+        let Some(known) = &self.known else {
+            return Ok(Vec::new());
+        };
+        let catalog = self.session.instance.catalog();
+        let files = catalog
+            .files(known.database_id)
+            .map_err(|error| catalog_message(&error))?;
+        if !files.is_empty() {
+            return Ok(files);
+        }
+        // At least these are known of every database.
+        let log = known.log_path.iter().map(|path| (2, true, path));
+        let all = std::iter::once((1, false, &known.path)).chain(log);
+        let record = |(file_id, is_log, path): (u32, bool, &PathBuf)| FileRecord {
+            file_id,
+            is_log,
+            logical_name: known.logical_name.clone(),
+            path: path.clone(),
+        };
+        Ok(all.map(record).collect())
+    }
+
     /// Where each file goes.
-    fn places(&self) -> Result<Vec<FileRecord>, Failure> {
-        let waiting = self.waiting_files()?;
-        let mut placed: Vec<FileRecord> = Vec::new();
+    fn places(&self, own: &[FileRecord]) -> Result<Vec<Placed>, Failure> {
+        let mut placed: Vec<Placed> = Vec::new();
         for file in &self.asked.set.files {
-            let known = waiting
-                .iter()
-                .find(|known| known.file_id == u32::from(file.file_id));
-            let path = self.place(file, known.map(|known| known.path.as_path()))?;
-            if let Some(first) = placed.iter().find(|other| other.path == path) {
+            let (path, is_named) = self.place(file, own)?;
+            if let Some(first) = placed.iter().find(|other| other.record.path == path) {
                 let claimed = table::file_claimed_twice(
                     path.display(),
                     &file.logical_name,
                     file.file_id,
-                    &first.logical_name,
-                    first.file_id,
+                    &first.record.logical_name,
+                    first.record.file_id,
                 );
                 return Err(claimed.into());
             }
-            placed.push(FileRecord {
+            let record = FileRecord {
                 file_id: u32::from(file.file_id),
                 is_log: file.is_log,
                 logical_name: file.logical_name.clone(),
                 path,
-            });
+            };
+            placed.push(Placed { record, is_named });
         }
         Ok(placed)
     }
 
-    /// The files of a database that waits for more of its restore stay where they are.
-    fn waiting_files(&self) -> Result<Vec<FileRecord>, Failure> {
-        match &self.known {
-            Some(known) if known.state == DatabaseState::Restoring => self
-                .session
-                .instance
-                .catalog()
-                .files(known.database_id)
-                .map_err(|error| catalog_message(&error)),
-            _ => Ok(Vec::new()),
-        }
+    /// As the command says, as MOVE says, where the database that is replaced has it, or where it came from;
+    /// and whether the first two name the place.
+    fn place(&self, file: &DatabaseFile, own: &[FileRecord]) -> Result<(PathBuf, bool), Failure> {
+        let moved = self.asked.moved(self.session, &file.logical_name)?;
+        let known = own
+            .iter()
+            .find(|known| known.file_id == u32::from(file.file_id));
+        let (path, is_named) = match (&self.asked.extras.target, moved, known) {
+            (Some(target), ..) => (beside(target, file), true),
+            (None, Some(moved), _) => (moved, true),
+            (None, None, Some(known)) => (known.path.clone(), false),
+            (None, None, None) => match own.iter().find(|known| !known.is_log) {
+                Some(first) => (self.beside_own(&first.path, file), false),
+                None => (self.asked.original_place(self.session, file)?, false),
+            },
+        };
+        Ok((placed(&path)?, is_named))
     }
 
-    /// As the command says, as MOVE says, where the sequence of restores has it, or where it came from.
-    fn place(&self, file: &DatabaseFile, waiting: Option<&Path>) -> Result<PathBuf, Failure> {
-        let moved = self.asked.moved(self.session, &file.logical_name)?;
-        let path = match (&self.asked.extras.target, moved, waiting) {
-            (Some(target), ..) => beside(target, file),
-            (None, Some(moved), _) => moved,
-            (None, None, Some(waiting)) => waiting.to_owned(),
-            (None, None, None) => self
-                .session
-                .instance
-                .drives()
-                .path(&file.physical_name)
-                .map_err(|error| name_message(&error))?,
-        };
-        placed(&path)
+    /// A file that the database does not have yet lies beside its first one, under the name that it had.
+    fn beside_own(&self, first: &Path, file: &DatabaseFile) -> PathBuf {
+        let name = file.physical_name.rsplit(['/', '\\']).next();
+        let name = name.filter(|name| !name.is_empty() && !matches!(*name, "." | ".."));
+        first.with_file_name(name.unwrap_or(&file.logical_name))
     }
 
     /// SQL Server's rules for overwriting.
-    fn check_targets(&self, files: &[FileRecord]) -> Result<(), Failure> {
-        for file in files {
-            let owner = self
-                .session
-                .instance
-                .database_at(&file.path)
-                .map_err(|error| catalog_message(&error))?;
-            let is_own = match owner {
-                Some(owner) if !owner.name.eq_ignore_ascii_case(self.asked.name) => {
-                    let cause = table::file_used_by_database(file.path.display(), owner.name);
-                    return Err(refuse_file(file, cause));
-                }
-                owner => owner.is_some(),
-            };
-            if file.path.exists() && !is_own && !self.asked.choices.replace {
-                let path = file.path.display().to_string();
-                return Err(refuse_file(file, table::file_exists(&path, &path)));
-            }
+    fn check_targets(&self, files: &[Placed], own: &[FileRecord]) -> Result<(), Failure> {
+        let mut own: Vec<PathBuf> = own.iter().map(|file| file.path.clone()).collect();
+        if self.asked.is_differential() {
+            // The full backup was allowed to go there.
+            own.extend(files.iter().map(|file| file.record.path.clone()));
         }
+        for Placed { record, is_named } in files {
+            let placing = Placing {
+                logical: &record.logical_name,
+                path: &record.path,
+                is_named: *is_named,
+                own: &own,
+            };
+            placing.check(self.session, &self.asked)?;
+        }
+        let files: Vec<FileRecord> = files.iter().map(|file| file.record.clone()).collect();
+        let files = files.as_slice();
         let Some(known) = &self.known else {
             return match self.asked.is_differential() {
                 true => self.check_sequence(files),
@@ -238,12 +273,4 @@ fn beside(target: &Path, file: &DatabaseFile) -> PathBuf {
         name.push(format!(".{}", file.file_id));
     }
     PathBuf::from(name)
-}
-
-fn refuse_file(file: &FileRecord, cause: Message) -> Failure {
-    Failure::from(vec![
-        cause,
-        table::file_cannot_be_restored(&file.logical_name, file.path.display()).with_state(4),
-        table::restore_plan_problems(),
-    ])
 }

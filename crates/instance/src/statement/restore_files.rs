@@ -13,7 +13,6 @@ use windlass_source::engine::FilesTarget;
 
 use super::header_only::failed;
 use super::observer::Watch;
-use super::reading;
 use super::restore::{OPERATION, check_unused};
 use super::restore_pages::{Work, close_parts};
 use crate::message_of::source_message;
@@ -49,7 +48,7 @@ impl Work<'_> {
         let name = self.asked.name;
         check_unused(self.session, name)?;
         let set = &self.asked.set;
-        let keys = reading::keys(self.session, set, &self.asked.extras.keys)?;
+        let keys = self.asked.unlock_part(self.session)?;
         self.session.instance.engines.close(name)?;
         let log = self.record.log_path.clone().unwrap_or_default();
         let mut target = FilesTarget::begin(&log, &set.engine, set.set_guid, numbers)

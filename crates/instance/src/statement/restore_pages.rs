@@ -20,7 +20,7 @@ use super::asked::Asked;
 use super::header_only::failed;
 use super::observer::Watch;
 use super::restore::{OPERATION, RestoreExtras, check_session};
-use super::{page_list, reading, restore_files, timing};
+use super::{page_list, restore_files, timing};
 use crate::message_of::{catalog_message, engine_message, source_message};
 use crate::option::{self, RestoreChoices};
 use crate::{Failure, Session, Sink};
@@ -221,7 +221,7 @@ impl Work<'_> {
         let mut restore = database
             .begin_page_restore(&description, set.set_guid, pages)
             .map_err(|error| self.refusal(&error))?;
-        let keys = reading::keys(self.session, set, &self.asked.extras.keys)?;
+        let keys = self.asked.unlock_part(self.session)?;
         let read = self.asked.read_request(keys);
         let stats = self.asked.choices.stats;
         let watch = Watch::new(self.session, OPERATION, self.asked.name, stats, sink);

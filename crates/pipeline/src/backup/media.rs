@@ -200,18 +200,15 @@ fn examine(request: &MediaRequest) -> Result<Found, Error> {
 
 /// FORMAT overwrites whatever a file holds, but nobody means to overwrite a database by its backup.
 fn refuse_database(device: &DeviceAddress) -> Result<(), Error> {
-    let mut start = [0; DATABASE_MAGIC.len()];
+    let mut start = [0; windlass_source::FIRST_OCTETS];
     device.open_reader()?.read_at(&mut start, 0)?;
-    if start != *DATABASE_MAGIC {
+    let Some(part) = windlass_source::part_of_database(&start) else {
         return Ok(());
-    }
-    let reason = "it is a SQLite database and not a backup; name another file, or delete it first";
+    };
+    let reason = format!("it is {part} and not a backup; name another file, or delete it first");
     let error = std::io::Error::new(std::io::ErrorKind::AlreadyExists, reason);
     Err(windlass_device::Error::new(Operation::Open, &device.name, error).into())
 }
-
-/// First octets of every SQLite database.
-const DATABASE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// Opens the families; the number of devices must be the media set's.
 fn open_existing(devices: &[DeviceAddress]) -> Result<MediaSet, Error> {

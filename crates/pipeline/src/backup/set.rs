@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering;
 
 use windlass_base::{EXTENT_BYTES, Guid, Lsn, Moment};
 use windlass_codec::Level;
-use windlass_media::{DatabaseFile, HELD_BYTES_MAX, Held, SetConfiguration, SetType, SourceKind};
+use windlass_media::{
+    DatabaseFile, FileMode, HELD_BYTES_MAX, Held, SetConfiguration, SetType, SourceKind,
+};
 use windlass_source::{DatabaseKind, Ending, FileKind, Snapshot};
 
 use super::accounts;
@@ -95,6 +97,7 @@ fn database_file(
         file_guid: Guid::named(database_guid, &file.id.to_le_bytes()),
         differential_base_lsn: base_lsn,
         differential_base_guid: base_guid,
+        mode: file.mode().map(FileMode::of),
         ..DatabaseFile::default()
     }
 }

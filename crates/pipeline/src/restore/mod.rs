@@ -29,7 +29,7 @@ use crate::media_set::MediaSet;
 use crate::plan::{Carrier, Plan};
 use crate::report::{FilePages, Observer, ReadReport, Stages};
 use crate::request::{OnDamage, ReadRequest};
-use crate::sealing;
+use crate::sealing::{self, ReadKeys};
 
 /// The threads of a restore or verification, as errors name them.
 const READER: &str = "reader of the media";
@@ -48,6 +48,18 @@ pub fn restore(
     observer: &dyn Observer,
 ) -> Result<ReadReport, Error> {
     run(media, position, request, Some(target), observer)
+}
+
+/// Checks what can be known of a set without reading its chunks: that it is complete, that a key at hand
+/// opens it, and that its configuration is authentic.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn check(media: &MediaSet, position: u16, keys: &ReadKeys) -> Result<(), Error> {
+    let sets = media.complete(position)?;
+    let set = &sets[0].configuration;
+    check_chunk_count(media, set)?;
+    sealing::unlock(media, set, keys).map(drop)
 }
 
 /// Reads a set and checks every octet of it, writing nothing.

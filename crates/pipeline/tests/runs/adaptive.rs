@@ -126,7 +126,8 @@ fn threads_carry_a_backup_and_a_restore_as_the_ring_does() {
                 checkpoint_lsn: set.checkpoint_lsn,
                 database_name: set.database.clone(),
                 family_guid: set.family_guid,
-                base: None,
+                as_is: true,
+                ..RestoreRequest::default()
             })
             .unwrap();
             let restored = restore(&media, set.position, &read, &target, &Unobserved).unwrap();

@@ -89,6 +89,7 @@ fn restore_to(
             .map(|file| PlacedFile {
                 file_id: file.file_id,
                 path: place.join(format!("{}.file", file.logical_name)),
+                mode: None,
             })
             .collect(),
         database_name: "copy".to_owned(),
@@ -99,6 +100,8 @@ fn restore_to(
             set_guid: set.differential_base_guid,
             checkpoint_lsn: set.differential_base_lsn,
         }),
+        as_is: true,
+        ..EngineRestoreRequest::default()
     };
     let target = EngineTarget::begin(&wanted)?;
     restore(&media, position, &read_request(), &target, &Unobserved).unwrap();
@@ -271,6 +274,116 @@ fn a_restore_goes_only_onto_its_base_and_recovery_may_come_later() {
     recover(&log_of(place.path()), "copy").unwrap();
     let copy = open(place.path());
     assert_eq!(page(&copy, 5), [7; PAGE_SIZE]);
+}
+
+/// A request for the first set of `folder`, to files in `place`.
+fn request_for(folder: &Path, place: &Path) -> EngineRestoreRequest {
+    let media = MediaSet::open(&devices(folder, &["1.bak", "2.bak"])).unwrap();
+    let set = media.set(1).unwrap().configuration;
+    EngineRestoreRequest {
+        description: set.engine.clone(),
+        files: (set.files.iter())
+            .map(|file| PlacedFile {
+                file_id: file.file_id,
+                path: place.join(format!("{}.file", file.logical_name)),
+                mode: None,
+            })
+            .collect(),
+        log_bytes: 8 << 20,
+        set_guid: set.set_guid,
+        checkpoint_lsn: set.checkpoint_lsn,
+        ..EngineRestoreRequest::default()
+    }
+}
+
+#[test]
+fn a_restore_without_room_is_refused_before_the_first_file_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = create(folder.path());
+    back_up(
+        &database,
+        folder.path(),
+        EngineKind::Full,
+        Compression::NONE,
+    );
+    let place = tempfile::tempdir().unwrap();
+    let wanted = EngineRestoreRequest {
+        redo_bytes: 1 << 60,
+        ..request_for(folder.path(), place.path())
+    };
+    let error = EngineTarget::begin(&wanted).unwrap_err();
+    assert!(matches!(error, SourceError::NoSpace { .. }), "{error}");
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_second_restore_of_a_target_is_refused_and_what_cannot_be_made_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = create(folder.path());
+    back_up(
+        &database,
+        folder.path(),
+        EngineKind::Full,
+        Compression::NONE,
+    );
+    let place = tempfile::tempdir().unwrap();
+    let wanted = request_for(folder.path(), place.path());
+    let first = EngineTarget::begin(&wanted).unwrap();
+    let error = EngineTarget::begin(&wanted).unwrap_err();
+    assert!(
+        matches!(error, SourceError::RestoreRunning { .. }),
+        "{error}"
+    );
+    drop(first);
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+    // The name of one of the files is taken by a folder.
+    let data = wanted.files.iter().find(|file| file.file_id == 1).unwrap();
+    let mut taken = data.path.clone().into_os_string();
+    taken.push(".windlass-restoring");
+    std::fs::create_dir(&taken).unwrap();
+    EngineTarget::begin(&wanted).unwrap_err();
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_plain_differential_upon_an_encrypted_full_is_refused_and_the_full_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = create(folder.path());
+    for (kind, fill) in [(EngineKind::Full, 7), (EngineKind::Differential, 8)] {
+        commit(&database, 1..=10, fill);
+        back_up(&database, folder.path(), kind, Compression::NONE);
+    }
+    let place = tempfile::tempdir().unwrap();
+    let media = MediaSet::open(&devices(folder.path(), &["1.bak", "2.bak"])).unwrap();
+    let full = EngineRestoreRequest {
+        protection: windlass_source::Protection::Certificate,
+        as_is: true,
+        ..request_for(folder.path(), place.path())
+    };
+    let target = EngineTarget::begin(&full).unwrap();
+    restore(&media, 1, &read_request(), &target, &Unobserved).unwrap();
+    Box::new(target).finish(Recovery::NoRecovery).unwrap();
+    let plain = restore_to(folder.path(), place.path(), 2, Recovery::Recovery);
+    assert!(
+        matches!(plain, Err(SourceError::LessProtected { .. })),
+        "{plain:?}"
+    );
+    // Begun and given up before the first octet: the base is as it was.
+    let set = media.set(2).unwrap().configuration;
+    let differential = EngineRestoreRequest {
+        description: set.engine.clone(),
+        set_guid: set.set_guid,
+        checkpoint_lsn: set.checkpoint_lsn,
+        base: Some(EngineBase {
+            set_guid: set.differential_base_guid,
+            checkpoint_lsn: set.differential_base_lsn,
+        }),
+        allow_less_protected: true,
+        ..full
+    };
+    drop(EngineTarget::begin(&differential).unwrap());
+    recover(&log_of(place.path()), "copy").unwrap();
+    assert_eq!(page(&open(place.path()), 5), [7; PAGE_SIZE]);
 }
 
 #[test]

@@ -89,6 +89,8 @@ pub(crate) fn restore_request(
         database_name: set.database.clone(),
         family_guid: set.family_guid,
         base,
+        as_is: true,
+        ..RestoreRequest::default()
     })
 }
 

@@ -13,6 +13,7 @@
 mod files;
 mod pending;
 mod restore;
+mod room;
 mod snapshot;
 
 use std::path::{Path, PathBuf};

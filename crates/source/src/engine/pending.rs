@@ -3,15 +3,16 @@
 //! The state file lies where the log will be staged. It is written after the data files are synced, to
 //! a temporary name, and renamed: it is there as a whole or not at all.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use windlass_base::{Guid, Lsn};
 use windlass_engine::BackupDescription;
-use windlass_io::own;
+use windlass_io::{directory, own};
 
 use super::{collected_log, describe, engine_error, io_error, staged, with_suffix};
-use crate::Error;
+use crate::{Error, Protection};
 
 /// What a restore WITH NORECOVERY left.
 #[derive(Debug)]
@@ -26,6 +27,12 @@ pub struct PendingRestore {
     pub log: PathBuf,
     /// Octets of the log file to be made.
     pub log_bytes: u64,
+    /// How the base of the sequence is protected: nothing less may follow.
+    pub(super) protection: Protection,
+    /// Permissions of the data files and the log, by number, for those that replace none.
+    pub(super) modes: BTreeMap<u16, u16>,
+    /// Whether the content need not be a database.
+    pub(super) as_is: bool,
     pub(super) description: BackupDescription,
     /// Whether data files may be half way between two backups.
     pub(super) is_interrupted: bool,
@@ -40,6 +47,9 @@ struct Stored {
     checkpoint_lsn: String,
     data: Vec<PathBuf>,
     log_bytes: u64,
+    protection: Protection,
+    modes: BTreeMap<u16, u16>,
+    as_is: bool,
     description: Vec<u8>,
     is_interrupted: bool,
 }
@@ -53,6 +63,9 @@ fn state_path(log: &Path) -> PathBuf {
 /// # Errors
 /// When its state cannot be read or makes no sense.
 pub fn pending(log: &Path) -> Result<Option<PendingRestore>, Error> {
+    // A folder that is not there holds no state.
+    let followed = directory::follow(log).unwrap_or_else(|_| log.to_owned());
+    let log = followed.as_path();
     let path = state_path(log);
     let text = match own::read(&path, STATE_BYTES_MAX) {
         Ok(text) => text,
@@ -77,21 +90,27 @@ pub fn pending(log: &Path) -> Result<Option<PendingRestore>, Error> {
         data: stored.data,
         log: log.to_owned(),
         log_bytes: stored.log_bytes,
+        protection: stored.protection,
+        modes: stored.modes,
+        as_is: stored.as_is,
         description: describe(&stored.description)?,
         is_interrupted: stored.is_interrupted,
     }))
 }
 
 impl PendingRestore {
-    /// Writes the state file.
-    pub(super) fn store(&self) -> Result<(), Error> {
+    /// Writes the state file; `is_interrupted` until the data files are whole.
+    pub(super) fn store(&self, is_interrupted: bool) -> Result<(), Error> {
         let stored = Stored {
             set_guid: self.set_guid.to_string(),
             checkpoint_lsn: self.checkpoint_lsn.to_string(),
             data: self.data.clone(),
             log_bytes: self.log_bytes,
+            protection: self.protection,
+            modes: self.modes.clone(),
+            as_is: self.as_is,
             description: self.description.encode().map_err(engine_error)?,
-            is_interrupted: self.is_interrupted,
+            is_interrupted,
         };
         let path = state_path(&self.log);
         let write = || own::replace(&path, &serde_json::to_vec(&stored)?);
@@ -104,19 +123,36 @@ impl PendingRestore {
     }
 }
 
-/// Removes what a restore that waits for more has left.
+/// Removes what a restore that waits for more, or one that was killed, has left.
 ///
 /// # Errors
-/// When a file cannot be removed.
+/// When a file cannot be removed; [`Error::RestoreRunning`].
 pub fn forget(log: &Path) -> Result<(), Error> {
-    if let Some(pending) = pending(log)? {
-        remove_all(&pending.staged_data())?;
-    }
-    remove_state(log)
+    let followed = directory::follow(log).unwrap_or_else(|_| log.to_owned());
+    let collected = collected_log(&followed);
+    own::remove_unheld(&collected).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => Error::RestoreRunning {
+            path: log.to_owned(),
+        },
+        _ => io_error("remove", &collected, error),
+    })?;
+    forget_files(log)
 }
 
+/// The same for whoever holds the collected log.
+pub(super) fn forget_files(log: &Path) -> Result<(), Error> {
+    match pending(log)? {
+        Some(pending) => {
+            remove_all(&pending.staged_data())?;
+            remove_state(&pending.log)
+        }
+        None => remove_state(log),
+    }
+}
+
+/// The collected log stays: whoever works on the target holds it.
 pub(super) fn remove_state(log: &Path) -> Result<(), Error> {
-    remove_all(&[collected_log(log), staged(log), state_path(log)])
+    remove_all(&[staged(log), state_path(log)])
 }
 
 pub(super) fn remove_all(paths: &[PathBuf]) -> Result<(), Error> {

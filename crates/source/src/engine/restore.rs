@@ -4,28 +4,35 @@
 //! old database does not open any more); data files take their names; the new log takes its name. A
 //! crash between leaves data files without a log, which no engine opens; the restore is repeated.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use windlass_base::{Guid, Lsn};
-use windlass_engine::storage::RealFileSystem;
+use windlass_engine::storage::OwnFiles;
 use windlass_engine::{BackupDescription, BackupRange, FileSpec, Restore};
-use windlass_io::{Access, DirectFile, directory};
+use windlass_io::{Access, DirectFile, directory, output, own};
 
-use super::pending::{PendingRestore, forget, pending, remove_all, remove_state};
+use super::pending::{PendingRestore, forget_files, pending, remove_all, remove_state};
+use super::room::check_room;
 use super::{LOG_FILE_ID, collected_log, data_index, describe, engine_error, io_error, staged};
-use crate::{Error, Recovery, RestoreTarget};
+use crate::{Error, Protection, Recovery, RestoreTarget};
+
+/// First octets of the first page of every database that is not empty.
+const FIRST_OCTETS: &[u8] = b"SQLite format 3\0";
 
 /// Octets of log applied at a time.
 const APPLY_BYTES: usize = 1 << 20;
 
 /// Where a file of the set goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlacedFile {
     /// Its number in the set.
     pub file_id: u16,
     /// Its final path.
     pub path: PathBuf,
+    /// Its permissions, if it replaces no file; for its owner alone when nothing is known.
+    pub mode: Option<u16>,
 }
 
 /// What a differential counts from.
@@ -38,7 +45,7 @@ pub struct EngineBase {
 }
 
 /// A restore to be begun.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct EngineRestoreRequest {
     /// The set's description of the database.
     pub description: Vec<u8>,
@@ -54,65 +61,112 @@ pub struct EngineRestoreRequest {
     pub checkpoint_lsn: Lsn,
     /// For a differential, the set that must have been restored before.
     pub base: Option<EngineBase>,
+    /// Octets of log in the set.
+    pub redo_bytes: u64,
+    /// How the set is protected.
+    pub protection: Protection,
+    /// Whether a differential may follow upon a base that is better protected.
+    pub allow_less_protected: bool,
+    /// Whether what is restored need not be a database.
+    pub as_is: bool,
 }
 
 /// The restore of an engine database. See the module of [`super`] for what lies where meanwhile.
 #[derive(Debug)]
 pub struct EngineTarget {
-    /// Taken out when the restore is finished or given up.
-    restore: Option<Restore>,
+    /// Made at the beginning of a full restore, and before the first octet of a differential.
+    restore: OnceLock<Restore>,
+    /// Held by whoever makes it.
+    making: Mutex<()>,
+    /// Where the log of the set is collected; held, so that no second restore of the target begins.
     log_octets: DirectFile,
     state: PendingRestore,
     name: String,
+    /// Whether there is nothing to give up any more.
+    is_over: bool,
     /// The log of the database that is replaced, locked so that nobody opens it meanwhile.
     _replaced: Option<DirectFile>,
 }
 
 impl EngineTarget {
-    /// Makes the files beside their targets, or, for a differential, goes on with those that the base
-    /// left.
+    /// Takes the target for this restore alone, and, for a full backup, makes the files beside their
+    /// places. What is refused leaves everything as it was.
     ///
     /// # Errors
-    /// [`Error::InUse`], [`Error::NotRestoring`], [`Error::WrongBase`], [`Error::RestoreInterrupted`],
-    /// those of the engine.
+    /// [`Error::RestoreRunning`], [`Error::InUse`], [`Error::NoSpace`], [`Error::NotRestoring`],
+    /// [`Error::WrongBase`], [`Error::LessProtected`], [`Error::RestoreInterrupted`], those of the engine.
     pub fn begin(request: &EngineRestoreRequest) -> Result<Self, Error> {
         let description = describe(&request.description)?;
         let (data, log) = places(&description, &request.files)?;
+        let is_differential = description.is_differential();
         let mut state = PendingRestore {
             set_guid: request.set_guid,
             checkpoint_lsn: request.checkpoint_lsn,
             data,
             log,
             log_bytes: request.log_bytes,
+            protection: request.protection,
+            modes: modes(&request.files),
+            as_is: request.as_is,
             description,
-            is_interrupted: true,
+            is_interrupted: false,
         };
-        let replaced = seize(&state.log)?;
-        let files = Arc::new(RealFileSystem);
-        let staged_data = state.staged_data();
-        let restore = if state.description.is_differential() {
-            check_base(&state.log, request.base)?;
-            // A crash from here on leaves data files that are neither the base nor the differential.
-            state.store()?;
-            Restore::onto(files, &state.description, &staged_data)
-        } else {
-            forget(&state.log)?;
-            remove_all(&staged_data)?;
-            Restore::begin(files, &state.description, &staged_data)
-        }
-        .map_err(engine_error)?;
-        let collected = collected_log(&state.log);
-        remove_all(std::slice::from_ref(&collected))?;
-        let log_octets = DirectFile::open(&collected, Access::CreateNew)
-            .map_err(|error| io_error("create", &collected, error))?;
-        state.is_interrupted = false;
-        Ok(Self {
-            restore: Some(restore),
+        let log_octets = claim(&state.log)?;
+        let begun = (|| {
+            let replaced = seize(&state.log)?;
+            if is_differential {
+                let base = check_base(&state.log, request)?;
+                state.protection = base.protection;
+                state.as_is |= base.as_is;
+                state.modes = base
+                    .modes
+                    .into_iter()
+                    .chain(modes(&request.files))
+                    .collect();
+            }
+            check_room(&state, request.redo_bytes)?;
+            Ok(replaced)
+        })();
+        let replaced = begun.inspect_err(|_| drop(own::remove(log_octets.path())))?;
+        // From here on, what is made goes when the restore fails.
+        let target = Self {
+            restore: OnceLock::new(),
+            making: Mutex::new(()),
             log_octets,
             state,
             name: request.database_name.clone(),
+            is_over: false,
             _replaced: replaced,
-        })
+        };
+        if !is_differential {
+            target.files()?;
+        }
+        Ok(target)
+    }
+
+    /// The files being put together, made at the first call.
+    fn files(&self) -> Result<&Restore, Error> {
+        if let Some(restore) = self.restore.get() {
+            return Ok(restore);
+        }
+        let _one = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(restore) = self.restore.get() {
+            return Ok(restore);
+        }
+        let (files, state) = (Arc::new(OwnFiles), &self.state);
+        let staged_data = state.staged_data();
+        let restore = if state.description.is_differential() {
+            let restore = Restore::onto(files, &state.description, &staged_data);
+            let restore = restore.map_err(engine_error)?;
+            // A crash from here on leaves data files that are neither the base nor the differential.
+            state.store(true)?;
+            restore
+        } else {
+            forget_files(&state.log)?;
+            remove_all(&staged_data)?;
+            Restore::begin(files, &state.description, &staged_data).map_err(engine_error)?
+        };
+        Ok(self.restore.get_or_init(|| restore))
     }
 
     /// Applies the collected log, piece by piece.
@@ -132,16 +186,20 @@ impl EngineTarget {
         restore.settle().map_err(engine_error)
     }
 
+    /// Removes what was made. The files of a differential's base stay: whole if nothing was written to
+    /// them, else marked as interrupted, and only a full backup makes them whole again.
     fn give_up(&mut self) -> Result<(), Error> {
-        if self.restore.take().is_none() {
+        if std::mem::replace(&mut self.is_over, true) {
             return Ok(());
         }
-        remove_all(&[collected_log(&self.state.log)])?;
-        // The base's files stay, marked as interrupted: only a full backup makes them whole again.
-        if self.state.description.is_differential() {
-            return Ok(());
-        }
-        remove_all(&self.state.staged_data())
+        let is_full = !self.state.description.is_differential();
+        drop(self.restore.take());
+        let removed = match is_full {
+            true => remove_all(&self.state.staged_data()),
+            false => Ok(()),
+        };
+        remove_all(&[self.log_octets.path().to_owned()])?;
+        removed
     }
 }
 
@@ -159,11 +217,12 @@ impl RestoreTarget for EngineTarget {
             offset,
             bytes: octets.len(),
         });
-        match (range, &self.restore) {
-            (Some(range), Some(restore)) => {
-                restore.write_range(&range, octets).map_err(engine_error)
+        match range {
+            Some(range) => {
+                let files = self.files()?;
+                files.write_range(&range, octets).map_err(engine_error)
             }
-            _ => Err(Error::OutOfRange {
+            None => Err(Error::OutOfRange {
                 file_id,
                 offset,
                 bytes: octets.len() as u64,
@@ -173,14 +232,23 @@ impl RestoreTarget for EngineTarget {
     }
 
     fn finish(mut self: Box<Self>, recovery: Recovery) -> Result<(), Error> {
+        self.files()?;
         let Some(mut restore) = self.restore.take() else {
             return Ok(());
         };
         self.apply_log(&mut restore)?;
         match recovery {
-            Recovery::NoRecovery => self.state.store(),
-            Recovery::Recovery => put_in_place(restore, &self.state, &self.name),
+            Recovery::NoRecovery => self.state.store(false)?,
+            Recovery::Recovery => {
+                if self.state.description.is_differential() {
+                    // From here on a failure does not cost the sequence: RECOVERY alone can be repeated.
+                    self.state.store(false)?;
+                }
+                put_in_place(restore, &self.state, &self.name)?;
+            }
         }
+        self.is_over = true;
+        remove_all(&[self.log_octets.path().to_owned()])
     }
 
     fn abandon(mut self: Box<Self>) -> Result<(), Error> {
@@ -193,6 +261,24 @@ impl Drop for EngineTarget {
         // Nobody is left to tell; the next restore removes what is left.
         let _left = self.give_up();
     }
+}
+
+/// Makes the file in which the log is collected, which only one restore of a target can have.
+fn claim(log: &Path) -> Result<DirectFile, Error> {
+    let collected = collected_log(log);
+    own::claim(&collected).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => Error::RestoreRunning {
+            path: log.to_owned(),
+        },
+        _ => io_error("create", &collected, error),
+    })
+}
+
+fn modes(files: &[PlacedFile]) -> BTreeMap<u16, u16> {
+    let known = files
+        .iter()
+        .filter_map(|file| Some((file.file_id, file.mode?)));
+    known.collect()
 }
 
 /// Locks the log of an existing database; whoever has it open has it locked.
@@ -218,14 +304,14 @@ fn seize(log: &Path) -> Result<Option<DirectFile>, Error> {
 /// [`Error::NotRestoring`], [`Error::RestoreInterrupted`], those of the engine.
 pub fn recover(log: &Path, name: &str) -> Result<(), Error> {
     let state = waiting(log)?;
-    let _replaced = seize(log)?;
-    let restore = Restore::resume(
-        Arc::new(RealFileSystem),
-        &state.description,
-        &state.staged_data(),
-    )
-    .map_err(engine_error)?;
-    put_in_place(restore, &state, name)
+    let held = claim(&state.log)?;
+    let recovered = seize(&state.log).and_then(|_replaced| {
+        let files = Arc::new(OwnFiles);
+        let restore = Restore::resume(files, &state.description, &state.staged_data());
+        put_in_place(restore.map_err(engine_error)?, &state, name)
+    });
+    remove_all(&[held.path().to_owned()])?;
+    recovered
 }
 
 /// The restore that waits at `log` and may go on.
@@ -241,22 +327,42 @@ fn waiting(log: &Path) -> Result<PendingRestore, Error> {
     Ok(state)
 }
 
-fn check_base(log: &Path, base: Option<EngineBase>) -> Result<(), Error> {
+fn check_base(log: &Path, request: &EngineRestoreRequest) -> Result<PendingRestore, Error> {
     let state = waiting(log)?;
-    let expected = base.unwrap_or(EngineBase {
+    let expected = request.base.unwrap_or(EngineBase {
         set_guid: Guid::NIL,
         checkpoint_lsn: Lsn::ZERO,
     });
-    if (state.set_guid, state.checkpoint_lsn) == (expected.set_guid, expected.checkpoint_lsn) {
-        return Ok(());
+    if (state.set_guid, state.checkpoint_lsn) != (expected.set_guid, expected.checkpoint_lsn) {
+        return Err(Error::WrongBase {
+            path: log.to_owned(),
+            found: state.set_guid,
+            found_lsn: state.checkpoint_lsn,
+            expected: expected.set_guid,
+            expected_lsn: expected.checkpoint_lsn,
+        });
     }
-    Err(Error::WrongBase {
-        path: log.to_owned(),
-        found: state.set_guid,
-        found_lsn: state.checkpoint_lsn,
-        expected: expected.set_guid,
-        expected_lsn: expected.checkpoint_lsn,
-    })
+    if !state.protection.admits(request.protection) && !request.allow_less_protected {
+        return Err(Error::LessProtected {
+            path: log.to_owned(),
+            base: state.protection,
+            found: request.protection,
+        });
+    }
+    Ok(state)
+}
+
+/// What a link leads to is replaced, and the link stays.
+fn follow(path: &Path) -> Result<PathBuf, Error> {
+    directory::follow(path).map_err(|error| io_error("find", path, error))
+}
+
+/// Number of a data file by its index.
+fn file_id(index: usize) -> u16 {
+    match index {
+        0 => 1,
+        other => u16::try_from(other + 2).unwrap_or(u16::MAX),
+    }
 }
 
 /// The data files' places in order, and the log's.
@@ -267,24 +373,25 @@ fn places(
     let path_of = |file_id: u16| files.iter().find(|file| file.file_id == file_id);
     let mut data = Vec::new();
     for index in 0..description.data_files().len() {
-        let file_id = if index == 0 { 1 } else { index as u16 + 2 };
+        let file_id = file_id(index);
         let missing = Error::OutOfRange {
             file_id,
             offset: 0,
             bytes: 0,
             size_bytes: 0,
         };
-        data.push(path_of(file_id).ok_or(missing)?.path.clone());
+        data.push(follow(&path_of(file_id).ok_or(missing)?.path)?);
     }
     let log = match path_of(LOG_FILE_ID) {
-        Some(file) => file.path.clone(),
-        None => description.log_file().path.clone(),
+        Some(file) => &file.path,
+        None => &description.log_file().path,
     };
-    Ok((data, log))
+    Ok((data, follow(log)?))
 }
 
 /// Makes the log, and gives all files their names.
 fn put_in_place(mut restore: Restore, state: &PendingRestore, name: &str) -> Result<(), Error> {
+    check_content(&restore, state)?;
     let staged_log = staged(&state.log);
     remove_all(std::slice::from_ref(&staged_log))?;
     restore.rename_to(&state.data, state.log.clone());
@@ -297,16 +404,57 @@ fn put_in_place(mut restore: Restore, state: &PendingRestore, name: &str) -> Res
     let base =
         (!state.description.is_differential()).then_some((state.set_guid, state.checkpoint_lsn));
     restore.finish(name, &log, base).map_err(engine_error)?;
+    let mut moves: Vec<(PathBuf, PathBuf)> = state
+        .staged_data()
+        .into_iter()
+        .zip(state.data.iter().cloned())
+        .collect();
+    moves.push((staged_log, state.log.clone()));
+    for (index, (from, to)) in moves.iter().enumerate() {
+        let is_log = index + 1 == moves.len();
+        let file_id = if is_log { LOG_FILE_ID } else { file_id(index) };
+        dress(from, to, state.modes.get(&file_id).copied())?;
+    }
     remove_all(std::slice::from_ref(&state.log))?;
     sync_folder(&state.log)?;
-    for (from, to) in state.staged_data().iter().zip(&state.data) {
+    for (from, to) in &moves {
         std::fs::rename(from, to).map_err(|error| io_error("rename", from, error))?;
         sync_folder(to)?;
     }
-    std::fs::rename(&staged_log, &state.log)
-        .map_err(|error| io_error("rename", &staged_log, error))?;
-    sync_folder(&state.log)?;
     remove_state(&state.log)
+}
+
+/// Gives a finished file the permissions and owner of the one that it replaces, or the permissions that it
+/// had where it was backed up.
+fn dress(from: &Path, to: &Path, mode: Option<u16>) -> Result<(), Error> {
+    let file = DirectFile::open(from, Access::Own).map_err(|e| io_error("open", from, e))?;
+    let dressed = match std::fs::symlink_metadata(to) {
+        Ok(replaced) if replaced.is_file() => output::keep(file.as_file(), &replaced),
+        _ => {
+            let mode = output::mode_for_new(mode);
+            let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            file.as_file().set_permissions(permissions)
+        }
+    };
+    dressed
+        .and_then(|()| file.sync())
+        .map_err(|error| io_error("set the attributes of", from, error))
+}
+
+/// The content of a set must be a database: its place can come from the medium, too.
+fn check_content(restore: &Restore, state: &PendingRestore) -> Result<(), Error> {
+    if state.as_is {
+        return Ok(());
+    }
+    let path = state.data.first().unwrap_or(&state.log);
+    let first = restore.first_page().map_err(engine_error)?;
+    match first {
+        Some(page) if !page.starts_with(FIRST_OCTETS) => Err(Error::NotADatabase {
+            path: path.clone(),
+            defect: "its first page does not begin as that of a database does".to_owned(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn sync_folder(path: &Path) -> Result<(), Error> {

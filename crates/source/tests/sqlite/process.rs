@@ -93,6 +93,7 @@ fn play_a_role() {
             say("ready");
             say(write_once(database, Duration::from_secs(20)));
         }
+        "waits a second" => wait_for_the_lock(database),
         "idle" => stay_connected(database),
         "crash" => crash_while_writing(database),
         "read-only medium" => crate::media::on_read_only_medium(database),
@@ -157,6 +158,18 @@ fn write_once(database: &Path, patience: Duration) -> &'static str {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => "busy",
         Err(error) => panic!("{error}"),
     }
+}
+
+/// A connection that has the file open and waits in vain.
+fn wait_for_the_lock(database: &Path) {
+    let connection = Connection::open(database).unwrap();
+    connection.busy_timeout(Duration::from_secs(1)).unwrap();
+    say("ready");
+    let waited = connection.execute_batch("BEGIN IMMEDIATE");
+    say(match waited {
+        Ok(()) => "locked",
+        Err(_) => "busy",
+    });
 }
 
 /// A connection that has read something once and holds no lock.

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::Connection;
 use windlass_base::{EXTENT_BYTES, Guid, Lsn};
@@ -86,7 +88,9 @@ fn a_target_in_use_is_not_pulled_away() {
         let _snapshot = open(&path);
         refused("a backup");
     }
-    let target = Box::new(SqliteTarget::begin(&replacing(&path, &old)).unwrap());
+    let wanted = replacing(&path, &old);
+    let cancel = Arc::clone(&wanted.cancel);
+    let target = Box::new(SqliteTarget::begin(&wanted).unwrap());
     fill(&*target, &old);
     {
         let _late = Process::of(crate::process::command("one write", &path));
@@ -96,10 +100,11 @@ fn a_target_in_use_is_not_pulled_away() {
         );
     }
     let file = fs::File::open(&path).unwrap();
+    cancel.store(true, Ordering::Relaxed);
     let error = target.finish(Recovery::Recovery).unwrap_err();
     assert!(
-        matches!(error, Error::InUse { .. }),
-        "somebody who came later: {error}"
+        matches!(error, Error::Cancelled),
+        "somebody who came later, and nobody who waits for them: {error}"
     );
     drop(file);
     assert_eq!(
@@ -108,6 +113,94 @@ fn a_target_in_use_is_not_pulled_away() {
         "nothing is left of the restore"
     );
     assert!(fs::read(&path).unwrap() == old);
+}
+
+#[test]
+fn whoever_waits_for_the_lock_of_a_restore_does_not_end_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = notes(folder.path());
+    let new = fs::read(&path).unwrap();
+    let target = Box::new(SqliteTarget::begin(&replacing(&path, &new)).unwrap());
+    fill(&*target, &new);
+    // It has the file open, waits in vain for the lock, and ends.
+    let mut waiter = Process::of(crate::process::command("waits a second", &path));
+    assert_eq!(waiter.answer(), "ready");
+    target.finish(Recovery::Recovery).unwrap();
+    assert_eq!(waiter.answer(), "busy");
+    assert!(fs::read(&path).unwrap() == new);
+    assert_eq!(names(folder.path()), ["notes.db"]);
+}
+
+#[test]
+fn a_second_restore_of_a_target_is_refused_and_does_not_disturb_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = notes(folder.path());
+    let new = fs::read(&path).unwrap();
+    let target = Box::new(SqliteTarget::begin(&replacing(&path, &new)).unwrap());
+    let error = SqliteTarget::begin(&replacing(&path, &new)).unwrap_err();
+    assert!(matches!(error, Error::RestoreRunning { .. }), "{error}");
+    fill(&*target, &new);
+    target.finish(Recovery::Recovery).unwrap();
+    assert_eq!(names(folder.path()), ["notes.db"]);
+}
+
+#[test]
+fn a_full_restore_that_is_refused_leaves_the_sequence_that_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seq.db");
+    let full = request(&path, 8192);
+    restore(&full, &[1; 8192], Recovery::NoRecovery);
+    fs::write(&path, b"somebody else's").unwrap();
+    let error = SqliteTarget::begin(&request(&path, 8192)).unwrap_err();
+    assert!(matches!(error, Error::TargetExists { .. }), "{error}");
+    let too_large = RestoreRequest {
+        size_bytes: 1 << 60,
+        ..replacing(&path, b"")
+    };
+    let error = SqliteTarget::begin(&too_large).unwrap_err();
+    assert!(matches!(error, Error::NoSpace { .. }), "{error}");
+    assert_eq!(restoring(&path).unwrap().unwrap().set_guid, full.set_guid);
+}
+
+#[test]
+fn planted_links_are_neither_written_through_nor_continued_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    let victim = folder.path().join("victim");
+    let content = vec![9; 8192];
+    fs::write(&victim, &content).unwrap();
+    let stage = folder.path().join("x.db.windlass-restoring");
+    let state = folder.path().join("x.db.windlass-restoring.json");
+    let full = request(&path, 8192);
+    for planted in [
+        &stage,
+        &folder.path().join("x.db.windlass-restoring.json.new"),
+    ] {
+        symlink(&victim, planted).unwrap();
+        restore(&full, &[1; 8192], Recovery::NoRecovery);
+        assert!(fs::read(&victim).unwrap() == content);
+    }
+    let next = RestoreRequest {
+        base: Some(DifferentialBase {
+            set_guid: full.set_guid,
+            checkpoint_lsn: full.checkpoint_lsn,
+        }),
+        ..request(&path, 8192)
+    };
+    for planted in [&stage, &state] {
+        let ours = fs::read(planted).unwrap();
+        for hard in [true, false] {
+            fs::remove_file(planted).unwrap();
+            match hard {
+                true => fs::hard_link(&victim, planted).unwrap(),
+                false => symlink(&victim, planted).unwrap(),
+            }
+            SqliteTarget::begin(&next).unwrap_err();
+            assert!(fs::read(&victim).unwrap() == content);
+        }
+        fs::remove_file(planted).unwrap();
+        fs::write(planted, ours).unwrap();
+    }
 }
 
 #[test]
@@ -303,7 +396,7 @@ fn a_sequence_keeps_to_its_order() {
     };
     let error = apply(&on(full.set_guid), &changed, Recovery::Recovery).unwrap_err();
     assert!(matches!(error, Error::NotRestoring { .. }), "{error}");
-    let error = recover(&path, Existing::Refuse).unwrap_err();
+    let error = recover(&path, Existing::Refuse, &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, Error::NotRestoring { .. }), "{error}");
 
     restore(&full, &base, Recovery::NoRecovery);
@@ -315,7 +408,7 @@ fn a_sequence_keeps_to_its_order() {
         matches!(error, Error::WrongBase { .. }),
         "one differential per full: {error}"
     );
-    recover(&path, Existing::Refuse).unwrap();
+    recover(&path, Existing::Refuse, &AtomicBool::new(false)).unwrap();
     assert!(fs::read(&path).unwrap() == result);
     assert_eq!(names(folder.path()), ["seq.db"]);
 }
@@ -328,13 +421,13 @@ fn a_sequence_over_an_existing_database_replaces_it_at_the_end() {
     let new = other_content();
     restore(&replacing(&path, &new), &new, Recovery::NoRecovery);
     assert!(fs::read(&path).unwrap() == old, "until RECOVERY");
-    let error = recover(&path, Existing::Refuse).unwrap_err();
+    let error = recover(&path, Existing::Refuse, &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, Error::TargetExists { .. }), "{error}");
     let idle = Process::start("idle", &path);
-    let error = recover(&path, Existing::Replace).unwrap_err();
+    let error = recover(&path, Existing::Replace, &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, Error::InUse { .. }), "{error}");
     drop(idle);
-    recover(&path, Existing::Replace).unwrap();
+    recover(&path, Existing::Replace, &AtomicBool::new(false)).unwrap();
     assert!(fs::read(&path).unwrap() == new);
 
     restore(&replacing(&path, &old), &old, Recovery::NoRecovery);
@@ -358,7 +451,12 @@ fn a_differential_that_was_given_up_ends_the_sequence() {
         base: Some(on),
         ..request(&path, 5)
     };
+    // Nothing was written: the base is what it was.
     drop(SqliteTarget::begin(&next).unwrap());
+    assert_eq!(restoring(&path).unwrap().unwrap().set_guid, full.set_guid);
+    let begun = SqliteTarget::begin(&next).unwrap();
+    begun.write(1, 0, b"half").unwrap();
+    drop(begun);
     assert!(names(folder.path()).is_empty());
     let error = SqliteTarget::begin(&next).unwrap_err();
     assert!(matches!(error, Error::NotRestoring { .. }), "{error}");

@@ -61,7 +61,8 @@ pub(crate) fn request(target: &Path, size_bytes: u64) -> RestoreRequest {
             slot: 1,
         },
         size_bytes,
-        base: None,
+        as_is: true,
+        ..RestoreRequest::default()
     }
 }
 

@@ -76,6 +76,10 @@ pub enum RestoreOption {
     Replace,
     /// `RESTART`
     Restart,
+    /// `AS_IS`
+    AsIs,
+    /// `ALLOW_UNENCRYPTED`
+    AllowUnencrypted,
     /// `RESTRICTED_USER`
     RestrictedUser,
     /// `CREDENTIAL [= x]`

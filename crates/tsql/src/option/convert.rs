@@ -74,7 +74,7 @@ plain_options! {
         ContinueAfterError Rewind NoRewind Unload NoUnload KeepReplication KeepCdc KeepTemporalRetention
         EnableBroker ErrorBrokerConversations NewBroker MetadataOnly Snapshot Verbose LoadHistory
         WithoutKey
-        CommitDifferentialBase SnapshotImport
+        CommitDifferentialBase SnapshotImport AsIs AllowUnencrypted
     ],
     values: [
         Standby File Password MediaPassword MediaName BlockSize BufferCount MaxTransferSize

@@ -101,6 +101,8 @@ option_words! {
     SnapshotImport "SNAPSHOT_IMPORT",
     SnapshotRestorePhase "SNAPSHOTRESTOREPHASE",
     EnhancedIntegrity "ENHANCEDINTEGRITY",
+    AsIs "AS_IS",
+    AllowUnencrypted "ALLOW_UNENCRYPTED",
 }
 
 impl OptionWord {
@@ -215,6 +217,8 @@ pub const RESTORE: &[OptionRow] = &[
     row(W::SnapshotImport, A::None, RESTORE_ONE, &[], "Undocumented: imports a snapshot."),
     row(W::SnapshotRestorePhase, A::Value, RESTORE_ONE, &[], "Undocumented: the phase of a snapshot restore."),
     row(W::EnhancedIntegrity, A::Value, RESTORE_ANY, &[], "Undocumented: the integrity check of the set."),
+    ours(W::AsIs, A::None, RESTORE_DATABASE, &[], "Restores what the set holds although it is no database."),
+    ours(W::AllowUnencrypted, A::None, RESTORE_DATABASE, &[], "Applies a backup that is less protected than the encrypted one it follows."),
 ];
 
 const fn row(

@@ -5,6 +5,7 @@ mod databases;
 mod device;
 mod drive;
 mod past;
+mod restore_folder;
 mod sqlbackup;
 
 use windlass_base::message::table;
@@ -73,6 +74,10 @@ fn call(
         "sp_windlass_drive" => {
             let arguments = arguments(&["@letter", "@folder"])?;
             drive::drive(session, &arguments, sink)
+        }
+        "sp_windlass_restore_folder" => {
+            let arguments = arguments(&["@folder", "@action"])?;
+            restore_folder::restore_folder(session, &arguments, sink)
         }
         "sp_configure" => {
             let arguments = arguments(&["@configname", "@configvalue"])?;

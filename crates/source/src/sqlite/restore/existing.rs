@@ -2,7 +2,9 @@
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, ffi as code};
@@ -13,6 +15,10 @@ use super::super::made::remove_log_with;
 use super::super::{file_error, journal_path, sqlite_error, wal_path};
 use super::{Existing, users};
 use crate::Error;
+
+/// How long others are waited for who have the target open when the restore is complete: longer than
+/// connections usually wait for a lock.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Exclusive access to the file at the target.
 #[derive(Debug)]
@@ -78,6 +84,31 @@ impl ExistingTarget {
                 process_id: Some(process_id),
             }),
             None => Ok(()),
+        }
+    }
+
+    /// Waits until nobody else has the file open. Whoever only waits for the lock that is held here has it
+    /// open, too: let go, they would go on with the file that was replaced. They give up before long.
+    pub(super) fn await_unused(&self, cancel: &AtomicBool) -> Result<(), Error> {
+        let begun = Instant::now();
+        loop {
+            // Each look takes a moment.
+            let process_id = match self.confirm_unused() {
+                Err(Error::InUse { process_id, .. }) => process_id,
+                answer => return answer,
+            };
+            let path = self.path.clone();
+            if cancel.load(Ordering::Relaxed) {
+                return Err(Error::Cancelled);
+            }
+            let waited = begun.elapsed();
+            if waited >= PATIENCE {
+                return Err(Error::StillInUse {
+                    path,
+                    process_id,
+                    waited,
+                });
+            }
         }
     }
 

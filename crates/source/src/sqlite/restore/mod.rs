@@ -10,10 +10,11 @@
 //!
 //! | step | after a crash |
 //! |---|---|
+//! | take the stage, so that no second restore of the target begins | old |
 //! | exclusive access to the old database, held to the end | old |
-//! | stage, sync, check the length, set identity, mode and owner | old, and a stage that the next restore removes |
+//! | stage, sync, check that it is a database, set identity, mode and owner | old, and a stage that the next restore removes |
 //! | fold the old database's log into it, sync | old |
-//! | look again for others who have the target open | old |
+//! | wait for others who have the target open: they wait for the lock that is held here | old |
 //! | remove the old -wal, -shm, -journal; sync the folder | old, without its (empty) log |
 //! | rename over the target; sync the folder | old or new |
 //! | remove the state file | new; the state file without a stage means nothing |
@@ -22,11 +23,14 @@
 //! symbolic link as target stays: what it leads to is replaced.
 //!
 //! WITH NORECOVERY the stage stays, so the database does not open, and the state file says which
-//! backup set it stands at. A differential first marks the state as *applying*: if it does not get
-//! to its end the stage is neither the base nor the differential, and the sequence must begin again.
+//! backup set it stands at. A differential marks the state as *applying* before its first octet: if it does
+//! not get to its end the stage is neither the base nor the differential, and the sequence must begin again.
+//! One that is refused before leaves the sequence where it stood.
 
+mod content;
 mod existing;
 mod fault;
+mod request;
 mod stage;
 mod state;
 #[cfg(test)]
@@ -35,57 +39,21 @@ mod users;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use windlass_base::{Guid, Lsn};
+use windlass_base::Guid;
 use windlass_io::{directory, own};
 
 use existing::ExistingTarget;
-use stage::Stage;
+pub use request::{DifferentialBase, Existing, RestoreRequest};
+use stage::{Claim, Stage};
 pub use state::{RestoreProgress, RestoringState};
 
 use super::identity::FileIdentity;
 use super::snapshot::FILE_ID;
 use super::{beside, file_error};
-use crate::{Error, Recovery, RestoreTarget};
-
-/// What happens to a database that is at the target already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
-    /// The restore is refused.
-    Refuse,
-    /// It is replaced, provided that nobody has it open.
-    Replace,
-}
-
-/// The full backup that a differential belongs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DifferentialBase {
-    /// Its backup set.
-    pub set_guid: Guid,
-    /// Its checkpoint.
-    pub checkpoint_lsn: Lsn,
-}
-
-/// What is restored, and where to.
-#[derive(Debug, Clone)]
-pub struct RestoreRequest {
-    /// The database file.
-    pub target: PathBuf,
-    /// What happens to a file that is there.
-    pub existing: Existing,
-    /// Name of the database, for whoever finds the restore unfinished.
-    pub database_name: String,
-    /// Family of the database that was backed up.
-    pub family_guid: Guid,
-    /// The backup set.
-    pub set_guid: Guid,
-    /// Its checkpoint.
-    pub checkpoint_lsn: Lsn,
-    /// Length of the database file as of the backup.
-    pub size_bytes: u64,
-    /// For a differential, what it belongs on; a full backup begins a new sequence.
-    pub base: Option<DifferentialBase>,
-}
+use crate::{Error, Protection, Recovery, RestoreTarget};
 
 /// A `SQLite` database being restored.
 #[derive(Debug)]
@@ -96,58 +64,135 @@ pub struct SqliteTarget {
     stage: Option<Stage>,
     /// What the state file will say after NORECOVERY.
     state: RestoringState,
-    is_differential: bool,
+    /// For a differential, what its base left; it stays valid until the first octet is written.
+    base: Option<RestoringState>,
+    /// Whether the differential has been marked as being applied.
+    is_marked: OnceLock<()>,
+    /// Held by whoever marks it.
+    marking: Mutex<()>,
+    cancel: Arc<AtomicBool>,
 }
 
 impl SqliteTarget {
-    /// Gets exclusive access to what is at the target and makes the stage.
+    /// Takes the stage for this restore alone, gets exclusive access to what is at the target, and, for a
+    /// full backup, makes the stage anew. What is refused leaves everything as it was.
     pub fn begin(request: &RestoreRequest) -> Result<Self, Error> {
         let target = resolve(&request.target)?;
+        match request.base {
+            None => Self::begin_full(target, request),
+            Some(base) => Self::begin_differential(target, base, request),
+        }
+    }
+
+    fn begin_full(target: PathBuf, request: &RestoreRequest) -> Result<Self, Error> {
+        let claim = Claim::new(&target)?;
         let existing = ExistingTarget::seize(&target, request.existing)?;
-        let state = RestoringState {
-            database_name: request.database_name.clone(),
-            family_guid: request.family_guid,
-            set_guid: request.set_guid,
-            checkpoint_lsn: request.checkpoint_lsn,
-            is_differential: request.base.is_some(),
-            size_bytes: request.size_bytes,
-            progress: RestoreProgress::Applying,
-        };
-        let stage = match request.base {
-            None => Stage::create(&target, request.size_bytes)?,
-            Some(base) => {
-                let found = state::read_ready(&target)?;
-                found.check_base(&target, base)?;
-                let stage = Stage::reopen(&target, found.size_bytes)?;
-                state.write(&target)?;
-                fault::point("differential marked");
-                if let Err(error) = stage.resize(found.size_bytes, request.size_bytes) {
-                    // Nothing was changed: the base is as good as before.
-                    found.write(&target)?;
-                    return Err(error);
-                }
-                stage
-            }
-        };
+        let stage = claim.create(request.size_bytes)?;
         fault::point("staged");
-        let is_differential = request.base.is_some();
         Ok(Self {
-            target,
             existing,
             stage: Some(stage),
-            state,
-            is_differential,
+            state: state_of(request, request.protection, request.mode, request.as_is),
+            base: None,
+            is_marked: OnceLock::new(),
+            marking: Mutex::new(()),
+            cancel: Arc::clone(&request.cancel),
+            target,
         })
+    }
+
+    fn begin_differential(
+        target: PathBuf,
+        wanted: DifferentialBase,
+        request: &RestoreRequest,
+    ) -> Result<Self, Error> {
+        let base = state::read_ready(&target)?;
+        base.check_base(&target, wanted)?;
+        if !base.protection.admits(request.protection) && !request.allow_less_protected {
+            return Err(Error::LessProtected {
+                path: target,
+                base: base.protection,
+                found: request.protection,
+            });
+        }
+        let stage = Stage::reopen(&target, base.size_bytes)?;
+        let existing = ExistingTarget::seize(&target, request.existing)?;
+        let mode = request.mode.or(base.mode);
+        let as_is = request.as_is || base.as_is;
+        Ok(Self {
+            existing,
+            stage: Some(stage),
+            state: state_of(request, base.protection, mode, as_is),
+            base: Some(base),
+            is_marked: OnceLock::new(),
+            marking: Mutex::new(()),
+            cancel: Arc::clone(&request.cancel),
+            target,
+        })
+    }
+
+    /// Before the first octet of a differential: from here on the stage is neither the base nor the
+    /// differential, until it is complete.
+    fn mark(&self, stage: &Stage) -> Result<(), Error> {
+        let Some(base) = self
+            .base
+            .as_ref()
+            .filter(|_| self.is_marked.get().is_none())
+        else {
+            return Ok(());
+        };
+        let _one = self.marking.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_marked.get().is_some() {
+            return Ok(());
+        }
+        self.state.write(&self.target)?;
+        fault::point("differential marked");
+        if let Err(error) = stage.resize(base.size_bytes, self.state.size_bytes) {
+            // Nothing of the differential is in the stage yet.
+            stage.resize(self.state.size_bytes, base.size_bytes)?;
+            base.write(&self.target)?;
+            return Err(error);
+        }
+        fault::point("staged");
+        self.is_marked.get_or_init(|| ());
+        Ok(())
     }
 
     fn discard(&mut self) -> Result<(), Error> {
         let Some(stage) = self.stage.take() else {
             return Ok(());
         };
-        if self.is_differential {
-            state::remove(&self.target)?;
+        match (&self.base, self.is_marked.get()) {
+            // Nothing was written: the sequence stands where it stood.
+            (Some(_), None) => return Ok(()),
+            (Some(_), Some(())) => state::remove(&self.target)?,
+            (None, _) => {}
         }
         stage.remove()
+    }
+
+    fn is_differential(&self) -> bool {
+        self.base.is_some()
+    }
+}
+
+fn state_of(
+    request: &RestoreRequest,
+    protection: Protection,
+    mode: Option<u16>,
+    as_is: bool,
+) -> RestoringState {
+    RestoringState {
+        database_name: request.database_name.clone(),
+        family_guid: request.family_guid,
+        set_guid: request.set_guid,
+        checkpoint_lsn: request.checkpoint_lsn,
+        is_differential: request.base.is_some(),
+        size_bytes: request.size_bytes,
+        protection,
+        mode,
+        as_is,
+        progress: RestoreProgress::Applying,
     }
 }
 
@@ -158,7 +203,10 @@ impl RestoreTarget for SqliteTarget {
             .checked_add(bytes)
             .is_some_and(|end| end <= size_bytes);
         match &self.stage {
-            Some(stage) if file_id == FILE_ID && fits => stage.write(offset, octets),
+            Some(stage) if file_id == FILE_ID && fits => {
+                self.mark(stage)?;
+                stage.write(offset, octets)
+            }
             _ => Err(Error::OutOfRange {
                 file_id,
                 offset,
@@ -174,9 +222,14 @@ impl RestoreTarget for SqliteTarget {
                 path: self.target.clone(),
             });
         };
+        // A differential in which nothing has changed.
+        self.mark(stage)?;
         stage.sync(self.state.size_bytes)?;
         fault::point("synced");
-        if recovery == Recovery::NoRecovery || self.is_differential {
+        if recovery == Recovery::Recovery {
+            stage.check_content(&self.target, self.state.as_is)?;
+        }
+        if recovery == Recovery::NoRecovery || self.is_differential() {
             // From here on a failure does not cost the sequence: RECOVERY alone can be repeated.
             self.state.progress = RestoreProgress::Ready;
             self.state.write(&self.target)?;
@@ -185,9 +238,20 @@ impl RestoreTarget for SqliteTarget {
         let Some(stage) = self.stage.take().filter(|_| recovery == Recovery::Recovery) else {
             return Ok(());
         };
-        let placed = put_in_place(&self.target, self.existing.as_mut(), stage, &self.state);
-        if placed.is_err() && !self.is_differential {
-            stage::remove_stale(&self.target)?;
+        let publish = Publish {
+            target: &self.target,
+            state: &self.state,
+            cancel: &self.cancel,
+        };
+        let placed = publish.run(self.existing.as_mut(), stage);
+        match &placed {
+            Err(Error::StillInUse { .. }) => {
+                // The work is not lost: RECOVERY alone can be repeated.
+                self.state.progress = RestoreProgress::Ready;
+                self.state.write(&self.target)?;
+            }
+            Err(_) if !self.is_differential() => stage::remove_stale(&self.target)?,
+            _ => {}
         }
         placed
     }
@@ -206,13 +270,19 @@ impl Drop for SqliteTarget {
 
 /// `RESTORE DATABASE ... WITH RECOVERY` alone: ends a sequence whose last restore was WITH
 /// NORECOVERY. What is at the target is replaced if `existing` says so.
-pub fn recover(target: &Path, existing: Existing) -> Result<(), Error> {
+pub fn recover(target: &Path, existing: Existing, cancel: &AtomicBool) -> Result<(), Error> {
     let target = resolve(target)?;
     let state = state::read_ready(&target)?;
-    let mut old = ExistingTarget::seize(&target, existing)?;
     let stage = Stage::reopen(&target, state.size_bytes)?;
+    let mut old = ExistingTarget::seize(&target, existing)?;
     stage.sync(state.size_bytes)?;
-    put_in_place(&target, old.as_mut(), stage, &state)
+    stage.check_content(&target, state.as_is)?;
+    let publish = Publish {
+        target: &target,
+        state: &state,
+        cancel,
+    };
+    publish.run(old.as_mut(), stage)
 }
 
 /// What a sequence of restores to `target` stands at; `None` when none is under way.
@@ -227,43 +297,43 @@ pub fn forget(target: &Path) -> Result<(), Error> {
     stage::remove_stale(&target)
 }
 
-/// Gives a complete stage the target's name. On error the stage stays, to be tried again.
-fn put_in_place(
-    target: &Path,
-    mut existing: Option<&mut ExistingTarget>,
-    stage: Stage,
-    state: &RestoringState,
-) -> Result<(), Error> {
-    prepare(target, existing.as_deref_mut(), &stage, state.family_guid)?;
-    stage.publish(existing.is_some())?;
-    conclude(target)
+/// Gives a complete stage the target's name.
+struct Publish<'a> {
+    target: &'a Path,
+    state: &'a RestoringState,
+    cancel: &'a AtomicBool,
 }
 
-/// Everything that must be durable before the stage may take the target's name.
-fn prepare(
-    target: &Path,
-    existing: Option<&mut ExistingTarget>,
-    stage: &Stage,
-    family_guid: Guid,
-) -> Result<(), Error> {
-    let identity = FileIdentity {
-        family_guid,
-        database_guid: Guid::random(),
-    };
-    stage.dress(identity, existing.as_deref().map(ExistingTarget::metadata))?;
-    fault::point("dressed");
-    if let Some(existing) = existing {
-        existing.fold()?;
-        fault::point("folded");
-        existing.confirm_unused()?;
-    } else if target.exists() {
-        return Err(Error::TargetExists {
-            path: target.to_owned(),
-        });
+impl Publish<'_> {
+    /// On error the stage stays, to be tried again.
+    fn run(&self, mut existing: Option<&mut ExistingTarget>, stage: Stage) -> Result<(), Error> {
+        self.prepare(existing.as_deref_mut(), &stage)?;
+        stage.publish(existing.is_some())?;
+        conclude(self.target)
     }
-    remove_side_files(target)?;
-    fault::point("side files removed");
-    Ok(())
+
+    /// Everything that must be durable before the stage may take the target's name.
+    fn prepare(&self, existing: Option<&mut ExistingTarget>, stage: &Stage) -> Result<(), Error> {
+        let identity = FileIdentity {
+            family_guid: self.state.family_guid,
+            database_guid: Guid::random(),
+        };
+        let replaced = existing.as_deref().map(ExistingTarget::metadata);
+        stage.dress(identity, replaced, self.state.mode)?;
+        fault::point("dressed");
+        if let Some(existing) = existing {
+            existing.fold()?;
+            fault::point("folded");
+            existing.await_unused(self.cancel)?;
+        } else if own::is_there(self.target) {
+            return Err(Error::TargetExists {
+                path: self.target.to_owned(),
+            });
+        }
+        remove_side_files(self.target)?;
+        fault::point("side files removed");
+        Ok(())
+    }
 }
 
 /// What is left to do when the target is the new database.
@@ -288,11 +358,14 @@ fn remove_file(path: &Path) -> Result<(), Error> {
 
 /// The file that `path` means: absolute, with all links followed, also one that leads to nothing yet.
 fn resolve(path: &Path) -> Result<PathBuf, Error> {
-    let file = directory::follow(path).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidInput => Error::NotAFile {
-            path: path.to_owned(),
-        },
-        _ => file_error("find", path, error),
+    let is_circle =
+        |error: &io::Error| error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+    let file = directory::follow(path).map_err(|error| {
+        if error.kind() == io::ErrorKind::InvalidInput || is_circle(&error) {
+            let path = path.to_owned();
+            return Error::NotAFile { path };
+        }
+        file_error("find", path, error)
     })?;
     match std::fs::symlink_metadata(&file) {
         Ok(metadata) if !metadata.is_file() => Err(Error::NotAFile { path: file }),

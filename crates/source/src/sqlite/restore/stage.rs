@@ -1,8 +1,8 @@
 //! The file in which a database is put together, beside its target.
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::RenameFlags;
@@ -10,14 +10,72 @@ use windlass_io::{DirectFile, directory, own};
 
 use super::super::identity::FileIdentity;
 use super::super::{beside, file_error};
-use super::{remove_file, state};
+use super::{content, remove_file, state};
 use crate::Error;
 
-/// Permissions of a database that replaces none: those that `SQLite` gives, less the umask.
-const MODE_NEW: u32 = 0o644;
+/// The unit in which file systems count what a file takes.
+const BLOCK_BYTES: u64 = 512;
 
 pub(super) fn stage_path(target: &Path) -> PathBuf {
     beside(target, ".windlass-restoring")
+}
+
+/// The right to make the stage of a target: no other restore has it.
+#[derive(Debug)]
+pub(super) struct Claim<'a> {
+    target: &'a Path,
+    path: PathBuf,
+    /// What an earlier restore left, or an empty file, until it is used. It is never written.
+    held: Option<File>,
+    is_new: bool,
+}
+
+impl<'a> Claim<'a> {
+    pub(super) fn new(target: &'a Path) -> Result<Self, Error> {
+        let path = stage_path(target);
+        let fail = |error| held_error("create", target, &path, error);
+        let earlier = own::hold_existing(&path).map_err(fail)?;
+        let is_new = earlier.is_none();
+        let file = match earlier {
+            Some(file) => file,
+            None => own::claim(&path).map_err(fail)?.into_file(),
+        };
+        Ok(Self {
+            target,
+            path,
+            held: Some(file),
+            is_new,
+        })
+    }
+
+    /// Makes a stage of `size_bytes`, all zero, with its space reserved. What an earlier restore left goes.
+    pub(super) fn create(mut self, size_bytes: u64) -> Result<Stage, Error> {
+        let metadata = self.held.as_ref().and_then(|held| held.metadata().ok());
+        let freed_bytes = metadata.map_or(0, |metadata| metadata.blocks() * BLOCK_BYTES);
+        check_space(self.target, size_bytes.saturating_sub(freed_bytes))?;
+        state::remove(self.target)?;
+        let file = own::replace_held(&self.path, self.held.take())
+            .map_err(|error| held_error("create", self.target, &self.path, error))?;
+        let stage = Stage {
+            target: self.target.to_owned(),
+            path: self.path.clone(),
+            file,
+        };
+        if let Err(error) = stage.resize(0, size_bytes) {
+            stage.remove()?;
+            return Err(error);
+        }
+        Ok(stage)
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        if self.is_new && self.held.is_some() {
+            // It is empty, and nobody's.
+            let _left = own::remove(&self.path);
+        }
+    }
 }
 
 /// A stage that this process works on; nobody else does while it is open.
@@ -29,26 +87,6 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Makes a new stage of `size_bytes`, all zero, with its space reserved. One that an earlier
-    /// restore left goes.
-    pub(super) fn create(target: &Path, size_bytes: u64) -> Result<Self, Error> {
-        remove_stale(target)?;
-        state::remove(target)?;
-        check_space(target, size_bytes)?;
-        let path = stage_path(target);
-        let file = own::claim(&path).map_err(|error| held_error("create", target, &path, error))?;
-        let stage = Self {
-            target: target.to_owned(),
-            path,
-            file,
-        };
-        if let Err(error) = stage.resize(0, size_bytes) {
-            stage.remove()?;
-            return Err(error);
-        }
-        Ok(stage)
-    }
-
     /// Opens the stage that a restore WITH NORECOVERY left.
     pub(super) fn reopen(target: &Path, size_bytes: u64) -> Result<Self, Error> {
         let path = stage_path(target);
@@ -113,18 +151,31 @@ impl Stage {
         }
     }
 
-    /// Gives the stage the identity, and the permissions and owner of the file that it replaces.
+    /// Refuses a stage that is no database, unless it is restored as it is.
+    pub(super) fn check_content(&self, target: &Path, as_is: bool) -> Result<(), Error> {
+        match content::defect(&self.file, &self.path)?.filter(|_| !as_is) {
+            None => Ok(()),
+            Some(defect) => Err(Error::NotADatabase {
+                path: target.to_owned(),
+                defect,
+            }),
+        }
+    }
+
+    /// Gives the stage the identity, and the permissions and owner of the file that it replaces; `mode`
+    /// are the permissions that the database had where it was backed up.
     pub(super) fn dress(
         &self,
         identity: FileIdentity,
         replaced: Option<&Metadata>,
+        mode: Option<u16>,
     ) -> Result<(), Error> {
         let file = self.file.as_file();
         let dress = || {
             match replaced {
                 Some(replaced) => windlass_io::output::keep(file, replaced)?,
                 None => {
-                    let mode = MODE_NEW & !directory::umask();
+                    let mode = windlass_io::output::mode_for_new(mode);
                     file.set_permissions(PermissionsExt::from_mode(mode))?;
                 }
             }

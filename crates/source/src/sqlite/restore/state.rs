@@ -10,7 +10,7 @@ use windlass_io::own;
 
 use super::super::{beside, file_error};
 use super::{DifferentialBase, remove_file};
-use crate::Error;
+use crate::{Error, Protection};
 
 /// Version of the file's layout.
 const VERSION: u32 = 1;
@@ -47,6 +47,12 @@ pub struct RestoringState {
     pub is_differential: bool,
     /// Length of the database file.
     pub size_bytes: u64,
+    /// How the base of the sequence is protected: nothing less may follow.
+    pub protection: Protection,
+    /// Permissions for the database, if it replaces none.
+    pub mode: Option<u16>,
+    /// Whether it need not be a database.
+    pub as_is: bool,
     /// Whether it is there entirely.
     pub progress: RestoreProgress,
 }
@@ -172,6 +178,9 @@ mod tests {
             },
             is_differential: false,
             size_bytes: 1 << 33,
+            protection: Protection::Passphrase,
+            mode: Some(0o640),
+            as_is: false,
             progress: RestoreProgress::Ready,
         }
     }

@@ -56,7 +56,13 @@ fn run(plan: &str, folder: &Path) -> Result<(), Error> {
         "full" => (Recovery::Recovery, None),
         "full without recovery" => (Recovery::NoRecovery, None),
         "differential" => (Recovery::Recovery, Some(base)),
-        _ => return recover(&folder.join("app.db"), Existing::Replace),
+        _ => {
+            return recover(
+                &folder.join("app.db"),
+                Existing::Replace,
+                &AtomicBool::new(false),
+            );
+        }
     };
     let target = SqliteTarget::begin(&RestoreRequest {
         target: folder.join("app.db"),
@@ -67,6 +73,7 @@ fn run(plan: &str, folder: &Path) -> Result<(), Error> {
         checkpoint_lsn: Lsn::ZERO,
         size_bytes: new.len() as u64,
         base,
+        ..RestoreRequest::default()
     })?;
     target.write(FILE_ID, 0, &new)?;
     Box::new(target).finish(recovery)

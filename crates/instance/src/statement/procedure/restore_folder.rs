@@ -1,0 +1,39 @@
+//! `sp_windlass_restore_folder`: the folders that restores are confined to. Ours.
+
+use std::path::Path;
+
+use windlass_base::message::table;
+
+use super::Arguments;
+use crate::message_of::catalog_message;
+use crate::{Column, ColumnType, Failure, ResultSet, Session, Sink, Value};
+
+/// `sp_windlass_restore_folder '/srv/restores'` lets restores go there, and nowhere else once there is such
+/// a folder; with `'drop'` behind it takes the folder off the list, and without arguments lists them.
+pub(super) fn restore_folder(
+    session: &mut Session,
+    arguments: &Arguments<'_>,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let catalog = session.instance_mut().catalog_mut();
+    let failed = |error| catalog_message(&error);
+    let Some(folder) = arguments.optional("@folder") else {
+        let folders = catalog.restore_folders().map_err(failed)?;
+        let row = |folder: &std::path::PathBuf| vec![Value::Text(folder.display().to_string())];
+        let rows = folders.iter().map(row).collect();
+        let columns = vec![Column::new("folder", ColumnType::NVarChar(260))];
+        ResultSet { columns, rows }.send(sink);
+        return Ok(());
+    };
+    let folder = crate::absolute(Path::new(&folder))
+        .map_err(|_| Failure::from(table::invalid_parameter("@folder")))?;
+    match arguments.optional("@action").as_deref() {
+        None => match folder.is_dir() {
+            true => catalog.add_restore_folder(&folder).map_err(failed),
+            false => Err(table::invalid_parameter("@folder").into()),
+        },
+        Some("drop") if catalog.remove_restore_folder(&folder).map_err(failed)? => Ok(()),
+        Some("drop") => Err(table::invalid_parameter("@folder").into()),
+        Some(_) => Err(table::invalid_parameter("@action").into()),
+    }
+}

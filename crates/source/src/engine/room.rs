@@ -1,0 +1,71 @@
+//! Whether there is room for the files of a restore, before the first of them is made.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use windlass_io::directory;
+
+use super::pending::PendingRestore;
+use super::{io_error, staged};
+use crate::Error;
+
+/// The unit in which file systems count what a file takes.
+const BLOCK_BYTES: u64 = 512;
+
+/// Octets that the files need on one file system, and those that files left by an earlier restore give
+/// back there.
+#[derive(Debug, Default)]
+struct Need {
+    folder: PathBuf,
+    bytes: u64,
+    freed_bytes: u64,
+}
+
+/// Refuses a restore whose files, whole, do not fit. `redo_bytes` of log are collected beside the log.
+///
+/// # Errors
+/// [`Error::NoSpace`]; those of the operating system.
+pub(super) fn check_room(state: &PendingRestore, redo_bytes: u64) -> Result<(), Error> {
+    let mut needs: BTreeMap<u64, Need> = BTreeMap::new();
+    let is_differential = state.description.is_differential();
+    for (path, spec) in state.data.iter().zip(state.description.data_files()) {
+        let left = std::fs::symlink_metadata(staged(path));
+        let left_bytes = left.map_or(0, |left| left.blocks() * BLOCK_BYTES);
+        let need = need_at(&mut needs, path)?;
+        if !is_differential {
+            need.bytes = need.bytes.saturating_add(spec.size);
+            need.freed_bytes = need.freed_bytes.saturating_add(left_bytes);
+        } else {
+            // The base's files go on being used.
+            let more = spec.size.saturating_sub(left_bytes);
+            need.bytes = need.bytes.saturating_add(more);
+        }
+    }
+    let log_bytes = state.description.log_file().size.max(state.log_bytes);
+    let need = need_at(&mut needs, &state.log)?;
+    need.bytes = need.bytes.saturating_add(log_bytes);
+    need.bytes = need.bytes.saturating_add(redo_bytes);
+    for need in needs.values() {
+        let free = directory::free_bytes(&need.folder);
+        let free = free.map_err(|error| io_error("examine", &need.folder, error))?;
+        let available_bytes = free.saturating_add(need.freed_bytes);
+        if need.bytes > available_bytes {
+            return Err(Error::NoSpace {
+                path: need.folder.clone(),
+                needed_bytes: need.bytes,
+                available_bytes,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What is needed so far on the file system that a file is to lie on.
+fn need_at<'a>(needs: &'a mut BTreeMap<u64, Need>, path: &Path) -> Result<&'a mut Need, Error> {
+    let folder = directory::parent(path);
+    let metadata = std::fs::metadata(&folder).map_err(|error| io_error("find", &folder, error))?;
+    let need = needs.entry(metadata.dev()).or_default();
+    need.folder = folder;
+    Ok(need)
+}
