@@ -186,6 +186,7 @@ mod tests {
                             logical_name: "app".to_owned(),
                             path: "/d/app.db".into(),
                             log_path: None,
+                            is_as_is: false,
                             family_guid: None,
                             state: DatabaseState::Online,
                             origin: Origin::Attached,

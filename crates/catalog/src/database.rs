@@ -64,6 +64,8 @@ pub struct DatabaseRecord {
     pub path: PathBuf,
     /// The log file of a database of the page engine; a SQLite file has none.
     pub log_path: Option<PathBuf>,
+    /// Whether its file need not begin as SQLite's do: it was attached, or restored, as it is.
+    pub is_as_is: bool,
     /// The identity it shares with its restored copies, once known.
     pub family_guid: Option<Guid>,
     /// Whether it can be used.
@@ -90,7 +92,7 @@ pub struct FileRecord {
 }
 
 const COLUMNS: &str = "database_id, name, logical_name, path, family_guid, state, origin, \
-                       create_date, base_set_guid, base_lsn, base_date, log_path";
+                       create_date, base_set_guid, base_lsn, base_date, log_path, is_as_is";
 
 impl Catalog {
     /// All registered databases, in the order of their numbers.
@@ -275,7 +277,7 @@ fn put(connection: &rusqlite::Connection, record: &DatabaseRecord) -> Result<(),
         .execute(
             &format!(
                 "INSERT OR REPLACE INTO own_database ({COLUMNS}) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
             ),
             params![
                 record.database_id,
@@ -290,6 +292,7 @@ fn put(connection: &rusqlite::Connection, record: &DatabaseRecord) -> Result<(),
                 Stored(record.base.map(|base| base.lsn)),
                 Stored(record.base.map(|base| base.finished)),
                 record.log_path.as_deref().map(path_text),
+                record.is_as_is,
             ],
         )
         .map(|_| ())
@@ -327,6 +330,7 @@ fn record_of(row: &Row<'_>) -> Result<DatabaseRecord, Error> {
             .get::<_, Option<String>>("log_path")
             .doing("reading a database's entry")?
             .map(text_path),
+        is_as_is: number("is_as_is")? != 0,
         family_guid: read(row, "family_guid", "an identity")?,
         state: match number("state")? {
             0 => DatabaseState::Online,
@@ -355,6 +359,7 @@ mod tests {
             logical_name: name.to_owned(),
             path: PathBuf::from(path),
             log_path: None,
+            is_as_is: true,
             family_guid: Some(Guid::random()),
             state: DatabaseState::Online,
             origin: Origin::Attached,

@@ -13,7 +13,8 @@ CREATE TABLE own_database (
     base_set_guid TEXT,
     base_lsn,
     base_date TEXT,
-    log_path TEXT
+    log_path TEXT,
+    is_as_is INTEGER NOT NULL
 );
 CREATE TABLE own_drive (
     letter TEXT PRIMARY KEY,

@@ -17,7 +17,7 @@ use windlass_io::queue::EngineChoice;
 
 use crate::journal::{Format, Level};
 
-pub(crate) use adapting::{Compress, Goal, Threads};
+pub(crate) use adapting::{Compress, Goal, Integrity, Threads};
 pub(crate) use demo::{DemoArguments, DemoWriterArguments};
 pub(crate) use inspect::{FilesArguments, HeaderArguments, LabelArguments};
 pub(crate) use locking::LockingArguments;
@@ -172,6 +172,12 @@ pub(crate) struct BackupArguments {
     /// Verify the database's own page checksums, where it has any
     #[arg(long)]
     pub(crate) checksum: bool,
+    /// Take a file without SQLite's header, an encrypted database, as it is
+    #[arg(long, conflicts_with = "integrity")]
+    pub(crate) as_is: bool,
+    /// Run SQLite's own check on what is backed up, and fail on what it finds
+    #[arg(long, value_name = "DEPTH")]
+    pub(crate) integrity: Option<Integrity>,
     /// Go on in spite of pages that do not match their checksums
     #[arg(long)]
     pub(crate) continue_after_error: bool,

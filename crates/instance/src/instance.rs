@@ -343,6 +343,7 @@ pub(crate) fn new_record(name: &str, path: &Path, origin: Origin) -> DatabaseRec
         logical_name: logical_name(path),
         path: path.to_owned(),
         log_path: None,
+        is_as_is: false,
         family_guid: None,
         state: DatabaseState::Online,
         origin,

@@ -220,6 +220,8 @@ records! {
         0x3C has_checksums: bool,
         /// Damage was found and carried on from.
         0x3D is_damaged: bool,
+        /// What was seen of the content before the copy.
+        0x3E seen: Seen,
         /// Version of the program: major.
         0x40 software_major: u8,
         /// Version of the program: minor.
@@ -244,6 +246,39 @@ records! {
         0x8063 binding: Vec<u8>,
         /// The database's files.
         0x8100 files: Vec<DatabaseFile>,
+    }
+}
+
+/// What was seen of a database before it was copied; of most sets, nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// The content has no header of SQLite's and was taken as it is, on demand.
+    pub is_as_is: bool,
+    /// How far SQLite's own check went: 0 not at all, 1 `quick_check`, 2 `integrity_check`.
+    pub integrity_check: u8,
+    /// What it found.
+    pub integrity_findings: u32,
+}
+
+impl Stored for Seen {
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[u8::from(self.is_as_is), self.integrity_check]);
+        out.extend_from_slice(&self.integrity_findings.to_le_bytes());
+    }
+
+    fn load(octets: &[u8]) -> Option<Self> {
+        let [is_as_is @ 0..=1, integrity_check, findings @ ..] = *octets.first_chunk::<6>()? else {
+            return None;
+        };
+        (octets.len() == 6).then_some(Self {
+            is_as_is: is_as_is == 1,
+            integrity_check,
+            integrity_findings: u32::from_le_bytes(findings),
+        })
+    }
+
+    fn is_left_out(&self) -> bool {
+        *self == Self::default()
     }
 }
 
@@ -362,6 +397,11 @@ mod tests {
                 slot: 3,
             },
             set_checksum: u64::MAX,
+            seen: Seen {
+                is_as_is: true,
+                integrity_check: 2,
+                integrity_findings: 7,
+            },
             files: vec![file(1), file(2)],
             ..SetConfiguration::default()
         };

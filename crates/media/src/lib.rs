@@ -36,7 +36,9 @@ mod tests;
 mod writer;
 
 pub use chunk::{CHUNK_BYTES_MAX, ChunkHeader, ChunkKind, RUNS_MAX, Run, TAG_BYTES, chunk_mix};
-pub use configuration::{DatabaseFile, FILES_MAX, FileMode, SetConfiguration, SetType, SourceKind};
+pub use configuration::{
+    DatabaseFile, FILES_MAX, FileMode, Seen, SetConfiguration, SetType, SourceKind,
+};
 pub use error::{MediaError, ReadError};
 pub use fuzzing::fuzz_family;
 pub use header::{

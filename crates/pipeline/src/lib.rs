@@ -52,8 +52,8 @@ pub use report::{
     ProbeReport, ReadReport, Stage, StageCounters, Stages, Unobserved, Way,
 };
 pub use request::{
-    BackupKind, BackupRequest, DifferentialBase, Goal, MediaRequest, OnDamage, Origin, Overwrite,
-    Probe, ProbeRequest, ReadRequest, Tuning,
+    BackupKind, BackupRequest, DifferentialBase, Goal, Integrity, MediaRequest, OnDamage, Origin,
+    Overwrite, Probe, ProbeRequest, ReadRequest, Tuning,
 };
 pub use restore::{Selection, check, extract_digests, restore, restore_selected, verify};
 pub use sealing::{Encryption, ReadKeys};

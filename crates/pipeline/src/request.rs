@@ -9,6 +9,7 @@ use windlass_codec::{Compression, DeflateProvider};
 use windlass_crypt::Algorithm;
 use windlass_device::{DeviceAddress, DeviceKind};
 use windlass_io::queue::EngineChoice;
+use windlass_source::Depth;
 
 use crate::digests::DigestFile;
 use crate::sealing::{Encryption, ReadKeys};
@@ -150,6 +151,15 @@ pub struct ProbeRequest {
     pub tuning: Tuning,
 }
 
+/// What SQLite's own check of a database said before it was copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Integrity {
+    /// How far it went.
+    pub depth: Depth,
+    /// What it found.
+    pub findings: u32,
+}
+
 /// A backup of one database.
 #[derive(Debug, Clone)]
 pub struct BackupRequest {
@@ -167,6 +177,10 @@ pub struct BackupRequest {
     pub deflate: Option<Arc<dyn DeflateProvider>>,
     /// `CHECKSUM`: verify the database's own page checksums and mark the set.
     pub checksum: bool,
+    /// The content has no header of SQLite's, and is wanted all the same.
+    pub is_as_is: bool,
+    /// What SQLite's own check of the database said; the set tells it.
+    pub integrity: Option<Integrity>,
     /// `STOP_ON_ERROR` or `CONTINUE_AFTER_ERROR`.
     pub on_damage: OnDamage,
     /// `NAME`, `DESCRIPTION`.
@@ -205,6 +219,8 @@ impl BackupRequest {
             encryption: None,
             deflate: None,
             checksum: false,
+            is_as_is: false,
+            integrity: None,
             on_damage: OnDamage::Stop,
             name: None,
             description: None,

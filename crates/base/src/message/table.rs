@@ -69,6 +69,7 @@ messages! {
     1802, 16, create_database_failed(), "CREATE DATABASE failed. Some file names listed could not be created. Check related errors.";
     1834, 16, file_used_by_database(file, database), "The file '{file}' cannot be overwritten.  It is being used by database '{database}'.";
     2528, 10, dbcc_completed(), "DBCC execution completed. If DBCC printed error messages, contact your system administrator.";
+    2536, 10, dbcc_results(database), "DBCC results for '{database}'.";
     2715, 16, data_type_not_found(name), "Column, parameter, or variable #1: Cannot find data type {name}.";
     2812, 16, procedure_not_found(procedure), "Could not find stored procedure '{procedure}'.";
     3009, 10, history_not_written(), "Could not insert a backup or restore history/detail record in the msdb database. This may indicate a problem with the msdb database. The backup/restore operation was still successful.";
@@ -174,6 +175,7 @@ messages! {
     8144, 16, too_many_arguments(procedure), "Procedure or function {procedure} has too many arguments specified.";
     8145, 16, not_a_parameter(parameter, procedure), "{parameter} is not a parameter for procedure {procedure}.";
     8169, 16, guid_conversion_failed(), "Conversion failed when converting from a character string to uniqueidentifier.";
+    8989, 10, check_database_result(count, database), "CHECKDB found 0 allocation errors and {count} consistency errors in database '{database}'.";
     9002, 17, log_full(database, reason), "The transaction log for database '{database}' is full due to '{reason}'.";
     15010, 16, database_not_found_for_procedure(database), "The database '{database}' does not exist. Supply a valid database name. To see available databases, use sys.databases.";
     15012, 16, device_unknown(device), "The device '{device}' does not exist. Use sys.backup_devices to show available devices.";
@@ -220,6 +222,10 @@ messages! {
     50040, 16, newest_copy_needed(what, family), "{what}. Nothing was changed. Name the newest copy of media family {family}. If there is none, back up to new files, or overwrite all families with INIT or FORMAT (--init, --format), which gives up the backup sets on them.";
     50041, 16, passphrase_needed(device), "The backup set on '{device}' opens with a passphrase, and none was given that fits. Name the file that holds it: --passphrase-file FILE. What can be checked without it: windlass verify --without-key.";
     50042, 10, set_not_authenticated(position), "The checksums, the structure and all counts of the backup set on file {position} are right. It is encrypted and was read without a key: it is not authenticated, and that a key opens it is not shown.";
+    50050, 16, not_a_database(file), "The file '{file}' does not begin as a SQLite database does: it is another file, or an encrypted database. To take it as it is, say so: AS_IS (on the command line --as-is; CREATE DATABASE ... FOR ATTACH WITH AS_IS).";
+    50051, 16, integrity_finding(database, finding), "Database '{database}': {finding}";
+    50052, 16, integrity_failed(database, count), "SQLite's check found {count} problem(s) in '{database}', which is not backed up. CONTINUE_AFTER_ERROR (--continue-after-error) backs it up all the same, marked as damaged.";
+    50053, 10, database_cut(file, expected, found), "Warning: the header of '{file}' speaks of {expected} bytes, and the file has {found}: its end is missing. The backup has what there is.";
     50060, 16, several_databases(held), "The media hold backups of several databases: {held}. Say whose with --of NAME, or which with --set N.";
     50061, 16, no_backup_of(database, held), "The media hold no backup of '{database}'. They hold {held}.";
     50062, 16, nothing_restorable(reasons), "None of these backup sets can be restored: {reasons}.";

@@ -58,6 +58,15 @@ impl FromStr for Threads {
     }
 }
 
+/// `--integrity`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Integrity {
+    /// Each page and row: PRAGMA quick_check
+    Quick,
+    /// Indexes too, against their tables: PRAGMA integrity_check
+    Full,
+}
+
 /// `--goal`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Goal {

@@ -5,12 +5,13 @@ use windlass_device::DeviceAddress;
 use windlass_instance::statement::backup::{BackupExtras, MissingBase};
 use windlass_tsql::ast::{
     BackupOption, BackupStatement, BackupTarget, Compression, CompressionAlgorithm,
-    CompressionLevel, Goal as WrittenGoal, Identifier, Name, Statement, ThreadCount, Value,
+    CompressionLevel, Goal as WrittenGoal, Identifier, Integrity as WrittenIntegrity, Name,
+    Statement, ThreadCount, Value,
 };
 use windlass_tsql::span::Spanned;
 
 use super::{Outcome, database_name, disk, engine_refused, keys, made, misused, refused, session};
-use crate::args::{BackupArguments, Common, Compress, Goal};
+use crate::args::{BackupArguments, Common, Compress, Goal, Integrity};
 use crate::output::{Console, Layout};
 
 /// Runs the command.
@@ -95,6 +96,13 @@ fn options(arguments: &BackupArguments) -> Vec<BackupOption> {
         flag(arguments.differential, O::Differential),
         flag(arguments.copy_only, O::CopyOnly),
         flag(arguments.checksum, O::Checksum),
+        flag(arguments.as_is, O::AsIs),
+        arguments.integrity.map(|depth| {
+            O::Integrity(match depth {
+                Integrity::Quick => WrittenIntegrity::Quick,
+                Integrity::Full => WrittenIntegrity::Full,
+            })
+        }),
         flag(arguments.continue_after_error, O::ContinueAfterError),
         flag(arguments.init, O::Init),
         flag(arguments.format, O::Format),

@@ -13,6 +13,7 @@ mod history;
 mod hostile;
 mod import;
 mod instance;
+mod integrity;
 mod keeping;
 mod locking;
 mod logging;

@@ -98,3 +98,32 @@ const OUT_OF_MEMORY: Error = Error::Memory {
 
 /// libzstd returns error numbers negated, as sizes.
 const OUTPUT_FULL: usize = (ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall as usize).wrapping_neg();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame of one raw block that names no content size and asks for a window of 2^`log` octets.
+    fn windowed(log: u8, body: &[u8]) -> Vec<u8> {
+        let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0, (log - 10) << 3];
+        let block = (body.len() as u32) << 3 | 1;
+        frame.extend_from_slice(&block.to_le_bytes()[..3]);
+        frame.extend_from_slice(body);
+        frame
+    }
+
+    #[test]
+    fn a_frame_that_asks_for_a_huge_window_gets_no_memory_for_it() {
+        let body = [7; 1000];
+        let mut output = [0; 1000];
+        let mut decoder = ZstdDecoder::new().expect("a context");
+        let before = decoder.0.sizeof();
+        for log in [20, 27, 31] {
+            let found = decoder.decode(&windowed(log, &body), &mut output);
+            assert_eq!(found.unwrap_or(1000), 1000, "{log}");
+            assert_eq!(decoder.0.sizeof(), before, "{log}");
+        }
+        assert_eq!(output, body);
+        assert!(decoder.decode(&windowed(41, &body), &mut output).is_err());
+    }
+}

@@ -5,10 +5,11 @@ use windlass_base::message::table;
 use windlass_codec::{Algorithm, Compression, Level};
 use windlass_crypt::Algorithm as CryptAlgorithm;
 use windlass_pipeline::{Goal, OnDamage, Overwrite, Probe, Tuning};
+use windlass_source::Depth;
 use windlass_tsql::ast::{
     BackupOption, Compression as WrittenCompression, CompressionAlgorithm, CompressionLevel,
     Encryption as WrittenEncryption, EncryptionAlgorithm, Encryptor, Goal as WrittenGoal,
-    ThreadCount,
+    Integrity as WrittenIntegrity, ThreadCount,
 };
 use windlass_tsql::option::{BACKUP, OptionWord, StatementKind};
 use windlass_tsql::span::Spanned;
@@ -49,6 +50,10 @@ pub(crate) struct BackupChoices {
     pub(crate) checksum: bool,
     pub(crate) on_damage: OnDamage,
     pub(crate) stats: Option<u32>,
+    /// Content without a header of SQLite's is wanted.
+    pub(crate) is_as_is: bool,
+    /// SQLite's own check before the copy.
+    pub(crate) integrity: Option<Depth>,
     /// `NOWRITE` or `NOCOMPRESSWRITE`: measure and make no backup.
     pub(crate) probe: Option<Probe>,
 }
@@ -72,6 +77,8 @@ impl Default for BackupChoices {
             checksum: false,
             on_damage: OnDamage::Stop,
             stats: None,
+            is_as_is: false,
+            integrity: None,
             probe: None,
         }
     }
@@ -170,6 +177,9 @@ fn apply(
         | O::Goal(_)
         | O::MaxRate(_)
         | O::MaxWriteRate(_) => apply_tuning(option, choices, environment)?,
+        O::AsIs => choices.is_as_is = true,
+        O::Integrity(WrittenIntegrity::Quick) => choices.integrity = Some(Depth::Quick),
+        O::Integrity(WrittenIntegrity::Full) => choices.integrity = Some(Depth::Full),
         O::NoWrite | O::NoCompressWrite => choices.probe = probe(option),
         O::Name(_) | O::Description(_) | O::MediaName(_) | O::MediaDescription(_) => {
             apply_text(option, choices, environment)?;

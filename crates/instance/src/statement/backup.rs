@@ -12,15 +12,16 @@ use windlass_device::DeviceAddress;
 use windlass_engine::{BackupKind as EngineKind, PhaseReport};
 use windlass_io::queue::EngineChoice;
 use windlass_pipeline::{
-    BackupKind, BackupReport, BackupRequest, Encryption, MediaRequest, NewBase, Probe, ProbeRequest,
+    BackupKind, BackupReport, BackupRequest, Encryption, Integrity, MediaRequest, NewBase, Probe,
+    ProbeRequest,
 };
-use windlass_source::{Snapshot, SourceDatabase, View};
+use windlass_source::{Content, Depth, Snapshot, SourceDatabase, View};
 use windlass_tsql::ast::{BackupStatement, BackupTarget};
 
 pub use super::base::MissingBase;
 use super::observer::Watch;
 pub use super::writers::StageChoice;
-use super::{backup_media, base, database, history, space, timing, trace, writers};
+use super::{backup_media, base, database, history, integrity, space, timing, trace, writers};
 use crate::instance::is_system_database;
 use crate::message_of::{catalog_message, pipeline_messages, source_message};
 use crate::option::{self, BackupChoices};
@@ -155,13 +156,23 @@ impl Work<'_> {
         let source = self.source(&media, extras)?;
         let base = source.differential_base();
         let is_discarded = media.is_discarded();
+        let depth = self
+            .choices
+            .integrity
+            .filter(|_| self.choices.probe.is_none());
+        let of_engine = match depth {
+            Some(depth) => integrity::of_engine(self.session, &self.record, depth)?,
+            None => None,
+        };
         let snapshot = source
             .snapshot(self.engine_kind(base, is_discarded)?)
             .map_err(|error| source_message(&error))?;
+        self.look_at(&*snapshot, sink)?;
         if let Some(probe) = self.choices.probe {
             return self.measure(probe, snapshot, sink);
         }
         writers::announce(&*snapshot, &self.choices, &self.record.name, sink);
+        let (snapshot, integrity) = self.check(snapshot, depth, of_engine, sink)?;
         let kind = if self.choices.differential {
             let wanted = base::Wanted {
                 record: &self.record,
@@ -178,6 +189,8 @@ impl Work<'_> {
         let encryption = self.encryption(extras)?;
         let request = BackupRequest {
             encryption,
+            is_as_is: snapshot.content() == Content::Unknown,
+            integrity,
             ..self.request(media, kind)?
         };
         let failures = Instance::device_failures();
@@ -236,6 +249,37 @@ impl Work<'_> {
             options.staging = writers::staging(&self.choices, media, &extras.stage);
         }
         Ok(source)
+    }
+
+    /// What the snapshot looks like from outside.
+    fn look_at(&self, snapshot: &dyn Snapshot, sink: &mut dyn Sink) -> Result<(), Failure> {
+        let is_as_is = self.choices.is_as_is || self.record.is_as_is;
+        integrity::look_at(snapshot, is_as_is, sink)?;
+        if self.choices.checksum && !snapshot.has_page_checksums() {
+            sink.message(table::note(format!(
+                "'{}' has no page checksums: CHECKSUM has nothing to verify in it. What is written carries checksums.",
+                self.record.name
+            )));
+        }
+        Ok(())
+    }
+
+    /// SQLite's own check, where it is asked for.
+    fn check(
+        &self,
+        snapshot: Box<dyn Snapshot>,
+        depth: Option<Depth>,
+        of_engine: Option<integrity::Checked>,
+        sink: &mut dyn Sink,
+    ) -> Result<(Box<dyn Snapshot>, Option<Integrity>), Failure> {
+        let (snapshot, checked) = match (of_engine, depth) {
+            (Some(checked), _) => (snapshot, checked),
+            (None, None) => return Ok((snapshot, None)),
+            (None, Some(depth)) => integrity::of_snapshot(self.session, snapshot, depth)?,
+        };
+        let name = &self.record.name;
+        let judged = integrity::judge(&checked, self.choices.on_damage, name, sink)?;
+        Ok((snapshot, Some(judged)))
     }
 
     /// Reads, and transforms if asked, and tells the rate. Devices are not touched.
@@ -320,6 +364,8 @@ impl Work<'_> {
             deflate: self.deflate()?,
             encryption: None,
             checksum: choices.checksum,
+            is_as_is: false,
+            integrity: None,
             on_damage: choices.on_damage,
             name: choices.name.clone(),
             description: choices.description.clone(),

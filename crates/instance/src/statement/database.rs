@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, DatabaseState, Error as CatalogError, Origin};
 use windlass_source::sqlite::{self, Existing, RestoreRequest, SqliteTarget};
-use windlass_source::{Error as SourceError, RestoreTarget as _};
+use windlass_source::{Content, Error as SourceError, RestoreTarget as _};
 use windlass_tsql::ast::{CreateDatabase, DatabaseOrigin, DropDatabase};
 
 use crate::instance::{is_system_database, new_record};
@@ -101,7 +101,7 @@ pub(super) fn create(
 ) -> Result<(), Failure> {
     let name = &create.name.text;
     match &create.origin {
-        DatabaseOrigin::Attach => {}
+        DatabaseOrigin::Attach | DatabaseOrigin::AttachAsIs => {}
         DatabaseOrigin::New => {
             if is_system_database(name) || name.is_empty() {
                 return Err(table::database_exists(name).into());
@@ -146,7 +146,8 @@ pub(super) fn create(
         return Err(Failure::from(table::syntax_near(name)));
     };
     let logical = file.name.as_ref().map(|name| name.text.as_str());
-    attach(session, name, &path.node, logical)
+    let is_as_is = create.origin == DatabaseOrigin::AttachAsIs;
+    attach(session, name, &path.node, logical, is_as_is)
         .map_err(|failure| failure.then(table::create_database_failed()))?;
     sink.message(attached(name));
     Ok(())
@@ -158,6 +159,7 @@ pub(super) fn attach(
     name: &str,
     written_path: &str,
     logical: Option<&str>,
+    is_as_is: bool,
 ) -> Result<(), Failure> {
     if is_system_database(name) || name.is_empty() {
         return Err(table::database_exists(name).into());
@@ -168,7 +170,12 @@ pub(super) fn attach(
         .path(written_path)
         .map_err(|error| name_message(&error))?;
     let path = existing_file(&path)?;
+    let content = sqlite::content(&path).map_err(|error| source_message(&error))?;
+    if content == Content::Unknown && !is_as_is {
+        return Err(table::not_a_database(path.display()).into());
+    }
     let mut record = new_record(name, &path, Origin::Attached);
+    record.is_as_is = content == Content::Unknown;
     if let Some(logical) = logical {
         logical.clone_into(&mut record.logical_name);
     }

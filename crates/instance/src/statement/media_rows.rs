@@ -114,6 +114,9 @@ const HEADER_COLUMNS: &[(&str, ColumnType)] = &[
     ("ChunkCount", BigInt),
     ("SourceProduct", NVarChar(32)),
     ("BackupSetComplete", Bit),
+    ("IsAsIs", Bit),
+    ("IntegrityCheck", NVarChar(32)),
+    ("IntegrityFindings", Int),
 ];
 
 /// `RESTORE HEADERONLY`: a row for each set.
@@ -218,7 +221,7 @@ fn history_values(set: &SetConfiguration) -> [Value; 17] {
 }
 
 /// Columns 52 to 59 and ours.
-fn compression_values(found: &FoundSet<'_>) -> [Value; 13] {
+fn compression_values(found: &FoundSet<'_>) -> [Value; 16] {
     let set = found.set;
     let stored = if is_compressed(set) {
         set.stored_bytes
@@ -243,7 +246,22 @@ fn compression_values(found: &FoundSet<'_>) -> [Value; 13] {
         Value::amount(set.chunk_count),
         Value::text(product(set.source_kind)),
         Value::Bit(found.is_complete),
+        Value::Bit(set.seen.is_as_is),
+        Value::optional_text(integrity_name(set)),
+        match set.seen.integrity_check {
+            0 => Value::Null,
+            _ => Value::Integer(i64::from(set.seen.integrity_findings)),
+        },
     ]
+}
+
+/// How far SQLite's own check went before the copy.
+fn integrity_name(set: &SetConfiguration) -> Option<&'static str> {
+    match set.seen.integrity_check {
+        0 => None,
+        1 => Some("QUICK"),
+        _ => Some("FULL"),
+    }
 }
 
 fn text(text: &str) -> Value {
@@ -451,7 +469,7 @@ mod tests {
 
     #[test]
     fn the_columns_are_sql_servers_and_ours_stand_behind() {
-        assert_eq!(HEADER_COLUMNS.len(), 59 + 5);
+        assert_eq!(HEADER_COLUMNS.len(), 59 + 8);
         assert_eq!(HEADER_COLUMNS[58].0, "CompressionAlgorithm");
         assert_eq!(FILE_COLUMNS.len(), 22);
         assert_eq!(LABEL_COLUMNS.len(), 13);

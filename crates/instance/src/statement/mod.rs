@@ -10,6 +10,7 @@ pub(crate) mod engine;
 mod file_list_only;
 mod header_only;
 mod history;
+mod integrity;
 mod label_only;
 mod media_rows;
 pub mod newest;
@@ -34,7 +35,7 @@ pub mod verify_only;
 mod writers;
 
 use windlass_base::message::table;
-use windlass_tsql::ast::{RestoreAction, Statement};
+use windlass_tsql::ast::{Dbcc, RestoreAction, Statement};
 
 use crate::{Failure, Session, Sink};
 
@@ -75,6 +76,9 @@ pub(crate) fn execute(
         Statement::DropCertificate(name) => security::drop(session, &name.node.text),
         Statement::Reconfigure(reconfigure) => server::reconfigure(session, *reconfigure, sink),
         Statement::AlterServerConfiguration(alter) => server::alter(session, alter, sink),
+        Statement::Dbcc(dbcc @ Dbcc::CheckDatabase { .. }) => {
+            integrity::check_database(session, dbcc, sink)
+        }
         Statement::Dbcc(dbcc) => trace::execute(session, dbcc, sink),
         Statement::AlterDatabase(alter) => engine::alter(session, alter),
         Statement::Checkpoint { duration_seconds } => {

@@ -327,6 +327,7 @@ impl Work<'_> {
         let mut record =
             before.unwrap_or_else(|| new_record(self.asked.name, &self.target, origin));
         self.asked.settle(&mut record);
+        record.is_as_is = self.asked.set.seen.is_as_is;
         if let Some(file) = self.asked.set.files.first() {
             record.logical_name.clone_from(&file.logical_name);
         }

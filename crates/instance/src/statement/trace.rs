@@ -33,8 +33,8 @@ pub(super) fn execute(
     } = statement
     else {
         return Err(table::statement_not_supported(
-            "This statement",
-            "PRAGMA integrity_check looks for damage in the current database.",
+            "This DBCC command",
+            "DBCC CHECKDB looks for damage in a database.",
         )
         .into());
     };

@@ -158,7 +158,7 @@ fn run(
     accounts::check(&*snapshot, &control.coverage)?;
     let (totals, damaged) = (transform.totals, transform.damaged.into_inner());
     let damaged = damaged.unwrap_or_else(PoisonError::into_inner);
-    configuration.is_damaged = !damaged.is_empty();
+    configuration.is_damaged = !damaged.is_empty() || configuration.seen.integrity_findings > 0;
     let ending = snapshot.ending()?;
     set::complete(&mut configuration, &totals, &control.coverage, ending);
     sealing::authenticate(key.as_ref(), &mut configuration);

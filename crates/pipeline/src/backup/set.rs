@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use windlass_base::{EXTENT_BYTES, Guid, Lsn, Moment};
 use windlass_codec::Level;
 use windlass_media::{
-    DatabaseFile, FileMode, HELD_BYTES_MAX, Held, SetConfiguration, SetType, SourceKind,
+    DatabaseFile, FileMode, HELD_BYTES_MAX, Held, Seen, SetConfiguration, SetType, SourceKind,
 };
 use windlass_source::{DatabaseKind, Ending, FileKind, Snapshot};
 
@@ -69,6 +69,11 @@ pub(super) fn configuration(
         page_bytes: identity.page_bytes,
         is_read_only: identity.is_read_only,
         has_checksums: request.checksum,
+        seen: Seen {
+            is_as_is: request.is_as_is,
+            integrity_check: request.integrity.map_or(0, |checked| checked.depth as u8),
+            integrity_findings: request.integrity.map_or(0, |checked| checked.findings),
+        },
         software_major: version(env!("CARGO_PKG_VERSION_MAJOR")),
         software_minor: version(env!("CARGO_PKG_VERSION_MINOR")),
         software_build: env!("CARGO_PKG_VERSION_PATCH").parse().unwrap_or_default(),

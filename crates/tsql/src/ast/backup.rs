@@ -135,10 +135,23 @@ pub enum BackupOption {
     LevelAuto,
     /// `GOAL = x`: ours. What the backup adapts itself to.
     Goal(Goal),
+    /// `AS_IS`: ours. Content without a header of `SQLite`'s is taken as it is.
+    AsIs,
+    /// `INTEGRITY = x`: ours. `SQLite`'s own check before the copy.
+    Integrity(Integrity),
     /// `MAXRATE = x`: ours. MB of the database that may be read in a second.
     MaxRate(Value),
     /// `MAXWRITERATE = x`: ours. MB that may be written to each device in a second.
     MaxWriteRate(Value),
+}
+
+/// How far the check of `INTEGRITY = ...` goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Integrity {
+    /// `QUICK`
+    Quick,
+    /// `FULL`
+    Full,
 }
 
 /// The goals of `GOAL = ...`.

@@ -4,7 +4,7 @@
 use super::{Identifier, Switch};
 use crate::span::Spanned;
 
-/// `CREATE DATABASE name [ON files [LOG ON files]] [FOR ATTACH] [AS SNAPSHOT OF source]`
+/// `CREATE DATABASE name [ON files [LOG ON files]] [FOR ATTACH [WITH AS_IS]] [AS SNAPSHOT OF source]`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateDatabase {
     /// The new database.
@@ -26,6 +26,8 @@ pub enum DatabaseOrigin {
     New,
     /// `FOR ATTACH`
     Attach,
+    /// `FOR ATTACH WITH AS_IS`: ours. The file need not begin as `SQLite`'s do.
+    AttachAsIs,
     /// `FOR ATTACH_REBUILD_LOG`
     AttachRebuildLog,
     /// `AS SNAPSHOT OF name`

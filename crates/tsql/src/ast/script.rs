@@ -134,6 +134,15 @@ pub enum Dbcc {
         /// Whether `WITH NO_INFOMSGS` follows.
         messages: InformationMessages,
     },
+    /// `DBCC CHECKDB [(database)] [WITH option, ...]`
+    CheckDatabase {
+        /// Name or number; the current database when absent.
+        database: Option<Spanned<Value>>,
+        /// Whether `PHYSICAL_ONLY` is among the options: indexes are not compared with their tables.
+        is_physical_only: bool,
+        /// Whether `NO_INFOMSGS` is.
+        messages: InformationMessages,
+    },
     /// Any other command, verbatim.
     Other {
         /// The command in capitals.

@@ -55,7 +55,7 @@ plain_options! {
     flags: [
         Differential CopyOnly NoCompression NoEncryption FileSnapshot MetadataOnly Snapshot Init NoInit
         Skip NoSkip Format NoFormat Checksum NoChecksum StopOnError ContinueAfterError Restart Rewind
-        NoRewind Unload NoUnload NoRecovery NoTruncate NoWrite NoCompressWrite
+        NoRewind Unload NoUnload NoRecovery NoTruncate NoWrite NoCompressWrite AsIs
     ],
     values: [
         Name Description ExpireDate RetainDays MediaName MediaDescription Password MediaPassword
@@ -63,7 +63,7 @@ plain_options! {
     ],
     others: [
         Compression Compression Encryption Encryption Credential Credential Stats Stats
-        ThreadCount ThreadCount LevelAuto Level Goal Goal
+        ThreadCount ThreadCount LevelAuto Level Goal Goal Integrity Integrity
     ]
 }
 

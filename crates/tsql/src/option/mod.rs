@@ -75,6 +75,8 @@ pub enum ArgumentKind {
     Auto,
     /// `= FAST | SMALL | GENTLE`
     Goal,
+    /// `= QUICK | FULL`
+    Integrity,
     /// `'logical' TO 'path'`
     Move,
     /// `(DIRECTORY_NAME = x)`
@@ -103,6 +105,7 @@ impl ArgumentKind {
             Self::ThreadCount => " = number|AUTO",
             Self::Auto => " = AUTO",
             Self::Goal => " = FAST|SMALL|GENTLE",
+            Self::Integrity => " = QUICK|FULL",
             Self::Move => " 'logical file' TO 'path'",
             Self::Filestream => " (DIRECTORY_NAME = value)",
             Self::StopMark => " = 'mark'|'lsn:number' [AFTER 'datetime']",

@@ -74,6 +74,7 @@ option_words! {
     ThreadCount "THREADCOUNT",
     Level "LEVEL",
     Goal "GOAL",
+    Integrity "INTEGRITY",
     MaxRate "MAXRATE",
     MaxWriteRate "MAXWRITERATE",
     Partial "PARTIAL",
@@ -164,6 +165,8 @@ pub const BACKUP: &[OptionRow] = &[
     ours(W::ThreadCount, A::ThreadCount, BACKUP_ANY, &[], "Sets the number of compression threads; AUTO, the default, uses as many as have work."),
     ours(W::Level, A::Auto, BACKUP_ANY, &[W::NoCompression], "Picks the level of ZSTD while the backup runs, by what processors and devices can take."),
     ours(W::Goal, A::Goal, BACKUP_ANY, &[], "Says what the backup adapts itself to: FAST, the default, SMALL, or GENTLE to the database's users."),
+    ours(W::AsIs, A::None, BACKUP_ANY, &[W::Integrity], "Takes a file without SQLite's header, an encrypted database, as it is; the set says so."),
+    ours(W::Integrity, A::Integrity, BACKUP_ANY, &[W::AsIs], "Runs SQLite's own check on what is backed up, QUICK or FULL, and fails on what it finds."),
     ours(W::MaxRate, A::Value, BACKUP_ANY, &[], "Limits the reads of the database, in MB per second."),
     ours(W::MaxWriteRate, A::Value, BACKUP_ANY, &[], "Limits the writes to each device, in MB per second."),
 ];

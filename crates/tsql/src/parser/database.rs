@@ -41,7 +41,12 @@ impl Parser<'_> {
                 DatabaseOrigin::AttachRebuildLog
             } else {
                 self.expect_word("ATTACH")?;
-                DatabaseOrigin::Attach
+                if self.is_word("WITH") && self.is_word_at(1, "AS_IS") {
+                    self.expect_words(&["WITH", "AS_IS"])?;
+                    DatabaseOrigin::AttachAsIs
+                } else {
+                    DatabaseOrigin::Attach
+                }
             };
         } else if self.accept_word("AS") {
             self.expect_words(&["SNAPSHOT", "OF"])?;

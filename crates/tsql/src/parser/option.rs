@@ -3,7 +3,7 @@
 use super::cursor::Parser;
 use crate::ast::{
     BackupOption, Compression, CompressionAlgorithm, CompressionLevel, Credential, Encryption,
-    EncryptionAlgorithm, Encryptor, Goal, RestoreOption, StopMark, ThreadCount,
+    EncryptionAlgorithm, Encryptor, Goal, Integrity, RestoreOption, StopMark, ThreadCount,
 };
 use crate::error::ParseError;
 use crate::lexer::TokenKind;
@@ -22,6 +22,8 @@ const COMPRESSION_LEVELS: &[(&str, CompressionLevel)] = &[
     ("HIGH", CompressionLevel::High),
     ("AUTO", CompressionLevel::Auto),
 ];
+
+const INTEGRITY: &[(&str, Integrity)] = &[("QUICK", Integrity::Quick), ("FULL", Integrity::Full)];
 
 const GOALS: &[(&str, Goal)] = &[
     ("FAST", Goal::Fast),
@@ -81,6 +83,10 @@ impl Parser<'_> {
             ArgumentKind::Goal => {
                 self.expect_symbol("=")?;
                 Some(BackupOption::Goal(self.one_of(GOALS)?))
+            }
+            ArgumentKind::Integrity => {
+                self.expect_symbol("=")?;
+                Some(BackupOption::Integrity(self.one_of(INTEGRITY)?))
             }
             ArgumentKind::Auto => {
                 self.expect_symbol("=")?;

@@ -5,6 +5,7 @@ use super::passthrough;
 use crate::ast::{
     AssignmentOperator, Dbcc, Declaration, InformationMessages, Name, Reconfigure, SetOption,
     SetOptionValue, SetVariable, Statement, Switch, TraceScope, Transaction, TransactionMark,
+    Value,
 };
 use crate::error::ParseError;
 use crate::lexer::TokenKind;
@@ -243,6 +244,9 @@ impl Parser<'_> {
         if self.is_word("TRACEON") || self.is_word("TRACEOFF") {
             return self.trace().map(Statement::Dbcc);
         }
+        if self.accept_word("CHECKDB") {
+            return self.check_database().map(Statement::Dbcc);
+        }
         let Some(command) = self.word() else {
             return Err(self.unexpected());
         };
@@ -250,6 +254,50 @@ impl Parser<'_> {
         self.bump();
         let text = self.arguments_to_end()?.to_owned();
         Ok(Statement::Dbcc(Dbcc::Other { command, text }))
+    }
+
+    /// `[(database [, NOINDEX])] [WITH option, ...]`. Options that ask for what is done anyway, or that only
+    /// say how, are taken; repairs are not.
+    fn check_database(&mut self) -> Result<Dbcc, ParseError> {
+        let (mut is_physical_only, mut messages) = (false, InformationMessages::Shown);
+        let mut database = None;
+        if self.accept_symbol("(") {
+            database = Some(self.spanned(|parser| match parser.word() {
+                Some(_) => parser.identifier().map(|name| Value::national(&name.text)),
+                None => parser.value(),
+            })?);
+            if self.accept_symbol(",") {
+                if self
+                    .word()
+                    .is_some_and(|word| word.to_ascii_uppercase().starts_with("REPAIR"))
+                {
+                    let hint = "What is damaged comes back from a backup: RESTORE DATABASE.";
+                    return Err(self.not_supported("DBCC CHECKDB with a repair", hint));
+                }
+                self.expect_word("NOINDEX")?;
+                is_physical_only = true;
+            }
+            self.expect_symbol(")")?;
+        }
+        if self.accept_word("WITH") {
+            loop {
+                match self.word().unwrap_or("").to_ascii_uppercase().as_str() {
+                    "NO_INFOMSGS" => messages = InformationMessages::Suppressed,
+                    "PHYSICAL_ONLY" => is_physical_only = true,
+                    "ALL_ERRORMSGS" | "TABLOCK" | "EXTENDED_LOGICAL_CHECKS" | "DATA_PURITY" => {}
+                    _ => return Err(self.unexpected()),
+                }
+                self.bump();
+                if !self.accept_symbol(",") {
+                    break;
+                }
+            }
+        }
+        Ok(Dbcc::CheckDatabase {
+            database,
+            is_physical_only,
+            messages,
+        })
     }
 
     fn trace(&mut self) -> Result<Dbcc, ParseError> {

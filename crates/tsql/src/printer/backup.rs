@@ -6,7 +6,8 @@ use super::value::Files;
 use super::{List, With};
 use crate::ast::{
     BackupOption, BackupStatement, BackupTarget, Compression, CompressionAlgorithm,
-    CompressionLevel, Credential, Encryption, EncryptionAlgorithm, Encryptor, Goal, ThreadCount,
+    CompressionLevel, Credential, Encryption, EncryptionAlgorithm, Encryptor, Goal, Integrity,
+    ThreadCount,
 };
 
 impl Display for BackupStatement {
@@ -40,6 +41,8 @@ impl Display for BackupOption {
             Self::Stats(Some(percent)) => write!(f, " = {percent}"),
             Self::ThreadCount(ThreadCount::Auto) | Self::LevelAuto => f.write_str(" = AUTO"),
             Self::Goal(goal) => write!(f, " = {goal}"),
+            Self::Integrity(Integrity::Quick) => f.write_str(" = QUICK"),
+            Self::Integrity(Integrity::Full) => f.write_str(" = FULL"),
             Self::ThreadCount(ThreadCount::Count(count)) => write!(f, " = {count}"),
             _ => self.value().map_or(Ok(()), |value| write!(f, " = {value}")),
         }

@@ -30,6 +30,7 @@ impl Display for CreateDatabase {
         match &self.origin {
             DatabaseOrigin::New => Ok(()),
             DatabaseOrigin::Attach => f.write_str(" FOR ATTACH"),
+            DatabaseOrigin::AttachAsIs => f.write_str(" FOR ATTACH WITH AS_IS"),
             DatabaseOrigin::AttachRebuildLog => f.write_str(" FOR ATTACH_REBUILD_LOG"),
             DatabaseOrigin::SnapshotOf(source) => write!(f, " AS SNAPSHOT OF {}", source.node),
         }

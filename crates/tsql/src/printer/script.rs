@@ -132,6 +132,26 @@ impl Display for Dbcc {
                     InformationMessages::Suppressed => " WITH NO_INFOMSGS",
                 })
             }
+            Self::CheckDatabase {
+                database,
+                is_physical_only,
+                messages,
+            } => {
+                f.write_str("DBCC CHECKDB")?;
+                if let Some(database) = database {
+                    write!(f, " ({})", database.node)?;
+                }
+                let physical = is_physical_only.then_some("PHYSICAL_ONLY");
+                let silent = *messages == InformationMessages::Suppressed;
+                let options: Vec<&str> = physical
+                    .into_iter()
+                    .chain(silent.then_some("NO_INFOMSGS"))
+                    .collect();
+                match options.is_empty() {
+                    true => Ok(()),
+                    false => write!(f, " WITH {}", options.join(", ")),
+                }
+            }
             Self::Other { command, text } if text.is_empty() => write!(f, "DBCC {command}"),
             Self::Other { command, text } => write!(f, "DBCC {command} {text}"),
         }

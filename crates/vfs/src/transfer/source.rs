@@ -61,6 +61,16 @@ impl Source {
         if page_count == 0 {
             return Err(empty());
         }
+        // SQLite takes a part of a page for a whole one, and what is missing for zeros.
+        let file_octets = std::fs::metadata(path).map_or(0, |file| file.len());
+        if !file_octets.is_multiple_of(u64::from(page_size)) {
+            return Err(VfsError::NotImportable {
+                path: path.to_owned(),
+                reason: format!(
+                    "its last page is cut: {file_octets} bytes are no whole number of pages of {page_size} bytes"
+                ),
+            });
+        }
         let mut source = Self {
             octets: u64::from(page_size) * u64::from(page_count),
             path: path.to_owned(),

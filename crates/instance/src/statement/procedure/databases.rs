@@ -26,7 +26,7 @@ pub(super) fn attach(
         Some(path) => path,
         None => arguments.required("@filename1")?,
     };
-    database::attach(session, &name, &path, None)?;
+    database::attach(session, &name, &path, None, false)?;
     sink.message(table::note(format!("The database '{name}' was attached.")));
     Ok(())
 }

@@ -202,6 +202,7 @@ pub(crate) fn create_database() -> impl Strategy<Value = Statement> {
     let origin = prop_oneof![
         Just(DatabaseOrigin::New),
         Just(DatabaseOrigin::Attach),
+        Just(DatabaseOrigin::AttachAsIs),
         Just(DatabaseOrigin::AttachRebuildLog),
         spanned(identifier()).prop_map(DatabaseOrigin::SnapshotOf),
     ];

@@ -1,0 +1,216 @@
+//! SQLite's own check of a database: DBCC CHECKDB, and what a backup runs before its copy.
+//!
+//! Of a SQLite file exactly the pinned snapshot is checked that the backup goes on to read. A database of
+//! the page engine becomes one state at the end of its copy only; there, the commit that was the newest when
+//! the backup began is checked, and the pages that are copied are verified by their checksums.
+
+use rusqlite::{Connection, OpenFlags};
+use windlass_base::Message;
+use windlass_base::message::table;
+use windlass_catalog::DatabaseRecord;
+use windlass_engine::BackupKind;
+use windlass_pipeline::{Integrity, OnDamage};
+use windlass_source::check::{self, FINDINGS_MAX};
+use windlass_source::{Content, Depth, Snapshot};
+use windlass_tsql::ast::{Dbcc, InformationMessages, Value as Written};
+
+use super::database::{check_own, usable};
+use crate::message_of::{engine_message, source_message, sqlite_message};
+use crate::option::value_of;
+use crate::{Environment as _, Failure, Session, Sink, Value, Which};
+
+/// The findings that a backup tells; DBCC CHECKDB tells all.
+const FINDINGS_TOLD: usize = 10;
+
+/// What a check said.
+#[derive(Debug)]
+pub(super) struct Checked {
+    depth: Depth,
+    findings: Vec<String>,
+}
+
+/// Refuses what is no database, unless it is wanted as it is; tells of one that has lost its end.
+pub(super) fn look_at(
+    snapshot: &dyn Snapshot,
+    is_as_is: bool,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let file = snapshot.files().first();
+    let file = file.map_or("", |file| file.physical_name.as_str());
+    match snapshot.content() {
+        Content::Unknown if !is_as_is => return Err(table::not_a_database(file).into()),
+        Content::Cut {
+            expected_bytes,
+            found_bytes,
+        } => sink.message(table::database_cut(file, expected_bytes, found_bytes)),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Checks a database of the page engine; `None` of any other.
+pub(super) fn of_engine(
+    session: &mut Session,
+    record: &DatabaseRecord,
+    depth: Depth,
+) -> Result<Option<Checked>, Failure> {
+    if record.log_path.is_none() {
+        return Ok(None);
+    }
+    let failed = |error: rusqlite::Error| Failure::from(sqlite_message(&error));
+    session.instance.engines.database(record)?;
+    let uri = session.instance.engines.uri(&record.name)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(uri, flags).map_err(failed)?;
+    connection
+        .pragma_update(None, "query_only", true)
+        .map_err(failed)?;
+    let findings = match check::findings(&mut connection, depth, &session.cancel_flag()) {
+        Ok(findings) => findings,
+        Err(error) => {
+            // A page that does not match its checksum is for SQLite a read that failed.
+            let open = session.instance.engines.open_databases();
+            match open.take_damage(&record.name) {
+                Some(damage) => vec![engine_message(&damage).text],
+                None => return Err(failed(error)),
+            }
+        }
+    };
+    Ok(Some(Checked { depth, findings }))
+}
+
+/// Checks a frozen snapshot, and gives it back.
+pub(super) fn of_snapshot(
+    session: &Session,
+    snapshot: Box<dyn Snapshot>,
+    depth: Depth,
+) -> Result<(Box<dyn Snapshot>, Checked), Failure> {
+    let (snapshot, findings) = check::check(snapshot, depth, &session.cancel_flag())
+        .map_err(|error| source_message(&error))?;
+    Ok((snapshot, Checked { depth, findings }))
+}
+
+/// What a check means for a backup: findings end it, unless it was to go on.
+pub(super) fn judge(
+    checked: &Checked,
+    on_damage: OnDamage,
+    database: &str,
+    sink: &mut dyn Sink,
+) -> Result<Integrity, Failure> {
+    let count = checked.findings.len();
+    let mut told: Vec<Message> = checked
+        .findings
+        .iter()
+        .take(FINDINGS_TOLD)
+        .map(|finding| table::integrity_finding(database, finding))
+        .collect();
+    if count > FINDINGS_TOLD {
+        let more = count - FINDINGS_TOLD;
+        let or_more = if count == FINDINGS_MAX {
+            " or more"
+        } else {
+            ""
+        };
+        told.push(table::note(format!(
+            "... and {more}{or_more} more findings."
+        )));
+    }
+    if count > 0 && on_damage == OnDamage::Stop {
+        told.push(table::integrity_failed(database, count));
+        return Err(told.into());
+    }
+    let found = match (checked.depth, count) {
+        (Depth::Quick, 0) => "SQLite's quick_check found no damage.".to_owned(),
+        (Depth::Full, 0) => "SQLite's integrity_check found no damage.".to_owned(),
+        _ => {
+            for message in told {
+                sink.message(table::note(message.text));
+            }
+            format!("'{database}' is damaged and is backed up as it is.")
+        }
+    };
+    sink.message(table::note(found));
+    Ok(Integrity {
+        depth: checked.depth,
+        findings: u32::try_from(count).unwrap_or(u32::MAX),
+    })
+}
+
+/// `DBCC CHECKDB`
+pub(super) fn check_database(
+    session: &mut Session,
+    statement: &Dbcc,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let Dbcc::CheckDatabase {
+        database,
+        is_physical_only,
+        messages,
+    } = statement
+    else {
+        return Err(table::internal_consistency().into());
+    };
+    let name = database_name(session, database.as_ref().map(|written| &written.node))?;
+    let advice = "windlass doctor checks the instance's own catalog.";
+    check_own(session, &name, "DBCC CHECKDB", advice)?;
+    let record = usable(session, &name)?;
+    let depth = match is_physical_only {
+        true => Depth::Quick,
+        false => Depth::Full,
+    };
+    let tells = *messages == InformationMessages::Shown;
+    if tells {
+        sink.message(table::dbcc_results(&record.name));
+    }
+    let findings = match of_engine(session, &record, depth)? {
+        Some(checked) => checked.findings,
+        None => of_file(session, &record, depth, sink)?,
+    };
+    let result = table::check_database_result(findings.len(), &record.name);
+    if !findings.is_empty() {
+        let told = findings
+            .iter()
+            .map(|finding| table::integrity_finding(&record.name, finding));
+        let told: Vec<Message> = told.chain([result, table::dbcc_completed()]).collect();
+        return Err(told.into());
+    }
+    if tells {
+        sink.message(result);
+        sink.message(table::dbcc_completed());
+    }
+    Ok(())
+}
+
+/// Checks a SQLite file as a backup would read it.
+fn of_file(
+    session: &mut Session,
+    record: &DatabaseRecord,
+    depth: Depth,
+    sink: &mut dyn Sink,
+) -> Result<Vec<String>, Failure> {
+    let failed = |error| Failure::from(source_message(&error));
+    let source = session.source_of(record)?;
+    let snapshot = source.snapshot(BackupKind::CopyOnly).map_err(failed)?;
+    look_at(&*snapshot, false, sink)?;
+    let (snapshot, checked) = of_snapshot(session, snapshot, depth)?;
+    snapshot.close().map_err(failed)?;
+    Ok(checked.findings)
+}
+
+/// The database that is meant: by name or number; the current one for 0 and for none.
+fn database_name(session: &mut Session, written: Option<&Written>) -> Result<String, Failure> {
+    let current = session.current_database().to_owned();
+    let Some(written) = written else {
+        return Ok(current);
+    };
+    let number = match value_of(written, session)? {
+        Value::Integer(0) => return Ok(current),
+        Value::Integer(number) => number,
+        name => return Ok(name.to_string()),
+    };
+    let found = session.database(Which::Numbered(number))?;
+    let (_, name) = found.ok_or_else(|| table::database_does_not_exist(number.to_string()))?;
+    Ok(name)
+}
