@@ -13,9 +13,7 @@ pub fn source_message(error: &Error) -> Message {
             let missing = std::io::Error::from_raw_os_error(NO_SUCH_FILE);
             table::cannot_open_file(path.display(), os_error(&missing))
         }
-        Error::NotAFile { path } => {
-            table::not_a_sqlite_database(path.display(), "it is not a file.")
-        }
+        Error::NotAFile { path } => table::cannot_open_file(path.display(), "It is not a file"),
         Error::Io {
             action: "read",
             path,
@@ -52,6 +50,14 @@ pub fn source_message(error: &Error) -> Message {
         Error::HotJournal { .. } | Error::WalDamaged { .. } | Error::ChangedWhileReading { .. } => {
             table::not_a_sqlite_database(error_path(error), format!("{error}."))
         }
+        Error::Engine(error) => engine_message(error),
+        other => restore_message(other),
+    }
+}
+
+/// What stands in the way of a restore.
+fn restore_message(error: &Error) -> Message {
+    match error {
         Error::TargetExists { path } => table::file_exists(path.display(), path.display()),
         Error::InUse { .. } => table::exclusive_access(),
         Error::RestoreRunning { path } => table::restoring_over_restore(
@@ -93,7 +99,6 @@ pub fn source_message(error: &Error) -> Message {
         ),
         Error::WrongLength { .. } => table::set_damaged(),
         Error::OutOfRange { .. } => table::internal_consistency(),
-        Error::Engine(error) => engine_message(error),
         other => table::not_a_sqlite_database(error_path(other), format!("{other}.")),
     }
 }
