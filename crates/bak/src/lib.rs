@@ -27,6 +27,8 @@ mod container;
 mod error;
 mod extents;
 mod fields;
+#[doc(hidden)]
+pub mod fuzzing;
 mod listing;
 mod mtf;
 pub mod page;

@@ -8,7 +8,8 @@ use std::process::Command;
 
 use crate::run::execute;
 
-const TARGETS: [&str; 6] = [
+const TARGETS: [&str; 7] = [
+    "bak_file",
     "tsql_parse",
     "tds_request",
     "media_family",

@@ -1,0 +1,112 @@
+//! Every entry point, fed with any bytes.
+//!
+//! Checksums stop a fuzzer at the door, so it may ask with the first byte for those of the headers to be made
+//! right, or for the rest to be taken for the pages of a data file.
+
+use crate::census::Census;
+use crate::checksum::xor16;
+use crate::error::{Error, PageId};
+use crate::fields::Fields;
+use crate::listing::Listing;
+use crate::mtf::{DescriptorHeader, STREAM_BYTES, StreamHeader, Tag};
+use crate::page::PAGE_BYTES;
+use crate::table::{Database, Pages};
+use crate::verify::Verifier;
+
+/// Reads bytes through every entry point. Must neither panic nor run away.
+pub fn fuzz_file(bytes: &[u8]) {
+    match bytes.split_first() {
+        Some((0, rest)) => read_file(rest),
+        Some((1, rest)) => {
+            let mut repaired = rest.to_vec();
+            repair(&mut repaired);
+            read_file(&repaired);
+        }
+        Some((2, rest)) => read_tables(rest),
+        _ => read_file(bytes),
+    }
+}
+
+fn read_file(bytes: &[u8]) {
+    // Whether it is a backup is not the question here, only that the answer comes.
+    Listing::read(bytes).ok();
+    Census::read(bytes).ok();
+    let mut verifier = Verifier::new(1);
+    verifier.family(bytes).ok();
+    verifier.finish();
+}
+
+/// Makes the checksums of headers right.
+fn repair(bytes: &mut [u8]) {
+    for at in (0..bytes.len()).step_by(512) {
+        let Some(block) = bytes.get_mut(at..) else {
+            return;
+        };
+        let header = DescriptorHeader(Fields(block));
+        if !header.tag().is_block() {
+            continue;
+        }
+        let mut stream = header.first_stream();
+        set(block, 0x32);
+        for _ in 0..8 {
+            let Some(rest) = block
+                .get_mut(stream..)
+                .filter(|rest| rest.len() >= STREAM_BYTES)
+            else {
+                break;
+            };
+            set(rest, 0x14);
+            let header = StreamHeader(Fields(rest));
+            let next = usize::try_from(header.bytes()).unwrap_or(usize::MAX);
+            if header.tag() == Tag::SPAD {
+                break;
+            }
+            stream = stream
+                .saturating_add(STREAM_BYTES)
+                .saturating_add(next)
+                .saturating_add(3)
+                & !3;
+        }
+    }
+}
+
+/// Writes the XOR of the words before `at` there.
+fn set(bytes: &mut [u8], at: usize) {
+    let sum = xor16(bytes.get(..at).unwrap_or_default());
+    if let Some(slot) = bytes.get_mut(at..at + 2) {
+        slot.copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+/// A data file whose pages all say to be themselves.
+struct DataFile<'b>(&'b [u8]);
+
+impl Pages for DataFile<'_> {
+    fn page(&mut self, id: PageId, page: &mut [u8]) -> Result<bool, Error> {
+        let at = (id.page as usize).saturating_mul(PAGE_BYTES);
+        let Some(found) = self.0.get(at..at.saturating_add(PAGE_BYTES)) else {
+            return Ok(false);
+        };
+        page.copy_from_slice(found);
+        for (at, bytes) in [
+            (0, &[1][..]),
+            (0x20, &id.page.to_le_bytes()),
+            (0x24, &id.file.to_le_bytes()),
+        ] {
+            if let Some(slot) = page.get_mut(at..at + bytes.len()) {
+                slot.copy_from_slice(bytes);
+            }
+        }
+        Ok(id.file == 1)
+    }
+}
+
+fn read_tables(bytes: &[u8]) {
+    let mut pages = DataFile(bytes);
+    let Ok(database) = Database::open(&mut pages) else {
+        return;
+    };
+    for table in database.tables.iter().take(100) {
+        database.read(&mut pages, table, &mut |_| Ok(())).ok();
+    }
+}
