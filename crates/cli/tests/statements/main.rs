@@ -17,6 +17,7 @@ mod integrity;
 mod keeping;
 mod locking;
 mod logging;
+mod losses;
 mod measuring;
 mod measuring_engine;
 mod messages;
