@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use windlass_base::Guid;
 
 use crate::error::Doing;
-use crate::history::BackedUp;
+use crate::record::BackedUp;
 use crate::value::{Stored, read};
 use crate::{Base, Catalog, Error};
 

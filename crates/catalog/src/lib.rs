@@ -36,6 +36,7 @@ mod encryptor;
 mod error;
 mod history;
 mod past;
+mod record;
 mod restore_history;
 mod run;
 mod schema;
@@ -52,11 +53,11 @@ pub use database::{
 };
 pub use device::BackupDevice;
 pub use error::Error;
-pub use history::{
+pub use past::{Forgotten, PastBackup, PastMedium};
+pub use record::{
     BackedUp, BackupFileRecord, BackupRecord, BackupSetRecord, EncryptionRecord, FamilyRecord,
     MediaSetRecord,
 };
-pub use past::{Forgotten, PastBackup, PastMedium};
 pub use restore_history::{RestoreFileRecord, RestoreRecord, RestoreType};
 pub use run::{Depth, FailureRecord, Failures, Verified};
 pub use setting::Drive;

@@ -4,7 +4,8 @@ use rusqlite::params;
 use windlass_base::Moment;
 
 use crate::error::Doing;
-use crate::history::{BackupRecord, find_or_insert};
+use crate::history::find_or_insert;
+use crate::record::BackupRecord;
 use crate::value::Stored;
 use crate::{Catalog, Error};
 
