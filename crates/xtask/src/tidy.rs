@@ -53,6 +53,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "instance",
         &[
             "accelerator",
+            "bak",
             "base",
             "catalog",
             "codec",
@@ -63,6 +64,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "media",
             "pipeline",
             "source",
+            "sqlserver",
             "tsql",
             "vfs",
         ],

@@ -98,3 +98,98 @@ fn extract_writes_tables_or_data_files_and_fails_when_a_row_is_missing() {
     );
     assert!(told.err.contains("the server counted 347"), "{}", told.err);
 }
+
+#[test]
+fn header_files_label_and_verify_answer_in_the_same_columns() {
+    let Some(file) = sample("sql2022c_CompanyORM.bak") else {
+        return;
+    };
+    let place = Place::new();
+    let header = place.succeed(&["--json", "header", &file]).results();
+    let header = &header[0][0];
+    assert_eq!(header["DatabaseName"], "CompanyORM");
+    assert_eq!(header["SoftwareVersionMajor"], 16);
+    assert_eq!(header["CompressionAlgorithm"], "MS_XPRESS");
+    assert_eq!(header["SourceProduct"], "SQL Server");
+    let own = place.text("own.bak");
+    place.succeed(&["backup", "app.db", "--to", &own]);
+    let windlass = place.succeed(&["--json", "header", &own]).results();
+    let names = |row: &serde_json::Value| -> Vec<String> {
+        let row = row.as_object().expect("a row");
+        row.keys().cloned().collect()
+    };
+    assert_eq!(names(header), names(&windlass[0][0]), "the same columns");
+    let files = place.succeed(&["--json", "files", &file]).results();
+    assert_eq!(files[0][0]["LogicalName"], "CompanyORM");
+    assert_eq!(files[0][1]["Type"], "L");
+    let label = place.succeed(&["--json", "label", &file]).results();
+    assert_eq!(label[0][0]["SoftwareVendorId"], 4608);
+    let verified = place.succeed(&["verify", &file]);
+    let said = format!("{}{}", verified.out, verified.err);
+    assert!(
+        said.contains("The backup set on file 1 is valid."),
+        "{said}"
+    );
+    assert!(said.contains("Not checked: "), "{said}");
+    let script = format!(
+        "RESTORE HEADERONLY FROM DISK = '{file}'; RESTORE VERIFYONLY FROM DISK = '{file}';"
+    );
+    let run = place.sql(&script);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.out.contains("CompanyORM"), "{}", run.out);
+}
+
+#[test]
+fn verify_names_the_damaged_page_and_a_missing_half() {
+    let Some(file) = sample("sql2008r2_CorruptDB.bak") else {
+        return;
+    };
+    let place = Place::new();
+    let run = place.run(&["verify", &file]);
+    assert_eq!(run.code, Some(1));
+    assert!(
+        run.err
+            .contains("offset 2326016: page 1:283: its checksum is"),
+        "{}",
+        run.err
+    );
+    let half = sample("sql2025_Chinook_stripe1of2_only.bak").expect("a file of the same folder");
+    let run = place.run(&["verify", &half]);
+    assert_eq!(run.code, Some(1));
+    assert!(
+        run.err.contains("media family 2 of 2 is missing"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn restore_writes_data_files_only_where_it_is_told_to() {
+    let full = "sql2008r2_lab_DoubleDiffing__difftest-full.bak";
+    let (Some(full), Some(differential)) = (
+        sample(full),
+        sample("sql2008r2_lab_DoubleDiffing__difftest-diff2.bak"),
+    ) else {
+        return;
+    };
+    let place = Place::new();
+    let refused = place.sql(&format!("RESTORE DATABASE x FROM DISK = '{full}';"));
+    assert_eq!(refused.code, Some(1), "{}", refused.err);
+    assert!(
+        refused.err.contains("nothing says where the file"),
+        "{}",
+        refused.err
+    );
+    std::fs::create_dir(place.path("out")).expect("a folder");
+    let script = format!(
+        "RESTORE DATABASE x FROM DISK = '{full}', DISK = '{differential}'
+         WITH MOVE 'doublediff' TO 'd:\\out\\x.mdf', MOVE 'doublediff_log' TO 'd:\\out\\x.ldf';"
+    );
+    let run = place.sql(&script);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(place.path("out/x.mdf").exists() && place.path("out/x.ldf").exists());
+    assert!(run.err.contains("not registered here"), "{}", run.err);
+    std::fs::create_dir(place.path("plain")).expect("a folder");
+    place.succeed(&["restore", &full, "--to", &place.text("plain")]);
+    assert!(place.path("plain/doublediff.mdf").exists());
+}

@@ -5,6 +5,7 @@ use windlass_tsql::ast::RestoreStatement;
 use windlass_tsql::option::StatementKind;
 
 use super::header_only::failed;
+use super::sql_server::Media;
 use super::{media_rows, reading};
 use crate::{Failure, Session, Sink};
 
@@ -16,6 +17,10 @@ pub(super) fn execute(
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let mut attempt = || {
+        let kind = StatementKind::FileListOnly;
+        if let Some(media) = Media::recognise(session, statement, kind)? {
+            return media.file_list_only(sink);
+        }
         let (media, choices) = reading::open_any(session, statement, StatementKind::FileListOnly)?;
         let entry = media
             .set(choices.position.unwrap_or(1))

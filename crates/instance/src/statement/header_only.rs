@@ -8,6 +8,7 @@ use windlass_tsql::option::StatementKind;
 
 use super::media_rows::{self, FoundSet};
 use super::reading;
+use super::sql_server::Media;
 use crate::message_of::{media_message, pipeline_messages, set_not_found};
 use crate::{Failure, Session, Sink};
 
@@ -19,6 +20,10 @@ pub(super) fn execute(
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let mut attempt = || {
+        let kind = StatementKind::HeaderOnly;
+        if let Some(media) = Media::recognise(session, statement, kind)? {
+            return media.header_only(sink);
+        }
         let (media, choices) = reading::open_any(session, statement, StatementKind::HeaderOnly)?;
         let devices = reading::devices(session, statement)?;
         let device_type = devices.first().map_or(0, media_rows::device_type);

@@ -2,7 +2,9 @@
 
 use windlass_base::message::table;
 use windlass_tsql::ast::{RestoreSource, RestoreStatement};
+use windlass_tsql::option::StatementKind;
 
+use super::sql_server::Media;
 use super::{media_rows, reading};
 use crate::{Failure, Session, Sink};
 
@@ -19,6 +21,10 @@ pub(super) fn execute(
             && devices.len() > 1
         {
             return Err(table::too_many_devices(1).into());
+        }
+        let kind = StatementKind::LabelOnly;
+        if let Some(media) = Media::recognise(session, statement, kind)? {
+            return media.label_only(sink);
         }
         let (header, first) = reading::label(session, statement)?;
         let is_compressed = first.is_some_and(|set| media_rows::algorithm_name(&set).is_some());

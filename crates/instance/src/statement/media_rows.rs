@@ -48,7 +48,7 @@ pub(super) struct FoundSet<'a> {
     pub(super) device_type: u8,
 }
 
-const HEADER_COLUMNS: &[(&str, ColumnType)] = &[
+pub(super) const HEADER_COLUMNS: &[(&str, ColumnType)] = &[
     ("BackupName", NAME),
     ("BackupDescription", NVarChar(255)),
     ("BackupType", SmallInt),
@@ -127,7 +127,7 @@ pub(super) fn header_only(sets: &[FoundSet<'_>]) -> ResultSet {
     }
 }
 
-fn columns(list: &[(&str, ColumnType)]) -> Vec<Column> {
+pub(super) fn columns(list: &[(&str, ColumnType)]) -> Vec<Column> {
     list.iter()
         .map(|(name, column_type)| Column::new(*name, *column_type))
         .collect()
@@ -345,7 +345,7 @@ pub(super) fn flags(set: &SetConfiguration) -> u32 {
     .sum()
 }
 
-const FILE_COLUMNS: &[(&str, ColumnType)] = &[
+pub(super) const FILE_COLUMNS: &[(&str, ColumnType)] = &[
     ("LogicalName", NAME),
     ("PhysicalName", NVarChar(260)),
     ("Type", NChar(1)),
@@ -413,7 +413,7 @@ fn file_row(set: &SetConfiguration, file: &DatabaseFile) -> Vec<Value> {
     ]
 }
 
-const LABEL_COLUMNS: &[(&str, ColumnType)] = &[
+pub(super) const LABEL_COLUMNS: &[(&str, ColumnType)] = &[
     ("MediaName", NAME),
     ("MediaSetId", UniqueIdentifier),
     ("FamilyCount", Int),

@@ -29,6 +29,7 @@ mod script;
 mod security;
 mod server;
 mod space;
+mod sql_server;
 mod timing;
 mod trace;
 pub mod verify_only;

@@ -15,7 +15,7 @@ use windlass_tsql::ast::{Device, DeviceKind, RestoreStatement, Value};
 use windlass_tsql::span::Spanned;
 
 use super::header_only::failed;
-use super::reading;
+use super::{reading, sql_server};
 use crate::chain::{ChainSet, Chains, State, is_newer};
 use crate::message_of::{catalog_message, source_message};
 use crate::names::absolute;
@@ -85,6 +85,11 @@ impl Session {
         request: &NewestRequest<'_>,
     ) -> Result<Newest, Failure> {
         let devices = reading::devices(self, statement)?;
+        if sql_server::is_backup(&devices) {
+            // All of it is one restore: the statement's.
+            let (steps, notes) = (Vec::new(), Vec::new());
+            return Ok(Newest { steps, notes });
+        }
         let inventory = Inventory::of(&devices)?;
         if inventory.found.is_empty() {
             return Ok(inventory.newest(&[], Vec::new()));

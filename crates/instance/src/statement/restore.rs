@@ -18,6 +18,7 @@ use windlass_tsql::span::Spanned;
 
 use super::asked::Asked;
 use super::placing::Placing;
+use super::sql_server::Media;
 use super::{database, reading, recovery, restore_engine, restore_pages};
 use crate::instance::new_record;
 use crate::message_of::{catalog_message, os_error, quoted_os_error, source_message};
@@ -88,6 +89,9 @@ fn run(
 ) -> Result<(), Failure> {
     check_unused(session, name)?;
     let kind = StatementKind::RestoreDatabase;
+    if let Some(media) = Media::recognise(session, statement, kind)? {
+        return media.restore(session, extras, sink);
+    }
     let choices = option::choose_restore(&statement.options, kind, session)?;
     let known = session
         .instance

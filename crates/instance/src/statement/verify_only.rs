@@ -17,6 +17,7 @@ use super::history;
 use super::observer::Watch;
 use super::reading::{self, OpenSet};
 use super::restore::{check_moves, moved_to};
+use super::sql_server::Media;
 use crate::message_of::loss_messages;
 use crate::option::{self, RestoreChoices};
 use crate::{Completed, Failure, Session, Sink};
@@ -60,6 +61,9 @@ fn attempt(
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let kind = StatementKind::VerifyOnly;
+    if let Some(media) = Media::recognise(session, statement, kind)? {
+        return media.verify_only(sink);
+    }
     let choices = option::choose_restore(&statement.options, kind, session)?;
     let OpenSet {
         devices,

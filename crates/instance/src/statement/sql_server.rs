@@ -1,0 +1,323 @@
+//! RESTORE from backups that SQL Server wrote: recognised by their content, answered in the same columns.
+//!
+//! Their databases are not run here: RESTORE DATABASE writes data files and registers nothing.
+
+use std::path::PathBuf;
+
+use windlass_bak::columns::{self, Cell};
+use windlass_bak::{Listing, SetListing, Verified, Verifier};
+use windlass_base::message::table;
+use windlass_device::DeviceAddress;
+use windlass_pipeline::OnDamage;
+use windlass_source::Recovery;
+use windlass_sqlserver::{Destination, FileInput, is_sql_server, restore, steps};
+use windlass_tsql::ast::{RestoreSource, RestoreStatement};
+use windlass_tsql::option::StatementKind;
+
+use super::restore::RestoreExtras;
+use super::{media_rows, reading};
+use crate::message_of::{name_message, os_error};
+use crate::option::{self, RestoreChoices};
+use crate::{Failure, ResultSet, Session, Sink, Value};
+
+/// Damages that are listed one by one.
+const DAMAGES_LISTED: usize = 100;
+
+/// `SourceProduct` of its sets.
+const PRODUCT: &str = "SQL Server";
+
+/// The devices of a statement, if the first one holds a backup of SQL Server.
+pub(super) struct Media {
+    devices: Vec<DeviceAddress>,
+    choices: RestoreChoices,
+}
+
+impl Media {
+    /// Looks at the devices. A device that cannot be read is left to whoever reads it in earnest.
+    pub(super) fn recognise(
+        session: &mut Session,
+        statement: &RestoreStatement,
+        kind: StatementKind,
+    ) -> Result<Option<Self>, Failure> {
+        if !matches!(statement.source, RestoreSource::Devices(_)) {
+            return Ok(None);
+        }
+        let devices = reading::devices(session, statement)?;
+        if !is_backup(&devices) {
+            return Ok(None);
+        }
+        let choices = option::choose_restore(&statement.options, kind, session)?;
+        Ok(Some(Self { devices, choices }))
+    }
+
+    /// What the first device says of itself.
+    fn listing(&self, sink: &mut dyn Sink) -> Result<Listing, Failure> {
+        let Some(device) = self.devices.first() else {
+            return Err(table::device_needed().into());
+        };
+        let input = open(device)?;
+        let listing = Listing::read(input).map_err(|error| unreadable(device, &error))?;
+        if let Some(media) = &listing.media {
+            if let Some(given) = &self.choices.media_name
+                && *given != media.name
+            {
+                return Err(table::media_name_differs(given, &media.name, &device.name).into());
+            }
+            if let Some(given) = self.choices.block_bytes
+                && given != media.block_bytes
+            {
+                let found = media.block_bytes;
+                return Err(table::block_size_incompatible(&device.name, found, given).into());
+            }
+            if media.has_password {
+                sink.message(table::note(format!(
+                    "'{}' is protected by a media password, which is not asked for here.",
+                    device.name
+                )));
+            }
+        }
+        for finding in listing.findings.iter().take(DAMAGES_LISTED) {
+            sink.message(table::note(format!("'{}': {finding}.", device.name)));
+        }
+        Ok(listing)
+    }
+
+    /// RESTORE LABELONLY.
+    pub(super) fn label_only(&self, sink: &mut dyn Sink) -> Result<(), Failure> {
+        let listing = self.listing(sink)?;
+        let Some(media) = &listing.media else {
+            return Err(table::set_damaged().into());
+        };
+        let row = values(columns::label(media, listing.is_compressed()));
+        ResultSet {
+            columns: media_rows::columns(media_rows::LABEL_COLUMNS),
+            rows: vec![row],
+        }
+        .send(sink);
+        damage(&listing)
+    }
+
+    /// RESTORE HEADERONLY.
+    pub(super) fn header_only(&self, sink: &mut dyn Sink) -> Result<(), Failure> {
+        let listing = self.listing(sink)?;
+        let wanted = self.choices.position;
+        let is_wanted =
+            |set: &&SetListing| wanted.is_none_or(|wanted| wanted == set.header.position);
+        let rows: Vec<Vec<Value>> = listing
+            .sets
+            .iter()
+            .filter(is_wanted)
+            .map(|set| header_row(set, listing.is_compressed()))
+            .collect();
+        if let Some(position) = wanted.filter(|_| rows.is_empty()) {
+            return Err(self.no_set(position));
+        }
+        ResultSet {
+            columns: media_rows::columns(media_rows::HEADER_COLUMNS),
+            rows,
+        }
+        .send(sink);
+        damage(&listing)
+    }
+
+    /// RESTORE FILELISTONLY.
+    pub(super) fn file_list_only(&self, sink: &mut dyn Sink) -> Result<(), Failure> {
+        let listing = self.listing(sink)?;
+        let position = self.choices.position.unwrap_or(1);
+        let set = listing.set(position).map_err(|_| self.no_set(position))?;
+        ResultSet {
+            columns: media_rows::columns(media_rows::FILE_COLUMNS),
+            rows: columns::file_list(set).into_iter().map(values).collect(),
+        }
+        .send(sink);
+        damage(&listing)
+    }
+
+    /// RESTORE VERIFYONLY.
+    pub(super) fn verify_only(&self, sink: &mut dyn Sink) -> Result<(), Failure> {
+        let position = self.choices.position.unwrap_or(1);
+        let mut verifier = Verifier::new(position);
+        for device in &self.devices {
+            let input = open(device)?;
+            verifier
+                .family(input)
+                .map_err(|error| unreadable(device, &error))?;
+        }
+        let verified = verifier.finish();
+        let set = verified.set.as_ref().and_then(SetListing::configuration);
+        if self.choices.needs_checksums && set.is_some_and(|found| !found.has_checksums()) {
+            return Err(table::set_has_no_checksums().into());
+        }
+        sink.message(table::note(checked_text(&verified)));
+        for text in &verified.notes {
+            sink.message(table::note(format!("Noticed: {text}.")));
+        }
+        for text in &verified.unchecked {
+            sink.message(table::note(format!("Not checked: {text}.")));
+        }
+        if verified.is_valid() {
+            sink.message(table::set_valid(position));
+            return Ok(());
+        }
+        Err(self.damages(&verified))
+    }
+
+    fn damages(&self, verified: &Verified) -> Failure {
+        let listed = match self.choices.on_damage {
+            Some(OnDamage::Stop) => 1,
+            _ => DAMAGES_LISTED,
+        };
+        let mut messages = vec![table::set_damaged()];
+        for found in verified.findings.iter().take(listed) {
+            let device = self.devices.get(found.input);
+            let device = device.map_or("", |device| &device.name);
+            messages.push(table::note(format!("'{device}': {}.", found.finding)));
+        }
+        let all = verified.findings.len() as u64 + verified.more_findings;
+        if all > listed as u64 {
+            let more = all - listed as u64;
+            messages.push(table::note(format!("And {more} more.")));
+        }
+        Failure::from(messages)
+    }
+
+    /// RESTORE DATABASE: the data files, where MOVE or the target folder says.
+    pub(super) fn restore(
+        &self,
+        session: &Session,
+        extras: &RestoreExtras,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        if self.choices.recovery != Recovery::Recovery {
+            return Err(table::statement_not_supported(
+                "WITH NORECOVERY or STANDBY from a backup of SQL Server",
+                "Name the full backup and its differentials together, as the devices of one statement.",
+            )
+            .into());
+        }
+        let mut moves = Vec::new();
+        for (logical, written) in &self.choices.moves {
+            let path = session.instance.drives().path(written);
+            moves.push((logical.clone(), path.map_err(|error| name_message(&error))?));
+        }
+        let destination = Destination {
+            folder: extras.target.clone(),
+            moves,
+            replace: self.choices.replace,
+            continue_after_error: self.choices.on_damage == Some(OnDamage::Continue),
+        };
+        let files: Vec<PathBuf> = self
+            .devices
+            .iter()
+            .map(|device| device.path.clone())
+            .collect();
+        let steps = steps(&files, self.choices.position.unwrap_or(1)).map_err(|e| failed(&e))?;
+        let restored = restore(&steps, &destination).map_err(|error| failed(&error))?;
+        for (_, finding) in restored.findings.iter().take(DAMAGES_LISTED) {
+            sink.message(table::note(format!(
+                "Damaged, and written as it is: {finding}."
+            )));
+        }
+        for file in &restored.files {
+            sink.message(table::note(format!(
+                "File '{}' of database '{}' was written to '{}': {} bytes.",
+                file.logical_name,
+                restored.database,
+                file.path.display(),
+                file.bytes
+            )));
+        }
+        sink.message(table::note(
+            "The files are SQL Server's: the database is not registered here. windlass extract reads its tables.",
+        ));
+        Ok(())
+    }
+
+    fn no_set(&self, position: u16) -> Failure {
+        let device = self.devices.first().map_or("", |device| &device.name);
+        table::file_id_malformed(position, device).into()
+    }
+}
+
+/// Whether the first device holds a backup of SQL Server.
+pub(super) fn is_backup(devices: &[DeviceAddress]) -> bool {
+    let is_ours = |device: &DeviceAddress| is_sql_server(&device.path).unwrap_or(false);
+    devices.first().is_some_and(is_ours)
+}
+
+fn open(device: &DeviceAddress) -> Result<FileInput, Failure> {
+    FileInput::open(&device.path)
+        .map_err(|error| table::cannot_open_device(&device.name, os_error(&error)).into())
+}
+
+fn unreadable(device: &DeviceAddress, error: &windlass_bak::Error) -> Failure {
+    Failure::from(vec![
+        table::set_damaged(),
+        table::note(format!("'{}': {error}.", device.name)),
+    ])
+}
+
+fn failed(error: &windlass_sqlserver::Error) -> Failure {
+    Failure::from(vec![table::set_damaged(), table::note(format!("{error}."))])
+}
+
+/// Damage among the headers is a failure, however many sets there are.
+fn damage(listing: &Listing) -> Result<(), Failure> {
+    if listing.findings.is_empty() {
+        Ok(())
+    } else {
+        Err(table::set_damaged().into())
+    }
+}
+
+fn header_row(set: &SetListing, is_compressed: bool) -> Vec<Value> {
+    let mut row = values(columns::header(set, is_compressed));
+    let ours = [
+        Value::Null,
+        Value::Null,
+        Value::Null,
+        Value::text(PRODUCT),
+        Value::Bit(set.is_complete),
+    ];
+    // A set without configuration has fewer columns of its own.
+    row.resize(media_rows::HEADER_COLUMNS.len() - ours.len(), Value::Null);
+    row.extend(ours);
+    row
+}
+
+fn values(row: columns::Row) -> Vec<Value> {
+    row.into_iter().map(|(_, cell)| value(cell)).collect()
+}
+
+fn value(cell: Cell) -> Value {
+    match cell {
+        Cell::Null => Value::Null,
+        Cell::Bit(bit) => Value::Bit(bit),
+        Cell::Integer(number) => Value::Integer(number),
+        Cell::Lsn(lsn) => Value::lsn(lsn),
+        Cell::Text(text) => Value::Text(text),
+        Cell::Guid(guid) => Value::Guid(guid),
+        Cell::Moment(moment) => Value::optional_moment(Some(moment)),
+    }
+}
+
+/// What was checked, in numbers.
+fn checked_text(verified: &Verified) -> String {
+    let checked = &verified.checked;
+    format!(
+        "Checked: {} block headers, {} stream headers, {} compressed records, {} backup checksums, {} extents, \
+         {} page checksums, {} torn-page patterns, {} allocated pages, {} files against their allocation map, \
+         {} log blocks, {} virtual log files.",
+        checked.blocks,
+        checked.streams,
+        checked.records,
+        checked.backup_checksums,
+        checked.extents,
+        checked.page_checksums,
+        checked.torn_pages,
+        checked.allocated_pages,
+        checked.mapped_files,
+        checked.log_blocks,
+        checked.virtual_logs
+    )
+}
