@@ -344,6 +344,7 @@ fn sample_argument(row: &OptionRow) -> &'static [&'static str] {
         ArgumentKind::ThreadCount => &[" = 3", " = AUTO"],
         ArgumentKind::Auto => &[" = AUTO"],
         ArgumentKind::Goal => &[" = FAST", " = SMALL", " = GENTLE"],
+        ArgumentKind::Integrity => &[" = QUICK", " = FULL"],
         ArgumentKind::Move => &[" 'a' TO 'b'", " @a TO @b"],
         ArgumentKind::Filestream => &[" (DIRECTORY_NAME = 'd')"],
         ArgumentKind::StopMark => &[" = 'm'", " = 'm' AFTER 'd'"],
