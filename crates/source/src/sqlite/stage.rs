@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, SeekFrom};
+use rustix::fs::{Advice, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 use windlass_base::Guid;
 use windlass_base::size::Octets;
@@ -115,8 +115,11 @@ fn copy_into(
         )));
     }
     let file = nameless(&folder.path)?;
-    file.set_len(size_bytes)?;
+    // More is read ahead; a kernel that does not heed it copies all the same.
+    let _ignored = rustix::fs::fadvise(source.as_file(), 0, None, Advice::Sequential);
     copy(source, &file, size_bytes, options)?;
+    // What follows the last data is a hole.
+    file.set_len(size_bytes)?;
     Ok(file)
 }
 
