@@ -173,18 +173,8 @@ impl Work<'_> {
         }
         writers::announce(&*snapshot, &self.choices, &self.record.name, sink);
         let (snapshot, integrity) = self.check(snapshot, depth, of_engine, sink)?;
-        let kind = if self.choices.differential {
-            let wanted = base::Wanted {
-                record: &self.record,
-                family: snapshot.identity().family_guid,
-                own: base,
-                target: &media.devices,
-                extras,
-            };
-            BackupKind::Differential(base::find(self.session, &wanted, sink)?)
-        } else {
-            BackupKind::Full
-        };
+        let family = snapshot.identity().family_guid;
+        let kind = self.kind(family, base, &media, extras, sink)?;
         space::check(self.session, &media, &self.choices, &*snapshot, sink)?;
         let encryption = self.encryption(extras)?;
         let request = BackupRequest {
@@ -249,6 +239,28 @@ impl Work<'_> {
             options.staging = writers::staging(&self.choices, media, &extras.stage);
         }
         Ok(source)
+    }
+
+    /// Full, or differential upon the base that is found.
+    fn kind(
+        &mut self,
+        family: Guid,
+        own: Option<(Guid, Lsn)>,
+        media: &MediaRequest,
+        extras: &BackupExtras,
+        sink: &mut dyn Sink,
+    ) -> Result<BackupKind, Failure> {
+        if !self.choices.differential {
+            return Ok(BackupKind::Full);
+        }
+        let wanted = base::Wanted {
+            record: &self.record,
+            family,
+            own,
+            target: &media.devices,
+            extras,
+        };
+        base::find(self.session, &wanted, sink).map(BackupKind::Differential)
     }
 
     /// What the snapshot looks like from outside.
