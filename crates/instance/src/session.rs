@@ -38,6 +38,8 @@ const NESTING_MAX: u32 = 32;
 pub enum BatchEnd {
     /// Without any error.
     Clean,
+    /// The one statement did its work and lost data, which it told: a restore that carried on after errors.
+    Lost,
     /// At least one message was an error.
     Failed,
 }
@@ -238,8 +240,12 @@ impl Session {
         match result {
             Ok(()) => BatchEnd::Clean,
             Err(failure) => {
+                let is_done = failure.is_done;
                 self.failed(failure, 0, sink);
-                BatchEnd::Failed
+                match is_done {
+                    true => BatchEnd::Lost,
+                    false => BatchEnd::Failed,
+                }
             }
         }
     }
@@ -262,7 +268,7 @@ impl Session {
         // What failed inside has been told inside.
         match end {
             BatchEnd::Clean => Ok(()),
-            BatchEnd::Failed => Err(Failure::from(Vec::new())),
+            BatchEnd::Lost | BatchEnd::Failed => Err(Failure::from(Vec::new())),
         }
     }
 

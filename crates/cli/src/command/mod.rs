@@ -56,7 +56,7 @@ impl From<BatchEnd> for Outcome {
     fn from(end: BatchEnd) -> Self {
         match end {
             BatchEnd::Clean => Self::Succeeded,
-            BatchEnd::Failed => Self::Failed,
+            BatchEnd::Lost | BatchEnd::Failed => Self::Failed,
         }
     }
 }

@@ -3,7 +3,7 @@
 use windlass_base::message::table;
 use windlass_instance::statement::newest::NewestRequest;
 use windlass_instance::statement::restore::RestoreExtras;
-use windlass_instance::{Session, Sink as _, logical_name};
+use windlass_instance::{BatchEnd, Session, Sink as _, logical_name};
 use windlass_tsql::ast::{
     Device, Identifier, Name, RestoreAction, RestoreOption, RestoreSource, RestoreStatement,
     Statement, Value,
@@ -45,19 +45,27 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         Ok(steps) => steps,
         Err(outcome) => return outcome,
     };
+    let mut outcome = Outcome::Succeeded;
     for statement in steps {
         if arguments.run.tsql {
             console.tsql(&Statement::Restore(Box::new(statement.clone())));
         }
         let end = session.restore(&statement, &name, &extras, &mut console);
-        if Outcome::from(end) == Outcome::Failed {
-            advise(&mut console);
-            return Outcome::Failed;
+        match end {
+            BatchEnd::Clean => {}
+            // What comes behind it may even have what it lost.
+            BatchEnd::Lost => outcome = Outcome::Failed,
+            BatchEnd::Failed => {
+                advise(&mut console);
+                return Outcome::Failed;
+            }
         }
     }
     match &arguments.to {
-        Some(path) if arguments.read_only => make_read_only(path, &mut console),
-        _ => Outcome::Succeeded,
+        Some(path) if arguments.read_only && outcome == Outcome::Succeeded => {
+            make_read_only(path, &mut console)
+        }
+        _ => outcome,
     }
 }
 
