@@ -37,7 +37,6 @@ fn write_plain(place: &Place, medium: &str, set: SetConfiguration, offset: u64, 
         software_version: "0.1.0".to_owned(),
     };
     let mut set = SetConfiguration {
-        set_guid: Guid::random(),
         position: 1,
         is_final: false,
         compression: 0,
@@ -93,6 +92,7 @@ fn forge_differential(place: &Place, full: &str, medium: &str) {
     extent.resize(EXTENT_BYTES, 0);
     extent[FORGED_AT..FORGED_AT + FORGED.len()].copy_from_slice(FORGED);
     let mut set = SetConfiguration {
+        set_guid: Guid::random(),
         set_type: SetType::Differential,
         differential_base_guid: base.set_guid,
         differential_base_lsn: base.checkpoint_lsn,
@@ -217,6 +217,29 @@ fn statements_refuse_a_plain_differential_upon_an_encrypted_full() {
 }
 
 #[test]
+fn pages_and_files_come_only_from_a_set_as_protected_as_the_base_was() {
+    let place = Place::new();
+    let made = "CREATE DATABASE e ON (NAME = 'e', FILENAME = 'd:\\e.mdf')
+             LOG ON (NAME = 'e_log', FILENAME = 'd:\\e.ldf')
+         GO
+         USE e
+         GO
+         CREATE TABLE t(a)";
+    sql(&place, made);
+    std::fs::write(place.path("key"), "correct horse battery staple").expect("a passphrase");
+    let instance = place.text("instance");
+    let backup = ["--instance", &instance, "backup", "e", "--to", "e.bak"];
+    place.succeed(&[&backup[..], &["--passphrase-file", "key"]].concat());
+    // The same set, as its headers say, without a key.
+    let (_, base) = headers(&place, "e.bak");
+    write_plain(&place, "forged.bak", base, 0, &[7; EXTENT_BYTES]);
+    for part in ["PAGE = '1:0'", "FILE = 'e'"] {
+        let script = format!("RESTORE DATABASE e {part} FROM DISK = 'd:\\forged.bak'");
+        assert_eq!(sql(&place, &script).numbers(), [50029, 3013], "{part}");
+    }
+}
+
+#[test]
 fn a_setting_refuses_every_plain_restore() {
     let place = place();
     place.succeed(&["backup", "other.db", "--to", "plain.bak"]);
@@ -254,6 +277,7 @@ fn a_backup_chooses_neither_a_path_nor_a_content_that_is_no_database() {
         ..DatabaseFile::default()
     };
     let set = SetConfiguration {
+        set_guid: Guid::random(),
         set_type: SetType::Full,
         database: "evil".to_owned(),
         started: "2026-11-20 21:00:01".parse().ok(),
