@@ -43,6 +43,7 @@ fn write_plain(place: &Place, medium: &str, set: SetConfiguration, offset: u64, 
         compression_level: 0,
         key_block: Vec::new(),
         authentication: Vec::new(),
+        binding: Vec::new(),
         backup_bytes: content.len() as u64,
         stored_bytes: content.len() as u64,
         chunk_count: 1,
@@ -54,6 +55,7 @@ fn write_plain(place: &Place, medium: &str, set: SetConfiguration, offset: u64, 
     }
     let (mut writer, mut octets) = FamilyWriter::format(&header).expect("a family");
     octets.extend(writer.begin_set(&set).expect("a set"));
+    set.binding = header.binding(&set).expect("a binding");
     let chunk = ChunkHeader {
         kind: ChunkKind::Data,
         codec: 0,
