@@ -30,6 +30,24 @@ enum Location {
     Memory(String),
 }
 
+/// A name of its own for a database in memory.
+fn memory_name() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("file:/windlass-catalog-{number}?vfs=memdb")
+}
+
+fn open_memory(name: &str) -> Result<Connection, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(name, flags).map_err(|source| Error::Open {
+        path: PathBuf::from(":memory:"),
+        source,
+    })
+}
+
 impl Catalog {
     /// Opens the catalog in `folder`, making both when they do not exist, for their owner alone: the master
     /// key and private keys are in it, sealed. SQLite gives its journal the mode of the file.
@@ -56,21 +74,36 @@ impl Catalog {
     /// # Errors
     /// [`Error::Open`] when memory cannot be had.
     pub fn in_memory() -> Result<Self, Error> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let name = format!(
-            "file:/windlass-catalog-{}?vfs=memdb",
-            NEXT.fetch_add(1, Ordering::Relaxed)
-        );
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
+        let name = memory_name();
+        Self::prepare(open_memory(&name)?, Location::Memory(name))
+    }
+
+    /// A copy in memory of the catalog in `folder`, or of a new one where there is none: it is read as it
+    /// is, and whatever is done to the copy is lost.
+    ///
+    /// # Errors
+    /// [`Error::Open`], [`Error::Version`].
+    pub fn rehearsal(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(FILE_NAME);
+        if !path.exists() {
+            return Self::in_memory();
+        }
+        let failed = |source| Error::Open {
+            path: path.clone(),
+            source,
+        };
+        let name = memory_name();
+        // The database in memory ends with its last connection.
+        let copy = open_memory(&name)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection =
-            Connection::open_with_flags(&name, flags).map_err(|source| Error::Open {
-                path: PathBuf::from(":memory:"),
-                source,
-            })?;
-        Self::prepare(connection, Location::Memory(name))
+        let source = Connection::open_with_flags(file_uri(&path), flags).map_err(failed)?;
+        source
+            .busy_timeout(Duration::from_secs(BUSY_SECONDS))
+            .and_then(|()| source.execute("VACUUM INTO ?1", [&name]))
+            .map_err(failed)?;
+        Self::prepare(copy, Location::Memory(name))
     }
 
     fn prepare(connection: Connection, location: Location) -> Result<Self, Error> {

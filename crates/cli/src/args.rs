@@ -269,10 +269,15 @@ pub(crate) struct RunArguments {
     /// Report progress every N percent, in SQL Server's words
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10")]
     pub(crate) stats: Option<u32>,
-    /// Print the plan: every number of the run, and why
+    /// Say what would be done, and do nothing: the T-SQL, the plan with its reasons, the files, and
+    /// estimates of size and time
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print the plan of the run too: every number, and why. The run goes on; see --dry-run
     #[arg(long)]
     pub(crate) plan: bool,
-    /// Print the T-SQL that says the same
+    /// Print the T-SQL that says the same on standard output, and what else there is to say beside it.
+    /// The run goes on; see --dry-run
     #[arg(long)]
     pub(crate) tsql: bool,
 }

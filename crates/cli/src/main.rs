@@ -143,13 +143,21 @@ fn run(matches: &ArgMatches) -> Outcome {
 
 /// Runs a command, and renews the metrics after one that changes them.
 fn execute(command: Command, common: &Common, settings: &Settings) -> Outcome {
-    let renews_metrics = matches!(
-        command,
-        Command::Backup(_)
-            | Command::Restore(_)
-            | Command::Sql(_)
-            | Command::Operate(operate::Command::Sqlbackup(_) | operate::Command::Copies(_))
-    );
+    let is_dry_run = match &command {
+        Command::Backup(arguments) => arguments.run.dry_run,
+        Command::Restore(arguments) => arguments.run.dry_run,
+        Command::Operate(operate::Command::Sqlbackup(arguments)) => arguments.dry_run,
+        Command::Operate(operate::Command::Copies(arguments)) => arguments.dry_run,
+        _ => false,
+    };
+    let renews_metrics = !is_dry_run
+        && matches!(
+            command,
+            Command::Backup(_)
+                | Command::Restore(_)
+                | Command::Sql(_)
+                | Command::Operate(operate::Command::Sqlbackup(_) | operate::Command::Copies(_))
+        );
     let outcome = match command {
         Command::Backup(arguments) => command::backup::run(&arguments, common),
         Command::Restore(arguments) => command::restore::run(&arguments, common),

@@ -66,14 +66,34 @@ impl Instance {
     /// # Errors
     /// Those of the catalog.
     pub fn open(folder: Option<&Path>) -> Result<Self, CatalogError> {
-        let mut catalog = match folder {
+        let catalog = match folder {
             Some(folder) => Catalog::open(folder)?,
             None => Catalog::in_memory()?,
         };
-        catalog.restart()?;
         let folder = folder
             .map(|_| catalog.path().parent().map(Path::to_owned))
             .unwrap_or_default();
+        Self::of(catalog, folder)
+    }
+
+    /// The instance in `folder` as it is, for a session that changes nothing: its catalog is a copy in
+    /// memory, and nothing is made where there is no instance.
+    ///
+    /// # Errors
+    /// Those of the catalog.
+    pub fn rehearsal(folder: Option<&Path>) -> Result<Self, CatalogError> {
+        let catalog = match folder {
+            Some(folder) => Catalog::rehearsal(folder)?,
+            None => Catalog::in_memory()?,
+        };
+        Self::of(
+            catalog,
+            folder.and_then(|folder| folder.canonicalize().ok()),
+        )
+    }
+
+    fn of(mut catalog: Catalog, folder: Option<PathBuf>) -> Result<Self, CatalogError> {
+        catalog.restart()?;
         let mut drives = Drives::default();
         for drive in catalog.drives()? {
             drives.set(drive);

@@ -290,6 +290,10 @@ impl Sink for Noting<'_> {
                 stored_bytes: Some(report.stored_bytes),
                 position: Some(position),
             },
+            Completed::Rehearsal(rehearsal) => Tally {
+                database: Some(rehearsal.database.clone()),
+                ..Tally::default()
+            },
             Completed::Verify { position, report } => Tally {
                 database: None,
                 bytes: Some(report.processed_bytes),

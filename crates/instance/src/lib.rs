@@ -39,6 +39,7 @@ mod option;
 mod outcome;
 pub mod presence;
 mod query;
+mod rehearsal;
 mod requests;
 pub mod retention;
 mod session;
@@ -60,6 +61,7 @@ pub use instance::{BackupDefaults, Instance, RestorePolicy, SYSTEM_DATABASES, is
 pub use keys::SERVICE_KEY_FILE;
 pub use names::{Drives, NameError, absolute, logical_name};
 pub use outcome::{Collected, Column, ColumnType, Completed, Progress, ResultSet, Sink};
+pub use rehearsal::{Estimate, Rehearsal};
 pub use session::{BatchEnd, Session, parse_message};
 pub use transfer::{ImportReport, ImportRequest};
 pub use value::Value;

@@ -119,6 +119,8 @@ pub enum Completed<'a> {
         /// Everything about it.
         report: &'a ReadReport,
     },
+    /// Nothing was done: this is what would be.
+    Rehearsal(&'a crate::Rehearsal),
     /// A backup set was verified.
     Verify {
         /// The position of the set on its media.

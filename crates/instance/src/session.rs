@@ -57,6 +57,7 @@ pub struct Session {
     cancel: Arc<AtomicBool>,
     nesting: u32,
     makes_folders: bool,
+    is_rehearsal: bool,
 }
 
 /// The settings that `SET` and `DBCC TRACEON` change.
@@ -103,7 +104,22 @@ impl Session {
             cancel,
             nesting: 0,
             makes_folders: false,
+            is_rehearsal: false,
         }
+    }
+
+    /// From here on BACKUP, RESTORE and VERIFYONLY tell what they would do, and do nothing. The session
+    /// must be on [`Instance::rehearsal`].
+    #[must_use]
+    pub fn rehearsing(self) -> Self {
+        Self {
+            is_rehearsal: true,
+            ..self
+        }
+    }
+
+    pub(crate) fn is_rehearsal(&self) -> bool {
+        self.is_rehearsal
     }
 
     /// Makes the folders that copies of backups go to where they are missing.

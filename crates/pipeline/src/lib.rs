@@ -38,7 +38,7 @@ mod sealing;
 mod throttle;
 mod window;
 
-pub use backup::{NewBase, backup, backup_undecided, probe};
+pub use backup::{NewBase, Rehearsed, backup, backup_undecided, probe, rehearse};
 pub use coverage::{Stretch, Stretches};
 pub use digests::{DigestError, DigestFile};
 pub use error::{Damage, Error, Holds};
@@ -55,6 +55,8 @@ pub use request::{
     BackupKind, BackupRequest, DifferentialBase, Goal, Integrity, MediaRequest, OnDamage, Origin,
     Overwrite, Probe, ProbeRequest, ReadRequest, Tuning,
 };
-pub use restore::{Selection, check, extract_digests, restore, restore_selected, verify};
+pub use restore::{
+    Selection, check, extract_digests, plan_reading, restore, restore_selected, verify,
+};
 pub use sealing::{Encryption, ReadKeys};
 pub use windlass_source::Staged;

@@ -10,7 +10,9 @@ use windlass_tsql::ast::{
 };
 use windlass_tsql::span::Spanned;
 
-use super::{Outcome, database_name, disk, engine_refused, keys, made, misused, refused, session};
+use super::{
+    Outcome, database_name, disk, engine_refused, keys, made, misused, refused, session_for,
+};
 use crate::args::{BackupArguments, Common, Compress, Goal, Integrity};
 use crate::output::{Console, Layout};
 
@@ -23,14 +25,14 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
         return outcome;
     }
     let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
-    let Some(mut session) = session(common, &mut console) else {
+    let Some(mut session) = session_for(arguments.run.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };
     let Some(name) = database_name(&mut session, &arguments.database, &mut console) else {
         return Outcome::Failed;
     };
     let statement = statement(arguments, common, &name);
-    if arguments.run.tsql {
+    if arguments.run.tsql || arguments.run.dry_run {
         console.tsql(&Statement::Backup(Box::new(statement.clone())));
     }
     let recipients =

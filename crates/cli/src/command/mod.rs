@@ -78,10 +78,27 @@ pub(crate) fn session(common: &Common, console: &mut Console) -> Option<Session>
     }
 }
 
-/// The instance that the command line names, or none.
-pub(crate) fn open(common: &Common) -> Result<Instance, Vec<Message>> {
-    let mut instance = Instance::open(common.instance.as_deref())
-        .map_err(|error| windlass_instance::message_of::catalog_message(&error).messages)?;
+/// The same for a command that may be a dry run: then on a copy of what the instance remembers.
+pub(crate) fn session_for(
+    is_dry_run: bool,
+    common: &Common,
+    console: &mut Console,
+) -> Option<Session> {
+    if !is_dry_run {
+        return session(common, console);
+    }
+    let opened = Instance::rehearsal(common.instance.as_deref());
+    let opened = opened.map(|instance| with_drives(instance, common));
+    match opened {
+        Ok(instance) => Some(Session::new(instance).rehearsing()),
+        Err(error) => {
+            failed(&error, console);
+            None
+        }
+    }
+}
+
+fn with_drives(mut instance: Instance, common: &Common) -> Instance {
     for (letter, folder) in &common.drive {
         let folder = windlass_instance::absolute(folder).unwrap_or_else(|_| folder.clone());
         instance.map_drive(Drive {
@@ -90,7 +107,14 @@ pub(crate) fn open(common: &Common) -> Result<Instance, Vec<Message>> {
         });
     }
     instance.restrict_restores(common.restores.clone());
-    Ok(instance)
+    instance
+}
+
+/// The instance that the command line names, or none.
+pub(crate) fn open(common: &Common) -> Result<Instance, Vec<Message>> {
+    let instance = Instance::open(common.instance.as_deref())
+        .map_err(|error| windlass_instance::message_of::catalog_message(&error).messages)?;
+    Ok(with_drives(instance, common))
 }
 
 /// The name under which the session knows the database: a registered name, or that of a file.

@@ -11,7 +11,7 @@ use windlass_tsql::ast::{
 
 use windlass_tsql::span::Spanned;
 
-use super::{Outcome, absolute, disk, engine_refused, keys, made, misused, refused, session};
+use super::{Outcome, absolute, disk, engine_refused, keys, made, misused, refused, session_for};
 use crate::args::{Common, RestoreArguments, Threads};
 use crate::output::{Console, Layout};
 
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         return outcome;
     }
     let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
-    let Some(mut session) = session(common, &mut console) else {
+    let Some(mut session) = session_for(arguments.run.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };
     let name = name(arguments);
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     };
     let mut outcome = Outcome::Succeeded;
     for statement in steps {
-        if arguments.run.tsql {
+        if arguments.run.tsql || arguments.run.dry_run {
             console.tsql(&Statement::Restore(Box::new(statement.clone())));
         }
         let end = session.restore(&statement, &name, &extras, &mut console);
@@ -62,7 +62,9 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         }
     }
     match &arguments.to {
-        Some(path) if arguments.read_only && outcome == Outcome::Succeeded => {
+        Some(path)
+            if arguments.read_only && !arguments.run.dry_run && outcome == Outcome::Succeeded =>
+        {
             make_read_only(path, &mut console)
         }
         _ => outcome,

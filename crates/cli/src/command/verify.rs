@@ -7,7 +7,7 @@ use windlass_tsql::ast::{
     RestoreAction, RestoreOption, RestoreSource, RestoreStatement, Statement, Value,
 };
 
-use super::{Outcome, disk, engine_refused, keys, made, refused, session};
+use super::{Outcome, disk, engine_refused, keys, made, refused, session_for};
 use crate::args::{Common, Threads, VerifyArguments};
 use crate::output::{Console, Layout};
 
@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
         return outcome;
     }
     let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
-    let Some(mut session) = session(common, &mut console) else {
+    let Some(mut session) = session_for(arguments.run.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };
     let keys = match keys::ring(&arguments.keys) {
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
     let mut outcome = Outcome::Succeeded;
     for position in positions {
         let statement = statement(arguments, common, position);
-        if arguments.run.tsql {
+        if arguments.run.tsql || arguments.run.dry_run {
             console.tsql(&Statement::Restore(Box::new(statement.clone())));
         }
         if Outcome::from(session.verify(&statement, &extras, &mut console)) != Outcome::Succeeded {

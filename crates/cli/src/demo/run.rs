@@ -112,6 +112,8 @@ impl Sink for Quiet {
 
     fn completed(&mut self, completed: Completed<'_>) {
         self.numbers = Some(match completed {
+            // The demonstration rehearses nothing.
+            Completed::Rehearsal(_) => return,
             Completed::Backup { report, .. } => (
                 report.processed_bytes,
                 report.set.stored_bytes,

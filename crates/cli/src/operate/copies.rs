@@ -1,11 +1,12 @@
 //! `windlass copies`: the queue of copies.
 
 use windlass_base::Moment;
-use windlass_instance::sqlbackup::run_queue;
+use windlass_base::size::Octets;
+use windlass_instance::sqlbackup::{due_copies, run_queue};
 
 use super::{CopiesArguments, texts};
 use crate::args::Common;
-use crate::command::{Outcome, failed, misused, session};
+use crate::command::{Outcome, failed, misused, session_for};
 use crate::output::{Console, Layout, message_line};
 
 /// Runs the command.
@@ -14,7 +15,7 @@ pub(super) fn run(arguments: &CopiesArguments, common: &Common) -> Outcome {
         return misused("without --instance there is no queue");
     }
     let mut console = Console::new(common.json, Layout::Table);
-    let Some(mut session) = session(common, &mut console) else {
+    let Some(mut session) = session_for(arguments.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };
     let mut outcome = Outcome::Succeeded;
@@ -27,7 +28,23 @@ pub(super) fn run(arguments: &CopiesArguments, common: &Common) -> Outcome {
         } else {
             now
         };
-        for copy in run_queue(&mut session, now) {
+        if arguments.dry_run {
+            for copy in due_copies(&session, now) {
+                let bytes = std::fs::metadata(&copy.source).map_or(0, |source| source.len());
+                message_line(&format!(
+                    "would copy '{}' ({}) to '{}'",
+                    copy.source.display(),
+                    Octets(bytes),
+                    copy.target.display()
+                ));
+            }
+            message_line("Dry run: nothing was changed.");
+        }
+        let copies = match arguments.dry_run {
+            true => Vec::new(),
+            false => run_queue(&mut session, now),
+        };
+        for copy in copies {
             match copy.error {
                 None => message_line(&format!("copied to {}", copy.target.display())),
                 Some(error) => {

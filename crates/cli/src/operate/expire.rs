@@ -7,7 +7,7 @@ use windlass_instance::retention::{self, Policy};
 
 use super::{ExpireArguments, texts};
 use crate::args::Common;
-use crate::command::{Outcome, failed, misused, session};
+use crate::command::{Outcome, failed, misused, session_for};
 use crate::output::{Console, Layout, message_line};
 
 /// Runs the command.
@@ -17,7 +17,7 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
         Err(error) => return misused(&error),
     };
     let mut console = Console::new(common.json, Layout::Table);
-    let Some(session) = session(common, &mut console) else {
+    let Some(session) = session_for(arguments.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };
     let mut scan = match retention::scan(&arguments.folders) {
@@ -33,12 +33,13 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
     }
     let database = arguments.database.as_deref();
     let decisions = retention::decide(&scan.media, &policy, database, Moment::now().0);
+    let deletes = arguments.delete && !arguments.dry_run;
     let mut outcome = Outcome::Succeeded;
     let mut rows = Vec::new();
     let mut freed = 0;
     for (media, decision) in scan.media.iter().zip(&decisions) {
         let mut verdict = if decision.goes { "goes" } else { "stays" };
-        if decision.goes && arguments.delete {
+        if decision.goes && deletes {
             verdict = "deleted";
             if let Err(error) = retention::delete(media) {
                 verdict = "not deleted";
@@ -75,7 +76,7 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
         ]);
     }
     texts(&["file", "backups", "verdict", "reason"], rows).send(&mut console);
-    let verb = if arguments.delete { "were" } else { "would be" };
+    let verb = if deletes { "were" } else { "would be" };
     console.message(table::note(format!(
         "{:.1} MB {verb} freed.",
         freed as f64 / f64::from(1 << 20)

@@ -155,6 +155,9 @@ pub(crate) struct ExpireArguments {
     /// Delete what goes
     #[arg(long)]
     pub(crate) delete: bool,
+    /// With --delete too: delete nothing, and leave the instance untouched
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `windlass sqlbackup`
@@ -171,6 +174,9 @@ pub(crate) struct SqlbackupArguments {
     /// SQLite file to know under a name for this run: --attach app=/srv/app.db
     #[arg(long, value_name = "NAME=FILE", value_parser = crate::args::parse_move)]
     pub(crate) attach: Vec<(String, String)>,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Make the folders of COPYTO that are missing; without, a copy waits until they are there
     #[arg(long)]
     pub(crate) make_folders: bool,
@@ -191,6 +197,9 @@ pub(crate) struct CopiesArguments {
     /// With --run: try all of them now, whenever they are due
     #[arg(long, requires = "run")]
     pub(crate) now: bool,
+    /// With --run: say what would be copied, and copy nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// With --run: make the folders that are missing
     #[arg(long, requires = "run")]
     pub(crate) make_folders: bool,

@@ -9,13 +9,13 @@ use windlass_instance::sqlbackup::{Report, run as run_command};
 use super::SqlbackupArguments;
 use super::settings::Settings;
 use crate::args::Common;
-use crate::command::{Outcome, failed, session};
+use crate::command::{Outcome, failed, session_for};
 use crate::output::{Console, Layout, message_line};
 
 /// Runs the command.
 pub(super) fn run(arguments: &SqlbackupArguments, common: &Common, settings: &Settings) -> Outcome {
     let mut console = Console::new(common.json, Layout::Table);
-    let Some(mut session) = session(common, &mut console) else {
+    let Some(mut session) = session_for(arguments.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };
     for (name, path) in &arguments.attach {
@@ -27,6 +27,12 @@ pub(super) fn run(arguments: &SqlbackupArguments, common: &Common, settings: &Se
     let report = run_command(&mut session, &arguments.sql, &mut console);
     report.send(&mut console);
     session.close(&mut console);
+    if arguments.dry_run {
+        return match report.has_failed() {
+            true => Outcome::Failed,
+            false => Outcome::Succeeded,
+        };
+    }
     let succeeded = report.exit_code == 0;
     let written = if succeeded {
         arguments.on_success.as_deref()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use windlass_base::size::{Octets, megabytes_per_second};
 use windlass_codec::{Algorithm, Level};
-use windlass_instance::Completed;
+use windlass_instance::{Completed, Rehearsal};
 use windlass_pipeline::{
     Adapted, BackupReport, Carrier, Chosen, Plan, Probe, ReadReport, StageCounters, Staged, Stages,
     Stretches, Way,
@@ -47,6 +47,7 @@ pub(super) fn line(completed: Completed<'_>) -> String {
             rate(report.processed_bytes, report.elapsed),
             report.stages.verdict(&report.plan, Way::Reading),
         ),
+        Completed::Rehearsal(rehearsal) => rehearsal.lines().join("; "),
         Completed::Verify { position, report } => format!(
             "backup set {position}: {} in {} verified, {}, {}",
             Octets(report.processed_bytes),
@@ -122,12 +123,28 @@ pub(super) fn object(completed: Completed<'_>) -> Json {
             object["path"] = json!(path.display().to_string());
             object
         }
+        Completed::Rehearsal(rehearsal) => rehearsed(rehearsal),
         Completed::Verify { position, report } => {
             let mut object = read("verify", position, report);
             object["valid"] = json!(true);
             object
         }
     }
+}
+
+fn rehearsed(rehearsal: &Rehearsal) -> Json {
+    let files = rehearsal.files.iter();
+    let files = files.map(|(path, how)| json!({ "path": path.display().to_string(), "how": how }));
+    json!({
+        "operation": "dry run",
+        "statement": rehearsal.operation,
+        "database": rehearsal.database,
+        "files": files.collect::<Vec<_>>(),
+        "read_bytes": rehearsal.read_bytes,
+        "estimated_write_bytes": rehearsal.write_bytes.as_ref().map(|estimate| estimate.value),
+        "estimated_seconds": rehearsal.time.as_ref().map(|estimate| estimate.value.as_secs_f64()),
+        "plan": rehearsal.plan.as_ref().map(plan),
+    })
 }
 
 fn backup(database: &str, report: &BackupReport) -> Json {

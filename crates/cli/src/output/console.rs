@@ -199,6 +199,15 @@ impl Sink for Console {
 
     fn completed(&mut self, completed: Completed<'_>) {
         self.bar.clear();
+        if let (Completed::Rehearsal(rehearsal), false) = (completed, self.is_json) {
+            for line in rehearsal.lines() {
+                match self.is_script {
+                    true => message_line(&line),
+                    false => result_line(&line),
+                }
+            }
+            return;
+        }
         if self.is_json {
             result_json(&completed::object(completed).to_string());
         } else if self.summarizes && self.is_script {

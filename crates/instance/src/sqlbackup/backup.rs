@@ -52,7 +52,7 @@ pub(super) fn run(
             remote.extend(folders);
         }
     }
-    if !options.copy_to.is_empty() {
+    if !options.copy_to.is_empty() && !runner.session.is_rehearsal() {
         for outcome in copy::run_queue(runner.session, Moment::now().0) {
             match &outcome.error {
                 None => report.line(format!("Copied to {}", outcome.target.display())),
@@ -127,6 +127,10 @@ fn one(
     report: &mut Report,
     sink: &mut dyn Sink,
 ) -> Option<PastBackup> {
+    if runner.session.is_rehearsal() {
+        rehearse(runner, command, name, options, report, sink);
+        return None;
+    }
     if options.erase_at_start && !options.probes {
         erase_before(runner.session, command, name, options, report);
     }
@@ -181,6 +185,43 @@ fn one(
         erase(session, options.erase, &folders, name, report);
     }
     Some(made)
+}
+
+/// Tells what would be done for a database.
+fn rehearse(
+    runner: &mut Runner<'_>,
+    command: &Command,
+    name: &str,
+    options: &Options,
+    report: &mut Report,
+    sink: &mut dyn Sink,
+) {
+    let mut attempt = Report::default();
+    let mut text = statement(command, name, options, options.differential);
+    let mut done = runner.execute(&text, &mut attempt, sink);
+    let is_base_missing = NO_BASE
+        .iter()
+        .any(|(number, _)| *number == attempt.sql_error);
+    if !done && options.full_if_required && is_base_missing {
+        attempt = Report::default();
+        text = statement(command, name, options, false);
+        done = runner.execute(&text, &mut attempt, sink);
+    }
+    report.line(text);
+    report.lines.extend(attempt.lines);
+    report.exit_code = report.exit_code.max(attempt.exit_code);
+    report.sql_error = report.sql_error.max(attempt.sql_error);
+    if !done || options.probes {
+        return;
+    }
+    if options.verify {
+        report.line("Then the backup would be verified.");
+    }
+    for folder in &options.copy_to {
+        report.line(format!("Then it would be copied to {folder}."));
+    }
+    // With the backup that would be made, one more of the older ones may go.
+    erase_before(runner.session, command, name, options, report);
 }
 
 /// The T-SQL that says the same.
@@ -347,6 +388,12 @@ fn erase(
     let decisions = retention::decide(&scan.media, &policy, Some(name), Moment::now().0);
     for (media, decision) in scan.media.iter().zip(decisions) {
         if !decision.goes {
+            continue;
+        }
+        if session.is_rehearsal() {
+            for file in &media.files {
+                report.line(format!("Would delete {}", file.path.display()));
+            }
             continue;
         }
         match retention::delete(media) {

@@ -58,6 +58,17 @@ pub fn run_queue(session: &mut Session, now: Moment) -> Vec<CopyOutcome> {
     .collect()
 }
 
+/// The copies that are due. A queue that cannot be read has none: making them says why.
+pub fn due_copies(session: &Session, now: Moment) -> Vec<QueuedCopy> {
+    let mut queued = session
+        .instance
+        .catalog()
+        .queued_copies()
+        .unwrap_or_default();
+    queued.retain(|copy| copy.next_attempt.is_none_or(|next| next <= now));
+    queued
+}
+
 fn next_attempt(copy: &QueuedCopy, now: Moment) -> Moment {
     let minutes = 1_u32
         .checked_shl(copy.attempts)

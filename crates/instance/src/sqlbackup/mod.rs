@@ -19,7 +19,7 @@ mod options;
 mod report;
 mod restore;
 
-pub use copy::{CopyOutcome, run_queue};
+pub use copy::{CopyOutcome, due_copies, run_queue};
 pub use report::Report;
 
 use std::time::Duration;
@@ -65,6 +65,10 @@ pub fn run(session: &mut Session, text: &str, sink: &mut dyn Sink) -> Report {
     match Runner::new(session, &options) {
         Ok(mut runner) => runner.run(&command, &options, &mut report, sink),
         Err(error) => report.refuse(&error),
+    }
+    if session.is_rehearsal() {
+        report.line("Dry run: nothing was changed.");
+        return ended(report);
     }
     if let Some(path) = options.log_path(report.exit_code) {
         let tags = session.instance.tags();

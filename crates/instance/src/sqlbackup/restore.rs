@@ -29,6 +29,15 @@ pub(super) fn run(
         Ok(statements) => statements,
         Err(error) => return report.refuse(&error),
     };
+    if runner.session.is_rehearsal() {
+        for statement in &statements {
+            report.line(statement);
+            if !runner.execute(statement, report, sink) {
+                break;
+            }
+        }
+        return;
+    }
     let restored = statements
         .iter()
         .all(|statement| runner.execute(statement, report, sink));

@@ -18,7 +18,7 @@ use super::header_only::failed;
 use super::observer::Watch;
 use super::reading::{self, OpenSet};
 use super::restore::{OPERATION, RestoreExtras};
-use super::{device_list, history, restore, timing};
+use super::{device_list, history, rehearse, restore, timing};
 use crate::message_of::{catalog_message, loss_messages, name_message, source_message};
 use crate::option::RestoreChoices;
 use crate::tag::Tags;
@@ -76,6 +76,20 @@ impl<'a> Asked<'a> {
                 ..self.choices.tuning
             },
         }
+    }
+
+    /// Tells what the restore would do.
+    pub(super) fn rehearse(
+        &self,
+        keys: ReadKeys,
+        targets: &[PathBuf],
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        let request = self.read_request(keys);
+        let plan = windlass_pipeline::plan_reading(&self.media, self.position, &request)
+            .map_err(|error| failed(&error))?;
+        rehearse::reading(OPERATION, self.name, &self.set, plan, targets, sink);
+        Ok(())
     }
 
     /// Where MOVE sends a file, if it does.

@@ -138,11 +138,11 @@ fn refuse_log(session: &Session, name: &str) -> Failure {
 }
 
 /// A backup whose statement has been understood.
-struct Work<'a> {
-    session: &'a mut Session,
-    record: DatabaseRecord,
-    choices: BackupChoices,
-    operation: &'static str,
+pub(super) struct Work<'a> {
+    pub(super) session: &'a mut Session,
+    pub(super) record: DatabaseRecord,
+    pub(super) choices: BackupChoices,
+    pub(super) operation: &'static str,
 }
 
 impl Work<'_> {
@@ -153,6 +153,9 @@ impl Work<'_> {
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
         self.record.base = self.session.base_of(&self.record)?;
+        if self.session.is_rehearsal() {
+            return self.rehearse(media, extras, sink);
+        }
         let source = self.source(&media, extras)?;
         let base = source.differential_base();
         let is_discarded = media.is_discarded();
@@ -363,7 +366,11 @@ impl Work<'_> {
         }
     }
 
-    fn request(&self, media: MediaRequest, kind: BackupKind) -> Result<BackupRequest, Failure> {
+    pub(super) fn request(
+        &self,
+        media: MediaRequest,
+        kind: BackupKind,
+    ) -> Result<BackupRequest, Failure> {
         let choices = &self.choices;
         let is_base = matches!(kind, BackupKind::Full) && !choices.copy_only;
         let folder = self.session.instance.bases_folder();
@@ -399,7 +406,7 @@ impl Work<'_> {
     }
 
     /// Who can read the backup: the certificate of the statement, and whoever the command line names.
-    fn encryption(&self, extras: &BackupExtras) -> Result<Option<Encryption>, Failure> {
+    pub(super) fn encryption(&self, extras: &BackupExtras) -> Result<Option<Encryption>, Failure> {
         let mut recipients = Vec::new();
         let mut algorithm = extras.algorithm.unwrap_or(CryptAlgorithm::Aes256);
         if let Some((chosen, name)) = &self.choices.encryption {

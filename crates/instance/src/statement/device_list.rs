@@ -46,7 +46,7 @@ pub(super) fn resolve(
         };
         let address = disk(session, &expanded, logical.as_deref())?;
         // A folder that tags name cannot be expected to exist; one that is written out can.
-        if is_tagged && tags.moment.is_some() {
+        if is_tagged && tags.moment.is_some() && !session.is_rehearsal() {
             make_folder(&address)?;
         }
         addresses.push(address);

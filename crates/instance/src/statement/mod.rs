@@ -21,6 +21,7 @@ mod procedure;
 pub(crate) mod query;
 mod reading;
 mod recovery;
+mod rehearse;
 pub mod restore;
 mod restore_engine;
 mod restore_files;

@@ -37,6 +37,13 @@ pub(super) fn run(
         sink.message(timing::closing(OPERATION, 0, 0, std::time::Duration::ZERO));
         return Ok(());
     }
+    if session.is_rehearsal() {
+        sink.message(table::note(format!(
+            "Dry run: the restores into '{}' would end; the database would be online.",
+            path.display()
+        )));
+        return Ok(());
+    }
     session.queries.release(&path);
     let begun = Instant::now();
     let existing = if known.is_some() || choices.replace {

@@ -233,6 +233,10 @@ impl Work<'_> {
         let existing = self.check_target()?;
         // Before anything is changed: a set that cannot be read leaves everything as it was.
         let keys = self.asked.unlock(self.session)?;
+        if self.session.is_rehearsal() {
+            let target = std::slice::from_ref(&self.target);
+            return self.asked.rehearse(keys, target, sink);
+        }
         self.session.queries.release(&self.target);
         let request = self.request(existing);
         let target = SqliteTarget::begin(&request).map_err(|error| source_message(&error))?;
@@ -305,6 +309,10 @@ impl Work<'_> {
 
     /// A differential continues a sequence that was left open.
     fn check_sequence(&self) -> Result<Existing, Failure> {
+        // The restore before it was a rehearsal too.
+        if self.session.is_rehearsal() {
+            return Ok(Existing::Replace);
+        }
         let state = sqlite::restoring(&self.target).map_err(|error| source_message(&error))?;
         match (&self.known, state) {
             (_, Some(_)) => Ok(Existing::Replace),

@@ -16,6 +16,7 @@ use super::header_only::failed;
 use super::history;
 use super::observer::Watch;
 use super::reading::{self, OpenSet};
+use super::rehearse;
 use super::restore::{check_moves, moved_to};
 use super::sql_server::Media;
 use crate::message_of::loss_messages;
@@ -90,6 +91,12 @@ fn attempt(
             ..Tuning::default()
         },
     };
+    if session.is_rehearsal() {
+        let plan = windlass_pipeline::plan_reading(&media, position, &request)
+            .map_err(|error| failed(&error))?;
+        rehearse::reading(OPERATION, &set.database, &set, plan, &[], sink);
+        return Ok(());
+    }
     let watch = Watch::new(session, OPERATION, "", choices.stats, sink);
     let outcome = verify(&media, position, &request, &watch)
         .map_err(|error| failed(&error))

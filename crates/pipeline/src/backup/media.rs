@@ -27,6 +27,19 @@ enum Found {
     Kept(Existing),
 }
 
+/// Looks at the devices as a backup would; returns the header of its first family, the position of its
+/// set, and whether the media begin anew. Changes nothing.
+pub(super) fn rehearse(request: &BackupRequest) -> Result<(MediaHeader, u16, bool), Error> {
+    check_mirrors(&request.media)?;
+    match examine(&request.media)? {
+        Found::New(header) => Ok((header, 1, true)),
+        Found::Kept(media) => {
+            media.continued(&request.media)?;
+            Ok((media.header().clone(), media.kept() + 1, false))
+        }
+    }
+}
+
 /// Opens all devices; returns the families with their first octets already queued, the header of
 /// the first family, and the position of the new set.
 pub(super) fn open(

@@ -217,6 +217,41 @@ fn plan_of(
     })
 }
 
+/// What a backup would do, found out without doing it.
+#[derive(Debug, Clone)]
+pub struct Rehearsed {
+    /// Every number of the run.
+    pub plan: Plan,
+    /// The header of the first family.
+    pub header: MediaHeader,
+    /// The position of the set on the media.
+    pub position: u16,
+    /// Whether the media begin anew, whatever they held.
+    pub is_new: bool,
+}
+
+/// Examines the media and decides the plan of a backup of `source`. Changes nothing.
+///
+/// # Errors
+/// What would refuse the backup before it begins.
+pub fn rehearse(request: &BackupRequest, source: SourceSize) -> Result<Rehearsed, Error> {
+    let (header, position, is_new) = media::rehearse(request)?;
+    let plan = Plan::for_backup(
+        request.compression,
+        request.media.devices.len(),
+        request.media.mirrors.len(),
+        source,
+        Carrier::chosen(request.tuning.engine, true),
+        request.tuning,
+    );
+    Ok(Rehearsed {
+        plan,
+        header,
+        position,
+        is_new,
+    })
+}
+
 fn size_of(snapshot: &dyn Snapshot) -> SourceSize {
     let files = snapshot.files().iter();
     let ranges: Vec<_> = files.flat_map(|file| snapshot.ranges(file.id)).collect();

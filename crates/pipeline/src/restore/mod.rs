@@ -62,6 +62,16 @@ pub fn check(media: &MediaSet, position: u16, keys: &ReadKeys) -> Result<(), Err
     sealing::unlock(media, set, keys).map(drop)
 }
 
+/// Every number of a restore or verification of a set; checks what [`check`] does.
+///
+/// # Errors
+/// When the set is not complete, or the keys do not open it.
+pub fn plan_reading(media: &MediaSet, position: u16, request: &ReadRequest) -> Result<Plan, Error> {
+    check(media, position, &request.keys)?;
+    let sets = media.complete(position)?;
+    Ok(plan(media, &sets[0].configuration, request))
+}
+
 /// Reads a set and checks every octet of it, writing nothing.
 ///
 /// # Errors

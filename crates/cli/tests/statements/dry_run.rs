@@ -1,0 +1,201 @@
+//! A dry run says what would be done, and changes nothing at all.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::sales::MAKE;
+use crate::support::{Place, Run, succeed};
+
+/// Every file below a folder: its length, when it was changed, what is in it.
+type Tree = BTreeMap<PathBuf, (u64, SystemTime, Vec<u8>)>;
+
+fn tree(folder: &Path) -> Tree {
+    let mut found = Tree::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let metadata = path.symlink_metadata().expect("it");
+            let modified = metadata.modified().expect("a time");
+            if metadata.is_dir() {
+                folders.push(path.clone());
+                found.insert(path, (0, modified, Vec::new()));
+            } else {
+                let content = std::fs::read(&path).expect("a file");
+                found.insert(path, (metadata.len(), modified, content));
+            }
+        }
+    }
+    found
+}
+
+fn assert_same(before: &Tree, after: &Tree, arguments: &[&str]) {
+    let names = |tree: &Tree| tree.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(before), names(after), "{arguments:?}");
+    for (path, file) in before {
+        assert!(
+            file == &after[path],
+            "{arguments:?} changed {}",
+            path.display()
+        );
+    }
+}
+
+/// Runs a command that must leave the whole place as it is.
+#[track_caller]
+fn dry(place: &Place, arguments: &[&str]) -> Run {
+    let before = tree(&place.path("."));
+    let run = place.run(&[arguments, &["--dry-run"]].concat());
+    assert_same(&before, &tree(&place.path(".")), arguments);
+    run
+}
+
+/// An instance with a database of each kind, backups of both, a copy in the queue.
+fn place() -> Place {
+    let place = Place::new();
+    succeed(
+        &place,
+        &format!(
+            "EXEC sp_attach_db 'app', 'd:\\app.db'
+GO
+BACKUP DATABASE app TO DISK = 'd:\\temp\\1.bak' WITH COMPRESSION
+BACKUP DATABASE app TO DISK = 'd:\\temp\\1.bak'
+BACKUP DATABASE app TO DISK = 'd:\\temp\\1.bak' WITH DIFFERENTIAL
+BACKUP DATABASE app TO DISK = 'd:\\temp\\2.bak'
+{MAKE}
+BACKUP DATABASE Sales TO DISK = 'd:\\temp\\s.bak'
+BACKUP DATABASE Sales TO DISK = 'd:\\temp\\s.bak' WITH DIFFERENTIAL
+GO
+USE master"
+        ),
+    );
+    let wal = rusqlite::Connection::open(place.path("other.db")).expect("a connection");
+    wal.pragma_update(None, "journal_mode", "WAL").expect("WAL");
+    drop(wal);
+    let copy = format!(
+        "BACKUP DATABASE other TO DISK = '{}' WITH COPYTO = '{}'",
+        place.text("temp/o.bak"),
+        place.text("away")
+    );
+    let attach = ["--attach", "other=other.db", "--instance", "instance"];
+    place.run(&[&["sqlbackup", "-S", &copy], &attach[..]].concat());
+    place
+}
+
+#[test]
+fn no_dry_run_changes_anything() {
+    let place = place();
+    let on = ["--instance", "instance"];
+    let sqlbackup = |command: &str| command.replace("d:\\", &place.text(""));
+    let nightly = sqlbackup(
+        "BACKUP DATABASES [*] TO DISK = 'd:\\deep/<AUTO>' WITH VERIFY, COPYTO = 'd:\\copies/<DATABASE>', ERASEFILES = 1, LOGTO = 'd:\\b.log'",
+    );
+    let test = sqlbackup(
+        "RESTORE DATABASE t FROM DISK = 'd:\\temp/2.bak' WITH MOVE 'app' TO 'd:\\t.db', CHECKDB, DROPDB",
+    );
+    let cases: [(&[&str], &str); 14] = [
+        (&["backup", "app", "--to", "new.bak"], "make '"),
+        (
+            &["backup", "app", "--to", "temp/1.bak"],
+            "append set 4 to '",
+        ),
+        (
+            &["backup", "app", "--to", "temp/1.bak", "--init"],
+            "overwrite the sets in '",
+        ),
+        (
+            &["backup", "app", "--to", "temp/1.bak", "--differential"],
+            "append set 4",
+        ),
+        (
+            &["backup", "Sales", "--to", "n1.bak", "--to", "n2.bak"],
+            "n2.bak'",
+        ),
+        (
+            &[
+                "backup",
+                "other.db",
+                "--to",
+                "new.bak",
+                "--compress",
+                "none",
+            ],
+            "make '",
+        ),
+        (&["restore", "temp/1.bak", "--to", "copy.db"], "make '"),
+        (
+            &["restore", "temp/1.bak", "--to", "other.db", "--replace"],
+            "replace '",
+        ),
+        (
+            &["restore", "temp/s.bak", "--to", "s.mdf", "--database", "S2"],
+            "make '",
+        ),
+        (&["verify", "temp/1.bak"], "would"),
+        (
+            &["expire", "temp", "--last", "1", "--delete"],
+            "would be freed",
+        ),
+        (&["copies", "--run", "--now"], "would copy"),
+        (&["sqlbackup", "-S", &nightly], "would"),
+        (&["sqlbackup", "-S", &test], "would"),
+    ];
+    for (arguments, told) in cases {
+        let run = dry(&place, &[arguments, &on[..]].concat());
+        let said = format!("{}{}", run.out, run.err);
+        assert_eq!(run.code, Some(0), "{arguments:?}: {said}");
+        assert!(said.contains(told), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_dry_run_prints_the_statement_the_plan_and_estimates() {
+    let place = place();
+    let run = dry(
+        &place,
+        &["backup", "app.db", "--to", "x.bak", "--compress", "zstd"],
+    );
+    let statement = run.out.lines().last().expect("T-SQL");
+    assert!(
+        statement.starts_with("BACKUP DATABASE app TO DISK"),
+        "{}",
+        run.out
+    );
+    for told in [
+        "frame buffers",
+        "estimate: 1 samples of 1 MB",
+        "Dry run: nothing was changed.",
+    ] {
+        assert!(run.err.contains(told), "{told}: {}", run.err);
+    }
+    let run = dry(&place, &["backup", "app.db", "--to", "x.bak", "--json"]);
+    let objects: Vec<serde_json::Value> = serde_json::Deserializer::from_str(&run.out)
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .expect("JSON");
+    assert!(objects[0]["tsql"].is_string(), "{}", run.out);
+    assert!(objects[1]["estimated_write_bytes"].as_u64() < objects[1]["read_bytes"].as_u64());
+    assert!(objects[1]["plan"]["threads"]["because"].is_string());
+}
+
+#[test]
+fn a_dry_run_refuses_what_the_run_would_refuse() {
+    let place = place();
+    let cases: [&[&str]; 5] = [
+        &["backup", "nosuch.db", "--to", "x.bak"],
+        &["backup", "app.db", "--to", "other.db"],
+        &["backup", "other.db", "--to", "x.bak", "--differential"],
+        &["restore", "temp/1.bak", "--to", "other.db"],
+        &["verify", "temp/1.bak", "--set", "9"],
+    ];
+    for arguments in cases {
+        assert_eq!(dry(&place, arguments).code, Some(1), "{arguments:?}");
+    }
+    // An instance that is not there is not made.
+    let run = dry(
+        &place,
+        &["backup", "app.db", "--to", "x.bak", "--instance", "none"],
+    );
+    assert_eq!(run.code, Some(0), "{}", run.err);
+}

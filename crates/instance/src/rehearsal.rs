@@ -1,0 +1,145 @@
+//! What a statement would do: the dry run's answer.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use windlass_base::size::Octets;
+use windlass_codec::{Algorithm, Compression, Encoder, Stored};
+use windlass_pipeline::Plan;
+
+/// Samples of a database that an estimate compresses.
+const SAMPLES: u64 = 16;
+
+/// Octets of each: a frame of the smallest kind.
+const SAMPLE_BYTES: usize = 1 << 20;
+
+/// What a statement would do. Nothing of it is done.
+#[derive(Debug, Clone)]
+pub struct Rehearsal {
+    /// The statement.
+    pub operation: String,
+    /// The database.
+    pub database: String,
+    /// Every number of the run, and why.
+    pub plan: Option<Plan>,
+    /// The files that would be made or changed, and how.
+    pub files: Vec<(PathBuf, String)>,
+    /// Octets that would be read.
+    pub read_bytes: u64,
+    /// Octets that would be written.
+    pub write_bytes: Option<Estimate<u64>>,
+    /// How long it would take.
+    pub time: Option<Estimate<Duration>>,
+}
+
+/// A number that is not known, and what it rests on.
+#[derive(Debug, Clone)]
+pub struct Estimate<T> {
+    /// The number.
+    pub value: T,
+    /// What it rests on.
+    pub because: String,
+}
+
+impl Rehearsal {
+    /// The lines for people.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(plan) = &self.plan {
+            lines.extend(plan.to_string().trim_end().lines().map(str::to_owned));
+        }
+        lines.push(format!("{} of '{}' would", self.operation, self.database));
+        lines.push(format!("  read {}", Octets(self.read_bytes)));
+        if let Some(write) = &self.write_bytes {
+            lines.push(format!(
+                "  write about {} (estimate: {})",
+                Octets(write.value),
+                write.because
+            ));
+        }
+        if let Some(time) = &self.time {
+            let seconds = time.value.as_secs_f64();
+            lines.push(format!(
+                "  take about {seconds:.1} s (estimate: {})",
+                time.because
+            ));
+        }
+        for (path, how) in &self.files {
+            lines.push(format!("  {how} '{}'", path.display()));
+        }
+        lines.push("Dry run: nothing was changed.".to_owned());
+        lines
+    }
+}
+
+/// What some samples of a database tell of its backup.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sampled {
+    /// Octets stored for each octet read.
+    pub(crate) share: f64,
+    /// Octets read and compressed in a second by one thread.
+    pub(crate) bytes_per_second: f64,
+    /// How many samples there were.
+    pub(crate) samples: u64,
+}
+
+/// Reads pieces of some files, evenly spread, and compresses them. `None` when nothing can be read.
+pub(crate) fn sample(files: &[(PathBuf, u64)], compression: Compression) -> Option<Sampled> {
+    let total: u64 = files.iter().map(|(_, bytes)| bytes).sum();
+    let mut encoder = match compression.algorithm {
+        Algorithm::None => None,
+        _ => Some(Encoder::new(compression, SAMPLE_BYTES).ok()?),
+    };
+    let samples = total.div_ceil(SAMPLE_BYTES as u64).clamp(1, SAMPLES);
+    let mut input = vec![0; SAMPLE_BYTES];
+    let mut output = vec![0; SAMPLE_BYTES];
+    let (mut read, mut stored) = (0, 0);
+    let begun = Instant::now();
+    for number in 0..samples {
+        let (path, offset) = place(files, total / samples * number)?;
+        let count = read_piece(path, offset, &mut input)?;
+        read += count;
+        stored += match &mut encoder {
+            None => count,
+            Some(encoder) => match encoder.encode(&input[..count], &mut output).ok()? {
+                Stored::Compressed(bytes) => bytes,
+                Stored::Plain => count,
+            },
+        };
+    }
+    let seconds = begun.elapsed().as_secs_f64().max(1e-6);
+    (read > 0).then_some(Sampled {
+        share: stored as f64 / read as f64,
+        bytes_per_second: read as f64 / seconds,
+        samples,
+    })
+}
+
+/// The file in which an offset of all of them lies.
+fn place(files: &[(PathBuf, u64)], mut offset: u64) -> Option<(&Path, u64)> {
+    for (path, bytes) in files {
+        if offset < *bytes {
+            return Some((path, offset));
+        }
+        offset -= bytes;
+    }
+    None
+}
+
+/// Reads a piece. Closing the file would drop SQLite's locks of this process; a dry run holds none.
+fn read_piece(path: &Path, offset: u64, buffer: &mut [u8]) -> Option<usize> {
+    let file = File::open(path).ok()?;
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file
+            .read_at(&mut buffer[filled..], offset + filled as u64)
+            .ok()?
+        {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Some(filled)
+}
