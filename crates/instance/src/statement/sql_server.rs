@@ -270,19 +270,20 @@ fn damage(listing: &Listing) -> Result<(), Failure> {
     }
 }
 
+/// The row of a set: by name, as a set without configuration has fewer columns, and ours have no meaning but
+/// for two.
 fn header_row(set: &SetListing, is_compressed: bool) -> Vec<Value> {
-    let mut row = values(columns::header(set, is_compressed));
-    let ours = [
-        Value::Null,
-        Value::Null,
-        Value::Null,
-        Value::text(PRODUCT),
-        Value::Bit(set.is_complete),
-    ];
-    // A set without configuration has fewer columns of its own.
-    row.resize(media_rows::HEADER_COLUMNS.len() - ours.len(), Value::Null);
-    row.extend(ours);
-    row
+    let told = columns::header(set, is_compressed);
+    let value_of = |name: &str| match name {
+        "SourceProduct" => Value::text(PRODUCT),
+        "BackupSetComplete" => Value::Bit(set.is_complete),
+        _ => {
+            let cell = told.iter().find(|(told, _)| *told == name);
+            cell.map_or(Value::Null, |(_, cell)| value(cell.clone()))
+        }
+    };
+    let names = media_rows::HEADER_COLUMNS.iter();
+    names.map(|(name, _)| value_of(name)).collect()
 }
 
 fn values(row: columns::Row) -> Vec<Value> {
