@@ -4,6 +4,9 @@ use crate::{Certificate, Identity, KeyBlock, KeyFile, Passphrase, PrivateKey};
 
 /// Reads octets as each file that people or media hand over. Nothing may panic; what is read can be written
 /// and read again.
+///
+/// # Panics
+/// When what was read does not come back: the fuzzer's finding.
 pub fn fuzz_keys(octets: &[u8]) {
     if let Ok(block) = KeyBlock::from_stored(octets) {
         assert_eq!(KeyBlock::from_stored(&block.to_stored()), Ok(block));

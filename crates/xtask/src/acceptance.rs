@@ -121,6 +121,10 @@ pub(crate) fn list() {
     }
 }
 
+fn row(name: &str, minutes: u64, seconds: u64, word: &str) -> String {
+    format!("{name:18} {minutes:4} min {seconds:2} s  {word}\n")
+}
+
 /// Runs the parts that are named, or all. One that fails does not keep the others from their turn.
 pub(crate) fn run(names: &[String]) -> Result<(), String> {
     let mut chosen = Vec::new();
@@ -144,7 +148,8 @@ pub(crate) fn run(names: &[String]) -> Result<(), String> {
             failed.push(part.name);
         }
         let (minutes, seconds) = (seconds / 60, seconds % 60);
-        table += &format!("{:18} {minutes:4} min {seconds:2} s  {word}\n", part.name);
+        let name = part.name;
+        table.push_str(&row(name, minutes, seconds, word));
     }
     // With the time that building took.
     print!("== acceptance\n{table}");

@@ -61,9 +61,9 @@ impl FromStr for Threads {
 /// `--integrity`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Integrity {
-    /// Each page and row: PRAGMA quick_check
+    /// Each page and row: PRAGMA `quick_check`
     Quick,
-    /// Indexes too, against their tables: PRAGMA integrity_check
+    /// Indexes too, against their tables: PRAGMA `integrity_check`
     Full,
 }
 

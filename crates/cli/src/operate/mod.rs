@@ -190,6 +190,7 @@ pub(crate) struct SqlbackupArguments {
 
 /// `windlass copies`
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
 pub(crate) struct CopiesArguments {
     /// Make the copies that are due
     #[arg(long)]

@@ -293,7 +293,7 @@ fn plain_commands_encrypt_for_certificates_and_passphrases() {
 }
 
 fn mode(path: &std::path::Path) -> u32 {
-    let metadata = std::fs::metadata(path).unwrap();
+    let metadata = std::fs::metadata(path).expect("a file");
     metadata.permissions().mode() & 0o7777
 }
 
@@ -301,7 +301,7 @@ fn mode(path: &std::path::Path) -> u32 {
 fn all_below(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
     found.push(folder.to_owned());
     if folder.is_dir() {
-        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
             all_below(&entry.path(), found);
         }
     }

@@ -347,7 +347,7 @@ fn media_that_cannot_be_looked_at_are_not_called_gone() {
     );
     assert_eq!(on(&place, &["check"]).code, Some(2));
     if !rustix_is_root(&folder) {
-        let closed = std::fs::Permissions::from_mode(0);
+        let closed = std::fs::Permissions::from_mode(0o0);
         std::fs::set_permissions(&folder, closed).expect("closed");
         assert!(media(&place).starts_with("not seen: "));
         let open = std::fs::Permissions::from_mode(0o700);
@@ -359,7 +359,7 @@ fn media_that_cannot_be_looked_at_are_not_called_gone() {
 fn rustix_is_root(folder: &std::path::Path) -> bool {
     let closed = folder.join("closed");
     std::fs::write(&closed, "x").expect("a file");
-    let mode = std::fs::Permissions::from_mode(0);
+    let mode = std::fs::Permissions::from_mode(0o0);
     std::fs::set_permissions(&closed, mode).expect("closed");
     std::fs::read(&closed).is_ok()
 }

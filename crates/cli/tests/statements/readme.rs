@@ -30,7 +30,10 @@ fn the_nightly_script_of_the_readme_runs_every_night() {
                 let command = command.split("  #").next().expect("a command");
                 commands.push(shell_words::split(&here(command)).expect("words"));
             }
-            None => script += &format!("{}\n", here(&line)),
+            None => {
+                script += &here(&line);
+                script.push('\n');
+            }
         }
     }
     commands.retain(|words| words[0] == "windlass");

@@ -22,7 +22,6 @@ pub use super::base::MissingBase;
 use super::observer::Watch;
 pub use super::writers::StageChoice;
 use super::{backup_media, base, database, history, integrity, space, timing, trace, writers};
-use crate::instance::is_system_database;
 use crate::message_of::{catalog_message, pipeline_messages, source_message};
 use crate::option::{self, BackupChoices};
 use crate::{Completed, Failure, Instance, Session, Sink};
@@ -73,7 +72,7 @@ pub(crate) fn run(
         BackupTarget::Database { name, files } => (name, files),
         BackupTarget::Log { name } => {
             let name = option::name(&name.node, session)?;
-            let refusal = refuse_log(session, &name);
+            let refusal = database::refuse_log(session, &name);
             return Err(refusal.then(table::terminating_abnormally("BACKUP LOG")));
         }
         BackupTarget::Group { .. } | BackupTarget::Server => {
@@ -122,19 +121,6 @@ pub(crate) fn run(
         history::record_failure(session, &database, operation, failure);
     }
     result.map_err(|failure| failure.then(table::terminating_abnormally(operation)))
-}
-
-/// A log backup of a database that has no log: 4208, unless the database is not there at all.
-fn refuse_log(session: &Session, name: &str) -> Failure {
-    if name.eq_ignore_ascii_case("tempdb") {
-        return table::tempdb_not_allowed().into();
-    }
-    if !is_system_database(name)
-        && let Err(failure) = database::known(session, name)
-    {
-        return failure;
-    }
-    table::not_in_simple_recovery("BACKUP LOG").into()
 }
 
 /// A backup whose statement has been understood.

@@ -338,3 +338,16 @@ fn delete_files(record: &DatabaseRecord) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+/// A log backup of a database that has no log: 4208, unless the database is not there at all.
+pub(super) fn refuse_log(session: &Session, name: &str) -> Failure {
+    if name.eq_ignore_ascii_case("tempdb") {
+        return table::tempdb_not_allowed().into();
+    }
+    if !is_system_database(name)
+        && let Err(failure) = known(session, name)
+    {
+        return failure;
+    }
+    table::not_in_simple_recovery("BACKUP LOG").into()
+}

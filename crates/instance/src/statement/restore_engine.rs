@@ -157,18 +157,11 @@ impl Work<'_> {
             (None, Some(moved), _) => (moved, true),
             (None, None, Some(known)) => (known.path.clone(), false),
             (None, None, None) => match own.iter().find(|known| !known.is_log) {
-                Some(first) => (self.beside_own(&first.path, file), false),
+                Some(first) => (beside_own(&first.path, file), false),
                 None => (self.asked.original_place(self.session, file)?, false),
             },
         };
         Ok((placed(&path)?, is_named))
-    }
-
-    /// A file that the database does not have yet lies beside its first one, under the name that it had.
-    fn beside_own(&self, first: &Path, file: &DatabaseFile) -> PathBuf {
-        let name = file.physical_name.rsplit(['/', '\\']).next();
-        let name = name.filter(|name| !name.is_empty() && !matches!(*name, "." | ".."));
-        first.with_file_name(name.unwrap_or(&file.logical_name))
     }
 
     /// SQL Server's rules for overwriting.
@@ -281,4 +274,11 @@ fn beside(target: &Path, file: &DatabaseFile) -> PathBuf {
         name.push(format!(".{}", file.file_id));
     }
     PathBuf::from(name)
+}
+
+/// A file that the database does not have yet lies beside its first one, under the name that it had.
+fn beside_own(first: &Path, file: &DatabaseFile) -> PathBuf {
+    let name = file.physical_name.rsplit(['/', '\\']).next();
+    let name = name.filter(|name| !name.is_empty() && !matches!(*name, "." | ".."));
+    first.with_file_name(name.unwrap_or(&file.logical_name))
 }

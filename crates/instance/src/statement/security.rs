@@ -109,6 +109,9 @@ pub(super) fn drop(session: &mut Session, name: &str) -> Result<(), Failure> {
     }
 }
 
+/// Makes a file that only its owner reads, or one for everybody.
+type Make = fn(&Path, &[u8]) -> std::io::Result<()>;
+
 /// `BACKUP CERTIFICATE`
 pub(super) fn back_up(session: &mut Session, backup: &BackupCertificate) -> Result<(), Failure> {
     let failed = |error| Failure::from(crypt_message(&error));
@@ -122,7 +125,6 @@ pub(super) fn back_up(session: &mut Session, backup: &BackupCertificate) -> Resu
             Failure::from(table::encryption_failed(reason))
         })
     };
-    type Make = fn(&Path, &[u8]) -> std::io::Result<()>;
     let mut files: Vec<(&str, Vec<u8>, Make)> = Vec::new();
     let (public, secret): (Make, Make) = (
         windlass_io::secret::create_public,

@@ -75,22 +75,7 @@ fn attempt(
     check_moves(&choices, &set)?;
     reading::tell_later_sets(&media, &choices, sink);
     check_space(session, &choices, &set, sink);
-    let request = ReadRequest {
-        keys: match choices.without_key {
-            true => ReadKeys {
-                without_key: true,
-                ..ReadKeys::default()
-            },
-            false => reading::keys(session, &set, &extras.keys)?,
-        },
-        // Unlike RESTORE, VERIFYONLY goes on by default, to find all there is.
-        on_damage: choices.on_damage.unwrap_or(OnDamage::Continue),
-        tuning: Tuning {
-            threads: extras.threads,
-            engine: extras.engine,
-            ..Tuning::default()
-        },
-    };
+    let request = request(session, &choices, &set, extras)?;
     if session.is_rehearsal() {
         let plan = windlass_pipeline::plan_reading(&media, position, &request)
             .map_err(|error| failed(&error))?;
@@ -113,13 +98,7 @@ fn attempt(
     history::record_verification(session, &set, depth, failure);
     let report = outcome?;
     if set.is_encrypted() {
-        for unusable in media.unusable_key_files() {
-            let path = unusable.path.display();
-            sink.message(table::note(format!(
-                "The key file {path} cannot be used: {}. Whoever needs it cannot read this set.",
-                unusable.reason
-            )));
-        }
+        name_unusable_key_files(&media, sink);
     }
     sink.completed(Completed::Verify {
         position,
@@ -133,6 +112,40 @@ fn attempt(
         false => table::set_valid(position),
     });
     Ok(())
+}
+
+fn request(
+    session: &mut Session,
+    choices: &RestoreChoices,
+    set: &SetConfiguration,
+    extras: &VerifyExtras,
+) -> Result<ReadRequest, Failure> {
+    Ok(ReadRequest {
+        keys: match choices.without_key {
+            true => ReadKeys {
+                without_key: true,
+                ..ReadKeys::default()
+            },
+            false => reading::keys(session, set, &extras.keys)?,
+        },
+        // Unlike RESTORE, VERIFYONLY goes on by default, to find all there is.
+        on_damage: choices.on_damage.unwrap_or(OnDamage::Continue),
+        tuning: Tuning {
+            threads: extras.threads,
+            engine: extras.engine,
+            ..Tuning::default()
+        },
+    })
+}
+
+fn name_unusable_key_files(media: &MediaSet, sink: &mut dyn Sink) {
+    for unusable in media.unusable_key_files() {
+        let path = unusable.path.display();
+        sink.message(table::note(format!(
+            "The key file {path} cannot be used: {}. Whoever needs it cannot read this set.",
+            unusable.reason
+        )));
+    }
 }
 
 /// The report of a set that is whole.

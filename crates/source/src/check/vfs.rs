@@ -21,10 +21,13 @@ const EXTENTS_KEPT: usize = 256;
 static OFFERED: Mutex<Option<HashMap<u64, Arc<Shown>>>> = Mutex::new(None);
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
+/// An extent that was read, by its number.
+type Kept = (u64, Vec<u8>);
+
 /// A snapshot, its extents that were read last, and why it could not be read.
 struct Shown {
     snapshot: Box<dyn Snapshot>,
-    kept: Mutex<Vec<Option<(u64, Vec<u8>)>>>,
+    kept: Mutex<Vec<Option<Kept>>>,
     failure: Mutex<Option<Error>>,
 }
 
@@ -234,8 +237,10 @@ unsafe extern "C" fn open(
 /// # Safety
 /// `file` was opened by [`open`] with success and is not closed before the reference is gone.
 unsafe fn shown<'a>(file: *mut ffi::sqlite3_file) -> &'a Shown {
-    // SAFETY: the caller's promise; the pointer came from an `Arc` that the file owns.
-    unsafe { &*(*file.cast::<File>()).shown }
+    // SAFETY: the caller's promise: the file is one of ours.
+    let shown = unsafe { (*file.cast::<File>()).shown };
+    // SAFETY: the pointer came from an `Arc` that the file owns.
+    unsafe { &*shown }
 }
 
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {

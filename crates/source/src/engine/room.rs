@@ -33,13 +33,13 @@ pub(super) fn check_room(state: &PendingRestore, redo_bytes: u64) -> Result<(), 
         let left = std::fs::symlink_metadata(staged(path));
         let left_bytes = left.map_or(0, |left| left.blocks() * BLOCK_BYTES);
         let need = need_at(&mut needs, path)?;
-        if !is_differential {
-            need.bytes = need.bytes.saturating_add(spec.size);
-            need.freed_bytes = need.freed_bytes.saturating_add(left_bytes);
-        } else {
+        if is_differential {
             // The base's files go on being used.
             let more = spec.size.saturating_sub(left_bytes);
             need.bytes = need.bytes.saturating_add(more);
+        } else {
+            need.bytes = need.bytes.saturating_add(spec.size);
+            need.freed_bytes = need.freed_bytes.saturating_add(left_bytes);
         }
     }
     let log_bytes = state.description.log_file().size.max(state.log_bytes);
