@@ -259,6 +259,15 @@ impl DirectFile {
     }
 }
 
+/// Opens a regular file for reading, through the page cache. Opening waits for nobody, whatever stands under the
+/// name.
+///
+/// # Errors
+/// Those of the operating system; what is not a regular file.
+pub fn open_readable(path: &Path) -> io::Result<File> {
+    open_regular(path, OpenOptions::new().read(true), OFlags::empty()).map(|(file, _)| file)
+}
+
 /// Opens a regular file. Opening waits for nobody, whatever stands under the name, and what is not a
 /// regular file is refused.
 pub(crate) fn open_regular(

@@ -29,7 +29,7 @@ mod reserved;
 pub mod secret;
 
 pub use buffer::AlignedBuffer;
-pub use file::{Access, DirectFile};
+pub use file::{Access, DirectFile, open_readable};
 pub use pool::{BufferPool, PooledBuffer};
 pub use reserved::{Reserved, ZeroValid};
 

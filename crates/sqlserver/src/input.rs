@@ -89,7 +89,7 @@ impl SeekInput for FileInput {
 /// When it cannot be read.
 pub fn is_sql_server(path: &Path) -> io::Result<bool> {
     let mut begin = Vec::with_capacity(RECOGNISE_BYTES);
-    File::open(path)?
+    windlass_io::open_readable(path)?
         .take(RECOGNISE_BYTES as u64)
         .read_to_end(&mut begin)?;
     Ok(Container::recognise(&begin).is_ok())

@@ -71,7 +71,8 @@ impl Source {
     fn open_data_files(paths: &[PathBuf]) -> Result<Self, Error> {
         let mut files = BTreeMap::new();
         for path in paths {
-            let file = File::open(path).map_err(|error| Error::file(path, error))?;
+            let file =
+                windlass_io::open_readable(path).map_err(|error| Error::file(path, error))?;
             let mut page = vec![0; PAGE_BYTES];
             file.read_exact_at(&mut page, 0)
                 .map_err(|error| Error::file(path, error))?;
@@ -145,7 +146,7 @@ impl Source {
 /// Whether a file is a data file: its first page is the header of one.
 fn is_data_file(path: &Path) -> Result<bool, Error> {
     let failed = |error| Error::file(path, error);
-    let file = File::open(path).map_err(failed)?;
+    let file = windlass_io::open_readable(path).map_err(failed)?;
     if file.metadata().map_err(failed)?.len() < PAGE_BYTES as u64 {
         return Ok(false);
     }

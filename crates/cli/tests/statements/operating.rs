@@ -156,13 +156,13 @@ fn settings_come_from_where_they_say() {
         "--instance",
         "/i",
         "--drive",
-        "d=/other",
+        "d=/",
     ]);
     assert_eq!(
         of(&over, "instance"),
         ("/i".to_owned(), "command line".to_owned())
     );
-    assert_eq!(of(&over, "drives.D").0, "/other");
+    assert_eq!(of(&over, "drives.D").0, "/");
     let mut command = place.command(&["config", "--effective", "--config", &config, "--json"]);
     let output = command
         .env("WINDLASS_INSTANCE", "/e")
@@ -226,13 +226,16 @@ fn the_doctor_finds_what_is_wrong() {
     assert_eq!(of(&well, "catalog"), "ok");
     assert_eq!(of(&well, "database app"), "ok");
     std::fs::rename(place.path("app.db"), place.path("gone.db")).expect("it goes");
+    // The command line refuses such a drive at once; a configuration file can name one.
+    std::fs::write(place.path("w.toml"), "[drives]\nq = \"/nosuch\"\n").expect("a file");
+    let config = place.text("w.toml");
     let ill = place.run(&[
         "doctor",
         "--instance",
         &instance,
         "--json",
-        "--drive",
-        "q=/nosuch",
+        "--config",
+        &config,
     ]);
     assert_eq!(ill.code, Some(1));
     assert_eq!(of(&ill, "database app"), "ERROR");
