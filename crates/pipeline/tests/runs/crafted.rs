@@ -75,9 +75,12 @@ impl Crafted {
     pub(crate) fn write(&mut self) {
         self.set.position = 1;
         let count = self.devices.len();
+        self.set.binding.clear();
+        let start = self.set.clone();
+        self.set.binding = self.headers[0].binding(&start).unwrap();
         for (index, (device, header)) in self.devices.iter().zip(&self.headers).enumerate() {
             let (mut writer, mut family) = FamilyWriter::format(header).unwrap();
-            family.extend(writer.begin_set(&self.set).unwrap());
+            family.extend(writer.begin_set(&start).unwrap());
             for chunk in self.chunks.iter().skip(index).step_by(count) {
                 let mut header = chunk.header.clone();
                 header.family = index as u16 + 1;
