@@ -10,7 +10,7 @@
 //! - [`mod@checksum`]: the one checksum of our formats, and the digest that finds changed extents.
 //! - [`rate`]: a limit on octets per second.
 //! - [`size`]: octets, rates and durations for people.
-//! - [`panic`]: panics of threads as errors.
+//! - [`mod@panic`]: panics of threads as errors.
 //! - [`message`]: the single table of numbered messages.
 //! - [`mod@visible`]: text for people in which nothing acts on their terminal.
 #![forbid(unsafe_code)]
