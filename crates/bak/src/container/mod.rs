@@ -85,9 +85,12 @@ impl Input for &[u8] {
     }
 
     fn skip(&mut self, bytes: u64) -> io::Result<bool> {
-        let count = usize::try_from(bytes).map_or(self.len(), |bytes| bytes.min(self.len()));
-        *self = self.get(count..).unwrap_or_default();
-        Ok(true)
+        // Behind the end there is nothing to pass over: that is for a read to find out.
+        let rest = usize::try_from(bytes)
+            .ok()
+            .and_then(|bytes| self.get(bytes..));
+        *self = rest.unwrap_or(self);
+        Ok(rest.is_some())
     }
 }
 
@@ -123,4 +126,18 @@ pub(crate) fn read_full(input: &mut dyn Input, buffer: &mut [u8]) -> io::Result<
         }
     }
     Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_passed_over_behind_the_end() {
+        let mut input = &b"abc"[..];
+        assert!(!input.skip(4).unwrap() && !input.skip(u64::MAX).unwrap());
+        assert_eq!(input, b"abc");
+        assert!(input.skip(3).unwrap());
+        assert_eq!(input, b"");
+    }
 }
