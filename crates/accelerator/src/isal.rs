@@ -22,7 +22,7 @@ pub const ISAL_LEVEL: u32 = 1;
 /// The deepest level that ISA-L has.
 pub const ISAL_LEVEL_MAX: u32 = 3;
 
-/// Octets of internal state, of which version 2.30 uses 83 KB.
+/// Bytes of internal state, of which version 2.30 uses 83 KB.
 const STATE_BYTES: usize = 160 << 10;
 
 /// The library's own suggestion for level 3, which is enough for every level. Longer ones change nothing.
@@ -199,7 +199,7 @@ unsafe impl Send for IsalStream {}
 
 impl RawDeflate for IsalStream {
     fn deflate(&mut self, input: &[u8], output: &mut [u8]) -> Result<Option<usize>, DeflateFailed> {
-        let length = |octets: &[u8]| u32::try_from(octets.len()).map_err(|_| DeflateFailed);
+        let length = |bytes: &[u8]| u32::try_from(bytes.len()).map_err(|_| DeflateFailed);
         let (avail_in, avail_out) = (length(input)?, length(output)?);
         let stream: &mut Stream = &mut self.stream;
         // SAFETY: the stream is valid for writing, and larger than the library's.

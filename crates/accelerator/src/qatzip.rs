@@ -339,7 +339,7 @@ impl QatSession {
         output: &mut [u8],
     ) -> Result<Option<usize>, QatProblem> {
         let length =
-            |octets: &[u8]| c_uint::try_from(octets.len()).map_err(|_| QatProblem::Incompatible);
+            |bytes: &[u8]| c_uint::try_from(bytes.len()).map_err(|_| QatProblem::Incompatible);
         let (mut consumed, mut produced) = (length(input)?, length(output)?);
         let session = &raw mut *self.session;
         // SAFETY: input and output are valid for the lengths given, and the session is set up.

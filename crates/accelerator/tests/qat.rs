@@ -102,7 +102,7 @@ fn reason(accelerator: &Accelerator) -> (&'static str, &'static str) {
     (status.mode_desc, status.mode_reason_desc)
 }
 
-/// Compresses chunks of 300,000 octets and expands each again.
+/// Compresses chunks of 300,000 bytes and expands each again.
 fn compresses(accelerator: &Arc<Accelerator>, chunks: usize) {
     let provider = accelerator.provider(Offload::Automatic);
     let mut encoder =

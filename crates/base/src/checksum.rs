@@ -1,6 +1,6 @@
 //! The one checksum of our formats, and the digest that finds changed extents.
 //!
-//! CRC-64/NVME guards every octet on media: it finds every single-bit and every burst error up to
+//! CRC-64/NVME guards every byte on media: it finds every single-bit and every burst error up to
 //! 64 bits, and runs at memory speed with carry-less multiplication. It is not a defence against
 //! somebody who edits a backup on purpose; encryption with authentication is.
 //!
@@ -10,9 +10,9 @@
 
 use crc_fast::CrcAlgorithm;
 
-/// CRC-64/NVME of `octets`.
-pub fn checksum(octets: &[u8]) -> u64 {
-    crc_fast::checksum(CrcAlgorithm::Crc64Nvme, octets)
+/// CRC-64/NVME of `bytes`.
+pub fn checksum(bytes: &[u8]) -> u64 {
+    crc_fast::checksum(CrcAlgorithm::Crc64Nvme, bytes)
 }
 
 /// CRC-64/NVME over several pieces, in order.
@@ -20,14 +20,14 @@ pub fn checksum(octets: &[u8]) -> u64 {
 pub struct ChecksumBuilder(crc_fast::Digest);
 
 impl ChecksumBuilder {
-    /// Starts with no octets.
+    /// Starts with no bytes.
     pub fn new() -> Self {
         Self(crc_fast::Digest::new(CrcAlgorithm::Crc64Nvme))
     }
 
-    /// Adds the next octets.
-    pub fn update(&mut self, octets: &[u8]) {
-        self.0.update(octets);
+    /// Adds the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
     }
 
     /// The checksum of everything added.
@@ -47,11 +47,11 @@ impl Default for ChecksumBuilder {
 pub struct Digest(pub [u8; 16]);
 
 impl Digest {
-    /// Octets in the stored form.
+    /// Bytes in the stored form.
     pub const BYTES: usize = 16;
 }
 
-/// BLAKE3 of several pieces, each with its length before it, so that no octet can move from one to the next.
+/// BLAKE3 of several pieces, each with its length before it, so that no byte can move from one to the next.
 pub fn hash(pieces: &[&[u8]]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     for piece in pieces {
@@ -61,9 +61,9 @@ pub fn hash(pieces: &[&[u8]]) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// The digest of an extent: the first 16 octets of its BLAKE3 hash.
-pub fn digest(octets: &[u8]) -> Digest {
-    let hash = blake3::hash(octets);
+/// The digest of an extent: the first 16 bytes of its BLAKE3 hash.
+pub fn digest(bytes: &[u8]) -> Digest {
+    let hash = blake3::hash(bytes);
     let mut digest = [0; 16];
     digest.copy_from_slice(&hash.as_bytes()[..16]);
     Digest(digest)

@@ -26,12 +26,12 @@ impl Guid {
         Self(Uuid::new_v5(&space.0, name))
     }
 
-    /// Reads the 16 octets of the stored form.
-    pub fn from_stored(octets: [u8; 16]) -> Self {
-        Self(Uuid::from_bytes_le(octets))
+    /// Reads the 16 bytes of the stored form.
+    pub fn from_stored(bytes: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes_le(bytes))
     }
 
-    /// The 16 octets of the stored form.
+    /// The 16 bytes of the stored form.
     pub fn to_stored(self) -> [u8; 16] {
         self.0.to_bytes_le()
     }

@@ -8,8 +8,8 @@
 //! - [`Guid`]: a 16-byte identity, printed as SQL Server prints `uniqueidentifier`.
 //! - [`Moment`]: a local date and time with the precision of media headers.
 //! - [`mod@checksum`]: the one checksum of our formats, and the digest that finds changed extents.
-//! - [`rate`]: a limit on octets per second.
-//! - [`size`]: octets, rates and durations for people.
+//! - [`rate`]: a limit on bytes per second.
+//! - [`size`]: bytes, rates and durations for people.
 //! - [`mod@panic`]: panics of threads as errors.
 //! - [`message`]: the single table of numbered messages.
 //! - [`mod@visible`]: text for people in which nothing acts on their terminal.
@@ -32,8 +32,8 @@ pub use message::{Message, Severity};
 pub use moment::{Moment, local_now};
 pub use visible::visible;
 
-/// Octets in an extent, the unit in which backups think of database files.
+/// Bytes in an extent, the unit in which backups think of database files.
 pub const EXTENT_BYTES: usize = 64 * 1024;
 
-/// Octets in a page of SQL Server and of the page engine; the unit in which messages count pages.
+/// Bytes in a page of SQL Server and of the page engine; the unit in which messages count pages.
 pub const PAGE_BYTES: u64 = 8192;

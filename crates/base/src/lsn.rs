@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A position in a database's log: virtual log file, 512-octet block within it, slot within that.
+/// A position in a database's log: virtual log file, 512-byte block within it, slot within that.
 ///
 /// Ordered by position. Printed in SQL Server's decimal form `vlf * 10^15 + block * 10^5 + slot`
 /// (`33:288:1` is `33000000028800001`); the alternate form `{:#}` prints `33:288:1`.
@@ -12,7 +12,7 @@ use std::str::FromStr;
 pub struct Lsn {
     /// Sequence number of the virtual log file.
     pub vlf: u32,
-    /// Block within the virtual log file, in 512-octet units.
+    /// Block within the virtual log file, in 512-byte units.
     pub block: u32,
     /// Record within the block.
     pub slot: u16,
@@ -50,18 +50,18 @@ impl Lsn {
         })
     }
 
-    /// The ten octets of the stored form: `u32` vlf, `u32` block, `u16` slot, little-endian.
+    /// The ten bytes of the stored form: `u32` vlf, `u32` block, `u16` slot, little-endian.
     pub fn to_stored(self) -> [u8; 10] {
-        let mut octets = [0; 10];
-        octets[..4].copy_from_slice(&self.vlf.to_le_bytes());
-        octets[4..8].copy_from_slice(&self.block.to_le_bytes());
-        octets[8..].copy_from_slice(&self.slot.to_le_bytes());
-        octets
+        let mut bytes = [0; 10];
+        bytes[..4].copy_from_slice(&self.vlf.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.block.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.slot.to_le_bytes());
+        bytes
     }
 
-    /// Reads the ten octets of the stored form.
-    pub fn from_stored(octets: [u8; 10]) -> Self {
-        let [a, b, c, d, e, f, g, h, i, j] = octets;
+    /// Reads the ten bytes of the stored form.
+    pub fn from_stored(bytes: [u8; 10]) -> Self {
+        let [a, b, c, d, e, f, g, h, i, j] = bytes;
         Self {
             vlf: u32::from_le_bytes([a, b, c, d]),
             block: u32::from_le_bytes([e, f, g, h]),

@@ -14,7 +14,7 @@ const LOCAL_ZONE_FILE: &str = "/etc/localtime";
 
 /// A local date and time of day, to the second.
 ///
-/// The stored form is Microsoft Tape Format's five octets: year 14 bits, month 4, day 5, hour 5,
+/// The stored form is Microsoft Tape Format's five bytes: year 14 bits, month 4, day 5, hour 5,
 /// minute 6, second 6, most significant first; all zero means "none".
 /// Source: MTF 1.00a "Date and time"; observed in every real `.bak` file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,7 +55,7 @@ impl Moment {
         )
     }
 
-    /// The five octets of the stored form.
+    /// The five bytes of the stored form.
     pub fn to_stored(self) -> [u8; 5] {
         let (date, time) = (self.0.date(), self.0.time());
         let mut bits = u64::from(date.year().unsigned_abs() & 0x3FFF);
@@ -72,9 +72,9 @@ impl Moment {
         [a, b, c, d, e]
     }
 
-    /// Reads the five octets of the stored form: `None` when all zero or not a date.
-    pub fn from_stored(octets: [u8; 5]) -> Option<Self> {
-        let [a, b, c, d, e] = octets;
+    /// Reads the five bytes of the stored form: `None` when all zero or not a date.
+    pub fn from_stored(bytes: [u8; 5]) -> Option<Self> {
+        let [a, b, c, d, e] = bytes;
         let bits = u64::from_be_bytes([0, 0, 0, a, b, c, d, e]);
         let field = |shift: u32, width: u32| (bits >> shift & ((1 << width) - 1)) as i8;
         let year = (bits >> 26) as i16;

@@ -1,4 +1,4 @@
-//! How fast octets may move when somebody has set a limit: a token bucket without a clock.
+//! How fast bytes may move when somebody has set a limit: a token bucket without a clock.
 //!
 //! The caller brings the time, counted from any fixed moment, so that the arithmetic can be tested
 //! without waiting.
@@ -9,19 +9,19 @@ use std::time::Duration;
 /// short for a burst that others would notice.
 const CREDIT: Duration = Duration::from_millis(100);
 
-/// A limit on octets per second.
+/// A limit on bytes per second.
 ///
-/// Invariant: in any stretch of time, no more octets are taken than the rate gives in that time and in
+/// Invariant: in any stretch of time, no more bytes are taken than the rate gives in that time and in
 /// a tenth of a second, and one call's worth.
 #[derive(Debug, Clone)]
 pub struct RateLimit {
     bytes_per_second: u64,
-    /// When the next octets may move.
+    /// When the next bytes may move.
     next: Duration,
 }
 
 impl RateLimit {
-    /// A limit of at least one octet per second.
+    /// A limit of at least one byte per second.
     pub fn new(bytes_per_second: u64) -> Self {
         Self {
             bytes_per_second: bytes_per_second.max(1),
@@ -29,12 +29,12 @@ impl RateLimit {
         }
     }
 
-    /// How long octets have to wait at the time `now`; zero when they may move.
+    /// How long bytes have to wait at the time `now`; zero when they may move.
     pub fn wait(&self, now: Duration) -> Duration {
         self.next.saturating_sub(now)
     }
 
-    /// Counts octets that move at the time `now`.
+    /// Counts bytes that move at the time `now`.
     pub fn take(&mut self, bytes: u64, now: Duration) {
         let nanoseconds =
             (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(self.bytes_per_second));
@@ -52,7 +52,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Takes pieces as fast as the limit lets it until `end`; octets taken.
+    /// Takes pieces as fast as the limit lets it until `end`; bytes taken.
     fn busily(limit: &mut RateLimit, piece: u64, begin: Duration, end: Duration) -> u64 {
         let (mut now, mut taken) = (begin, 0);
         while now < end {

@@ -1,15 +1,15 @@
-//! Octets, rates and durations for people.
+//! Bytes, rates and durations for people.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Prints octets with a binary unit: `512 B`, `64.0 KB`, `1.5 MB`, `2.0 GB`.
+/// Prints bytes with a binary unit: `512 B`, `64.0 KB`, `1.5 MB`, `2.0 GB`.
 ///
-/// Units are SQL Server's: 1 KB is 1024 octets.
+/// Units are SQL Server's: 1 KB is 1024 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Octets(pub u64);
+pub struct Bytes(pub u64);
 
-impl fmt::Display for Octets {
+impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [&str; 5] = ["KB", "MB", "GB", "TB", "PB"];
         if self.0 < 1024 {
@@ -26,10 +26,10 @@ impl fmt::Display for Octets {
 }
 
 /// Megabytes (2^20) per second; zero when no time has passed.
-pub fn megabytes_per_second(octets: u64, elapsed: Duration) -> f64 {
+pub fn megabytes_per_second(bytes: u64, elapsed: Duration) -> f64 {
     let seconds = elapsed.as_secs_f64();
     if seconds > 0.0 {
-        octets as f64 / f64::from(1 << 20) / seconds
+        bytes as f64 / f64::from(1 << 20) / seconds
     } else {
         0.0
     }
@@ -38,7 +38,7 @@ pub fn megabytes_per_second(octets: u64, elapsed: Duration) -> f64 {
 /// Reads a size with an optional unit: `1048576`, `64K`, `1MB`, `4 MiB`, `2g`.
 ///
 /// Units are powers of 1024. `None` when the text is not such a size or does not fit.
-pub fn parse_octets(text: &str) -> Option<u64> {
+pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits_end = text
         .find(|c: char| !c.is_ascii_digit())
@@ -60,12 +60,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn octets_read_and_print_with_units() {
-        assert_eq!(parse_octets("64K"), Some(65536));
-        assert_eq!(parse_octets("4 MiB"), Some(4 << 20));
-        assert_eq!(parse_octets("99999999999999G"), None);
-        assert_eq!(parse_octets("x"), None);
-        assert_eq!(Octets(1_572_864).to_string(), "1.5 MB");
-        assert_eq!(Octets(512).to_string(), "512 B");
+    fn bytes_read_and_print_with_units() {
+        assert_eq!(parse_bytes("64K"), Some(65536));
+        assert_eq!(parse_bytes("4 MiB"), Some(4 << 20));
+        assert_eq!(parse_bytes("99999999999999G"), None);
+        assert_eq!(parse_bytes("x"), None);
+        assert_eq!(Bytes(1_572_864).to_string(), "1.5 MB");
+        assert_eq!(Bytes(512).to_string(), "512 B");
     }
 }

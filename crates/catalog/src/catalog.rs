@@ -206,14 +206,14 @@ fn version_of(connection: &Connection, path: &Path) -> Result<u32, Error> {
 fn file_uri(path: &Path) -> String {
     use std::fmt::Write as _;
     let mut uri = String::from("file:");
-    for &octet in path.as_os_str().as_encoded_bytes() {
-        match octet {
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
-                uri.push(char::from(octet));
+                uri.push(char::from(byte));
             }
             _ => {
                 // Writing to a String cannot fail.
-                let _ = write!(uri, "%{octet:02X}");
+                let _ = write!(uri, "%{byte:02X}");
             }
         }
     }

@@ -247,7 +247,7 @@ impl Catalog {
         transaction.commit().doing(doing)
     }
 
-    /// What the last backup of a kind (`D`, `I`) with an algorithm took: octets before and after
+    /// What the last backup of a kind (`D`, `I`) with an algorithm took: bytes before and after
     /// compression.
     ///
     /// # Errors

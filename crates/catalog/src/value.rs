@@ -73,7 +73,7 @@ pub(crate) fn read<T: FromStr>(
     })?;
     let text = match value {
         ValueRef::Null => return Ok(None),
-        ValueRef::Text(octets) => String::from_utf8_lossy(octets).into_owned(),
+        ValueRef::Text(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         ValueRef::Integer(number) => number.to_string(),
         ValueRef::Real(_) | ValueRef::Blob(_) => String::new(),
     };

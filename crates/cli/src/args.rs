@@ -11,7 +11,7 @@ mod transfer;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use windlass_base::size::parse_octets;
+use windlass_base::size::parse_bytes;
 use windlass_instance::RestorePolicy;
 use windlass_io::queue::EngineChoice;
 
@@ -88,7 +88,7 @@ pub(crate) enum Command {
     Backup(Box<BackupArguments>),
     /// Restore a database from its backup
     Restore(Box<RestoreArguments>),
-    /// Read backup sets entirely and check every octet
+    /// Read backup sets entirely and check every byte
     Verify(VerifyArguments),
     /// Show the backup sets on media (RESTORE HEADERONLY)
     Header(HeaderArguments),
@@ -226,7 +226,7 @@ pub(crate) struct BackupArguments {
     #[command(flatten)]
     pub(crate) tuning: TuningArguments,
     /// Unit of the media's layout: a power of two from 512 to 64K
-    #[arg(long, value_name = "OCTETS", value_parser = parse_size)]
+    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
     pub(crate) block_size: Option<i64>,
     #[command(flatten)]
     pub(crate) run: RunArguments,
@@ -238,8 +238,8 @@ pub(crate) struct TuningArguments {
     /// Transfers in flight
     #[arg(long, value_name = "N")]
     pub(crate) buffer_count: Option<u32>,
-    /// Octets in a transfer: a multiple of 64K up to 4M
-    #[arg(long, value_name = "OCTETS", value_parser = parse_size)]
+    /// Bytes in a transfer: a multiple of 64K up to 4M
+    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
     pub(crate) max_transfer_size: Option<i64>,
     /// Threads that compress and check; auto takes as many as have work, up to the processors
     #[arg(long, value_name = "N|auto")]
@@ -462,8 +462,8 @@ pub(crate) fn parse_move(text: &str) -> Result<(String, String), String> {
 }
 
 fn parse_size(text: &str) -> Result<i64, String> {
-    parse_octets(text)
-        .and_then(|octets| i64::try_from(octets).ok())
+    parse_bytes(text)
+        .and_then(|bytes| i64::try_from(bytes).ok())
         .ok_or_else(|| format!("'{text}' is not a size, such as 65536, 64K or 4M"))
 }
 

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use windlass_base::size::{Octets, megabytes_per_second};
+use windlass_base::size::{Bytes, megabytes_per_second};
 use windlass_base::visible;
 use windlass_instance::Progress;
 use windlass_io::notify::Notifier;
@@ -91,7 +91,7 @@ fn status(progress: &Progress) -> String {
     format!(
         "{}{subject}: {percent} % of {}, {:.0} MB/s",
         progress.operation,
-        Octets(progress.total_bytes),
+        Bytes(progress.total_bytes),
         megabytes_per_second(progress.done_bytes, progress.elapsed)
     )
 }

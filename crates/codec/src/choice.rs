@@ -31,9 +31,9 @@ const ZSTD_C_BLOCK_SPLITTER_LEVEL: ZSTD_cParameter = ZSTD_cParameter::ZSTD_c_exp
 /// Blocks of 128 KB are not looked at for places to split them: pages are alike, and looking takes time.
 const BLOCKS_UNSPLIT: c_int = 1;
 
-/// Matches of fewer than six octets are not searched for: two characters of UTF-16 are four, and
+/// Matches of fewer than six bytes are not searched for: two characters of UTF-16 are four, and
 /// occur everywhere without saving much. The time goes into more candidates instead.
-const SIX_OCTETS: (ZSTD_cParameter, c_int) = (ZSTD_cParameter::ZSTD_c_minMatch, 6);
+const SIX_BYTES: (ZSTD_cParameter, c_int) = (ZSTD_cParameter::ZSTD_c_minMatch, 6);
 
 /// The window reaches over a whole frame of LOW.
 const WINDOW_OF_4_MIB: (ZSTD_cParameter, c_int) = (ZSTD_cParameter::ZSTD_c_windowLog, 22);
@@ -44,18 +44,18 @@ const WINDOW_OF_8_MIB: (ZSTD_cParameter, c_int) = (
     FRAME_BYTES_MAX.ilog2() as c_int,
 );
 
-/// Of LOW, whose level looks a position up by eight octets and by six: more room for the long ones,
+/// Of LOW, whose level looks a position up by eight bytes and by six: more room for the long ones,
 /// and no more for the short ones than lies beside it in the core's own cache.
 const TUNED_LOW: &[(ZSTD_cParameter, c_int)] = &[
     WINDOW_OF_4_MIB,
-    SIX_OCTETS,
+    SIX_BYTES,
     (ZSTD_cParameter::ZSTD_c_hashLog, 18),
     (ZSTD_cParameter::ZSTD_c_chainLog, 13),
 ];
 
 const TUNED_MEDIUM: &[(ZSTD_cParameter, c_int)] = &[
     WINDOW_OF_8_MIB,
-    SIX_OCTETS,
+    SIX_BYTES,
     (
         ZSTD_cParameter::ZSTD_c_strategy,
         ZSTD_strategy::ZSTD_greedy as c_int,
@@ -66,7 +66,7 @@ const TUNED_MEDIUM: &[(ZSTD_cParameter, c_int)] = &[
 
 const TUNED_HIGH: &[(ZSTD_cParameter, c_int)] = &[
     WINDOW_OF_8_MIB,
-    SIX_OCTETS,
+    SIX_BYTES,
     (
         ZSTD_cParameter::ZSTD_c_strategy,
         ZSTD_strategy::ZSTD_lazy as c_int,

@@ -19,7 +19,7 @@ impl Decoder {
         Self::default()
     }
 
-    /// Expands the payload `input` of a chunk of exactly `output.len()` octets.
+    /// Expands the payload `input` of a chunk of exactly `output.len()` bytes.
     ///
     /// On an error the content of `output` is undefined.
     ///

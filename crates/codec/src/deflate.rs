@@ -65,7 +65,7 @@ impl DeflateDecoder {
         Self(Decompressor::new())
     }
 
-    /// The number of octets that came out; more than `output` holds is an error.
+    /// The number of bytes that came out; more than `output` holds is an error.
     pub(crate) fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, Error> {
         self.0.deflate_decompress(input, output).map_err(|error| {
             let reason = match error {

@@ -9,7 +9,7 @@ use crate::{Algorithm, Compression, DeflateProvider, Effort, Error, Level};
 /// What became of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
-    /// The first so many octets of the output are the payload; fewer than the input has.
+    /// The first so many bytes of the output are the payload; fewer than the input has.
     Compressed(usize),
     /// The chunk would not shrink: store the input as it is, with [`Algorithm::None`].
     Plain,
@@ -32,7 +32,7 @@ enum Method {
 }
 
 impl Encoder {
-    /// An encoder for chunks of up to `frame_bytes_max` octets.
+    /// An encoder for chunks of up to `frame_bytes_max` bytes.
     ///
     /// # Errors
     /// [`Error::LevelNotTaken`], [`Error::FrameTooLong`] above [`FRAME_BYTES_MAX`], and
@@ -108,7 +108,7 @@ impl Encoder {
                 needed: input.len(),
             });
         }
-        // One octet less than the chunk: a payload as long as its chunk is not worth expanding.
+        // One byte less than the chunk: a payload as long as its chunk is not worth expanding.
         let Some(limit) = input.len().checked_sub(1) else {
             return Ok(Stored::Plain);
         };

@@ -1,4 +1,4 @@
-//! What can go wrong between octets and octets.
+//! What can go wrong between bytes and bytes.
 
 use crate::Algorithm;
 use crate::choice::FRAME_BYTES_MAX;
@@ -34,23 +34,23 @@ pub enum Error {
     /// An encoder for chunks longer than any we store.
     #[error("a chunk of {found} bytes is longer than the limit of {FRAME_BYTES_MAX}")]
     FrameTooLong {
-        /// Octets asked for.
+        /// Bytes asked for.
         found: usize,
     },
     /// A chunk longer than the encoder was made for.
     #[error("a chunk of {found} bytes was given to an encoder made for {max}")]
     ChunkTooLong {
-        /// Octets given.
+        /// Bytes given.
         found: usize,
-        /// Octets the encoder was made for.
+        /// Bytes the encoder was made for.
         max: usize,
     },
     /// Room for less than the chunk itself.
     #[error("room for {found} bytes cannot hold a chunk of {needed}")]
     OutputTooShort {
-        /// Octets of room given.
+        /// Bytes of room given.
         found: usize,
-        /// Octets of the chunk.
+        /// Bytes of the chunk.
         needed: usize,
     },
     /// A library could not allocate its context.
@@ -72,7 +72,7 @@ pub enum Error {
     Corrupt {
         /// The algorithm the chunk claims.
         algorithm: Algorithm,
-        /// Octets of the payload.
+        /// Bytes of the payload.
         payload: usize,
         /// What is wrong.
         reason: &'static str,
@@ -82,9 +82,9 @@ pub enum Error {
     Length {
         /// The algorithm the chunk claims.
         algorithm: Algorithm,
-        /// Octets the chunk has.
+        /// Bytes the chunk has.
         expected: usize,
-        /// Octets the payload gives.
+        /// Bytes the payload gives.
         found: usize,
     },
 }

@@ -5,7 +5,7 @@ use crate::{Algorithm, Compression, Decoder, Encoder, Stored};
 /// The longest chunk that fuzzing expands to or compresses.
 const CHUNK_BYTES_MAX: usize = 256 << 10;
 
-/// Expands arbitrary octets: the first chooses the algorithm, the next three the chunk's length.
+/// Expands arbitrary bytes: the first chooses the algorithm, the next three the chunk's length.
 pub fn fuzz_decode(data: &[u8]) {
     let Some((&[choice, low, middle, high], payload)) = data.split_first_chunk::<4>() else {
         return;
@@ -17,10 +17,10 @@ pub fn fuzz_decode(data: &[u8]) {
     drop(Decoder::new().decode(algorithm, payload, &mut chunk));
 }
 
-/// Compresses and expands arbitrary octets: the first chooses the compression.
+/// Compresses and expands arbitrary bytes: the first chooses the compression.
 ///
 /// # Panics
-/// If the octets do not come back.
+/// If the bytes do not come back.
 pub fn fuzz_round_trip(data: &[u8]) {
     let Some((&choice, chunk)) = data.split_first() else {
         return;

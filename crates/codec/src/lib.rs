@@ -1,4 +1,4 @@
-//! The codecs of Windlass: octets to octets.
+//! The codecs of Windlass: bytes to bytes.
 //!
 //! A *chunk* is what one call compresses: independent of every other chunk, so that all cores
 //! compress and all cores expand. This crate does no I/O, knows no media and no pages; checksums,
@@ -10,7 +10,7 @@
 //!    [`Algorithm::None`]: no payload is ever longer than its chunk.
 //! 3. Contexts are made once and reused; a call allocates nothing after the first, unless
 //!    it is the first with a higher [`Effort`].
-//! 4. A decoder given any octets whatever returns an error or the right number of octets; it neither
+//! 4. A decoder given any bytes whatever returns an error or the right number of bytes; it neither
 //!    panics nor allocates by what the input claims.
 //!
 //! The layout of each payload, and the measurements behind every level and frame size, are in

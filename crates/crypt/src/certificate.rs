@@ -47,11 +47,11 @@ impl Certificate {
     ///
     /// # Errors
     /// [`Error::Unreadable`], also for keys that are not RSA of 2048 bits or more.
-    pub fn read(octets: &[u8]) -> Result<Self, Error> {
-        let der = match pem_of(octets, &["CERTIFICATE"]) {
+    pub fn read(bytes: &[u8]) -> Result<Self, Error> {
+        let der = match pem_of(bytes, &["CERTIFICATE"]) {
             Some((label, der)) if label == "CERTIFICATE" => der.to_vec(),
             Some((label, _)) => return Err(unreadable(CERTIFICATE, format!("it is a {label}"))),
-            None => octets.to_vec(),
+            None => bytes.to_vec(),
         };
         Self::from_der(der)
     }
@@ -164,12 +164,12 @@ impl PrivateKey {
     /// # Errors
     /// [`Error::Password`] if it is encrypted and the password is missing or wrong; otherwise
     /// [`Error::Unreadable`].
-    pub fn read(octets: &[u8], password: Option<&Passphrase>) -> Result<Self, Error> {
+    pub fn read(bytes: &[u8], password: Option<&Passphrase>) -> Result<Self, Error> {
         const WRONG: Error = Error::Password {
             what: "the private key",
         };
         let labels = ["PRIVATE KEY", "ENCRYPTED PRIVATE KEY"];
-        let der = match pem_of(octets, &labels) {
+        let der = match pem_of(bytes, &labels) {
             Some((label, der)) if labels.contains(&label.as_str()) => der,
             Some((label, _)) => {
                 let advice = "only PKCS#8 is read; openssl pkcs8 -topk8 converts it";
@@ -178,7 +178,7 @@ impl PrivateKey {
                     format!("it is a {label}, and {advice}"),
                 ));
             }
-            None => Zeroizing::new(octets.to_vec()),
+            None => Zeroizing::new(bytes.to_vec()),
         };
         if let Ok(encrypted) = EncryptedPrivateKeyInfoRef::try_from(der.as_slice()) {
             let password = password.ok_or(WRONG)?;
@@ -337,8 +337,8 @@ impl Identity {
     ///
     /// # Errors
     /// [`Error::Password`], [`Error::Unreadable`], [`Error::KeyMismatch`].
-    pub fn from_pkcs12(octets: &[u8], password: &Passphrase) -> Result<Self, Error> {
-        let (certificate, key) = pkcs12::read(octets, password)?;
+    pub fn from_pkcs12(bytes: &[u8], password: &Passphrase) -> Result<Self, Error> {
+        let (certificate, key) = pkcs12::read(bytes, password)?;
         Self::new(
             Certificate::from_der(certificate)?,
             PrivateKey::from_pkcs8(key)?,
@@ -369,8 +369,8 @@ fn unreadable(what: &'static str, reason: String) -> Error {
 }
 
 /// Label and content of the first PEM block with a wanted label, else of the first; if it is PEM.
-fn pem_of(octets: &[u8], wanted: &[&str]) -> Option<(String, Zeroizing<Vec<u8>>)> {
-    let mut text = std::str::from_utf8(octets).ok()?;
+fn pem_of(bytes: &[u8], wanted: &[&str]) -> Option<(String, Zeroizing<Vec<u8>>)> {
+    let mut text = std::str::from_utf8(bytes).ok()?;
     let mut first = None;
     while let Some(begin) = text.find("-----BEGIN ") {
         text = text.get(begin..)?;
@@ -440,13 +440,13 @@ mod tests {
 
     #[test]
     fn what_is_no_certificate_is_refused() {
-        for octets in [
+        for bytes in [
             &b""[..],
             b"-----BEGIN CERTIFICATE-----\n",
             b"\x30\x03\x02\x01\x01",
         ] {
-            assert!(Certificate::read(octets).is_err());
-            assert!(PrivateKey::read(octets, None).is_err());
+            assert!(Certificate::read(bytes).is_err());
+            assert!(PrivateKey::read(bytes, None).is_err());
         }
     }
 }

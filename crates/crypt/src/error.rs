@@ -10,7 +10,7 @@ pub enum Error {
         /// What it was asked to do.
         doing: &'static str,
     },
-    /// Octets that are no certificate or key of a kind that is taken.
+    /// Bytes that are no certificate or key of a kind that is taken.
     #[error("{what}: {reason}")]
     Unreadable {
         /// What was to be read.

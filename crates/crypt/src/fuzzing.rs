@@ -1,27 +1,27 @@
-//! What the fuzz target `crypt_keys` runs on arbitrary octets, and tests on damaged files.
+//! What the fuzz target `crypt_keys` runs on arbitrary bytes, and tests on damaged files.
 
 use crate::{Certificate, Identity, KeyBlock, KeyFile, Passphrase, PrivateKey};
 
-/// Reads octets as each file that people or media hand over. Nothing may panic; what is read can be written
+/// Reads bytes as each file that people or media hand over. Nothing may panic; what is read can be written
 /// and read again.
 ///
 /// # Panics
 /// When what was read does not come back: the fuzzer's finding.
-pub fn fuzz_keys(octets: &[u8]) {
-    if let Ok(block) = KeyBlock::from_stored(octets) {
+pub fn fuzz_keys(bytes: &[u8]) {
+    if let Ok(block) = KeyBlock::from_stored(bytes) {
         assert_eq!(KeyBlock::from_stored(&block.to_stored()), Ok(block));
     }
-    if let Ok(file) = KeyFile::from_stored(octets) {
+    if let Ok(file) = KeyFile::from_stored(bytes) {
         let stored = file.to_stored();
-        assert_eq!(stored.as_deref(), Ok(octets));
+        assert_eq!(stored.as_deref(), Ok(bytes));
     }
-    if let Ok(certificate) = Certificate::read(octets) {
+    if let Ok(certificate) = Certificate::read(bytes) {
         let again = Certificate::read(certificate.der());
         assert_eq!(again, Ok(certificate));
     }
     let password = Passphrase::new("password".to_owned());
-    let _key = PrivateKey::read(octets, Some(&password));
-    let _identity = Identity::from_pkcs12(octets, &password);
+    let _key = PrivateKey::read(bytes, Some(&password));
+    let _identity = Identity::from_pkcs12(bytes, &password);
 }
 
 #[cfg(test)]
@@ -70,17 +70,17 @@ mod tests {
                 400
             };
             for _ in 0..tries {
-                let mut octets = good.clone();
+                let mut bytes = good.clone();
                 for _ in 0..=random(3) {
-                    let at = random(octets.len());
+                    let at = random(bytes.len());
                     match random(4) {
-                        0 => octets[at] ^= 1 << random(8),
-                        1 => octets[at] = [0, 0x7F, 0x80, 0x84, 0xFF][random(5)],
-                        2 => octets.truncate(at.max(1)),
-                        _ => octets.insert(at, random(256) as u8),
+                        0 => bytes[at] ^= 1 << random(8),
+                        1 => bytes[at] = [0, 0x7F, 0x80, 0x84, 0xFF][random(5)],
+                        2 => bytes.truncate(at.max(1)),
+                        _ => bytes.insert(at, random(256) as u8),
                     }
                 }
-                fuzz_keys(&octets);
+                fuzz_keys(&bytes);
             }
         }
     }

@@ -222,10 +222,10 @@ impl KeyBlock {
     ///
     /// # Errors
     /// [`Error::Unreadable`].
-    pub fn from_stored(octets: &[u8]) -> Result<Self, Error> {
-        Self::parse(&mut Reader::new(octets)).ok_or_else(|| Error::Unreadable {
+    pub fn from_stored(bytes: &[u8]) -> Result<Self, Error> {
+        Self::parse(&mut Reader::new(bytes)).ok_or_else(|| Error::Unreadable {
             what: "key block",
-            reason: format!("its {} bytes are not of a kind known here", octets.len()),
+            reason: format!("its {} bytes are not of a kind known here", bytes.len()),
         })
     }
 
@@ -272,7 +272,7 @@ impl fmt::Display for KeyBlock {
                     write!(f, "{separator}0x")?;
                     thumbprint
                         .iter()
-                        .try_for_each(|octet| write!(f, "{octet:02X}"))?;
+                        .try_for_each(|byte| write!(f, "{byte:02X}"))?;
                 }
                 RecipientKind::Passphrase => write!(f, "{separator}a passphrase")?,
             }
@@ -307,7 +307,7 @@ fn committed(
     let failed = |_| Error::Library {
         doing: "deriving a key from a passphrase",
     };
-    let root = hkdf::Salt::new(hkdf::HKDF_SHA256, context).extract(stretched.octets());
+    let root = hkdf::Salt::new(hkdf::HKDF_SHA256, context).extract(stretched.bytes());
     let expand = |purpose: &[u8], into: &mut [u8]| {
         let purpose = [purpose];
         root.expand(&purpose, Length(into.len()))?.fill(into)
@@ -316,7 +316,7 @@ fn committed(
     let mut commitment = [0; COMMITMENT_BYTES];
     expand(b"windlass passphrase 1", sealing.as_mut_slice()).map_err(failed)?;
     expand(b"windlass passphrase commitment 1", &mut commitment).map_err(failed)?;
-    Ok((VaultKey::from_octets(sealing), commitment))
+    Ok((VaultKey::from_bytes(sealing), commitment))
 }
 
 impl Wrapped {
@@ -381,13 +381,13 @@ fn context(algorithm: Algorithm, set_guid: [u8; 16]) -> Vec<u8> {
     context
 }
 
-/// Takes octets from the front.
+/// Takes bytes from the front.
 #[derive(Debug)]
 pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(octets: &'a [u8]) -> Self {
-        Self(octets)
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
     }
 
     pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
@@ -541,7 +541,7 @@ mod tests {
         for length in 0..stored.len() {
             let cut = KeyBlock::from_stored(&stored[..length]);
             let opens = cut.is_ok_and(|block| block.unlock([3; 16], &ring("p")).is_ok());
-            assert!(!opens, "{length} octets");
+            assert!(!opens, "{length} bytes");
         }
     }
 }

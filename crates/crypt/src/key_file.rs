@@ -1,7 +1,7 @@
 //! Keys wrapped anew for other recipients, in a file beside the media, which stay as they are.
 //!
-//! 8 octets `WLKEYS1\0`, `u16` number of entries, then for each 16 octets set GUID, `u16` length of the key
-//! block, key block, 32 octets HMAC-SHA256; at the end 16 octets of the BLAKE3 hash of all before. The
+//! 8 bytes `WLKEYS1\0`, `u16` number of entries, then for each 16 bytes set GUID, `u16` length of the key
+//! block, key block, 32 bytes HMAC-SHA256; at the end 16 bytes of the BLAKE3 hash of all before. The
 //! HMAC, under the set's key, covers `windlass key file 1`, set GUID and key block.
 
 use crate::key_block::Reader;
@@ -104,15 +104,15 @@ impl KeyFile {
     ///
     /// # Errors
     /// [`Error::Unreadable`].
-    pub fn from_stored(octets: &[u8]) -> Result<Self, Error> {
-        Self::parse(octets).ok_or_else(|| Error::Unreadable {
+    pub fn from_stored(bytes: &[u8]) -> Result<Self, Error> {
+        Self::parse(bytes).ok_or_else(|| Error::Unreadable {
             what: "key file",
             reason: "it is damaged, or none of ours".to_owned(),
         })
     }
 
-    fn parse(octets: &[u8]) -> Option<Self> {
-        let (body, hash) = octets.split_at_checked(octets.len().checked_sub(HASH_BYTES)?)?;
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (body, hash) = bytes.split_at_checked(bytes.len().checked_sub(HASH_BYTES)?)?;
         if blake3::hash(body).as_bytes()[..HASH_BYTES] != *hash {
             return None;
         }
@@ -138,10 +138,10 @@ impl KeyFile {
 }
 
 fn authenticated(set_guid: [u8; 16], block: &KeyBlock) -> Vec<u8> {
-    let mut octets = PURPOSE.to_vec();
-    octets.extend_from_slice(&set_guid);
-    octets.extend_from_slice(&block.to_stored());
-    octets
+    let mut bytes = PURPOSE.to_vec();
+    bytes.extend_from_slice(&set_guid);
+    bytes.extend_from_slice(&block.to_stored());
+    bytes
 }
 
 #[cfg(test)]

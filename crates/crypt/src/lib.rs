@@ -1,4 +1,4 @@
-//! Keys of encrypted backups: octets to octets.
+//! Keys of encrypted backups: bytes to bytes.
 //!
 //! A backup set has a key of its own ([`SetKey`]). It seals the chunks, each bound to the set and to its
 //! number, and authenticates the set's configuration. The key lies in the set's headers, wrapped for

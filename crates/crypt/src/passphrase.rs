@@ -115,6 +115,6 @@ impl Stretch {
         argon2
             .hash_password_into(passphrase.text().as_bytes(), &self.salt, key.as_mut_slice())
             .map_err(failed)?;
-        Ok(VaultKey::from_octets(key))
+        Ok(VaultKey::from_bytes(key))
     }
 }

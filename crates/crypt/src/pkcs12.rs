@@ -14,19 +14,19 @@ const BYTES_MAX: usize = 64 << 10;
 
 /// Certificate (DER) and key (PKCS#8) of the first entry that has both.
 pub(crate) fn read(
-    octets: &[u8],
+    bytes: &[u8],
     password: &Passphrase,
 ) -> Result<(Vec<u8>, Zeroizing<Vec<u8>>), Error> {
-    if octets.len() > BYTES_MAX {
+    if bytes.len() > BYTES_MAX {
         return Err(Error::Unreadable {
             what: "PKCS#12 file",
             reason: format!(
                 "its {} bytes are more than a key and its certificates take",
-                octets.len()
+                bytes.len()
             ),
         });
     }
-    let store = KeyStore::from_pkcs12(octets, password.text(), Pkcs12ImportPolicy::Relaxed)
+    let store = KeyStore::from_pkcs12(bytes, password.text(), Pkcs12ImportPolicy::Relaxed)
         .map_err(|_| Error::Password {
             what: "the PKCS#12 file, if it is one,",
         })?;

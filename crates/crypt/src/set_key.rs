@@ -1,6 +1,6 @@
 //! The key of one backup set.
 //!
-//! From 32 random octets and the set's GUID, HKDF-SHA256 derives three keys: one for the chunks (AES in
+//! From 32 random bytes and the set's GUID, HKDF-SHA256 derives three keys: one for the chunks (AES in
 //! Galois/counter mode), one that hides checksums and digests in chunk headers (BLAKE3, keyed), and one
 //! that authenticates the configuration (HMAC-SHA256).
 
@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use crate::Error;
 
-/// Octets of the tag that authenticates a chunk.
+/// Bytes of the tag that authenticates a chunk.
 pub const TAG_BYTES: usize = 16;
 
 pub(crate) const SECRET_BYTES: usize = 32;
@@ -164,18 +164,18 @@ impl SetKey {
             .map_err(|_| Error::Unauthentic)
     }
 
-    /// Hides octets of a chunk's header, or shows them again: the same call does both.
+    /// Hides bytes of a chunk's header, or shows them again: the same call does both.
     ///
-    /// Each chunk has one stream of mask octets, so everything of one chunk goes into one call.
-    pub fn mask(&self, ordinal: u64, octets: &mut [u8]) {
+    /// Each chunk has one stream of mask bytes, so everything of one chunk goes into one call.
+    pub fn mask(&self, ordinal: u64, bytes: &mut [u8]) {
         let mut stream = blake3::Hasher::new_keyed(&self.mask)
             .update(&ordinal.to_le_bytes())
             .finalize_xof();
         let mut piece = [0; 64];
-        for octets in octets.chunks_mut(piece.len()) {
+        for bytes in bytes.chunks_mut(piece.len()) {
             stream.fill(&mut piece);
-            for (octet, mask) in octets.iter_mut().zip(piece) {
-                *octet ^= mask;
+            for (byte, mask) in bytes.iter_mut().zip(piece) {
+                *byte ^= mask;
             }
         }
     }
@@ -205,9 +205,9 @@ impl fmt::Debug for SetKey {
 }
 
 fn nonce(ordinal: u64) -> Nonce {
-    let mut octets = [0; aead::NONCE_LEN];
-    octets[4..].copy_from_slice(&ordinal.to_be_bytes());
-    Nonce::assume_unique_for_key(octets)
+    let mut bytes = [0; aead::NONCE_LEN];
+    bytes[4..].copy_from_slice(&ordinal.to_be_bytes());
+    Nonce::assume_unique_for_key(bytes)
 }
 
 /// A length for the key derivation.

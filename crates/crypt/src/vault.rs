@@ -1,7 +1,7 @@
 //! Small secrets under a key: private keys under an instance's master key, the master key under the key
 //! of the service or of a password.
 //!
-//! Sealed form: 12 octets of nonce, AES-256-GCM, the tag behind. A purpose is authenticated with it, so
+//! Sealed form: 12 bytes of nonce, AES-256-GCM, the tag behind. A purpose is authenticated with it, so
 //! that one secret cannot be put in another's place.
 
 use std::fmt;
@@ -28,20 +28,20 @@ impl VaultKey {
     /// # Errors
     /// [`Error::Library`] when there is no randomness to be had.
     pub fn generate() -> Result<Self, Error> {
-        let mut octets = Zeroizing::new([0; 32]);
-        rand::fill(octets.as_mut_slice()).map_err(|_| Error::Library {
+        let mut bytes = Zeroizing::new([0; 32]);
+        rand::fill(bytes.as_mut_slice()).map_err(|_| Error::Library {
             doing: "making a key",
         })?;
-        Ok(Self(octets))
+        Ok(Self(bytes))
     }
 
-    /// From octets that [`VaultKey::octets`] gave.
-    pub fn from_octets(octets: Zeroizing<[u8; 32]>) -> Self {
-        Self(octets)
+    /// From bytes that [`VaultKey::bytes`] gave.
+    pub fn from_bytes(bytes: Zeroizing<[u8; 32]>) -> Self {
+        Self(bytes)
     }
 
     /// What is kept in a file that only its owner reads, or sealed under another key.
-    pub fn octets(&self) -> &[u8; 32] {
+    pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
@@ -103,14 +103,14 @@ impl VaultKey {
         let stretch = Stretch::new()?;
         let mut locked = Vec::new();
         stretch.store(&mut locked);
-        locked.extend(stretch.key(passphrase)?.seal(purpose, self.octets())?);
+        locked.extend(stretch.key(passphrase)?.seal(purpose, self.bytes())?);
         Ok(locked)
     }
 
     /// The key that [`VaultKey::lock`] put under a passphrase.
     ///
     /// # Errors
-    /// [`Error::Password`] if it is another passphrase, or the octets were changed.
+    /// [`Error::Password`] if it is another passphrase, or the bytes were changed.
     pub fn unlock(purpose: &[u8], passphrase: &Passphrase, locked: &[u8]) -> Result<Self, Error> {
         const WRONG: Error = Error::Password { what: "the key" };
         let mut reader = Reader::new(locked);
@@ -119,8 +119,8 @@ impl VaultKey {
             .key(passphrase)?
             .open(purpose, reader.rest())
             .map_err(|_| WRONG)?;
-        let octets: [u8; 32] = opened.as_slice().try_into().map_err(|_| WRONG)?;
-        Ok(Self(Zeroizing::new(octets)))
+        let bytes: [u8; 32] = opened.as_slice().try_into().map_err(|_| WRONG)?;
+        Ok(Self(Zeroizing::new(bytes)))
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
         let right = Passphrase::new("right".to_owned());
         let locked = key.lock(b"master key", &right).unwrap();
         let opened = VaultKey::unlock(b"master key", &right, &locked).unwrap();
-        assert_eq!(opened.octets(), key.octets());
+        assert_eq!(opened.bytes(), key.bytes());
         let wrong = Passphrase::new("wrong".to_owned());
         assert!(matches!(
             VaultKey::unlock(b"master key", &wrong, &locked),

@@ -96,7 +96,7 @@ impl DiskWriter {
     fn reserve(&mut self, end: u64) -> io::Result<()> {
         if end > self.reserved_to {
             let bytes = (end - self.reserved_to).max(RESERVE_BYTES);
-            // Running out of space while reserving ahead is no error yet: the octets at hand may
+            // Running out of space while reserving ahead is no error yet: the bytes at hand may
             // still fit, and the write itself decides.
             match self.file.reserve(self.reserved_to, bytes) {
                 Ok(()) => self.reserved_to += bytes,
@@ -156,7 +156,7 @@ impl DiskWriter {
         })
     }
 
-    /// Starts writing what is gathered; the next octet goes to `next`.
+    /// Starts writing what is gathered; the next byte goes to `next`.
     fn flush(&mut self, next: u64) -> Result<(), Error> {
         if self.transfer.is_empty() {
             self.transfer.restart(next);
@@ -191,8 +191,8 @@ impl DeviceWriter for DiskWriter {
         self.transfer.position()
     }
 
-    fn append(&mut self, octets: &[u8]) -> Result<(), Error> {
-        let mut rest = octets;
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let mut rest = bytes;
         while !rest.is_empty() {
             let count = self.transfer.fill(rest);
             rest = &rest[count..];
@@ -334,9 +334,9 @@ mod tests {
         DeviceAddress::disk(folder.path().join("a.bak"))
     }
 
-    fn write(device: &DeviceAddress, start: Start, octets: &[u8]) -> Box<dyn DeviceWriter> {
+    fn write(device: &DeviceAddress, start: Start, bytes: &[u8]) -> Box<dyn DeviceWriter> {
         let mut writer = device.open_writer(start, TUNING).unwrap();
-        writer.append(octets).unwrap();
+        writer.append(bytes).unwrap();
         writer.sync().unwrap();
         writer
     }

@@ -11,7 +11,7 @@ pub enum Operation {
     Read,
     /// Writing.
     Write,
-    /// Waiting until written octets are durable.
+    /// Waiting until written bytes are durable.
     Sync,
     /// Giving a finished file its name.
     Rename,

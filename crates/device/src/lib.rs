@@ -1,11 +1,11 @@
-//! Where backup octets go and come from.
+//! Where backup bytes go and come from.
 //!
 //! A device holds one media family, or one mirror of it. Writing is strictly forward, so that the
-//! same octets can go to a disk file, to a tape or to an object store; reading is by position.
-//! Devices know nothing of tape format: `media` says what the octets are, `pipeline` moves them.
+//! same bytes can go to a disk file, to a tape or to an object store; reading is by position.
+//! Devices know nothing of tape format: `media` says what the bytes are, `pipeline` moves them.
 //!
 //! A writer that is dropped before [`DeviceWriter::commit`] takes back what it did: a new or
-//! overwritten file never appears under its name, an append is cut off again. The octets of earlier
+//! overwritten file never appears under its name, an append is cut off again. The bytes of earlier
 //! backup sets are never touched.
 //!
 //! Any number of readers may have a device open, or one writer.
@@ -35,9 +35,9 @@ pub use error::{Error, Operation, system_text};
 pub enum Start {
     /// A new family: the file is made beside its name and takes the name on commit.
     Replace,
-    /// After the octets that are already there; what lies behind `at` (an interrupted append) goes.
+    /// After the bytes that are already there; what lies behind `at` (an interrupted append) goes.
     Append {
-        /// Where the good part of the family ends, in octets from its start.
+        /// Where the good part of the family ends, in bytes from its start.
         at: u64,
     },
 }
@@ -45,7 +45,7 @@ pub enum Start {
 /// How a device is written.
 #[derive(Debug, Clone, Copy)]
 pub struct WriteTuning {
-    /// Octets in one write.
+    /// Bytes in one write.
     pub transfer_bytes: usize,
     /// Writes in flight.
     pub depth: usize,
@@ -56,7 +56,7 @@ pub struct WriteTuning {
 /// What a writer did so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteCounters {
-    /// Octets handed to the operating system.
+    /// Bytes handed to the operating system.
     pub bytes: u64,
     /// Write calls.
     pub calls: u64,
@@ -68,13 +68,13 @@ pub struct WriteCounters {
 
 /// The writing end of a device, strictly forward.
 pub trait DeviceWriter: Send + fmt::Debug {
-    /// Where the next octet goes, counted from the start of the family.
+    /// Where the next byte goes, counted from the start of the family.
     fn position(&self) -> u64;
 
-    /// Adds octets, copying them into the transfer buffer.
-    fn append(&mut self, octets: &[u8]) -> Result<(), Error>;
+    /// Adds bytes, copying them into the transfer buffer.
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Error>;
 
-    /// Adds the first `bytes` octets of a buffer, which may be written straight from where they lie,
+    /// Adds the first `bytes` bytes of a buffer, which may be written straight from where they lie,
     /// after this call has returned.
     ///
     /// No copy is made when [`DeviceWriter::position`] and the memory are aligned to
@@ -110,7 +110,7 @@ pub trait DeviceWriter: Send + fmt::Debug {
 
 /// The reading end of a device.
 pub trait DeviceReader: Send + Sync + fmt::Debug {
-    /// Length of the family in octets.
+    /// Length of the family in bytes.
     fn len(&self) -> u64;
 
     /// Whether there is nothing on the device.
@@ -124,7 +124,7 @@ pub trait DeviceReader: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Reads up to `buffer.len()` octets at `offset`; fewer only at the end.
+    /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error>;
 }
 

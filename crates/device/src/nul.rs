@@ -17,8 +17,8 @@ impl DeviceWriter for NulWriter {
         self.counters.bytes
     }
 
-    fn append(&mut self, octets: &[u8]) -> Result<(), Error> {
-        self.counters.bytes += octets.len() as u64;
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.counters.bytes += bytes.len() as u64;
         self.counters.calls += 1;
         Ok(())
     }

@@ -1,21 +1,21 @@
 //! The transfer buffer of a device: gathers small pieces into large aligned writes.
 //!
-//! Invariant: the octet for file offset `o` lies in the buffer at an index congruent to `o` modulo
+//! Invariant: the byte for file offset `o` lies in the buffer at an index congruent to `o` modulo
 //! the direct-I/O alignment, so that a buffer whose file range is aligned is aligned in memory too.
 
 use std::ops::Range;
 
 use windlass_io::{AlignedBuffer, DIRECT_ALIGNMENT};
 
-/// Octets gathered for the next write, and where they go.
+/// Bytes gathered for the next write, and where they go.
 #[derive(Debug)]
 pub(crate) struct TransferBuffer {
     memory: AlignedBuffer,
-    /// Index of the first gathered octet.
+    /// Index of the first gathered byte.
     start: usize,
-    /// Index behind the last gathered octet.
+    /// Index behind the last gathered byte.
     end: usize,
-    /// File offset of the first gathered octet.
+    /// File offset of the first gathered byte.
     offset: u64,
 }
 
@@ -36,15 +36,15 @@ impl TransferBuffer {
         (offset % DIRECT_ALIGNMENT as u64) as usize
     }
 
-    /// File offset behind the last gathered octet.
+    /// File offset behind the last gathered byte.
     pub(crate) fn position(&self) -> u64 {
         self.offset + (self.end - self.start) as u64
     }
 
-    /// Takes as much of `octets` as fits and returns how many that was.
-    pub(crate) fn fill(&mut self, octets: &[u8]) -> usize {
-        let count = octets.len().min(self.memory.len() - self.end);
-        self.memory[self.end..self.end + count].copy_from_slice(&octets[..count]);
+    /// Takes as much of `bytes` as fits and returns how many that was.
+    pub(crate) fn fill(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(self.memory.len() - self.end);
+        self.memory[self.end..self.end + count].copy_from_slice(&bytes[..count]);
         self.end += count;
         count
     }
@@ -55,7 +55,7 @@ impl TransferBuffer {
     }
 
     /// Gives away the memory with what is gathered, and goes on at `offset` in `fresh` memory of the
-    /// same length. Returns the memory, the octets that count in it, and where they go.
+    /// same length. Returns the memory, the bytes that count in it, and where they go.
     pub(crate) fn exchange(
         &mut self,
         fresh: AlignedBuffer,
@@ -67,7 +67,7 @@ impl TransferBuffer {
         gathered
     }
 
-    /// Forgets what is gathered; the next octet goes to `offset`.
+    /// Forgets what is gathered; the next byte goes to `offset`.
     pub(crate) fn restart(&mut self, offset: u64) {
         self.start = Self::phase(offset);
         self.end = self.start;

@@ -1,12 +1,12 @@
-//! Page checksums in SQLite's reserved octets, as SQLite's checksum VFS computes them.
+//! Page checksums in SQLite's reserved bytes, as SQLite's checksum VFS computes them.
 //!
-//! A database whose page 1 reserves eight octets at the end of each page (octet 20 is 8) carries in
-//! them a checksum of the octets before: two running sums over little-endian words. The engine
+//! A database whose page 1 reserves eight bytes at the end of each page (byte 20 is 8) carries in
+//! them a checksum of the bytes before: two running sums over little-endian words. The engine
 //! stamps pages when they are committed and checks them when they are read from disk.
 
 use crate::options::PAGE_SIZE;
 
-/// Octets at the end of a page that hold the checksum.
+/// Bytes at the end of a page that hold the checksum.
 pub(crate) const CHECKSUM_BYTES: usize = 8;
 
 /// Whether a database with this first page reserves room for checksums.
@@ -30,7 +30,7 @@ pub(crate) fn compute(page: &[u8]) -> [u8; CHECKSUM_BYTES] {
     out
 }
 
-/// Writes the checksum into the last octets of a page.
+/// Writes the checksum into the last bytes of a page.
 pub fn stamp(page: &mut [u8]) {
     let sum = compute(page);
     page[PAGE_SIZE - CHECKSUM_BYTES..].copy_from_slice(&sum);

@@ -10,15 +10,15 @@
 
 use std::collections::BTreeMap;
 
-/// Octets of the map of the largest database: 2^32 pages.
-const OCTETS_MAX: usize = (1 << 32) / 8 / 8;
+/// Bytes of the map of the largest database: 2^32 pages.
+const BYTES_MAX: usize = (1 << 32) / 8 / 8;
 
 /// One bit for each extent, growing as it is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ExtentMap(Vec<u8>);
 
 impl ExtentMap {
-    pub(crate) fn octets(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }
 
@@ -33,17 +33,17 @@ impl ExtentMap {
     pub(crate) fn is_set(&self, extent: u32) -> bool {
         self.0
             .get(extent as usize / 8)
-            .is_some_and(|octet| octet & (1 << (extent % 8)) != 0)
+            .is_some_and(|byte| byte & (1 << (extent % 8)) != 0)
     }
 
-    /// Adds the marks in `octets`, which begin at octet `first` of a map.
-    pub(crate) fn merge(&mut self, first: u32, octets: &[u8]) {
+    /// Adds the marks in `bytes`, which begin at byte `first` of a map.
+    pub(crate) fn merge(&mut self, first: u32, bytes: &[u8]) {
         let start = first as usize;
-        let end = (start + octets.len()).min(OCTETS_MAX);
+        let end = (start + bytes.len()).min(BYTES_MAX);
         if self.0.len() < end {
             self.0.resize(end, 0);
         }
-        for (own, other) in self.0.iter_mut().skip(start).zip(octets) {
+        for (own, other) in self.0.iter_mut().skip(start).zip(bytes) {
             *own |= other;
         }
     }
@@ -56,10 +56,7 @@ impl ExtentMap {
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.0
-            .iter()
-            .map(|octet| u64::from(octet.count_ones()))
-            .sum()
+        self.0.iter().map(|byte| u64::from(byte.count_ones())).sum()
     }
 }
 

@@ -23,11 +23,11 @@ pub(crate) struct Request {
     pub(crate) database: u32,
     /// Where to.
     pub(crate) file: Arc<dyn StorageFile>,
-    /// Octet of the file.
+    /// Byte of the file.
     pub(crate) offset: u64,
-    /// The pages; the first `length` octets count.
+    /// The pages; the first `length` bytes count.
     pub(crate) buffer: AlignedBuffer,
-    /// Octets to write.
+    /// Bytes to write.
     pub(crate) length: usize,
     /// Runs when the write has ended.
     pub(crate) done: Box<dyn FnOnce(io::Result<()>) + Send>,
@@ -35,7 +35,7 @@ pub(crate) struct Request {
 
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Request({} octets at {})", self.length, self.offset)
+        write!(f, "Request({} bytes at {})", self.length, self.offset)
     }
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Dispenser {
     inline: bool,
 }
 
-/// Octets of one request at most: neighbouring pages are merged up to this.
+/// Bytes of one request at most: neighbouring pages are merged up to this.
 pub(crate) const MERGED_BYTES: usize = 256 * 1024;
 
 /// A thread of the dispenser, as errors name it.
@@ -155,8 +155,8 @@ impl Shared {
 
     fn run(&self, number: u64, request: Request) {
         let written = contained(PAGE_WRITER, || {
-            let octets = &request.buffer[..request.length];
-            request.file.write_at(octets, request.offset)
+            let bytes = &request.buffer[..request.length];
+            request.file.write_at(bytes, request.offset)
         });
         let outcome = written.unwrap_or_else(|panicked| Err(panicked.into()));
         // The completion contains its own panics: whoever waits for the write learns of them there.

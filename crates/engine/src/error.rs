@@ -41,15 +41,15 @@ pub enum EngineError {
     },
     /// The log has no room for the transaction and may not grow. Nothing was changed.
     #[error(
-        "the transaction log of database '{database}' is full: {needed} octets needed, {free} \
+        "the transaction log of database '{database}' is full: {needed} bytes needed, {free} \
          free; {reason}"
     )]
     LogFull {
         /// Name of the database.
         database: String,
-        /// Octets the transaction needs, with the reserve for a checkpoint.
+        /// Bytes the transaction needs, with the reserve for a checkpoint.
         needed: u64,
-        /// Octets that can be written.
+        /// Bytes that can be written.
         free: u64,
         /// What holds the log back and what helps.
         reason: String,
@@ -122,13 +122,13 @@ pub enum EngineError {
     },
     /// Old page versions that open snapshots need exceed their limit. Nothing was changed.
     #[error(
-        "the page versions kept for readers of database '{database}' exceed {limit} octets; \
+        "the page versions kept for readers of database '{database}' exceed {limit} bytes; \
          end the oldest readers"
     )]
     VersionsFull {
         /// Name of the database.
         database: String,
-        /// The limit, octets.
+        /// The limit, bytes.
         limit: u64,
     },
     /// Every buffer of the pool is dirty and cannot be written.

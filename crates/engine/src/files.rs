@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - A page has one place for ever: regions are only added behind the last extent in use.
-//! - With one file, page `n` lies at octet `(n - 1) * 8192`: the file is a plain SQLite database.
+//! - With one file, page `n` lies at byte `(n - 1) * 8192`: the file is a plain SQLite database.
 //! - Space for a page is set aside before a commit that uses it enters the log.
 
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::log::header::Region;
 use crate::options::{EXTENT_PAGES, FileSpec, Growth, PAGE_SIZE};
 use crate::storage::StorageFile;
 
-/// Octets in an extent.
+/// Bytes in an extent.
 pub(crate) const EXTENT_BYTES: u64 = EXTENT_PAGES as u64 * PAGE_SIZE as u64;
 
 /// An open data file.
@@ -48,7 +48,7 @@ pub(crate) struct Place {
     pub(crate) index: usize,
     /// The file.
     pub(crate) file: Arc<dyn StorageFile>,
-    /// Octet in it.
+    /// Byte in it.
     pub(crate) offset: u64,
 }
 
@@ -261,10 +261,10 @@ impl DataFiles {
     }
 
     /// Writes a stretch of a file.
-    pub(crate) fn write_range(&self, range: &BackupRange, octets: &[u8]) -> Result<()> {
+    pub(crate) fn write_range(&self, range: &BackupRange, bytes: &[u8]) -> Result<()> {
         let file = self.file(range.file)?;
         file.file
-            .write_at(octets, range.offset)
+            .write_at(bytes, range.offset)
             .map_err(|error| EngineError::io("write", &file.spec.path, error))
     }
 
@@ -324,7 +324,7 @@ impl DataFiles {
         if let Some(limit) = spec.max_size {
             size = size.min(limit / EXTENT_BYTES * EXTENT_BYTES);
             if size < needed {
-                return Err(full(format!("it may not grow beyond {limit} octets")));
+                return Err(full(format!("it may not grow beyond {limit} bytes")));
             }
         }
         file.file

@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod backup;
+mod bytes;
 mod checksum;
 mod database;
 mod differential;
@@ -37,7 +38,6 @@ mod instance;
 mod log;
 #[cfg(all(test, feature = "model"))]
 mod model;
-mod octets;
 mod options;
 mod pool;
 pub mod storage;

@@ -271,7 +271,7 @@ fn versions_a_reader_sees_the_commit_at_which_it_began() {
     });
 }
 
-/// A file that knows which octets were synced, and whose sync of a given number fails.
+/// A file that knows which bytes were synced, and whose sync of a given number fails.
 #[derive(Debug)]
 struct LogFile {
     state: std::sync::Mutex<LogState>,

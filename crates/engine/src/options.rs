@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use windlass_base::Guid;
 
-/// Octets in a page of the engine.
+/// Bytes in a page of the engine.
 pub const PAGE_SIZE: usize = 8192;
 
 /// Pages in an extent (64 KB).
@@ -23,7 +23,7 @@ pub struct InstanceOptions {
     /// Whether the instance runs its recovery writer and page writes on threads of its own.
     /// Without, everything happens in the calls of the owner (deterministic, for simulation).
     pub background: bool,
-    /// Octets of old page versions kept for open snapshots at most, per database.
+    /// Bytes of old page versions kept for open snapshots at most, per database.
     pub version_bytes_max: u64,
     /// At the start: [`Instance::set_recovery_interval`](crate::Instance::set_recovery_interval).
     pub recovery_interval: Duration,
@@ -47,7 +47,7 @@ impl Default for InstanceOptions {
 pub enum Growth {
     /// Not at all.
     Fixed,
-    /// By this many octets.
+    /// By this many bytes.
     Bytes(u64),
     /// By this share of its size.
     Percent(u32),
@@ -60,11 +60,11 @@ pub struct FileSpec {
     pub logical_name: String,
     /// Where it lies.
     pub path: PathBuf,
-    /// Octets at creation.
+    /// Bytes at creation.
     pub size: u64,
     /// How it grows.
     pub growth: Growth,
-    /// Octets beyond which it does not grow.
+    /// Bytes beyond which it does not grow.
     pub max_size: Option<u64>,
 }
 
@@ -95,7 +95,7 @@ pub struct CreateDatabase {
     pub data_files: Vec<FileSpec>,
     /// The log file; may not exist.
     pub log: FileSpec,
-    /// Octets in a page: 8192.
+    /// Bytes in a page: 8192.
     pub page_size: usize,
     /// Indirect checkpoints with this target, or automatic ones (`None`).
     pub target_recovery_time: Option<Duration>,

@@ -159,7 +159,7 @@ impl Versions {
         open - 1
     }
 
-    /// Octets of versions kept.
+    /// Bytes of versions kept.
     pub(crate) fn bytes(&self) -> u64 {
         self.store.read().bytes
     }

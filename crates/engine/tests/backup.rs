@@ -60,20 +60,20 @@ fn take(backup: &mut Backup, database: &Arc<Database>, mut between: impl FnMut(u
     let mut ranges = Vec::new();
     for (index, range) in backup.ranges(1 << 20).into_iter().enumerate() {
         between(index);
-        let mut octets = vec![0; range.bytes];
+        let mut bytes = vec![0; range.bytes];
         assert!(
             backup
-                .read_range(&range, &mut octets, true)
+                .read_range(&range, &mut bytes, true)
                 .unwrap()
                 .is_empty()
         );
-        ranges.push((range, octets));
+        ranges.push((range, bytes));
     }
     let description = backup.finish_data().unwrap().encode().unwrap();
     let mut log = Vec::new();
     backup
-        .read_log(|octets| {
-            log.extend_from_slice(octets);
+        .read_log(|bytes| {
+            log.extend_from_slice(bytes);
             Ok(())
         })
         .unwrap();
@@ -98,8 +98,8 @@ fn restore(copies: &[&Copy], folder: &Path) -> Arc<Database> {
             None => Restore::begin(files, &description, &places).unwrap(),
             Some(_) => Restore::onto(files, &description, &places).unwrap(),
         };
-        for (range, octets) in &copy.ranges {
-            step.write_range(range, octets).unwrap();
+        for (range, bytes) in &copy.ranges {
+            step.write_range(range, bytes).unwrap();
         }
         step.apply_log(&copy.log).unwrap();
         step.settle().unwrap();
@@ -132,13 +132,13 @@ fn a_full_and_a_differential_backup_under_writes_restore_to_the_end_of_the_copy(
         write(&database, [901].into_iter(), 11);
     });
     backup.complete(Guid::random()).unwrap();
-    let octets = |copy: &Copy| {
+    let bytes = |copy: &Copy| {
         copy.ranges
             .iter()
             .map(|(range, _)| range.bytes)
             .sum::<usize>()
     };
-    assert!(octets(&differential) * 3 < octets(&full));
+    assert!(bytes(&differential) * 3 < bytes(&full));
 
     let places = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let restored = restore(&[&full], places[0].path());

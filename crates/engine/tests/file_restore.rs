@@ -29,9 +29,9 @@ fn bring_back(folder: &Path, set: &Set, files: &[u32]) -> Result<u64, EngineErro
         files,
         &beside,
     )?;
-    for (range, octets) in &set.ranges {
+    for (range, bytes) in &set.ranges {
         if restore.wants(file_id(range.file)) {
-            restore.write(file_id(range.file), range.offset, octets)?;
+            restore.write(file_id(range.file), range.offset, bytes)?;
         }
     }
     for piece in set.log.chunks(1000) {

@@ -55,11 +55,11 @@ fn content(number: u64, page: u32) -> Vec<u8> {
 
 fn counter(database: &Arc<Database>) -> u64 {
     let snapshot = database.begin_read();
-    let mut octets = [0; 8];
+    let mut bytes = [0; 8];
     if snapshot.page_count() > 0 {
-        snapshot.read_part(1, 0, &mut octets).unwrap();
+        snapshot.read_part(1, 0, &mut bytes).unwrap();
     }
-    u64::from_le_bytes(octets)
+    u64::from_le_bytes(bytes)
 }
 
 #[test]
@@ -142,12 +142,12 @@ fn rounds(count: u32) {
             }
         }
         let snapshot = database.begin_read();
-        let mut octets = vec![0; PAGE_SIZE];
+        let mut bytes = vec![0; PAGE_SIZE];
         for (page, &number) in last.iter().enumerate().skip(2) {
             if number > 0 {
-                snapshot.read_page(page as u32, &mut octets).unwrap();
+                snapshot.read_page(page as u32, &mut bytes).unwrap();
                 assert!(
-                    octets == content(number, page as u32),
+                    bytes == content(number, page as u32),
                     "round {round}: page {page}"
                 );
             }

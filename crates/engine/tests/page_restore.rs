@@ -21,10 +21,10 @@ const NOW: Duration = Duration::ZERO;
 
 fn bring_back(database: &Arc<Database>, set: &Set, pages: &[FilePage]) -> Result<u64, EngineError> {
     let mut restore = database.begin_page_restore(&set.describe(), set.guid, pages)?;
-    for (range, octets) in &set.ranges {
+    for (range, bytes) in &set.ranges {
         let file = file_id(range.file);
-        if restore.wants(file, range.offset, octets.len() as u64) {
-            restore.take(file, range.offset, octets);
+        if restore.wants(file, range.offset, bytes.len() as u64) {
+            restore.take(file, range.offset, bytes);
         }
     }
     for piece in set.log.chunks(1000) {
@@ -46,9 +46,9 @@ fn path_of(folder: &Path, page: u32) -> std::path::PathBuf {
 fn damage(database: &Arc<Database>, folder: &Path, page: u32) -> Arc<Database> {
     database.close().unwrap();
     let path = path_of(folder, page);
-    let mut octets = std::fs::read(&path).unwrap();
-    octets[place(page).page as usize * PAGE_SIZE + 100] ^= 4;
-    std::fs::write(&path, octets).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[place(page).page as usize * PAGE_SIZE + 100] ^= 4;
+    std::fs::write(&path, bytes).unwrap();
     let open = OpenDatabase::new("a", folder.join("a.ldf"));
     instance().open_database(&open).unwrap()
 }
@@ -77,10 +77,10 @@ fn damaged_pages_of_both_files_come_back_while_a_reader_looks_on() {
     assert_eq!(read(&database, 100).unwrap(), content(100, 2));
     database.close().unwrap();
     for page in [20, 33] {
-        let octets = std::fs::read(path_of(folder.path(), page)).unwrap();
+        let bytes = std::fs::read(path_of(folder.path(), page)).unwrap();
         let start = place(page).page as usize * PAGE_SIZE;
         assert!(
-            octets[start..start + PAGE_SIZE] == content(page, 1),
+            bytes[start..start + PAGE_SIZE] == content(page, 1),
             "on disk"
         );
     }
@@ -123,8 +123,8 @@ fn a_changed_extent_is_refused_before_anything_is_written() {
     let mut restore = database
         .begin_page_restore(&set.describe(), set.guid, &[place(60)])
         .unwrap();
-    for (range, octets) in &set.ranges {
-        restore.take(file_id(range.file), range.offset, octets);
+    for (range, bytes) in &set.ranges {
+        restore.take(file_id(range.file), range.offset, bytes);
     }
     restore.apply_log(&set.log).unwrap();
     write(&database, 61..=61, 3);
@@ -192,8 +192,8 @@ fn pages_that_are_none_and_sets_that_lack_something_are_refused() {
     let log = std::mem::take(&mut set.log);
     assert!(bring_back(&database, &set, &[last]).is_err(), "no log");
     set.log = log;
-    for (_, octets) in &mut set.ranges {
-        octets[PAGE_SIZE + 5] ^= 1;
+    for (_, bytes) in &mut set.ranges {
+        bytes[PAGE_SIZE + 5] ^= 1;
     }
     assert!(matches!(refusal(&set, 1, 1), PageRefusal::Damaged { .. }));
     set.ranges.clear();

@@ -65,7 +65,7 @@ fn snapshots_do_not_see_later_commits_and_one_writer_writes() {
     assert!(before.read_page(5, &mut found).is_err());
     assert_page(&database, 2, 9);
     database.begin_read().read_page(4, &mut found).unwrap();
-    assert!(found.iter().all(|&octet| octet == 0), "never written");
+    assert!(found.iter().all(|&byte| byte == 0), "never written");
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn the_sqlite3_shell_works_on_an_engine_database() {
         expected
     );
     let file = std::fs::read(&path).unwrap();
-    assert_eq!(file[20], 8, "octets reserved for page checksums");
+    assert_eq!(file[20], 8, "bytes reserved for page checksums");
     let ends = file.chunks(8192).map(|page| &page[8184..]);
     assert!(ends.into_iter().all(|end| end != [0; 8]), "and filled");
     // After the last close it is a plain SQLite database.
@@ -160,8 +160,8 @@ print(sqlite3.connect('{path}').execute('SELECT sum(y) FROM t').fetchall())
 /// A second SQLite in the library would work on the same files with locks of its own.
 #[test]
 fn the_library_brings_no_sqlite_and_exports_only_its_entry_point() {
-    let octets = std::fs::read(library()).unwrap();
-    let has = |text: &[u8]| octets.windows(text.len()).any(|window| window == text);
+    let bytes = std::fs::read(library()).unwrap();
+    let has = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
     assert!(has(b"sqlite3_windlass_init"));
     for symbol in ["sqlite3_open_v2", "sqlite3_prepare_v3", "sqlite3_step"] {
         assert!(!has(symbol.as_bytes()), "the library holds {symbol}");

@@ -25,7 +25,7 @@ pub enum DataType {
     },
     /// `binary(n)`, `varbinary(n)`
     Binary {
-        /// The most octets; `None` for `max`.
+        /// The most bytes; `None` for `max`.
         limit: Option<usize>,
     },
     /// `uniqueidentifier`

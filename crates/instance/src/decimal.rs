@@ -136,7 +136,7 @@ impl FromStr for Decimal {
             None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let all_digits = |part: &str| part.bytes().all(|octet| octet.is_ascii_digit());
+        let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
         if whole.len() + fraction.len() == 0 || !all_digits(whole) || !all_digits(fraction) {
             return Err(());
         }

@@ -236,12 +236,12 @@ impl EngineDatabases {
     /// Where SQLite finds the database that [`EngineDatabases::database`] opened.
     pub(crate) fn uri(&mut self, name: &str) -> Result<String, Failure> {
         let mut uri = String::from("file:");
-        for octet in name.to_lowercase().bytes() {
-            if octet.is_ascii_alphanumeric() {
-                uri.push(char::from(octet));
+        for byte in name.to_lowercase().bytes() {
+            if byte.is_ascii_alphanumeric() {
+                uri.push(char::from(byte));
             } else {
                 // Writing to a String cannot fail.
-                let _ = write!(uri, "%{octet:02X}");
+                let _ = write!(uri, "%{byte:02X}");
             }
         }
         let _ = write!(uri, "?vfs={}", self.running()?.vfs);

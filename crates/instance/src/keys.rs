@@ -1,6 +1,6 @@
 //! An instance's keys: the service key, the master key under it, private keys under that.
 //!
-//! The service key is 32 octets in the file `service.key` of the instance's directory, readable by its
+//! The service key is 32 bytes in the file `service.key` of the instance's directory, readable by its
 //! owner alone, and not used where others may know it; an instance without a directory has one in memory. It opens the master key without the
 //! password, as on SQL Server; the password opens it elsewhere.
 
@@ -60,7 +60,7 @@ impl Instance {
         let key = VaultKey::generate().map_err(failed)?;
         let service = self.service_key()?;
         let record = MasterKeyRecord {
-            by_service: service.seal(BY_SERVICE, key.octets()).map_err(failed)?,
+            by_service: service.seal(BY_SERVICE, key.bytes()).map_err(failed)?,
             by_password: key.lock(BY_PASSWORD, password).map_err(failed)?,
         };
         let added = self.catalog_mut().add_master_key(&record);
@@ -81,11 +81,11 @@ impl Instance {
             .map_err(|error| catalog_message(&error))?
             .ok_or_else(needed)?;
         let service = self.service_key()?;
-        let octets = service
+        let bytes = service
             .open(BY_SERVICE, &record.by_service)
             .map_err(|_| needed())?;
-        let octets: [u8; 32] = octets.as_slice().try_into().map_err(|_| needed())?;
-        Ok(VaultKey::from_octets(Zeroizing::new(octets)))
+        let bytes: [u8; 32] = bytes.as_slice().try_into().map_err(|_| needed())?;
+        Ok(VaultKey::from_bytes(Zeroizing::new(bytes)))
     }
 
     /// A private key as it is kept.
@@ -157,13 +157,13 @@ fn file_key(path: &Path) -> Result<VaultKey, Failure> {
         Failure::from(table::cannot_open_file(path.display(), os_error(error)))
     };
     match windlass_io::secret::read_private(path) {
-        Ok(octets) => {
-            let octets = Zeroizing::new(octets);
-            let octets: [u8; 32] = octets
+        Ok(bytes) => {
+            let bytes = Zeroizing::new(bytes);
+            let bytes: [u8; 32] = bytes
                 .as_slice()
                 .try_into()
                 .map_err(|_| table::encryption_failed("the service key is not 32 bytes long"))?;
-            return Ok(VaultKey::from_octets(Zeroizing::new(octets)));
+            return Ok(VaultKey::from_bytes(Zeroizing::new(bytes)));
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
@@ -173,7 +173,7 @@ fn file_key(path: &Path) -> Result<VaultKey, Failure> {
         Err(error) => return Err(failed(&error)),
     }
     let key = VaultKey::generate().map_err(|error| crypt_message(&error))?;
-    match windlass_io::secret::create(path, key.octets()) {
+    match windlass_io::secret::create(path, key.bytes()) {
         // Another process was faster: its key is the one that counts.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => file_key(path),
         Err(error) => Err(failed(&error)),

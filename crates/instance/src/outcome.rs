@@ -81,11 +81,11 @@ pub struct Progress {
     pub operation: &'static str,
     /// The database; empty for a verification.
     pub database: Arc<str>,
-    /// Octets of the database that are through.
+    /// Bytes of the database that are through.
     pub done_bytes: u64,
-    /// Octets of the database in all.
+    /// Bytes of the database in all.
     pub total_bytes: u64,
-    /// Octets they take on media.
+    /// Bytes they take on media.
     pub stored_bytes: u64,
     /// Since it began.
     pub elapsed: Duration,

@@ -155,12 +155,12 @@ fn see(path: &Path, mount_point: Option<&Path>) -> Result<Seen, Presence> {
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
         .open(path)
         .map_err(refused)?;
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     file.take(HEADER_BYTES)
-        .read_to_end(&mut octets)
+        .read_to_end(&mut bytes)
         .map_err(refused)?;
-    let octets = octets.as_slice();
-    let header = match FamilyReader::open(&octets) {
+    let bytes = bytes.as_slice();
+    let header = match FamilyReader::open(&bytes) {
         Ok((_, header)) => Ok((header.media_set_guid, header.family_number)),
         Err(error) => Err(error.to_string()),
     };

@@ -398,8 +398,8 @@ pub(crate) fn value_of(value: ValueRef<'_>) -> Value {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(number) => Value::Integer(number),
         ValueRef::Real(number) => Value::Float(number),
-        ValueRef::Text(octets) => Value::Text(String::from_utf8_lossy(octets).into_owned()),
-        ValueRef::Blob(octets) => Value::Binary(octets.to_vec()),
+        ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Blob(bytes) => Value::Binary(bytes.to_vec()),
     }
 }
 
@@ -414,7 +414,7 @@ pub(crate) fn to_sqlite(value: &Value) -> SqliteValue {
             Ok(number) => SqliteValue::Integer(number),
             Err(_) => SqliteValue::Real(decimal.to_f64()),
         },
-        Value::Binary(octets) => SqliteValue::Blob(octets.clone()),
+        Value::Binary(bytes) => SqliteValue::Blob(bytes.clone()),
         // As the history has them, so that comparing the texts compares the dates.
         Value::DateTime(at) | Value::DateTime2(at) => {
             SqliteValue::Text(at.strftime("%Y-%m-%d %H:%M:%S%.f").to_string())

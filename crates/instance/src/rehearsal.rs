@@ -5,14 +5,14 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use windlass_base::size::Octets;
+use windlass_base::size::Bytes;
 use windlass_codec::{Algorithm, Compression, Encoder, Stored};
 use windlass_pipeline::Plan;
 
 /// Samples of a database that an estimate compresses.
 const SAMPLES: u64 = 16;
 
-/// Octets of each: a frame of the smallest kind.
+/// Bytes of each: a frame of the smallest kind.
 const SAMPLE_BYTES: usize = 1 << 20;
 
 /// What a statement would do. Nothing of it is done.
@@ -26,9 +26,9 @@ pub struct Rehearsal {
     pub plan: Option<Plan>,
     /// The files that would be made or changed, and how.
     pub files: Vec<(PathBuf, String)>,
-    /// Octets that would be read.
+    /// Bytes that would be read.
     pub read_bytes: u64,
-    /// Octets that would be written.
+    /// Bytes that would be written.
     pub write_bytes: Option<Estimate<u64>>,
     /// How long it would take.
     pub time: Option<Estimate<Duration>>,
@@ -51,11 +51,11 @@ impl Rehearsal {
             lines.extend(plan.to_string().trim_end().lines().map(str::to_owned));
         }
         lines.push(format!("{} of '{}' would", self.operation, self.database));
-        lines.push(format!("  read {}", Octets(self.read_bytes)));
+        lines.push(format!("  read {}", Bytes(self.read_bytes)));
         if let Some(write) = &self.write_bytes {
             lines.push(format!(
                 "  write about {} (estimate: {})",
-                Octets(write.value),
+                Bytes(write.value),
                 write.because
             ));
         }
@@ -77,9 +77,9 @@ impl Rehearsal {
 /// What some samples of a database tell of its backup.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sampled {
-    /// Octets stored for each octet read.
+    /// Bytes stored for each byte read.
     pub(crate) share: f64,
-    /// Octets read and compressed in a second by one thread.
+    /// Bytes read and compressed in a second by one thread.
     pub(crate) bytes_per_second: f64,
     /// How many samples there were.
     pub(crate) samples: u64,

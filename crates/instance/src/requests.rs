@@ -24,7 +24,7 @@ const FOLDER: &str = "requests";
 /// Time between two updates of a request's file.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Octets of a request's file; all that is told of one fits.
+/// Bytes of a request's file; all that is told of one fits.
 const WRITTEN_BYTES: usize = 3072;
 
 /// A request that is running; its file goes when it is dropped.

@@ -29,8 +29,8 @@ pub struct ImportRequest<'a> {
 /// What an import made.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportReport {
-    /// Octets of the data file.
-    pub octets: u64,
+    /// Bytes of the data file.
+    pub bytes: u64,
     /// Whether pages carry checksums.
     pub page_checksums: bool,
 }
@@ -70,12 +70,12 @@ impl Session {
             }
         }
         registered.map(|()| ImportReport {
-            octets: imported.octets,
+            bytes: imported.bytes,
             page_checksums: imported.page_checksums,
         })
     }
 
-    /// Writes the last committed state of an engine database to a new SQLite file; returns its octets.
+    /// Writes the last committed state of an engine database to a new SQLite file; returns its bytes.
     ///
     /// # Errors
     /// When the database is none of the page engine, the file exists, or the disk refuses.

@@ -81,9 +81,9 @@ impl fmt::Display for Value {
             Self::Decimal(value) => write!(f, "{value}"),
             Self::Float(value) => write!(f, "{value}"),
             Self::Text(text) => f.write_str(text),
-            Self::Binary(octets) => {
+            Self::Binary(bytes) => {
                 f.write_str("0x")?;
-                octets.iter().try_for_each(|octet| write!(f, "{octet:02X}"))
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02X}"))
             }
             Self::Guid(guid) => write!(f, "{guid}"),
             Self::DateTime(at) => write!(f, "{}", at.strftime("%Y-%m-%d %H:%M:%S.%3f")),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::DIRECT_ALIGNMENT;
 
-/// Memory of at least this many octets, the usual huge page, is aligned to it and asks for huge pages:
+/// Memory of at least this many bytes, the usual huge page, is aligned to it and asks for huge pages:
 /// compressors read a frame at random, and direct I/O pins fewer pages.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
@@ -16,7 +16,7 @@ const HUGE_PAGE_BYTES: usize = 2 << 20;
 pub struct AlignedBuffer {
     start: NonNull<u8>,
     bytes: usize,
-    /// Where the octets lie; buffers that were made together share it.
+    /// Where the bytes lie; buffers that were made together share it.
     _memory: Arc<Allocation>,
 }
 
@@ -49,8 +49,8 @@ impl Allocation {
             // huge pages refuses it, and the memory is as good as before.
             let _advised = unsafe { rustix::mm::madvise(start.as_ptr().cast(), bytes, advice) };
         }
-        #[expect(unsafe_code, reason = "makes the allocation above octets")]
-        // SAFETY: `start` points to `bytes` octets of this allocation. They are written only after the
+        #[expect(unsafe_code, reason = "makes the allocation above bytes")]
+        // SAFETY: `start` points to `bytes` bytes of this allocation. They are written only after the
         // advice, because the first touch of a page decides its size.
         unsafe {
             start.as_ptr().write_bytes(0, bytes);
@@ -110,7 +110,7 @@ impl Deref for AlignedBuffer {
 
     fn deref(&self) -> &[u8] {
         #[expect(unsafe_code, reason = "view of the allocation above")]
-        // SAFETY: `start` points to `bytes` initialised octets that this value owns.
+        // SAFETY: `start` points to `bytes` initialised bytes that this value owns.
         unsafe {
             std::slice::from_raw_parts(self.start.as_ptr(), self.bytes)
         }
@@ -138,24 +138,24 @@ impl Drop for Allocation {
 }
 
 #[expect(unsafe_code, reason = "the address of memory that any thread may free")]
-// SAFETY: the allocation is only kept and freed through this; the octets belong to the buffers.
+// SAFETY: the allocation is only kept and freed through this; the bytes belong to the buffers.
 unsafe impl Send for Allocation {}
 
 #[expect(unsafe_code, reason = "nothing is reached through a shared reference")]
 // SAFETY: as above.
 unsafe impl Sync for Allocation {}
 
-#[expect(unsafe_code, reason = "the buffer owns plain octets")]
-// SAFETY: the buffer owns its octets alone, like a `Box<[u8]>`: no two buffers overlap.
+#[expect(unsafe_code, reason = "the buffer owns plain bytes")]
+// SAFETY: the buffer owns its bytes alone, like a `Box<[u8]>`: no two buffers overlap.
 unsafe impl Send for AlignedBuffer {}
 
-#[expect(unsafe_code, reason = "the buffer owns plain octets")]
+#[expect(unsafe_code, reason = "the buffer owns plain bytes")]
 // SAFETY: shared access only reads; there is no interior mutability.
 unsafe impl Sync for AlignedBuffer {}
 
 impl fmt::Debug for AlignedBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AlignedBuffer({} octets)", self.bytes)
+        write!(f, "AlignedBuffer({} bytes)", self.bytes)
     }
 }
 
@@ -168,7 +168,7 @@ mod tests {
         let mut buffer = AlignedBuffer::new(5000);
         assert_eq!(buffer.len(), 8192);
         assert_eq!(buffer.as_ptr() as usize % DIRECT_ALIGNMENT, 0);
-        assert!(buffer.iter().all(|&octet| octet == 0));
+        assert!(buffer.iter().all(|&byte| byte == 0));
         buffer[8191] = 7;
         assert_eq!(buffer[8191], 7);
     }
@@ -177,15 +177,15 @@ mod tests {
     fn buffers_made_together_are_apart_and_outlive_each_other() {
         assert!(AlignedBuffer::several(0, 5).is_empty());
         let mut buffers = AlignedBuffer::several(3, 5000);
-        for (buffer, octet) in buffers.iter_mut().zip(1..) {
+        for (buffer, byte) in buffers.iter_mut().zip(1..) {
             assert_eq!(buffer.len(), 8192);
             assert_eq!(buffer.as_ptr() as usize % DIRECT_ALIGNMENT, 0);
-            assert!(buffer.iter().all(|&octet| octet == 0));
-            buffer.fill(octet);
+            assert!(buffer.iter().all(|&byte| byte == 0));
+            buffer.fill(byte);
         }
         let last = buffers.pop().unwrap();
-        assert!(buffers[1].iter().all(|&octet| octet == 2));
+        assert!(buffers[1].iter().all(|&byte| byte == 2));
         drop(buffers);
-        assert!(last.iter().all(|&octet| octet == 3));
+        assert!(last.iter().all(|&byte| byte == 3));
     }
 }

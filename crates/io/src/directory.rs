@@ -81,7 +81,7 @@ pub fn create(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(missing.into_iter().map(Path::to_owned).collect())
 }
 
-/// Octets that an unprivileged user may still write on the file system that holds `path`.
+/// Bytes that an unprivileged user may still write on the file system that holds `path`.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let info = rustix::fs::statvfs(path)?;
     Ok(info.f_bavail.saturating_mul(info.f_frsize))

@@ -112,17 +112,17 @@ impl DirectFile {
         self.ordinary
     }
 
-    /// Current length in octets.
+    /// Current length in bytes.
     pub fn len(&self) -> io::Result<u64> {
         Ok(self.ordinary.metadata()?.len())
     }
 
-    /// Whether the file has no octets.
+    /// Whether the file has no bytes.
     pub fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
 
-    /// Reads up to `buffer.len()` octets at `offset`; fewer only at the end of the file.
+    /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
@@ -218,8 +218,8 @@ impl DirectFile {
         Ok(rustix::fs::flock(&self.ordinary, operation)?)
     }
 
-    /// Takes a write lock on a range of octets for this open descriptor (`F_OFD_SETLK`). It keeps out
-    /// whoever locks by range, in whatever process, also this one; the octets need not exist.
+    /// Takes a write lock on a range of bytes for this open descriptor (`F_OFD_SETLK`). It keeps out
+    /// whoever locks by range, in whatever process, also this one; the bytes need not exist.
     ///
     /// # Errors
     /// `WouldBlock` when somebody else holds a lock in the range.
@@ -338,8 +338,8 @@ mod tests {
             20484,
             "short at the end of the file"
         );
-        assert!(back[..4096].iter().all(|&octet| octet == 0));
-        assert!(back[4096..20480].iter().all(|&octet| octet == 7));
+        assert!(back[..4096].iter().all(|&byte| byte == 0));
+        assert!(back[4096..20480].iter().all(|&byte| byte == 7));
         assert_eq!(&back[20480..20484], b"tail");
         let error = file.read_exact_at(&mut back, 0).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);

@@ -1,4 +1,4 @@
-//! Locks on ranges of octets that belong to an open descriptor, not to the process.
+//! Locks on ranges of bytes that belong to an open descriptor, not to the process.
 //!
 //! They meet the POSIX locks that other programs take (SQLite does), but closing another descriptor of
 //! the file does not drop them, and they hold within one process, too. `rustix` does not offer them.

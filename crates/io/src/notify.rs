@@ -96,9 +96,9 @@ mod tests {
     use super::*;
 
     fn told(listener: &UnixDatagram) -> String {
-        let mut octets = [0; 512];
-        let length = listener.recv(&mut octets).unwrap();
-        String::from_utf8_lossy(&octets[..length]).into_owned()
+        let mut bytes = [0; 512];
+        let length = listener.recv(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
     }
 
     #[test]

@@ -29,13 +29,13 @@ pub const MODE_PUBLIC: u32 = 0o666;
 ///
 /// # Errors
 /// Also for folders, block devices, and a FIFO that nobody reads.
-pub fn write(path: &Path, octets: &[u8], mode: u32) -> io::Result<()> {
+pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_file() && !is_open_descriptor(path) => {
-            replace(path, octets, Some(&found), mode)
+            replace(path, bytes, Some(&found), mode)
         }
-        Ok(found) => write_into(path, octets, &found),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => replace(path, octets, None, mode),
+        Ok(found) => write_into(path, bytes, &found),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => replace(path, bytes, None, mode),
         Err(error) => Err(error),
     }
 }
@@ -59,7 +59,7 @@ fn is_open_descriptor(path: &Path) -> bool {
     false
 }
 
-fn write_into(path: &Path, octets: &[u8], found: &Metadata) -> io::Result<()> {
+fn write_into(path: &Path, bytes: &[u8], found: &Metadata) -> io::Result<()> {
     let kind = found.file_type();
     if !(kind.is_fifo() || kind.is_char_device() || kind.is_file()) {
         let reason = format!("it is {}; name a file", kind_of(found));
@@ -68,7 +68,7 @@ fn write_into(path: &Path, octets: &[u8], found: &Metadata) -> io::Result<()> {
     let mut file = open_for_writing(path)?;
     let flags = rustix::fs::fcntl_getfl(&file)?;
     rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
-    file.write_all(octets)
+    file.write_all(bytes)
 }
 
 /// Opens without waiting in the system call, which no signal would end.
@@ -96,7 +96,7 @@ fn open_for_writing(path: &Path) -> io::Result<File> {
 /// `ENXIO`: a FIFO without a reader.
 const NO_READER: i32 = rustix::io::Errno::NXIO.raw_os_error();
 
-fn replace(path: &Path, octets: &[u8], found: Option<&Metadata>, mode: u32) -> io::Result<()> {
+fn replace(path: &Path, bytes: &[u8], found: Option<&Metadata>, mode: u32) -> io::Result<()> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let target = directory::follow(path)?;
     // Two that write the same file at once do not meet: the later rename wins.
@@ -104,7 +104,7 @@ fn replace(path: &Path, octets: &[u8], found: Option<&Metadata>, mode: u32) -> i
     let beside = own::beside(&target, &format!(".windlass-new-{process}-{number}"));
     let write = || {
         let mut file = own::create(&beside)?;
-        file.write_all(octets)?;
+        file.write_all(bytes)?;
         match found {
             Some(found) => keep(&file, found)?,
             None => file.set_permissions(PermissionsExt::from_mode(mode & !directory::umask()))?,

@@ -145,21 +145,21 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// Those of [`open`]; `InvalidData` when it is longer.
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let mut octets = Vec::new();
-    open(path)?.take(bytes_max + 1).read_to_end(&mut octets)?;
-    if octets.len() as u64 > bytes_max {
+    let mut bytes = Vec::new();
+    open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
         let reason = format!("it has more than {bytes_max} bytes");
         return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
     }
-    Ok(octets)
+    Ok(bytes)
 }
 
 /// Gives a file this content in one step: the content is written beside it, synced and renamed.
-pub fn replace(path: &Path, octets: &[u8]) -> io::Result<()> {
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = beside(path, ".new");
     let written = create(&beside)
         .and_then(|mut file| {
-            file.write_all(octets)?;
+            file.write_all(bytes)?;
             file.sync_all()
         })
         .and_then(|()| directory::replace(&beside, path));

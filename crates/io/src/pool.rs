@@ -148,7 +148,7 @@ impl Drop for PooledBuffer {
 
 impl fmt::Debug for PooledBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PooledBuffer({} octets)", self.len())
+        write!(f, "PooledBuffer({} bytes)", self.len())
     }
 }
 

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-/// Types for which all octets zero is a value, and which need no drop.
+/// Types for which all bytes zero is a value, and which need no drop.
 #[expect(unsafe_code, reason = "a promise about the representation of a type")]
 ///
 /// # Safety
-/// An implementor must be valid when every octet is zero, must not need drop, and must not ask for
+/// An implementor must be valid when every byte is zero, must not need drop, and must not ask for
 /// an alignment greater than a memory page.
 pub unsafe trait ZeroValid {}
 

@@ -36,8 +36,8 @@ pub fn keep_memory() -> io::Result<()> {
 ///
 /// # Errors
 /// Also when the file exists: somebody's key may be in it.
-pub fn create(path: &Path, octets: &[u8]) -> io::Result<()> {
-    create_with(path, octets, |_| Ok(()))
+pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    create_with(path, bytes, |_| Ok(()))
 }
 
 /// Makes an empty file of mode 0600 where there is none: for what others open by name and would make with the
@@ -61,9 +61,9 @@ pub fn ensure(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Also when the file exists.
-pub fn create_like(path: &Path, octets: &[u8], like: &Path) -> io::Result<()> {
+pub fn create_like(path: &Path, bytes: &[u8], like: &Path) -> io::Result<()> {
     let like = std::fs::metadata(like)?;
-    create_with(path, octets, |file| {
+    create_with(path, bytes, |file| {
         let made = file.metadata()?;
         if (made.uid(), made.gid()) != (like.uid(), like.gid()) {
             let owner = rustix::fs::Uid::from_raw(like.uid());
@@ -80,14 +80,14 @@ pub fn create_like(path: &Path, octets: &[u8], like: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Also when the file exists.
-pub fn create_public(path: &Path, octets: &[u8]) -> io::Result<()> {
+pub fn create_public(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    fill(file, path, octets)
+    fill(file, path, bytes)
 }
 
 fn create_with(
     path: &Path,
-    octets: &[u8],
+    bytes: &[u8],
     finish: impl FnOnce(&File) -> io::Result<()>,
 ) -> io::Result<()> {
     let file = OpenOptions::new()
@@ -96,11 +96,11 @@ fn create_with(
         .mode(0o600)
         .open(path)?;
     finish(&file)?;
-    fill(file, path, octets)
+    fill(file, path, bytes)
 }
 
-fn fill(mut file: File, path: &Path, octets: &[u8]) -> io::Result<()> {
-    file.write_all(octets)?;
+fn fill(mut file: File, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes)?;
     file.sync_all()?;
     crate::directory::sync(&crate::directory::parent(path))
 }
@@ -129,13 +129,13 @@ pub fn read_private(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn content(file: File) -> io::Result<Vec<u8>> {
-    let mut octets = Vec::new();
-    file.take(BYTES_MAX + 1).read_to_end(&mut octets)?;
-    if octets.len() as u64 > BYTES_MAX {
+    let mut bytes = Vec::new();
+    file.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > BYTES_MAX {
         let reason = "it is too long for a key or a certificate";
         return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
     }
-    Ok(octets)
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -5,25 +5,25 @@ use windlass_base::{Digest, Guid};
 use crate::cursor::{Cursor, Emission, require_at_most};
 use crate::error::MediaError;
 
-/// Most octets of the database in one chunk, and most octets of a payload.
+/// Most bytes of the database in one chunk, and most bytes of a payload.
 pub const CHUNK_BYTES_MAX: u32 = 8 << 20;
 
 /// Most stretches, and most extents, in one chunk: 8 MB in extents of 64 KB.
 pub const RUNS_MAX: u16 = 128;
 
-/// Octets of the header's fixed part.
+/// Bytes of the header's fixed part.
 const FIXED_BYTES: usize = 64;
 const RUN_BYTES: usize = 12;
 const CHECKSUM_BYTES: usize = 8;
 
-/// Octets of the tag that authenticates an encrypted chunk.
+/// Bytes of the tag that authenticates an encrypted chunk.
 pub const TAG_BYTES: usize = 16;
 
 /// How a chunk is protected: not at all, or by the set's key.
 const PLAIN: u16 = 0;
 const SEALED: u16 = 1;
 
-/// Octets of the longest header, without the padding behind it.
+/// Bytes of the longest header, without the padding behind it.
 pub(crate) const HEADER_BYTES_MAX: usize =
     FIXED_BYTES + RUNS_MAX as usize * (RUN_BYTES + Digest::BYTES) + TAG_BYTES + CHECKSUM_BYTES;
 
@@ -32,7 +32,7 @@ const _: () = assert!(
     "header length and padding fit their field"
 );
 
-/// Octets of a header with so many stretches and digests, without the padding behind it.
+/// Bytes of a header with so many stretches and digests, without the padding behind it.
 pub(crate) fn header_bytes(runs: usize, digests: usize, is_sealed: bool) -> usize {
     let tag = if is_sealed { TAG_BYTES } else { 0 };
     FIXED_BYTES + runs * RUN_BYTES + digests * Digest::BYTES + tag + CHECKSUM_BYTES
@@ -44,7 +44,7 @@ pub(crate) fn header_bytes(runs: usize, digests: usize, is_sealed: bool) -> usiz
 pub enum ChunkKind {
     /// Pages of a data file.
     Data = 1,
-    /// Octets of the log.
+    /// Bytes of the log.
     Log = 2,
 }
 
@@ -67,9 +67,9 @@ impl ChunkKind {
 /// A stretch of a database file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// First octet in the file.
+    /// First byte in the file.
     pub offset: u64,
-    /// Octets.
+    /// Bytes.
     pub bytes: u32,
 }
 
@@ -88,15 +88,15 @@ pub struct ChunkHeader {
     pub set_guid: Guid,
     /// Number within the set, over all families, from 0.
     pub ordinal: u64,
-    /// Octets of the database in it; the sum over its runs.
+    /// Bytes of the database in it; the sum over its runs.
     pub raw_bytes: u32,
-    /// Octets of the payload.
+    /// Bytes of the payload.
     pub stored_bytes: u32,
-    /// CRC-64 of the octets of the database.
+    /// CRC-64 of the bytes of the database.
     pub raw_checksum: u64,
     /// CRC-64 of the payload.
     pub stored_checksum: u64,
-    /// Where the octets belong, in order.
+    /// Where the bytes belong, in order.
     pub runs: Vec<Run>,
     /// Digests of the extents, in order; empty where none were taken.
     pub digests: Vec<Digest>,
@@ -116,16 +116,16 @@ pub fn chunk_mix(ordinal: u64, raw_checksum: u64) -> u64 {
 }
 
 impl ChunkHeader {
-    /// Octets of the header, without the padding behind it.
+    /// Bytes of the header, without the padding behind it.
     pub(crate) fn bytes(&self) -> usize {
         header_bytes(self.runs.len(), self.digests.len(), self.tag.is_some())
     }
 
     /// What the tag of an encrypted chunk authenticates beside the payload: everything but the family,
     /// which is chosen later, and what follows from the payload.
-    pub fn authenticated_octets(&self) -> Vec<u8> {
-        let mut octets = Vec::with_capacity(self.bytes());
-        let mut out = Emission::new(&mut octets, 0);
+    pub fn authenticated_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.bytes());
+        let mut out = Emission::new(&mut bytes, 0);
         out.guid(self.set_guid);
         out.u64(self.ordinal);
         out.u8(self.kind as u8);
@@ -137,7 +137,7 @@ impl ChunkHeader {
         out.u32(self.stored_bytes);
         out.u64(self.raw_checksum);
         self.emit_lists(&mut out);
-        octets
+        bytes
     }
 
     fn emit_lists(&self, out: &mut Emission<'_>) {
@@ -150,7 +150,7 @@ impl ChunkHeader {
         }
     }
 
-    /// Octets from the start of the stream's data to the payload, which begins at a multiple of
+    /// Bytes from the start of the stream's data to the payload, which begins at a multiple of
     /// `alignment` if the data begin at family offset `data_offset`.
     pub(crate) fn padded_bytes(&self, data_offset: u64, alignment: u32) -> u64 {
         let bytes = self.bytes();

@@ -44,8 +44,8 @@ impl Stored for SetType {
         out.push(*self as u8);
     }
 
-    fn load(octets: &[u8]) -> Option<Self> {
-        match octets {
+    fn load(bytes: &[u8]) -> Option<Self> {
+        match bytes {
             [1] => Some(Self::Full),
             [2] => Some(Self::Log),
             [5] => Some(Self::Differential),
@@ -72,8 +72,8 @@ impl Stored for SourceKind {
         out.push(*self as u8);
     }
 
-    fn load(octets: &[u8]) -> Option<Self> {
-        match octets {
+    fn load(bytes: &[u8]) -> Option<Self> {
+        match bytes {
             [1] => Some(Self::Sqlite),
             [2] => Some(Self::Engine),
             [3] => Some(Self::Postgres),
@@ -105,8 +105,8 @@ impl Stored for Option<FileMode> {
         self.map_or(0, FileMode::bits).store(out);
     }
 
-    fn load(octets: &[u8]) -> Option<Self> {
-        let bits = u16::load(octets)?;
+    fn load(bytes: &[u8]) -> Option<Self> {
+        let bits = u16::load(bytes)?;
         (bits <= FileMode::MASK).then_some(Some(FileMode(bits)))
     }
 
@@ -126,11 +126,11 @@ records! {
         0x03 logical_name: String,
         /// Path on the machine where it was backed up.
         0x04 physical_name: String,
-        /// Length in octets.
+        /// Length in bytes.
         0x05 size_bytes: u64,
-        /// Octets per page.
+        /// Bytes per page.
         0x06 page_bytes: u32,
-        /// Octets of it in this set.
+        /// Bytes of it in this set.
         0x07 backup_bytes: u64,
         /// Its own identity.
         0x08 file_guid: Guid,
@@ -190,7 +190,7 @@ records! {
         0x20 compression: u8,
         /// Level as asked for: 0 none, 1 LOW, 2 MEDIUM, 3 HIGH, 4 AUTO.
         0x21 compression_level: u8,
-        /// Octets of the database in a full chunk.
+        /// Bytes of the database in a full chunk.
         0x8022 frame_bytes: u32,
         /// First log record needed.
         0x30 first_lsn: Lsn,
@@ -212,7 +212,7 @@ records! {
         0x38 recovery_fork_guid: Guid,
         /// `SIMPLE` or `FULL`.
         0x39 recovery_model: String,
-        /// Octets per page of the database.
+        /// Bytes per page of the database.
         0x3A page_bytes: u32,
         /// Whether the database was read-only.
         0x3B is_read_only: bool,
@@ -228,9 +228,9 @@ records! {
         0x41 software_minor: u8,
         /// Version of the program: build.
         0x42 software_build: u16,
-        /// Octets of the database in the set, before compression.
+        /// Bytes of the database in the set, before compression.
         0x50 backup_bytes: u64,
-        /// Octets of all chunks as stored.
+        /// Bytes of all chunks as stored.
         0x51 stored_bytes: u64,
         /// Chunks in the set, over all families.
         0x52 chunk_count: u64,
@@ -266,11 +266,11 @@ impl Stored for Seen {
         out.extend_from_slice(&self.integrity_findings.to_le_bytes());
     }
 
-    fn load(octets: &[u8]) -> Option<Self> {
-        let [is_as_is @ 0..=1, integrity_check, findings @ ..] = *octets.first_chunk::<6>()? else {
+    fn load(bytes: &[u8]) -> Option<Self> {
+        let [is_as_is @ 0..=1, integrity_check, findings @ ..] = *bytes.first_chunk::<6>()? else {
             return None;
         };
-        (octets.len() == 6).then_some(Self {
+        (bytes.len() == 6).then_some(Self {
             is_as_is: is_as_is == 1,
             integrity_check,
             integrity_findings: u32::from_le_bytes(findings),
@@ -291,10 +291,10 @@ impl Stored for Vec<DatabaseFile> {
         }
     }
 
-    fn load(octets: &[u8]) -> Option<Self> {
+    fn load(bytes: &[u8]) -> Option<Self> {
         let mut files = Self::new();
         let mut ids = HashSet::new();
-        record::each(octets, 0, WHAT, |tag, octets| match load_file(octets) {
+        record::each(bytes, 0, WHAT, |tag, bytes| match load_file(bytes) {
             Some(file)
                 if tag == FILE_TAG && files.len() < FILES_MAX && ids.insert(file.file_id) =>
             {
@@ -310,14 +310,14 @@ impl Stored for Vec<DatabaseFile> {
 
 /// One file; none if a record is damaged, or one is absent that every file has: so a list takes not
 /// much more memory than it is long.
-fn load_file(octets: &[u8]) -> Option<DatabaseFile> {
+fn load_file(bytes: &[u8]) -> Option<DatabaseFile> {
     let mut file = DatabaseFile::default();
     let mut present = 0_u32;
-    let take = |tag: u16, octets: &[u8]| {
+    let take = |tag: u16, bytes: &[u8]| {
         present |= 1_u32.checked_shl(tag.into()).unwrap_or(0);
-        file.load_record(tag, octets)
+        file.load_record(tag, bytes)
     };
-    record::each(octets, 0, WHAT, take).ok()?;
+    record::each(bytes, 0, WHAT, take).ok()?;
     (present & FILE_TAGS_NEEDED == FILE_TAGS_NEEDED).then_some(file)
 }
 
@@ -329,8 +329,8 @@ impl Stored for Nested {
         out.extend_from_slice(&self.0);
     }
 
-    fn load(octets: &[u8]) -> Option<Self> {
-        Some(Self(octets.to_vec()))
+    fn load(bytes: &[u8]) -> Option<Self> {
+        Some(Self(bytes.to_vec()))
     }
 }
 
@@ -357,14 +357,14 @@ impl SetConfiguration {
     }
 
     /// What [`SetConfiguration::authentication`] authenticates: all records but itself.
-    pub fn authenticated_octets(&self) -> Vec<u8> {
-        let mut octets = Vec::new();
+    pub fn authenticated_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
         let without = Self {
             authentication: Vec::new(),
             ..self.clone()
         };
-        without.store_records(&mut octets);
-        octets
+        without.store_records(&mut bytes);
+        bytes
     }
 
     /// Reads the stored form that lies at `offset` of a family.
@@ -432,20 +432,20 @@ mod tests {
         let mut all = Vec::new();
         file(3).store_records(&mut all);
         let mut tags = Vec::new();
-        record::each(&all, 0, WHAT, |tag, octets| {
-            tags.push((tag, octets.to_vec()));
+        record::each(&all, 0, WHAT, |tag, bytes| {
+            tags.push((tag, bytes.to_vec()));
             Known::Read
         })
         .unwrap();
         for left_out in 0..tags.len() {
             let mut records = Vec::new();
-            for (tag, octets) in tags
+            for (tag, bytes) in tags
                 .iter()
                 .enumerate()
                 .filter(|(at, _)| *at != left_out)
                 .map(|one| one.1)
             {
-                record::put(&mut records, *tag, &Nested(octets.clone()));
+                record::put(&mut records, *tag, &Nested(bytes.clone()));
             }
             let mut list = Vec::new();
             record::put(&mut list, FILE_TAG, &Nested(records));

@@ -7,8 +7,8 @@
 //! // A full backup that lacks its second chunk. All counts and checksums are right.
 //! let mut set = Set::full("shop", &[7; 300_000]);
 //! set.chunks.remove(1);
-//! let octets = Medium::new().with(&set).octets();
-//! # assert_eq!(windlass_media::craft::sets(&octets)[0].chunk_count, 4);
+//! let bytes = Medium::new().with(&set).bytes();
+//! # assert_eq!(windlass_media::craft::sets(&bytes)[0].chunk_count, 4);
 //! ```
 //!
 //! | wanted | made by |
@@ -19,7 +19,7 @@
 //! | numbers that do not fit the chunks | [`Set::ending`], which has the last word on the final configuration |
 //! | several stripes, one left out | [`Medium::striped`], [`Chunk::family`], [`Medium::families`] |
 //! | sets that overlap; sets with very many files | [`overlapping_sets`], [`crowded_sets`] |
-//! | any edit of finished media | change the octets, then [`repair`] makes all checksums right again |
+//! | any edit of finished media | change the bytes, then [`repair`] makes all checksums right again |
 
 use windlass_base::{EXTENT_BYTES, Guid, Lsn, checksum, digest};
 
@@ -34,7 +34,7 @@ use crate::reader::FamilyReader;
 use crate::record::LIST_BYTES_MAX;
 use crate::writer::FamilyWriter;
 
-/// Octets of the database in each chunk that [`Set::full`] makes.
+/// Bytes of the database in each chunk that [`Set::full`] makes.
 pub const FRAME_BYTES: usize = EXTENT_BYTES;
 
 const BLOCK_BYTES: u32 = 512;
@@ -51,24 +51,24 @@ pub struct Chunk {
     /// Where it belongs in the file.
     pub offset: u64,
     /// What it holds.
-    pub octets: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 impl Chunk {
     /// Pages of the first data file, on the first family.
-    pub fn new(offset: u64, octets: &[u8]) -> Self {
+    pub fn new(offset: u64, bytes: &[u8]) -> Self {
         Self {
             family: 1,
             file_id: 1,
             is_log: false,
             offset,
-            octets: octets.to_vec(),
+            bytes: bytes.to_vec(),
         }
     }
 
     fn header(&self, ordinal: u64, set_guid: Guid) -> ChunkHeader {
-        let bytes = self.octets.len() as u32;
-        let sum = checksum(&self.octets);
+        let bytes = self.bytes.len() as u32;
+        let sum = checksum(&self.bytes);
         ChunkHeader {
             kind: if self.is_log {
                 ChunkKind::Log
@@ -88,7 +88,7 @@ impl Chunk {
                 offset: self.offset,
                 bytes,
             }],
-            digests: self.octets.chunks(EXTENT_BYTES).map(digest).collect(),
+            digests: self.bytes.chunks(EXTENT_BYTES).map(digest).collect(),
             tag: None,
         }
     }
@@ -141,7 +141,7 @@ impl Set {
         Self {
             configuration,
             chunks: frames
-                .map(|(offset, octets)| Chunk::new(offset, octets))
+                .map(|(offset, bytes)| Chunk::new(offset, bytes))
                 .collect(),
             ending: |_| {},
         }
@@ -182,7 +182,7 @@ impl Set {
         let own = self.chunks.iter().filter(|chunk| chunk.file_id == file_id);
         let mut extents: Vec<u64> = own
             .flat_map(|chunk| {
-                let end = chunk.offset.saturating_add(chunk.octets.len() as u64);
+                let end = chunk.offset.saturating_add(chunk.bytes.len() as u64);
                 chunk.offset / extent..end.div_ceil(extent)
             })
             .collect();
@@ -205,10 +205,10 @@ impl Set {
         set.set_checksum = (0..)
             .zip(&self.chunks)
             .fold(0, |sum: u64, (ordinal, chunk)| {
-                sum.wrapping_add(chunk_mix(ordinal, checksum(&chunk.octets)))
+                sum.wrapping_add(chunk_mix(ordinal, checksum(&chunk.bytes)))
             });
         let bytes = |chunks: &mut dyn Iterator<Item = &Chunk>| -> u64 {
-            chunks.map(|chunk| chunk.octets.len() as u64).sum()
+            chunks.map(|chunk| chunk.bytes.len() as u64).sum()
         };
         set.stored_bytes = bytes(&mut self.chunks.iter());
         set.backup_bytes = set.stored_bytes;
@@ -260,7 +260,7 @@ impl Medium {
             // A header that cannot be written makes no family.
             FamilyWriter::format(&header)
                 .ok()
-                .map(|(writer, octets)| (octets, writer))
+                .map(|(writer, bytes)| (bytes, writer))
         };
         Self {
             header: header.clone(),
@@ -273,8 +273,8 @@ impl Medium {
     pub fn behind(families: &[Vec<u8>]) -> Self {
         let mut sets = 0;
         let mut header = header();
-        let go_on = |octets: &Vec<u8>| {
-            let family = octets.as_slice();
+        let go_on = |bytes: &Vec<u8>| {
+            let family = bytes.as_slice();
             let (reader, own) = FamilyReader::open(&family).ok()?;
             let position = reader.list().append_position(u16::MAX);
             sets = position.sets;
@@ -295,20 +295,20 @@ impl Medium {
         let mut start = set.clone();
         start.configuration.position = self.sets + 1;
         let finished = start.finished(&self.header);
-        for (number, (octets, writer)) in (1..).zip(&mut self.families) {
+        for (number, (bytes, writer)) in (1..).zip(&mut self.families) {
             if let Ok(begun) = writer.begin_set(&start.configuration) {
-                octets.extend(begun);
+                bytes.extend(begun);
             }
             for (ordinal, chunk) in (0..).zip(&start.chunks) {
                 if chunk.family == number {
                     let header = chunk.header(ordinal, start.configuration.set_guid);
-                    drop(writer.chunk_header(&header, 4, octets));
-                    octets.extend(&chunk.octets);
-                    writer.chunk_written(octets);
+                    drop(writer.chunk_header(&header, 4, bytes));
+                    bytes.extend(&chunk.bytes);
+                    writer.chunk_written(bytes);
                 }
             }
-            octets.extend(writer.end_of_data(&finished).unwrap_or_default());
-            octets.extend(writer.end_set().unwrap_or_default());
+            bytes.extend(writer.end_of_data(&finished).unwrap_or_default());
+            bytes.extend(writer.end_set().unwrap_or_default());
         }
         self.sets += 1;
         self
@@ -316,14 +316,11 @@ impl Medium {
 
     /// The families, in the order of their numbers.
     pub fn families(self) -> Vec<Vec<u8>> {
-        self.families
-            .into_iter()
-            .map(|(octets, _)| octets)
-            .collect()
+        self.families.into_iter().map(|(bytes, _)| bytes).collect()
     }
 
     /// The first family.
-    pub fn octets(self) -> Vec<u8> {
+    pub fn bytes(self) -> Vec<u8> {
         self.families().into_iter().next().unwrap_or_default()
     }
 }
@@ -363,13 +360,13 @@ pub fn repair(family: &mut [u8]) {
     crate::fuzzing::repair(family);
 }
 
-/// A family of about `bytes` octets whose filemarks say that a set begins in each of its blocks. Each
+/// A family of about `bytes` bytes whose filemarks say that a set begins in each of its blocks. Each
 /// claims 4 MB of configuration, so they overlap. One filemark in fifty is there, which is enough to find
 /// all others.
 pub fn overlapping_sets(bytes: usize) -> Vec<u8> {
     let header = header();
     let identity = header.identity();
-    let Ok((_, mut octets)) = FamilyWriter::format(&header) else {
+    let Ok((_, mut content)) = FamilyWriter::format(&header) else {
         return Vec::new();
     };
     let block = BLOCK_BYTES as usize;
@@ -382,13 +379,13 @@ pub fn overlapping_sets(bytes: usize) -> Vec<u8> {
     }
     .emit(&mut out);
     start.resize(block, 0);
-    let first = (octets.len() - block) as u64;
+    let first = (content.len() - block) as u64;
     let listed = capacity(BLOCK_BYTES);
-    let count = ((bytes.saturating_sub(octets.len()) / block) as u32 | 1).min(2 * 65535 + 1);
+    let count = ((bytes.saturating_sub(content.len()) / block) as u32 | 1).min(2 * 65535 + 1);
     for number in 2..=count {
-        let offset = octets.len() as u64;
+        let offset = content.len() as u64;
         if number % listed as u32 != 1 && number != count {
-            octets.extend(&start);
+            content.extend(&start);
             continue;
         }
         let nearest = (1..=listed as u64).map(|count| offset.saturating_sub(count * block as u64));
@@ -397,9 +394,9 @@ pub fn overlapping_sets(bytes: usize) -> Vec<u8> {
             number,
             earlier: nearest.take_while(|&earlier| earlier >= first).collect(),
         };
-        mark.emit(&identity, &mut Emission::new(&mut octets, offset));
+        mark.emit(&identity, &mut Emission::new(&mut content, offset));
     }
-    octets
+    content
 }
 
 /// A family of sets that each have as many database files as their configuration has room for.
@@ -413,5 +410,5 @@ pub fn crowded_sets(sets: u16) -> Vec<u8> {
     set.configuration.files = files.collect();
     (0..sets)
         .fold(Medium::new(), |medium, _| medium.with(&set))
-        .octets()
+        .bytes()
 }

@@ -5,8 +5,8 @@
 //! block of a good family is one of these, and through MTF's list of earlier filemarks it leads to
 //! every set, without a look at what lies between.
 //!
-//! MTF's list ends before the last 40 octets of the block, which are ours: `u64` own offset,
-//! media set GUID, `u16` family number, 6 zero octets, CRC-64 of the block before it. So a filemark
+//! MTF's list ends before the last 40 bytes of the block, which are ours: `u64` own offset,
+//! media set GUID, `u16` family number, 6 zero bytes, CRC-64 of the block before it. So a filemark
 //! of other media, or one that a database happened to contain, is not taken for one of this family.
 
 use crate::cursor::{Cursor, Emission};
@@ -183,18 +183,18 @@ mod tests {
                 number: 7,
                 earlier: vec![131_072, 65536],
             };
-            let mut octets = Vec::new();
+            let mut bytes = Vec::new();
             mark.emit(
                 &family(block_bytes),
-                &mut Emission::new(&mut octets, 1 << 20),
+                &mut Emission::new(&mut bytes, 1 << 20),
             );
-            assert_eq!(octets.len(), block_bytes as usize);
-            let read = |octets: &[u8]| Filemark::parse(octets, 1 << 20, &family(block_bytes));
-            assert_eq!(read(&octets).unwrap(), mark);
+            assert_eq!(bytes.len(), block_bytes as usize);
+            let read = |bytes: &[u8]| Filemark::parse(bytes, 1 << 20, &family(block_bytes));
+            assert_eq!(read(&bytes).unwrap(), mark);
             for bit in (0..block_bytes as usize * 8).step_by(61) {
-                octets[bit / 8] ^= 1 << (bit % 8);
-                assert!(read(&octets).is_err(), "bit {bit}");
-                octets[bit / 8] ^= 1 << (bit % 8);
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                assert!(read(&bytes).is_err(), "bit {bit}");
+                bytes[bit / 8] ^= 1 << (bit % 8);
             }
         }
     }
@@ -206,9 +206,9 @@ mod tests {
             number: 1,
             earlier: Vec::new(),
         };
-        let mut octets = Vec::new();
-        mark.emit(&family(512), &mut Emission::new(&mut octets, 4096));
-        assert!(Filemark::parse(&octets, 8192, &family(512)).is_err());
+        let mut bytes = Vec::new();
+        mark.emit(&family(512), &mut Emission::new(&mut bytes, 4096));
+        assert!(Filemark::parse(&bytes, 8192, &family(512)).is_err());
         let other_set = FamilyIdentity {
             media_set_guid: Guid::NIL,
             ..family(512)
@@ -217,7 +217,7 @@ mod tests {
             number: 1,
             ..family(512)
         };
-        assert!(Filemark::parse(&octets, 4096, &other_set).is_err());
-        assert!(Filemark::parse(&octets, 4096, &other_family).is_err());
+        assert!(Filemark::parse(&bytes, 4096, &other_set).is_err());
+        assert!(Filemark::parse(&bytes, 4096, &other_family).is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! The reader's entry points, fed with arbitrary octets.
+//! The reader's entry points, fed with arbitrary bytes.
 //!
 //! Checksums stop a fuzzer at the door: nearly every change it makes is noticed at once, and the
-//! code behind is never reached. So it may ask, with the first octet, for all checksums to be made
+//! code behind is never reached. So it may ask, with the first byte, for all checksums to be made
 //! right again first.
 
 use std::cell::Cell;
@@ -17,15 +17,15 @@ use crate::mtf::{
 use crate::reader::FamilyReader;
 use crate::streams::ReadAt;
 
-/// Octets of a CRC-64.
+/// Bytes of a CRC-64.
 const SUM_BYTES: usize = 8;
 /// Where a chunk header counts its stretches and its digests.
 const CHUNK_COUNTS: std::ops::Range<usize> = 10..14;
 
 /// Reads `data` as a media family through every entry point. Must neither panic nor run away.
 ///
-/// Octets that begin as a family does are read as they are, and again with all checksums repaired. Of others
-/// the first octet chooses: even, the rest is read as it is; odd, it is repaired first.
+/// Bytes that begin as a family does are read as they are, and again with all checksums repaired. Of others
+/// the first byte chooses: even, the rest is read as it is; odd, it is repaired first.
 ///
 /// # Panics
 /// When more is read than the length of the family allows.
@@ -36,19 +36,19 @@ pub fn fuzz_family(data: &[u8]) {
         return;
     }
     match data.split_first() {
-        Some((&mode, octets)) if mode % 2 == 0 => read_everything(octets),
-        Some((_, octets)) => read_repaired(octets),
+        Some((&mode, bytes)) if mode % 2 == 0 => read_everything(bytes),
+        Some((_, bytes)) => read_repaired(bytes),
         None => {}
     }
 }
 
-fn read_repaired(octets: &[u8]) {
-    let mut repaired = octets.to_vec();
+fn read_repaired(bytes: &[u8]) {
+    let mut repaired = bytes.to_vec();
     repair(&mut repaired);
     read_everything(&repaired);
 }
 
-/// Octets that listing a family may read, and so may a walk over all of its sets and all that their
+/// Bytes that listing a family may read, and so may a walk over all of its sets and all that their
 /// indexes lead to: so many times its length, and what is read of any family.
 fn budget(family: u64) -> u64 {
     10 * family + (64 << 10)
@@ -56,18 +56,18 @@ fn budget(family: u64) -> u64 {
 
 /// A family that counts what is read of it.
 struct Counted<'a> {
-    octets: &'a [u8],
+    bytes: &'a [u8],
     read: Cell<u64>,
 }
 
 impl ReadAt for Counted<'_> {
     fn len(&self) -> u64 {
-        self.octets.len() as u64
+        self.bytes.len() as u64
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
         self.read.set(self.read.get() + buffer.len() as u64);
-        self.octets.read_at(offset, buffer)
+        self.bytes.read_at(offset, buffer)
     }
 }
 
@@ -77,14 +77,14 @@ impl Counted<'_> {
         let (read, length) = (self.read.take(), self.len());
         assert!(
             read <= budget(length),
-            "{what}: {read} octets read of {length}"
+            "{what}: {read} bytes read of {length}"
         );
     }
 }
 
-fn read_everything(octets: &[u8]) {
+fn read_everything(bytes: &[u8]) {
     let family = Counted {
-        octets,
+        bytes,
         read: Cell::new(0),
     };
     let Ok((reader, _)) = FamilyReader::open(&family) else {
@@ -96,7 +96,7 @@ fn read_everything(octets: &[u8]) {
     family.check("list");
     for set in &listing.sets {
         drop(reader.walk(set, &mut |header, offset| {
-            offset <= octets.len() as u64 && header.stored_bytes < u32::MAX
+            offset <= bytes.len() as u64 && header.stored_bytes < u32::MAX
         }));
     }
     family.check("walk");
@@ -162,7 +162,7 @@ fn repair_block(family: &mut [u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Octets of a chunk header up to the end of its CRC.
+/// Bytes of a chunk header up to the end of its CRC.
 fn chunk_header_bytes(data: &[u8]) -> Option<usize> {
     let counts = data.get(CHUNK_COUNTS)?;
     let (runs, digests) = (u16_at(counts, 0)?, u16_at(counts, 2)?);
@@ -174,21 +174,21 @@ fn chunk_header_bytes(data: &[u8]) -> Option<usize> {
     ))
 }
 
-fn u16_at(octets: &[u8], at: usize) -> Option<u16> {
-    let (value, _) = octets.get(at..)?.split_first_chunk::<2>()?;
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    let (value, _) = bytes.get(at..)?.split_first_chunk::<2>()?;
     Some(u16::from_le_bytes(*value))
 }
 
-/// Ends `octets` with the XOR of the words before.
-fn put_xor(octets: &mut [u8]) {
-    if let Some((words, sum)) = octets.split_last_chunk_mut::<2>() {
+/// Ends `bytes` with the XOR of the words before.
+fn put_xor(bytes: &mut [u8]) {
+    if let Some((words, sum)) = bytes.split_last_chunk_mut::<2>() {
         *sum = xor_words(words).to_le_bytes();
     }
 }
 
-/// Ends `octets` with the CRC-64 of those before.
-fn put_sum(octets: &mut [u8]) {
-    if let Some((covered, sum)) = octets.split_last_chunk_mut::<SUM_BYTES>() {
+/// Ends `bytes` with the CRC-64 of those before.
+fn put_sum(bytes: &mut [u8]) {
+    if let Some((covered, sum)) = bytes.split_last_chunk_mut::<SUM_BYTES>() {
         *sum = checksum(covered).to_le_bytes();
     }
 }

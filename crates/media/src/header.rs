@@ -34,7 +34,7 @@ const TAPE_SOFT_FILEMARK: u32 = 1;
 /// Tag of the format version, which every version of the format keeps.
 const FORMAT_VERSION_TAG: u16 = 0x8001;
 
-/// First octets of SQL Server's compressed container.
+/// First bytes of SQL Server's compressed container.
 const SQL_SERVER_CONTAINER: &[u8; 8] = b"MSSQLBAK";
 
 records! {
@@ -134,9 +134,9 @@ impl MediaHeader {
         let filemark_bytes = recognise(family)?;
         let mut streams = Streams::open(family, 0, Id::TAPE)?;
         let list = streams.expect(Id::WLMS)?;
-        let octets = streams.read_data(&list)?;
-        check_format_version(&octets, list.data_offset)?;
-        let header = Self::load_list(&octets, list.data_offset)?;
+        let bytes = streams.read_data(&list)?;
+        check_format_version(&bytes, list.data_offset)?;
+        let header = Self::load_list(&bytes, list.data_offset)?;
         check_block_bytes(header.block_bytes)?;
         if header.block_bytes != filemark_bytes {
             return Err(MediaError::Damaged {

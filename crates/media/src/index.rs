@@ -22,9 +22,9 @@ pub struct IndexEntry {
     pub ordinal: u64,
     /// Offset of the chunk's stream header, counted from the set's first block.
     pub stream_offset: u64,
-    /// Octets of the payload.
+    /// Bytes of the payload.
     pub stored_bytes: u32,
-    /// Octets of the database.
+    /// Bytes of the database.
     pub raw_bytes: u32,
     /// What the chunk holds.
     pub kind: ChunkKind,
@@ -32,7 +32,7 @@ pub struct IndexEntry {
     pub codec: u8,
     /// Database file.
     pub file_id: u16,
-    /// Where the octets belong.
+    /// Where the bytes belong.
     pub runs: Vec<Run>,
     /// Digests of the extents.
     pub digests: Vec<windlass_base::Digest>,
@@ -68,8 +68,8 @@ pub struct IndexSegment {
 impl IndexSegment {
     /// The stored form.
     pub(crate) fn emit(&self) -> Vec<u8> {
-        let mut octets = Vec::new();
-        let mut out = Emission::new(&mut octets, 0);
+        let mut bytes = Vec::new();
+        let mut out = Emission::new(&mut bytes, 0);
         out.guid(self.set_guid);
         out.u64(self.previous);
         out.u32(self.entries.len() as u32);
@@ -92,12 +92,12 @@ impl IndexSegment {
             }
         }
         out.seal(0);
-        octets
+        bytes
     }
 
     /// Reads the stored form that lies at `offset` of a family.
-    pub(crate) fn parse(octets: &[u8], offset: u64) -> Result<Self, MediaError> {
-        let records = crate::record::open(octets, offset, WHAT)?;
+    pub(crate) fn parse(bytes: &[u8], offset: u64) -> Result<Self, MediaError> {
+        let records = crate::record::open(bytes, offset, WHAT)?;
         let mut cursor = Cursor::new(records, offset, WHAT);
         let set_guid = cursor.guid()?;
         let previous = cursor.u64()?;
@@ -121,7 +121,7 @@ impl IndexSegment {
     }
 
     /// The chunks lie before the segment at `own` of the set, one behind the other, so that to read all
-    /// their headers is to read no octet twice.
+    /// their headers is to read no byte twice.
     pub(crate) fn check_places(&self, own: u64, offset: u64) -> Result<(), MediaError> {
         let mut free = self.previous;
         for entry in &self.entries {

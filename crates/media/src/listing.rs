@@ -16,7 +16,7 @@ use crate::set_blocks::SetEnd;
 use crate::streams::{ReadAt, read_exact};
 use crate::writer::AppendPosition;
 
-/// Octets read at once while filemarks are looked for from the end.
+/// Bytes read at once while filemarks are looked for from the end.
 const SCAN_BYTES: u64 = 1 << 20;
 
 /// Bad filemarks that are passed over at least, on the way to those that no good one lists.
@@ -125,7 +125,7 @@ impl Listing {
             return;
         };
         let offset = before + block;
-        // Nothing of a set lies beyond its filemarks, so no octet is read for two sets.
+        // Nothing of a set lies beyond its filemarks, so no byte is read for two sets.
         let (data, end) = (UpTo::new(reader, between), UpTo::new(reader, behind));
         let set = reader.read_listing(offset, (&data, &end), between + block, number);
         let mut set = set.unwrap_or_else(|trouble| {

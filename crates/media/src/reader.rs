@@ -137,7 +137,7 @@ impl<'a> FamilyReader<'a> {
         Ok(())
     }
 
-    /// Walks a whole set and examines every octet but the payloads, which `visit` is told of:
+    /// Walks a whole set and examines every byte but the payloads, which `visit` is told of:
     /// header and family offset of each. It returns whether to go on.
     ///
     /// # Errors
@@ -285,8 +285,8 @@ impl<'a> FamilyReader<'a> {
 pub(crate) fn read_start(family: &dyn ReadAt, offset: u64) -> Result<SetConfiguration, MediaError> {
     let mut streams = Streams::open(family, offset, Id::SSET)?;
     let stream = streams.expect(Id::WLSC)?;
-    let octets = streams.read_data(&stream)?;
-    SetConfiguration::parse(&octets, stream.data_offset)
+    let bytes = streams.read_data(&stream)?;
+    SetConfiguration::parse(&bytes, stream.data_offset)
 }
 
 /// The final configuration of the set at `offset` with this end.
@@ -313,8 +313,8 @@ fn read_list(family: &dyn ReadAt, offset: u64, at: u64) -> Result<(Vec<u8>, u64)
 pub(crate) fn read_set_end(family: &dyn ReadAt, offset: u64) -> Result<(SetEnd, u64), MediaError> {
     let mut streams = Streams::open(family, offset, Id::ESET)?;
     let stream = streams.expect(Id::WLES)?;
-    let octets = streams.read_data(&stream)?;
-    let end = SetEnd::load_list(&octets, stream.data_offset)?;
+    let bytes = streams.read_data(&stream)?;
+    let end = SetEnd::load_list(&bytes, stream.data_offset)?;
     streams.check_stream()?;
     Ok((end, streams.pad()?))
 }

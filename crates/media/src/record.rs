@@ -15,17 +15,17 @@ pub(crate) const LIST_BYTES_MAX: u64 = 4 << 20;
 /// Tags from here on must be understood.
 pub(crate) const MANDATORY_TAGS: u16 = 0x8000;
 
-/// Longest text in a record, in octets; T-SQL's longest names are shorter.
+/// Longest text in a record, in bytes; T-SQL's longest names are shorter.
 const TEXT_BYTES_MAX: usize = 4096;
 
-/// Longest octets in a record: a key block with all its recipients.
-const OCTETS_MAX: usize = 128 << 10;
+/// Longest bytes in a record: a key block with all its recipients.
+const BYTES_MAX: usize = 128 << 10;
 
 /// A value that has a stored form.
 pub(crate) trait Stored: Sized {
     fn store(&self, out: &mut Vec<u8>);
-    /// `None` when the octets are no such value.
-    fn load(octets: &[u8]) -> Option<Self>;
+    /// `None` when the bytes are no such value.
+    fn load(bytes: &[u8]) -> Option<Self>;
     /// Whether the record is left out. What most sets do not have is not stored in them, so that they
     /// stay as they were before there was such a field.
     fn is_left_out(&self) -> bool {
@@ -33,14 +33,14 @@ pub(crate) trait Stored: Sized {
     }
 }
 
-/// Octets that mean nothing here; none of them is none at all.
+/// Bytes that mean nothing here; none of them is none at all.
 impl Stored for Vec<u8> {
     fn store(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self);
     }
 
-    fn load(octets: &[u8]) -> Option<Self> {
-        (octets.len() <= OCTETS_MAX).then(|| octets.to_vec())
+    fn load(bytes: &[u8]) -> Option<Self> {
+        (bytes.len() <= BYTES_MAX).then(|| bytes.to_vec())
     }
 
     fn is_left_out(&self) -> bool {
@@ -55,8 +55,8 @@ macro_rules! stored_number {
                 out.extend_from_slice(&self.to_le_bytes());
             }
 
-            fn load(octets: &[u8]) -> Option<Self> {
-                octets.try_into().ok().map(Self::from_le_bytes)
+            fn load(bytes: &[u8]) -> Option<Self> {
+                bytes.try_into().ok().map(Self::from_le_bytes)
             }
         }
     )*};
@@ -69,8 +69,8 @@ impl Stored for bool {
         out.push(u8::from(*self));
     }
 
-    fn load(octets: &[u8]) -> Option<Self> {
-        match octets {
+    fn load(bytes: &[u8]) -> Option<Self> {
+        match bytes {
             [0] => Some(false),
             [1] => Some(true),
             _ => None,
@@ -83,8 +83,8 @@ impl Stored for Guid {
         out.extend_from_slice(&self.to_stored());
     }
 
-    fn load(octets: &[u8]) -> Option<Self> {
-        octets.try_into().ok().map(Self::from_stored)
+    fn load(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self::from_stored)
     }
 }
 
@@ -93,8 +93,8 @@ impl Stored for Lsn {
         out.extend_from_slice(&self.to_stored());
     }
 
-    fn load(octets: &[u8]) -> Option<Self> {
-        octets.try_into().ok().map(Self::from_stored)
+    fn load(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self::from_stored)
     }
 }
 
@@ -103,8 +103,8 @@ impl Stored for Option<Moment> {
         out.extend_from_slice(&self.map_or([0; 5], Moment::to_stored));
     }
 
-    fn load(octets: &[u8]) -> Option<Self> {
-        octets.try_into().ok().map(Moment::from_stored)
+    fn load(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Moment::from_stored)
     }
 }
 
@@ -115,9 +115,9 @@ impl Stored for String {
         out.extend_from_slice(self.as_bytes().get(..end).unwrap_or_default());
     }
 
-    fn load(octets: &[u8]) -> Option<Self> {
-        (octets.len() <= TEXT_BYTES_MAX)
-            .then(|| Self::from_utf8(octets.to_vec()).ok())
+    fn load(bytes: &[u8]) -> Option<Self> {
+        (bytes.len() <= TEXT_BYTES_MAX)
+            .then(|| Self::from_utf8(bytes.to_vec()).ok())
             .flatten()
     }
 }
@@ -204,9 +204,9 @@ pub(crate) fn each(
 /// The value of the record with tag `wanted`, if there is one that can be read.
 pub(crate) fn find<T: Stored>(records: &[u8], wanted: u16) -> Option<T> {
     let mut value = None;
-    let take = |tag, octets: &[u8]| {
+    let take = |tag, bytes: &[u8]| {
         if tag == wanted {
-            value = T::load(octets);
+            value = T::load(bytes);
         }
         Known::Read
     };
@@ -237,7 +237,7 @@ pub(crate) trait Records: Default {
     fn store_records(&self, out: &mut Vec<u8>);
 
     /// Takes one record.
-    fn load_record(&mut self, tag: u16, octets: &[u8]) -> Known;
+    fn load_record(&mut self, tag: u16, bytes: &[u8]) -> Known;
 
     /// The whole list, with its CRC-64.
     fn store_list(&self) -> Vec<u8> {
@@ -250,7 +250,7 @@ pub(crate) trait Records: Default {
     fn load_list(list: &[u8], offset: u64) -> Result<Self, MediaError> {
         let records = open(list, offset, Self::WHAT)?;
         let mut value = Self::default();
-        let take = |tag, octets: &[u8]| value.load_record(tag, octets);
+        let take = |tag, bytes: &[u8]| value.load_record(tag, bytes);
         each(records, offset, Self::WHAT, take)?;
         Ok(value)
     }
@@ -274,9 +274,9 @@ macro_rules! records {
                 $($crate::record::put(out, $tag, &self.$field);)*
             }
 
-            fn load_record(&mut self, tag: u16, octets: &[u8]) -> $crate::record::Known {
+            fn load_record(&mut self, tag: u16, bytes: &[u8]) -> $crate::record::Known {
                 match tag {
-                    $($tag => match $crate::record::Stored::load(octets) {
+                    $($tag => match $crate::record::Stored::load(bytes) {
                         Some(value) => {
                             self.$field = value;
                             $crate::record::Known::Read

@@ -44,7 +44,7 @@ records! {
         0x8006 index_offset: u64,
         /// Chunks on this family.
         0x8007 chunk_count: u64,
-        /// Octets of their payloads.
+        /// Bytes of their payloads.
         0x8008 stored_bytes: u64,
     }
 }

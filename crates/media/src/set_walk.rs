@@ -1,4 +1,4 @@
-//! Walks one backup set from its first block to its last filemark, examining every octet that is
+//! Walks one backup set from its first block to its last filemark, examining every byte that is
 //! not a payload: headers, checksums, index against chunks, and paddings, which must be zero.
 
 use windlass_base::Guid;
@@ -74,8 +74,8 @@ pub(crate) fn walk_data<'a>(
 ) -> Result<(Walk<'a>, Filemark), MediaError> {
     let mut streams = Streams::open(family, offset, Id::SSET)?;
     let stream = streams.expect(Id::WLSC)?;
-    let octets = streams.read_data(&stream)?;
-    let start = SetConfiguration::parse(&octets, stream.data_offset)?;
+    let bytes = streams.read_data(&stream)?;
+    let start = SetConfiguration::parse(&bytes, stream.data_offset)?;
     streams.check_stream()?;
     let mut next = streams.pad()?;
     for id in [Id::VOLB, Id::DIRB] {
@@ -217,8 +217,8 @@ impl Walk<'_> {
                 }
                 Id::WLIX => self.segment(&stream, &streams.read_data(&stream)?)?,
                 Id::WLSC => {
-                    let octets = streams.read_data(&stream)?;
-                    let configuration = SetConfiguration::parse(&octets, stream.data_offset)?;
+                    let bytes = streams.read_data(&stream)?;
+                    let configuration = SetConfiguration::parse(&bytes, stream.data_offset)?;
                     self.configuration = Some((configuration, stream.offset));
                 }
                 Id::SPAD => return streams.pad_data(&stream),
@@ -247,8 +247,8 @@ impl Walk<'_> {
     }
 
     /// The index segment must describe exactly the chunks since the one before.
-    fn segment(&mut self, stream: &Stream, octets: &[u8]) -> Result<(), MediaError> {
-        let segment = IndexSegment::parse(octets, stream.data_offset)?;
+    fn segment(&mut self, stream: &Stream, bytes: &[u8]) -> Result<(), MediaError> {
+        let segment = IndexSegment::parse(bytes, stream.data_offset)?;
         expect(
             "previous index segment",
             stream.offset,
@@ -302,7 +302,7 @@ impl Walk<'_> {
             self.chunk_count,
         )?;
         expect(
-            "octets of a family",
+            "bytes of a family",
             offset,
             end.stored_bytes,
             self.stored_bytes,

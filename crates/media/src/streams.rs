@@ -1,4 +1,4 @@
-//! Walking the streams of a descriptor block, and reading octets with a bound.
+//! Walking the streams of a descriptor block, and reading bytes with a bound.
 
 use windlass_base::checksum;
 
@@ -10,12 +10,12 @@ use crate::mtf::{
 };
 use crate::record::LIST_BYTES_MAX;
 
-/// Octets of a media family, by position.
+/// Bytes of a media family, by position.
 pub trait ReadAt {
     /// Length of the family.
     fn len(&self) -> u64;
 
-    /// Whether the family has no octets.
+    /// Whether the family has no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -73,7 +73,7 @@ pub(crate) fn read_exact(
     Ok(family.read_at(offset, buffer)?)
 }
 
-/// Fails unless all octets from `from` to `to` are zero. Reads them in small pieces.
+/// Fails unless all bytes from `from` to `to` are zero. Reads them in small pieces.
 pub(crate) fn require_zeros_between(
     family: &dyn ReadAt,
     from: u64,
@@ -100,7 +100,7 @@ pub(crate) struct Stream {
     pub(crate) offset: u64,
     /// Family offset of its data.
     pub(crate) data_offset: u64,
-    /// Octets of data.
+    /// Bytes of data.
     pub(crate) length: u64,
 }
 
@@ -118,9 +118,9 @@ impl<'a> Streams<'a> {
         offset: u64,
         wanted: Id,
     ) -> Result<Self, MediaError> {
-        let mut octets = [0; BLOCK_HEADER_BYTES];
-        read_exact(family, offset, &mut octets, "descriptor block header")?;
-        let header = BlockHeader::parse(&octets, offset)?;
+        let mut bytes = [0; BLOCK_HEADER_BYTES];
+        read_exact(family, offset, &mut bytes, "descriptor block header")?;
+        let header = BlockHeader::parse(&bytes, offset)?;
         if header.id != wanted {
             let (expected, found) = (wanted.as_number(), header.id.as_number());
             return Err(MediaError::Damaged {
@@ -150,9 +150,9 @@ impl<'a> Streams<'a> {
     pub(crate) fn next(&mut self) -> Result<Stream, MediaError> {
         let offset = align_up(self.next, STREAM_ALIGNMENT);
         require_zeros_between(self.family, self.next, offset, "padding between streams")?;
-        let mut octets = [0; STREAM_HEADER_BYTES];
-        read_exact(self.family, offset, &mut octets, "stream header")?;
-        let header = StreamHeader::parse(&octets, offset)?;
+        let mut bytes = [0; STREAM_HEADER_BYTES];
+        read_exact(self.family, offset, &mut bytes, "stream header")?;
+        let header = StreamHeader::parse(&bytes, offset)?;
         let data_offset = offset + STREAM_HEADER_BYTES as u64;
         let needed = data_offset.saturating_add(header.length);
         let available = self.family.len();
@@ -196,15 +196,15 @@ impl<'a> Streams<'a> {
             "length of a stream",
             stream.offset,
         )?;
-        let mut octets = vec![0; stream.length as usize];
-        read_exact(self.family, stream.data_offset, &mut octets, "stream")?;
-        Ok(octets)
+        let mut bytes = vec![0; stream.length as usize];
+        read_exact(self.family, stream.data_offset, &mut bytes, "stream")?;
+        Ok(bytes)
     }
 
     /// The `WLCK` stream, whose CRC must be that of the block up to here.
     pub(crate) fn check_stream(&mut self) -> Result<(), MediaError> {
         let stream = self.expect(Id::WLCK)?;
-        let octets = self.read_data(&stream)?;
+        let bytes = self.read_data(&stream)?;
         let covered = stream.offset - self.block_offset;
         require_at_most(
             covered,
@@ -220,7 +220,7 @@ impl<'a> Streams<'a> {
             "descriptor block",
         )?;
         let expected = checksum(&block);
-        match <[u8; 8]>::try_from(octets.as_slice()).map(u64::from_le_bytes) {
+        match <[u8; 8]>::try_from(bytes.as_slice()).map(u64::from_le_bytes) {
             Ok(found) if found == expected => Ok(()),
             found => Err(MediaError::Damaged {
                 offset: stream.data_offset,

@@ -134,8 +134,8 @@ fn sets_are_found_and_hold_what_was_written() {
     let family = family(3, 5);
     assert_eq!(family.len() % BLOCK_BYTES as usize, 0);
     assert_eq!(verify(&family), Ok(3));
-    let octets = family.as_slice();
-    let (reader, _) = FamilyReader::open(&octets).unwrap();
+    let bytes = family.as_slice();
+    let (reader, _) = FamilyReader::open(&bytes).unwrap();
     let listing = reader.list();
     let names: Vec<_> = listing
         .sets
@@ -147,7 +147,7 @@ fn sets_are_found_and_hold_what_was_written() {
     reader
         .walk(&listing.sets[1], &mut |header, offset| {
             assert_eq!(
-                octets[offset as usize..][..header.stored_bytes as usize],
+                bytes[offset as usize..][..header.stored_bytes as usize],
                 payload(header.ordinal)
             );
             ordinals.push(header.ordinal);
@@ -161,8 +161,8 @@ fn sets_are_found_and_hold_what_was_written() {
 fn an_append_after_any_set_continues_the_family() {
     let whole = family(3, 4);
     for kept in 0..=3 {
-        let octets = whole.as_slice();
-        let (reader, header) = FamilyReader::open(&octets).unwrap();
+        let bytes = whole.as_slice();
+        let (reader, header) = FamilyReader::open(&bytes).unwrap();
         let position = reader.list().append_position(kept);
         let mut shorter = whole[..position.offset as usize].to_vec();
         assert_eq!(position.sets, kept);
@@ -182,9 +182,9 @@ fn many_chunks_make_several_index_segments() {
 
 #[test]
 fn the_index_leads_to_each_chunk() {
-    let octets = family(2, 2100);
-    let octets = octets.as_slice();
-    let (reader, _) = FamilyReader::open(&octets).unwrap();
+    let bytes = family(2, 2100);
+    let bytes = bytes.as_slice();
+    let (reader, _) = FamilyReader::open(&bytes).unwrap();
     let listing = reader.list();
     for set in &listing.sets {
         let mut walked = Vec::new();
@@ -220,15 +220,15 @@ fn every_flipped_bit_is_noticed() {
         flipped[bit / 8] ^= 1 << (bit % 8);
         let unnoticed =
             std::panic::catch_unwind(|| verify(&flipped)).is_ok_and(|result| result.is_ok());
-        assert!(!unnoticed, "bit {} of octet {:#x}", bit % 8, bit / 8);
+        assert!(!unnoticed, "bit {} of byte {:#x}", bit % 8, bit / 8);
     }
 }
 
 #[test]
 fn a_cut_anywhere_leaves_the_sets_before_it() {
     let whole = family(3, 2);
-    let octets = whole.as_slice();
-    let (reader, _) = FamilyReader::open(&octets).unwrap();
+    let bytes = whole.as_slice();
+    let (reader, _) = FamilyReader::open(&bytes).unwrap();
     let listing = reader.list();
     let ends: Vec<u64> = (0..=3)
         .map(|sets| listing.append_position(sets).offset)
@@ -266,8 +266,8 @@ fn a_cut_anywhere_leaves_the_sets_before_it() {
 }
 
 #[test]
-fn other_octets_are_told_apart() {
-    let open = |octets: &[u8]| FamilyReader::open(&octets).map(drop).unwrap_err();
+fn other_bytes_are_told_apart() {
+    let open = |bytes: &[u8]| FamilyReader::open(&bytes).map(drop).unwrap_err();
     assert!(matches!(open(b""), MediaError::NotMtf { .. }));
     assert!(matches!(
         open(b"SQLite format 3\0"),
@@ -283,9 +283,9 @@ fn other_octets_are_told_apart() {
     ));
     let mut newer = media_header();
     newer.format_version = 9;
-    let (_, octets) = FamilyWriter::format(&newer).unwrap();
+    let (_, bytes) = FamilyWriter::format(&newer).unwrap();
     assert!(matches!(
-        open(&octets),
+        open(&bytes),
         MediaError::FormatVersion {
             found: 9,
             supported: 1
@@ -304,7 +304,7 @@ impl Mutations {
     }
 
     /// Numbers that fields do not expect, more often than any number.
-    fn octet(&mut self) -> u8 {
+    fn byte(&mut self) -> u8 {
         match self.next(4) {
             0 => 0,
             1 => 0xFF,
@@ -315,7 +315,7 @@ impl Mutations {
 }
 
 #[test]
-fn hostile_octets_give_errors() {
+fn hostile_bytes_give_errors() {
     let mut input = vec![0];
     input.extend(family(2, 4));
     let mut mutations = Mutations(0x2545_F491_4F6C_DD1D);
@@ -324,7 +324,7 @@ fn hostile_octets_give_errors() {
         mutated[0] = (round % 2) as u8;
         for _ in 0..=mutations.next(3) {
             let at = 1 + mutations.next(mutated.len() - 1);
-            mutated[at] = mutations.octet();
+            mutated[at] = mutations.byte();
         }
         if mutations.next(8) == 0 {
             mutated.truncate(mutations.next(mutated.len()));
@@ -334,17 +334,17 @@ fn hostile_octets_give_errors() {
 }
 
 #[test]
-fn repaired_octets_reach_the_code_behind_the_checksums() {
-    let mut octets = family(2, 4);
-    crate::fuzzing::repair(&mut octets);
-    assert_eq!(octets, family(2, 4), "nothing to repair");
-    let name = octets
+fn repaired_bytes_reach_the_code_behind_the_checksums() {
+    let mut bytes = family(2, 4);
+    crate::fuzzing::repair(&mut bytes);
+    assert_eq!(bytes, family(2, 4), "nothing to repair");
+    let name = bytes
         .windows(8)
         .position(|window| window.starts_with(b"app"));
-    octets[name.unwrap()] = b'b';
-    assert!(verify(&octets).is_err());
-    crate::fuzzing::repair(&mut octets);
-    assert_eq!(verify(&octets), Ok(2));
+    bytes[name.unwrap()] = b'b';
+    assert!(verify(&bytes).is_err());
+    crate::fuzzing::repair(&mut bytes);
+    assert_eq!(verify(&bytes), Ok(2));
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! Writing a media family: a state machine from values to octets.
+//! Writing a media family: a state machine from values to bytes.
 //!
 //! ```text
 //!  Idle --begin_set--> Data --chunk_header/chunk_written*--> Data --end_of_data--> Ending --end_set--> Idle
 //! ```
 //!
-//! Every call returns or appends the octets that come next in the family; nothing is ever written
+//! Every call returns or appends the bytes that come next in the family; nothing is ever written
 //! behind them. The caller syncs all families between `end_of_data` and `end_set`, because the end
 //! of a set says that everything before it is there.
 
@@ -23,7 +23,7 @@ use crate::set_blocks::{SetEnd, emit_set_end, emit_set_start};
 /// Where an append continues: behind a set of a family.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppendPosition {
-    /// Family offset of the next octet.
+    /// Family offset of the next byte.
     pub offset: u64,
     /// Sets before it.
     pub sets: u16,
@@ -46,7 +46,7 @@ struct OpenSet {
     configuration: SetConfiguration,
     end: SetEnd,
     segment: IndexSegment,
-    /// Payload octets that the caller still owes.
+    /// Payload bytes that the caller still owes.
     payload_due: u64,
 }
 
@@ -76,12 +76,12 @@ impl FamilyWriter {
             needs_filemark: false,
             state: State::Idle,
         };
-        let mut octets = Vec::new();
-        let mut out = Emission::new(&mut octets, 0);
+        let mut bytes = Vec::new();
+        let mut out = Emission::new(&mut bytes, 0);
         header.emit(&mut out)?;
         writer.emit_filemark(&mut out, Filemark::number_behind(0));
         writer.offset = out.offset();
-        Ok((writer, octets))
+        Ok((writer, bytes))
     }
 
     /// Continues a family. The caller has cut off whatever lies behind `position`.
@@ -96,7 +96,7 @@ impl FamilyWriter {
         }
     }
 
-    /// Family offset of the next octet.
+    /// Family offset of the next byte.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -131,8 +131,8 @@ impl FamilyWriter {
                 rule: "sets are numbered in order",
             });
         }
-        let mut octets = Vec::new();
-        let mut out = Emission::new(&mut octets, self.offset);
+        let mut bytes = Vec::new();
+        let mut out = Emission::new(&mut bytes, self.offset);
         if std::mem::take(&mut self.needs_filemark) {
             self.emit_filemark(&mut out, Filemark::number_behind(self.sets));
         }
@@ -158,7 +158,7 @@ impl FamilyWriter {
             segment,
             payload_due: 0,
         }));
-        Ok(octets)
+        Ok(bytes)
     }
 
     /// Appends a chunk's header, padded so that the payload begins at a multiple of `alignment` in
@@ -171,7 +171,7 @@ impl FamilyWriter {
         &mut self,
         header: &ChunkHeader,
         alignment: u32,
-        octets: &mut Vec<u8>,
+        bytes: &mut Vec<u8>,
     ) -> Result<(), MediaError> {
         let State::Data(set) = &mut self.state else {
             return Err(self.out_of_order("chunk_header"));
@@ -179,7 +179,7 @@ impl FamilyWriter {
         if set.payload_due > 0 {
             return Err(self.out_of_order("chunk_header"));
         }
-        let mut out = Emission::new(octets, self.offset);
+        let mut out = Emission::new(bytes, self.offset);
         out.pad_to(STREAM_ALIGNMENT, 0);
         let stream_offset = out.offset() - set.end.set_offset;
         let header_bytes =
@@ -202,14 +202,14 @@ impl FamilyWriter {
     }
 
     /// Accounts for the payload that was written, and appends what must follow it.
-    pub fn chunk_written(&mut self, octets: &mut Vec<u8>) {
+    pub fn chunk_written(&mut self, bytes: &mut Vec<u8>) {
         let State::Data(set) = &mut self.state else {
             return;
         };
         self.offset += set.payload_due;
         set.payload_due = 0;
         if set.segment.entries.len() >= SEGMENT_CHUNKS_MAX as usize {
-            let mut out = Emission::new(octets, self.offset);
+            let mut out = Emission::new(bytes, self.offset);
             set.emit_segment(&mut out);
             self.offset = out.offset();
         }
@@ -227,8 +227,8 @@ impl FamilyWriter {
                 return Err(self.out_of_order("end_of_data"));
             }
         };
-        let mut octets = Vec::new();
-        let mut out = Emission::new(&mut octets, self.offset);
+        let mut bytes = Vec::new();
+        let mut out = Emission::new(&mut bytes, self.offset);
         if !open.segment.entries.is_empty() {
             open.emit_segment(&mut out);
         }
@@ -240,7 +240,7 @@ impl FamilyWriter {
         self.emit_filemark(&mut out, Filemark::number_behind(self.sets) + 1);
         self.offset = out.offset();
         self.state = State::Ending(open);
-        Ok(octets)
+        Ok(bytes)
     }
 
     /// Ends the set: end block and filemark. Everything before must be durable on every family.
@@ -255,13 +255,13 @@ impl FamilyWriter {
                 return Err(self.out_of_order("end_set"));
             }
         };
-        let mut octets = Vec::new();
-        let mut out = Emission::new(&mut octets, self.offset);
+        let mut bytes = Vec::new();
+        let mut out = Emission::new(&mut bytes, self.offset);
         emit_set_end(&open.end, &open.configuration, &self.family, &mut out);
         self.sets += 1;
         self.emit_filemark(&mut out, Filemark::number_behind(self.sets));
         self.offset = out.offset();
-        Ok(octets)
+        Ok(bytes)
     }
 
     fn out_of_order(&self, call: &'static str) -> MediaError {

@@ -1,4 +1,4 @@
-//! What reading a family costs is bounded by its length, whatever it says of itself: octets read and
+//! What reading a family costs is bounded by its length, whatever it says of itself: bytes read and
 //! memory held, by counters and not by the clock.
 #![expect(clippy::unwrap_used, reason = "a surprise fails the test")]
 #![allow(unsafe_code, reason = "an allocator that counts")]
@@ -50,18 +50,18 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 struct Counted<'a> {
-    octets: &'a [u8],
+    bytes: &'a [u8],
     read: Cell<u64>,
 }
 
 impl ReadAt for Counted<'_> {
     fn len(&self) -> u64 {
-        self.octets.len() as u64
+        self.bytes.len() as u64
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
         self.read.set(self.read.get() + buffer.len() as u64);
-        self.octets.read_at(offset, buffer)
+        self.bytes.read_at(offset, buffer)
     }
 }
 
@@ -69,10 +69,10 @@ fn list(reader: &FamilyReader<'_>) -> Listing {
     reader.list()
 }
 
-/// Octets read and memory taken by `work` on a family.
-fn cost<T>(octets: &[u8], work: impl FnOnce(&FamilyReader<'_>) -> T) -> (u64, usize, T) {
+/// Bytes read and memory taken by `work` on a family.
+fn cost<T>(bytes: &[u8], work: impl FnOnce(&FamilyReader<'_>) -> T) -> (u64, usize, T) {
     let family = Counted {
-        octets,
+        bytes,
         read: Cell::new(0),
     };
     let before = LIVE.get();
@@ -83,16 +83,16 @@ fn cost<T>(octets: &[u8], work: impl FnOnce(&FamilyReader<'_>) -> T) -> (u64, us
 }
 
 /// Lists the sets of a family within the bounds; how many there are.
-fn listed(what: &str, octets: &[u8]) -> Vec<SetListing> {
-    let (read, memory, listing) = cost(octets, list);
+fn listed(what: &str, bytes: &[u8]) -> Vec<SetListing> {
+    let (read, memory, listing) = cost(bytes, list);
     assert!(
-        read <= READS * octets.len() as u64,
-        "{what}: {read} octets read of {}",
-        octets.len()
+        read <= READS * bytes.len() as u64,
+        "{what}: {read} bytes read of {}",
+        bytes.len()
     );
     assert!(
-        memory <= MEMORY + octets.len(),
-        "{what}: {memory} octets of memory"
+        memory <= MEMORY + bytes.len(),
+        "{what}: {memory} bytes of memory"
     );
     listing.sets
 }
@@ -100,8 +100,8 @@ fn listed(what: &str, octets: &[u8]) -> Vec<SetListing> {
 #[test]
 fn overlapping_sets_are_read_once() {
     for bytes in [1 << 20, 9 << 20] {
-        let octets = craft::overlapping_sets(bytes);
-        let sets = listed("overlapping", &octets);
+        let content = craft::overlapping_sets(bytes);
+        let sets = listed("overlapping", &content);
         assert!(
             sets.len() > bytes / 1100,
             "the filemarks lead to all of them"
@@ -109,29 +109,29 @@ fn overlapping_sets_are_read_once() {
         assert!(sets.iter().all(|set| set.end.is_none()));
         // Also with the way to them broken in places, or its end gone.
         for step in [7, 51, 52] {
-            let mut broken = octets.clone();
+            let mut broken = content.clone();
             for block in broken.chunks_mut(512).skip(9).step_by(step) {
                 block.fill(0);
             }
             listed("broken", &broken);
         }
-        listed("cut", &octets[..octets.len() - 700]);
+        listed("cut", &content[..content.len() - 700]);
     }
 }
 
 #[test]
 fn many_sets_with_many_files_are_listed_in_little_memory() {
-    let octets = craft::crowded_sets(6);
-    assert!(octets.len() > 40 << 20);
-    let (_, memory, listing) = cost(&octets, list);
+    let bytes = craft::crowded_sets(6);
+    assert!(bytes.len() > 40 << 20);
+    let (_, memory, listing) = cost(&bytes, list);
     assert_eq!(listing.complete_sets(), 6);
-    assert!(memory <= MEMORY, "{memory} octets of memory");
+    assert!(memory <= MEMORY, "{memory} bytes of memory");
     let set = &listing.sets[5];
     assert!(set.configuration.files.is_empty(), "kept for nobody");
-    let (read, memory, whole) = cost(&octets, |reader| reader.configuration(set).unwrap());
+    let (read, memory, whole) = cost(&bytes, |reader| reader.configuration(set).unwrap());
     assert_eq!(whole.files.len(), 26_000);
     assert!(
-        read <= octets.len() as u64 && memory <= MEMORY,
+        read <= bytes.len() as u64 && memory <= MEMORY,
         "{read}, {memory}"
     );
 }
@@ -144,17 +144,13 @@ fn a_good_family_is_listed_by_a_few_blocks() {
             &[number; 200_000],
         ))
     });
-    let octets = medium.octets();
-    let (read, _, listing) = cost(&octets, list);
+    let bytes = medium.bytes();
+    let (read, _, listing) = cost(&bytes, list);
     assert!(listing.trouble.is_none());
     assert_eq!(listing.complete_sets(), 60);
-    assert!(
-        read < octets.len() as u64 / 20,
-        "{read} of {}",
-        octets.len()
-    );
+    assert!(read < bytes.len() as u64 / 20, "{read} of {}", bytes.len());
     // The label is on the first blocks, also when the end is gone.
-    let cut = &octets[..octets.len() - 1000];
+    let cut = &bytes[..bytes.len() - 1000];
     let (read, _, database) = cost(cut, |reader| reader.first_set().map(|set| set.database));
     assert_eq!(database.as_deref(), Some("database 0"));
     assert!(read < 8192, "{read}");
@@ -178,8 +174,8 @@ fn crafted_media_are_good_but_for_what_was_asked() {
         .with(&base)
         .with(&forged);
     for family in medium.families() {
-        let octets = family.as_slice();
-        let (reader, _) = FamilyReader::open(&octets).unwrap();
+        let bytes = family.as_slice();
+        let (reader, _) = FamilyReader::open(&bytes).unwrap();
         let listing = reader.list();
         assert!(listing.trouble.is_none());
         assert_eq!(listing.sets.len(), 4);
@@ -215,11 +211,10 @@ fn seeds_of_the_fuzzer_are_read_within_the_bounds() {
         let forged = Set::differential_upon(&hole.configuration, hole.chunks.clone());
         let medium = Medium::new().with(&hole).with(&forged);
         std::fs::create_dir_all(&folder).unwrap();
-        let write =
-            |name: &str, octets: Vec<u8>| std::fs::write(folder.join(name), octets).unwrap();
+        let write = |name: &str, bytes: Vec<u8>| std::fs::write(folder.join(name), bytes).unwrap();
         write("overlapping.family", craft::overlapping_sets(70_000));
-        write("crowded.family", Medium::new().with(&files).octets());
-        write("hole-and-forged.family", medium.octets());
+        write("crowded.family", Medium::new().with(&files).bytes());
+        write("hole-and-forged.family", medium.bytes());
     }
     let mut seeds = 0;
     for entry in std::fs::read_dir(folder).unwrap() {

@@ -75,7 +75,7 @@ fn golden(name: &str, written: &[u8]) -> Vec<u8> {
         .count();
     assert!(
         written == golden,
-        "what is written differs from octet {same:#x} on"
+        "what is written differs from byte {same:#x} on"
     );
     verify(&golden).unwrap();
     golden
@@ -97,8 +97,8 @@ fn golden_family_with_an_encrypted_set_is_written_and_read_unchanged() {
     let sets = list(&golden).sets;
     let encrypted = sets.iter().map(|set| set.configuration.is_encrypted());
     assert_eq!(encrypted.collect::<Vec<_>>(), [true, false]);
-    let octets = golden.as_slice();
-    let (reader, _) = FamilyReader::open(&octets).unwrap();
+    let bytes = golden.as_slice();
+    let (reader, _) = FamilyReader::open(&bytes).unwrap();
     let mut tags = Vec::new();
     let visit = &mut |header: ChunkHeader, _| {
         tags.push(header.tag);
@@ -117,21 +117,21 @@ fn one_flipped_bit_neither_goes_unnoticed_nor_hides_another_set() {
     for at in first_filemark..family.len() {
         let mut flipped = family.clone();
         flipped[at] ^= 1 << (at % 8);
-        assert!(verify(&flipped).is_err(), "octet {at:#x}");
+        assert!(verify(&flipped).is_err(), "byte {at:#x}");
         let listing = list(&flipped);
-        assert_eq!(listing.complete_sets(), 3, "octet {at:#x}");
+        assert_eq!(listing.complete_sets(), 3, "byte {at:#x}");
         for (index, set) in listing.sets.iter().enumerate() {
             assert_eq!(usize::from(set.configuration.position), index + 1);
             let is_hit = (ends[index] - BLOCK..ends[index + 1]).contains(&at);
             assert!(
                 set.end.is_some() || is_hit,
-                "octet {at:#x} hides set {}",
+                "byte {at:#x} hides set {}",
                 index + 1
             );
         }
         let position = listing.append_position(3);
         let expected = family.len() - if position.needs_filemark { BLOCK } else { 0 };
-        assert_eq!(position.offset as usize, expected, "octet {at:#x}");
+        assert_eq!(position.offset as usize, expected, "byte {at:#x}");
     }
 }
 
@@ -179,7 +179,7 @@ fn what_a_crash_leaves_of_unwritten_blocks_is_no_set() {
     assert!(matches!(listing.trouble, Some(MediaError::Damaged { .. })));
 }
 
-/// A database may hold the octets of another family, or of this one.
+/// A database may hold the bytes of another family, or of this one.
 #[test]
 fn filemarks_inside_a_payload_are_not_taken_for_those_of_the_family() {
     let mut builder = three_sets();

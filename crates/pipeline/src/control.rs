@@ -106,7 +106,7 @@ impl<'a> Control<'a> {
         false
     }
 
-    /// Counts octets of the database that are through, and what they took on media.
+    /// Counts bytes of the database that are through, and what they took on media.
     pub(crate) fn advance(&self, done: u64, stored: u64) {
         let done = self.done_bytes.fetch_add(done, Ordering::Relaxed) + done;
         let stored = self.stored_bytes.fetch_add(stored, Ordering::Relaxed) + stored;

@@ -1,7 +1,7 @@
 //! The extent digests of a full backup, as a flat file that differentials compare against.
 //!
-//! Layout, little-endian: a header of 4096 octets, then for each database file its digests, 16
-//! octets an extent, at the place that follows from the file sizes in the header. Written in any
+//! Layout, little-endian: a header of 4096 bytes, then for each database file its digests, 16
+//! bytes an extent, at the place that follows from the file sizes in the header. Written in any
 //! order by the transform threads, so nothing grows in memory with the database.
 //!
 //! The file is a cache: the media carry the same digests. A damaged digest can only make an extent
@@ -60,7 +60,7 @@ pub enum DigestError {
 pub struct DigestedFile {
     /// Its id.
     pub file_id: u16,
-    /// Its size in octets at the time of the backup.
+    /// Its size in bytes at the time of the backup.
     pub size_bytes: u64,
 }
 
@@ -253,9 +253,9 @@ impl DigestWriter {
         let Some((offset, _)) = self.layout.place(file_id, extent) else {
             return Ok(());
         };
-        let octets: Vec<u8> = digests.iter().flat_map(|digest| digest.0).collect();
+        let bytes: Vec<u8> = digests.iter().flat_map(|digest| digest.0).collect();
         self.file
-            .write_at(&octets, offset)
+            .write_at(&bytes, offset)
             .map_err(|source| DigestError::Io {
                 path: self.path.clone(),
                 source,
@@ -406,9 +406,9 @@ mod tests {
             .unwrap()
             .commit()
             .unwrap();
-        let mut octets = std::fs::read(&path).unwrap();
-        octets[70] ^= 1;
-        std::fs::write(&path, octets).unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[70] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
         assert!(matches!(
             DigestFile::open(&path),
             Err(DigestError::Malformed { .. })

@@ -259,7 +259,7 @@ pub enum Error {
     #[error("page {} of '{}' has a wrong checksum", .0.page, .0.file)]
     PageDamaged(DamagedPage),
     /// A database larger than its set can describe.
-    #[error("a frame of {bytes} octets does not fit a chunk")]
+    #[error("a frame of {bytes} bytes does not fit a chunk")]
     FrameTooLarge {
         /// The size.
         bytes: usize,
@@ -291,7 +291,7 @@ impl std::fmt::Display for Holds {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {
-    /// A chunk's octets are not those that were written.
+    /// A chunk's bytes are not those that were written.
     #[error(
         "chunk {ordinal} at offset {offset}: {part} checksum {found:#018x}, its header says {expected:#018x}"
     )]
@@ -406,8 +406,8 @@ pub enum Damage {
         /// Logical name.
         file: String,
     },
-    /// Octets of the database are not covered by any chunk.
-    #[error("the chunks hold {found} of {expected} octets of the database")]
+    /// Bytes of the database are not covered by any chunk.
+    #[error("the chunks hold {found} of {expected} bytes of the database")]
     Coverage {
         /// Found.
         found: u64,

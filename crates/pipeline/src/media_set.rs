@@ -13,7 +13,7 @@ use crate::error::{Damage, Error};
 use crate::rekey::{self, KeyFiles, UnusableKeyFile};
 use crate::window::Window;
 
-/// Octets read at once while headers are looked for.
+/// Bytes read at once while headers are looked for.
 const HEADER_WINDOW_BYTES: usize = 64 << 10;
 
 /// One media family, opened for reading.

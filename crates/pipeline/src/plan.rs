@@ -6,7 +6,7 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use windlass_base::size::Octets;
+use windlass_base::size::Bytes;
 use windlass_codec::{Algorithm, Compression, FRAME_BYTES_MIN};
 use windlass_io::queue::{Engine, EngineChoice, engine_for};
 
@@ -52,7 +52,7 @@ impl fmt::Display for Carrier {
 /// How much a backup reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceSize {
-    /// Octets.
+    /// Bytes.
     pub bytes: u64,
     /// Stretches in which they lie, none of which shares a chunk with another.
     pub stretches: u64,
@@ -67,9 +67,9 @@ pub struct Plan {
     pub families: usize,
     /// Copies of each family beyond the first.
     pub mirrors: usize,
-    /// Octets of the database in one chunk.
+    /// Bytes of the database in one chunk.
     pub frame_bytes: Chosen,
-    /// Octets in one write to a device.
+    /// Bytes in one write to a device.
     pub transfer_bytes: Chosen,
     /// Threads that checksum and compress, or their reverse.
     pub threads: Chosen,
@@ -94,9 +94,9 @@ pub struct Plan {
     pub adapts_level: bool,
     /// Whether threads without work are sent away; `threads` is how many there are at most.
     pub adapts_threads: bool,
-    /// The most octets to read in a second.
+    /// The most bytes to read in a second.
     pub max_rate: Option<u64>,
-    /// The most octets to write to each device in a second.
+    /// The most bytes to write to each device in a second.
     pub max_write_rate: Option<u64>,
     /// What is done so that writers need not wait for the whole backup; none when they never wait.
     pub stage: Option<Staged>,
@@ -123,7 +123,7 @@ const SHARE_BYTES_MIN: usize = 1 << 20;
 /// Nor are they made for more threads than these.
 const SHARES_MAX: usize = 8;
 
-/// Octets that index segments and chunk headers of one family may take while they are gathered.
+/// Bytes that index segments and chunk headers of one family may take while they are gathered.
 const INDEX_BYTES: usize = 6 << 20;
 
 impl Plan {
@@ -270,7 +270,7 @@ impl Plan {
         }
     }
 
-    /// Upper bound of what the run allocates for moving data, in octets.
+    /// Upper bound of what the run allocates for moving data, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let frames =
             (self.frame_buffers.value + self.output_buffers.value) * self.frame_bytes.value;
@@ -301,7 +301,7 @@ fn stage_lines(stage: &Staged) -> (&'static str, String) {
 }
 
 fn per_second(rate: u64) -> String {
-    format!("{}/s", Octets(rate))
+    format!("{}/s", Bytes(rate))
 }
 
 fn chosen_write_depth(devices: usize) -> Chosen {
@@ -422,16 +422,16 @@ impl fmt::Display for Plan {
                 writeln!(f, "{name:<16}{value:<12}{because}")
             }
         };
-        let octets = |chosen: Chosen| Octets(chosen.value as u64).to_string();
+        let bytes = |chosen: Chosen| Bytes(chosen.value as u64).to_string();
         line("compression", self.method(), self.level_reason())?;
         line("families", self.families.to_string(), "")?;
         line("mirrors", self.mirrors.to_string(), "")?;
         line(
             "transfer",
-            octets(self.transfer_bytes),
+            bytes(self.transfer_bytes),
             self.transfer_bytes.because,
         )?;
-        line("frame", octets(self.frame_bytes), self.frame_bytes.because)?;
+        line("frame", bytes(self.frame_bytes), self.frame_bytes.because)?;
         line(
             "threads",
             self.threads.value.to_string(),
@@ -477,12 +477,12 @@ impl fmt::Display for Plan {
         )?;
         line(
             "codec memory",
-            Octets(self.codec_bytes as u64).to_string(),
+            Bytes(self.codec_bytes as u64).to_string(),
             "for each thread",
         )?;
         line(
             "memory",
-            Octets(self.memory_bytes() as u64).to_string(),
+            Bytes(self.memory_bytes() as u64).to_string(),
             "upper bound of all of the above",
         )
     }

@@ -49,8 +49,8 @@ pub(crate) struct KeyFiles {
 pub(crate) fn read(devices: &[DeviceAddress]) -> KeyFiles {
     let mut files = KeyFiles::default();
     for path in devices.iter().filter_map(path) {
-        let octets = match windlass_io::secret::read(&path) {
-            Ok(octets) => octets,
+        let bytes = match windlass_io::secret::read(&path) {
+            Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => {
                 let reason = error.to_string();
@@ -58,7 +58,7 @@ pub(crate) fn read(devices: &[DeviceAddress]) -> KeyFiles {
                 continue;
             }
         };
-        match KeyFile::from_stored(&octets) {
+        match KeyFile::from_stored(&bytes) {
             Ok(file) if files.file.is_none() => files.file = Some(file),
             Ok(_) => {}
             Err(error) => {
@@ -133,10 +133,10 @@ pub fn rekey(devices: &[DeviceAddress], request: &RekeyRequest) -> Result<Vec<Re
             beside,
         });
     }
-    let octets = file.to_stored()?;
+    let bytes = file.to_stored()?;
     for device in devices {
         if let Some(path) = path(device) {
-            write(&path, &octets, &device.path).map_err(|error| {
+            write(&path, &bytes, &device.path).map_err(|error| {
                 let name = path.display().to_string();
                 windlass_device::Error::new(Operation::Write, &name, error)
             })?;
@@ -169,9 +169,9 @@ fn joined(file: &KeyFile, key: &SetKey, recipients: &[Recipient]) -> Result<KeyB
     }
 }
 
-fn write(path: &Path, octets: &[u8], family: &Path) -> io::Result<()> {
+fn write(path: &Path, bytes: &[u8], family: &Path) -> io::Result<()> {
     let beside = windlass_io::own::beside(path, ".new");
     windlass_io::own::remove(&beside)?;
-    windlass_io::secret::create_like(&beside, octets, family)?;
+    windlass_io::secret::create_like(&beside, bytes, family)?;
     windlass_io::directory::replace(&beside, path)
 }

@@ -16,7 +16,7 @@ use crate::request::{Goal, Probe};
 
 /// Watches a run and may stop it. Called from the threads of the pipeline.
 pub trait Observer: Sync {
-    /// `done` of `total` octets of the database are through; they took `stored` octets on media.
+    /// `done` of `total` bytes of the database are through; they took `stored` bytes on media.
     fn progress(&self, done: u64, total: u64, stored: u64) {
         let _ = (done, total, stored);
     }
@@ -56,9 +56,9 @@ impl Observer for Unobserved {}
 pub struct StageCounters {
     /// Threads that worked in the stage.
     pub threads: u32,
-    /// Octets that went in.
+    /// Bytes that went in.
     pub bytes_in: u64,
-    /// Octets that came out.
+    /// Bytes that came out.
     pub bytes_out: u64,
     /// Transfers or calls.
     pub calls: u64,
@@ -86,7 +86,7 @@ impl StageCounters {
         }
     }
 
-    /// Octets in an average call; 0 when there was none.
+    /// Bytes in an average call; 0 when there was none.
     pub fn bytes_per_call(&self) -> u64 {
         self.bytes_in
             .max(self.bytes_out)
@@ -244,7 +244,7 @@ impl Stages {
     }
 }
 
-/// Which way octets go.
+/// Which way bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// From a database to media.
@@ -260,9 +260,9 @@ pub struct LevelShare {
     pub effort: Effort,
     /// Chunks compressed with it.
     pub chunks: u64,
-    /// Octets of the database in them.
+    /// Bytes of the database in them.
     pub raw_bytes: u64,
-    /// Octets that they take on media.
+    /// Bytes that they take on media.
     pub stored_bytes: u64,
 }
 
@@ -317,7 +317,7 @@ pub struct BackupReport {
     pub set: SetConfiguration,
     /// Pages by file, in the order of the messages.
     pub files: Vec<FilePages>,
-    /// Octets of the database that were processed (stored or, for a differential, kept).
+    /// Bytes of the database that were processed (stored or, for a differential, kept).
     pub processed_bytes: u64,
     /// From the first read to the last sync.
     pub elapsed: Duration,
@@ -340,9 +340,9 @@ pub struct BackupReport {
 pub struct ProbeReport {
     /// How far pages came.
     pub probe: Probe,
-    /// Octets of the database that were read.
+    /// Bytes of the database that were read.
     pub processed_bytes: u64,
-    /// Octets that a backup would have written; the same as read when nothing was compressed.
+    /// Bytes that a backup would have written; the same as read when nothing was compressed.
     pub stored_bytes: u64,
     /// From the first read to the end of the last.
     pub elapsed: Duration,
@@ -383,9 +383,9 @@ impl DamagedChunks {
 pub struct ReadReport {
     /// Pages by file.
     pub files: Vec<FilePages>,
-    /// Octets of the database in the set.
+    /// Bytes of the database in the set.
     pub processed_bytes: u64,
-    /// Octets read from the media.
+    /// Bytes read from the media.
     pub stored_bytes: u64,
     /// From the first read to the last sync.
     pub elapsed: Duration,

@@ -40,7 +40,7 @@ pub struct MediaRequest {
     pub media_name: Option<String>,
     /// `MEDIADESCRIPTION`.
     pub media_description: Option<String>,
-    /// `BLOCKSIZE` in octets; the media's own, or the device's, when absent.
+    /// `BLOCKSIZE` in bytes; the media's own, or the device's, when absent.
     pub block_bytes: Option<u32>,
 }
 
@@ -86,7 +86,7 @@ pub enum OnDamage {
 pub struct Tuning {
     /// `BUFFERCOUNT`: transfers in flight between the stages.
     pub buffer_count: Option<u32>,
-    /// `MAXTRANSFERSIZE` in octets: a multiple of 64 KB, 64 KB to 4 MB.
+    /// `MAXTRANSFERSIZE` in bytes: a multiple of 64 KB, 64 KB to 4 MB.
     pub transfer_bytes: Option<u32>,
     /// `THREADCOUNT`: transform threads.
     pub threads: Option<u32>,
@@ -96,9 +96,9 @@ pub struct Tuning {
     pub goal: Goal,
     /// `LEVEL = AUTO`: the level of ZSTD is picked for each chunk.
     pub adapts_level: bool,
-    /// `MAXRATE`: octets of the database that a backup may read in a second.
+    /// `MAXRATE`: bytes of the database that a backup may read in a second.
     pub max_rate: Option<u64>,
-    /// `MAXWRITERATE`: octets that a backup may write to each device in a second.
+    /// `MAXWRITERATE`: bytes that a backup may write to each device in a second.
     pub max_write_rate: Option<u64>,
 }
 

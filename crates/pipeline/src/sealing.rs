@@ -54,7 +54,7 @@ pub(crate) fn begin(
 /// Authenticates the final configuration.
 pub(crate) fn authenticate(key: Option<&SetKey>, set: &mut SetConfiguration) {
     if let Some(key) = key {
-        set.authentication = key.authenticate(&set.authenticated_octets());
+        set.authentication = key.authenticate(&set.authenticated_bytes());
     }
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn unlock(
             }
         }
     };
-    key.check(&set.authenticated_octets(), &set.authentication)
+    key.check(&set.authenticated_bytes(), &set.authentication)
         .map_err(|_| Error::SetDamaged {
             device: device(),
             damage: Damage::UnauthenticConfiguration,
@@ -118,13 +118,13 @@ pub(crate) fn seal(
     payload: &mut [u8],
 ) -> Result<(), Error> {
     mask(key, header);
-    let tag = key.seal(header.ordinal, &header.authenticated_octets(), payload)?;
+    let tag = key.seal(header.ordinal, &header.authenticated_bytes(), payload)?;
     header.tag = Some(tag);
     header.stored_checksum = checksum(payload);
     Ok(())
 }
 
-/// Decrypts a payload in place; returns the checksum of the raw octets, which the header only masks.
+/// Decrypts a payload in place; returns the checksum of the raw bytes, which the header only masks.
 pub(crate) fn open(
     key: Option<&SetKey>,
     header: &ChunkHeader,
@@ -135,7 +135,7 @@ pub(crate) fn open(
     match (key, &header.tag) {
         (None, None) => Ok(header.raw_checksum),
         (Some(key), Some(tag)) => {
-            key.open(ordinal, &header.authenticated_octets(), tag, payload)
+            key.open(ordinal, &header.authenticated_bytes(), tag, payload)
                 .map_err(|_| Damage::Unauthentic { ordinal, offset })?;
             let mut raw = header.raw_checksum.to_le_bytes();
             key.mask(ordinal, &mut raw);
@@ -145,14 +145,14 @@ pub(crate) fn open(
     }
 }
 
-/// Hides the checksum and the digests of the raw octets: they would confirm a guess at the content.
+/// Hides the checksum and the digests of the raw bytes: they would confirm a guess at the content.
 fn mask(key: &SetKey, header: &mut ChunkHeader) {
-    let mut octets = header.raw_checksum.to_le_bytes().to_vec();
+    let mut bytes = header.raw_checksum.to_le_bytes().to_vec();
     for digest in &header.digests {
-        octets.extend_from_slice(&digest.0);
+        bytes.extend_from_slice(&digest.0);
     }
-    key.mask(header.ordinal, &mut octets);
-    let (raw, digests) = octets.split_at(size_of::<u64>());
+    key.mask(header.ordinal, &mut bytes);
+    let (raw, digests) = bytes.split_at(size_of::<u64>());
     header.raw_checksum = raw.try_into().map_or(0, u64::from_le_bytes);
     for (digest, masked) in header.digests.iter_mut().zip(digests.chunks_exact(16)) {
         digest.0.copy_from_slice(masked);

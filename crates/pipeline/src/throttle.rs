@@ -26,12 +26,12 @@ impl Throttle {
         })
     }
 
-    /// Whether octets may move now.
+    /// Whether bytes may move now.
     pub(crate) fn is_open(&self) -> bool {
         self.limit.wait(self.begun.elapsed()).is_zero()
     }
 
-    /// Sleeps until octets may move, or the run stops.
+    /// Sleeps until bytes may move, or the run stops.
     pub(crate) fn hold(&self, control: &Control<'_>, counters: &mut StageCounters) {
         let begun = Instant::now();
         loop {
@@ -46,7 +46,7 @@ impl Throttle {
         counters.held_back += held;
     }
 
-    /// Counts octets that move.
+    /// Counts bytes that move.
     pub(crate) fn take(&mut self, bytes: u64) {
         self.limit.take(bytes, self.begun.elapsed());
     }

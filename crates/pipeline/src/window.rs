@@ -24,9 +24,9 @@ pub(crate) struct Window<'a> {
 #[derive(Debug)]
 struct State {
     buffer: AlignedBuffer,
-    /// Family offset of the buffer's first octet; a multiple of the alignment.
+    /// Family offset of the buffer's first byte; a multiple of the alignment.
     offset: u64,
-    /// Octets of the buffer that are filled.
+    /// Bytes of the buffer that are filled.
     filled: usize,
     ahead: Option<Ahead>,
     reads: Reads,
@@ -49,7 +49,7 @@ struct Ahead {
     len: u64,
     /// Buffers that hold nothing.
     spare: Vec<AlignedBuffer>,
-    /// Windows that arrived before they were wanted: offset, memory, octets filled.
+    /// Windows that arrived before they were wanted: offset, memory, bytes filled.
     arrived: Vec<(u64, AlignedBuffer, io::Result<usize>)>,
     /// Where the next window to be asked for begins.
     next: u64,

@@ -121,7 +121,7 @@ impl Bench {
     }
 }
 
-/// Where the chunks of a family lie: data of the stream, payload offset, stored octets.
+/// Where the chunks of a family lie: data of the stream, payload offset, stored bytes.
 fn chunks(family: &[u8]) -> Vec<(usize, usize, usize)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -148,9 +148,9 @@ fn mend(family: &mut [u8], (data, padded, stored): (usize, usize, usize)) {
 }
 
 fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
-    let mut octets = std::fs::read(path).unwrap();
-    change(&mut octets);
-    std::fs::write(path, octets).unwrap();
+    let mut bytes = std::fs::read(path).unwrap();
+    change(&mut bytes);
+    std::fs::write(path, bytes).unwrap();
 }
 
 fn unauthentic(found: &Result<u64, Error>) -> bool {
@@ -211,7 +211,7 @@ fn without_a_key_or_with_another_one_nothing_is_read() {
     let thumbprint = bench.identity.certificate().thumbprint();
     let expected = thumbprint
         .iter()
-        .fold("0x".to_owned(), |text, octet| format!("{text}{octet:02X}"));
+        .fold("0x".to_owned(), |text, byte| format!("{text}{byte:02X}"));
     assert_eq!(recipients, expected);
     let other = Bench {
         identity: Arc::new(Identity::create("Other", 1).unwrap()),
@@ -272,7 +272,7 @@ fn changed_payloads_headers_and_tags_are_noticed_although_every_checksum_is_righ
             mend(family, chunk);
         });
         let found = bench.verify("a.bak", 1, &bench.keys());
-        assert!(unauthentic(&found), "octet {at}");
+        assert!(unauthentic(&found), "byte {at}");
     }
 }
 

@@ -86,9 +86,9 @@ fn take(world: &mut World, backup: &mut Backup) -> Result<Option<(Copy, State)>,
         if world.rng.chance(40) {
             world.operation_during_backup()?;
         }
-        let mut octets = vec![0; range.bytes];
-        match backup.read_range(&range, &mut octets, true) {
-            Ok(damaged) if damaged.is_empty() => ranges.push((range, octets)),
+        let mut bytes = vec![0; range.bytes];
+        match backup.read_range(&range, &mut bytes, true) {
+            Ok(damaged) if damaged.is_empty() => ranges.push((range, bytes)),
             Ok(damaged) => return Err(format!("backup: {}", damaged[0])),
             Err(error) => return world.may_fail(Err(error)).map(|()| None),
         }
@@ -102,8 +102,8 @@ fn take(world: &mut World, backup: &mut Backup) -> Result<Option<(Copy, State)>,
         world.operation_during_backup()?;
     }
     let mut log = Vec::new();
-    let outcome = backup.read_log(|octets| {
-        log.extend_from_slice(octets);
+    let outcome = backup.read_log(|bytes| {
+        log.extend_from_slice(bytes);
         Ok(())
     });
     if let Err(error) = outcome {
@@ -129,8 +129,8 @@ fn restore(chain: &[Copy], state: &State) -> Result<(), String> {
             Some(_) => Restore::onto(files, &description, &[]),
         }
         .map_err(fail)?;
-        for (range, octets) in &copy.ranges {
-            step.write_range(range, octets).map_err(fail)?;
+        for (range, bytes) in &copy.ranges {
+            step.write_range(range, bytes).map_err(fail)?;
         }
         for part in copy.log.chunks(10_000) {
             step.apply_log(part).map_err(fail)?;

@@ -3,7 +3,7 @@
 //!
 //! Invariants:
 //! - Reads see every earlier write until a crash.
-//! - After a crash each sector of 512 octets holds what was synced last, or what any later unsynced
+//! - After a crash each sector of 512 bytes holds what was synced last, or what any later unsynced
 //!   write put there; sectors are independent, so writes are torn and reordered.
 //! - A failed sync leaves some sectors on disk and the others lost at the next crash, although reads
 //!   still see them and a second sync would succeed: as Linux does.
@@ -38,13 +38,13 @@ struct File {
 impl File {
     fn apply(content: &mut Vec<u8>, change: &Change) {
         match change {
-            Change::Write(offset, octets) => {
+            Change::Write(offset, bytes) => {
                 let start = *offset as usize;
-                let end = start + octets.len();
+                let end = start + bytes.len();
                 if content.len() < end {
                     content.resize(end, 0);
                 }
-                content[start..end].copy_from_slice(octets);
+                content[start..end].copy_from_slice(bytes);
             }
             Change::Length(bytes) => content.resize(*bytes as usize, 0),
         }
@@ -67,14 +67,14 @@ impl File {
                         Self::apply(&mut self.durable, &Change::Length(bytes));
                     }
                 }
-                Change::Write(offset, octets) => {
+                Change::Write(offset, bytes) => {
                     let mut done = 0;
-                    while done < octets.len() {
+                    while done < bytes.len() {
                         let at = offset + done as u64;
                         let rest = SECTOR_BYTES - (at as usize % SECTOR_BYTES);
-                        let end = (done + rest).min(octets.len());
+                        let end = (done + rest).min(bytes.len());
                         if rng.chance(percent) {
-                            let part = octets[done..end].to_vec();
+                            let part = bytes[done..end].to_vec();
                             Self::apply(&mut self.durable, &Change::Write(at, part));
                         }
                         done = end;
@@ -142,12 +142,12 @@ impl Disk {
         self.0.lock().fault = None;
     }
 
-    /// Octets that files may take together.
+    /// Bytes that files may take together.
     pub fn set_capacity(&self, capacity: Option<u64>) {
         self.0.lock().capacity = capacity;
     }
 
-    /// Octets that files take now.
+    /// Bytes that files take now.
     pub fn allocated(&self) -> u64 {
         self.0.lock().files.values().map(File::allocated).sum()
     }
@@ -325,14 +325,13 @@ impl StorageFile for Handle {
         inner.room_for(&self.path, offset + buffer.len() as u64)?;
         let Inner { files, rng, .. } = &mut *inner;
         let file = files.get_mut(&self.path).ok_or(io::ErrorKind::NotFound)?;
-        let mut octets = buffer.to_vec();
+        let mut bytes = buffer.to_vec();
         if fault.is_some() {
             // The beginning arrives, the rest does not.
-            octets.truncate(
-                rng.below(octets.len() as u64 + 1) as usize / SECTOR_BYTES * SECTOR_BYTES,
-            );
+            bytes
+                .truncate(rng.below(bytes.len() as u64 + 1) as usize / SECTOR_BYTES * SECTOR_BYTES);
         }
-        let change = Change::Write(offset, octets);
+        let change = Change::Write(offset, bytes);
         File::apply(&mut file.seen, &change);
         file.unsynced.push(change);
         match fault {
@@ -429,7 +428,7 @@ mod tests {
             let mut found = [0; 4096];
             file.read_at(&mut found, 0).unwrap();
             for sector in found.chunks(SECTOR_BYTES) {
-                assert!(sector.iter().all(|octet| *octet == sector[0]) && sector[0] > 0);
+                assert!(sector.iter().all(|byte| *byte == sector[0]) && sector[0] > 0);
             }
             torn |= found.contains(&1) && found.contains(&2);
         }

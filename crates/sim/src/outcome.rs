@@ -110,7 +110,7 @@ pub(crate) fn compare(snapshot: &ReadSnapshot, state: &State, disk: &Disk) -> Re
         }
         if found != expected.as_ref() {
             let at = found.iter().zip(expected.iter()).position(|(a, b)| a != b);
-            return Err(format!("page {} differs at octet {at:?}", index + 1));
+            return Err(format!("page {} differs at byte {at:?}", index + 1));
         }
     }
     Ok(())

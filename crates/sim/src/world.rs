@@ -334,7 +334,7 @@ impl World {
         }
     }
 
-    /// A new page, or a few octets changed.
+    /// A new page, or a few bytes changed.
     fn content(&mut self, page: u32, old: Option<&Arc<[u8]>>) -> Vec<u8> {
         let mut content = match old {
             Some(old) if self.rng.chance(70) => old.to_vec(),
@@ -346,8 +346,8 @@ impl World {
         for _ in 0..self.rng.below(4) {
             let start = self.rng.below(PAGE_SIZE as u64) as usize;
             let end = (start + 1 + self.rng.below(200) as usize).min(PAGE_SIZE);
-            let octet = self.rng.draw() as u8;
-            content[start..end].fill(octet);
+            let byte = self.rng.draw() as u8;
+            content[start..end].fill(byte);
         }
         if page == 1 {
             content[..16].copy_from_slice(b"SQLite format 3\0");

@@ -70,11 +70,11 @@ fn history(database: &Arc<Database>) -> u8 {
 
 fn assert_state(database: &Arc<Database>, acknowledged: u8, what: &str) -> u8 {
     let snapshot = database.begin_read();
-    let mut octets = vec![0; PAGE_SIZE];
+    let mut bytes = vec![0; PAGE_SIZE];
     let mut found = 0;
     if snapshot.page_count() > 0 {
-        snapshot.read_page(PAGES, &mut octets).unwrap();
-        found = octets[0];
+        snapshot.read_page(PAGES, &mut bytes).unwrap();
+        found = bytes[0];
     }
     assert!(
         found == acknowledged || found == acknowledged + 1,
@@ -83,9 +83,9 @@ fn assert_state(database: &Arc<Database>, acknowledged: u8, what: &str) -> u8 {
     for page in 1..=snapshot.page_count() {
         let writes = |&number: &u8| page == PAGES || pages_of(number).contains(&page);
         let last = (1..=found).rev().find(writes).unwrap_or(0);
-        snapshot.read_page(page, &mut octets).unwrap();
+        snapshot.read_page(page, &mut bytes).unwrap();
         assert!(
-            octets.iter().all(|&octet| octet == last),
+            bytes.iter().all(|&byte| byte == last),
             "{what}: page {page}"
         );
     }

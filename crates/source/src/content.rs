@@ -1,6 +1,6 @@
-//! Which files are parts of databases, by their first octets, whatever their names.
+//! Which files are parts of databases, by their first bytes, whatever their names.
 
-/// First octets, and what begins with them.
+/// First bytes, and what begins with them.
 const PARTS: [(&[u8], &str); 5] = [
     (b"SQLite format 3\0", "a SQLite database"),
     (
@@ -21,8 +21,8 @@ const PARTS: [(&[u8], &str); 5] = [
     ),
 ];
 
-/// Octets of a file that [`part_of_database`] looks at.
-pub const FIRST_OCTETS: usize = 16;
+/// Bytes of a file that [`part_of_database`] looks at.
+pub const FIRST_BYTES: usize = 16;
 
 /// What a file is that begins so, if it is a part of a database.
 pub fn part_of_database(first: &[u8]) -> Option<&'static str> {

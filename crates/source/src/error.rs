@@ -133,11 +133,11 @@ pub enum Error {
         path: PathBuf,
     },
     /// A stretch that is not part of the database.
-    #[error("file {file_id} has {size_bytes} octets and no stretch of {bytes} at {offset}")]
+    #[error("file {file_id} has {size_bytes} bytes and no stretch of {bytes} at {offset}")]
     OutOfRange {
         /// The file's number.
         file_id: u16,
-        /// First octet of the stretch.
+        /// First byte of the stretch.
         offset: u64,
         /// Its length.
         bytes: u64,
@@ -199,15 +199,15 @@ pub enum Error {
     },
     /// The file system has no room.
     #[error(
-        "'{}' needs {needed_bytes} octets, but its file system has {available_bytes} left",
+        "'{}' needs {needed_bytes} bytes, but its file system has {available_bytes} left",
         path.display()
     )]
     NoSpace {
         /// The target.
         path: PathBuf,
-        /// Octets the restore needs.
+        /// Bytes the restore needs.
         needed_bytes: u64,
-        /// Octets that are free.
+        /// Bytes that are free.
         available_bytes: u64,
     },
     /// No restore with NORECOVERY went before.
@@ -252,7 +252,7 @@ pub enum Error {
         source: serde_json::Error,
     },
     /// The restored file does not have the length it should have.
-    #[error("'{}' has {found} octets after the restore instead of {expected}", path.display())]
+    #[error("'{}' has {found} bytes after the restore instead of {expected}", path.display())]
     WrongLength {
         /// The staged file.
         path: PathBuf,

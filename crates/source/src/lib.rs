@@ -11,7 +11,7 @@
 //! door to the operating system. Nothing here knows media, compression or T-SQL.
 //!
 //! Invariants:
-//! 1. [`Snapshot::read`] gives the octets of the pinned state or an error, whatever other processes
+//! 1. [`Snapshot::read`] gives the bytes of the pinned state or an error, whatever other processes
 //!    do meanwhile.
 //! 2. A database that is only backed up is never changed: no checkpoint, no attribute, no side file
 //!    that was not there (the one exception, a crashed writer's hot journal, is `SQLite`'s own
@@ -30,7 +30,7 @@ pub mod sqlite;
 mod target;
 mod view;
 
-pub use content::{FIRST_OCTETS, part_of_database};
+pub use content::{FIRST_BYTES, part_of_database};
 pub use database::SourceDatabase;
 pub use error::{Error, Obstacle, WalDamage};
 pub use protection::Protection;

@@ -51,7 +51,7 @@ pub struct DatabaseIdentity {
     pub database_guid: Guid,
     /// When the database was created, where that is known.
     pub created: Option<Moment>,
-    /// Octets per page; 0 when the content does not tell.
+    /// Bytes per page; 0 when the content does not tell.
     pub page_bytes: u32,
     /// The recovery model.
     pub recovery_model: RecoveryModel,
@@ -133,7 +133,7 @@ pub struct SourceFile {
     pub kind: FileKind,
     /// Length as of the snapshot; a restore produces exactly this length.
     pub size_bytes: u64,
-    /// Octets per page of this file.
+    /// Bytes per page of this file.
     pub page_bytes: u32,
 }
 
@@ -173,7 +173,7 @@ pub struct Ending {
     pub position: Position,
     /// The files as of that state.
     pub files: Vec<SourceFile>,
-    /// What a restore needs beside the files' octets, in the source's own form.
+    /// What a restore needs beside the files' bytes, in the source's own form.
     pub description: Vec<u8>,
 }
 
@@ -182,7 +182,7 @@ pub struct Ending {
 pub struct LogPiece {
     /// The log file's number.
     pub file_id: u16,
-    /// First octet, counted from the first one that the backup has.
+    /// First byte, counted from the first one that the backup has.
     pub offset: u64,
     /// Its length.
     pub bytes: usize,
@@ -192,7 +192,7 @@ pub struct LogPiece {
 ///
 /// Two kinds of source stand behind it. A *frozen* one shows one state throughout. A *fuzzy* one
 /// (the page engine) lets its files change under the copy and gives, after the last of their
-/// octets, the log that makes the copy one state: the last commit before [`Snapshot::finish_data`].
+/// bytes, the log that makes the copy one state: the last commit before [`Snapshot::finish_data`].
 ///
 /// What callers owe, in this order:
 /// - ask [`Snapshot::read`] only for stretches within [`Snapshot::ranges`], beginning at a multiple
@@ -219,11 +219,11 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
 
     /// The stretches of a file worth reading, ascending and disjoint, each beginning at a multiple
     /// of the extent size and ending at one or at the file's end. What lies between them is not part
-    /// of the backup and is zero after a restore. Empty for an unknown file, a file of 0 octets, and
+    /// of the backup and is zero after a restore. Empty for an unknown file, a file of 0 bytes, and
     /// a log file.
     fn ranges(&self, file_id: u16) -> Vec<Range<u64>>;
 
-    /// Fills `buffer` with the file's octets from `offset` on, as of the snapshot.
+    /// Fills `buffer` with the file's bytes from `offset` on, as of the snapshot.
     fn read(&self, file_id: u16, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let outcome = match self.located(file_id, offset, buffer.len())? {
             Some(file) => file.read_at(buffer, offset),
@@ -243,8 +243,8 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
         bytes: usize,
     ) -> Result<Option<Arc<DirectFile>>, Error>;
 
-    /// Makes octets that were read from [`Snapshot::located`] those of the snapshot.
-    /// `outcome` is what the read gave: octets filled, fewer at the end of the file, or its failure.
+    /// Makes bytes that were read from [`Snapshot::located`] those of the snapshot.
+    /// `outcome` is what the read gave: bytes filled, fewer at the end of the file, or its failure.
     fn amend(
         &self,
         file_id: u16,
@@ -253,12 +253,12 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
         outcome: io::Result<usize>,
     ) -> Result<(), Error>;
 
-    /// Verifies the database's own page checksums in octets that [`Snapshot::read`] gave for the same
+    /// Verifies the database's own page checksums in bytes that [`Snapshot::read`] gave for the same
     /// stretch, and names the number of each damaged page, counted as the product counts.
     ///
     /// A database without page checksums of its own has nothing to verify: see
     /// [`Snapshot::has_page_checksums`].
-    fn check_pages(&self, file_id: u16, offset: u64, octets: &[u8], on_bad: &mut dyn FnMut(u64));
+    fn check_pages(&self, file_id: u16, offset: u64, bytes: &[u8], on_bad: &mut dyn FnMut(u64));
 
     /// Whether the pages carry checksums of their own.
     fn has_page_checksums(&self) -> bool;
@@ -295,7 +295,7 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// Puts the next octets of the log into `buffer`; `None` at its end, and where there is no log.
+    /// Puts the next bytes of the log into `buffer`; `None` at its end, and where there is no log.
     fn read_log(&self, buffer: &mut [u8]) -> Result<Option<LogPiece>, Error> {
         let _ = buffer;
         Ok(None)

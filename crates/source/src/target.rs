@@ -26,8 +26,8 @@ pub enum Recovery {
 ///
 /// What is not written is zero after a full restore, and as the base left it after a differential.
 pub trait RestoreTarget: Send + Sync + fmt::Debug {
-    /// Puts `octets` at `offset` of a file.
-    fn write(&self, file_id: u16, offset: u64, octets: &[u8]) -> Result<(), Error>;
+    /// Puts `bytes` at `offset` of a file.
+    fn write(&self, file_id: u16, offset: u64, bytes: &[u8]) -> Result<(), Error>;
 
     /// Makes everything durable and, with [`Recovery::Recovery`], puts it under the target's name in
     /// one step. On error nothing has changed under that name.

@@ -1,4 +1,4 @@
-//! A snapshot seen differently: other names of its files, or fewer of their octets.
+//! A snapshot seen differently: other names of its files, or fewer of their bytes.
 
 use std::io;
 use std::ops::Range;
@@ -98,8 +98,8 @@ impl Snapshot for View {
         self.inner.amend(file_id, offset, buffer, outcome)
     }
 
-    fn check_pages(&self, file_id: u16, offset: u64, octets: &[u8], on_bad: &mut dyn FnMut(u64)) {
-        self.inner.check_pages(file_id, offset, octets, on_bad);
+    fn check_pages(&self, file_id: u16, offset: u64, bytes: &[u8], on_bad: &mut dyn FnMut(u64)) {
+        self.inner.check_pages(file_id, offset, bytes, on_bad);
     }
 
     fn has_page_checksums(&self) -> bool {

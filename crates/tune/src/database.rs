@@ -51,12 +51,12 @@ impl Database {
         }
     }
 
-    /// Octets that a full backup reads.
+    /// Bytes that a full backup reads.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Octets on disk that a restore of it takes: what is not restored of data files is a hole, but a
+    /// Bytes on disk that a restore of it takes: what is not restored of data files is a hole, but a
     /// log is written from end to end.
     pub(crate) fn restored_bytes(&self) -> u64 {
         let log_bytes: u64 = self.logs().map(|file| file.size_bytes).sum();
@@ -97,7 +97,7 @@ fn copy_only(source: &SourceDatabase) -> Result<Box<dyn Snapshot>, Error> {
     Ok(source.snapshot(BackupKind::CopyOnly)?)
 }
 
-/// Octets of the data files that are to be read.
+/// Bytes of the data files that are to be read.
 pub(crate) fn bytes_of(snapshot: &dyn Snapshot) -> u64 {
     let files = snapshot.files().iter();
     let ranges = files.flat_map(|file| snapshot.ranges(file.id));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use windlass_base::size::Octets;
+use windlass_base::size::Bytes;
 
 /// Why a measurement did not happen.
 #[derive(Debug, thiserror::Error)]
@@ -27,14 +27,14 @@ pub enum Error {
     /// The backups would not fit.
     #[error(
         "'{}' has {} free, and an uncompressed backup takes {}: name another folder with --to",
-        path.display(), Octets(*free), Octets(*needed)
+        path.display(), Bytes(*free), Bytes(*needed)
     )]
     NoSpace {
         /// The folder.
         path: PathBuf,
-        /// Octets that may be written.
+        /// Bytes that may be written.
         needed: u64,
-        /// Octets that are free.
+        /// Bytes that are free.
         free: u64,
     },
     /// Nothing to measure.

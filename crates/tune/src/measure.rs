@@ -41,9 +41,9 @@ pub(crate) struct Setting {
     pub(crate) compression: Compression,
     /// Media families.
     pub(crate) files: usize,
-    /// Octets; the default when absent.
+    /// Bytes; the default when absent.
     pub(crate) block_bytes: Option<u32>,
-    /// Octets; the default when absent.
+    /// Bytes; the default when absent.
     pub(crate) transfer_bytes: Option<u32>,
     /// One for each processor when absent.
     pub(crate) threads: Option<u32>,
@@ -61,7 +61,7 @@ impl Setting {
         }
     }
 
-    /// Octets of the longest chunk, so that samples can be cut as chunks are.
+    /// Bytes of the longest chunk, so that samples can be cut as chunks are.
     fn frame_bytes(&self) -> u64 {
         let transfer_bytes = self.transfer_bytes.unwrap_or_default() as usize;
         self.compression.frame_bytes().max(transfer_bytes) as u64
@@ -78,9 +78,9 @@ pub struct Measured {
     pub opening: Duration,
     /// Processor time of this process meanwhile, user and system.
     pub cpu: Duration,
-    /// Octets of the database.
+    /// Bytes of the database.
     pub processed_bytes: u64,
-    /// Octets on media.
+    /// Bytes on media.
     pub stored_bytes: u64,
     /// What the stages did.
     pub stages: Stages,

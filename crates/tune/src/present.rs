@@ -1,7 +1,7 @@
 //! Results as a report, as text for a terminal, as JSON. The tables are the same in all three.
 
 use serde_json::{Map, Value as Json, json};
-use windlass_base::size::Octets;
+use windlass_base::size::Bytes;
 use windlass_pipeline::{Stage, StageCounters, Stages};
 use windlass_report::{Cell, ChartKind, Fact, Report, StageBars, StageGroup, StageShares, Table};
 
@@ -85,7 +85,7 @@ pub(crate) fn facts(database: &Database, cache: CachePolicy, repetition: String)
     vec![
         Fact::new("database", database.name()),
         Fact::new("files", database.files_in_words()),
-        Fact::new("size", Octets(database.bytes()).to_string()),
+        Fact::new("size", Bytes(database.bytes()).to_string()),
         Fact::new("processors", processors().to_string()),
         Fact::new("repetition", repetition),
         Fact::new("page cache", cache.to_string()),
@@ -96,7 +96,7 @@ pub(crate) fn facts(database: &Database, cache: CachePolicy, repetition: String)
 /// What is true of every measurement.
 pub(crate) fn notes() -> Vec<String> {
     [
-        "1 MB is 2^20 octets. A run lasts from opening the database or the media to the last sync.",
+        "1 MB is 2^20 bytes. A run lasts from opening the database or the media to the last sync.",
         "CPU is the processor time of the whole run, as a share of all processors.",
         "Windlass reads and writes past the page cache where the file system allows it, so the cache changes little.",
         "Charts show medians; whiskers reach from the slowest to the fastest run.",

@@ -48,12 +48,12 @@ impl Runs {
         sorted.get(sorted.len() / 2).copied()
     }
 
-    /// Octets on media of the run in the middle.
+    /// Bytes on media of the run in the middle.
     pub(crate) fn stored_bytes(&self) -> u64 {
         self.typical().map_or(0, |run| run.stored_bytes)
     }
 
-    /// Octets of the database of the run in the middle.
+    /// Bytes of the database of the run in the middle.
     pub(crate) fn processed_bytes(&self) -> u64 {
         self.typical().map_or(0, |run| run.processed_bytes)
     }

@@ -33,7 +33,7 @@ fn pick(all: &[(u16, Vec<Range<u64>>)], wanted_bytes: u64, frame_bytes: u64) -> 
     let stride = total / count;
     let starts = (0..count).map(|index| index * stride / EXTENT_BYTES * EXTENT_BYTES);
     let wanted: Vec<Range<u64>> = starts.map(|start| start..start + piece).collect();
-    // `wanted` counts octets as if all ranges of all files stood one behind the other.
+    // `wanted` counts bytes as if all ranges of all files stood one behind the other.
     let mut before = 0;
     let mut picked = Vec::new();
     for (id, ranges) in all {

@@ -19,9 +19,9 @@
 //! 3. A page enters the database only by `commit`; every other way out drops the transaction.
 //! 4. After a commit that failed, SQLite writes the old pages back. The transaction is gone, so they
 //!    are in place already: `Failed` swallows these writes instead of needing log for them.
-//! 5. SQLite keeps its page cache between transactions only if sixteen octets of page 1 (change
+//! 5. SQLite keeps its page cache between transactions only if sixteen bytes of page 1 (change
 //!    counter, size, freelist) are those that it saw last. They are answered here from the commit
-//!    number, so that the answer is right even where the octets repeat, and costs no page read.
+//!    number, so that the answer is right even where the bytes repeat, and costs no page read.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ struct Changes {
     transaction: WriteTransaction,
     /// Pages written, in order, with repetitions.
     written: Vec<u32>,
-    /// The first octets of page 1, if it was written.
+    /// The first bytes of page 1, if it was written.
     header: Option<[u8; HEADER_BYTES]>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Connection {
     writing: Writing,
     /// The commit that SQLite's page cache shows, if it is known to show one.
     cached_commit: Option<u64>,
-    /// The sixteen octets as SQLite saw them last.
+    /// The sixteen bytes as SQLite saw them last.
     cached_version: Version,
     /// Set when the snapshot is a later one than what SQLite has in its cache; nothing may be read.
     is_lost: bool,
@@ -175,7 +175,7 @@ impl Connection {
         }
     }
 
-    /// Octets in the database as this connection sees it.
+    /// Bytes in the database as this connection sees it.
     pub(crate) fn size(&self) -> u64 {
         let pages = match (&self.writing, &self.snapshot) {
             (Writing::Open(changes), _) => changes.transaction.page_count(),
@@ -185,7 +185,7 @@ impl Connection {
         u64::from(pages) * PAGE_SIZE as u64
     }
 
-    /// Reads at `offset`; returns how many octets there were. The rest of `buffer` is left alone.
+    /// Reads at `offset`; returns how many bytes there were. The rest of `buffer` is left alone.
     pub(crate) fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let asks_version = offset == VERSION_OFFSET as u64 && buffer.len() == VERSION_BYTES;
         if asks_version && self.lock == abi::LOCK_SHARED {
@@ -241,8 +241,8 @@ impl Connection {
         }
         let done = self.read_range(buffer, VERSION_OFFSET as u64)?;
         if done == VERSION_BYTES && buffer == self.cached_version {
-            for octet in buffer.iter_mut() {
-                *octet = !*octet;
+            for byte in buffer.iter_mut() {
+                *byte = !*byte;
             }
         }
         // SQLite compares with what it read in page 1, drops its cache if that differs, and reads
@@ -255,7 +255,7 @@ impl Connection {
         if content.len() != PAGE_SIZE || !offset.is_multiple_of(PAGE_SIZE as u64) {
             return Err(VfsError::NotAPage {
                 database: self.database().name().to_owned(),
-                octets: content.len(),
+                bytes: content.len(),
                 offset,
             });
         }
@@ -291,12 +291,12 @@ impl Connection {
         }
     }
 
-    /// Sets the size in octets.
-    pub(crate) fn truncate(&mut self, octets: u64) -> Result<()> {
-        let page_count = octets.div_ceil(PAGE_SIZE as u64);
+    /// Sets the size in bytes.
+    pub(crate) fn truncate(&mut self, bytes: u64) -> Result<()> {
+        let page_count = bytes.div_ceil(PAGE_SIZE as u64);
         let page_count = u32::try_from(page_count)
             .map_err(|_| misuse(self.database(), "more pages than SQLite can have"))?;
-        if self.size() == octets {
+        if self.size() == bytes {
             return Ok(());
         }
         let after_commit = matches!(self.writing, Writing::Not);

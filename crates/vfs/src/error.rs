@@ -46,23 +46,23 @@ pub enum VfsError {
         log: PathBuf,
     },
     /// A page size that cannot be.
-    #[error("the SQLite database in '{database}' has pages of {found} octets; the engine has 8192")]
+    #[error("the SQLite database in '{database}' has pages of {found} bytes; the engine has 8192")]
     PageSize {
         /// Name of the database or file.
         database: String,
-        /// Octets in its pages.
+        /// Bytes in its pages.
         found: u32,
     },
     /// A write that is not one page.
     #[error(
-        "a write of {octets} octets at octet {offset} of database '{database}' is not one page of \
+        "a write of {bytes} bytes at byte {offset} of database '{database}' is not one page of \
          8192; SQLite was told another page size"
     )]
     NotAPage {
         /// Name of the database.
         database: String,
         /// Length.
-        octets: usize,
+        bytes: usize,
         /// Where.
         offset: u64,
     },

@@ -14,7 +14,7 @@ use crate::error::VfsError;
 use crate::pragma::{self, Answer};
 use crate::raw;
 
-/// Octets at the end of each page of a new database, for the checksum that the engine puts there.
+/// Bytes at the end of each page of a new database, for the checksum that the engine puts there.
 const CHECKSUM_BYTES: c_int = 8;
 
 /// The file as SQLite sees it.
@@ -127,8 +127,8 @@ unsafe extern "C" fn read(
 ) -> c_int {
     // SAFETY: SQLite calls with a file of ours.
     let open = unsafe { opened(file) };
-    // SAFETY: SQLite gives `length` octets of memory for the answer.
-    let buffer = unsafe { raw::octets_mut(buffer, length) };
+    // SAFETY: SQLite gives `length` bytes of memory for the answer.
+    let buffer = unsafe { raw::bytes_mut(buffer, length) };
     match open.connection.read(buffer, offset.unsigned_abs()) {
         Ok(count) if count == buffer.len() => abi::OK,
         Ok(count) => {
@@ -147,8 +147,8 @@ unsafe extern "C" fn write(
 ) -> c_int {
     // SAFETY: SQLite calls with a file of ours.
     let open = unsafe { opened(file) };
-    // SAFETY: SQLite gives `length` octets to write.
-    let buffer = unsafe { raw::octets(buffer, length) };
+    // SAFETY: SQLite gives `length` bytes to write.
+    let buffer = unsafe { raw::bytes(buffer, length) };
     let result = open.connection.write(buffer, offset.unsigned_abs());
     open.code(result, abi::IOERR_WRITE)
 }
@@ -169,9 +169,9 @@ unsafe extern "C" fn sync(_file: *mut File, _flags: c_int) -> c_int {
 unsafe extern "C" fn file_size(file: *mut File, size: *mut i64) -> c_int {
     // SAFETY: SQLite calls with a file of ours.
     let open = unsafe { opened(file) };
-    let octets = i64::try_from(open.connection.size()).unwrap_or(i64::MAX);
+    let bytes = i64::try_from(open.connection.size()).unwrap_or(i64::MAX);
     // SAFETY: SQLite gives a place for the answer.
-    unsafe { size.write(octets) };
+    unsafe { size.write(bytes) };
     abi::OK
 }
 

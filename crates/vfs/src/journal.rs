@@ -76,8 +76,8 @@ unsafe extern "C" fn read(
 ) -> c_int {
     // SAFETY: SQLite calls with a file of ours.
     let content = unsafe { content(file) };
-    // SAFETY: SQLite gives `length` octets of memory for the answer.
-    let buffer = unsafe { raw::octets_mut(buffer, length) };
+    // SAFETY: SQLite gives `length` bytes of memory for the answer.
+    let buffer = unsafe { raw::bytes_mut(buffer, length) };
     let start = usize::try_from(offset)
         .unwrap_or(usize::MAX)
         .min(content.len());
@@ -98,8 +98,8 @@ unsafe extern "C" fn write(
 ) -> c_int {
     // SAFETY: SQLite calls with a file of ours.
     let content = unsafe { content(file) };
-    // SAFETY: SQLite gives `length` octets to write.
-    let buffer = unsafe { raw::octets(buffer, length) };
+    // SAFETY: SQLite gives `length` bytes to write.
+    let buffer = unsafe { raw::bytes(buffer, length) };
     let Ok(start) = usize::try_from(offset) else {
         return abi::IOERR_WRITE;
     };

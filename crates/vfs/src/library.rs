@@ -99,8 +99,8 @@ impl Library {
 
     /// A copy of `text` that SQLite will free; null when memory is short.
     pub fn allocate_text(&self, text: &str) -> *mut c_char {
-        let octets: Vec<u8> = text.bytes().filter(|octet| *octet != 0).collect();
-        let length = octets.len();
+        let bytes: Vec<u8> = text.bytes().filter(|byte| *byte != 0).collect();
+        let length = bytes.len();
         let Ok(wanted) = c_int::try_from(length + 1) else {
             return ptr::null_mut();
         };
@@ -110,18 +110,18 @@ impl Library {
             return ptr::null_mut();
         }
         // SAFETY: `memory` is new and has room for the text and its end.
-        unsafe { ptr::copy_nonoverlapping(octets.as_ptr(), memory, length) };
-        // SAFETY: the last of `length + 1` octets.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory, length) };
+        // SAFETY: the last of `length + 1` bytes.
         unsafe { memory.wrapping_add(length).write(0) };
         memory.cast()
     }
 
-    /// Has SQLite leave `octets` at the end of each page of the database behind `file`, as long as it
+    /// Has SQLite leave `bytes` at the end of each page of the database behind `file`, as long as it
     /// has no page yet. Without effect on a library that does not know how.
     ///
     /// # Safety
     /// `connection` is the `sqlite3` that has `file` open and is in a call of this thread.
-    pub(crate) unsafe fn reserve(&self, connection: *mut c_void, file: *mut File, octets: c_int) {
+    pub(crate) unsafe fn reserve(&self, connection: *mut c_void, file: *mut File, bytes: c_int) {
         for number in 0.. {
             let name = match self.db_name {
                 // SAFETY: as the caller promises; a number that is too high gives null.
@@ -138,8 +138,8 @@ impl Library {
             let code =
                 unsafe { (self.file_control)(connection, name, abi::FCNTL_FILE_POINTER, place) };
             if code == abi::OK && found == file {
-                let mut octets = octets;
-                let place = (&raw mut octets).cast();
+                let mut bytes = bytes;
+                let place = (&raw mut bytes).cast();
                 // SAFETY: the operation reads and writes an `int`.
                 unsafe { (self.file_control)(connection, name, abi::FCNTL_RESERVE_BYTES, place) };
                 return;

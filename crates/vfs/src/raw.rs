@@ -10,19 +10,19 @@ use crate::abi::{self, File};
 /// Memory that SQLite wants filled.
 ///
 /// # Safety
-/// `buffer` is valid for `length` octets, and nothing else uses them, for `'a`.
-pub(crate) unsafe fn octets_mut<'a>(buffer: *mut c_void, length: c_int) -> &'a mut [u8] {
+/// `buffer` is valid for `length` bytes, and nothing else uses them, for `'a`.
+pub(crate) unsafe fn bytes_mut<'a>(buffer: *mut c_void, length: c_int) -> &'a mut [u8] {
     let length = usize::try_from(length).unwrap_or(0);
     // SAFETY: as the caller promises. SQLite's buffers have been written before or are overwritten
-    // here; octets have no invalid values.
+    // here; bytes have no invalid values.
     unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), length) }
 }
 
 /// Memory that SQLite wants read.
 ///
 /// # Safety
-/// `buffer` is valid for `length` octets, and nobody changes them, for `'a`.
-pub(crate) unsafe fn octets<'a>(buffer: *const c_void, length: c_int) -> &'a [u8] {
+/// `buffer` is valid for `length` bytes, and nobody changes them, for `'a`.
+pub(crate) unsafe fn bytes<'a>(buffer: *const c_void, length: c_int) -> &'a [u8] {
     let length = usize::try_from(length).unwrap_or(0);
     // SAFETY: as the caller promises.
     unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), length) }
@@ -31,7 +31,7 @@ pub(crate) unsafe fn octets<'a>(buffer: *const c_void, length: c_int) -> &'a [u8
 /// Text that SQLite hands over, if there is any and it is UTF-8.
 ///
 /// # Safety
-/// `text` is null, or ends with a zero octet and stays as it is for `'a`.
+/// `text` is null, or ends with a zero byte and stays as it is for `'a`.
 pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
     if text.is_null() {
         return None;

@@ -234,8 +234,8 @@ unsafe extern "C" fn full_pathname(
             return abi::CANTOPEN;
         }
     };
-    // SAFETY: SQLite gives `length` octets of memory for the answer.
-    let answer = unsafe { raw::octets_mut(answer.cast::<c_void>(), length) };
+    // SAFETY: SQLite gives `length` bytes of memory for the answer.
+    let answer = unsafe { raw::bytes_mut(answer.cast::<c_void>(), length) };
     if full.len() >= answer.len() {
         return abi::CANTOPEN;
     }
@@ -262,7 +262,7 @@ pass_on! {
     dl_error(length: c_int, message: *mut c_char);
     dl_sym(library: *mut c_void, name: *const c_char) -> Symbol;
     dl_close(library: *mut c_void);
-    randomness(length: c_int, octets: *mut c_char) -> c_int;
+    randomness(length: c_int, bytes: *mut c_char) -> c_int;
     sleep(microseconds: c_int) -> c_int;
     current_time(days: *mut f64) -> c_int;
     last_error(length: c_int, message: *mut c_char) -> c_int;

@@ -1,4 +1,4 @@
-//! Imports: what becomes of page checksums, and that the source stays as it is, octet by octet.
+//! Imports: what becomes of page checksums, and that the source stays as it is, byte by byte.
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 mod common;
@@ -139,8 +139,8 @@ fn other_reserves_give_way_to_checksums_only_when_asked() {
         );
         stock.execute("VACUUM INTO ?1", [reserved]).unwrap();
         let expected_content = dump(&stock);
-        let octets = std::fs::read(folder.path("reserved.db")).unwrap();
-        assert_eq!(octets[20], reserve);
+        let bytes = std::fs::read(folder.path("reserved.db")).unwrap();
+        assert_eq!(bytes[20], reserve);
         assert_eq!(imported(&folder, "reserved.db", checksums), expected);
         let wanted = if expected.page_checksums { 8 } else { reserve };
         assert_eq!(std::fs::read(folder.path("x.db")).unwrap()[20], wanted);
@@ -159,18 +159,18 @@ fn checksums_of_the_source_are_kept_and_so_is_the_damage_that_they_show() {
         let source = folder.path("source.db");
         flip(&source, 20, 4000);
         // As SQLite's checksum VFS leaves it in WAL mode.
-        let mut octets = std::fs::read(&source).unwrap();
-        octets[18..20].fill(2);
-        let first = checksum(&octets[..PAGE_SIZE]);
-        octets[PAGE_SIZE - 8..PAGE_SIZE].copy_from_slice(&first);
-        std::fs::write(&source, &octets).unwrap();
+        let mut bytes = std::fs::read(&source).unwrap();
+        bytes[18..20].fill(2);
+        let first = checksum(&bytes[..PAGE_SIZE]);
+        bytes[PAGE_SIZE - 8..PAGE_SIZE].copy_from_slice(&first);
+        std::fs::write(&source, &bytes).unwrap();
         assert_eq!(damaged(&source), [20]);
         assert_eq!(imported(&folder, "source.db", checksums), COPIED);
         let copy = std::fs::read(folder.path("x.db")).unwrap();
         assert_eq!(copy[18..20], [1, 1]);
-        assert!(copy[PAGE_SIZE..] == octets[PAGE_SIZE..]);
+        assert!(copy[PAGE_SIZE..] == bytes[PAGE_SIZE..]);
         assert_eq!(damaged(&folder.path("x.db")), [20]);
-        assert!(std::fs::read(&source).unwrap() == octets);
+        assert!(std::fs::read(&source).unwrap() == bytes);
     }
 }
 
@@ -215,7 +215,7 @@ fn a_log_that_nobody_checkpointed_is_read_and_left_as_it_is() {
     for checksums in [PageChecksums::AsInSource, PageChecksums::Always] {
         let (left, expected) = crashed("a%20?b#.db", "-wal");
         let before = contents(&left);
-        assert!(before.iter().all(|(_, octets)| octets.len() > 4096));
+        assert!(before.iter().all(|(_, bytes)| bytes.len() > 4096));
         let target = Folder::new();
         let said = try_import(&target, &left.path("a%20?b#.db"), checksums).unwrap();
         assert!(said.converted);
@@ -275,15 +275,15 @@ fn a_source_that_sqlite_cannot_rewrite_leaves_nothing() {
     let (source, target) = (Folder::new(), Folder::new());
     fill(&source.stock("source.db"));
     let path = source.path("source.db");
-    let mut octets = std::fs::read(&path).unwrap();
-    let middle = octets.len() / 2;
-    octets[middle..middle + 40960].fill(0xa5);
-    std::fs::write(&path, &octets).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 40960].fill(0xa5);
+    std::fs::write(&path, &bytes).unwrap();
     leave_unfinished(&target);
     let error = try_import(&target, &path, PageChecksums::Always).unwrap_err();
     assert!(matches!(error, VfsError::NotImportable { .. }), "{error}");
     assert!(contents(&target).is_empty());
-    assert!(std::fs::read(&path).unwrap() == octets);
+    assert!(std::fs::read(&path).unwrap() == bytes);
 }
 
 #[test]

@@ -58,8 +58,8 @@ fn there_and_back(folder: &Folder, source: &Path, converted: bool) {
         "UPDATE t SET y = 'imported' WHERE x < 10; INSERT INTO t VALUES (-1, 'new')",
     );
     let target = folder.path("out.db");
-    let octets = export(&imported.database, &target).unwrap();
-    assert_eq!(std::fs::metadata(&target).unwrap().len(), octets);
+    let bytes = export(&imported.database, &target).unwrap();
+    assert_eq!(std::fs::metadata(&target).unwrap().len(), bytes);
     let exported = Connection::open(&target).unwrap();
     assert!(dump(&exported) == dump(&engine));
     assert_sound(&exported);

@@ -121,7 +121,7 @@ const BUDGET: Budget = Budget {
     memory_mb: [2048, 512],
 };
 
-/// Targets that are held to less. Octets read are counted in `media_family` itself.
+/// Targets that are held to less. Bytes read are counted in `media_family` itself.
 const BUDGETS: [Budget; 1] = [Budget {
     target: "media_family",
     seconds: 5,

@@ -1,4 +1,4 @@
-//! Feeds arbitrary octets as the payload of a chunk.
+//! Feeds arbitrary bytes as the payload of a chunk.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| windlass_codec::fuzzing::fuzz_decode(data));

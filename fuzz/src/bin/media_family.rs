@@ -1,4 +1,4 @@
-//! Feeds arbitrary octets as a media family.
+//! Feeds arbitrary bytes as a media family.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| windlass_media::fuzz_family(data));

@@ -1,5 +1,5 @@
 //! A stand-in for `libqatzip` with its binary interface: fixed Huffman codes and runs, so that pages
-//! with repeated octets shrink. Failures are asked for in `WINDLASS_STAND_IN`, read when each session
+//! with repeated bytes shrink. Failures are asked for in `WINDLASS_STAND_IN`, read when each session
 //! begins: `init=-101`, `setup=-2`, `fail_after=3`, `garbage_after=1`, `count=/path` (appends a line for
 //! each chunk).
 
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn qzCompress(
     let input = unsafe { std::slice::from_raw_parts(source, *source_bytes as usize) };
     let mut stream = deflate(input);
     if state.garbage_after < 0 {
-        stream.iter_mut().for_each(|octet| *octet ^= 0x55);
+        stream.iter_mut().for_each(|byte| *byte ^= 0x55);
     }
     if stream.len() > unsafe { *target_bytes } as usize {
         unsafe { *source_bytes = 0 };
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn qzGetSoftwareComponentVersionList(
 }
 
 struct Bits {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     held: u32,
     count: u32,
 }
@@ -165,7 +165,7 @@ impl Bits {
             self.held |= (value >> at & 1) << self.count;
             self.count += 1;
             if self.count == 8 {
-                self.octets.push(self.held as u8);
+                self.bytes.push(self.held as u8);
                 (self.held, self.count) = (0, 0);
             }
         }
@@ -188,10 +188,10 @@ impl Bits {
     }
 }
 
-/// One block of fixed codes: literals, and repetitions of the octet before, three to ten or 258 long.
+/// One block of fixed codes: literals, and repetitions of the byte before, three to ten or 258 long.
 fn deflate(input: &[u8]) -> Vec<u8> {
     let mut bits = Bits {
-        octets: Vec::new(),
+        bytes: Vec::new(),
         held: 0,
         count: 0,
     };
@@ -200,7 +200,7 @@ fn deflate(input: &[u8]) -> Vec<u8> {
     while at < input.len() {
         let run = match at {
             0 => 0,
-            _ => input[at..].iter().take(258).take_while(|octet| **octet == input[at - 1]).count(),
+            _ => input[at..].iter().take(258).take_while(|byte| **byte == input[at - 1]).count(),
         };
         let length = match run {
             258 => 258,
@@ -219,5 +219,5 @@ fn deflate(input: &[u8]) -> Vec<u8> {
     }
     bits.symbol(256);
     bits.put(0, 7);
-    bits.octets
+    bits.bytes
 }

@@ -235,7 +235,7 @@ fn run(arguments: &Arguments, variant: &Variant, file: &Path) -> Result<BackupRe
     backup(&request, Box::new(part), &Unobserved).map_err(|error| error.to_string())
 }
 
-/// The first octets of each file: enough to measure, never to be restored.
+/// The first bytes of each file: enough to measure, never to be restored.
 fn start_of(snapshot: &dyn Snapshot, bytes: u64) -> FileRanges {
     let of_file = |file: &SourceFile| {
         let ranges = snapshot.ranges(file.id).into_iter();

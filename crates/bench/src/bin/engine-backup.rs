@@ -2,7 +2,7 @@
 //!
 //! 1. Transactions of one writer beside four readers: alone, and beside full backups to disk of several kinds and a
 //!    plain copy of the data file, in turns.
-//! 2. A full backup and a differential after one extent of a hundred changed: octets and time.
+//! 2. A full backup and a differential after one extent of a hundred changed: bytes and time.
 //!
 //! ```text
 //! cargo run --release -p windlass-bench --bin engine-backup -- --folder /var/tmp --size-mb 2048

@@ -163,13 +163,13 @@ fn fill(connection: &Connection, rows: i64) -> anyhow::Result<()> {
 /// Point reads, each a transaction of its own.
 fn point_reads(connection: &Connection, count: i64) -> anyhow::Result<f64> {
     let mut read = connection.prepare("SELECT y FROM t WHERE x = ?1")?;
-    let mut octets = 0;
+    let mut bytes = 0;
     let begun = Instant::now();
     for n in 0..count {
         let text: String = read.query_row([n.wrapping_mul(48_271) % ROWS], |row| row.get(0))?;
-        octets += text.len();
+        bytes += text.len();
     }
-    anyhow::ensure!(octets > 0);
+    anyhow::ensure!(bytes > 0);
     Ok(rate(count, begun))
 }
 

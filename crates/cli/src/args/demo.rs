@@ -15,7 +15,7 @@ pub(crate) struct DemoArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
     /// Size of the database that is made up
-    #[arg(long, value_name = "OCTETS", default_value = "100M", value_parser = parse_size)]
+    #[arg(long, value_name = "BYTES", default_value = "100M", value_parser = parse_size)]
     pub(crate) size: i64,
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use windlass_base::size::parse_octets;
+use windlass_base::size::parse_bytes;
 use windlass_codec::{Algorithm, Compression};
 use windlass_tune::CachePolicy;
 use windlass_tune::advice::Goal;
@@ -40,11 +40,11 @@ pub(crate) enum BenchCommand {
               value_parser = clap::value_parser!(u16).range(1..=64))]
         files: Vec<u16>,
         /// BLOCKSIZE: powers of two from 512 to 64K
-        #[arg(long, value_name = "OCTETS,OCTETS", value_delimiter = ',', default_value = "4K,64K",
+        #[arg(long, value_name = "BYTES,BYTES", value_delimiter = ',', default_value = "4K,64K",
               value_parser = parse_block)]
         block_size: Vec<u32>,
         /// MAXTRANSFERSIZE: multiples of 64K up to 4M
-        #[arg(long, value_name = "OCTETS,OCTETS", value_delimiter = ',', default_value = "256K,1M,4M",
+        #[arg(long, value_name = "BYTES,BYTES", value_delimiter = ',', default_value = "256K,1M,4M",
               value_parser = parse_transfer)]
         max_transfer_size: Vec<u32>,
         /// How the backups are compressed
@@ -72,7 +72,7 @@ pub(crate) enum BenchCommand {
               value_parser = clap::value_parser!(u64).range(1_000_000..=1 << 32))]
         pool_pages: u64,
         /// Sizes of the databases
-        #[arg(long, value_name = "OCTETS,OCTETS", value_delimiter = ',', default_value = "10M,100M",
+        #[arg(long, value_name = "BYTES,BYTES", value_delimiter = ',', default_value = "10M,100M",
               value_parser = parse_database_size)]
         size: Vec<u64>,
         /// How often each variant runs; medians are shown
@@ -197,23 +197,23 @@ pub(crate) struct TuneArguments {
 }
 
 fn parse_database_size(text: &str) -> Result<u64, String> {
-    parse_octets(text)
-        .filter(|octets| (1 << 20..=1 << 36).contains(octets))
+    parse_bytes(text)
+        .filter(|bytes| (1 << 20..=1 << 36).contains(bytes))
         .ok_or_else(|| format!("'{text}' is not a size from 1M to 64G"))
 }
 
 fn parse_block(text: &str) -> Result<u32, String> {
-    let octets = parse_octets(text).and_then(|octets| u32::try_from(octets).ok());
-    octets
-        .filter(|octets| octets.is_power_of_two() && (512..=64 << 10).contains(octets))
+    let bytes = parse_bytes(text).and_then(|bytes| u32::try_from(bytes).ok());
+    bytes
+        .filter(|bytes| bytes.is_power_of_two() && (512..=64 << 10).contains(bytes))
         .ok_or_else(|| format!("'{text}' is not a power of two from 512 to 64K"))
 }
 
 fn parse_transfer(text: &str) -> Result<u32, String> {
     const UNIT: u32 = 64 << 10;
-    let octets = parse_octets(text).and_then(|octets| u32::try_from(octets).ok());
-    octets
-        .filter(|octets| octets.is_multiple_of(UNIT) && (UNIT..=4 << 20).contains(octets))
+    let bytes = parse_bytes(text).and_then(|bytes| u32::try_from(bytes).ok());
+    bytes
+        .filter(|bytes| bytes.is_multiple_of(UNIT) && (UNIT..=4 << 20).contains(bytes))
         .ok_or_else(|| format!("'{text}' is not a multiple of 64K from 64K to 4M"))
 }
 

@@ -112,20 +112,20 @@ fn file(
     stops_on_error: bool,
     console: &mut Console,
 ) -> Option<Outcome> {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
-        std::io::stdin().lock().read_to_end(&mut octets)
+        std::io::stdin().lock().read_to_end(&mut bytes)
     } else {
         std::fs::read(path).map(|read| {
-            octets = read;
-            octets.len()
+            bytes = read;
+            bytes.len()
         })
     };
     if let Err(error) = read {
         message_line(&format!("error: {}: {error}", path.display()));
         return Some(Outcome::Failed);
     }
-    match decode(&octets) {
+    match decode(&bytes) {
         Some(text) => script(session, &text, stops_on_error, console),
         None => Some(misused(&format!(
             "{}: the script is neither UTF-8 nor UTF-16",
@@ -135,20 +135,20 @@ fn file(
 }
 
 /// The text of a script: UTF-8 with or without a mark, or UTF-16 with one, as Windows saves it.
-fn decode(octets: &[u8]) -> Option<String> {
-    let wide = |read: fn([u8; 2]) -> u16, octets: &[u8]| {
-        let units = octets
+fn decode(bytes: &[u8]) -> Option<String> {
+    let wide = |read: fn([u8; 2]) -> u16, bytes: &[u8]| {
+        let units = bytes
             .chunks_exact(2)
             .filter_map(|pair| pair.try_into().ok().map(read));
         char::decode_utf16(units)
             .collect::<Result<String, _>>()
             .ok()
     };
-    match octets {
+    match bytes {
         [0xFF, 0xFE, rest @ ..] => wide(u16::from_le_bytes, rest),
         [0xFE, 0xFF, rest @ ..] => wide(u16::from_be_bytes, rest),
         [0xEF, 0xBB, 0xBF, rest @ ..] => std::str::from_utf8(rest).ok().map(str::to_owned),
-        _ => std::str::from_utf8(octets).ok().map(str::to_owned),
+        _ => std::str::from_utf8(bytes).ok().map(str::to_owned),
     }
 }
 

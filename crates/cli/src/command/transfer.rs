@@ -27,7 +27,7 @@ pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {
             "'{}' was imported into database '{}': {} bytes.",
             arguments.file.display(),
             arguments.into,
-            report.octets
+            report.bytes
         )
     });
     let outcome = tell(told.map_err(Clone::clone), &mut console);

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use windlass_base::Message;
-use windlass_base::size::Octets;
+use windlass_base::size::Bytes;
 use windlass_codec::{Algorithm, Compression};
 
 use crate::args::{Common, DemoArguments};
@@ -114,7 +114,7 @@ fn demonstrate(arguments: &DemoArguments, is_json: bool) -> Result<(), Error> {
     runner.title("2. What the media say");
     runner.show_header()?;
     runner.show_files()?;
-    runner.title("3. The writer has stopped: each copy must equal the database, octet by octet");
+    runner.title("3. The writer has stopped: each copy must equal the database, byte by byte");
     let quiet = at_rest(&mut runner, &places)?;
     runner.title("4. A differential");
     differential(&mut runner, &places)?;
@@ -140,7 +140,7 @@ fn make_database(arguments: &DemoArguments, places: &Places, is_json: bool) -> R
                 is_json,
                 &format!(
                     "Making a database of posts, comments and users, {} ...",
-                    Octets(size.cast_unsigned())
+                    Bytes(size.cast_unsigned())
                 ),
             );
             database::make(&places.database, size)?;
@@ -153,7 +153,7 @@ fn make_database(arguments: &DemoArguments, places: &Places, is_json: bool) -> R
         &format!(
             "{}: {} in {seconds:.1} s",
             places.database.display(),
-            Octets(bytes)
+            Bytes(bytes)
         ),
     );
     Ok(())
@@ -185,8 +185,8 @@ fn at_rest(runner: &mut Runner, places: &Places) -> Result<Vec<Measured>, Error>
     for compression in Compression::ALL {
         let mut measured = runner.backup(compression, 4)?;
         runner.restore(compression, &places.copy, &mut measured)?;
-        let octets = proof::is_identical(&places.database, &places.copy)?;
-        runner.say(&format!("  all {octets} octets are the same"));
+        let bytes = proof::is_identical(&places.database, &places.copy)?;
+        runner.say(&format!("  all {bytes} bytes are the same"));
         all.push(measured);
         std::fs::remove_file(&places.copy)?;
     }
@@ -205,11 +205,11 @@ fn differential(runner: &mut Runner, places: &Places) -> Result<(), Error> {
     let changed = runner.differential()?;
     runner.restore_sequence(&places.copy)?;
     proof::is_committed_state(&places.copy, commit, commit)?;
-    let octets = proof::is_identical(&places.database, &places.copy)?;
+    let bytes = proof::is_identical(&places.database, &places.copy)?;
     runner.say(&format!(
-        "  {} for the full backup, {} for the differential; all {octets} octets are the same",
-        Octets(full.stored_bytes),
-        Octets(changed.stored_bytes)
+        "  {} for the full backup, {} for the differential; all {bytes} bytes are the same",
+        Bytes(full.stored_bytes),
+        Bytes(changed.stored_bytes)
     ));
     Ok(())
 }

@@ -33,7 +33,7 @@ pub(super) enum Disproof {
         to: i64,
     },
     /// A file differs.
-    #[error("the files differ at octet {0}")]
+    #[error("the files differ at byte {0}")]
     Differs(u64),
     /// SQLite cannot read it.
     #[error(transparent)]
@@ -87,7 +87,7 @@ pub(super) fn is_committed_state(copy: &Path, from: i64, to: i64) -> Result<i64,
     Ok(last)
 }
 
-/// Proves that two files are the same, octet by octet.
+/// Proves that two files are the same, byte by byte.
 pub(super) fn is_identical(one: &Path, other: &Path) -> Result<u64, Disproof> {
     let mut files = (std::fs::File::open(one)?, std::fs::File::open(other)?);
     let mut buffers = (vec![0; 1 << 20], vec![0; 1 << 20]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use windlass_base::Message;
-use windlass_base::size::{Octets, megabytes_per_second};
+use windlass_base::size::{Bytes, megabytes_per_second};
 use windlass_codec::Compression;
 use windlass_instance::{Collected, Column, Completed, Instance, Session, Sink, Value};
 
@@ -43,7 +43,7 @@ impl Measured {
         };
         vec![
             self.compression.to_string(),
-            Octets(self.stored_bytes).to_string(),
+            Bytes(self.stored_bytes).to_string(),
             format!("{:.2}", self.ratio()),
             relative(
                 self.stored_bytes as f64,

@@ -1,7 +1,7 @@
 //! `windlass copies`: the queue of copies.
 
 use windlass_base::Moment;
-use windlass_base::size::Octets;
+use windlass_base::size::Bytes;
 use windlass_instance::sqlbackup::{due_copies, run_queue};
 
 use super::{CopiesArguments, texts};
@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &CopiesArguments, common: &Common) -> Outcome {
                 message_line(&format!(
                     "would copy '{}' ({}) to '{}'",
                     copy.source.display(),
-                    Octets(bytes),
+                    Bytes(bytes),
                     copy.target.display()
                 ));
             }

@@ -7,14 +7,14 @@ use clap_complete::Shell;
 
 use crate::args::Arguments;
 use crate::command::Outcome;
-use crate::output::{message_line, result_octets};
+use crate::output::{message_line, result_bytes};
 
 /// `windlass completions SHELL`
 pub(super) fn completions(shell: Shell) -> Outcome {
     let mut command = Arguments::command();
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "windlass", &mut script);
-    result_octets(&script);
+    result_bytes(&script);
     Outcome::Succeeded
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use windlass_base::size::{Octets, megabytes_per_second};
+use windlass_base::size::{Bytes, megabytes_per_second};
 use windlass_codec::{Algorithm, Level};
 use windlass_instance::{Completed, Rehearsal};
 use windlass_pipeline::{
@@ -20,8 +20,8 @@ pub(super) fn line(completed: Completed<'_>) -> String {
                 "{database}: backup set {} ({}), {} in {} ({:.2} : 1), {}, {}{}",
                 report.set.position,
                 method(&report.plan, &report.adapted),
-                Octets(report.processed_bytes),
-                Octets(stored),
+                Bytes(report.processed_bytes),
+                Bytes(stored),
                 ratio(report.set.backup_bytes, stored),
                 rate(report.processed_bytes, report.elapsed),
                 report.stages.verdict(&report.plan, Way::Backup),
@@ -30,7 +30,7 @@ pub(super) fn line(completed: Completed<'_>) -> String {
         }
         Completed::Probe { database, report } => format!(
             "{database}: {} ({}), {}, {}",
-            Octets(report.processed_bytes),
+            Bytes(report.processed_bytes),
             method(&report.plan, &report.adapted),
             rate(report.processed_bytes, report.elapsed),
             report.stages.verdict(&report.plan, Way::Backup),
@@ -43,15 +43,15 @@ pub(super) fn line(completed: Completed<'_>) -> String {
         } => format!(
             "{database}: backup set {position} restored to {}, {}, {}, {}",
             path.display(),
-            Octets(report.processed_bytes),
+            Bytes(report.processed_bytes),
             rate(report.processed_bytes, report.elapsed),
             report.stages.verdict(&report.plan, Way::Reading),
         ),
         Completed::Rehearsal(rehearsal) => rehearsal.lines().join("; "),
         Completed::Verify { position, report } => format!(
             "backup set {position}: {} in {} verified, {}, {}",
-            Octets(report.processed_bytes),
-            Octets(report.stored_bytes),
+            Bytes(report.processed_bytes),
+            Bytes(report.stored_bytes),
             rate(report.processed_bytes, report.elapsed),
             report.stages.verdict(&report.plan, Way::Reading),
         ),
@@ -77,11 +77,11 @@ fn writers(held: Option<Duration>) -> String {
     })
 }
 
-fn rate(octets: u64, elapsed: Duration) -> String {
+fn rate(bytes: u64, elapsed: Duration) -> String {
     format!(
         "{:.1} s, {:.0} MB/s",
         elapsed.as_secs_f64(),
-        megabytes_per_second(octets, elapsed)
+        megabytes_per_second(bytes, elapsed)
     )
 }
 

@@ -1,4 +1,4 @@
-//! The only way out: every octet that the program says passes here.
+//! The only way out: every byte that the program says passes here.
 //!
 //! Results go to standard output, messages to standard error. Text for people is made visible, so that
 //! no name from media or a database acts on a terminal; JSON is escaped. (A clippy rule of this crate
@@ -38,8 +38,8 @@ pub(crate) fn result_json_piece(json: &str) {
 }
 
 /// Writes what was made from the program's own description of itself, as it is.
-pub(crate) fn result_octets(octets: &[u8]) {
-    keep(io::stdout().lock().write_all(octets));
+pub(crate) fn result_bytes(bytes: &[u8]) {
+    keep(io::stdout().lock().write_all(bytes));
 }
 
 /// Writes a line for people.

@@ -9,7 +9,7 @@ mod table;
 
 pub(crate) use console::{Console, Layout};
 pub(crate) use door::{
-    finish, message_json, message_line, message_text, printed, result_json, result_json_piece,
-    result_line, result_octets, result_text, standard_error,
+    finish, message_json, message_line, message_text, printed, result_bytes, result_json,
+    result_json_piece, result_line, result_text, standard_error,
 };
 pub(crate) use table::Table;

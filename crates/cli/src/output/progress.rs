@@ -1,7 +1,7 @@
 //! The progress bar on a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use windlass_base::size::{Octets, megabytes_per_second};
+use windlass_base::size::{Bytes, megabytes_per_second};
 use windlass_instance::Progress;
 
 /// A bar with percent, rate, ratio and time left. Draws nothing when standard error is no terminal.
@@ -33,7 +33,7 @@ impl Bar {
             bar
         });
         let rate = megabytes_per_second(progress.done_bytes, progress.elapsed);
-        let mut text = format!("{} {rate:.0} MB/s", Octets(progress.done_bytes));
+        let mut text = format!("{} {rate:.0} MB/s", Bytes(progress.done_bytes));
         if progress.stored_bytes > 0 {
             let ratio = progress.done_bytes as f64 / progress.stored_bytes as f64;
             text = format!("{text}  ratio {ratio:.2}");

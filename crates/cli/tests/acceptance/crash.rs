@@ -72,20 +72,20 @@ fn kill_restores(rounds: u32) {
     let shown_target = shown(&target);
     let restore = restore_arguments(&devices, &shown_target, &["--replace"]);
     let whole = duration_of(&restore);
-    let (old_octets, new_octets) = (std::fs::read(&old).unwrap(), std::fs::read(&new).unwrap());
+    let (old_bytes, new_bytes) = (std::fs::read(&old).unwrap(), std::fs::read(&new).unwrap());
     for (round, part) in parts(rounds).enumerate() {
-        std::fs::write(&target, &old_octets).expect("the old database");
+        std::fs::write(&target, &old_bytes).expect("the old database");
         kill_after(&restore, whole, part);
         let found = std::fs::read(&target).expect("a target");
         assert!(
-            found == old_octets || found == new_octets,
+            found == old_bytes || found == new_bytes,
             "round {round}: old or new, never half"
         );
         assert_eq!(integrity(&target), "ok");
         remove_side_files(&target);
     }
     succeed(&restore);
-    assert!(std::fs::read(&target).unwrap() == new_octets);
+    assert!(std::fs::read(&target).unwrap() == new_bytes);
     let left: Vec<_> = std::fs::read_dir(folder.path())
         .unwrap()
         .flatten()

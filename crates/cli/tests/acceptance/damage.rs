@@ -80,7 +80,7 @@ fn flip_bits(count: usize) {
         damaged[bit / 8] ^= 1 << (bit % 8);
         std::fs::write(&devices[family], &damaged).expect("media");
         let context = format!(
-            "round {round}: bit {} of octet {} in family {family}",
+            "round {round}: bit {} of byte {} in family {family}",
             bit % 8,
             bit / 8
         );

@@ -169,7 +169,7 @@ fn an_unwritable_folder_is_named_and_nothing_changes() {
     let old = vec![shown(&small.path().join("old.bak"))];
     let fresh = vec![shown(&small.path().join("fresh.bak"))];
     succeed(&backup_arguments(&shown(&database), &old, &[]));
-    let octets = std::fs::read(&old[0]).expect("the backup");
+    let bytes = std::fs::read(&old[0]).expect("the backup");
     let remounted = Command::new("mount")
         .args(["-o", "remount,ro"])
         .arg(small.path())
@@ -188,5 +188,5 @@ fn an_unwritable_folder_is_named_and_nothing_changes() {
         );
     }
     assert_eq!(names(small.path()), ["old.bak"]);
-    assert!(std::fs::read(&old[0]).expect("the backup") == octets);
+    assert!(std::fs::read(&old[0]).expect("the backup") == bytes);
 }

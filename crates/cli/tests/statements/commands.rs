@@ -289,7 +289,7 @@ fn the_demonstration_proves_itself_and_cleans_up() {
         "each algorithm and level"
     );
     assert_eq!(
-        run.err.matches("octets are the same").count(),
+        run.err.matches("bytes are the same").count(),
         7,
         "{}",
         run.err

@@ -41,9 +41,9 @@ fn is_somewhere(folder: &std::path::Path, text: &str) -> bool {
                 return is_somewhere(&path, text);
             }
             // The script itself holds the password.
-            let octets = std::fs::read(&path).unwrap_or_default();
+            let bytes = std::fs::read(&path).unwrap_or_default();
             path.extension().is_none_or(|extension| extension != "sql")
-                && octets
+                && bytes
                     .windows(text.len())
                     .any(|window| window == text.as_bytes())
         })

@@ -170,7 +170,7 @@ fn a_sqlite_restore_goes_over_no_other_file_than_its_own_unless_a_move_names_it(
 #[test]
 fn no_backup_goes_over_a_part_of_a_database() {
     let place = engine_place();
-    let magic = |octets: &[u8]| [octets, &[0; 4096]].concat();
+    let magic = |bytes: &[u8]| [bytes, &[0; 4096]].concat();
     let parts: [(&str, Vec<u8>); 4] = [
         ("other.db-wal", magic(b"\x37\x7f\x06\x82")),
         (

@@ -53,8 +53,8 @@ fn write_plain(place: &Place, medium: &str, set: SetConfiguration, offset: u64, 
     if let Some(file) = set.files.first_mut() {
         file.backup_bytes = content.len() as u64;
     }
-    let (mut writer, mut octets) = FamilyWriter::format(&header).expect("a family");
-    octets.extend(writer.begin_set(&set).expect("a set"));
+    let (mut writer, mut bytes) = FamilyWriter::format(&header).expect("a family");
+    bytes.extend(writer.begin_set(&set).expect("a set"));
     set.binding = header.binding(&set).expect("a binding");
     let chunk = ChunkHeader {
         kind: ChunkKind::Data,
@@ -75,15 +75,15 @@ fn write_plain(place: &Place, medium: &str, set: SetConfiguration, offset: u64, 
         tag: None,
     };
     writer
-        .chunk_header(&chunk, 4096, &mut octets)
+        .chunk_header(&chunk, 4096, &mut bytes)
         .expect("a chunk");
-    octets.extend_from_slice(content);
-    writer.chunk_written(&mut octets);
+    bytes.extend_from_slice(content);
+    writer.chunk_written(&mut bytes);
     set.is_final = true;
     set.finished = set.started;
-    octets.extend(writer.end_of_data(&set).expect("the end of the data"));
-    octets.extend(writer.end_set().expect("the end of the set"));
-    std::fs::write(place.path(medium), octets).expect("the medium");
+    bytes.extend(writer.end_of_data(&set).expect("the end of the data"));
+    bytes.extend(writer.end_set().expect("the end of the set"));
+    std::fs::write(place.path(medium), bytes).expect("the medium");
 }
 
 /// A plain differential that fits the encrypted full backup on `full`, made from its headers alone.
@@ -144,7 +144,7 @@ fn a_plain_differential_upon_an_encrypted_full_is_refused_and_costs_nothing() {
     // A key that was forgotten, a wrong one, a damaged header: all leave what was restored.
     std::fs::write(place.path("other"), "another passphrase").expect("a passphrase");
     let mut damaged = std::fs::read(place.path("diff.bak")).expect("the medium");
-    let name = damaged.windows(7).rposition(|octets| octets == b"/app.db");
+    let name = damaged.windows(7).rposition(|bytes| bytes == b"/app.db");
     damaged[name.expect("the final configuration")] ^= 1;
     std::fs::write(place.path("damaged.bak"), damaged).expect("a medium");
     for arguments in [

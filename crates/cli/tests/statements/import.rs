@@ -8,7 +8,7 @@ use crate::support::{Place, Run, flip_bit, make_database, sql};
 
 const PAGE_SIZE: u64 = 8192;
 
-const SUM: &str = "SELECT sum(length(body)) AS octets FROM t";
+const SUM: &str = "SELECT sum(length(body)) AS bytes FROM t";
 
 fn import(place: &Place, file: &str, further: &[&str]) -> Run {
     let (instance, data) = (place.text("instance"), place.text("x.db"));
@@ -44,9 +44,9 @@ fn tells_of_no_checksums(run: &Run) -> bool {
 
 /// The number from 0 of a page in the middle that holds rows alone.
 fn page_of_rows(path: &Path) -> u64 {
-    let octets = std::fs::read(path).expect("the file");
+    let bytes = std::fs::read(path).expect("the file");
     let leaf_of_table = 13;
-    let mut pages = octets.chunks(PAGE_SIZE as usize).skip(10);
+    let mut pages = bytes.chunks(PAGE_SIZE as usize).skip(10);
     10 + pages
         .position(|page| page[0] == leaf_of_table)
         .expect("a page of rows") as u64

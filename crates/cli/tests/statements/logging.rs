@@ -264,9 +264,9 @@ fn no_secret_is_ever_written_anywhere() {
         "c/a.bak",
         "instance/windlass.catalog",
     ] {
-        let octets =
+        let bytes =
             std::fs::read(place.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let holds = octets
+        let holds = bytes
             .windows(SECRET.len())
             .any(|window| window == SECRET.as_bytes());
         assert!(!holds, "{name}");

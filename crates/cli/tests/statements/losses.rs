@@ -17,7 +17,7 @@ fn place() -> (Place, Vec<u8>) {
 }
 
 fn write(place: &Place, name: &str, set: &Set) {
-    std::fs::write(place.path(name), Medium::new().with(set).octets()).expect("the medium");
+    std::fs::write(place.path(name), Medium::new().with(set).bytes()).expect("the medium");
 }
 
 /// The second extent, as messages tell it.

@@ -122,10 +122,10 @@ fn what_tune_recommends_runs_as_a_statement_and_as_a_command() {
     assert_eq!(words.first().map(String::as_str), Some("windlass"));
     let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
     let backup = place.succeed(&[&words[..], &["--json"]].concat());
-    let stored = json(&backup.out)["stored_bytes"].as_f64().expect("octets");
+    let stored = json(&backup.out)["stored_bytes"].as_f64().expect("bytes");
     let predicted = advice["prediction"]["stored_bytes"]
         .as_f64()
-        .expect("octets");
+        .expect("bytes");
     assert!(
         predicted > stored * 0.9 && predicted < stored * 1.1,
         "{predicted} and {stored}"

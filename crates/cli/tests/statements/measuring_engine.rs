@@ -174,9 +174,9 @@ fn what_tune_recommends_for_an_engine_database_runs() {
     let words = shell_words::split(&recommended("command")).expect("words");
     let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
     let backup = place.succeed(&[&words[..], &["--json"]].concat());
-    let stored = json(&backup.out)["stored_bytes"].as_f64().expect("octets");
+    let stored = json(&backup.out)["stored_bytes"].as_f64().expect("bytes");
     let predicted = advice["prediction"]["stored_bytes"].as_f64();
-    let predicted = predicted.expect("octets");
+    let predicted = predicted.expect("bytes");
     assert!(
         predicted > stored * 0.9 && predicted < stored * 1.1,
         "{predicted} and {stored}"

@@ -7,7 +7,7 @@ use crate::support::{Place, Run, flip_bit, sql, succeed};
 
 const MEDIA: &str = "DISK = 'D:\\a.bak', DISK = 'D:\\b.bak'";
 
-const SUM: &str = "SELECT sum(length(body)) AS octets FROM orders";
+const SUM: &str = "SELECT sum(length(body)) AS bytes FROM orders";
 
 /// Flips a bit in the middle of a page of a file.
 fn damage(place: &Place, file: &str, page: u64) {
@@ -59,7 +59,7 @@ JOIN msdb.dbo.restorefile USING (restore_history_id) ORDER BY 2"
     );
     assert_eq!(run.numbers().first(), Some(&824), "{}", run.err);
     let results = run.results();
-    assert_eq!(results[0][0]["octets"], 2_000_000, "{}", run.err);
+    assert_eq!(results[0][0]["bytes"], 2_000_000, "{}", run.err);
     assert_eq!(results[1][0]["integrity_check"], "ok");
     let suspect = results[2].as_array().expect("rows");
     assert_eq!(suspect.len(), 3);
@@ -216,8 +216,8 @@ GO
     );
     let run = succeed(&place, &script);
     let results = run.results();
-    assert_eq!(results[0][0]["octets"], 2_000_000, "{}", run.err);
-    assert_eq!(results[1][0]["octets"], 2_000_000);
+    assert_eq!(results[0][0]["bytes"], 2_000_000, "{}", run.err);
+    assert_eq!(results[1][0]["bytes"], 2_000_000);
     // Damage on the media is met before anything is written.
     damage(&place, "sales_2.ndf", 4);
     let damaged = std::fs::read(place.path("sales_2.ndf")).expect("the file");
@@ -227,10 +227,10 @@ GO
         .write(true)
         .open(place.path("e.bak"))
         .expect("media");
-    let (mut octet, at) = ([0], length / 2);
+    let (mut byte, at) = ([0], length / 2);
     for at in (at - 200_000..at + 200_000).step_by(4096) {
-        media.read_exact_at(&mut octet, at).expect("media");
-        media.write_all_at(&[octet[0] ^ 1], at).expect("media");
+        media.read_exact_at(&mut byte, at).expect("media");
+        media.write_all_at(&[byte[0] ^ 1], at).expect("media");
     }
     let restore = "RESTORE DATABASE Sales PAGE = '3:4' FROM DISK = 'D:\\e.bak'";
     let run = sql(&place, restore);
@@ -271,7 +271,7 @@ JOIN msdb.dbo.restorefile USING (restore_history_id)"
         ),
     );
     let results = run.results();
-    assert_eq!(results[0][0]["octets"], 2_000_000, "{}", run.err);
+    assert_eq!(results[0][0]["bytes"], 2_000_000, "{}", run.err);
     assert_eq!(results[1][0]["integrity_check"], "ok");
     assert_eq!(
         results[2],

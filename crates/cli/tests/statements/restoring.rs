@@ -132,10 +132,10 @@ fn a_database_that_is_in_use_is_neither_replaced_nor_dropped() {
 fn damage_is_found_by_verifying_and_not_restored() {
     let place = Place::new();
     place.sql("BACKUP DATABASE app TO DISK = 'd:\\f.bak' WITH FORMAT");
-    let mut octets = std::fs::read(place.path("f.bak")).expect("the backup");
-    let middle = octets.len() / 2;
-    octets[middle] ^= 1;
-    std::fs::write(place.path("f.bak"), octets).expect("the damage");
+    let mut bytes = std::fs::read(place.path("f.bak")).expect("the backup");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(place.path("f.bak"), bytes).expect("the damage");
     let run = place.run(&["verify", "f.bak"]);
     assert_eq!(run.code, Some(1), "{}", run.err);
     assert!(run.err.contains("Msg 3189"), "{}", run.err);

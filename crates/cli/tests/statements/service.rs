@@ -12,12 +12,12 @@ fn heard(place: &Place, listener: &UnixDatagram, arguments: &[&str]) -> Vec<Stri
         .env("WATCHDOG_USEC", "1000000")
         .spawn()
         .expect("it starts");
-    let mut octets = [0; 4096];
+    let mut bytes = [0; 4096];
     let mut heard = Vec::new();
     loop {
         let has_ended = child.try_wait().expect("it runs").is_some();
-        while let Ok(length) = listener.recv(&mut octets) {
-            heard.push(String::from_utf8_lossy(&octets[..length]).into_owned());
+        while let Ok(length) = listener.recv(&mut bytes) {
+            heard.push(String::from_utf8_lossy(&bytes[..length]).into_owned());
         }
         if has_ended {
             return heard;

@@ -363,7 +363,7 @@ fn copies_are_erased_and_overwritten_as_asked() {
     );
 }
 
-/// Changes an octet in the page of `t`'s root, which `integrity_check` notices.
+/// Changes a byte in the page of `t`'s root, which `integrity_check` notices.
 fn damage(path: &std::path::Path) {
     let mut file = std::fs::OpenOptions::new()
         .read(true)
@@ -371,12 +371,12 @@ fn damage(path: &std::path::Path) {
         .open(path)
         .expect("a database");
     let at = SeekFrom::Start(4096 + 3);
-    let mut octets = [0; 2];
+    let mut bytes = [0; 2];
     file.seek(at).expect("a page");
-    file.read_exact(&mut octets).expect("its cells");
-    octets[1] ^= 1;
+    file.read_exact(&mut bytes).expect("its cells");
+    bytes[1] ^= 1;
     file.seek(at).expect("a page");
-    file.write_all(&octets).expect("fewer cells");
+    file.write_all(&bytes).expect("fewer cells");
 }
 
 #[test]

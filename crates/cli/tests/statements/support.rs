@@ -156,16 +156,16 @@ pub(crate) fn succeed(place: &Place, script: &str) -> Run {
     run
 }
 
-/// Flips a bit of an octet of a file.
+/// Flips a bit of a byte of a file.
 pub(crate) fn flip_bit(path: &Path, at: u64) {
     let file = std::fs::OpenOptions::new()
         .read(true)
         .write(true)
         .open(path)
         .expect("the file");
-    let mut octet = [0];
-    file.read_exact_at(&mut octet, at).expect("the octet");
-    file.write_all_at(&[octet[0] ^ 4], at).expect("the octet");
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).expect("the byte");
+    file.write_all_at(&[byte[0] ^ 4], at).expect("the byte");
 }
 
 /// A database with a table `t` of `rows` rows of 1000 characters.

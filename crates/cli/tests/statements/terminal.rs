@@ -88,7 +88,7 @@ impl Terminal {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             match self.screen.recv_timeout(left) {
-                Ok(octets) => self.shown.push_str(&String::from_utf8_lossy(&octets)),
+                Ok(bytes) => self.shown.push_str(&String::from_utf8_lossy(&bytes)),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     panic!("'{text}' is not shown, but: {}", self.shown)
                 }
@@ -110,8 +110,8 @@ impl Terminal {
             }
         };
         // The terminal is closed by the last who had it open.
-        while let Ok(octets) = self.screen.recv_timeout(Duration::from_secs(1)) {
-            self.shown.push_str(&String::from_utf8_lossy(&octets));
+        while let Ok(bytes) = self.screen.recv_timeout(Duration::from_secs(1)) {
+            self.shown.push_str(&String::from_utf8_lossy(&bytes));
         }
         (status, self.shown)
     }

@@ -1,13 +1,13 @@
-//! The bit stream with octets woven in, read four octets at a time.
+//! The bit stream with bytes woven in, read four bytes at a time.
 //!
-//! [MS-XCA]'s decoder holds 16 to 31 bits after each symbol and finds the extra octets of a length
+//! [MS-XCA]'s decoder holds 16 to 31 bits after each symbol and finds the extra bytes of a length
 //! behind the words it has read. Ours reads further ahead, so it must know where that other decoder
 //! would stand: words have 16 bits, so the number of bits held modulo 16 is the same for both.
 
 /// Two of the four words in 64 bits.
 const EVEN_WORDS: u64 = 0x0000_FFFF_0000_FFFF;
 
-/// Reads bits and octets of a slice; behind its end come zeros, which [`BitReader::overran`] tells.
+/// Reads bits and bytes of a slice; behind its end come zeros, which [`BitReader::overran`] tells.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BitReader<'a> {
     input: &'a [u8],
@@ -15,7 +15,7 @@ pub(super) struct BitReader<'a> {
     bits: u64,
     /// How many of them are there.
     held: u32,
-    /// The octet behind the last word read.
+    /// The byte behind the last word read.
     next: usize,
 }
 
@@ -35,11 +35,11 @@ impl<'a> BitReader<'a> {
         if self.held <= 32 {
             // Nothing but what is counted, because the end of the input is followed by zeros.
             self.bits &= !(u64::MAX >> self.held);
-            let octets = match self.input.get(self.next..self.next + 4) {
-                Some(octets) => [octets[0], octets[1], octets[2], octets[3]],
-                None => last_octets(self.input, self.next),
+            let bytes = match self.input.get(self.next..self.next + 4) {
+                Some(bytes) => [bytes[0], bytes[1], bytes[2], bytes[3]],
+                None => last_bytes(self.input, self.next),
             };
-            let words = u32::from_le_bytes(octets).rotate_left(16);
+            let words = u32::from_le_bytes(bytes).rotate_left(16);
             self.bits |= u64::from(words) << (32 - self.held);
             self.held += 32;
             self.next += 4;
@@ -53,11 +53,11 @@ impl<'a> BitReader<'a> {
     #[inline(always)]
     pub(super) fn refill_evenly(&mut self) -> bool {
         let rest = self.input.get(self.next..);
-        let Some(octets) = rest.and_then(|rest| rest.first_chunk::<8>()) else {
+        let Some(bytes) = rest.and_then(|rest| rest.first_chunk::<8>()) else {
             return false;
         };
         // The words stand in the order of the stream, the first at the top.
-        let words = u64::from_le_bytes(*octets).rotate_left(32);
+        let words = u64::from_le_bytes(*bytes).rotate_left(32);
         let words = (words & EVEN_WORDS) << 16 | (words >> 16 & EVEN_WORDS);
         // Bits of a word that is not counted come again with it, and are the same.
         self.bits |= words >> (self.held & 63);
@@ -93,18 +93,18 @@ impl<'a> BitReader<'a> {
         self.held -= count;
     }
 
-    /// The next `N` octets behind the words that [MS-XCA]'s decoder would have read; `None` if the
+    /// The next `N` bytes behind the words that [MS-XCA]'s decoder would have read; `None` if the
     /// input ends.
     ///
     /// Must follow the skipping of a symbol, and leaves at least 16 bits.
-    pub(super) fn octets<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(super) fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
         let held = 16 + self.held % 16;
         let start = self.next - (self.held - held) as usize / 8;
-        let octets = *self.input.get(start..)?.first_chunk::<N>()?;
+        let bytes = *self.input.get(start..)?.first_chunk::<N>()?;
         self.bits &= u64::MAX << (64 - held);
         self.held = held;
         self.next = start + N;
-        Some(octets)
+        Some(bytes)
     }
 
     /// Whether bits were taken that are not in the input.
@@ -113,11 +113,11 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// The octets from `start` on, and zeros behind the end.
+/// The bytes from `start` on, and zeros behind the end.
 #[cold]
-fn last_octets(input: &[u8], start: usize) -> [u8; 4] {
-    let mut octets = [0; 4];
+fn last_bytes(input: &[u8], start: usize) -> [u8; 4] {
+    let mut bytes = [0; 4];
     let rest = input.get(start..).unwrap_or_default();
-    octets[..rest.len()].copy_from_slice(rest);
-    octets
+    bytes[..rest.len()].copy_from_slice(rest);
+    bytes
 }

@@ -1,10 +1,10 @@
-//! The bit stream with octets woven in.
+//! The bit stream with bytes woven in.
 //!
 //! Bits go into 16-bit little-endian words, the most significant first. The decoder reads two words
-//! ahead, and finds the extra octets of a length behind the words it has read. So the places of the
-//! next two words are kept free, and extra octets go behind them.
+//! ahead, and finds the extra bytes of a length behind the words it has read. So the places of the
+//! next two words are kept free, and extra bytes go behind them.
 
-/// Writes codes and octets into a slice that is known to be long enough.
+/// Writes codes and bytes into a slice that is known to be long enough.
 #[derive(Debug)]
 pub(super) struct BitWriter<'a> {
     output: &'a mut [u8],
@@ -16,7 +16,7 @@ pub(super) struct BitWriter<'a> {
     word: usize,
     /// Where the word after it goes.
     word_after: usize,
-    /// Where the octet or the word after those goes.
+    /// Where the byte or the word after those goes.
     next: usize,
 }
 
@@ -48,10 +48,10 @@ impl<'a> BitWriter<'a> {
         }
     }
 
-    /// Appends octets behind the words that the decoder has read.
-    pub(super) fn put_octets(&mut self, octets: &[u8]) {
-        let end = self.next + octets.len();
-        self.output[self.next..end].copy_from_slice(octets);
+    /// Appends bytes behind the words that the decoder has read.
+    pub(super) fn put_bytes(&mut self, bytes: &[u8]) {
+        let end = self.next + bytes.len();
+        self.output[self.next..end].copy_from_slice(bytes);
         self.next = end;
     }
 

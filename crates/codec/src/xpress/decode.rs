@@ -8,7 +8,7 @@ use super::{BLOCK_BYTES_MAX, LENGTH_CODE_EXTRA, LENGTH_TABLE_BYTES, MATCH_BYTES_
 #[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    /// Fewer octets than the code lengths take.
+    /// Fewer bytes than the code lengths take.
     #[error("it ends within the code lengths")]
     Truncated,
     /// Code lengths that do not fill the code space exactly.
@@ -20,7 +20,7 @@ pub enum Damage {
     /// A match beyond the end of the block, or a length in a longer form than needed.
     #[error("a match has an impossible length")]
     Length,
-    /// Bits or octets missing at the end.
+    /// Bits or bytes missing at the end.
     #[error("it ends before the block is complete")]
     InputEnds,
     /// A block of more than 64 KiB.
@@ -56,12 +56,12 @@ impl BlockDecoder {
         }
     }
 
-    /// Expands `input` into exactly `block.len()` octets.
+    /// Expands `input` into exactly `block.len()` bytes.
     ///
-    /// Octets left over at the end of the input are not looked at.
+    /// Bytes left over at the end of the input are not looked at.
     ///
     /// # Errors
-    /// [`Damage`] if `input` does not expand to that many octets; `block` is then undefined.
+    /// [`Damage`] if `input` does not expand to that many bytes; `block` is then undefined.
     pub fn decode_block(&mut self, input: &[u8], block: &mut [u8]) -> Result<(), Damage> {
         if block.len() > BLOCK_BYTES_MAX {
             return Err(Damage::BlockTooLong);
@@ -153,13 +153,13 @@ impl Default for BlockDecoder {
     }
 }
 
-/// Octets that two turns of the fast loop may move on and write beyond, and some more.
+/// Bytes that two turns of the fast loop may move on and write beyond, and some more.
 const SLACK: usize = 64;
 
 /// Expands what an entry that is not rare tells, and returns the position behind it.
 ///
 /// Whether a match follows the literals is as good as random, and a wrong guess of the processor costs
-/// more than a copy. So there is no branch: where no match follows, one of no octets is copied from the
+/// more than a copy. So there is no branch: where no match follows, one of no bytes is copied from the
 /// start of the block.
 #[inline(always)]
 fn expand(
@@ -203,15 +203,13 @@ fn expand_long_match(
 /// The length that did not fit into its code, less the shortest.
 #[inline(always)]
 fn read_extra(reader: &mut BitReader<'_>) -> Result<usize, Damage> {
-    let [octet] = reader.octets().ok_or(Damage::InputEnds)?;
-    if octet != 255 {
-        return Ok(usize::from(octet) + LENGTH_CODE_EXTRA as usize);
+    let [byte] = reader.bytes().ok_or(Damage::InputEnds)?;
+    if byte != 255 {
+        return Ok(usize::from(byte) + LENGTH_CODE_EXTRA as usize);
     }
-    let mut length = u32::from(u16::from_le_bytes(
-        reader.octets().ok_or(Damage::InputEnds)?,
-    ));
+    let mut length = u32::from(u16::from_le_bytes(reader.bytes().ok_or(Damage::InputEnds)?));
     if length == 0 {
-        length = u32::from_le_bytes(reader.octets().ok_or(Damage::InputEnds)?);
+        length = u32::from_le_bytes(reader.bytes().ok_or(Damage::InputEnds)?);
     }
     if length < LENGTH_CODE_EXTRA || length as usize > BLOCK_BYTES_MAX {
         return Err(Damage::Length);
@@ -219,43 +217,43 @@ fn read_extra(reader: &mut BitReader<'_>) -> Result<usize, Damage> {
     Ok(length as usize)
 }
 
-/// Copies a match of up to 17 octets; up to [`SLACK`] are written.
+/// Copies a match of up to 17 bytes; up to [`SLACK`] are written.
 #[inline(always)]
 fn copy_short_match(block: &mut [u8], position: usize, offset: usize, length: usize) {
     let from = position - offset;
     if offset >= 16 {
-        copy_octets::<16>(block, from, position);
+        copy_bytes::<16>(block, from, position);
         if length > 16 {
-            copy_octets::<16>(block, from + 16, position + 16);
+            copy_bytes::<16>(block, from + 16, position + 16);
         }
     } else if offset >= 8 {
-        copy_octets::<8>(block, from, position);
-        copy_octets::<8>(block, from + 8, position + 8);
+        copy_bytes::<8>(block, from, position);
+        copy_bytes::<8>(block, from + 8, position + 8);
         if length > 16 {
-            copy_octets::<8>(block, from + 16, position + 16);
+            copy_bytes::<8>(block, from + 16, position + 16);
         }
     } else {
         repeat(block, position, offset, length);
     }
 }
 
-/// Copies a match that overlaps itself closely; up to 7 octets more are written.
+/// Copies a match that overlaps itself closely; up to 7 bytes more are written.
 #[inline]
 fn repeat(block: &mut [u8], position: usize, offset: usize, length: usize) {
-    // Each copy makes only `offset` octets right, and the next one starts behind them.
+    // Each copy makes only `offset` bytes right, and the next one starts behind them.
     let mut to = position;
     while to < position + length {
-        copy_octets::<8>(block, to - offset, to);
+        copy_bytes::<8>(block, to - offset, to);
         to += offset;
     }
 }
 
 #[inline]
-fn copy_octets<const N: usize>(block: &mut [u8], from: usize, to: usize) {
-    let octets: [u8; N] = block[from..from + N]
+fn copy_bytes<const N: usize>(block: &mut [u8], from: usize, to: usize) {
+    let bytes: [u8; N] = block[from..from + N]
         .try_into()
-        .expect("a range of N octets");
-    block[to..to + N].copy_from_slice(&octets);
+        .expect("a range of N bytes");
+    block[to..to + N].copy_from_slice(&bytes);
 }
 
 /// Copies a match of any length to its exact end, and returns the position behind it.
@@ -277,7 +275,7 @@ fn copy_match(
         copy_exactly(block, position, offset, length);
     } else {
         for to in (position..end).step_by(16) {
-            copy_octets::<16>(block, to - offset, to);
+            copy_bytes::<16>(block, to - offset, to);
         }
     }
     Ok(end)

@@ -20,7 +20,7 @@ const ENTRIES: usize = 1 << TABLE_BITS;
 /// | 16 to 23 | the second literal; or the length code in 16 to 19, offset bits in 20 to 23 |
 /// | 24 to 27 | bits before those of the offset |
 /// | 28, 29 | how many literals |
-/// | 30 | rare: a longer code, or a match whose length takes extra octets |
+/// | 30 | rare: a longer code, or a match whose length takes extra bytes |
 /// | 31 | a match |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry(u32);
@@ -143,8 +143,8 @@ impl DecodeTable {
     /// Reads the code lengths at the start of a block.
     pub(super) fn build(&mut self, table: &[u8; LENGTH_TABLE_BYTES]) -> Result<(), Damage> {
         let mut lengths = [0_u8; SYMBOLS];
-        for (pair, octet) in lengths.as_chunks_mut::<2>().0.iter_mut().zip(table) {
-            *pair = [octet & 15, octet >> 4];
+        for (pair, byte) in lengths.as_chunks_mut::<2>().0.iter_mut().zip(table) {
+            *pair = [byte & 15, byte >> 4];
         }
         let mut count_of = [0_usize; CODE_BITS_MAX + 1];
         for &length in &lengths {

@@ -28,7 +28,7 @@ impl BlockEncoder {
         }
     }
 
-    /// Forgets what earlier blocks were like, so that the next one gives the same octets always.
+    /// Forgets what earlier blocks were like, so that the next one gives the same bytes always.
     pub fn restart(&mut self) {
         self.weights = WEIGHTS_AT_FIRST;
     }
@@ -65,7 +65,7 @@ impl BlockEncoder {
             (count + frequency, bits + frequency * code.length())
         });
         let literal = (4 * bits / count).clamp(16, 32).cast_signed();
-        // Two octets never make a match.
+        // Two bytes never make a match.
         let matched = (2 * literal + 4).max(36);
         Weights { literal, matched }
     }
@@ -80,7 +80,7 @@ impl BlockEncoder {
         }
         // The decoder reads a word ahead of the last.
         let words = bits.div_ceil(16) + 1;
-        LENGTH_TABLE_BYTES + 2 * words + self.parse.extra_octets
+        LENGTH_TABLE_BYTES + 2 * words + self.parse.extra_bytes
     }
 
     fn write_stream(&self, block: &[u8], stream: &mut [u8]) -> usize {
@@ -146,10 +146,10 @@ impl Default for BlockEncoder {
 /// The rest of a length whose code announces it.
 fn write_extra(writer: &mut BitWriter<'_>, length_less_min: u16) {
     match u8::try_from(length_less_min - LENGTH_CODE_EXTRA as u16) {
-        Ok(octet) if octet != 255 => writer.put_octets(&[octet]),
+        Ok(byte) if byte != 255 => writer.put_bytes(&[byte]),
         _ => {
             let [low, high] = length_less_min.to_le_bytes();
-            writer.put_octets(&[255, low, high]);
+            writer.put_bytes(&[255, low, high]);
         }
     }
 }

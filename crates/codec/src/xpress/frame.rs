@@ -6,7 +6,7 @@
 use super::{BLOCK_BYTES_MAX, BlockDecoder, BlockEncoder};
 use crate::{Algorithm, Error};
 
-/// Octets of one entry of the length table.
+/// Bytes of one entry of the length table.
 const LENGTH_BYTES: usize = 2;
 
 /// The length of the payload, or `None` if it does not fit into `output`.
@@ -33,7 +33,7 @@ pub(crate) fn encode(encoder: &mut BlockEncoder, input: &[u8], output: &mut [u8]
     Some(written)
 }
 
-/// Expands a payload into exactly `output.len()` octets.
+/// Expands a payload into exactly `output.len()` bytes.
 pub(crate) fn decode(
     decoder: &mut BlockDecoder,
     input: &[u8],
@@ -65,7 +65,7 @@ pub(crate) fn decode(
         rest = behind;
     }
     if !rest.is_empty() {
-        return Err(damaged("octets follow the last block"));
+        return Err(damaged("bytes follow the last block"));
     }
     Ok(())
 }

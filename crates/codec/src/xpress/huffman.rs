@@ -157,10 +157,10 @@ fn limit_depths(lengths_of: &mut [u32; SYMBOLS]) {
     }
 }
 
-/// Writes the lengths of all codes, two in an octet, the lower symbol in the low half.
+/// Writes the lengths of all codes, two in a byte, the lower symbol in the low half.
 pub(super) fn write_lengths(codes: &[Code; SYMBOLS], table: &mut [u8; LENGTH_TABLE_BYTES]) {
-    for (octet, pair) in table.iter_mut().zip(codes.as_chunks::<2>().0) {
-        *octet = (pair[0].length() | pair[1].length() << 4) as u8;
+    for (byte, pair) in table.iter_mut().zip(codes.as_chunks::<2>().0) {
+        *byte = (pair[0].length() | pair[1].length() << 4) as u8;
     }
 }
 
@@ -239,9 +239,9 @@ mod tests {
     #[test]
     fn lengths_that_do_not_fill_the_code_space_are_refused() {
         let mut decode = DecodeTable::new();
-        for octet in [0x00, 0x11, 0x88, 0xFF] {
-            let table = [octet; LENGTH_TABLE_BYTES];
-            assert_eq!(decode.build(&table), Err(Damage::CodeLengths), "{octet:#x}");
+        for byte in [0x00, 0x11, 0x88, 0xFF] {
+            let table = [byte; LENGTH_TABLE_BYTES];
+            assert_eq!(decode.build(&table), Err(Damage::CodeLengths), "{byte:#x}");
         }
     }
 }

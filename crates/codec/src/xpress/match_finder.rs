@@ -1,8 +1,8 @@
 //! Finds earlier occurrences within a block.
 //!
-//! Each position is kept under two hashes: of its next four octets, which finds short matches near
+//! Each position is kept under two hashes: of its next four bytes, which finds short matches near
 //! by, and of its next seven, which finds long ones wherever they are. Each hash has the newest two
-//! positions. All four candidates are always compared over sixteen octets, without a branch: on a
+//! positions. All four candidates are always compared over sixteen bytes, without a branch: on a
 //! database page it cannot be predicted which candidate is best, and a wrong prediction costs more
 //! than all the comparisons. Chains of positions find more, but each step waits for the one before.
 //!
@@ -11,10 +11,10 @@
 
 use super::BLOCK_BYTES_MAX;
 
-/// Octets that a position must have before it, to be looked up or inserted.
+/// Bytes that a position must have before it, to be looked up or inserted.
 pub(super) const LOOKAHEAD_BYTES: usize = 16;
 
-/// Octets that candidates are compared over at first.
+/// Bytes that candidates are compared over at first.
 const COMPARED_BYTES: usize = LOOKAHEAD_BYTES;
 
 const NEAR_BYTES: u32 = 4;
@@ -33,7 +33,7 @@ pub(super) struct Match {
 #[derive(Debug)]
 pub(super) struct MatchFinder {
     window: Box<Window>,
-    /// Octets of the window that are the block; zeros follow.
+    /// Bytes of the window that are the block; zeros follow.
     block_bytes: usize,
     near: Box<[Newest; 1 << NEAR_BITS]>,
     far: Box<[Newest; 1 << FAR_BITS]>,
@@ -51,7 +51,7 @@ struct Newest(u32);
 /// The candidates of a position, and what is known of the best.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found {
-    /// How many octets match, if fewer than [`COMPARED_BYTES`].
+    /// How many bytes match, if fewer than [`COMPARED_BYTES`].
     length: usize,
     offset: u16,
     near: Newest,
@@ -104,7 +104,7 @@ impl MatchFinder {
         self.near[near_place].push(position);
         self.far[far_place].push(position);
         let here = self.load(position);
-        // The longest match, and the newest of those: equal octets count more than the position.
+        // The longest match, and the newest of those: equal bytes count more than the position.
         let rank = |earlier: u16| {
             let equal_bits = (self.load(earlier) ^ here).trailing_zeros() & !7;
             equal_bits << 16 | u32::from(earlier)
@@ -153,7 +153,7 @@ impl MatchFinder {
         best
     }
 
-    /// How many octets repeat those `offset` before; at least [`COMPARED_BYTES`] do.
+    /// How many bytes repeat those `offset` before; at least [`COMPARED_BYTES`] do.
     fn match_length(&self, position: usize, offset: usize) -> usize {
         let block = &self.window[..self.block_bytes];
         let ahead = &block[position + COMPARED_BYTES..];
@@ -176,13 +176,13 @@ impl MatchFinder {
         length + equal.count()
     }
 
-    /// Where the positions with the same octets as `position` are kept.
+    /// Where the positions with the same bytes as `position` are kept.
     #[inline]
     fn places(&self, position: u16) -> (usize, usize) {
         const MULTIPLIER: u64 = 0x9E37_79B1_85EB_CA87;
-        let octets = self.load(position) as u64;
+        let word = self.load(position) as u64;
         let hash = |bytes: u32, bits: u32| {
-            ((octets << (64 - 8 * bytes)).wrapping_mul(MULTIPLIER) >> (64 - bits)) as usize
+            ((word << (64 - 8 * bytes)).wrapping_mul(MULTIPLIER) >> (64 - bits)) as usize
         };
         (hash(NEAR_BYTES, NEAR_BITS), hash(FAR_BYTES, FAR_BITS))
     }
@@ -190,10 +190,10 @@ impl MatchFinder {
     #[inline]
     fn load(&self, position: u16) -> u128 {
         let start = usize::from(position);
-        let octets = self.window[start..start + COMPARED_BYTES]
+        let bytes = self.window[start..start + COMPARED_BYTES]
             .try_into()
-            .expect("the range has that many octets");
-        u128::from_le_bytes(octets)
+            .expect("the range has that many bytes");
+        u128::from_le_bytes(bytes)
     }
 }
 
@@ -215,7 +215,7 @@ impl Newest {
 }
 
 impl Found {
-    /// Whether all the compared octets match, and perhaps more.
+    /// Whether all the compared bytes match, and perhaps more.
     #[inline]
     pub(super) fn is_long(&self) -> bool {
         self.length >= COMPARED_BYTES

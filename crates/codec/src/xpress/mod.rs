@@ -1,6 +1,6 @@
 //! `MS_XPRESS`: the LZ77+Huffman format of [MS-XCA] section 2.1 and 2.2, our own.
 //!
-//! One block is up to 64 KiB that stands for itself: 256 octets of code lengths, then the bit
+//! One block is up to 64 KiB that stands for itself: 256 bytes of code lengths, then the bit
 //! stream. This is what one record of a compressed SQL Server backup holds, so that the same decoder
 //! reads those. A chunk of ours is a row of such blocks, see `frame`.
 
@@ -25,13 +25,13 @@ mod parse;
 pub use decode::{BlockDecoder, Damage};
 pub use encode::BlockEncoder;
 
-/// The most octets one block stands for.
+/// The most bytes one block stands for.
 pub const BLOCK_BYTES_MAX: usize = 1 << 16;
 
 /// Literals 0 to 255, then matches: 16 length codes for each of 16 offset bit counts.
 const SYMBOLS: usize = 512;
 
-/// Octets of the code lengths at the start of a block.
+/// Bytes of the code lengths at the start of a block.
 const LENGTH_TABLE_BYTES: usize = SYMBOLS / 2;
 
 /// The longest code.
@@ -40,7 +40,7 @@ const CODE_BITS_MAX: usize = 15;
 /// The shortest match.
 const MATCH_BYTES_MIN: usize = 3;
 
-/// The length code that announces extra octets with the rest of the length.
+/// The length code that announces extra bytes with the rest of the length.
 const LENGTH_CODE_EXTRA: u32 = 15;
 
 /// The end of the data: a match of the shortest length and offset that is never carried out.

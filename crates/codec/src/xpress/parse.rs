@@ -1,6 +1,6 @@
 //! Divides a block into literals and matches, and counts the symbols they take.
 //!
-//! Lazy: a match gives way to a better one that begins an octet later. The search at the next
+//! Lazy: a match gives way to a better one that begins a byte later. The search at the next
 //! position is begun before the one at this position is judged, because it is needed in nearly all
 //! cases, and so neither waits for the other.
 
@@ -14,7 +14,7 @@ pub(super) struct Sequence {
     pub(super) literals: u16,
     /// The length of the match less [`MATCH_BYTES_MIN`].
     pub(super) length_less_min: u16,
-    /// Octets back to the earlier occurrence.
+    /// Bytes back to the earlier occurrence.
     pub(super) offset: u16,
     /// The symbol of length and offset.
     pub(super) symbol: u16,
@@ -27,8 +27,8 @@ pub(super) struct Parse {
     count: usize,
     /// How often each symbol occurs, the end of the data included.
     pub(super) frequencies: [u32; SYMBOLS],
-    /// Octets that lengths take outside their symbols.
-    pub(super) extra_octets: usize,
+    /// Bytes that lengths take outside their symbols.
+    pub(super) extra_bytes: usize,
 }
 
 const SEQUENCES_MAX: usize = BLOCK_BYTES_MAX / MATCH_BYTES_MIN;
@@ -45,7 +45,7 @@ impl Parse {
             sequences: vec![Sequence::default(); SEQUENCES_MAX].into_boxed_slice(),
             count: 0,
             frequencies: [0; SYMBOLS],
-            extra_octets: 0,
+            extra_bytes: 0,
         }
     }
 
@@ -59,7 +59,7 @@ impl Parse {
         finder.start(block);
         self.count = 0;
         self.frequencies.fill(0);
-        self.extra_octets = 0;
+        self.extra_bytes = 0;
         // The last position that can be looked up lies one before the end.
         let end = block.len().saturating_sub(LOOKAHEAD_BYTES);
         if end > 0 {
@@ -89,7 +89,7 @@ impl Parse {
         let symbol = 256 | (found.offset.ilog2() << 4 | length_code) as usize;
         self.frequencies[symbol % SYMBOLS] += 1;
         if length_code == LENGTH_CODE_EXTRA {
-            self.extra_octets += extra_octets(length_less_min);
+            self.extra_bytes += extra_bytes(length_less_min);
         }
         self.sequences[self.count] = Sequence {
             literals: literals.len() as u16,
@@ -141,7 +141,7 @@ fn next_match(
     }
 }
 
-/// Whether a match is worth more than literals and not less than the one an octet later.
+/// Whether a match is worth more than literals and not less than the one a byte later.
 #[inline]
 fn is_taken(found: Found, next: Found, weights: Weights) -> bool {
     let savings = found.savings(weights);
@@ -163,7 +163,7 @@ fn extend_back(block: &[u8], anchor: usize, position: usize, found: Match) -> (u
     (start, Match { length, ..found })
 }
 
-/// How many octets the rest of a length takes that its symbol cannot hold.
-fn extra_octets(length_less_min: usize) -> usize {
+/// How many bytes the rest of a length takes that its symbol cannot hold.
+fn extra_bytes(length_less_min: usize) -> usize {
     if length_less_min < 15 + 255 { 1 } else { 3 }
 }

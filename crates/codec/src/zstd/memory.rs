@@ -12,7 +12,7 @@ use std::ptr::{NonNull, null_mut};
 
 use zstd_safe::zstd_sys::ZSTD_customMem;
 
-/// Blocks of at least this many octets, the usual huge page, are aligned to it.
+/// Blocks of at least this many bytes, the usual huge page, are aligned to it.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// In front of a block; a cache line, so that what follows stays aligned.
@@ -30,7 +30,7 @@ pub(super) fn functions() -> ZSTD_customMem {
     }
 }
 
-/// At least `bytes` octets, or null: libzstd then reports that memory is short.
+/// At least `bytes` bytes, or null: libzstd then reports that memory is short.
 extern "C" fn allocate(_opaque: *mut c_void, bytes: usize) -> *mut c_void {
     let Some(layout) = layout_of(bytes) else {
         return null_mut();
@@ -86,7 +86,7 @@ mod tests {
             let block = allocate(null_mut(), bytes);
             assert!(!block.is_null());
             assert_eq!(block as usize % HEADER_BYTES, 0);
-            // SAFETY: the block has that many octets.
+            // SAFETY: the block has that many bytes.
             unsafe { block.cast::<u8>().write_bytes(0xA5, bytes) };
             free(null_mut(), block);
         }

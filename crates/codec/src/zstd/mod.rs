@@ -67,7 +67,7 @@ impl ZstdDecoder {
         DCtx::try_create().map(Self).ok_or(OUT_OF_MEMORY)
     }
 
-    /// The number of octets that came out; more than `output` holds is an error.
+    /// The number of bytes that came out; more than `output` holds is an error.
     pub(crate) fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, Error> {
         self.0
             .decompress(output, input)
@@ -103,7 +103,7 @@ const OUTPUT_FULL: usize = (ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall as usize
 mod tests {
     use super::*;
 
-    /// A frame of one raw block that names no content size and asks for a window of 2^`log` octets.
+    /// A frame of one raw block that names no content size and asks for a window of 2^`log` bytes.
     fn windowed(log: u8, body: &[u8]) -> Vec<u8> {
         let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0, (log - 10) << 3];
         let block = (body.len() as u32) << 3 | 1;

@@ -1,4 +1,4 @@
-//! Octets of many kinds, from a seed.
+//! Bytes of many kinds, from a seed.
 
 use std::path::PathBuf;
 
@@ -36,32 +36,32 @@ impl Kind {
         Self::Runs,
     ];
 
-    /// `length` octets of this kind.
-    pub(crate) fn octets(self, length: usize, seed: u64) -> Vec<u8> {
+    /// `length` bytes of this kind.
+    pub(crate) fn bytes(self, length: usize, seed: u64) -> Vec<u8> {
         let mut random = StdRng::seed_from_u64(seed);
-        let mut octets = Vec::with_capacity(length + 70_000);
-        while octets.len() < length {
+        let mut bytes = Vec::with_capacity(length + 70_000);
+        while bytes.len() < length {
             match self {
-                Self::Zero => octets.resize(length, 0),
-                Self::OneValue => octets.resize(length, 0xA5),
-                Self::Random => octets.push(random.random()),
-                Self::FewValues => octets.push(random.random_range(b'a'..=b'e')),
-                Self::Text => octets.extend(word(&mut random).bytes()),
+                Self::Zero => bytes.resize(length, 0),
+                Self::OneValue => bytes.resize(length, 0xA5),
+                Self::Random => bytes.push(random.random()),
+                Self::FewValues => bytes.push(random.random_range(b'a'..=b'e')),
+                Self::Text => bytes.extend(word(&mut random).bytes()),
                 Self::TextUtf16 => {
-                    octets.extend(word(&mut random).bytes().flat_map(|octet| [octet, 0]));
+                    bytes.extend(word(&mut random).bytes().flat_map(|byte| [byte, 0]));
                 }
-                Self::Pages => page(&mut random, &mut octets),
-                Self::Skewed => octets.push(random.random::<u32>().trailing_zeros() as u8),
+                Self::Pages => page(&mut random, &mut bytes),
+                Self::Skewed => bytes.push(random.random::<u32>().trailing_zeros() as u8),
                 Self::Runs => {
                     let run = 1_usize << random.random_range(0..16);
                     let value: u8 = random.random();
-                    octets.extend(std::iter::repeat_n(value, random.random_range(1..=run)));
-                    octets.push(random.random());
+                    bytes.extend(std::iter::repeat_n(value, random.random_range(1..=run)));
+                    bytes.push(random.random());
                 }
             }
         }
-        octets.truncate(length);
-        octets
+        bytes.truncate(length);
+        bytes
     }
 }
 
@@ -87,18 +87,18 @@ fn word(random: &mut StdRng) -> &'static str {
     WORDS[random.random_range(0..WORDS.len())]
 }
 
-fn page(random: &mut StdRng, octets: &mut Vec<u8>) {
-    let end = octets.len() + 8192;
-    octets.extend([1, 1, 0, 4, 0, 0, 0, 1]);
+fn page(random: &mut StdRng, bytes: &mut Vec<u8>) {
+    let end = bytes.len() + 8192;
+    bytes.extend([1, 1, 0, 4, 0, 0, 0, 1]);
     let rows = random.random_range(0..60);
     for row in 0..rows {
-        octets.extend(u32::to_be_bytes(random.random_range(0..100_000)));
-        octets.extend(u64::to_le_bytes(1_577_836_800 + row * 77));
+        bytes.extend(u32::to_be_bytes(random.random_range(0..100_000)));
+        bytes.extend(u64::to_le_bytes(1_577_836_800 + row * 77));
         for _ in 0..random.random_range(1..8) {
-            octets.extend(word(random).bytes().flat_map(|octet| [octet, 0]));
+            bytes.extend(word(random).bytes().flat_map(|byte| [byte, 0]));
         }
     }
-    octets.resize(end, 0);
+    bytes.resize(end, 0);
 }
 
 /// Real files that are not part of the repository; `None`, said aloud, where they are absent.

@@ -7,9 +7,9 @@ use windlass_codec::{Algorithm, Compression, Decoder, Encoder, Error, Stored};
 
 use crate::contents::Kind;
 
-/// A payload of `length` octets of `kind`.
+/// A payload of `length` bytes of `kind`.
 fn payload(compression: Compression, kind: Kind, length: usize) -> Vec<u8> {
-    let chunk = kind.octets(length, 77);
+    let chunk = kind.bytes(length, 77);
     let mut output = vec![0; length];
     let mut encoder = Encoder::new(compression, length).unwrap();
     match encoder.encode(&chunk, &mut output).unwrap() {
@@ -51,7 +51,7 @@ fn damaged_payloads_neither_panic_nor_write_beyond_the_chunk() {
                     mutate(&mut random, &mut damaged);
                     let mut chunk = vec![0x5A; length + GUARD];
                     drop(decoder.decode(compression.algorithm, &damaged, &mut chunk[..length]));
-                    assert!(chunk[length..].iter().all(|&octet| octet == 0x5A));
+                    assert!(chunk[length..].iter().all(|&byte| byte == 0x5A));
                 }
             }
         }
@@ -83,7 +83,7 @@ fn a_payload_of_another_length_is_refused() {
 }
 
 #[test]
-fn random_octets_are_not_a_payload() {
+fn random_bytes_are_not_a_payload() {
     let mut random = StdRng::seed_from_u64(2);
     for round in 0..4000 {
         let length = random.random_range(0..700);

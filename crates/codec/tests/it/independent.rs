@@ -30,7 +30,7 @@ fn every_content_expands_elsewhere() {
         for length in [
             1, 2, 3, 4, 5, 8, 15, 16, 17, 255, 256, 300, 4096, 65_535, 65_536,
         ] {
-            expands_elsewhere(&mut encoder, &kind.octets(length, 5));
+            expands_elsewhere(&mut encoder, &kind.bytes(length, 5));
         }
     }
 }
@@ -38,8 +38,8 @@ fn every_content_expands_elsewhere() {
 #[test]
 fn real_pages_expand_elsewhere() {
     let mut encoder = BlockEncoder::new();
-    for (_, octets) in contents::files("data/sqlite") {
-        for block in octets.chunks(BLOCK_BYTES_MAX).step_by(7) {
+    for (_, bytes) in contents::files("data/sqlite") {
+        for block in bytes.chunks(BLOCK_BYTES_MAX).step_by(7) {
             expands_elsewhere(&mut encoder, block);
         }
     }
@@ -52,6 +52,6 @@ proptest! {
     fn any_size_expands_elsewhere(kind in 0..Kind::ALL.len(), length in 1..=65_536_usize, seed: u64) {
         // Small sizes have the most edges.
         let length = if seed % 2 == 0 { length } else { 1 + length % 700 };
-        expands_elsewhere(&mut BlockEncoder::new(), &Kind::ALL[kind].octets(length, seed));
+        expands_elsewhere(&mut BlockEncoder::new(), &Kind::ALL[kind].bytes(length, seed));
     }
 }

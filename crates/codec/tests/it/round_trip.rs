@@ -35,7 +35,7 @@ fn every_size_and_content_comes_back() {
         let mut encoder = Encoder::new(compression, FRAME_BYTES_MAX).unwrap();
         for kind in Kind::ALL {
             for length in (4..600).step_by(37).chain(EDGES) {
-                let chunk = kind.octets(length, length as u64);
+                let chunk = kind.bytes(length, length as u64);
                 round_trip(&mut encoder, &mut decoder, &chunk);
             }
         }
@@ -48,7 +48,7 @@ fn the_longest_chunk_comes_back() {
     for compression in Compression::ALL {
         let mut encoder = Encoder::new(compression, FRAME_BYTES_MAX).unwrap();
         for kind in [Kind::Pages, Kind::Zero] {
-            let chunk = kind.octets(FRAME_BYTES_MAX, 4);
+            let chunk = kind.bytes(FRAME_BYTES_MAX, 4);
             let stored = round_trip(&mut encoder, &mut decoder, &chunk);
             let shrinks = compression != Compression::NONE;
             assert_eq!(stored != Stored::Plain, shrinks, "{compression} {kind:?}");
@@ -57,12 +57,12 @@ fn the_longest_chunk_comes_back() {
 }
 
 #[test]
-fn random_octets_and_short_chunks_are_stored_plain() {
+fn random_bytes_and_short_chunks_are_stored_plain() {
     let mut decoder = Decoder::new();
     for compression in Compression::ALL {
         let mut encoder = Encoder::new(compression, FRAME_BYTES_MAX).unwrap();
         for length in [0, 1, 2, 64, 65_536, 1 << 20] {
-            let chunk = Kind::Random.octets(length, 9);
+            let chunk = Kind::Random.bytes(length, 9);
             let stored = round_trip(&mut encoder, &mut decoder, &chunk);
             assert_eq!(stored, Stored::Plain, "{compression} {length}");
         }
@@ -71,9 +71,9 @@ fn random_octets_and_short_chunks_are_stored_plain() {
 
 #[test]
 fn a_random_block_among_others_costs_only_itself() {
-    let mut chunk = Kind::Text.octets(65_536, 1);
-    chunk.extend(Kind::Random.octets(65_536, 2));
-    chunk.extend(Kind::Text.octets(65_536, 3));
+    let mut chunk = Kind::Text.bytes(65_536, 1);
+    chunk.extend(Kind::Random.bytes(65_536, 2));
+    chunk.extend(Kind::Text.bytes(65_536, 3));
     let mut encoder = Encoder::new(Compression::MS_XPRESS, chunk.len()).unwrap();
     let Stored::Compressed(length) = round_trip(&mut encoder, &mut Decoder::new(), &chunk) else {
         panic!("two of three blocks shrink");
@@ -84,14 +84,14 @@ fn a_random_block_among_others_costs_only_itself() {
 #[test]
 fn real_databases_come_back() {
     let mut decoder = Decoder::new();
-    for (path, octets) in contents::files("data/sqlite") {
+    for (path, bytes) in contents::files("data/sqlite") {
         for compression in &Compression::ALL[1..] {
             let frame_bytes = compression.frame_bytes();
             let mut encoder = Encoder::new(*compression, frame_bytes).unwrap();
             // The first frame of each file, and its last piece of odd length.
-            let first = &octets[..octets.len().min(frame_bytes)];
+            let first = &bytes[..bytes.len().min(frame_bytes)];
             round_trip(&mut encoder, &mut decoder, first);
-            let last = &octets[octets.len() - octets.len().min(70_001)..];
+            let last = &bytes[bytes.len() - bytes.len().min(70_001)..];
             let stored = round_trip(&mut encoder, &mut decoder, last);
             println!("{} {compression} {stored:?}", path.display());
         }
@@ -143,7 +143,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_octets_come_back(data in prop::collection::vec(any::<u8>(), 0..3000), choice: u8) {
+    fn any_bytes_come_back(data in prop::collection::vec(any::<u8>(), 0..3000), choice: u8) {
         let mut input = vec![choice];
         input.extend(&data);
         // Twice over, so that there is something to find.

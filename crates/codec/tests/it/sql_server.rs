@@ -12,12 +12,12 @@ const DATA: u8 = 0x21;
 const PADDING: u8 = 0x24;
 const INDEX: u8 = 0x2C;
 
-fn u16_at(octets: &[u8], at: usize) -> usize {
-    usize::from(u16::from_le_bytes([octets[at], octets[at + 1]]))
+fn u16_at(bytes: &[u8], at: usize) -> usize {
+    usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]))
 }
 
-fn u32_at(octets: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(octets[at..at + 4].try_into().unwrap())
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
 /// `c = rotl(c, 1) XOR word` over the payload, padded with zeros.

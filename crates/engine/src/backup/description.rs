@@ -15,9 +15,9 @@ use crate::versions::Commit;
 pub struct BackupRange {
     /// Index of the data file, from 0.
     pub file: usize,
-    /// Octet in the file.
+    /// Byte in the file.
     pub offset: u64,
-    /// Octets, whole pages.
+    /// Bytes, whole pages.
     pub bytes: usize,
 }
 
@@ -88,9 +88,9 @@ impl BackupDescription {
     }
 
     /// Reads the stored form.
-    pub fn decode(octets: &[u8]) -> Result<Self> {
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
         let parse = || {
-            let (&differential, rest) = octets.split_first()?;
+            let (&differential, rest) = bytes.split_first()?;
             let (end, rest) = rest.split_first_chunk()?;
             Some(Self {
                 header: Header::parse(rest)?,

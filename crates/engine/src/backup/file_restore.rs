@@ -37,7 +37,7 @@ use crate::storage::{FileSystem, OpenMode, StorageFile};
 /// Pages kept in memory while the log is repeated.
 const PAGES_KEPT: usize = 4096;
 
-/// Octets verified at once.
+/// Bytes verified at once.
 const VERIFY_BYTES: usize = 1 << 20;
 
 /// A file that was made, to be renamed.
@@ -145,15 +145,15 @@ impl FileRestore {
     }
 
     /// Puts a stretch of a data file to its place.
-    pub fn write(&mut self, file_id: u32, offset: u64, octets: &[u8]) -> Result<()> {
+    pub fn write(&mut self, file_id: u32, offset: u64, bytes: &[u8]) -> Result<()> {
         let Some(staged) = index_of(file_id).and_then(|index| self.staged.get_mut(&index)) else {
             return Ok(());
         };
         staged
             .file
-            .write_at(octets, offset)
+            .write_at(bytes, offset)
             .map_err(|error| EngineError::io("write", &staged.path, error))?;
-        let whole = offset.div_ceil(EXTENT_BYTES)..(offset + octets.len() as u64) / EXTENT_BYTES;
+        let whole = offset.div_ceil(EXTENT_BYTES)..(offset + bytes.len() as u64) / EXTENT_BYTES;
         for extent in whole {
             staged
                 .written
@@ -162,9 +162,9 @@ impl FileRestore {
         Ok(())
     }
 
-    /// Takes the next octets of the set's log and repeats what is about the files. All of them have been
+    /// Takes the next bytes of the set's log and repeats what is about the files. All of them have been
     /// written before.
-    pub fn apply_log(&mut self, octets: &[u8]) -> Result<()> {
+    pub fn apply_log(&mut self, bytes: &[u8]) -> Result<()> {
         let Self {
             follower,
             regions,
@@ -173,7 +173,7 @@ impl FileRestore {
             page_count,
             ..
         } = self;
-        follower.feed(octets, &mut |page, record| match page > *page_count {
+        follower.feed(bytes, &mut |page, record| match page > *page_count {
             true => Ok(()),
             false => apply_record(regions, staged, pages, page, record),
         })
@@ -241,14 +241,14 @@ impl FileRestore {
     }
 
     fn verify(&self, index: usize, staged: &Staged) -> Result<()> {
-        let mut octets = vec![0; VERIFY_BYTES.min(EXTENT_BYTES as usize)];
+        let mut bytes = vec![0; VERIFY_BYTES.min(EXTENT_BYTES as usize)];
         for &extent in &staged.extents {
             let (_, at) = locate_extent(&self.regions, extent);
-            let read = staged.file.read_at(&mut octets, at * EXTENT_BYTES);
+            let read = staged.file.read_at(&mut bytes, at * EXTENT_BYTES);
             let length = read.map_err(|error| EngineError::io("read", &staged.path, error))?;
-            octets[length..].fill(0);
+            bytes[length..].fill(0);
             let pages = EXTENT_PAGES.min(self.page_count - extent * EXTENT_PAGES) as usize;
-            for (within, page) in octets.chunks_exact(PAGE_SIZE).take(pages).enumerate() {
+            for (within, page) in bytes.chunks_exact(PAGE_SIZE).take(pages).enumerate() {
                 if let Some((expected, found)) = checksum::verify(page) {
                     let refusal = PageRefusal::Damaged { expected, found };
                     let at = u32::try_from(at).unwrap_or(u32::MAX);
@@ -335,7 +335,7 @@ fn check_existing<'a>(
         if is_plain(header) && fingerprint(file.as_ref(), path)? != header.fingerprint {
             return Err(EngineError::Corrupt {
                 path: path.clone(),
-                what: "its first octets or its length are not those with which the database was \
+                what: "its first bytes or its length are not those with which the database was \
                        closed: another program may have written to it since, and its changes are in \
                        no backup; restore the whole database, or remove the file first"
                     .to_owned(),
@@ -346,7 +346,7 @@ fn check_existing<'a>(
     Ok(kept)
 }
 
-/// The file of a page, if it is being made, and the page's octet there.
+/// The file of a page, if it is being made, and the page's byte there.
 fn place<'a>(
     regions: &[Region],
     staged: &'a BTreeMap<usize, Staged>,

@@ -1,4 +1,4 @@
-//! Following the log of a backup: octets in pieces of any size become records of pages.
+//! Following the log of a backup: bytes in pieces of any size become records of pages.
 //!
 //! Invariant: blocks are taken one by one, each checked and chained to the one before; the log must
 //! reach the end that the description names, or whoever follows it does not finish.
@@ -44,10 +44,10 @@ impl LogFollower {
         self.reached = self.end;
     }
 
-    /// Takes the next octets of the log and hands on the page records of what is whole in them.
-    pub(super) fn feed(&mut self, octets: &[u8], on_record: OnRecord<'_>) -> Result<()> {
+    /// Takes the next bytes of the log and hands on the page records of what is whole in them.
+    pub(super) fn feed(&mut self, bytes: &[u8], on_record: OnRecord<'_>) -> Result<()> {
         let mut input = std::mem::take(&mut self.partial);
-        input.extend_from_slice(octets);
+        input.extend_from_slice(bytes);
         let mut rest = input.as_slice();
         while let Some(header) = BlockHeader::parse(rest) {
             let Some(block) = rest.get(..header.stored_bytes()) else {
@@ -57,7 +57,7 @@ impl LogFollower {
             rest = &rest[block.len()..];
         }
         if rest.len() >= HEADER_BYTES && BlockHeader::parse(rest).is_none() {
-            return Err(self.broken("octets that are no block"));
+            return Err(self.broken("bytes that are no block"));
         }
         self.partial = rest.to_vec();
         Ok(())
@@ -77,7 +77,7 @@ impl LogFollower {
             return Err(self.broken("a block is missing"));
         }
         for record in Records::new(records) {
-            let record = record.ok_or_else(|| self.broken("octets that are no record"))?;
+            let record = record.ok_or_else(|| self.broken("bytes that are no record"))?;
             if let Record::PageImage { page, .. } | Record::PageRanges { page, .. } = record {
                 if page == 0 {
                     return Err(self.broken("a record of page 0"));

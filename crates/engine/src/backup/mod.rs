@@ -46,7 +46,7 @@ use crate::log::Position;
 use crate::log::reader::LogReader;
 use crate::options::PAGE_SIZE;
 
-/// Octets of the log that [`Backup::read_log`] hands on at a time.
+/// Bytes of the log that [`Backup::read_log`] hands on at a time.
 const LOG_PIECE_BYTES: usize = 64 << 10;
 
 /// What kind of backup begins.
@@ -221,13 +221,13 @@ impl Backup {
         self.first.lsn(1)
     }
 
-    /// Stretches of the data files to copy, at most `bytes_max` octets each, in file order.
+    /// Stretches of the data files to copy, at most `bytes_max` bytes each, in file order.
     pub fn ranges(&self, bytes_max: usize) -> Vec<BackupRange> {
         let map = self.map.as_ref();
         self.database.data.ranges(self.page_count, map, bytes_max)
     }
 
-    /// Reads a range straight from its file into the first `range.bytes` octets of `buffer`. Memory
+    /// Reads a range straight from its file into the first `range.bytes` bytes of `buffer`. Memory
     /// aligned for direct I/O goes past the page cache. With `verify`, returns the pages whose
     /// checksum is wrong.
     pub fn read_range(
@@ -239,7 +239,7 @@ impl Backup {
         let database = &self.database;
         database.check_online()?;
         let buffer = buffer.get_mut(..range.bytes).ok_or_else(|| {
-            EngineError::Invalid(format!("a buffer of less than {} octets", range.bytes))
+            EngineError::Invalid(format!("a buffer of less than {} bytes", range.bytes))
         })?;
         database.data.read_range(range, buffer)?;
         let mut damaged = Vec::new();
@@ -268,12 +268,12 @@ impl Backup {
     }
 
     /// Hands the pages of a range just read whose checksum is wrong to `on_bad`.
-    pub fn verify(&self, range: &BackupRange, octets: &[u8], on_bad: &mut dyn FnMut(EngineError)) {
+    pub fn verify(&self, range: &BackupRange, bytes: &[u8], on_bad: &mut dyn FnMut(EngineError)) {
         if !self.has_checksums() {
             return;
         }
         let database = &self.database;
-        for (index, content) in octets.chunks_exact(PAGE_SIZE).enumerate() {
+        for (index, content) in bytes.chunks_exact(PAGE_SIZE).enumerate() {
             let Some((expected, found)) = checksum::verify(content) else {
                 continue;
             };
@@ -377,7 +377,7 @@ pub struct LogCopy {
 }
 
 impl LogCopy {
-    /// Fills `buffer` with the next octets; fewer only at the end.
+    /// Fills `buffer` with the next bytes; fewer only at the end.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let mut filled = self.rest.len().min(buffer.len());
         buffer[..filled].copy_from_slice(&self.rest[..filled]);

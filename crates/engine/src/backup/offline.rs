@@ -63,14 +63,14 @@ pub(super) fn read_log(log: &Arc<dyn StorageFile>, path: &Path) -> Result<Told> 
     let mut page_count = header.page_count;
     let mut group = header.redo;
     let mut reader = reader();
-    while let Some((block, octets)) = reader.next()? {
+    while let Some((block, bytes)) = reader.next()? {
         if block.position >= end {
             break;
         }
         if block.first {
             group = block.position;
         }
-        let records = &octets[HEADER_BYTES..HEADER_BYTES + block.payload as usize];
+        let records = &bytes[HEADER_BYTES..HEADER_BYTES + block.payload as usize];
         for record in Records::new(records) {
             let what = || {
                 broken(format!(
@@ -85,7 +85,7 @@ pub(super) fn read_log(log: &Arc<dyn StorageFile>, path: &Path) -> Result<Told> 
                         map.set(extent_of(page));
                     }
                 }
-                Record::MapPart { first, octets } => map.merge(first, octets),
+                Record::MapPart { first, bytes } => map.merge(first, bytes),
                 Record::Commit {
                     page_count: pages, ..
                 } => page_count = pages,

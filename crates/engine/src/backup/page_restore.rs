@@ -3,7 +3,7 @@
 //!
 //! There are no log backups, so no page can be rolled forward. What makes the restore sound is the
 //! differential map: an extent that is not marked was not changed since the base, so its pages are now
-//! what they were at the end of that backup: their octets in the set, with the log of the set repeated
+//! what they were at the end of that backup: their bytes in the set, with the log of the set repeated
 //! on top. The log matters where the database itself came from a restore of the set: then the map
 //! begins empty at the end of the backup, not at the beginning of its copy.
 //!
@@ -244,28 +244,26 @@ impl PageRestore {
     }
 
     /// Takes the pages out of a stretch of a data file as the set has it.
-    pub fn take(&mut self, file_id: u32, offset: u64, octets: &[u8]) {
-        let found: Vec<_> = self
-            .names_in(file_id, offset, octets.len() as u64)
-            .collect();
+    pub fn take(&mut self, file_id: u32, offset: u64, bytes: &[u8]) {
+        let found: Vec<_> = self.names_in(file_id, offset, bytes.len() as u64).collect();
         for (name, page) in found {
             let start = (name.page * PAGE_SIZE as u64 - offset) as usize;
             if let Some(wanted) = self.pages.get_mut(&page) {
-                wanted.content = Some(octets[start..start + PAGE_SIZE].into());
+                wanted.content = Some(bytes[start..start + PAGE_SIZE].into());
             }
         }
     }
 
-    /// Takes the next octets of the set's log and repeats what is about the pages. All pages have been
+    /// Takes the next bytes of the set's log and repeats what is about the pages. All pages have been
     /// taken before.
     ///
     /// # Errors
     /// When the log is damaged.
-    pub fn apply_log(&mut self, octets: &[u8]) -> Result<()> {
+    pub fn apply_log(&mut self, bytes: &[u8]) -> Result<()> {
         let Self {
             follower, pages, ..
         } = self;
-        follower.feed(octets, &mut |page, record: &Record<'_>| {
+        follower.feed(bytes, &mut |page, record: &Record<'_>| {
             let content = pages.get_mut(&page).and_then(|w| w.content.as_mut());
             if let Some(content) = content {
                 record.apply_to(content);

@@ -135,19 +135,19 @@ impl Restore {
     }
 
     /// Writes a range back. From any number of threads.
-    pub fn write_range(&self, range: &BackupRange, octets: &[u8]) -> Result<()> {
-        self.data.write_range(range, octets)
+    pub fn write_range(&self, range: &BackupRange, bytes: &[u8]) -> Result<()> {
+        self.data.write_range(range, bytes)
     }
 
-    /// Takes the next octets of the log and repeats what is whole in them.
-    pub fn apply_log(&mut self, octets: &[u8]) -> Result<()> {
+    /// Takes the next bytes of the log and repeats what is whole in them.
+    pub fn apply_log(&mut self, bytes: &[u8]) -> Result<()> {
         let Self {
             follower,
             data,
             pages,
             ..
         } = self;
-        follower.feed(octets, &mut |page, record| {
+        follower.feed(bytes, &mut |page, record| {
             apply_record(data, pages, page, record)
         })
     }
@@ -186,7 +186,7 @@ impl Restore {
             Err(AppendError::Failed(error)) => return Err(error),
             Err(AppendError::Full { needed, .. }) => {
                 return Err(EngineError::Invalid(format!(
-                    "a log of {} octets is too small: {needed} more are needed",
+                    "a log of {} bytes is too small: {needed} more are needed",
                     log.size
                 )));
             }

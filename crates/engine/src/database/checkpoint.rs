@@ -133,7 +133,7 @@ impl Database {
             return Ok(());
         }
         let mut group = Group::default();
-        group.checkpoint(redo, map.octets());
+        group.checkpoint(redo, map.bytes());
         let appended = loop {
             match self.log.append(&group, latest.sequence, 0) {
                 Ok(appended) => break appended,
@@ -154,9 +154,9 @@ impl Database {
         Ok(())
     }
 
-    /// Octets of log that must stay free for the record of a checkpoint.
+    /// Bytes of log that must stay free for the record of a checkpoint.
     pub(crate) fn checkpoint_reserve(&self) -> u64 {
-        let map = self.maps.lock().current.octets().len();
+        let map = self.maps.lock().current.bytes().len();
         let records = map + map / MAP_PART_BYTES * 8 + 64;
         let blocks = records / (block::BLOCK_BYTES_MAX / 2) + 2;
         (records + blocks * (block::HEADER_BYTES + 1024)) as u64
@@ -184,8 +184,8 @@ impl Database {
         match self.target_recovery_time() {
             Some(target) if estimate > target * BEGIN_PERCENT / 100 => {
                 let kept = target.as_secs_f64() * f64::from(BACK_PERCENT) / 100.0;
-                let octets = (kept * self.redo_rate() as f64) as u64;
-                let limit = self.log.back_from_end(octets);
+                let bytes = (kept * self.redo_rate() as f64) as u64;
+                let limit = self.log.back_from_end(bytes);
                 self.checkpoint_before(CheckpointKind::Indirect, Some(limit))?;
             }
             None if estimate > self.shared.recovery_interval() => {
@@ -202,7 +202,7 @@ impl From<AppendError> for EngineError {
         match error {
             AppendError::Failed(error) => error,
             AppendError::Full { needed, free } => {
-                Self::Invalid(format!("log full: {needed} octets needed, {free} free"))
+                Self::Invalid(format!("log full: {needed} bytes needed, {free} free"))
             }
         }
     }

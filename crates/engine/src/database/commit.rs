@@ -1,7 +1,7 @@
 //! How a transaction becomes durable and visible.
 //!
 //! In order, under the commit gate: register in the prepare-to-dirty list; save the versions that
-//! readers may need; write the group (a whole page where the page is clean, ranges of octets where it
+//! readers may need; write the group (a whole page where the page is clean, ranges of bytes where it
 //! is dirty); mark the differential map; append; install the pages; publish. Behind the gate: wait for
 //! the log.
 //!
@@ -179,7 +179,7 @@ impl Database {
         Ok(())
     }
 
-    /// One attempt; `Err` inside with octets needed and free when the log has no room.
+    /// One attempt; `Err` inside with bytes needed and free when the log has no room.
     fn try_commit(
         &self,
         pages: &Pages,
@@ -350,7 +350,7 @@ impl Database {
         }
     }
 
-    /// Adds room to the log for a transaction of `needed` octets.
+    /// Adds room to the log for a transaction of `needed` bytes.
     pub(super) fn grow_log(&self, needed: u64, free: u64) -> Result<()> {
         let _gate = self.gate.lock();
         let mut stored = self.header.lock();

@@ -7,7 +7,7 @@ use windlass_base::Lsn;
 
 use super::Database;
 
-/// Octets of log that recovery repeats in a second, until a recovery has measured it.
+/// Bytes of log that recovery repeats in a second, until a recovery has measured it.
 const REDO_RATE: u64 = 200 << 20;
 
 /// Counters that the parts of a database add to.
@@ -25,7 +25,7 @@ pub(crate) struct Figures {
     pub(crate) checkpoint_visited: AtomicU64,
     pub(crate) visited: AtomicU64,
     pub(crate) checkpoint_us: AtomicU64,
-    /// Octets a second, measured by the last recovery; 0 before.
+    /// Bytes a second, measured by the last recovery; 0 before.
     pub(crate) redo_rate: AtomicU64,
     pub(crate) recovery_us: AtomicU64,
 }
@@ -47,9 +47,9 @@ pub struct Counters {
     pub commits: u64,
     /// Syncs of the log since opening.
     pub log_syncs: u64,
-    /// Octets of log in use.
+    /// Bytes of log in use.
     pub log_used: u64,
-    /// Octets of log in all.
+    /// Bytes of log in all.
     pub log_size: u64,
     /// Pages written to the data files since opening.
     pub pages_written: u64,
@@ -65,7 +65,7 @@ pub struct Counters {
     pub buffers_visited: u64,
     /// Duration of the last checkpoint.
     pub checkpoint_duration: Duration,
-    /// Octets of old page versions kept for readers.
+    /// Bytes of old page versions kept for readers.
     pub version_bytes: u64,
     /// Snapshots open.
     pub readers: u64,
@@ -74,11 +74,11 @@ pub struct Counters {
 }
 
 impl Database {
-    /// How long recovery would take after a crash now: octets of log to repeat at the rate of the
+    /// How long recovery would take after a crash now: bytes of log to repeat at the rate of the
     /// last recovery.
     pub(crate) fn estimated_recovery(&self) -> Duration {
-        let octets = self.log.distance(self.log.redo());
-        Duration::from_secs_f64(octets as f64 / self.redo_rate() as f64)
+        let bytes = self.log.distance(self.log.redo());
+        Duration::from_secs_f64(bytes as f64 / self.redo_rate() as f64)
     }
 
     pub(crate) fn redo_rate(&self) -> u64 {

@@ -23,7 +23,7 @@ use crate::options::{CreateDatabase, FileSpec, PAGE_SIZE};
 use crate::storage::{FileSystem, OpenMode, StorageFile};
 use crate::versions::{Commit, Versions};
 
-/// Octets of a log file at least: the header and four virtual log files.
+/// Bytes of a log file at least: the header and four virtual log files.
 pub(crate) const LOG_BYTES_MIN: u64 = LOG_AREA + 4 * VLF_BYTES_MIN;
 
 /// Makes a data file and sets its space aside; where there is none, no file stays.
@@ -42,7 +42,7 @@ pub(crate) fn make_file(files: &dyn FileSystem, spec: &FileSpec) -> Result<Arc<d
     Ok(file)
 }
 
-/// Length and checksum of the first 100 octets: changes when anybody else writes to the file.
+/// Length and checksum of the first 100 bytes: changes when anybody else writes to the file.
 pub(crate) fn fingerprint(file: &dyn StorageFile, path: &Path) -> Result<(u64, u64)> {
     let fail = |error| EngineError::io("read", path, error);
     let mut head = [0; 100];
@@ -55,7 +55,7 @@ fn check(request: &CreateDatabase, adopt: bool) -> Result<()> {
     let name = &request.name;
     if request.page_size != PAGE_SIZE {
         return refuse(format!(
-            "database '{name}': pages of {} octets; the engine has pages of {PAGE_SIZE}",
+            "database '{name}': pages of {} bytes; the engine has pages of {PAGE_SIZE}",
             request.page_size
         ));
     }
@@ -69,7 +69,7 @@ fn check(request: &CreateDatabase, adopt: bool) -> Result<()> {
     }
     if request.log.size < LOG_BYTES_MIN {
         return refuse(format!(
-            "the log of database '{name}' needs at least {LOG_BYTES_MIN} octets"
+            "the log of database '{name}' needs at least {LOG_BYTES_MIN} bytes"
         ));
     }
     let all = request.data_files.iter().chain([&request.log]);
@@ -110,7 +110,7 @@ fn adopt_file(files: &dyn FileSystem, spec: &FileSpec) -> Result<(DataFile, u32)
     }
     if page_size != PAGE_SIZE as u64 || bytes % page_size != 0 {
         return Err(corrupt(format!(
-            "{bytes} octets in pages of {page_size}; whole pages of {PAGE_SIZE} are needed"
+            "{bytes} bytes in pages of {page_size}; whole pages of {PAGE_SIZE} are needed"
         )));
     }
     let page_count = u32::try_from(bytes / PAGE_SIZE as u64)

@@ -4,7 +4,7 @@
 //! - What a crashed SQLite left beside the file (a hot journal, a write-ahead log) belongs to its
 //!   content: as long as it is there, the file is not taken.
 //! - Afterwards every page carries its checksum, if the database reserves room for one. Only the last
-//!   octets of a page change, so a torn write leaves it as it was, and a crash in between is met again:
+//!   bytes of a page change, so a torn write leaves it as it was, and a crash in between is met again:
 //!   the file still differs from what its log remembers.
 
 use std::io::ErrorKind;
@@ -18,7 +18,7 @@ use crate::files::DataFiles;
 use crate::options::PAGE_SIZE;
 use crate::storage::{FileSystem, OpenMode};
 
-/// Octets looked through at once.
+/// Bytes looked through at once.
 const STEP_BYTES: usize = 1 << 20;
 
 /// How a rollback journal begins that must be rolled back.
@@ -72,18 +72,18 @@ pub(super) fn take_over(data: &DataFiles, page_count: u32) -> Result<()> {
         // An extent is whole; the database may end within.
         let end = u64::from(page_count) * PAGE_SIZE as u64;
         range.bytes = range.bytes.min((end - range.offset) as usize);
-        let octets = &mut buffer[..range.bytes];
-        data.read_range(&range, octets)?;
+        let bytes = &mut buffer[..range.bytes];
+        data.read_range(&range, bytes)?;
         let mut rewrite = false;
         if range.offset == 0 {
-            is_reserved = checksum::is_reserved(octets);
-            rewrite = octets[VERSIONS] == [2, 2];
+            is_reserved = checksum::is_reserved(bytes);
+            rewrite = bytes[VERSIONS] == [2, 2];
             if rewrite {
-                octets[VERSIONS].fill(1);
+                bytes[VERSIONS].fill(1);
             }
         }
         if is_reserved {
-            for page in octets.chunks_exact_mut(PAGE_SIZE) {
+            for page in bytes.chunks_exact_mut(PAGE_SIZE) {
                 if checksum::verify(page).is_some() {
                     checksum::stamp(page);
                     rewrite = true;
@@ -91,7 +91,7 @@ pub(super) fn take_over(data: &DataFiles, page_count: u32) -> Result<()> {
             }
         }
         if rewrite {
-            data.write_range(&range, octets)?;
+            data.write_range(&range, bytes)?;
             changed = true;
         }
     }

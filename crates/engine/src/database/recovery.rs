@@ -34,10 +34,10 @@ use crate::pool::Change;
 use crate::storage::{OpenMode, SECTOR_BYTES, StorageFile};
 use crate::versions::{Commit, Versions};
 
-/// Octets of log whose repetition is worth measuring.
-const MEASURED_OCTETS: u64 = 1 << 20;
+/// Bytes of log whose repetition is worth measuring.
+const MEASURED_BYTES: u64 = 1 << 20;
 
-/// Octets written again at once.
+/// Bytes written again at once.
 const REWRITE_BYTES: usize = 1 << 20;
 
 impl Database {
@@ -155,7 +155,7 @@ impl Database {
     }
 
     fn recover(&mut self, header: &Header, page_count: u32, start: Instant) -> Result<()> {
-        let octets = self.log.distance(header.redo);
+        let bytes = self.log.distance(header.redo);
         let changed = header.clean && was_changed(header, self)?;
         let mut latest = Commit {
             sequence: header.sequence,
@@ -179,8 +179,8 @@ impl Database {
         figures
             .recovery_us
             .store(elapsed.as_micros() as u64, Ordering::Relaxed);
-        if octets > MEASURED_OCTETS && !elapsed.is_zero() {
-            let rate = octets as f64 / elapsed.as_secs_f64();
+        if bytes > MEASURED_BYTES && !elapsed.is_zero() {
+            let rate = bytes as f64 / elapsed.as_secs_f64();
             figures.redo_rate.store(rate as u64, Ordering::Relaxed);
         }
         // The first header of this epoch: from here on a clean close is past.
@@ -194,7 +194,7 @@ impl Database {
         let mut map = self.maps.get_mut().current.clone();
         let mut group = header.redo;
         let mut sequence = 0;
-        while let Some((block, octets)) = reader.next()? {
+        while let Some((block, bytes)) = reader.next()? {
             if block.position >= end {
                 break;
             }
@@ -202,7 +202,7 @@ impl Database {
                 group = block.position;
                 sequence = block.sequence;
             }
-            let records = &octets[HEADER_BYTES..HEADER_BYTES + block.payload as usize];
+            let records = &bytes[HEADER_BYTES..HEADER_BYTES + block.payload as usize];
             for record in Records::new(records) {
                 let record = record.ok_or_else(|| EngineError::Corrupt {
                     path: header.log.path.clone(),
@@ -235,8 +235,8 @@ impl Database {
     ) -> Result<()> {
         let page = match *record {
             Record::PageImage { page, .. } | Record::PageRanges { page, .. } => page,
-            Record::MapPart { first, octets } => {
-                map.merge(first, octets);
+            Record::MapPart { first, bytes } => {
+                map.merge(first, bytes);
                 return Ok(());
             }
             _ => return Ok(()),
@@ -291,8 +291,8 @@ fn rewrite_log(file: &dyn StorageFile, header: &Header, end: LogEnd) -> std::io:
             true => end.position.block(),
             false => vlf.blocks,
         };
-        let octet = |block: u32| vlf.offset + u64::from(block) * sector;
-        rewrite(file, octet(first)..octet(last.max(first)))?;
+        let byte = |block: u32| vlf.offset + u64::from(block) * sector;
+        rewrite(file, byte(first)..byte(last.max(first)))?;
     }
     Ok(())
 }
@@ -321,7 +321,7 @@ fn reopened_pages(header: &Header, data: &DataFiles) -> Result<u32> {
             if bytes % PAGE_SIZE as u64 != 0 {
                 return Err(EngineError::Corrupt {
                     path,
-                    what: format!("{bytes} octets are not whole pages of {PAGE_SIZE}"),
+                    what: format!("{bytes} bytes are not whole pages of {PAGE_SIZE}"),
                 });
             }
             Ok((bytes / PAGE_SIZE as u64) as u32)

@@ -227,12 +227,12 @@ impl ReadSnapshot {
         self.database.versions.latest() == self.commit
     }
 
-    /// Copies page `page` (from 1) into `buffer` of [`PAGE_SIZE`] octets.
+    /// Copies page `page` (from 1) into `buffer` of [`PAGE_SIZE`] bytes.
     pub fn read_page(&self, page: u32, buffer: &mut [u8]) -> Result<()> {
         self.read_part(page, 0, buffer)
     }
 
-    /// Copies a part of page `page`, from octet `offset` in it.
+    /// Copies a part of page `page`, from byte `offset` in it.
     pub fn read_part(&self, page: u32, offset: usize, buffer: &mut [u8]) -> Result<()> {
         self.database.read_at(self.commit, page, offset, buffer)
     }
@@ -268,7 +268,7 @@ impl WriteTransaction {
         self.read_part(page, 0, buffer)
     }
 
-    /// Copies a part of page `page`, from octet `offset` in it.
+    /// Copies a part of page `page`, from byte `offset` in it.
     pub fn read_part(&self, page: u32, offset: usize, buffer: &mut [u8]) -> Result<()> {
         let inside = page > 0 && page <= self.page_count && offset + buffer.len() <= PAGE_SIZE;
         match self.pages.get(&page) {
@@ -289,12 +289,12 @@ impl WriteTransaction {
         }
     }
 
-    /// Replaces page `page` (from 1) with `content` of [`PAGE_SIZE`] octets. A page behind the last
+    /// Replaces page `page` (from 1) with `content` of [`PAGE_SIZE`] bytes. A page behind the last
     /// extends the database; pages between that are never written are zero.
     pub fn write_page(&mut self, page: u32, content: &[u8]) -> Result<()> {
         if page == 0 || content.len() != PAGE_SIZE {
             return Err(EngineError::Invalid(format!(
-                "page {page} with {} octets; pages are counted from 1 and have {PAGE_SIZE}",
+                "page {page} with {} bytes; pages are counted from 1 and have {PAGE_SIZE}",
                 content.len()
             )));
         }

@@ -1,15 +1,15 @@
-//! Log blocks: the frame of 64 octets around records, and its checks.
+//! Log blocks: the frame of 64 bytes around records, and its checks.
 
 use windlass_base::{ChecksumBuilder, Guid};
 
 use super::Position;
-use crate::octets::{Reader, Writer};
+use crate::bytes::{Reader, Writer};
 use crate::storage::SECTOR_BYTES;
 
-/// Octets before the records.
+/// Bytes before the records.
 pub(crate) const HEADER_BYTES: usize = 64;
 
-/// Octets in a block at most, as in SQL Server.
+/// Bytes in a block at most, as in SQL Server.
 pub(crate) const BLOCK_BYTES_MAX: usize = 60 * 1024;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"WLB1");
@@ -33,7 +33,7 @@ pub(crate) struct BlockHeader {
     pub(crate) sequence: u64,
     /// Number of the recovery after which the block was written.
     pub(crate) epoch: u32,
-    /// Octets of records.
+    /// Bytes of records.
     pub(crate) payload: u32,
     /// Identity of the database.
     pub(crate) guid: Guid,
@@ -42,7 +42,7 @@ pub(crate) struct BlockHeader {
 }
 
 impl BlockHeader {
-    /// Octets in the file: frame and records, rounded up to sectors.
+    /// Bytes in the file: frame and records, rounded up to sectors.
     pub(crate) fn stored_bytes(&self) -> usize {
         stored_bytes(self.payload as usize)
     }
@@ -83,8 +83,8 @@ impl BlockHeader {
     }
 
     /// Reads a frame; `None` when it is none or promises too much. Says nothing about the records.
-    pub(crate) fn parse(octets: &[u8]) -> Option<Self> {
-        let mut input = Reader(octets);
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut input = Reader(bytes);
         if input.u32()? != MAGIC {
             return None;
         }
@@ -113,7 +113,7 @@ impl BlockHeader {
     }
 }
 
-/// Octets in the file of a block with so many octets of records.
+/// Bytes in the file of a block with so many bytes of records.
 pub(crate) fn stored_bytes(payload: usize) -> usize {
     (HEADER_BYTES + payload).next_multiple_of(SECTOR_BYTES)
 }
@@ -139,15 +139,15 @@ mod tests {
         let mut stored = Vec::new();
         header.write(b"0123456789", &mut stored);
         assert_eq!(stored.len(), SECTOR_BYTES);
-        let whole = |octets: &[u8]| {
-            BlockHeader::parse(octets).is_some_and(|found| {
-                found.payload as usize <= octets.len() - HEADER_BYTES
-                    && found.covers(&octets[HEADER_BYTES..HEADER_BYTES + found.payload as usize])
+        let whole = |bytes: &[u8]| {
+            BlockHeader::parse(bytes).is_some_and(|found| {
+                found.payload as usize <= bytes.len() - HEADER_BYTES
+                    && found.covers(&bytes[HEADER_BYTES..HEADER_BYTES + found.payload as usize])
             })
         };
         assert!(whole(&stored));
         for bit in 0..(HEADER_BYTES + 10) * 8 {
-            // Flags not in use are the only octets that mean nothing.
+            // Flags not in use are the only bytes that mean nothing.
             if (4 * 8 + 2..6 * 8).contains(&bit) {
                 continue;
             }

@@ -11,18 +11,18 @@ use windlass_base::{Guid, Lsn, checksum};
 
 use super::Position;
 use super::vlf::Vlf;
+use crate::bytes::{Reader, Writer};
 use crate::error::{EngineError, Result};
-use crate::octets::{Reader, Writer};
 use crate::options::{FileSpec, Growth};
 use crate::storage::StorageFile;
 
-/// Octets of one header slot.
+/// Bytes of one header slot.
 pub(crate) const SLOT_BYTES: usize = 64 * 1024;
 
-/// Where virtual log files begin, octets.
+/// Where virtual log files begin, bytes.
 pub(crate) const LOG_AREA: u64 = 2 * SLOT_BYTES as u64;
 
-/// First octets of every log file.
+/// First bytes of every log file.
 pub const MAGIC: &[u8; 8] = b"WLLOG001";
 
 /// A stretch of extents that is spread over the same files.
@@ -43,7 +43,7 @@ pub(crate) struct Header {
     pub(crate) epoch: u32,
     /// Set by a clean close, with no page in the pool and no log to repeat.
     pub(crate) clean: bool,
-    /// Length, and the first 100 octets' checksum, of the only data file after a clean close.
+    /// Length, and the first 100 bytes' checksum, of the only data file after a clean close.
     pub(crate) fingerprint: (u64, u64),
     pub(crate) page_count: u32,
     pub(crate) sequence: u64,
@@ -114,12 +114,12 @@ impl Header {
     }
 
     /// Reads a slot; `None` when it is none, or damaged.
-    pub(crate) fn parse(octets: &[u8]) -> Option<Self> {
-        let length = Reader(octets.get(8..)?).u64()?;
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let length = Reader(bytes.get(8..)?).u64()?;
         let length = usize::try_from(length).ok().filter(|&l| l <= SLOT_BYTES)?;
-        let mut content = octets.get(..length)?.to_vec();
+        let mut content = bytes.get(..length)?.to_vec();
         content.get_mut(8..16)?.fill(0);
-        let stored = Reader(octets.get(length..)?).u64()?;
+        let stored = Reader(bytes.get(length..)?).u64()?;
         if !content.starts_with(MAGIC) || checksum(&content) != stored {
             return None;
         }
@@ -161,7 +161,7 @@ impl Header {
         })
     }
 
-    /// The octets of the file where this header lies.
+    /// The bytes of the file where this header lies.
     pub(crate) fn slot(&self) -> Range<u64> {
         let start = (self.counter % 2) * SLOT_BYTES as u64;
         start..start + SLOT_BYTES as u64
@@ -169,8 +169,8 @@ impl Header {
 
     /// Writes the header into its slot and syncs it.
     pub(crate) fn store(&self, file: &dyn StorageFile, path: &Path) -> Result<()> {
-        let octets = self.encode()?;
-        file.write_at(&octets, self.slot().start)
+        let bytes = self.encode()?;
+        file.write_at(&bytes, self.slot().start)
             .and_then(|()| file.sync())
             .map_err(|error| EngineError::io("write the header of", path, error))
     }
@@ -266,13 +266,13 @@ mod tests {
             }],
             vlfs: super::super::vlf::divide(LOG_AREA, 1 << 20),
         };
-        let mut octets = header.encode().unwrap();
-        assert_eq!(Header::parse(&octets), Some(header));
-        for index in 0..octets.len() {
-            octets[index] ^= 0x10;
-            assert_eq!(Header::parse(&octets), None, "octet {index}");
-            octets[index] ^= 0x10;
+        let mut bytes = header.encode().unwrap();
+        assert_eq!(Header::parse(&bytes), Some(header));
+        for index in 0..bytes.len() {
+            bytes[index] ^= 0x10;
+            assert_eq!(Header::parse(&bytes), None, "byte {index}");
+            bytes[index] ^= 0x10;
         }
-        assert_eq!(Header::parse(&octets[..20]), None);
+        assert_eq!(Header::parse(&bytes[..20]), None);
     }
 }

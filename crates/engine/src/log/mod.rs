@@ -26,7 +26,7 @@ use std::fmt;
 
 use windlass_base::Lsn;
 
-/// Place of a block in the log: virtual log file and 512-octet block, ordered, in one word.
+/// Place of a block in the log: virtual log file and 512-byte block, ordered, in one word.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub struct Position(pub u64);
 
@@ -41,7 +41,7 @@ impl Position {
         (self.0 >> 32) as u32
     }
 
-    /// Block within it, in units of 512 octets.
+    /// Block within it, in units of 512 bytes.
     pub fn block(self) -> u32 {
         self.0 as u32
     }

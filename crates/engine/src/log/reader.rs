@@ -15,7 +15,7 @@ use super::vlf::Vlf;
 use crate::error::{EngineError, Result};
 use crate::storage::{SECTOR_BYTES, StorageFile};
 
-/// Octets read from the file at once.
+/// Bytes read from the file at once.
 const WINDOW_BYTES: usize = 256 * 1024;
 
 /// Walks along the blocks of a log file.

@@ -2,10 +2,10 @@
 //!
 //! Invariant: applying the records of the log in order, from a redo start on, gives each page its
 //! last state whatever state between redo start and end the page had on disk; for a page that may
-//! be torn there is a whole image before any range of octets.
+//! be torn there is a whole image before any range of bytes.
 
 use super::Position;
-use crate::octets::{Reader, Writer};
+use crate::bytes::{Reader, Writer};
 use crate::options::PAGE_SIZE;
 
 const PAGE_IMAGE: u8 = 1;
@@ -14,20 +14,20 @@ const COMMIT: u8 = 3;
 const CHECKPOINT: u8 = 4;
 const MAP_PART: u8 = 5;
 
-/// Equal octets between two changed ranges that are cheaper to log than a range of their own.
+/// Equal bytes between two changed ranges that are cheaper to log than a range of their own.
 const GAP_BYTES: usize = 8;
 
 /// A record as read from the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Record<'a> {
-    /// The whole page; octets behind `content` are zero.
+    /// The whole page; bytes behind `content` are zero.
     PageImage {
         /// The page.
         page: u32,
-        /// Its octets without the zeros at the end.
+        /// Its bytes without the zeros at the end.
         content: &'a [u8],
     },
-    /// Some ranges of a page: `(offset u16, length u16, octets)` each.
+    /// Some ranges of a page: `(offset u16, length u16, bytes)` each.
     PageRanges {
         /// The page.
         page: u32,
@@ -46,32 +46,32 @@ pub(crate) enum Record<'a> {
         /// First position that recovery needs.
         redo: Position,
     },
-    /// Octets of the differential map that are not zero.
+    /// Bytes of the differential map that are not zero.
     MapPart {
-        /// Index of the first octet in the map.
+        /// Index of the first byte in the map.
         first: u32,
-        /// The octets.
-        octets: &'a [u8],
+        /// The bytes.
+        bytes: &'a [u8],
     },
 }
 
 /// The records of one group, encoded, before they are framed.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
-    pub(crate) octets: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     pub(crate) ends: Vec<usize>,
 }
 
 impl Group {
     fn record(&mut self, write: impl FnOnce(&mut Writer)) {
-        let mut out = Writer(std::mem::take(&mut self.octets));
+        let mut out = Writer(std::mem::take(&mut self.bytes));
         write(&mut out);
-        self.octets = out.0;
-        self.ends.push(self.octets.len());
+        self.bytes = out.0;
+        self.ends.push(self.bytes.len());
     }
 
     pub(crate) fn page_image(&mut self, page: u32, content: &[u8]) {
-        let used = content.iter().rposition(|&octet| octet != 0);
+        let used = content.iter().rposition(|&byte| byte != 0);
         self.record(|out| {
             out.u8(PAGE_IMAGE);
             out.u32(page);
@@ -79,7 +79,7 @@ impl Group {
         });
     }
 
-    /// Logs the octets in which `new` differs from `old`; the whole page when that is shorter.
+    /// Logs the bytes in which `new` differs from `old`; the whole page when that is shorter.
     /// Returns false, and logs nothing, when they are equal.
     pub(crate) fn page_change(&mut self, page: u32, old: &[u8], new: &[u8]) -> bool {
         let ranges = changed_ranges(old, new);
@@ -117,7 +117,7 @@ impl Group {
             out.u64(redo.0);
         });
         for (index, part) in map.chunks(MAP_PART_BYTES).enumerate() {
-            if part.iter().any(|&octet| octet != 0) {
+            if part.iter().any(|&byte| byte != 0) {
                 self.record(|out| {
                     out.u8(MAP_PART);
                     out.u32((index * MAP_PART_BYTES) as u32);
@@ -128,7 +128,7 @@ impl Group {
     }
 }
 
-/// Octets of the differential map in one record.
+/// Bytes of the differential map in one record.
 pub(crate) const MAP_PART_BYTES: usize = 512;
 
 fn changed_ranges(old: &[u8], new: &[u8]) -> Vec<(usize, usize)> {
@@ -161,9 +161,9 @@ impl Record<'_> {
             }
             Self::PageRanges { ranges, .. } => {
                 let mut input = Reader(ranges);
-                while let (Some(start), Some(octets)) = (input.u16(), input.text()) {
+                while let (Some(start), Some(bytes)) = (input.u16(), input.text()) {
                     let start = usize::from(start);
-                    target[start..start + octets.len()].copy_from_slice(octets);
+                    target[start..start + bytes.len()].copy_from_slice(bytes);
                 }
             }
             _ => {}
@@ -176,9 +176,9 @@ impl Record<'_> {
 pub(crate) struct Records<'a>(Reader<'a>);
 
 impl<'a> Records<'a> {
-    /// Over the octets of a block behind its frame.
-    pub(crate) fn new(octets: &'a [u8]) -> Self {
-        Self(Reader(octets))
+    /// Over the bytes of a block behind its frame.
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self(Reader(bytes))
     }
 
     fn parse(&mut self) -> Option<Record<'a>> {
@@ -201,7 +201,7 @@ impl<'a> Records<'a> {
             },
             MAP_PART => Record::MapPart {
                 first: input.u32()?,
-                octets: input.text()?,
+                bytes: input.text()?,
             },
             _ => return None,
         })
@@ -212,7 +212,7 @@ fn ranges_fit(ranges: &[u8]) -> bool {
     let mut input = Reader(ranges);
     while !input.0.is_empty() {
         match (input.u16(), input.text()) {
-            (Some(start), Some(octets)) if usize::from(start) + octets.len() <= PAGE_SIZE => {}
+            (Some(start), Some(bytes)) if usize::from(start) + bytes.len() <= PAGE_SIZE => {}
             _ => return false,
         }
     }
@@ -220,7 +220,7 @@ fn ranges_fit(ranges: &[u8]) -> bool {
 }
 
 impl<'a> Iterator for Records<'a> {
-    /// `None` inside: octets that are no record.
+    /// `None` inside: bytes that are no record.
     type Item = Option<Record<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -252,8 +252,8 @@ mod tests {
         assert!(!group.page_change(7, &new, &new));
         group.page_image(8, &[0; PAGE_SIZE]);
         group.commit(8, 1);
-        assert!(group.octets.len() < 200, "{}", group.octets.len());
-        let records: Vec<_> = Records::new(&group.octets).map(Option::unwrap).collect();
+        assert!(group.bytes.len() < 200, "{}", group.bytes.len());
+        let records: Vec<_> = Records::new(&group.bytes).map(Option::unwrap).collect();
         let mut page = old;
         records[0].apply_to(&mut page);
         assert_eq!(page, new);

@@ -130,7 +130,7 @@ impl State {
         let fits = self
             .pending
             .last()
-            .is_some_and(|(start, octets)| start + octets.len() as u64 == offset);
+            .is_some_and(|(start, bytes)| start + bytes.len() as u64 == offset);
         if !fits {
             self.pending.push((offset, Vec::new()));
         }

@@ -5,13 +5,13 @@
 
 use windlass_base::{Guid, checksum};
 
-use crate::octets::{Reader, Writer};
+use crate::bytes::{Reader, Writer};
 use crate::storage::SECTOR_BYTES;
 
 /// Virtual log files of one log at most.
 pub(crate) const VLF_COUNT_MAX: usize = 1024;
 
-/// Octets of a virtual log file at least: a block of the largest record and the first sector.
+/// Bytes of a virtual log file at least: a block of the largest record and the first sector.
 pub(crate) const VLF_BYTES_MIN: u64 = 64 * 1024;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"WLV1");
@@ -19,7 +19,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"WLV1");
 /// A part of the log file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Vlf {
-    /// Where it begins in the file, octets.
+    /// Where it begins in the file, bytes.
     pub(crate) offset: u64,
     /// Its length in sectors; the first holds its own frame.
     pub(crate) blocks: u32,

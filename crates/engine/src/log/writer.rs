@@ -24,10 +24,10 @@ use crate::options::{FileSpec, Growth};
 use crate::storage::{SECTOR_BYTES, StorageFile};
 use crate::sync::{Condvar, Mutex};
 
-/// Octets that wait in memory before `append` hands them to the file without sync.
+/// Bytes that wait in memory before `append` hands them to the file without sync.
 const PENDING_BYTES_MAX: usize = 4 << 20;
 
-/// Octets of zeros written at once when the log file grows.
+/// Bytes of zeros written at once when the log file grows.
 const ZEROS_BYTES: usize = 1 << 20;
 
 /// Where a group went.
@@ -146,20 +146,20 @@ impl Log {
         self.state.lock().vlfs.clone()
     }
 
-    /// Octets in use and octets in all.
+    /// Bytes in use and bytes in all.
     pub(crate) fn usage(&self) -> (u64, u64) {
         self.state.lock().usage()
     }
 
-    /// Octets of log from `from` to the end.
+    /// Bytes of log from `from` to the end.
     pub(crate) fn distance(&self, from: Position) -> u64 {
         self.state.lock().distance(from)
     }
 
-    /// The position about `octets` before the end.
-    pub(crate) fn back_from_end(&self, octets: u64) -> Position {
+    /// The position about `bytes` before the end.
+    pub(crate) fn back_from_end(&self, bytes: u64) -> Position {
         let state = self.state.lock();
-        let mut rest = (octets / SECTOR_BYTES as u64) as u32;
+        let mut rest = (bytes / SECTOR_BYTES as u64) as u32;
         let mut at = state.end();
         loop {
             if at.block() > rest {
@@ -178,7 +178,7 @@ impl Log {
         }
     }
 
-    /// Appends a group. `reserve` octets must stay free behind it.
+    /// Appends a group. `reserve` bytes must stay free behind it.
     pub(crate) fn append(
         &self,
         group: &Group,
@@ -210,9 +210,9 @@ impl Log {
                 checksum: 0,
             };
             let offset = state.offset(cursor);
-            let octets = state.piece(offset);
-            let length = octets.len();
-            let checksum = header.write(&group.octets[start..end], octets);
+            let bytes = state.piece(offset);
+            let length = bytes.len();
+            let checksum = header.write(&group.bytes[start..end], bytes);
             state.pending_bytes += state.pending.last().map_or(0, |piece| piece.1.len()) - length;
             state.previous = checksum;
             state.cursor.block += (header.stored_bytes() / SECTOR_BYTES) as u32;
@@ -232,8 +232,8 @@ impl Log {
 
     fn write_pieces(&self, state: &mut State) -> std::result::Result<(), AppendError> {
         state.pending_bytes = 0;
-        for (offset, octets) in std::mem::take(&mut state.pending) {
-            if let Err(error) = self.file.write_at(&octets, offset) {
+        for (offset, bytes) in std::mem::take(&mut state.pending) {
+            if let Err(error) = self.file.write_at(&bytes, offset) {
                 let error = EngineError::io("write", &self.path, error);
                 self.fail(&error);
                 return Err(AppendError::Failed(error));
@@ -291,8 +291,8 @@ impl Log {
             (std::mem::take(&mut state.pending), state.end())
         };
         let fail = |error| EngineError::io("sync", &self.path, error);
-        for (offset, octets) in pieces {
-            self.file.write_at(&octets, offset).map_err(fail)?;
+        for (offset, bytes) in pieces {
+            self.file.write_at(&bytes, offset).map_err(fail)?;
         }
         self.file.sync().map_err(fail)?;
         Ok(end)
@@ -355,7 +355,7 @@ impl Log {
         )
     }
 
-    /// Adds room for at least `needed` octets as `spec` allows; updates `spec.size`. The caller
+    /// Adds room for at least `needed` bytes as `spec` allows; updates `spec.size`. The caller
     /// stores the header before the room is used: `store` gets the new list.
     pub(crate) fn grow(
         &self,
@@ -376,7 +376,7 @@ impl Log {
         let size = spec.size + growth;
         if spec.max_size.is_some_and(|limit| size > limit) {
             return Err(format!(
-                "it may not grow beyond {} octets",
+                "it may not grow beyond {} bytes",
                 spec.max_size.unwrap_or(0)
             ));
         }

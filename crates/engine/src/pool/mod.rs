@@ -20,7 +20,7 @@
 //!   read began; otherwise the content may be older than the disk's.
 //!
 //! The pool is divided into partitions by a hash of the page; each has its own lock, descriptors of
-//! 32 octets, frames, hash chains and clock hand. Nothing is touched before it is used: a pool of
+//! 32 bytes, frames, hash chains and clock hand. Nothing is touched before it is used: a pool of
 //! terabytes costs the address space only.
 
 mod partition;

@@ -2,7 +2,7 @@
 //!
 //! Contract that recovery relies on: a write that returned is visible to later reads at once and
 //! survives a power failure only after a later `sync` of that file returned without error; writes
-//! not yet synced may survive in part, in units of 512 octets, in any order. After a failed `sync`
+//! not yet synced may survive in part, in units of 512 bytes, in any order. After a failed `sync`
 //! nothing is known about earlier writes, and nobody asks again.
 
 mod real;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub use real::{OwnFiles, RealFileSystem};
 use windlass_io::DirectFile;
 
-/// The unit in which disks write atomically, and in which log blocks are aligned. Octets.
+/// The unit in which disks write atomically, and in which log blocks are aligned. Bytes.
 pub const SECTOR_BYTES: usize = 512;
 
 /// How a file is opened.
@@ -41,13 +41,13 @@ pub trait FileSystem: Debug + Send + Sync {
 
 /// An open file with positioned blocking I/O, used from many threads.
 pub trait StorageFile: Debug + Send + Sync {
-    /// Reads up to `buffer.len()` octets at `offset`; fewer only at the end of the file.
+    /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes all of `buffer` at `offset`, extending the file where needed.
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()>;
     /// Makes earlier writes and the length survive a power failure.
     fn sync(&self) -> io::Result<()>;
-    /// Current length, octets.
+    /// Current length, bytes.
     fn len(&self) -> io::Result<u64>;
     /// Cuts or extends (with zeros).
     fn set_len(&self, bytes: u64) -> io::Result<()>;
@@ -64,7 +64,7 @@ pub trait StorageFile: Debug + Send + Sync {
     fn direct(&self) -> Option<Arc<DirectFile>> {
         None
     }
-    /// Whether the file has no octets.
+    /// Whether the file has no bytes.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }

@@ -9,7 +9,7 @@ use windlass_io::{Access, DirectFile, directory};
 
 use super::{FileSystem, OpenMode, StorageFile};
 
-/// The octets on which SQLite takes its PENDING, RESERVED and SHARED locks.
+/// The bytes on which SQLite takes its PENDING, RESERVED and SHARED locks.
 const SQLITE_LOCKS: Range<u64> = 0x4000_0000..0x4000_0200;
 
 /// The file system of the operating system.

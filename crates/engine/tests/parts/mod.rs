@@ -93,14 +93,14 @@ pub(crate) fn back_up(
     let mut ranges = Vec::new();
     for (index, range) in backup.ranges(1 << 18).into_iter().enumerate() {
         between(index);
-        let mut octets = vec![0; range.bytes];
-        backup.read_range(&range, &mut octets, false).unwrap();
-        ranges.push((range, octets));
+        let mut bytes = vec![0; range.bytes];
+        backup.read_range(&range, &mut bytes, false).unwrap();
+        ranges.push((range, bytes));
     }
     let description = backup.finish_data().unwrap().encode().unwrap();
     let mut log = Vec::new();
-    let kept = backup.read_log(|octets| {
-        log.extend_from_slice(octets);
+    let kept = backup.read_log(|bytes| {
+        log.extend_from_slice(bytes);
         Ok(())
     });
     kept.unwrap();
@@ -119,8 +119,8 @@ pub(crate) fn restore(set: &Set, folder: &Path) -> Arc<Database> {
     let description = set.describe();
     let places = [folder.join("a.mdf"), folder.join("b.ndf")];
     let mut restore = Restore::begin(Arc::new(RealFileSystem), &description, &places).unwrap();
-    for (range, octets) in &set.ranges {
-        restore.write_range(range, octets).unwrap();
+    for (range, bytes) in &set.ranges {
+        restore.write_range(range, bytes).unwrap();
     }
     restore.apply_log(&set.log).unwrap();
     let log = FileSpec {

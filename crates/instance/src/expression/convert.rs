@@ -71,12 +71,12 @@ fn whole(value: &Value, integer: IntegerType) -> Result<i64, Failure> {
             .trim()
             .parse()
             .map_err(|_| Failure::ending(table::conversion_failed(text, integer.name())))?,
-        Value::Binary(octets) => octets
+        Value::Binary(bytes) => bytes
             .iter()
             .rev()
             .take(8)
             .rev()
-            .fold(0, |number, &octet| number << 8 | i128::from(octet)),
+            .fold(0, |number, &byte| number << 8 | i128::from(byte)),
         other => return Err(not_allowed(other, DataType::Integer(integer))),
     };
     let (least, most) = integer.range();
@@ -140,8 +140,8 @@ fn text(
             None => value.to_string(),
             Some(style) => date::date_text(date.at(0, 0, 0, 0), style)?,
         },
-        Value::Binary(octets) => match style.unwrap_or(0) {
-            0 => octets.iter().map(|&octet| char::from(octet)).collect(),
+        Value::Binary(bytes) => match style.unwrap_or(0) {
+            0 => bytes.iter().map(|&byte| char::from(byte)).collect(),
             2 => value.to_string().split_off(2),
             _ => value.to_string(),
         },
@@ -167,8 +167,8 @@ fn text(
 }
 
 fn binary(value: &Value, limit: Option<usize>) -> Result<Vec<u8>, Failure> {
-    let mut octets = match value {
-        Value::Binary(octets) => octets.clone(),
+    let mut bytes = match value {
+        Value::Binary(bytes) => bytes.clone(),
         Value::Text(text) => text.clone().into_bytes(),
         Value::Bit(bit) => vec![u8::from(*bit)],
         Value::Integer(number) => match i32::try_from(*number) {
@@ -179,9 +179,9 @@ fn binary(value: &Value, limit: Option<usize>) -> Result<Vec<u8>, Failure> {
         other => return Err(not_allowed(other, DataType::Binary { limit })),
     };
     if let Some(limit) = limit {
-        octets.truncate(limit);
+        bytes.truncate(limit);
     }
-    Ok(octets)
+    Ok(bytes)
 }
 
 fn guid(value: &Value) -> Result<Value, Failure> {

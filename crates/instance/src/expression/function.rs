@@ -229,7 +229,7 @@ fn format(values: &[Value]) -> Result<Value, Failure> {
         }
         // Patterns of zeros fill up to that many digits; others are not known here.
         Value::Integer(number)
-            if !pattern.is_empty() && pattern.bytes().all(|octet| octet == b'0') =>
+            if !pattern.is_empty() && pattern.bytes().all(|byte| byte == b'0') =>
         {
             Ok(Value::Text(format!(
                 "{number:0>width$}",

@@ -58,7 +58,7 @@ pub fn evaluate(
         Expr::Text { text, .. } => Ok(Value::text(text)),
         Expr::Integer(number) => Ok(Value::Integer(*number)),
         Expr::Decimal(written) => constant(written),
-        Expr::Binary(octets) => Ok(Value::Binary(octets.clone())),
+        Expr::Binary(bytes) => Ok(Value::Binary(bytes.clone())),
         Expr::Variable(variable) => environment.variable(&variable.name),
         Expr::Unary { operator, operand } => {
             let value = evaluate(operand, environment)?;
@@ -271,15 +271,15 @@ fn stored_date(value: Value) -> Value {
         && text
             .bytes()
             .zip(FORM.bytes())
-            .all(|(octet, form)| match form {
-                b'0' => octet.is_ascii_digit(),
-                other => octet == other,
+            .all(|(byte, form)| match form {
+                b'0' => byte.is_ascii_digit(),
+                other => byte == other,
             })
         && text[FORM.len()..]
             .strip_prefix('.')
             .map_or(text.len() == FORM.len(), |fraction| {
                 (1..=7).contains(&fraction.len())
-                    && fraction.bytes().all(|octet| octet.is_ascii_digit())
+                    && fraction.bytes().all(|byte| byte.is_ascii_digit())
             });
     match has_form.then(|| convert(&value, DataType::DateTime, None)) {
         Some(Ok(date)) => date,

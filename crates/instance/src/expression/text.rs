@@ -138,7 +138,7 @@ fn measure(name: &str, values: &[Value]) -> Result<Value, Failure> {
     let result = match name {
         "LEN" => text.trim_end_matches(' ').chars().count(),
         "DATALENGTH" => match values.first() {
-            Some(Value::Binary(octets)) => octets.len(),
+            Some(Value::Binary(bytes)) => bytes.len(),
             Some(Value::Integer(_)) => 4,
             _ => text.encode_utf16().count() * 2,
         },

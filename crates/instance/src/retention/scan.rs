@@ -43,7 +43,7 @@ pub struct FoundFile {
     pub path: PathBuf,
     /// The number of its family.
     pub family: u16,
-    /// Its length in octets.
+    /// Its length in bytes.
     pub bytes: u64,
 }
 

@@ -123,7 +123,7 @@ fn fill(source: &Path, staging: &Path) -> io::Result<()> {
     to.sync_all()?;
     if copied != length {
         return Err(io::Error::other(format!(
-            "{copied} of {length} octets arrived"
+            "{copied} of {length} bytes arrived"
         )));
     }
     let headers = |path: &Path| -> io::Result<_> {

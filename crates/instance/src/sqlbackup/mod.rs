@@ -255,8 +255,8 @@ fn passphrase_of(session: &Session, path: &str) -> Result<Passphrase, String> {
     let told = |error: &dyn std::fmt::Display| format!("PASSWORDFILE '{path}': {error}");
     let file = session.instance.drives().path(path);
     let file = file.map_err(|error| told(&error))?;
-    let octets = windlass_io::secret::read(&file).map_err(|error| told(&error))?;
-    let text = String::from_utf8(octets).map_err(|_| told(&"it is not UTF-8"))?;
+    let bytes = windlass_io::secret::read(&file).map_err(|error| told(&error))?;
+    let text = String::from_utf8(bytes).map_err(|_| told(&"it is not UTF-8"))?;
     let passphrase = Passphrase::from_file_text(text);
     if passphrase.is_empty() {
         return Err(told(&"its first line is empty"));

@@ -222,34 +222,34 @@ fn define(
         None => default_place(session, &format!("{}{extension}", spec.logical_name))?,
     };
     if let Some(size) = file.size {
-        spec.size = octets(size)?;
+        spec.size = bytes(size)?;
     }
     spec.growth = match file.growth {
         None => spec.growth,
         Some(FileGrowth::Size(FileSize { count: 0, .. }) | FileGrowth::Percent(0)) => Growth::Fixed,
-        Some(FileGrowth::Size(size)) => Growth::Bytes(octets(size)?),
+        Some(FileGrowth::Size(size)) => Growth::Bytes(bytes(size)?),
         Some(FileGrowth::Percent(percent)) => match u32::try_from(percent) {
             Ok(percent) => Growth::Percent(percent),
             Err(_) => return Err(table::out_of_range(percent, "FILEGROWTH").into()),
         },
     };
     if let Some(FileSizeLimit::Size(size)) = file.max_size {
-        spec.max_size = Some(octets(size)?);
+        spec.max_size = Some(bytes(size)?);
     }
     Ok(())
 }
 
 /// A number without a unit counts megabytes, as in SQL Server.
-fn octets(size: FileSize) -> Result<u64, Failure> {
+fn bytes(size: FileSize) -> Result<u64, Failure> {
     let shift = match size.unit {
         Some(SizeUnit::Kilobyte) => 10,
         None | Some(SizeUnit::Megabyte) => 20,
         Some(SizeUnit::Gigabyte) => 30,
         Some(SizeUnit::Terabyte) => 40,
     };
-    let octets = size.count.checked_mul(1 << shift);
-    let octets = octets.filter(|octets| *octets < 1 << 62);
-    octets.ok_or_else(|| table::out_of_range(size.count, "SIZE").into())
+    let bytes = size.count.checked_mul(1 << shift);
+    let bytes = bytes.filter(|bytes| *bytes < 1 << 62);
+    bytes.ok_or_else(|| table::out_of_range(size.count, "SIZE").into())
 }
 
 /// Where a file goes of which only the name is known.

@@ -166,7 +166,7 @@ fn description_values(set: &SetConfiguration, device_type: u8) -> [Value; 19] {
     ]
 }
 
-/// Columns 20 to 34. SQLite compares octets and stores UTF-8, which none of SQL Server's numbers
+/// Columns 20 to 34. SQLite compares bytes and stores UTF-8, which none of SQL Server's numbers
 /// for collations means: they are zero.
 fn software_values(set: &SetConfiguration) -> [Value; 15] {
     [
@@ -458,9 +458,9 @@ pub(super) fn label_only(header: &MediaHeader, is_compressed: bool) -> ResultSet
 
 /// The 32-bit number of a family as the first group of a GUID, as SQL Server prints it.
 pub(super) fn family_guid(header: &MediaHeader) -> Guid {
-    let mut octets = [0; 16];
-    octets[..4].copy_from_slice(&header.media_family_id.to_le_bytes());
-    Guid::from_stored(octets)
+    let mut bytes = [0; 16];
+    bytes[..4].copy_from_slice(&header.media_family_id.to_le_bytes());
+    Guid::from_stored(bytes)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! BACKUP, RESTORE and VERIFYONLY as a dry run: all that is decided before the first octet moves.
+//! BACKUP, RESTORE and VERIFYONLY as a dry run: all that is decided before the first byte moves.
 //!
 //! The same checks refuse the same things as in the run itself, as far as they need no lock and write
 //! nothing: whether somebody has the target open shows only when it is done.

@@ -114,7 +114,7 @@ impl Selection for Files<'_> {
         self.0.wants(file_id)
     }
 
-    fn take(&mut self, file_id: u16, offset: u64, octets: &[u8]) -> Result<(), SourceError> {
-        self.0.take(file_id, offset, octets)
+    fn take(&mut self, file_id: u16, offset: u64, bytes: &[u8]) -> Result<(), SourceError> {
+        self.0.take(file_id, offset, bytes)
     }
 }

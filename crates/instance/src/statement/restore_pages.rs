@@ -243,8 +243,8 @@ impl Work<'_> {
         let parts = parts.map(|(file_id, count)| (logical_name(&database, file_id), count));
         let operation = close_parts(&self.asked, &parts.collect::<Vec<_>>(), sink);
         self.remember(&database, &pages, sink);
-        let octets = count * PAGE_BYTES;
-        sink.message(timing::closing(&operation, count, octets, begun.elapsed()));
+        let bytes = count * PAGE_BYTES;
+        sink.message(timing::closing(&operation, count, bytes, begun.elapsed()));
         Ok(())
     }
 
@@ -381,11 +381,11 @@ impl Selection for Pages<'_> {
         self.0.wants(file_id.into(), offset, bytes)
     }
 
-    fn take(&mut self, file_id: u16, offset: u64, octets: &[u8]) -> Result<(), SourceError> {
+    fn take(&mut self, file_id: u16, offset: u64, bytes: &[u8]) -> Result<(), SourceError> {
         if file_id == LOG_FILE_ID {
-            return self.0.apply_log(octets).map_err(SourceError::Engine);
+            return self.0.apply_log(bytes).map_err(SourceError::Engine);
         }
-        self.0.take(file_id.into(), offset, octets);
+        self.0.take(file_id.into(), offset, bytes);
         Ok(())
     }
 }

@@ -58,23 +58,22 @@ pub(super) fn create(session: &mut Session, create: &CreateCertificate) -> Resul
             (identity.certificate().clone(), Some(identity))
         }
         CertificateOrigin::File { file, private_key } => {
-            let octets = read_file(session, file)?;
-            let certificate = Certificate::read(&octets).map_err(invalid)?;
+            let bytes = read_file(session, file)?;
+            let certificate = Certificate::read(&bytes).map_err(invalid)?;
             let identity = match private_key {
                 None => None,
                 Some(key) => {
-                    let octets = read_file(session, &key.file)?;
+                    let bytes = read_file(session, &key.file)?;
                     let password = key.password.as_ref().map(passphrase);
-                    let key = PrivateKey::read(&octets, password.as_ref()).map_err(invalid)?;
+                    let key = PrivateKey::read(&bytes, password.as_ref()).map_err(invalid)?;
                     Some(Identity::new(certificate.clone(), key).map_err(invalid)?)
                 }
             };
             (certificate, identity)
         }
         CertificateOrigin::Pfx { file, password } => {
-            let octets = read_file(session, file)?;
-            let identity =
-                Identity::from_pkcs12(&octets, &passphrase(password)).map_err(invalid)?;
+            let bytes = read_file(session, file)?;
+            let identity = Identity::from_pkcs12(&bytes, &passphrase(password)).map_err(invalid)?;
             (identity.certificate().clone(), Some(identity))
         }
     };
@@ -157,9 +156,9 @@ pub(super) fn back_up(session: &mut Session, backup: &BackupCertificate) -> Resu
             files.push((backup.file.as_str(), pfx.map_err(failed)?, secret));
         }
     }
-    for (file, octets, make) in files {
+    for (file, bytes, make) in files {
         let path = path_of(session, file)?;
-        make(&path, &octets).map_err(|_| table::cannot_write_file(path.display()))?;
+        make(&path, &bytes).map_err(|_| table::cannot_write_file(path.display()))?;
     }
     if backup.content != CertificateContent::Public {
         let noted = session.instance.catalog_mut().note_key_backup(name);
@@ -205,9 +204,9 @@ fn moment_of(seconds: i64) -> Moment {
     Moment::new(timestamp.to_zoned(TimeZone::UTC).datetime())
 }
 
-fn hexadecimal(octets: &[u8]) -> String {
-    let digits = |text, octet| format!("{text}{octet:02x}");
-    octets.iter().fold(String::new(), digits)
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digits = |text, byte| format!("{text}{byte:02x}");
+    bytes.iter().fold(String::new(), digits)
 }
 
 /// A file that is no certificate or key: SQL Server's words, and what is wrong with it.

@@ -18,7 +18,7 @@ use windlass_source::Snapshot;
 use crate::option::BackupChoices;
 use crate::{Failure, Session, Sink};
 
-/// How many octets a backup will take.
+/// How many bytes a backup will take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     /// At least so many.

@@ -12,8 +12,8 @@ pub(super) fn pages(files: &[FilePages]) -> u64 {
 }
 
 /// Message 3014: seconds and rate with three places, the rate cut off, as SQL Server does it.
-pub(super) fn closing(operation: &str, pages: u64, octets: u64, elapsed: Duration) -> Message {
-    let (seconds, rate) = seconds_and_rate(octets, elapsed);
+pub(super) fn closing(operation: &str, pages: u64, bytes: u64, elapsed: Duration) -> Message {
+    let (seconds, rate) = seconds_and_rate(bytes, elapsed);
     table::successfully_processed(operation, pages, seconds, rate)
 }
 
@@ -30,10 +30,10 @@ pub(super) fn probed(report: &ProbeReport) -> Message {
     ))
 }
 
-fn seconds_and_rate(octets: u64, elapsed: Duration) -> (String, String) {
+fn seconds_and_rate(bytes: u64, elapsed: Duration) -> (String, String) {
     let millis = elapsed.as_millis().max(1);
     // Thousandths of a megabyte per second.
-    let rate = u128::from(octets) * 1_000_000 / (1 << 20) / millis;
+    let rate = u128::from(bytes) * 1_000_000 / (1 << 20) / millis;
     (
         format!("{}.{:03}", millis / 1000, millis % 1000),
         format!("{}.{:03}", rate / 1000, rate % 1000),

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use windlass_base::message::table;
-use windlass_base::size::Octets;
+use windlass_base::size::Bytes;
 use windlass_codec::{Algorithm, Compression, Level};
 use windlass_device::DeviceKind;
 use windlass_io::directory;
@@ -96,11 +96,11 @@ pub(super) fn announce(
     sink.message(table::note(format!(
         "Writers of '{database}' ({}) wait until the backup has read it, for about {seconds:.0} seconds: \
          no copy is staged ({because}).",
-        Octets(bytes)
+        Bytes(bytes)
     )));
 }
 
-/// Octets of a database in a second, roughly: what the codecs do, and no more than a common disk gives.
+/// Bytes of a database in a second, roughly: what the codecs do, and no more than a common disk gives.
 fn rate(choices: &BackupChoices) -> f64 {
     const MEGABYTE: f64 = 1e6;
     let one_thread = match (choices.compression.algorithm, choices.compression.level) {

@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::{AlignedBuffer, BufferPool, DIRECT_ALIGNMENT, DirectFile, PooledBuffer};
 
-/// Which way the octets go.
+/// Which way the bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From the file into memory.
@@ -41,8 +41,8 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// All octets of the buffer.
-    pub fn octets(&self) -> &[u8] {
+    /// All bytes of the buffer.
+    pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Own(buffer) => buffer,
             Self::Pooled(buffer) => buffer,
@@ -50,8 +50,8 @@ impl Memory {
         }
     }
 
-    /// All octets of the buffer, unless it is shared.
-    pub fn octets_mut(&mut self) -> Option<&mut [u8]> {
+    /// All bytes of the buffer, unless it is shared.
+    pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         match self {
             Self::Own(buffer) => Some(buffer),
             Self::Pooled(buffer) => Some(buffer),
@@ -67,18 +67,18 @@ pub struct Transfer {
     pub file: Arc<DirectFile>,
     /// Which way.
     pub direction: Direction,
-    /// First octet in the file.
+    /// First byte in the file.
     pub offset: u64,
     /// The buffer.
     pub memory: Memory,
-    /// The octets of the buffer that take part.
+    /// The bytes of the buffer that take part.
     pub range: Range<usize>,
     /// The caller's own number for it.
     pub tag: u64,
 }
 
 impl Transfer {
-    /// Carries on after the first `done` octets, blocking, until all is done or the file ends.
+    /// Carries on after the first `done` bytes, blocking, until all is done or the file ends.
     fn complete(&mut self, done: usize) -> io::Result<usize> {
         #[cfg(test)]
         assert_ne!(self.tag, tests::TAG_OF_PANIC, "the tests wish so");
@@ -86,13 +86,13 @@ impl Transfer {
         let range = self.range.start + done..self.range.end;
         let rest = match self.direction {
             Direction::Read => {
-                let octets = self.memory.octets_mut().ok_or_else(not_writable)?;
-                self.file.read_at(&mut octets[range], offset)?
+                let bytes = self.memory.bytes_mut().ok_or_else(not_writable)?;
+                self.file.read_at(&mut bytes[range], offset)?
             }
             Direction::Write => {
-                let octets = &self.memory.octets()[range];
-                self.file.write_at(octets, offset)?;
-                octets.len()
+                let bytes = &self.memory.bytes()[range];
+                self.file.write_at(bytes, offset)?;
+                bytes.len()
             }
         };
         Ok(done + rest)
@@ -111,7 +111,7 @@ fn not_writable() -> io::Error {
 pub struct Completion {
     /// What was submitted, with its memory.
     pub transfer: Transfer,
-    /// Octets transferred: fewer than asked only for a read at the end of the file.
+    /// Bytes transferred: fewer than asked only for a read at the end of the file.
     pub result: io::Result<usize>,
 }
 
@@ -241,7 +241,7 @@ impl Queue {
     /// read into shared memory, or what carries it does not take it.
     pub fn submit(&mut self, transfer: Transfer) -> Result<(), Box<Transfer>> {
         let fits = transfer.range.start <= transfer.range.end
-            && transfer.range.end <= transfer.memory.octets().len();
+            && transfer.range.end <= transfer.memory.bytes().len();
         let is_readable =
             transfer.direction == Direction::Write || !matches!(transfer.memory, Memory::Shared(_));
         if !self.has_room() || !fits || !is_readable {
@@ -274,13 +274,13 @@ impl Queue {
 }
 
 /// Whether a transfer, or how much of its start, can bypass the page cache.
-fn direct_octets(transfer: &Transfer) -> usize {
-    let octets = &transfer.memory.octets()[transfer.range.clone()];
-    let aligned = (octets.as_ptr() as usize).is_multiple_of(DIRECT_ALIGNMENT)
+fn direct_bytes(transfer: &Transfer) -> usize {
+    let bytes = &transfer.memory.bytes()[transfer.range.clone()];
+    let aligned = (bytes.as_ptr() as usize).is_multiple_of(DIRECT_ALIGNMENT)
         && transfer.offset.is_multiple_of(DIRECT_ALIGNMENT as u64)
         && transfer.file.is_direct();
     if aligned {
-        octets.len() / DIRECT_ALIGNMENT * DIRECT_ALIGNMENT
+        bytes.len() / DIRECT_ALIGNMENT * DIRECT_ALIGNMENT
     } else {
         0
     }
@@ -359,9 +359,9 @@ mod tests {
                 assert!(
                     done.transfer
                         .memory
-                        .octets()
+                        .bytes()
                         .iter()
-                        .all(|&octet| octet == expected)
+                        .all(|&byte| byte == expected)
                 );
                 seen += 1;
             }
@@ -394,7 +394,7 @@ mod tests {
                 let done = queue.wait().unwrap().unwrap();
                 assert_eq!(done.result.unwrap(), expected);
                 assert!(
-                    done.transfer.memory.octets()[3..3 + expected]
+                    done.transfer.memory.bytes()[3..3 + expected]
                         .iter()
                         .all(|&o| o == 7)
                 );

@@ -2,7 +2,7 @@
 //!
 //! Invariants behind the `unsafe` of this file:
 //! 1. The memory of a submitted transfer lies in `slots` until its completion was taken; the buffer
-//!    types keep their octets on the heap, so moving the owner does not move them.
+//!    types keep their bytes on the heap, so moving the owner does not move them.
 //! 2. Registered memory belongs to pools that the ring holds, so its addresses are not given to
 //!    anything else while the ring lives.
 //! 3. `Drop` takes the completion of everything in flight before the slots go.
@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 
 use io_uring::{IoUring, opcode, squeue, types};
 
-use super::{Completion, Direction, Transfer, direct_octets};
+use super::{Completion, Direction, Transfer, direct_bytes};
 use crate::BufferPool;
 
 /// A ring and what is in flight on it.
@@ -104,7 +104,7 @@ impl Ring {
     }
 
     fn entry(&self, transfer: &mut Transfer) -> squeue::Entry {
-        let direct = direct_octets(transfer);
+        let direct = direct_bytes(transfer);
         let (descriptor, bytes) = match transfer.file.direct_descriptor() {
             Some(descriptor) if direct > 0 => (descriptor, direct),
             _ => (transfer.file.as_file().as_raw_fd(), transfer.range.len()),
@@ -113,11 +113,11 @@ impl Ring {
         let (range, offset) = (transfer.range.clone(), transfer.offset);
         // What the kernel writes to is borrowed as such. A read into shared memory was refused before.
         let writable = match transfer.direction {
-            Direction::Read => transfer.memory.octets_mut(),
+            Direction::Read => transfer.memory.bytes_mut(),
             Direction::Write => None,
         };
-        if let Some(octets) = writable {
-            let address = octets[range].as_mut_ptr();
+        if let Some(content) = writable {
+            let address = content[range].as_mut_ptr();
             return match self.region_of(address as usize, bytes) {
                 Some(index) => opcode::ReadFixed::new(file, address, length, index)
                     .offset(offset)
@@ -127,7 +127,7 @@ impl Ring {
                     .build(),
             };
         }
-        let address = transfer.memory.octets()[range].as_ptr();
+        let address = transfer.memory.bytes()[range].as_ptr();
         match self.region_of(address as usize, bytes) {
             Some(index) => opcode::WriteFixed::new(file, address, length, index)
                 .offset(offset)

@@ -57,7 +57,7 @@ pub(crate) struct Bounds {
     pub(crate) adapts_threads: bool,
 }
 
-/// Octets that went through a stage, and the time it was at work on them.
+/// Bytes that went through a stage, and the time it was at work on them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Flow {
     pub(crate) bytes: u64,
@@ -87,11 +87,11 @@ impl Work {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sample {
     pub(crate) elapsed: Duration,
-    /// Octets of the database; time of the reading stage.
+    /// Bytes of the database; time of the reading stage.
     pub(crate) read: Flow,
-    /// Octets on all devices; mean time of a device.
+    /// Bytes on all devices; mean time of a device.
     pub(crate) written: Flow,
-    /// Octets of the database; time summed over the threads that transform.
+    /// Bytes of the database; time summed over the threads that transform.
     pub(crate) transformed: Flow,
     /// Time those threads waited for either neighbour.
     pub(crate) idle: Duration,

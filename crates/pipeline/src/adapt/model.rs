@@ -1,9 +1,9 @@
 //! What each stage could do, estimated from what it did.
 //!
-//! - *Source and devices*: octets in a second of work. Of a stage that is always at work this is its
+//! - *Source and devices*: bytes in a second of work. Of a stage that is always at work this is its
 //!   rate; of one that mostly waits it is too high rather than too low, which is the right way round:
 //!   whoever believes it loads the stage until it tells its real rate.
-//! - *Levels*: seconds and stored octets of each octet of the database. A change that is seen on one
+//! - *Levels*: seconds and stored bytes of each byte of the database. A change that is seen on one
 //!   level (busy processors, other pages) is assumed of all, and corrected where they are used.
 
 use windlass_codec::Effort;
@@ -36,10 +36,10 @@ const MOSTLY: f64 = 0.85;
 /// Weight of a sample of a stage that was at work throughout and did less than was thought.
 const AT_ONCE: f64 = 0.5;
 
-/// Seconds for an octet, beside LOW: `docs/codecs.md`. Until a level was used.
+/// Seconds for a byte, beside LOW: `docs/codecs.md`. Until a level was used.
 const USUAL_COST: [f64; Effort::COUNT] = [0.75, 1.0, 3.5, 9.0];
 
-/// Stored octets, beside LOW.
+/// Stored bytes, beside LOW.
 const USUAL_SIZE: [f64; Effort::COUNT] = [1.09, 1.0, 0.875, 0.84];
 
 /// A higher level that leaves more than this of what the one below leaves is not worth its time.
@@ -50,11 +50,11 @@ const HALVINGS: u32 = 9;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Model {
-    /// Octets of the database in a second, if nothing else limited.
+    /// Bytes of the database in a second, if nothing else limited.
     source: Option<f64>,
-    /// Stored octets in a second, if nothing else limited.
+    /// Stored bytes in a second, if nothing else limited.
     devices: Option<f64>,
-    /// Seconds of a thread for an octet, beside compression.
+    /// Seconds of a thread for a byte, beside compression.
     overhead: Option<f64>,
     /// Share of what is read that is compressed: a differential leaves most of it out.
     kept: Option<f64>,
@@ -150,7 +150,7 @@ impl Model {
         Some(search(fits, levels.useful(highest)))
     }
 
-    /// The highest place at which `threads` compress an octet within `seconds`.
+    /// The highest place at which `threads` compress a byte within `seconds`.
     pub(super) fn affordable(&self, threads: f64, seconds: f64, highest: Place) -> Place {
         let Some(levels) = &self.levels else {
             return 0.0;
@@ -159,7 +159,7 @@ impl Model {
         search(fits, levels.useful(highest))
     }
 
-    /// Seconds that a run takes for an octet of the database at `place`.
+    /// Seconds that a run takes for a byte of the database at `place`.
     pub(super) fn seconds(&self, place: Place, threads: f64) -> f64 {
         let Some(levels) = &self.levels else {
             return 0.0;
@@ -167,12 +167,12 @@ impl Model {
         (self.cost(levels, place) / threads).max(self.others(levels, place))
     }
 
-    /// Seconds of a thread for an octet.
+    /// Seconds of a thread for a byte.
     fn cost(&self, levels: &Levels, place: Place) -> f64 {
         self.overhead.unwrap_or(0.0) + self.kept.unwrap_or(1.0) * between(&levels.cost, place)
     }
 
-    /// Seconds for an octet of the slower of source and devices.
+    /// Seconds for a byte of the slower of source and devices.
     fn others(&self, levels: &Levels, place: Place) -> f64 {
         let source = self.source.map_or(0.0, |rate| 1.0 / rate);
         let devices = self.devices.map_or(0.0, |rate| {
@@ -235,7 +235,7 @@ fn observe_rate(estimate: &mut Option<f64>, flow: Flow, elapsed: f64, weight: f6
     }
 }
 
-/// Seconds and stored octets for an octet.
+/// Seconds and stored bytes for a byte.
 fn numbers(work: &Work) -> (f64, f64) {
     let raw = work.raw_bytes as f64;
     let cost = work.encoding.as_secs_f64().max(1e-9) / raw;
@@ -262,7 +262,7 @@ mod tests {
 
     use super::*;
 
-    /// A device that wrote so many octets in a tenth of a second and was at work for so long.
+    /// A device that wrote so many bytes in a tenth of a second and was at work for so long.
     fn wrote(bytes: u64, busy: u64) -> Sample {
         Sample {
             elapsed: Duration::from_millis(100),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Octets of the database in a chunk.
+/// Bytes of the database in a chunk.
 const CHUNK: f64 = 4.0 * 1024.0 * 1024.0;
 const MB: f64 = 1024.0 * 1024.0;
 

@@ -52,7 +52,7 @@ impl Existing {
         self.kept
     }
 
-    /// Where each family goes on. Its copies receive the same octets and so must end alike.
+    /// Where each family goes on. Its copies receive the same bytes and so must end alike.
     pub(super) fn continued(&self, request: &MediaRequest) -> Result<Vec<Continued>, Error> {
         let Some((first, mirrors)) = self.copies.split_first() else {
             return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Which octets of which devices a new set takes: append, overwrite, format, and who may.
+//! Which bytes of which devices a new set takes: append, overwrite, format, and who may.
 //!
 //! Rules: `tsql-backup` section 1.4 (media sets), with two differences that our format allows: sets of
 //! any algorithm and level share a media set, and a set's name is not compared on overwriting.
@@ -40,7 +40,7 @@ pub(super) fn rehearse(request: &BackupRequest) -> Result<(MediaHeader, u16, boo
     }
 }
 
-/// Opens all devices; returns the families with their first octets already queued, the header of
+/// Opens all devices; returns the families with their first bytes already queued, the header of
 /// the first family, and the position of the new set.
 pub(super) fn open(
     request: &BackupRequest,
@@ -83,7 +83,7 @@ struct FamilyStart {
     number: u16,
     start: Start,
     /// What comes first on each of its copies.
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     devices: Vec<DeviceAddress>,
 }
 
@@ -95,7 +95,7 @@ impl FamilyStart {
                 at: family.position.offset,
             },
             writer: FamilyWriter::append_after(&family.header, family.position),
-            octets: Vec::new(),
+            bytes: Vec::new(),
             devices: family
                 .devices
                 .into_iter()
@@ -112,7 +112,7 @@ impl FamilyStart {
             .map(open)
             .collect::<Result<Vec<_>, _>>()?;
         let mut family = Family::new(self.writer, self.number, devices, max_write_rate);
-        family.append(&self.octets)?;
+        family.append(&self.bytes)?;
         Ok(family)
     }
 }
@@ -126,7 +126,7 @@ fn new_families(request: &MediaRequest, header: &MediaHeader) -> Result<Vec<Fami
             media_family_id: header.media_family_id.wrapping_add(u32::from(number)),
             ..header.clone()
         };
-        let (writer, octets) = FamilyWriter::format(&header).map_err(|source| Error::Media {
+        let (writer, bytes) = FamilyWriter::format(&header).map_err(|source| Error::Media {
             device: device.name.clone(),
             source,
         })?;
@@ -138,7 +138,7 @@ fn new_families(request: &MediaRequest, header: &MediaHeader) -> Result<Vec<Fami
             writer,
             number,
             start: Start::Replace,
-            octets,
+            bytes,
             devices: std::iter::once(device).chain(mirrors).cloned().collect(),
         })
     };
@@ -213,7 +213,7 @@ fn examine(request: &MediaRequest) -> Result<Found, Error> {
 
 /// FORMAT overwrites whatever a file holds, but nobody means to overwrite a database by its backup.
 fn refuse_database(device: &DeviceAddress) -> Result<(), Error> {
-    let mut start = [0; windlass_source::FIRST_OCTETS];
+    let mut start = [0; windlass_source::FIRST_BYTES];
     device.open_reader()?.read_at(&mut start, 0)?;
     let Some(part) = windlass_source::part_of_database(&start) else {
         return Ok(());

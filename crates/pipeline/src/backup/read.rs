@@ -22,9 +22,9 @@ use crate::throttle::Throttle;
 pub(super) struct Frame {
     pub(super) kind: ChunkKind,
     pub(super) file_id: u16,
-    /// First octet in the database file; a multiple of the extent size.
+    /// First byte in the database file; a multiple of the extent size.
     pub(super) offset: u64,
-    /// Octets of `buffer` that are filled.
+    /// Bytes of `buffer` that are filled.
     pub(super) bytes: usize,
     pub(super) buffer: PooledBuffer,
 }
@@ -59,7 +59,7 @@ impl Schedule {
         rest.iter().map(|(_, range)| range.end - range.start).sum()
     }
 
-    /// File, first octet and octets of the next frame.
+    /// File, first byte and bytes of the next frame.
     fn next(&self) -> Option<(u16, u64, usize)> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The same, no faster than so many octets in a second.
+    /// The same, no faster than so many bytes in a second.
     pub(super) fn within(self, max_rate: Option<u64>) -> Self {
         Self {
             throttle: Throttle::new(max_rate),

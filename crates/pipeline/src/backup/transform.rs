@@ -253,9 +253,9 @@ impl Transform<'_> {
         let name = file
             .map(|file| file.physical_name.clone())
             .unwrap_or_default();
-        let octets = &frame.buffer[..frame.bytes];
+        let bytes = &frame.buffer[..frame.bytes];
         self.snapshot
-            .check_pages(frame.file_id, frame.offset, octets, &mut |page| {
+            .check_pages(frame.file_id, frame.offset, bytes, &mut |page| {
                 let damaged = DamagedPage {
                     file_id: frame.file_id,
                     page,

@@ -25,10 +25,10 @@ const PACKED_ALIGNMENT: u32 = 4;
 pub(super) struct Family {
     pub(super) writer: FamilyWriter,
     pub(super) number: u16,
-    /// The device and its mirrors: all receive the same octets.
+    /// The device and its mirrors: all receive the same bytes.
     pub(super) devices: Vec<Box<dyn DeviceWriter>>,
     throttle: Option<Throttle>,
-    /// Octets of tape format on their way to the devices; reused.
+    /// Bytes of tape format on their way to the devices; reused.
     scratch: Vec<u8>,
 }
 
@@ -57,10 +57,10 @@ impl Family {
         self.append(&start)
     }
 
-    /// Adds octets of tape format to every copy.
-    pub(super) fn append(&mut self, octets: &[u8]) -> Result<(), Error> {
+    /// Adds bytes of tape format to every copy.
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         for device in &mut self.devices {
-            device.append(octets)?;
+            device.append(bytes)?;
         }
         Ok(())
     }
@@ -178,11 +178,11 @@ impl Family {
 
     /// Writes everything that precedes the end of the set, which is not to be durable before it.
     pub(super) fn end_data(&mut self, set: &SetConfiguration) -> Result<(), Error> {
-        let octets = self
+        let bytes = self
             .writer
             .end_of_data(set)
             .map_err(|error| self.media_error(error))?;
-        self.append(&octets)?;
+        self.append(&bytes)?;
         self.devices
             .iter_mut()
             .try_for_each(|device| Ok(device.barrier()?))
@@ -190,11 +190,11 @@ impl Family {
 
     /// Writes the end of the set, and waits until it is durable.
     pub(super) fn end_set(&mut self) -> Result<(), Error> {
-        let octets = self
+        let bytes = self
             .writer
             .end_set()
             .map_err(|error| self.media_error(error))?;
-        self.append(&octets)?;
+        self.append(&bytes)?;
         self.devices
             .iter_mut()
             .try_for_each(|device| Ok(device.sync()?))

@@ -72,7 +72,7 @@ pub struct Stretches {
     pub named: Vec<Stretch>,
     /// How many there are.
     pub count: u64,
-    /// Octets in all of them.
+    /// Bytes in all of them.
     pub bytes: u64,
 }
 
@@ -121,7 +121,7 @@ impl fmt::Display for Stretches {
 pub(crate) enum Refusal {
     /// The stretch does not begin and end where stretches may, or is not in a file of its kind.
     Misplaced,
-    /// Octets of it were claimed before.
+    /// Bytes of it were claimed before.
     Twice,
 }
 
@@ -264,7 +264,7 @@ impl Coverage {
         }
     }
 
-    /// Octets of a file that are on the media.
+    /// Bytes of a file that are on the media.
     pub(crate) fn held_bytes(&self, file_id: u16) -> u64 {
         found(&mut self.files(), file_id).map_or(0, |file| file.held_bytes)
     }

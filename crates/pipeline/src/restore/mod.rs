@@ -72,7 +72,7 @@ pub fn plan_reading(media: &MediaSet, position: u16, request: &ReadRequest) -> R
     Ok(plan(media, &sets[0].configuration, request))
 }
 
-/// Reads a set and checks every octet of it, writing nothing.
+/// Reads a set and checks every byte of it, writing nothing.
 ///
 /// # Errors
 /// The first damage that was found.

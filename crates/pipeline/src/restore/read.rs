@@ -36,7 +36,7 @@ pub(super) struct Read<'a> {
 }
 
 impl Read<'_> {
-    /// Walks a set on one family and hands on its chunks. Every octet between them is examined.
+    /// Walks a set on one family and hands on its chunks. Every byte between them is examined.
     pub(super) fn run(&self, family: &Family, set: &SetListing) -> Result<StageCounters, Error> {
         let control = self.control;
         let mut meter = Meter::begin(&control.live, Stage::Read);

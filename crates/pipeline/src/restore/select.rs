@@ -28,7 +28,7 @@ use crate::request::{OnDamage, ReadRequest};
 use crate::sealing;
 use crate::window::Window;
 
-/// Octets read at once while the index is read and chunks are looked up.
+/// Bytes read at once while the index is read and chunks are looked up.
 const WINDOW_BYTES: usize = 256 << 10;
 
 /// The one that does it all, as errors name it.
@@ -36,10 +36,10 @@ const WORKER: &str = "reader of chosen pages";
 
 /// What is to be read, and where it goes.
 pub trait Selection {
-    /// Whether any of the octets of a data file are wanted.
+    /// Whether any of the bytes of a data file are wanted.
     fn wants(&self, file_id: u16, offset: u64, bytes: u64) -> bool;
 
-    /// Takes octets of a chunk with something wanted in it, or the next octets of the log.
+    /// Takes bytes of a chunk with something wanted in it, or the next bytes of the log.
     ///
     /// # Errors
     /// Whatever ends the run.
@@ -47,7 +47,7 @@ pub trait Selection {
         &mut self,
         file_id: u16,
         offset: u64,
-        octets: &[u8],
+        bytes: &[u8],
     ) -> Result<(), windlass_source::Error>;
 }
 
@@ -55,7 +55,7 @@ pub trait Selection {
 struct Place {
     is_log: bool,
     file_id: u16,
-    /// Of its first octet, in the file.
+    /// Of its first byte, in the file.
     offset: u64,
     family: usize,
     ordinal: u64,
@@ -64,7 +64,7 @@ struct Place {
 }
 
 /// Hands what `selection` wants of the set at `position` on to it, and then the whole log of the set.
-/// Returns the octets of the database in the chunks that were read, and how long it took.
+/// Returns the bytes of the database in the chunks that were read, and how long it took.
 ///
 /// Damage always stops the run, whatever `request` says: pages are put into a database that is whole.
 ///
@@ -226,19 +226,19 @@ impl Walk<'_> {
             } = chunk;
             let transform = &self.transform;
             let decoded = transform.decode(&header, payload, offset, output, &mut decoder);
-            let decoded = decoded.and_then(|octets| {
+            let decoded = decoded.and_then(|bytes| {
                 transform.account(&header, offset, &control.coverage)?;
-                Ok(octets)
+                Ok(bytes)
             });
-            let octets = decoded.map_err(|damage| Error::SetDamaged {
+            let bytes = decoded.map_err(|damage| Error::SetDamaged {
                 device: family.device.to_string(),
                 damage,
             })?;
             let mut start = 0;
             for run in &header.runs {
                 let end = start + run.bytes as usize;
-                let octets = octets.get(start..end).unwrap_or_default();
-                selection.take(header.file_id, run.offset, octets)?;
+                let bytes = bytes.get(start..end).unwrap_or_default();
+                selection.take(header.file_id, run.offset, bytes)?;
                 start = end;
             }
             taken += 1;

@@ -25,7 +25,7 @@ use crate::sealing;
 pub(super) struct Restored {
     pub(super) file_id: u16,
     pub(super) runs: Vec<Run>,
-    pub(super) octets: PooledBuffer,
+    pub(super) bytes: PooledBuffer,
 }
 
 /// What the transform threads share.
@@ -193,15 +193,15 @@ impl Transform<'_> {
             device,
         } = chunk;
         let decoded = self.decode(&header, payload, offset, output, decoder);
-        let accounted = decoded.and_then(|octets| {
+        let accounted = decoded.and_then(|bytes| {
             self.account(&header, offset, coverage)?;
-            Ok(octets)
+            Ok(bytes)
         });
         match (accounted, self.on_damage) {
-            (Ok(octets), _) => Ok(Some(Restored {
+            (Ok(bytes), _) => Ok(Some(Restored {
                 file_id: header.file_id,
                 runs: header.runs,
-                octets,
+                bytes,
             })),
             (Err(damage), OnDamage::Stop) => Err(Error::SetDamaged {
                 device: device.to_string(),
@@ -214,7 +214,7 @@ impl Transform<'_> {
         }
     }
 
-    /// Verifies a chunk, and gives the octets of the database in it. `output` is for
+    /// Verifies a chunk, and gives the bytes of the database in it. `output` is for
     /// what is compressed.
     pub(super) fn decode(
         &self,
@@ -240,7 +240,7 @@ impl Transform<'_> {
             };
         }
         let raw_checksum = sealing::open(self.key, header, stored, offset)?;
-        let octets = match output {
+        let bytes = match output {
             None => payload,
             Some(mut output) => {
                 let raw = &mut output[..header.raw_bytes as usize];
@@ -256,11 +256,11 @@ impl Transform<'_> {
                 output
             }
         };
-        let raw = octets
+        let raw = bytes
             .get(..header.raw_bytes as usize)
             .ok_or(Damage::ForeignChunk { ordinal, offset })?;
         compare(ordinal, offset, "uncompressed", checksum(raw), raw_checksum)?;
-        Ok(octets)
+        Ok(bytes)
     }
 
     /// Accounts for a chunk that is whole: its number and what it holds, each for the first time.

@@ -27,14 +27,14 @@ pub(super) fn run(
         let mut start = 0;
         for run in &frame.runs {
             let end = start + run.bytes as usize;
-            let octets = frame.octets.get(start..end).unwrap_or_default();
+            let bytes = frame.bytes.get(start..end).unwrap_or_default();
             timed(&mut meter.counters.busy, || {
-                target.write(frame.file_id, run.offset, octets)
+                target.write(frame.file_id, run.offset, bytes)
             })?;
-            control.coverage.write(frame.file_id, octets.len() as u64);
+            control.coverage.write(frame.file_id, bytes.len() as u64);
             meter.counters.calls += 1;
-            meter.counters.bytes_in += octets.len() as u64;
-            meter.counters.bytes_out += octets.len() as u64;
+            meter.counters.bytes_in += bytes.len() as u64;
+            meter.counters.bytes_out += bytes.len() as u64;
             start = end;
         }
         // One blocking write a thread.

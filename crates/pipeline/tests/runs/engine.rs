@@ -368,7 +368,7 @@ fn a_plain_differential_upon_an_encrypted_full_is_refused_and_the_full_stays() {
         matches!(plain, Err(SourceError::LessProtected { .. })),
         "{plain:?}"
     );
-    // Begun and given up before the first octet: the base is as it was.
+    // Begun and given up before the first byte: the base is as it was.
     let set = media.set(2).unwrap().configuration;
     let differential = EngineRestoreRequest {
         description: set.engine.clone(),
@@ -433,7 +433,7 @@ fn a_limit_holds_back_the_copy_of_the_log_too() {
     let least = (read_bytes - frame_bytes) as f64 / rate as f64 - 0.1;
     assert!(
         report.elapsed.as_secs_f64() > least,
-        "{:?} for {read_bytes} octets",
+        "{:?} for {read_bytes} bytes",
         report.elapsed
     );
 }

@@ -75,8 +75,8 @@ impl Snapshot for Unreadable {
             Err(error) => self.inner.amend(file_id, offset, buffer, Err(error)),
         }
     }
-    fn check_pages(&self, file_id: u16, offset: u64, octets: &[u8], on_bad: &mut dyn FnMut(u64)) {
-        self.inner.check_pages(file_id, offset, octets, on_bad);
+    fn check_pages(&self, file_id: u16, offset: u64, bytes: &[u8], on_bad: &mut dyn FnMut(u64)) {
+        self.inner.check_pages(file_id, offset, bytes, on_bad);
     }
     fn has_page_checksums(&self) -> bool {
         self.inner.has_page_checksums()
@@ -104,7 +104,7 @@ fn an_unreadable_sector_of_the_database_ends_the_backup_and_leaves_earlier_sets(
     let devices = devices(folder.path(), &["1.bak", "2.bak"]);
     let first = request(&devices, Compression::ZSTD_LOW);
     backup(&first, snapshot(&database), &Unobserved).unwrap();
-    let (before, octets) = (
+    let (before, bytes) = (
         names(folder.path()),
         std::fs::read(&devices[0].path).unwrap(),
     );
@@ -133,7 +133,7 @@ fn an_unreadable_sector_of_the_database_ends_the_backup_and_leaves_earlier_sets(
     }
     assert_eq!(names(folder.path()), before, "nothing is left behind");
     assert!(
-        std::fs::read(&devices[0].path).unwrap() == octets,
+        std::fs::read(&devices[0].path).unwrap() == bytes,
         "cut back to the first set"
     );
     let media = MediaSet::open(&devices).unwrap();

@@ -301,13 +301,13 @@ fn damage_is_found_and_named() {
     let Folder { folder, database } = prepared(3000);
     let devices = devices(folder.path(), &["1.bak"]);
     back_up(&database, &request(&devices, Compression::ZSTD_LOW));
-    let mut octets = std::fs::read(&devices[0].path).unwrap();
-    let chunk = octets
+    let mut bytes = std::fs::read(&devices[0].path).unwrap();
+    let chunk = bytes
         .windows(4)
         .position(|window| window == b"WLDT")
         .unwrap();
-    octets[chunk + 20_000] ^= 0x10;
-    std::fs::write(&devices[0].path, &octets).unwrap();
+    bytes[chunk + 20_000] ^= 0x10;
+    std::fs::write(&devices[0].path, &bytes).unwrap();
     let media = MediaSet::open(&devices).unwrap();
     let found = verify(&media, 1, &read_request(), &Unobserved);
     assert!(
@@ -372,7 +372,7 @@ fn a_cancelled_backup_leaves_what_was_there() {
 }
 
 #[test]
-fn a_database_of_no_octets_survives() {
+fn a_database_of_no_bytes_survives() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("empty.db");
     std::fs::write(&database, b"").unwrap();

@@ -45,7 +45,7 @@ pub(super) fn wrap(text: &str, size: f64, width_max: f64, lines_max: usize) -> V
     lines
 }
 
-/// Where the first line of a text that is too long ends, in octets; at least one character.
+/// Where the first line of a text that is too long ends, in bytes; at least one character.
 fn break_at(text: &str, size: f64, width_max: f64) -> usize {
     let fits = fitting(text, size, width_max);
     let good = text[..fits]
@@ -60,7 +60,7 @@ fn break_at(text: &str, size: f64, width_max: f64) -> usize {
     }
 }
 
-/// How many octets of a text fit a width; at least one character.
+/// How many bytes of a text fit a width; at least one character.
 fn fitting(text: &str, size: f64, width_max: f64) -> usize {
     let mut used = 0.0;
     for (at, character) in text.char_indices() {

@@ -125,14 +125,14 @@ impl Shown {
             let slots = kept.len() as u64;
             let slot = &mut kept[(start / extent_bytes % slots) as usize];
             if slot.as_ref().is_none_or(|(known, _)| *known != start) {
-                let mut octets = slot.take().map_or_else(Vec::new, |(_, octets)| octets);
-                octets.resize((size - start).min(extent_bytes) as usize, 0);
+                let mut bytes = slot.take().map_or_else(Vec::new, |(_, bytes)| bytes);
+                bytes.resize((size - start).min(extent_bytes) as usize, 0);
                 let file_id = self.snapshot.files().first().map_or(0, |file| file.id);
-                self.snapshot.read(file_id, start, &mut octets)?;
-                *slot = Some((start, octets));
+                self.snapshot.read(file_id, start, &mut bytes)?;
+                *slot = Some((start, bytes));
             }
             let from = (at - start) as usize;
-            let found = slot.as_ref().and_then(|(_, octets)| octets.get(from..));
+            let found = slot.as_ref().and_then(|(_, bytes)| bytes.get(from..));
             let found = found.unwrap_or_default();
             let rest = &mut buffer[done..];
             let count = rest.len().min(found.len());
@@ -206,7 +206,7 @@ unsafe extern "C" fn open(
     out_flags: *mut c_int,
 ) -> c_int {
     let file = file.cast::<File>();
-    // SAFETY: SQLite hands over `szOsFile` octets for the file. Without methods nobody closes it.
+    // SAFETY: SQLite hands over `szOsFile` bytes for the file. Without methods nobody closes it.
     unsafe { (*file).base.pMethods = std::ptr::null() };
     if name.is_null() || flags & ffi::SQLITE_OPEN_MAIN_DB == 0 {
         return ffi::SQLITE_CANTOPEN;
@@ -262,7 +262,7 @@ unsafe extern "C" fn read(
     let (Ok(bytes), Ok(offset)) = (usize::try_from(bytes), u64::try_from(offset)) else {
         return ffi::SQLITE_IOERR_READ;
     };
-    // SAFETY: SQLite hands over a buffer of `bytes` octets of its own, which it may not have set.
+    // SAFETY: SQLite hands over a buffer of `bytes` bytes of its own, which it may not have set.
     unsafe { std::ptr::write_bytes(buffer.cast::<u8>(), 0, bytes) };
     // SAFETY: as above, and set now.
     let buffer = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), bytes) };
@@ -348,7 +348,7 @@ unsafe extern "C" fn full_path(
     // SAFETY: SQLite hands over a NUL-terminated name.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes_with_nul();
     if usize::try_from(bytes).is_ok_and(|bytes| name.len() <= bytes) {
-        // SAFETY: `out` has `bytes` octets, which are enough, and is SQLite's own buffer.
+        // SAFETY: `out` has `bytes` bytes, which are enough, and is SQLite's own buffer.
         unsafe { std::ptr::copy_nonoverlapping(name.as_ptr().cast(), out, name.len()) };
         return ffi::SQLITE_OK;
     }

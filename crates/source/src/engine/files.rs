@@ -42,14 +42,14 @@ impl FilesTarget {
         self.0.wants(file_id.into())
     }
 
-    /// Takes octets of a data file, or the next ones of the log, which comes behind all data.
+    /// Takes bytes of a data file, or the next ones of the log, which comes behind all data.
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn take(&mut self, file_id: u16, offset: u64, octets: &[u8]) -> Result<(), Error> {
+    pub fn take(&mut self, file_id: u16, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         let taken = match file_id {
-            LOG_FILE_ID => self.0.apply_log(octets),
-            _ => self.0.write(file_id.into(), offset, octets),
+            LOG_FILE_ID => self.0.apply_log(bytes),
+            _ => self.0.write(file_id.into(), offset, bytes),
         };
         taken.map_err(engine_error)
     }

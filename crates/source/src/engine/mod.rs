@@ -35,7 +35,7 @@ fn staged(path: &Path) -> PathBuf {
     with_suffix(path, ".windlass-restoring")
 }
 
-/// Where the log octets of the backup are collected.
+/// Where the log bytes of the backup are collected.
 fn collected_log(log: &Path) -> PathBuf {
     with_suffix(log, ".windlass-redo")
 }
@@ -71,6 +71,6 @@ fn engine_error(error: EngineError) -> Error {
 ///
 /// # Errors
 /// When it is damaged, or does not describe an engine database.
-pub fn describe(octets: &[u8]) -> Result<BackupDescription, Error> {
-    BackupDescription::decode(octets).map_err(engine_error)
+pub fn describe(bytes: &[u8]) -> Result<BackupDescription, Error> {
+    BackupDescription::decode(bytes).map_err(engine_error)
 }

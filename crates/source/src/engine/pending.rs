@@ -25,7 +25,7 @@ pub struct PendingRestore {
     pub data: Vec<PathBuf>,
     /// The log file's name.
     pub log: PathBuf,
-    /// Octets of the log file to be made.
+    /// Bytes of the log file to be made.
     pub log_bytes: u64,
     /// How the base of the sequence is protected: nothing less may follow.
     pub(super) protection: Protection,

@@ -18,10 +18,10 @@ use super::room::check_room;
 use super::{LOG_FILE_ID, collected_log, data_index, describe, engine_error, io_error, staged};
 use crate::{Error, Protection, Recovery, RestoreTarget};
 
-/// First octets of the first page of every database that is not empty.
-const FIRST_OCTETS: &[u8] = b"SQLite format 3\0";
+/// First bytes of the first page of every database that is not empty.
+const FIRST_BYTES: &[u8] = b"SQLite format 3\0";
 
-/// Octets of log applied at a time.
+/// Bytes of log applied at a time.
 const APPLY_BYTES: usize = 1 << 20;
 
 /// Where a file of the set goes.
@@ -53,7 +53,7 @@ pub struct EngineRestoreRequest {
     pub files: Vec<PlacedFile>,
     /// Name of the database in its instance.
     pub database_name: String,
-    /// Octets of the log file to be made.
+    /// Bytes of the log file to be made.
     pub log_bytes: u64,
     /// The set being restored.
     pub set_guid: Guid,
@@ -61,7 +61,7 @@ pub struct EngineRestoreRequest {
     pub checkpoint_lsn: Lsn,
     /// For a differential, the set that must have been restored before.
     pub base: Option<EngineBase>,
-    /// Octets of log in the set.
+    /// Bytes of log in the set.
     pub redo_bytes: u64,
     /// How the set is protected.
     pub protection: Protection,
@@ -74,12 +74,12 @@ pub struct EngineRestoreRequest {
 /// The restore of an engine database. See the module of [`super`] for what lies where meanwhile.
 #[derive(Debug)]
 pub struct EngineTarget {
-    /// Made at the beginning of a full restore, and before the first octet of a differential.
+    /// Made at the beginning of a full restore, and before the first byte of a differential.
     restore: OnceLock<Restore>,
     /// Held by whoever makes it.
     making: Mutex<()>,
     /// Where the log of the set is collected; held, so that no second restore of the target begins.
-    log_octets: DirectFile,
+    log_bytes: DirectFile,
     state: PendingRestore,
     name: String,
     /// Whether there is nothing to give up any more.
@@ -111,7 +111,7 @@ impl EngineTarget {
             description,
             is_interrupted: false,
         };
-        let log_octets = claim(&state.log)?;
+        let log_bytes = claim(&state.log)?;
         let begun = (|| {
             let replaced = seize(&state.log)?;
             if is_differential {
@@ -127,12 +127,12 @@ impl EngineTarget {
             check_room(&state, request.redo_bytes)?;
             Ok(replaced)
         })();
-        let replaced = begun.inspect_err(|_| drop(own::remove(log_octets.path())))?;
+        let replaced = begun.inspect_err(|_| drop(own::remove(log_bytes.path())))?;
         // From here on, what is made goes when the restore fails.
         let target = Self {
             restore: OnceLock::new(),
             making: Mutex::new(()),
-            log_octets,
+            log_bytes,
             state,
             name: request.database_name.clone(),
             is_over: false,
@@ -171,12 +171,12 @@ impl EngineTarget {
 
     /// Applies the collected log, piece by piece.
     fn apply_log(&self, restore: &mut Restore) -> Result<(), Error> {
-        let path = self.log_octets.path();
+        let path = self.log_bytes.path();
         let fail = |error| io_error("read", path, error);
         let mut piece = vec![0; APPLY_BYTES];
         let mut offset = 0;
         loop {
-            let bytes = self.log_octets.read_at(&mut piece, offset).map_err(fail)?;
+            let bytes = self.log_bytes.read_at(&mut piece, offset).map_err(fail)?;
             if bytes == 0 {
                 break;
             }
@@ -198,34 +198,34 @@ impl EngineTarget {
             true => remove_all(&self.state.staged_data()),
             false => Ok(()),
         };
-        remove_all(&[self.log_octets.path().to_owned()])?;
+        remove_all(&[self.log_bytes.path().to_owned()])?;
         removed
     }
 }
 
 impl RestoreTarget for EngineTarget {
-    fn write(&self, file_id: u16, offset: u64, octets: &[u8]) -> Result<(), Error> {
+    fn write(&self, file_id: u16, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         if file_id == LOG_FILE_ID {
-            let path = self.log_octets.path();
+            let path = self.log_bytes.path();
             return self
-                .log_octets
-                .write_at(octets, offset)
+                .log_bytes
+                .write_at(bytes, offset)
                 .map_err(|error| io_error("write", path, error));
         }
         let range = data_index(file_id).map(|file| BackupRange {
             file,
             offset,
-            bytes: octets.len(),
+            bytes: bytes.len(),
         });
         match range {
             Some(range) => {
                 let files = self.files()?;
-                files.write_range(&range, octets).map_err(engine_error)
+                files.write_range(&range, bytes).map_err(engine_error)
             }
             None => Err(Error::OutOfRange {
                 file_id,
                 offset,
-                bytes: octets.len() as u64,
+                bytes: bytes.len() as u64,
                 size_bytes: 0,
             }),
         }
@@ -248,7 +248,7 @@ impl RestoreTarget for EngineTarget {
             }
         }
         self.is_over = true;
-        remove_all(&[self.log_octets.path().to_owned()])
+        remove_all(&[self.log_bytes.path().to_owned()])
     }
 
     fn abandon(mut self: Box<Self>) -> Result<(), Error> {
@@ -449,7 +449,7 @@ fn check_content(restore: &Restore, state: &PendingRestore) -> Result<(), Error>
     let path = state.data.first().unwrap_or(&state.log);
     let first = restore.first_page().map_err(engine_error)?;
     match first {
-        Some(page) if !page.starts_with(FIRST_OCTETS) => Err(Error::NotADatabase {
+        Some(page) if !page.starts_with(FIRST_BYTES) => Err(Error::NotADatabase {
             path: path.clone(),
             defect: "its first page does not begin as that of a database does".to_owned(),
         }),

@@ -13,7 +13,7 @@ use crate::Error;
 /// The unit in which file systems count what a file takes.
 const BLOCK_BYTES: u64 = 512;
 
-/// Octets that the files need on one file system, and those that files left by an earlier restore give
+/// Bytes that the files need on one file system, and those that files left by an earlier restore give
 /// back there.
 #[derive(Debug, Default)]
 struct Need {

@@ -210,12 +210,12 @@ impl Snapshot for EngineSnapshot {
         Ok(())
     }
 
-    fn check_pages(&self, file_id: u16, offset: u64, octets: &[u8], on_bad: &mut dyn FnMut(u64)) {
-        let Ok(range) = self.range(file_id, offset, octets.len()) else {
+    fn check_pages(&self, file_id: u16, offset: u64, bytes: &[u8], on_bad: &mut dyn FnMut(u64)) {
+        let Ok(range) = self.range(file_id, offset, bytes.len()) else {
             return;
         };
         if let Some(backup) = &*self.backup() {
-            backup.verify(&range, octets, &mut |error| {
+            backup.verify(&range, bytes, &mut |error| {
                 if let windlass_engine::EngineError::PageChecksum { file_page, .. } = error {
                     on_bad(file_page);
                 }

@@ -31,7 +31,7 @@ pub(super) struct WalIndexHeader {
     pub(super) page_count: u32,
     /// Checksum stored in that frame.
     pub(super) frame_checksum: [u32; 2],
-    /// The two salts, as octets of the log's header.
+    /// The two salts, as bytes of the log's header.
     pub(super) salt: [[u8; 4]; 2],
     checksum: [u32; 2],
 }
@@ -39,7 +39,7 @@ pub(super) struct WalIndexHeader {
 const _: () = assert!(size_of::<WalIndexHeader>() == size_of::<ffi::sqlite3_snapshot>());
 
 impl WalIndexHeader {
-    /// Octets per page.
+    /// Bytes per page.
     pub(super) fn page_bytes(&self) -> u32 {
         let code = u32::from(self.page_size_code);
         (code & 0xFE00) | ((code & 1) << 16)
@@ -141,7 +141,7 @@ pub(super) fn is_reserved(connection: &Connection) -> Result<bool, c_int> {
 /// The lock of the log that a checkpoint needs for itself: `WAL_READ_LOCK(0)` of the WAL format,
 /// "WAL-Index Locks".
 const READ_LOCK_ZERO: c_int = 3;
-/// Octets of the wal-index that are mapped at a time.
+/// Bytes of the wal-index that are mapped at a time.
 const WAL_INDEX_PART_BYTES: c_int = 32768;
 
 /// Takes read lock 0 in the -shm file, where there is one: no checkpoint copies pages while it is held.

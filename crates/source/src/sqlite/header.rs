@@ -1,10 +1,10 @@
-//! The 100 octets at the start of every `SQLite` database file.
+//! The 100 bytes at the start of every `SQLite` database file.
 //!
 //! Source: the `SQLite` file format, section 1.3 "The Database Header".
 
 use crate::Content;
 
-/// Octets of the header.
+/// Bytes of the header.
 pub(super) const HEADER_BYTES: usize = 100;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -12,9 +12,9 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// The parts of the header that a backup is interested in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Header {
-    /// Octets per page; 0 when the content is not a database, as far as can be seen.
+    /// Bytes per page; 0 when the content is not a database, as far as can be seen.
     pub(super) page_bytes: u32,
-    /// Octets at the end of each page that are not `SQLite`'s.
+    /// Bytes at the end of each page that are not `SQLite`'s.
     pub(super) reserved_bytes: u8,
     pub(super) is_wal: bool,
     /// Pages in the database; `None` when whoever wrote last did not keep the number.
@@ -26,35 +26,35 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads a header; all zero when `octets` do not begin a database.
-    pub(super) fn parse(octets: &[u8]) -> Self {
-        let Some(octets) = octets.first_chunk::<HEADER_BYTES>() else {
+    /// Reads a header; all zero when `bytes` do not begin a database.
+    pub(super) fn parse(bytes: &[u8]) -> Self {
+        let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
             return Self::default();
         };
-        let page_bytes = match u32::from(u16::from_be_bytes([octets[16], octets[17]])) {
+        let page_bytes = match u32::from(u16::from_be_bytes([bytes[16], bytes[17]])) {
             1 => 65536,
             bytes if bytes >= 512 && bytes.is_power_of_two() => bytes,
             _ => 0,
         };
-        if !octets.starts_with(MAGIC) || page_bytes == 0 {
+        if !bytes.starts_with(MAGIC) || page_bytes == 0 {
             return Self::default();
         }
         Self {
             page_bytes,
-            reserved_bytes: octets[20],
-            is_wal: octets[19] == 2,
+            reserved_bytes: bytes[20],
+            is_wal: bytes[19] == 2,
             // Valid where the change counter is the one that it was stored with.
-            page_count: (be32(octets, 24) == be32(octets, 92) && be32(octets, 28) > 0)
-                .then(|| be32(octets, 28)),
-            user_version: be32(octets, 60),
-            application_id: be32(octets, 68),
-            written_by: be32(octets, 96),
+            page_count: (be32(bytes, 24) == be32(bytes, 92) && be32(bytes, 28) > 0)
+                .then(|| be32(bytes, 28)),
+            user_version: be32(bytes, 60),
+            application_id: be32(bytes, 68),
+            written_by: be32(bytes, 96),
         }
     }
 }
 
 impl Header {
-    /// What a file of `found_bytes` octets with this header is.
+    /// What a file of `found_bytes` bytes with this header is.
     pub(super) fn content(&self, found_bytes: u64) -> Content {
         let expected_bytes = u64::from(self.page_count.unwrap_or(0)) * u64::from(self.page_bytes);
         match self.page_bytes {
@@ -70,8 +70,8 @@ impl Header {
 }
 
 /// The big-endian number at `at`; 0 beyond the end.
-pub(super) fn be32(octets: &[u8], at: usize) -> u32 {
-    octets
+pub(super) fn be32(bytes: &[u8], at: usize) -> u32 {
+    bytes
         .get(at..)
         .and_then(<[u8]>::first_chunk)
         .map_or(0, |four| u32::from_be_bytes(*four))
@@ -83,12 +83,12 @@ mod tests {
 
     #[test]
     fn a_page_size_of_one_means_65536() {
-        let mut octets = [0; HEADER_BYTES];
-        octets[..16].copy_from_slice(MAGIC);
-        octets[16..18].copy_from_slice(&[0, 1]);
-        octets[20] = 8;
-        octets[60..64].copy_from_slice(&[0, 0, 1, 2]);
-        let header = Header::parse(&octets);
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..16].copy_from_slice(MAGIC);
+        bytes[16..18].copy_from_slice(&[0, 1]);
+        bytes[20] = 8;
+        bytes[60..64].copy_from_slice(&[0, 0, 1, 2]);
+        let header = Header::parse(&bytes);
         assert_eq!(
             (
                 header.page_bytes,

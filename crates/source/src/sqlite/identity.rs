@@ -75,7 +75,7 @@ fn attribute(path: &Path, name: &str) -> Option<Guid> {
     Guid::from_str(text).ok()
 }
 
-/// Octets-and-seconds of a position: the second of the Unix clock is the virtual log file, the
+/// Bytes-and-seconds of a position: the second of the Unix clock is the virtual log file, the
 /// 512-nanosecond tick within it the block.
 const TICK_NANOSECONDS: u32 = 512;
 const TICKS_PER_SECOND: u32 = 1_000_000_000 / TICK_NANOSECONDS;

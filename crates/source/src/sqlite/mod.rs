@@ -2,8 +2,8 @@
 //!
 //! # Why a copy of a database in use is one committed state
 //!
-//! A connection of our own begins a read transaction and keeps it for the whole copy; the octets are
-//! then read around `SQLite`, in large direct reads. What must be shown is that these octets stay
+//! A connection of our own begins a read transaction and keeps it for the whole copy; the bytes are
+//! then read around `SQLite`, in large direct reads. What must be shown is that these bytes stay
 //! those of the transaction.
 //!
 //! *Rollback journal.* The transaction holds the SHARED lock. Whoever wants to change the file needs
@@ -23,7 +23,7 @@
 //!    them. A checkpoint copies only frames up to the lowest locked mark. So while we read, the
 //!    database file may change in pages that have a frame up to our mark, and in no others. We take
 //!    the former from the log (the last frame up to the mark) and the latter from the file: either
-//!    way the octets of the snapshot, and torn octets of a page that is being checkpointed are
+//!    way the bytes of the snapshot, and torn bytes of a page that is being checkpointed are
 //!    overwritten before anybody sees them. The image is page count times page size. A page beyond
 //!    the end of the file that has no frame was never written (`SQLite` does not write pages that
 //!    were freed in the transaction that made them) and reads as zero, as in `SQLite`.
@@ -94,10 +94,10 @@ pub fn content(path: &Path) -> Result<Content, Error> {
     let found = file
         .len()
         .map_err(|error| file_error("examine", path, error))?;
-    let mut octets = [0; header::HEADER_BYTES];
-    let read = file.read_at(&mut octets, 0);
+    let mut bytes = [0; header::HEADER_BYTES];
+    let read = file.read_at(&mut bytes, 0);
     let count = read.map_err(|error| file_error("read", path, error))?;
-    let header = header::Header::parse(octets.get(..count).unwrap_or_default());
+    let header = header::Header::parse(bytes.get(..count).unwrap_or_default());
     Ok(header.content(found))
 }
 

@@ -145,11 +145,11 @@ fn pin_by_what_is_there(path: &Path, wait: &mut Wait<'_>) -> Result<Option<Pinne
 
 /// Whether what the database is depends on a log. The caller keeps the answer from changing.
 fn depends_on_log(path: &Path) -> Result<bool, Error> {
-    let mut octets = [0; HEADER_BYTES];
+    let mut header = [0; HEADER_BYTES];
     let file = descriptors::open(path)?;
-    let read = file.read_at(&mut octets, 0);
+    let read = file.read_at(&mut header, 0);
     let bytes = read.map_err(|error| file_error("read", path, error))?;
-    let header = Header::parse(octets.get(..bytes).unwrap_or_default());
+    let header = Header::parse(header.get(..bytes).unwrap_or_default());
     if header.page_bytes == 0 {
         refuse_log(path)?;
         return Ok(false);

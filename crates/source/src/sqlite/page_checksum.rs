@@ -1,11 +1,11 @@
 //! Page checksums of databases that were written through `SQLite`'s checksum VFS.
 //!
-//! That VFS keeps an 8-octet checksum in the reserved octets at the end of every page; the database
-//! header then says that 8 octets are reserved. Other extensions reserve octets too, so a database
+//! That VFS keeps an 8-byte checksum in the reserved bytes at the end of every page; the database
+//! header then says that 8 bytes are reserved. Other extensions reserve bytes too, so a database
 //! counts as checksummed only if its first page verifies.
 //! Source: `SQLite`, `ext/misc/cksumvfs.c`, functions `cksmCompute` and `cksmRead`.
 
-/// Octets of a checksum, at the end of the page.
+/// Bytes of a checksum, at the end of the page.
 pub(super) const CHECKSUM_BYTES: usize = 8;
 
 /// Whether the checksum at the end of `page` is that of its content.
@@ -31,10 +31,10 @@ fn compute(content: &[u8]) -> [u8; CHECKSUM_BYTES] {
             .wrapping_add(u32::from_le_bytes([e, f, g, h]))
             .wrapping_add(first);
     }
-    let mut octets = [0; CHECKSUM_BYTES];
-    octets[..4].copy_from_slice(&first.to_le_bytes());
-    octets[4..].copy_from_slice(&second.to_le_bytes());
-    octets
+    let mut bytes = [0; CHECKSUM_BYTES];
+    bytes[..4].copy_from_slice(&first.to_le_bytes());
+    bytes[4..].copy_from_slice(&second.to_le_bytes());
+    bytes
 }
 
 /// Writes the checksum at the end of `page`.
@@ -56,7 +56,7 @@ mod tests {
         assert!(verifies(&page));
         for index in [0, 100, 503, 504, 511] {
             page[index] ^= 1;
-            assert!(!verifies(&page), "octet {index}");
+            assert!(!verifies(&page), "byte {index}");
             page[index] ^= 1;
         }
     }

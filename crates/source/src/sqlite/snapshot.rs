@@ -149,12 +149,12 @@ impl SqliteSnapshot {
 
     /// Takes from the first page, as of the snapshot, what it says about the database.
     fn look_at_first_page(&mut self) -> Result<(), Error> {
-        let mut octets = vec![0; self.files[0].size_bytes.min(65536) as usize];
-        if octets.is_empty() {
+        let mut bytes = vec![0; self.files[0].size_bytes.min(65536) as usize];
+        if bytes.is_empty() {
             return Ok(());
         }
-        self.read(FILE_ID, 0, &mut octets)?;
-        let header = Header::parse(octets.get(..HEADER_BYTES).unwrap_or_default());
+        self.read(FILE_ID, 0, &mut bytes)?;
+        let header = Header::parse(bytes.get(..HEADER_BYTES).unwrap_or_default());
         self.content = header.content(self.files[0].size_bytes);
         if header.page_bytes > 0 {
             self.files[0].page_bytes = header.page_bytes;
@@ -164,7 +164,7 @@ impl SqliteSnapshot {
         self.identity.user_version = header.user_version;
         self.identity.application_id = header.application_id;
         self.page_checksums = usize::from(header.reserved_bytes) == page_checksum::CHECKSUM_BYTES
-            && octets
+            && bytes
                 .get(..header.page_bytes as usize)
                 .is_some_and(page_checksum::verifies);
         Ok(())
@@ -296,14 +296,14 @@ impl Snapshot for SqliteSnapshot {
         overlay.map_or(Ok(()), |overlay| overlay.apply(offset, buffer))
     }
 
-    fn check_pages(&self, _file_id: u16, offset: u64, octets: &[u8], on_bad: &mut dyn FnMut(u64)) {
+    fn check_pages(&self, _file_id: u16, offset: u64, bytes: &[u8], on_bad: &mut dyn FnMut(u64)) {
         let page_bytes = self.files[0].page_bytes as usize;
         if !self.page_checksums {
             return;
         }
         let first = offset / page_bytes as u64 + 1;
         // A part of a page at the end of the file is none.
-        for (index, page) in octets.chunks_exact(page_bytes).enumerate() {
+        for (index, page) in bytes.chunks_exact(page_bytes).enumerate() {
             if !page_checksum::verifies(page) {
                 on_bad(first + index as u64);
             }
@@ -401,25 +401,25 @@ mod tests {
     fn pages_are_verified_where_they_carry_checksums() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sealed.db");
-        let mut octets: Vec<u8> = (0..9 * 1024_u32).map(|index| (index % 241) as u8).collect();
-        octets[..16].copy_from_slice(b"SQLite format 3\0");
-        octets[16..21].copy_from_slice(&[4, 0, 1, 1, 8]);
-        octets.chunks_mut(1024).for_each(page_checksum::seal);
-        octets[7 * 1024 + 3] ^= 4;
-        octets.extend_from_slice(b"a part of a page");
-        let bad_pages = |octets: &[u8]| {
-            std::fs::write(&path, octets).unwrap();
+        let mut bytes: Vec<u8> = (0..9 * 1024_u32).map(|index| (index % 241) as u8).collect();
+        bytes[..16].copy_from_slice(b"SQLite format 3\0");
+        bytes[16..21].copy_from_slice(&[4, 0, 1, 1, 8]);
+        bytes.chunks_mut(1024).for_each(page_checksum::seal);
+        bytes[7 * 1024 + 3] ^= 4;
+        bytes.extend_from_slice(b"a part of a page");
+        let bad_pages = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
             let snapshot = SqliteSnapshot::open(&path, &SnapshotOptions::default()).unwrap();
             let mut bad = Vec::new();
-            snapshot.check_pages(FILE_ID, 0, octets, &mut |page| bad.push(page));
+            snapshot.check_pages(FILE_ID, 0, bytes, &mut |page| bad.push(page));
             (snapshot.has_page_checksums(), bad)
         };
-        assert_eq!(bad_pages(&octets), (true, vec![8]));
-        octets[20] = 0;
+        assert_eq!(bad_pages(&bytes), (true, vec![8]));
+        bytes[20] = 0;
         assert_eq!(
-            bad_pages(&octets),
+            bad_pages(&bytes),
             (false, vec![]),
-            "no reserved octets, no checksums"
+            "no reserved bytes, no checksums"
         );
     }
 }

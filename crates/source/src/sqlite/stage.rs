@@ -16,16 +16,16 @@ use std::path::Path;
 use rustix::fs::{Advice, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 use windlass_base::Guid;
-use windlass_base::size::Octets;
+use windlass_base::size::Bytes;
 use windlass_io::{Access, AlignedBuffer, DirectFile, directory};
 
 use super::mount::Mount;
 use super::options::{SnapshotOptions, StageFolder, Staging};
 use crate::{Error, Staged};
 
-/// Octets that the kernel copies at a time, between two looks at whether the backup goes on.
+/// Bytes that the kernel copies at a time, between two looks at whether the backup goes on.
 const STEP_BYTES: u64 = 64 << 20;
-/// Octets of a read where the kernel does not copy between the two file systems.
+/// Bytes of a read where the kernel does not copy between the two file systems.
 const BUFFER_BYTES: usize = 4 << 20;
 /// Room that is left to others.
 const SPARE_BYTES: u64 = 64 << 20;
@@ -109,7 +109,7 @@ fn copy_into(
     };
     let free_bytes = directory::free_bytes(&folder.path)?;
     if free_bytes < wanted_bytes {
-        let (wanted, free) = (Octets(wanted_bytes), Octets(free_bytes));
+        let (wanted, free) = (Bytes(wanted_bytes), Bytes(free_bytes));
         return Err(io::Error::other(format!(
             "it wants {wanted} and has {free} free"
         )));

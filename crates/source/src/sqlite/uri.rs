@@ -9,13 +9,13 @@ use std::path::Path;
 /// For a connection that reads, and never makes a -shm file.
 pub(super) fn read_only(path: &Path) -> String {
     let mut uri = "file:".to_owned();
-    for octet in path.as_os_str().as_bytes() {
-        match octet {
-            b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*octet)),
-            octet if octet.is_ascii_alphanumeric() => uri.push(char::from(*octet)),
-            octet => {
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            byte => {
                 // Writing to a string does not fail.
-                let _written = write!(uri, "%{octet:02X}");
+                let _written = write!(uri, "%{byte:02X}");
             }
         }
     }

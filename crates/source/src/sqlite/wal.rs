@@ -122,16 +122,16 @@ impl Overlay {
             newest: Vec::new(),
         };
         let mut committed = 0;
-        let mut octets = vec![0; FRAME_HEADER_BYTES + page_bytes as usize];
-        let frame_count = (length - HEADER_BYTES as u64) / octets.len() as u64;
+        let mut bytes = vec![0; FRAME_HEADER_BYTES + page_bytes as usize];
+        let frame_count = (length - HEADER_BYTES as u64) / bytes.len() as u64;
         for frame in 1..=u32::try_from(frame_count).unwrap_or(u32::MAX - 1) {
-            overlay.read_log(&mut octets, overlay.frame_offset(frame), frame)?;
-            if octets[8..16] != header[16..24] || be32(&octets, 0) == 0 || !sum.matches(&octets) {
+            overlay.read_log(&mut bytes, overlay.frame_offset(frame), frame)?;
+            if bytes[8..16] != header[16..24] || be32(&bytes, 0) == 0 || !sum.matches(&bytes) {
                 break;
             }
-            overlay.add(&octets, frame);
-            if be32(&octets, 4) != 0 {
-                overlay.page_count = be32(&octets, 4);
+            overlay.add(&bytes, frame);
+            if be32(&bytes, 4) != 0 {
+                overlay.page_count = be32(&bytes, 4);
                 committed = overlay.newest.len();
             }
         }
@@ -222,8 +222,8 @@ impl Overlay {
         HEADER_BYTES as u64 + u64::from(frame - 1) * frame_bytes
     }
 
-    fn read_log(&self, octets: &mut [u8], offset: u64, expected: u32) -> Result<(), Error> {
-        match self.file.read_exact_at(octets, offset) {
+    fn read_log(&self, bytes: &mut [u8], offset: u64, expected: u32) -> Result<(), Error> {
+        match self.file.read_exact_at(bytes, offset) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 Err(self.damaged(expected, WalDamage::TooShort { expected }))
@@ -280,9 +280,9 @@ impl RunningSum {
         self.sum == [be32(frame, 16), be32(frame, 20)]
     }
 
-    fn update(&mut self, octets: &[u8]) {
+    fn update(&mut self, bytes: &[u8]) {
         let [mut first, mut second] = self.sum;
-        for pair in octets.chunks_exact(8) {
+        for pair in bytes.chunks_exact(8) {
             let (left, right) = (
                 word(pair, self.big_endian),
                 word(&pair[4..], self.big_endian),
@@ -294,8 +294,8 @@ impl RunningSum {
     }
 }
 
-fn word(octets: &[u8], big_endian: bool) -> u32 {
-    let big = be32(octets, 0);
+fn word(bytes: &[u8], big_endian: bool) -> u32 {
+    let big = be32(bytes, 0);
     if big_endian { big } else { big.swap_bytes() }
 }
 
@@ -338,10 +338,10 @@ mod tests {
             ..SnapshotOptions::default()
         };
         let snapshot = SqliteSnapshot::open(path, &options).unwrap();
-        let mut octets = vec![0; snapshot.files()[0].size_bytes as usize];
-        snapshot.read(1, 0, &mut octets).unwrap();
+        let mut bytes = vec![0; snapshot.files()[0].size_bytes as usize];
+        snapshot.read(1, 0, &mut bytes).unwrap();
         snapshot.close().unwrap();
-        octets
+        bytes
     }
 
     /// What `SQLite` makes of it.
@@ -374,7 +374,7 @@ mod tests {
             fs::write(&path, &database).unwrap();
             fs::write(folder.path().join("a.db-wal"), &log).unwrap();
             let ours = ours(&path);
-            assert!(ours == sqlites(&path), "case {case}: octet {at}, bit {bit}");
+            assert!(ours == sqlites(&path), "case {case}: byte {at}, bit {bit}");
             states.insert(ours);
         }
         assert!(

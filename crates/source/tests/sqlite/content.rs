@@ -40,7 +40,7 @@ fn pages_of_the_log_lie_over_those_of_the_file_for_every_page_size() {
         let log = fs::read(folder.path().join("sizes.db-wal")).unwrap();
         let snapshot = open(&path);
         assert_eq!(snapshot.identity().page_bytes, page_bytes);
-        let octets = image(snapshot, 3);
+        let bytes = image(snapshot, 3);
         assert_eq!(
             fs::read(folder.path().join("sizes.db-wal")).unwrap(),
             log,
@@ -51,7 +51,7 @@ fn pages_of_the_log_lie_over_those_of_the_file_for_every_page_size() {
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
             .unwrap();
         let after = fs::read(&path).unwrap();
-        assert!(before != after && octets == after, "page size {page_bytes}");
+        assert!(before != after && bytes == after, "page size {page_bytes}");
     }
 }
 
@@ -67,12 +67,12 @@ fn pages_that_were_never_written_are_zero() {
              INSERT INTO t VALUES (1000, 'kept'); COMMIT;",
         )
         .unwrap();
-    let octets = image(open(&path), 2);
-    assert!(octets.len() as u64 > fs::metadata(&path).unwrap().len() + 500_000);
+    let bytes = image(open(&path), 2);
+    assert!(bytes.len() as u64 > fs::metadata(&path).unwrap().len() + 500_000);
     connection
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         .unwrap();
-    assert!(octets == fs::read(&path).unwrap());
+    assert!(bytes == fs::read(&path).unwrap());
 }
 
 #[test]
@@ -85,13 +85,13 @@ fn a_log_left_by_a_crash_is_read_and_left() {
     let log = folder.path().join("copy.db-wal");
     fs::copy(folder.path().join("crashed.db-wal"), &log).unwrap();
     let (file_before, log_before) = (fs::read(&copy).unwrap(), fs::read(&log).unwrap());
-    let octets = image(open(&copy), 1);
+    let bytes = image(open(&copy), 1);
     assert_eq!(fs::read(&copy).unwrap(), file_before);
     assert_eq!(fs::read(&log).unwrap(), log_before);
     connection
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         .unwrap();
-    assert!(octets == fs::read(&path).unwrap());
+    assert!(bytes == fs::read(&path).unwrap());
 }
 
 #[test]
@@ -112,12 +112,12 @@ fn what_is_no_database_is_carried_as_it_is() {
     ] {
         let path = folder.path().join(name);
         fs::write(&path, &content).unwrap();
-        let octets = image(open(&path), 1);
-        assert!(octets == content, "{name}");
+        let bytes = image(open(&path), 1);
+        assert!(bytes == content, "{name}");
         let target = folder.path().join(format!("{name}.restored"));
         restore(
-            &request(&target, octets.len() as u64),
-            &octets,
+            &request(&target, bytes.len() as u64),
+            &bytes,
             Recovery::Recovery,
         );
         assert!(fs::read(&target).unwrap() == content, "{name}");
@@ -183,9 +183,9 @@ fn offsets_beyond_four_gigabytes_are_read_and_written() {
     windlass_source::RestoreTarget::finish(Box::new(target), Recovery::Recovery).unwrap();
     let copy = File::open(folder.path().join("copy.db")).unwrap();
     for mark in marks {
-        let mut octet = [0];
-        copy.read_exact_at(&mut octet, mark).unwrap();
-        assert_eq!(&octet, b"!");
+        let mut byte = [0];
+        copy.read_exact_at(&mut byte, mark).unwrap();
+        assert_eq!(&byte, b"!");
     }
 }
 
@@ -244,11 +244,11 @@ fn a_restored_database_is_of_the_family_and_yet_another_one() {
     drop(with_log(&path, 4096));
     let snapshot = open(&path);
     let parent = snapshot.identity().clone();
-    let octets = image(snapshot, 1);
+    let bytes = image(snapshot, 1);
     let target = folder.path().join("child.db");
-    let mut request = request(&target, octets.len() as u64);
+    let mut request = request(&target, bytes.len() as u64);
     request.family_guid = parent.family_guid;
-    restore(&request, &octets, Recovery::Recovery);
+    restore(&request, &bytes, Recovery::Recovery);
     let child = open(&target).identity().clone();
     if child.family_guid != parent.family_guid {
         println!(

@@ -44,7 +44,7 @@ fn copy_of(original: &Path, folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn every_database_comes_back_octet_for_octet() {
+fn every_database_comes_back_byte_for_byte() {
     let Some(shared) = shared() else { return };
     let mut count = 0;
     for original in databases(&shared) {
@@ -53,7 +53,7 @@ fn every_database_comes_back_octet_for_octet() {
         let before = names(folder.path());
         let log_before = fs::read(path.with_extension("ide-wal")).ok();
 
-        let octets = image(open(&path), 1 + count % 3);
+        let bytes = image(open(&path), 1 + count % 3);
 
         assert_eq!(
             names(folder.path()),
@@ -73,8 +73,8 @@ fn every_database_comes_back_octet_for_octet() {
         );
         let target = folder.path().join("restored");
         restore(
-            &request(&target, octets.len() as u64),
-            &octets,
+            &request(&target, bytes.len() as u64),
+            &bytes,
             Recovery::Recovery,
         );
         let restored = fs::read(&target).unwrap();

@@ -86,10 +86,10 @@ fn content_that_sqlite_refuses_is_locked_all_the_same() {
     let path = notes(folder.path());
     // Torn after it was opened by the writer, whose lock we must respect.
     let _locker = Process::start("exclusive", &path);
-    let mut octets = fs::read(&path).unwrap();
-    octets[..16].fill(0xEE);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[..16].fill(0xEE);
     let copy = folder.path().join("unreadable.db");
-    fs::write(&copy, &octets).unwrap();
+    fs::write(&copy, &bytes).unwrap();
     image(open(&copy), 1);
     fs::rename(&path, folder.path().join("moved.db")).unwrap();
     let options = SnapshotOptions {

@@ -17,10 +17,10 @@ use crate::locks::notes;
 use crate::process::Process;
 use crate::support::{fill, image, names, open, request, restore};
 
-fn replacing(target: &Path, octets: &[u8]) -> RestoreRequest {
+fn replacing(target: &Path, bytes: &[u8]) -> RestoreRequest {
     RestoreRequest {
         existing: Existing::Replace,
-        ..request(target, octets.len() as u64)
+        ..request(target, bytes.len() as u64)
     }
 }
 
@@ -305,14 +305,14 @@ fn a_link_stays_and_what_it_leads_to_is_replaced() {
 fn side_files_without_a_database_do_not_get_into_the_new_one() {
     let folder = tempfile::tempdir().unwrap();
     let source = notes(folder.path());
-    let octets = image(open(&source), 1);
+    let bytes = image(open(&source), 1);
     let path = folder.path().join("target.db");
     for side in ["target.db-wal", "target.db-journal", "target.db-shm"] {
         fs::write(folder.path().join(side), [1; 5000]).unwrap();
     }
     restore(
-        &request(&path, octets.len() as u64),
-        &octets,
+        &request(&path, bytes.len() as u64),
+        &bytes,
         Recovery::Recovery,
     );
     assert_eq!(names(folder.path()), ["notes.db", "target.db"]);

@@ -29,7 +29,7 @@ pub(crate) fn open(path: &Path) -> SqliteSnapshot {
 
 /// Everything a snapshot holds, read in pieces of `extents`, checked and closed.
 pub(crate) fn image(snapshot: SqliteSnapshot, extents: usize) -> Vec<u8> {
-    let mut octets = Vec::new();
+    let mut content = Vec::new();
     let mut buffer = AlignedBuffer::new(extents * EXTENT_BYTES);
     for range in snapshot.ranges(1) {
         let mut offset = range.start;
@@ -37,17 +37,17 @@ pub(crate) fn image(snapshot: SqliteSnapshot, extents: usize) -> Vec<u8> {
             let bytes = (range.end - offset).min(buffer.len() as u64) as usize;
             buffer.fill(0xEE);
             snapshot.read(1, offset, &mut buffer[..bytes]).unwrap();
-            octets.extend_from_slice(&buffer[..bytes]);
+            content.extend_from_slice(&buffer[..bytes]);
             offset += bytes as u64;
         }
     }
-    assert_eq!(octets.len() as u64, snapshot.files()[0].size_bytes);
+    assert_eq!(content.len() as u64, snapshot.files()[0].size_bytes);
     snapshot.close().unwrap();
     drop(snapshot);
-    octets
+    content
 }
 
-/// A full restore's request for `bytes` octets.
+/// A full restore's request for `bytes` content.
 pub(crate) fn request(target: &Path, size_bytes: u64) -> RestoreRequest {
     RestoreRequest {
         target: target.to_owned(),
@@ -66,11 +66,11 @@ pub(crate) fn request(target: &Path, size_bytes: u64) -> RestoreRequest {
     }
 }
 
-/// Writes `octets` in pieces, from two threads.
-pub(crate) fn fill(target: &dyn RestoreTarget, octets: &[u8]) {
-    let mut aligned = AlignedBuffer::new(octets.len());
-    aligned[..octets.len()].copy_from_slice(octets);
-    let pieces: Vec<_> = aligned[..octets.len()]
+/// Writes `bytes` in pieces, from two threads.
+pub(crate) fn fill(target: &dyn RestoreTarget, bytes: &[u8]) {
+    let mut aligned = AlignedBuffer::new(bytes.len());
+    aligned[..bytes.len()].copy_from_slice(bytes);
+    let pieces: Vec<_> = aligned[..bytes.len()]
         .chunks(2 * EXTENT_BYTES)
         .enumerate()
         .collect();
@@ -88,9 +88,9 @@ pub(crate) fn fill(target: &dyn RestoreTarget, octets: &[u8]) {
     });
 }
 
-pub(crate) fn restore(request: &RestoreRequest, octets: &[u8], recovery: Recovery) {
+pub(crate) fn restore(request: &RestoreRequest, bytes: &[u8], recovery: Recovery) {
     let target = Box::new(SqliteTarget::begin(request).unwrap());
-    fill(&*target, octets);
+    fill(&*target, bytes);
     target.finish(recovery).unwrap();
 }
 

@@ -124,21 +124,21 @@ pub(crate) fn joined_under_read_only_mount(folder: &Path) {
     let (here, there) = (folder.join("ro/x.db"), folder.join("data/x.db"));
     let before = fs::read(&there).unwrap();
     let snapshot = open(&here);
-    let mut octets = read(&snapshot, 0).unwrap();
+    let mut bytes = read(&snapshot, 0).unwrap();
     assert_eq!(one("generation", &there), "written");
-    octets.extend(read(&snapshot, 1).unwrap());
+    bytes.extend(read(&snapshot, 1).unwrap());
     assert_eq!(one("generation checkpoint", &there), "kept out");
     let extents = (snapshot.files()[0].size_bytes as usize).div_ceil(EXTENT_BYTES);
     for extent in 2..extents {
-        octets.extend(read(&snapshot, extent).unwrap());
+        bytes.extend(read(&snapshot, extent).unwrap());
     }
     snapshot.close().unwrap();
     drop(snapshot);
-    assert!(octets == before, "the state of the beginning");
+    assert!(bytes == before, "the state of the beginning");
     assert_eq!(one("generation checkpoint", &there), "copied");
     // The -wal that a crash leaves counts, also without a -shm.
-    let octets = image(open(&here), 1);
-    assert!(octets == fs::read(&there).unwrap());
+    let bytes = image(open(&here), 1);
+    assert!(bytes == fs::read(&there).unwrap());
     say("done");
 }
 
@@ -154,16 +154,16 @@ pub(crate) fn connected_under_read_only_mount(folder: &Path) {
     let _idle = Process::start("idle", &there);
     assert_eq!(one("generation", &there), "written");
     let snapshot = open(&here);
-    let mut octets = read(&snapshot, 0).unwrap();
+    let mut bytes = read(&snapshot, 0).unwrap();
     assert_eq!(one("generation", &there), "written");
     assert_eq!(one("generation checkpoint", &there), "kept out");
     let extents = (snapshot.files()[0].size_bytes as usize).div_ceil(EXTENT_BYTES);
     for extent in 1..extents {
-        octets.extend(read(&snapshot, extent).unwrap());
+        bytes.extend(read(&snapshot, extent).unwrap());
     }
     snapshot.close().unwrap();
     let copy = folder.join("copy.db");
-    fs::write(&copy, &octets).unwrap();
+    fs::write(&copy, &bytes).unwrap();
     let generations: String = Connection::open(&copy)
         .unwrap()
         .query_row("SELECT group_concat(DISTINCT g) FROM t", [], |row| {

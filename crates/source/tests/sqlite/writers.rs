@@ -73,12 +73,12 @@ pub(crate) fn write_for_ever(path: &Path) {
 }
 
 /// Restores an image and returns the last number of the sequence, if all is as it must be.
-fn verify(octets: &[u8]) -> i64 {
+fn verify(bytes: &[u8]) -> i64 {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("copy.db");
     restore(
-        &request(&target, octets.len() as u64),
-        octets,
+        &request(&target, bytes.len() as u64),
+        bytes,
         Recovery::Recovery,
     );
     let connection = Connection::open(&target).unwrap();
@@ -129,8 +129,8 @@ fn wait_for_a_write(path: &Path, number: i64) {
 /// Reads as slowly as a slow medium would write.
 fn slow_image(snapshot: SqliteSnapshot, pause: Duration) -> Vec<u8> {
     let size_bytes = snapshot.files()[0].size_bytes as usize;
-    let mut octets = AlignedBuffer::new(size_bytes);
-    for (index, extent) in octets[..size_bytes].chunks_mut(EXTENT_BYTES).enumerate() {
+    let mut bytes = AlignedBuffer::new(size_bytes);
+    for (index, extent) in bytes[..size_bytes].chunks_mut(EXTENT_BYTES).enumerate() {
         snapshot
             .read(1, (index * EXTENT_BYTES) as u64, extent)
             .unwrap();
@@ -138,7 +138,7 @@ fn slow_image(snapshot: SqliteSnapshot, pause: Duration) -> Vec<u8> {
     }
     snapshot.close().unwrap();
     drop(snapshot);
-    octets[..size_bytes].to_vec()
+    bytes[..size_bytes].to_vec()
 }
 
 #[test]

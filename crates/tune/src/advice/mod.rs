@@ -64,7 +64,7 @@ pub struct Recommendation {
     pub compression: Compression,
     /// Threads, where fewer than one for each processor are enough.
     pub threads: Option<u32>,
-    /// MAXTRANSFERSIZE in octets, where another than the default is faster.
+    /// MAXTRANSFERSIZE in bytes, where another than the default is faster.
     pub transfer_bytes: Option<u32>,
     /// The files of the backup.
     pub devices: Vec<PathBuf>,
@@ -75,7 +75,7 @@ pub struct Recommendation {
 pub struct Prediction {
     /// Seconds.
     pub seconds: Spread,
-    /// Octets on media.
+    /// Bytes on media.
     pub stored_bytes: u64,
     /// Megabytes (2^20) of the database in a second.
     pub rate: f64,

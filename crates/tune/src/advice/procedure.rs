@@ -102,7 +102,7 @@ impl Procedure<'_> {
         self.request.time.mul_f64(SHARES[step])
     }
 
-    /// Octets of a run that takes about `seconds` at `rate` MB/s, but enough to keep all threads busy.
+    /// Bytes of a run that takes about `seconds` at `rate` MB/s, but enough to keep all threads busy.
     fn sample_bytes(&self, compression: Compression, rate: f64, seconds: f64) -> u64 {
         let least = 2 * processors().max(2) as u64 * compression.frame_bytes() as u64;
         let wanted = (rate * seconds * f64::from(1 << 20)) as u64;

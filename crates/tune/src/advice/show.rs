@@ -1,7 +1,7 @@
 //! The results of the procedure as a report.
 
 use serde_json::{Map, Value as Json, json};
-use windlass_base::size::Octets;
+use windlass_base::size::Bytes;
 use windlass_report::{
     BarGroup, Bars, Chart, ChartKind, Column, Figure, Lines, Listing, Mark, Report, Row, Section,
     Series, Table,
@@ -86,7 +86,7 @@ impl Advice {
             ),
             figure(
                 "predicted size",
-                Octets(prediction.stored_bytes).to_string(),
+                Bytes(prediction.stored_bytes).to_string(),
                 format!("ratio {ratio:.2}"),
             ),
             figure(

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, json};
-use windlass_base::size::Octets;
+use windlass_base::size::Bytes;
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_engine::storage::RealFileSystem;
@@ -45,7 +45,7 @@ pub struct CheckpointConditions {
     pub folder: PathBuf,
     /// Buffers of the large pool; the small one has a thousandth.
     pub pool_pages: u64,
-    /// Sizes of the databases in octets.
+    /// Sizes of the databases in bytes.
     pub database_bytes: Vec<u64>,
     /// How often each variant runs.
     pub rounds: usize,
@@ -101,7 +101,7 @@ impl Subject {
     fn label(&self) -> String {
         format!(
             "{}, {} checkpoints, pool of {} pages, to {}",
-            Octets(self.bytes),
+            Bytes(self.bytes),
             self.kind.name(),
             self.pool_pages,
             self.place.name()
@@ -303,7 +303,7 @@ fn chart(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Chart {
         subject.pool_pages == conditions.pool_pages && subject.kind == Kind::Indirect
     };
     let groups = lines.iter().filter(on_large).map(|(subject, _)| BarGroup {
-        label: format!("{} to {}", Octets(subject.bytes), subject.place.name()),
+        label: format!("{} to {}", Bytes(subject.bytes), subject.place.name()),
         values: [Kind::Automatic, Kind::Indirect]
             .map(|kind| find(lines, subject, conditions.pool_pages, kind))
             .to_vec(),
@@ -327,7 +327,7 @@ fn table(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Table {
         let automatic = find(lines, subject, subject.pool_pages, Kind::Automatic);
         let large = find(lines, subject, conditions.pool_pages, subject.kind);
         Row::new(vec![
-            Octets(subject.bytes).to_string().into(),
+            Bytes(subject.bytes).to_string().into(),
             (subject.pool_pages as f64).into(),
             subject.place.name().into(),
             subject.kind.name().into(),
@@ -359,7 +359,7 @@ fn table(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Table {
 }
 
 fn facts(conditions: &CheckpointConditions) -> Vec<Fact> {
-    let pool = Octets(conditions.pool_pages * PAGE_SIZE as u64);
+    let pool = Bytes(conditions.pool_pages * PAGE_SIZE as u64);
     vec![
         Fact::new(
             "large pool",

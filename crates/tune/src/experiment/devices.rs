@@ -2,7 +2,7 @@
 //! BLOCKSIZE = 65536; and MAXTRANSFERSIZE, which the article's readers asked for.
 
 use serde_json::Map;
-use windlass_base::size::Octets;
+use windlass_base::size::Bytes;
 use windlass_codec::Compression;
 use windlass_report::{
     Chart, ChartKind, Column, Figure, Lines, Mark, Report, Row, Section, Series, Table,
@@ -91,7 +91,7 @@ pub(super) fn run(bench: &Bench<'_>, grid: &Grid<'_>) -> Result<Outcome, Error> 
 }
 
 fn label(setting: &Setting) -> String {
-    let size = |octets: Option<u32>| octets.map_or_else(|| "default".to_owned(), short_size);
+    let size = |bytes: Option<u32>| bytes.map_or_else(|| "default".to_owned(), short_size);
     match setting.scope {
         Scope::Read => "read only".to_owned(),
         _ => format!(
@@ -105,8 +105,8 @@ fn label(setting: &Setting) -> String {
 }
 
 /// `64 KB` rather than `64.0 KB`.
-pub(crate) fn short_size(octets: u32) -> String {
-    Octets(u64::from(octets)).to_string().replace(".0 ", " ")
+pub(crate) fn short_size(bytes: u32) -> String {
+    Bytes(u64::from(bytes)).to_string().replace(".0 ", " ")
 }
 
 /// What came out.
@@ -231,7 +231,7 @@ impl Results<'_> {
             caption: "Medians. The fastest is marked".to_owned(),
             columns: vec![
                 Column::number("files", "Files", "", 0),
-                Column::number("block_bytes", "BLOCKSIZE", "octets", 0),
+                Column::number("block_bytes", "BLOCKSIZE", "bytes", 0),
                 Column::number("transfer_kilobytes", "MAXTRANSFERSIZE", "KB", 0),
                 Column::number("seconds", "Time", "s", 2),
                 Column::number("spread_percent", "Spread", "%", 0),

@@ -33,9 +33,9 @@ pub enum Experiment {
     Devices {
         /// How many files.
         files: Vec<usize>,
-        /// BLOCKSIZE in octets.
+        /// BLOCKSIZE in bytes.
         block_bytes: Vec<u32>,
-        /// MAXTRANSFERSIZE in octets.
+        /// MAXTRANSFERSIZE in bytes.
         transfer_bytes: Vec<u32>,
         /// How the backups are compressed.
         compression: Compression,
@@ -161,7 +161,7 @@ pub(crate) fn name(compression: Compression) -> String {
     }
 }
 
-/// Octets in MB (2^20).
-pub(crate) fn megabytes(octets: u64) -> f64 {
-    octets as f64 / f64::from(1 << 20)
+/// Bytes in MB (2^20).
+pub(crate) fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }

@@ -87,7 +87,7 @@ pub(super) fn run(bench: &Bench<'_>, compressions: &[Compression]) -> Result<Out
             sections: vec![results(compressions, &lines), limits(&lines)],
             notes: vec![
                 "The articles publish no restore times; Windlass's own backup is the measure.".to_owned(),
-                "Verification reads and checks every octet and writes nothing. A restore ends when the file is durable under its name.".to_owned(),
+                "Verification reads and checks every byte and writes nothing. A restore ends when the file is durable under its name.".to_owned(),
             ],
             ..Report::default()
         },

@@ -17,7 +17,7 @@ const CHUNK_PAGES: u32 = (CHUNK_BYTES / PAGE_SIZE) as u32;
 /// disk busy where the buffer pool does not have the pages.
 const WORKERS: usize = 8;
 
-/// Writes the last committed state of `database` to the new SQLite file `target`; returns its octets.
+/// Writes the last committed state of `database` to the new SQLite file `target`; returns its bytes.
 ///
 /// Writers go on meanwhile. A database without content becomes an empty file, which is SQLite's empty
 /// database.
@@ -33,10 +33,10 @@ pub fn export(database: &Arc<Database>, target: &Path) -> Result<u64> {
         });
     }
     let beside = unfinished(target);
-    let outcome = write(database, &beside).and_then(|octets| {
+    let outcome = write(database, &beside).and_then(|bytes| {
         directory::replace(&beside, target)
             .map_err(|error| io_error("rename to", target, &error))?;
-        Ok(octets)
+        Ok(bytes)
     });
     if outcome.is_err() {
         // The first error is the one that counts.
@@ -64,11 +64,11 @@ fn write(database: &Arc<Database>, path: &Path) -> Result<u64> {
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     })?;
-    let octets = u64::from(snapshot.page_count()) * PAGE_SIZE as u64;
-    file.set_len(octets)
+    let bytes = u64::from(snapshot.page_count()) * PAGE_SIZE as u64;
+    file.set_len(bytes)
         .and_then(|()| file.sync())
         .map_err(|error| io_error("write", path, &error))?;
-    Ok(octets)
+    Ok(bytes)
 }
 
 /// Copies chunks until none are left. After an error the others still finish theirs.

@@ -20,8 +20,8 @@ use crate::error::{Result, VfsError};
 /// Where page 1 tells whether SQLite reads and writes through its own log: 2 if so, 1 if not.
 const FORMAT_OFFSET: usize = 18;
 
-/// Octets to reserve at the end of each page for its checksum.
-const CHECKSUM_OCTETS: i32 = 8;
+/// Bytes to reserve at the end of each page for its checksum.
+const CHECKSUM_BYTES: i32 = 8;
 
 /// Whether pages of an imported database carry checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +37,8 @@ pub enum PageChecksums {
 pub struct Imported {
     /// The new database, open.
     pub database: Arc<Database>,
-    /// Octets of its data file.
-    pub octets: u64,
+    /// Bytes of its data file.
+    pub bytes: u64,
     /// Whether SQLite had to rewrite it: other pages than the engine's, a log not yet checkpointed, or no
     /// room for the page checksums that were asked for.
     pub converted: bool,
@@ -48,7 +48,7 @@ pub struct Imported {
 
 /// Makes the engine database that `request` describes, with one data file, from the SQLite file `source`.
 ///
-/// `source` may be in use and is not changed. With pages of 8192 octets, no write-ahead log beside
+/// `source` may be in use and is not changed. With pages of 8192 bytes, no write-ahead log beside
 /// it, and the room for checksums that is wanted, it is copied as it is; otherwise SQLite writes it anew.
 ///
 /// # Errors
@@ -82,16 +82,16 @@ pub fn import(
     // An earlier import that was interrupted may have left one.
     discard(&unfinished);
     let reserved = match checksums {
-        PageChecksums::AsInSource => opened.reserved_octets,
-        PageChecksums::Always => CHECKSUM_OCTETS,
+        PageChecksums::AsInSource => opened.reserved_bytes,
+        PageChecksums::Always => CHECKSUM_BYTES,
     };
-    let converted = !opened.is_whole() || opened.reserved_octets != reserved;
+    let converted = !opened.is_whole() || opened.reserved_bytes != reserved;
     let written = if converted {
         convert(opened, reserved, &unfinished)
     } else {
         copy(&opened, &unfinished)
     };
-    let outcome = written.and_then(|octets| {
+    let outcome = written.and_then(|bytes| {
         directory::replace(&unfinished, &data.path)
             .map_err(|error| io_error("rename to", &data.path, &error))?;
         let adopted = instance.adopt_database(request).inspect_err(|_| {
@@ -99,9 +99,9 @@ pub fn import(
         });
         Ok(Imported {
             database: adopted?,
-            octets,
+            bytes,
             converted,
-            page_checksums: reserved == CHECKSUM_OCTETS,
+            page_checksums: reserved == CHECKSUM_BYTES,
         })
     });
     if outcome.is_err() {
@@ -119,16 +119,16 @@ fn discard(unfinished: &Path) {
     }
 }
 
-/// Has SQLite write the data file; returns its octets.
+/// Has SQLite write the data file; returns its bytes.
 fn convert(source: Source, reserved: i32, path: &Path) -> Result<u64> {
     let fail = |error| io_error("write", path, &error);
     source.convert(path, reserved)?;
     let file = DirectFile::open(path, Access::Own).map_err(fail)?;
-    let octets = file.len().map_err(fail)?;
-    if reserved == CHECKSUM_OCTETS {
+    let bytes = file.len().map_err(fail)?;
+    if reserved == CHECKSUM_BYTES {
         let mut buffer = AlignedBuffer::new(CHUNK_BYTES);
-        for offset in (0..octets).step_by(CHUNK_BYTES) {
-            let content = &mut buffer[..(octets - offset).min(CHUNK_BYTES as u64) as usize];
+        for offset in (0..bytes).step_by(CHUNK_BYTES) {
+            let content = &mut buffer[..(bytes - offset).min(CHUNK_BYTES as u64) as usize];
             file.read_exact_at(content, offset).map_err(fail)?;
             if offset == 0 && !reserves_checksums(content) {
                 return Err(VfsError::Sqlite {
@@ -141,17 +141,17 @@ fn convert(source: Source, reserved: i32, path: &Path) -> Result<u64> {
         }
     }
     file.sync().map_err(fail)?;
-    Ok(octets)
+    Ok(bytes)
 }
 
-/// Copies the data file; returns its octets.
+/// Copies the data file; returns its bytes.
 fn copy(source: &Source, path: &Path) -> Result<u64> {
     let fail = |error| io_error("write", path, &error);
     let file = DirectFile::open(path, Access::CreateNew).map_err(fail)?;
     let mut buffer = AlignedBuffer::new(CHUNK_BYTES);
     let mut stamps = false;
-    for offset in (0..source.octets).step_by(CHUNK_BYTES) {
-        let content = &mut buffer[..(source.octets - offset).min(CHUNK_BYTES as u64) as usize];
+    for offset in (0..source.bytes).step_by(CHUNK_BYTES) {
+        let content = &mut buffer[..(source.bytes - offset).min(CHUNK_BYTES as u64) as usize];
         source.read(content, offset)?;
         if offset == 0 {
             let first = &mut content[..PAGE_SIZE];
@@ -168,10 +168,10 @@ fn copy(source: &Source, path: &Path) -> Result<u64> {
         file.write_at(content, offset).map_err(fail)?;
     }
     file.sync().map_err(fail)?;
-    Ok(source.octets)
+    Ok(source.bytes)
 }
 
-/// Writes the checksum of each page into its last octets.
+/// Writes the checksum of each page into its last bytes.
 fn stamp(pages: &mut [u8]) {
     pages.chunks_exact_mut(PAGE_SIZE).for_each(stamp_checksum);
 }

@@ -20,7 +20,7 @@ pub use import::{Imported, PageChecksums, import};
 
 use crate::error::VfsError;
 
-/// Octets moved at a time.
+/// Bytes moved at a time.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Where the file is written before it is whole.

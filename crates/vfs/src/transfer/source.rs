@@ -4,7 +4,7 @@
 //! connections of this process hold on it.
 //!
 //! The descriptor is open for reading alone. SQLite can then neither roll back what a crashed program
-//! left, nor checkpoint a log: file and log stay as they are, octet by octet.
+//! left, nor checkpoint a log: file and log stay as they are, byte by byte.
 #![expect(unsafe_code, reason = "calls SQLite's C interface for files")]
 
 use std::ffi::{c_int, c_void};
@@ -23,12 +23,12 @@ use crate::error::{Result, VfsError};
 pub(super) struct Source {
     connection: Connection,
     path: PathBuf,
-    /// Octets in a page.
+    /// Bytes in a page.
     pub(super) page_size: u32,
-    /// Octets of the database.
-    pub(super) octets: u64,
-    /// Octets at the end of each page that SQLite leaves alone.
-    pub(super) reserved_octets: c_int,
+    /// Bytes of the database.
+    pub(super) bytes: u64,
+    /// Bytes at the end of each page that SQLite leaves alone.
+    pub(super) reserved_bytes: c_int,
     /// Behind the connection: what is dropped last.
     _log: Option<MadeLog>,
 }
@@ -62,28 +62,28 @@ impl Source {
             return Err(empty());
         }
         // SQLite takes a part of a page for a whole one, and what is missing for zeros.
-        let file_octets = std::fs::metadata(path).map_or(0, |file| file.len());
-        if !file_octets.is_multiple_of(u64::from(page_size)) {
+        let file_bytes = std::fs::metadata(path).map_or(0, |file| file.len());
+        if !file_bytes.is_multiple_of(u64::from(page_size)) {
             return Err(VfsError::NotImportable {
                 path: path.to_owned(),
                 reason: format!(
-                    "its last page is cut: {file_octets} bytes are no whole number of pages of {page_size} bytes"
+                    "its last page is cut: {file_bytes} bytes are no whole number of pages of {page_size} bytes"
                 ),
             });
         }
         let mut source = Self {
-            octets: u64::from(page_size) * u64::from(page_count),
+            bytes: u64::from(page_size) * u64::from(page_count),
             path: path.to_owned(),
             page_size,
             connection,
-            reserved_octets: -1,
+            reserved_bytes: -1,
             _log: log,
         };
-        let mut octets = source.reserved_octets;
+        let mut bytes = source.reserved_bytes;
         source
-            .control(ffi::SQLITE_FCNTL_RESERVE_BYTES, (&raw mut octets).cast())
+            .control(ffi::SQLITE_FCNTL_RESERVE_BYTES, (&raw mut bytes).cast())
             .map_err(|code| source.not_read(code, 0))?;
-        source.reserved_octets = octets;
+        source.reserved_bytes = bytes;
         Ok(source)
     }
 
@@ -116,7 +116,7 @@ impl Source {
     fn not_read(&self, code: c_int, offset: u64) -> VfsError {
         VfsError::NotImportable {
             path: self.path.clone(),
-            reason: format!("SQLite code {code} while reading at octet {offset}"),
+            reason: format!("SQLite code {code} while reading at byte {offset}"),
         }
     }
 
@@ -132,7 +132,7 @@ impl Source {
         let read = unsafe { methods.as_ref() }.and_then(|methods| methods.xRead);
         let read = read.ok_or_else(|| fail(ffi::SQLITE_CANTOPEN))?;
         let length = c_int::try_from(buffer.len()).map_err(|_| fail(ffi::SQLITE_TOOBIG))?;
-        // SAFETY: an open file of a connection that no other thread uses, and memory of `length` octets.
+        // SAFETY: an open file of a connection that no other thread uses, and memory of `length` bytes.
         let code = unsafe { read(file, buffer.as_mut_ptr().cast(), length, offset as i64) };
         if code == ffi::SQLITE_OK {
             Ok(())
@@ -142,8 +142,8 @@ impl Source {
     }
 
     /// Has SQLite write the database to `target` with pages of the engine, of which it leaves
-    /// `reserved_octets` at the end alone. The target is not synced.
-    pub(super) fn convert(self, target: &Path, reserved_octets: c_int) -> Result<()> {
+    /// `reserved_bytes` at the end alone. The target is not synced.
+    pub(super) fn convert(self, target: &Path, reserved_bytes: c_int) -> Result<()> {
         let fail = |error: rusqlite::Error| VfsError::NotImportable {
             path: self.path.clone(),
             reason: reason(&self.path, &error),
@@ -155,7 +155,7 @@ impl Source {
                 "COMMIT; PRAGMA synchronous = OFF; PRAGMA page_size = {PAGE_SIZE}"
             ))
             .map_err(fail)?;
-        let target = format!("{}?reserve={reserved_octets}", uri(target));
+        let target = format!("{}?reserve={reserved_bytes}", uri(target));
         self.connection
             .execute("VACUUM INTO ?1", [target])
             .map_err(fail)?;
@@ -213,12 +213,12 @@ fn uri(path: &Path) -> String {
     } else {
         "file:"
     });
-    for octet in path.as_os_str().as_bytes() {
-        if octet.is_ascii_alphanumeric() || b"/._-".contains(octet) {
-            uri.push(char::from(*octet));
+    for byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/._-".contains(byte) {
+            uri.push(char::from(*byte));
         } else {
             // Writing to a String cannot fail.
-            let _ = write!(uri, "%{octet:02X}");
+            let _ = write!(uri, "%{byte:02X}");
         }
     }
     uri

@@ -11,7 +11,7 @@ use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{Instance, InstanceOptions};
 use windlass_vfs::{PathDatabases, linked};
 
-/// Octets in a page of the engine.
+/// Bytes in a page of the engine.
 pub(crate) const PAGE_SIZE: usize = 8192;
 
 /// The checksum of SQLite's checksum VFS, written down once more from its documentation.
@@ -28,11 +28,11 @@ pub(crate) fn checksum(page: &[u8]) -> Vec<u8> {
     [first.to_le_bytes(), second.to_le_bytes()].concat()
 }
 
-/// Pages of a closed file whose last octets are not their checksum.
+/// Pages of a closed file whose last bytes are not their checksum.
 pub(crate) fn damaged(path: &Path) -> Vec<usize> {
-    let octets = std::fs::read(path).unwrap();
-    assert_eq!(octets[20], 8, "octets reserved at the end of a page");
-    let pages = octets.chunks(PAGE_SIZE).enumerate();
+    let bytes = std::fs::read(path).unwrap();
+    assert_eq!(bytes[20], 8, "bytes reserved at the end of a page");
+    let pages = bytes.chunks(PAGE_SIZE).enumerate();
     pages
         .filter(|(_, page)| page[PAGE_SIZE - 8..] != checksum(page))
         .map(|(index, _)| index + 1)
@@ -40,10 +40,10 @@ pub(crate) fn damaged(path: &Path) -> Vec<usize> {
 }
 
 /// Flips a bit of a closed file. Pages count from 1.
-pub(crate) fn flip(path: &Path, page: usize, octet: usize) {
-    let mut octets = std::fs::read(path).unwrap();
-    octets[(page - 1) * PAGE_SIZE + octet] ^= 16;
-    std::fs::write(path, octets).unwrap();
+pub(crate) fn flip(path: &Path, page: usize, byte: usize) {
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[(page - 1) * PAGE_SIZE + byte] ^= 16;
+    std::fs::write(path, bytes).unwrap();
 }
 
 /// A folder that is removed at the end.

@@ -14,7 +14,7 @@ pub(crate) trait Contender {
     /// Compresses a frame; `None` if it would not shrink.
     fn encode(&mut self, frame: &[u8], output: &mut [u8]) -> Result<Option<usize>, anyhow::Error>;
 
-    /// Expands what [`Contender::encode`] wrote into exactly `frame.len()` octets.
+    /// Expands what [`Contender::encode`] wrote into exactly `frame.len()` bytes.
     fn decode(&mut self, payload: &[u8], frame: &mut [u8]) -> Result<(), anyhow::Error>;
 }
 
@@ -28,12 +28,12 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// MB of 2^20 octets a second.
+    /// MB of 2^20 bytes a second.
     pub(crate) fn encode_rate(&self) -> f64 {
         self.bytes as f64 / f64::from(1 << 20) / self.encode_seconds
     }
 
-    /// MB of 2^20 octets a second.
+    /// MB of 2^20 bytes a second.
     pub(crate) fn decode_rate(&self) -> f64 {
         self.bytes as f64 / f64::from(1 << 20) / self.decode_seconds
     }

@@ -12,8 +12,8 @@ const STRIDE: u64 = 2;
 
 /// Chunks spread over a database.
 pub(crate) struct Chunks {
-    octets: AlignedBuffer,
-    /// Octets of the database for each octet here.
+    bytes: AlignedBuffer,
+    /// Bytes of the database for each byte here.
     pub(crate) scale: f64,
 }
 
@@ -23,12 +23,12 @@ impl Chunks {
         let file = DirectFile::open(database, Access::Read)?;
         let length = file.len()?;
         let count = (length / chunk as u64).div_ceil(STRIDE).max(1);
-        let mut octets = AlignedBuffer::new(chunk * count as usize);
-        for (index, piece) in octets.chunks_mut(chunk).enumerate() {
+        let mut bytes = AlignedBuffer::new(chunk * count as usize);
+        for (index, piece) in bytes.chunks_mut(chunk).enumerate() {
             file.read_at(piece, index as u64 * STRIDE * chunk as u64)?;
         }
-        let scale = length as f64 / octets.len() as f64;
-        Ok(Self { octets, scale })
+        let scale = length as f64 / bytes.len() as f64;
+        Ok(Self { bytes, scale })
     }
 
     /// Seconds until each of `threads` threads has compressed its part of the chunks.
@@ -37,7 +37,7 @@ impl Chunks {
         let isal = (compression == Compression::QAT_DEFLATE)
             .then(Isal::load)
             .and_then(Result::ok);
-        let frames: Vec<&[u8]> = self.octets.chunks(frame).collect();
+        let frames: Vec<&[u8]> = self.bytes.chunks(frame).collect();
         let begun = Instant::now();
         let work = |part: usize| -> Result<(), windlass_codec::Error> {
             let provider = isal.as_ref().map(|isal| isal as &dyn DeflateProvider);

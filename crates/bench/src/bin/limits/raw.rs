@@ -1,4 +1,4 @@
-//! What the device gives: reads and copies past the page cache, with nothing done to the octets.
+//! What the device gives: reads and copies past the page cache, with nothing done to the bytes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use windlass_io::queue::{Direction, Engine, Memory, Queue, Transfer};
 use windlass_io::{Access, AlignedBuffer, DirectFile};
 
-/// Reads a file with `depth` reads of `block` octets in flight, and writes what it read to `to`.
+/// Reads a file with `depth` reads of `block` bytes in flight, and writes what it read to `to`.
 pub(crate) fn raw(
     from: &Path,
     to: Option<&Path>,

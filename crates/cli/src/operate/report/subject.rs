@@ -176,7 +176,7 @@ pub(super) fn rate(backup: &PastBackup) -> Option<f64> {
     Some(backup.raw_bytes as f64 / f64::from(1 << 20) / elapsed)
 }
 
-/// What a backup holds for each octet it takes.
+/// What a backup holds for each byte it takes.
 pub(super) fn ratio(backup: &PastBackup) -> Option<f64> {
     let stored = (backup.stored_bytes > 0).then_some(backup.stored_bytes as f64)?;
     (backup.raw_bytes > 0).then_some(backup.raw_bytes as f64 / stored)

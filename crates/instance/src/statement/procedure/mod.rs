@@ -177,7 +177,7 @@ fn argument_value(session: &mut Session, written: &ArgumentValue) -> Result<Valu
         ArgumentValue::Null | ArgumentValue::Default => Value::Null,
         ArgumentValue::Value(value) => value_of(value, session)?,
         ArgumentValue::Decimal(text) => text.parse().map_or(Value::text(text), Value::Decimal),
-        ArgumentValue::Binary(octets) => Value::Binary(octets.clone()),
+        ArgumentValue::Binary(bytes) => Value::Binary(bytes.clone()),
         ArgumentValue::Word(word) => Value::text(&word.text),
     })
 }

@@ -10,13 +10,13 @@ use windlass_io::DirectFile;
 use super::super::file_error;
 use crate::Error;
 
-/// First octets of every `SQLite` database.
+/// First bytes of every `SQLite` database.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// Octets of the header that are looked at.
+/// Bytes of the header that are looked at.
 const HEADER_BYTES: usize = 100;
 
-/// Why a file is no `SQLite` database; none of one that is, or that has no octets and will become one.
+/// Why a file is no `SQLite` database; none of one that is, or that has no bytes and will become one.
 pub(super) fn defect(file: &DirectFile, path: &Path) -> Result<Option<String>, Error> {
     let fail = |error| file_error("read", path, error);
     let length = file.len().map_err(fail)?;

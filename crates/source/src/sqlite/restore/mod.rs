@@ -23,7 +23,7 @@
 //! symbolic link as target stays: what it leads to is replaced.
 //!
 //! WITH NORECOVERY the stage stays, so the database does not open, and the state file says which
-//! backup set it stands at. A differential marks the state as *applying* before its first octet: if it does
+//! backup set it stands at. A differential marks the state as *applying* before its first byte: if it does
 //! not get to its end the stage is neither the base nor the differential, and the sequence must begin again.
 //! One that is refused before leaves the sequence where it stood.
 
@@ -64,7 +64,7 @@ pub struct SqliteTarget {
     stage: Option<Stage>,
     /// What the state file will say after NORECOVERY.
     state: RestoringState,
-    /// For a differential, what its base left; it stays valid until the first octet is written.
+    /// For a differential, what its base left; it stays valid until the first byte is written.
     base: Option<RestoringState>,
     /// Whether the differential has been marked as being applied.
     is_marked: OnceLock<()>,
@@ -131,7 +131,7 @@ impl SqliteTarget {
         })
     }
 
-    /// Before the first octet of a differential: from here on the stage is neither the base nor the
+    /// Before the first byte of a differential: from here on the stage is neither the base nor the
     /// differential, until it is complete.
     fn mark(&self, stage: &Stage) -> Result<(), Error> {
         let Some(base) = self
@@ -197,15 +197,15 @@ fn state_of(
 }
 
 impl RestoreTarget for SqliteTarget {
-    fn write(&self, file_id: u16, offset: u64, octets: &[u8]) -> Result<(), Error> {
-        let (bytes, size_bytes) = (octets.len() as u64, self.state.size_bytes);
+    fn write(&self, file_id: u16, offset: u64, content: &[u8]) -> Result<(), Error> {
+        let (bytes, size_bytes) = (content.len() as u64, self.state.size_bytes);
         let fits = offset
             .checked_add(bytes)
             .is_some_and(|end| end <= size_bytes);
         match &self.stage {
             Some(stage) if file_id == FILE_ID && fits => {
                 self.mark(stage)?;
-                stage.write(offset, octets)
+                stage.write(offset, content)
             }
             _ => Err(Error::OutOfRange {
                 file_id,

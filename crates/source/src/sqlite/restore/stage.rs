@@ -100,7 +100,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Changes the length, new octets being zero, and reserves their space.
+    /// Changes the length, new bytes being zero, and reserves their space.
     pub(super) fn resize(&self, from: u64, to: u64) -> Result<(), Error> {
         let more = to.saturating_sub(from);
         check_space(&self.target, more)?;
@@ -111,9 +111,9 @@ impl Stage {
         resize().map_err(|error| self.write_error(error, more))
     }
 
-    pub(super) fn write(&self, offset: u64, octets: &[u8]) -> Result<(), Error> {
-        let write = self.file.write_at(octets, offset);
-        write.map_err(|error| self.write_error(error, octets.len() as u64))
+    pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        let write = self.file.write_at(bytes, offset);
+        write.map_err(|error| self.write_error(error, bytes.len() as u64))
     }
 
     fn write_error(&self, error: io::Error, needed_bytes: u64) -> Error {

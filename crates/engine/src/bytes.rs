@@ -27,7 +27,7 @@ impl Writer {
         self.0.extend_from_slice(&value.to_stored());
     }
 
-    /// A length of 16 bits and the octets; what is longer was refused when it came in.
+    /// A length of 16 bits and the bytes; what is longer was refused when it came in.
     pub(crate) fn text(&mut self, value: &[u8]) {
         self.u16(value.len() as u16);
         self.0.extend_from_slice(value);
