@@ -2,28 +2,28 @@
 
 mod adapting;
 mod demo;
+mod import_export;
 mod inspect;
 mod locking;
 mod measuring;
 mod sqlserver;
-mod transfer;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use windlass_base::size::parse_bytes;
 use windlass_instance::RestorePolicy;
-use windlass_io::queue::EngineChoice;
+use windlass_io::queue::IoMethodChoice;
 
-use crate::journal::{Format, Level};
+use crate::logging::{Format, Level};
 
 pub(crate) use adapting::{Compress, Goal, Integrity, Threads};
 pub(crate) use demo::{DemoArguments, DemoWriterArguments};
+pub(crate) use import_export::{ExportArguments, ImportArguments};
 pub(crate) use inspect::{FilesArguments, HeaderArguments, LabelArguments};
 pub(crate) use locking::LockingArguments;
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
 pub(crate) use sqlserver::{ExtractArguments, ExtractFormat, InspectArguments};
-pub(crate) use transfer::{ExportArguments, ImportArguments};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -246,7 +246,7 @@ pub(crate) struct TuningArguments {
     pub(crate) threads: Option<Threads>,
     /// What carries reads and writes; auto takes the kernel's ring where there is one
     #[arg(long, value_name = "auto|io_uring|threads", default_value = "auto")]
-    pub(crate) io: EngineChoice,
+    pub(crate) io: IoMethodChoice,
 }
 
 /// Keys for sets that are encrypted. With any of them, a set that is not encrypted is refused.
@@ -366,7 +366,7 @@ pub(crate) struct VerifyArguments {
     pub(crate) threads: Option<Threads>,
     /// What carries the reads; auto takes the kernel's ring where there is one
     #[arg(long, value_name = "auto|io_uring|threads", default_value = "auto")]
-    pub(crate) io: EngineChoice,
+    pub(crate) io: IoMethodChoice,
     #[command(flatten)]
     pub(crate) keys: KeyArguments,
     #[command(flatten)]

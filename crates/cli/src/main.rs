@@ -7,7 +7,7 @@
 //! | `output/` | tables, JSON, progress |
 //! | `operate/` | commands for operators: history, retention, configuration, metrics, checks |
 //! | `demo/` | the self-contained demonstration |
-//! | `journal` | the log: statements begun, ended, failed |
+//! | `logging` | the log: statements begun, ended, failed |
 //! | `service` | what a service manager is told |
 //!
 //! Results go to standard output, messages to standard error; the exit code is 0 only on success.
@@ -17,7 +17,7 @@ mod args;
 mod cancel;
 mod command;
 mod demo;
-mod journal;
+mod logging;
 mod operate;
 mod output;
 mod service;
@@ -168,8 +168,8 @@ fn execute(command: Command, common: &Common, settings: &Settings) -> Outcome {
         Command::Inspect(arguments) => command::sqlserver::inspect(&arguments, common),
         Command::Extract(arguments) => command::extract::run(&arguments, common),
         Command::Rekey(arguments) => command::rekey::run(&arguments, common),
-        Command::Import(arguments) => command::transfer::import(&arguments, common),
-        Command::Export(arguments) => command::transfer::export(&arguments, common),
+        Command::Import(arguments) => command::import_export::import(&arguments, common),
+        Command::Export(arguments) => command::import_export::export(&arguments, common),
         Command::Sql(arguments) => command::sql::run(&arguments, common),
         Command::Tune(arguments) => command::tune::run(&arguments, common),
         Command::Bench(arguments) => command::bench::run(&arguments, common),

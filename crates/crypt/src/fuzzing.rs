@@ -27,13 +27,13 @@ pub fn fuzz_keys(bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Algorithm, Error, Recipient, SetKey};
+    use crate::{Cipher, Error, Recipient, SetKey};
 
     /// Every kind of file, as it should be. An unencrypted key lets a mutation reach what is inside.
     fn files() -> Vec<(&'static str, Vec<u8>)> {
         let identity = Identity::create("Backup", 365).unwrap();
         let password = Passphrase::new("password".to_owned());
-        let key = SetKey::generate(Algorithm::Aes256, [3; 16]).unwrap();
+        let key = SetKey::generate(Cipher::Aes256, [3; 16]).unwrap();
         let recipients = [
             Recipient::Certificate(identity.certificate().clone()),
             Recipient::Passphrase(password.clone()),

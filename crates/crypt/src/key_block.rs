@@ -19,7 +19,7 @@ use crate::certificate::{Certificate, Identity, PrivateKey};
 use crate::passphrase::{Passphrase, Stretch};
 use crate::set_key::{Length, SECRET_BYTES};
 use crate::vault::VaultKey;
-use crate::{Algorithm, Error, SetKey};
+use crate::{Cipher, Error, SetKey};
 
 /// Most recipients of a set.
 pub const RECIPIENTS_MAX: usize = 64;
@@ -84,7 +84,7 @@ enum Wrapped {
 /// A set's key, wrapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyBlock {
-    algorithm: Algorithm,
+    algorithm: Cipher,
     recipients: Vec<Wrapped>,
 }
 
@@ -159,7 +159,7 @@ impl KeyBlock {
     }
 
     /// How chunks are encrypted.
-    pub fn algorithm(&self) -> Algorithm {
+    pub fn algorithm(&self) -> Cipher {
         self.algorithm
     }
 
@@ -231,7 +231,7 @@ impl KeyBlock {
 
     fn parse(reader: &mut Reader<'_>) -> Option<Self> {
         let [version, algorithm] = reader.array()?;
-        let algorithm = Algorithm::from_id(algorithm).filter(|_| version == VERSION)?;
+        let algorithm = Cipher::from_id(algorithm).filter(|_| version == VERSION)?;
         let count = usize::from(u16::from_le_bytes(reader.array()?));
         if !(1..=RECIPIENTS_MAX).contains(&count) {
             return None;
@@ -374,7 +374,7 @@ impl Wrapped {
 }
 
 /// What a wrapped key is bound to.
-fn context(algorithm: Algorithm, set_guid: [u8; 16]) -> Vec<u8> {
+fn context(algorithm: Cipher, set_guid: [u8; 16]) -> Vec<u8> {
     let mut context = b"windlass set key 1".to_vec();
     context.push(algorithm as u8);
     context.extend_from_slice(&set_guid);
@@ -423,7 +423,7 @@ mod tests {
     #[test]
     fn every_recipient_gets_the_same_key_and_nobody_else() {
         let identity = Arc::new(Identity::create("Backup", 365).unwrap());
-        let key = SetKey::generate(Algorithm::Aes256, [3; 16]).unwrap();
+        let key = SetKey::generate(Cipher::Aes256, [3; 16]).unwrap();
         let recipients = [
             Recipient::Certificate(identity.certificate().clone()),
             Recipient::Passphrase(passphrase("correct")),
@@ -448,7 +448,7 @@ mod tests {
 
     /// As [`KeyBlock::with`], without its bounds.
     fn unbounded(count: usize, memory_kib: u32, passes: u32) -> Vec<u8> {
-        let mut stored = vec![VERSION, Algorithm::Aes256 as u8];
+        let mut stored = vec![VERSION, Cipher::Aes256 as u8];
         stored.extend_from_slice(&(count as u16).to_le_bytes());
         for _ in 0..count {
             let mut body = vec![7; 16];
@@ -478,7 +478,7 @@ mod tests {
 
     #[test]
     fn a_passphrase_is_refused_by_its_commitment_before_anything_is_opened() {
-        let key = SetKey::generate(Algorithm::Aes256, [3; 16]).unwrap();
+        let key = SetKey::generate(Cipher::Aes256, [3; 16]).unwrap();
         let mut block = KeyBlock::wrap(&key, &[Recipient::Passphrase(passphrase("p"))]).unwrap();
         assert!(block.unlock([3; 16], &ring("p")).is_ok());
         let Wrapped::Passphrase { commitment, .. } = &mut block.recipients[0] else {
@@ -495,7 +495,7 @@ mod tests {
     #[test]
     fn recipients_whose_keys_overflow_the_stored_length_are_refused() {
         let der = include_bytes!("testdata/rsa8192.der");
-        let key = SetKey::generate(Algorithm::Aes256, [3; 16]).unwrap();
+        let key = SetKey::generate(Cipher::Aes256, [3; 16]).unwrap();
         // Another signature makes another certificate; nobody checks who signed one.
         let certificates: Vec<_> = (0..RECIPIENTS_MAX as u8)
             .map(|number| {
@@ -514,7 +514,7 @@ mod tests {
     fn further_recipients_join_the_earlier_ones() {
         let identity = Arc::new(Identity::create("Backup", 365).unwrap());
         let certificate = || Recipient::Certificate(identity.certificate().clone());
-        let key = SetKey::generate(Algorithm::Aes256, [3; 16]).unwrap();
+        let key = SetKey::generate(Cipher::Aes256, [3; 16]).unwrap();
         let block = KeyBlock::wrap(&key, &[certificate()]).unwrap();
         let more = [certificate(), Recipient::Passphrase(passphrase("p"))];
         let block = block.with(&key, &more).unwrap();
@@ -535,7 +535,7 @@ mod tests {
 
     #[test]
     fn damaged_key_blocks_are_refused_without_panic() {
-        let key = SetKey::generate(Algorithm::Aes128, [3; 16]).unwrap();
+        let key = SetKey::generate(Cipher::Aes128, [3; 16]).unwrap();
         let block = KeyBlock::wrap(&key, &[Recipient::Passphrase(passphrase("p"))]).unwrap();
         let stored = block.to_stored();
         for length in 0..stored.len() {

@@ -147,7 +147,7 @@ fn authenticated(set_guid: [u8; 16], block: &KeyBlock) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Algorithm, Passphrase, Recipient};
+    use crate::{Cipher, Passphrase, Recipient};
 
     fn block(key: &SetKey, passphrase: &str) -> KeyBlock {
         let passphrase = Passphrase::new(passphrase.to_owned());
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn an_entry_is_replaced_and_only_the_sets_key_makes_one() {
-        let key = SetKey::generate(Algorithm::Aes256, [1; 16]).unwrap();
-        let other = SetKey::generate(Algorithm::Aes256, [1; 16]).unwrap();
+        let key = SetKey::generate(Cipher::Aes256, [1; 16]).unwrap();
+        let other = SetKey::generate(Cipher::Aes256, [1; 16]).unwrap();
         let mut file = KeyFile::default();
         file.replace(&key, block(&key, "one")).unwrap();
         let second = block(&key, "two");
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_is_noticed() {
-        let key = SetKey::generate(Algorithm::Aes256, [1; 16]).unwrap();
+        let key = SetKey::generate(Cipher::Aes256, [1; 16]).unwrap();
         let mut file = KeyFile::default();
         file.replace(&key, block(&key, "one")).unwrap();
         let stored = file.to_stored().unwrap();

@@ -32,5 +32,5 @@ pub use fuzzing::fuzz_keys;
 pub use key_block::{KeyBlock, KeyRing, PASSPHRASES_MAX, RECIPIENTS_MAX, Recipient, RecipientKind};
 pub use key_file::{KeyFile, KeyFileEntry};
 pub use passphrase::Passphrase;
-pub use set_key::{Algorithm, SetKey, TAG_BYTES};
+pub use set_key::{Cipher, SetKey, TAG_BYTES};
 pub use vault::VaultKey;

@@ -20,7 +20,7 @@ pub(crate) const SECRET_BYTES: usize = 32;
 /// How chunks are encrypted. The numbers stand on media and never change.
 #[repr(u8)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Algorithm {
+pub enum Cipher {
     /// AES-128-GCM.
     Aes128 = 1,
     /// AES-192-GCM.
@@ -29,7 +29,7 @@ pub enum Algorithm {
     Aes256 = 3,
 }
 
-impl Algorithm {
+impl Cipher {
     /// Every algorithm.
     pub const ALL: [Self; 3] = [Self::Aes128, Self::Aes192, Self::Aes256];
 
@@ -58,7 +58,7 @@ impl Algorithm {
 
 /// The key of one backup set; all threads share it.
 pub struct SetKey {
-    algorithm: Algorithm,
+    algorithm: Cipher,
     set_guid: [u8; 16],
     secret: Zeroizing<[u8; SECRET_BYTES]>,
     chunks: LessSafeKey,
@@ -71,7 +71,7 @@ impl SetKey {
     ///
     /// # Errors
     /// [`Error::Library`] when there is no randomness to be had.
-    pub fn generate(algorithm: Algorithm, set_guid: [u8; 16]) -> Result<Self, Error> {
+    pub fn generate(algorithm: Cipher, set_guid: [u8; 16]) -> Result<Self, Error> {
         let mut secret = Zeroizing::new([0; SECRET_BYTES]);
         rand::fill(secret.as_mut_slice()).map_err(|_| Error::Library {
             doing: "making a key",
@@ -80,7 +80,7 @@ impl SetKey {
     }
 
     pub(crate) fn derive(
-        algorithm: Algorithm,
+        algorithm: Cipher,
         set_guid: [u8; 16],
         secret: Zeroizing<[u8; SECRET_BYTES]>,
     ) -> Result<Self, Error> {
@@ -111,7 +111,7 @@ impl SetKey {
     }
 
     /// How chunks are encrypted.
-    pub fn algorithm(&self) -> Algorithm {
+    pub fn algorithm(&self) -> Cipher {
         self.algorithm
     }
 
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_payload_opens_only_where_it_was_sealed() {
-        for algorithm in Algorithm::ALL {
+        for algorithm in Cipher::ALL {
             let key = SetKey::generate(algorithm, [7; 16]).unwrap();
             let other = SetKey::generate(algorithm, [7; 16]).unwrap();
             let mut payload = b"pages of a database".to_vec();
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn masks_differ_between_chunks_and_undo_themselves() {
-        let key = SetKey::generate(Algorithm::Aes256, [7; 16]).unwrap();
+        let key = SetKey::generate(Cipher::Aes256, [7; 16]).unwrap();
         let (mut first, mut second) = (vec![0; 200], vec![0; 200]);
         key.mask(1, &mut first);
         key.mask(2, &mut second);
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn nothing_secret_is_shown() {
-        let key = SetKey::generate(Algorithm::Aes128, [7; 16]).unwrap();
+        let key = SetKey::generate(Cipher::Aes128, [7; 16]).unwrap();
         assert_eq!(format!("{key:?}"), "SetKey { algorithm: Aes128, .. }");
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::fs::FlockOperation;
-use windlass_io::queue::{self, Direction, Engine, Memory, Queue, Transfer};
+use windlass_io::queue::{self, Direction, IoMethod, Memory, Queue, Transfer};
 use windlass_io::{
     Access, AlignedBuffer, DIRECT_ALIGNMENT, DirectFile, PooledBuffer, directory, own,
 };
@@ -41,7 +41,7 @@ pub(crate) struct DiskWriter {
     /// Transfer buffers that are neither gathering nor in flight.
     spare: Vec<AlignedBuffer>,
     queue: Queue,
-    engine: (Engine, String),
+    io_method: (IoMethod, String),
     reserved_to: u64,
     /// Writes in flight whose buffers belong to others.
     held: usize,
@@ -66,7 +66,7 @@ impl DiskWriter {
             }
             Start::Append { at } => (open_append(&target, at).map_err(fail)?, None, at),
         };
-        let engine = queue::engine_for(tuning.engine, file.is_direct());
+        let io_method = queue::io_method_for(tuning.io_method, file.is_direct());
         Ok(Self {
             file: Arc::new(file),
             name: address.name.clone(),
@@ -75,8 +75,8 @@ impl DiskWriter {
             replaced,
             transfer: TransferBuffer::new(tuning.transfer_bytes, offset),
             spare: AlignedBuffer::several(tuning.depth, tuning.transfer_bytes),
-            queue: Queue::new(tuning.depth, engine.0, &[]),
-            engine,
+            queue: Queue::new(tuning.depth, io_method.0, &[]),
+            io_method,
             reserved_to: offset,
             counters: WriteCounters::default(),
             held: 0,
@@ -268,8 +268,8 @@ impl DeviceWriter for DiskWriter {
         self.counters
     }
 
-    fn engine(&self) -> Option<(Engine, &str)> {
-        Some((self.engine.0, &self.engine.1))
+    fn io_method(&self) -> Option<(IoMethod, &str)> {
+        Some((self.io_method.0, &self.io_method.1))
     }
 }
 
@@ -320,14 +320,14 @@ fn open_append(target: &Path, at: u64) -> io::Result<DirectFile> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_io::queue::EngineChoice;
+    use windlass_io::queue::IoMethodChoice;
 
     use super::*;
 
     const TUNING: WriteTuning = WriteTuning {
         transfer_bytes: 8192,
         depth: 2,
-        engine: EngineChoice::Auto,
+        io_method: IoMethodChoice::Auto,
     };
 
     fn device(folder: &tempfile::TempDir) -> DeviceAddress {

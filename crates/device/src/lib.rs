@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::FlockOperation;
-use windlass_io::queue::{Engine, EngineChoice};
+use windlass_io::queue::{IoMethod, IoMethodChoice};
 use windlass_io::{DirectFile, PooledBuffer};
 
 pub use address::{DeviceAddress, DeviceKind};
@@ -50,7 +50,7 @@ pub struct WriteTuning {
     /// Writes in flight.
     pub depth: usize,
     /// What carries them.
-    pub engine: EngineChoice,
+    pub io_method: IoMethodChoice,
 }
 
 /// What a writer did so far.
@@ -103,7 +103,7 @@ pub trait DeviceWriter: Send + fmt::Debug {
     fn counters(&self) -> WriteCounters;
 
     /// What carries its writes, and why; `None` for a device that carries nothing.
-    fn engine(&self) -> Option<(Engine, &str)> {
+    fn io_method(&self) -> Option<(IoMethod, &str)> {
         None
     }
 }

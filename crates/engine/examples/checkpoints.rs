@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use windlass_base::Guid;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
-    BackupKind, CreateDatabase, Database, FileSpec, Instance, InstanceOptions, OpenDatabase,
+    BackupMode, CreateDatabase, Database, FileSpec, Instance, InstanceOptions, OpenDatabase,
     PAGE_SIZE,
 };
 use windlass_io::AlignedBuffer;
@@ -63,7 +63,7 @@ fn write(database: &Arc<Database>, pages: impl Iterator<Item = u32>, fill: u64) 
 
 fn backup(database: &Arc<Database>) -> (Duration, u64) {
     let start = Instant::now();
-    let mut backup = database.begin_backup(BackupKind::Full).unwrap();
+    let mut backup = database.begin_backup(BackupMode::Full).unwrap();
     let mut buffer = AlignedBuffer::new(1 << 20);
     for range in backup.ranges(1 << 20) {
         backup.read_range(&range, &mut buffer, false).unwrap();

@@ -48,7 +48,7 @@ pub use backup::file_restore::{FileRestore, RestoredFile};
 pub use backup::page_restore::{FilePage, PageRestore};
 pub use backup::restore::Restore;
 pub use backup::{
-    Backup, BackupDescription, BackupKind, BackupPhase, BackupRange, LogCopy, PhaseReport,
+    Backup, BackupDescription, BackupMode, BackupPhase, BackupRange, LogCopy, PhaseReport,
 };
 pub use checksum::{
     is_reserved as reserves_checksums, is_valid as has_checksum, stamp as stamp_checksum,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use windlass_base::Guid;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
-    Backup, BackupDescription, BackupKind, BackupPhase, BackupRange, CreateDatabase, Database,
+    Backup, BackupDescription, BackupMode, BackupPhase, BackupRange, CreateDatabase, Database,
     EngineError, FileSpec, Instance, InstanceOptions, OpenDatabase, PAGE_SIZE, Restore,
 };
 
@@ -118,7 +118,7 @@ fn a_full_and_a_differential_backup_under_writes_restore_to_the_end_of_the_copy(
     let database = create(&instance, folder.path());
     write(&database, 1..=1000, 3);
     let set = Guid::random();
-    let mut backup = database.begin_backup(BackupKind::Full).unwrap();
+    let mut backup = database.begin_backup(BackupMode::Full).unwrap();
     let full = take(&mut backup, &database, |index| {
         write(&database, (1..200).step_by(index + 1), index as u8);
         write(&database, [1001 + index as u32].into_iter(), 5);
@@ -127,7 +127,7 @@ fn a_full_and_a_differential_backup_under_writes_restore_to_the_end_of_the_copy(
     assert_eq!(database.differential_base().0, set);
 
     write(&database, [500, 777].into_iter(), 9);
-    let mut backup = database.begin_backup(BackupKind::Differential).unwrap();
+    let mut backup = database.begin_backup(BackupMode::Differential).unwrap();
     let differential = take(&mut backup, &database, |_| {
         write(&database, [901].into_iter(), 11);
     });
@@ -145,7 +145,7 @@ fn a_full_and_a_differential_backup_under_writes_restore_to_the_end_of_the_copy(
     assert!(all_pages(&restored) == full.pages);
     let restored = restore(&[&full, &differential], places[1].path());
     assert!(all_pages(&restored) == differential.pages);
-    assert!(restored.begin_backup(BackupKind::Differential).is_err());
+    assert!(restored.begin_backup(BackupMode::Differential).is_err());
     write(&restored, 1..=20, 77);
 }
 
@@ -157,7 +157,7 @@ fn what_a_backup_visits_depends_on_the_database_and_not_on_the_pool() {
         let database = create(&instance, folder.path());
         write(&database, 1..=50, 3);
         let visited = |database: &Arc<Database>| {
-            let mut backup = database.begin_backup(BackupKind::Full).unwrap();
+            let mut backup = database.begin_backup(BackupMode::Full).unwrap();
             take(&mut backup, database, |_| {});
             let phases = backup.complete(Guid::random()).unwrap();
             assert_eq!(phases[0].phase, BackupPhase::ClearDifferentialMap);
@@ -185,7 +185,7 @@ fn writers_go_on_during_a_backup_and_the_log_is_kept_for_it() {
                 write(writer, (1..=500).step_by(7), fill);
             }
         });
-        let mut backup = database.begin_backup(BackupKind::CopyOnly).unwrap();
+        let mut backup = database.begin_backup(BackupMode::CopyOnly).unwrap();
         let copy = take(&mut backup, &database, |_| {
             std::thread::sleep(std::time::Duration::from_millis(50));
             database.checkpoint().unwrap();
@@ -213,7 +213,7 @@ fn a_log_that_is_damaged_or_too_short_is_refused() {
     let instance = instance(256);
     let database = create(&instance, folder.path());
     write(&database, 1..=20, 1);
-    let mut backup = database.begin_backup(BackupKind::CopyOnly).unwrap();
+    let mut backup = database.begin_backup(BackupMode::CopyOnly).unwrap();
     write(&database, 1..=20, 2);
     let copy = take(&mut backup, &database, |_| {});
     let attempt = |log: &[u8]| -> Result<(), EngineError> {
@@ -241,9 +241,9 @@ fn of_two_full_backups_at_once_the_one_that_began_last_is_the_base_whichever_end
         let instance = instance(256);
         let database = create(&instance, folder.path());
         write(&database, 1..=300, 3);
-        let mut older = database.begin_backup(BackupKind::Full).unwrap();
+        let mut older = database.begin_backup(BackupMode::Full).unwrap();
         write(&database, [50].into_iter(), 4);
-        let mut newer = database.begin_backup(BackupKind::Full).unwrap();
+        let mut newer = database.begin_backup(BackupMode::Full).unwrap();
         let (old_set, new_set) = (Guid::random(), Guid::random());
         take(&mut older, &database, |_| {});
         let full = take(&mut newer, &database, |_| {});
@@ -256,7 +256,7 @@ fn of_two_full_backups_at_once_the_one_that_began_last_is_the_base_whichever_end
         }
         assert_eq!(database.differential_base().0, new_set);
         write(&database, [200].into_iter(), 9);
-        let mut differential = database.begin_backup(BackupKind::Differential).unwrap();
+        let mut differential = database.begin_backup(BackupMode::Differential).unwrap();
         let differential_copy = take(&mut differential, &database, |_| {});
         let target = tempfile::tempdir().unwrap();
         let restored = restore(&[&full, &differential_copy], target.path());

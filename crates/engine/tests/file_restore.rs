@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
-    BackupKind, CreateDatabase, Database, EngineError, FileRestore, OpenDatabase, PageRefusal,
+    BackupMode, CreateDatabase, Database, EngineError, FileRestore, OpenDatabase, PageRefusal,
 };
 
 use parts::{
@@ -58,7 +58,7 @@ fn lost_files_come_back_and_the_others_stay_as_they_are() {
     let folder = folder.path();
     let database = create(&instance(), folder);
     write(&database, 1..=203, 1);
-    let set = back_up(&database, BackupKind::Full, |_| ());
+    let set = back_up(&database, BackupMode::Full, |_| ());
     database.close().unwrap();
     std::fs::remove_file(folder.join("b.ndf")).unwrap();
     assert!(open(folder).is_err());
@@ -82,8 +82,8 @@ fn a_changed_extent_or_one_to_be_repeated_from_the_log_is_refused() {
     let folder = folder.path();
     let database = create(&instance(), folder);
     write(&database, 1..=203, 1);
-    let older = back_up(&database, BackupKind::Full, |_| ());
-    let set = back_up(&database, BackupKind::Full, |_| ());
+    let older = back_up(&database, BackupMode::Full, |_| ());
+    let set = back_up(&database, BackupMode::Full, |_| ());
     write(&database, 3..=3, 2);
     // As a crash leaves it: the commit is in the log alone.
     drop(database);
@@ -116,7 +116,7 @@ fn sets_that_lack_something_leave_the_files_alone() {
     let folder = folder.path();
     let database = create(&instance(), folder);
     write(&database, 1..=80, 1);
-    let mut set = back_up(&database, BackupKind::Full, |_| ());
+    let mut set = back_up(&database, BackupMode::Full, |_| ());
     database.close().unwrap();
     let before = std::fs::read(folder.join("b.ndf")).unwrap();
     assert!(bring_back(folder, &set, &[2]).is_err(), "the log");
@@ -141,7 +141,7 @@ fn a_file_of_a_restored_database_gets_what_the_log_of_the_set_says() {
     let folder = tempfile::tempdir().unwrap();
     let database = create(&instance(), folder.path());
     write(&database, 1..=200, 1);
-    let set = back_up(&database, BackupKind::Full, |index| {
+    let set = back_up(&database, BackupMode::Full, |index| {
         write(&database, 20..=90, index as u8 + 10);
     });
     let elsewhere = tempfile::tempdir().unwrap();
@@ -164,7 +164,7 @@ fn the_only_file_comes_back_with_its_length_unless_another_program_changed_it() 
     let request = CreateDatabase::new("a", folder.join("a.mdf"), folder.join("a.ldf"));
     let database = instance().create_database(&request).unwrap();
     write(&database, 1..=13, 1);
-    let set = back_up(&database, BackupKind::Full, |_| ());
+    let set = back_up(&database, BackupMode::Full, |_| ());
     database.close().unwrap();
     let before = std::fs::read(folder.join("a.mdf")).unwrap();
     let mut damaged = before.clone();
@@ -196,14 +196,14 @@ fn a_restored_file_never_changes_what_a_reader_sees() {
     let folder = folder.path();
     let mut database = create(&instance(), folder);
     write(&database, 1..=100, 1);
-    let mut set = back_up(&database, BackupKind::Full, |_| ());
+    let mut set = back_up(&database, BackupMode::Full, |_| ());
     let mut random = numbers();
     let (mut restored, mut refused) = (0, 0);
     for step in 0..160_u32 {
         let page_count = database.begin_read().page_count();
         match random(8) {
             0 | 1 => {
-                set = back_up(&database, BackupKind::Full, |index| {
+                set = back_up(&database, BackupMode::Full, |index| {
                     if step % 3 == 0 {
                         write(&database, 50..=60, step as u8 ^ index as u8);
                     }

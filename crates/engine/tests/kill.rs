@@ -11,7 +11,7 @@ use std::time::Duration;
 use windlass_base::Guid;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
-    BackupKind, CreateDatabase, Database, Instance, InstanceOptions, OpenDatabase, PAGE_SIZE,
+    BackupMode, CreateDatabase, Database, Instance, InstanceOptions, OpenDatabase, PAGE_SIZE,
 };
 
 const FOLDER: &str = "WINDLASS_KILL_FOLDER";
@@ -73,7 +73,7 @@ fn child_writer() {
         let database = Arc::clone(&database);
         std::thread::spawn(move || {
             loop {
-                let mut backup = database.begin_backup(BackupKind::Full).unwrap();
+                let mut backup = database.begin_backup(BackupMode::Full).unwrap();
                 let mut buffer = windlass_io::AlignedBuffer::new(65536);
                 for range in backup.ranges(65536) {
                     backup.read_range(&range, &mut buffer, true).unwrap();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use windlass_engine::{
-    BackupKind, Database, EngineError, FilePage, OpenDatabase, PAGE_SIZE, PageRefusal,
+    BackupMode, Database, EngineError, FilePage, OpenDatabase, PAGE_SIZE, PageRefusal,
 };
 
 use parts::{
@@ -62,7 +62,7 @@ fn damaged_pages_of_both_files_come_back_while_a_reader_looks_on() {
     let folder = tempfile::tempdir().unwrap();
     let database = create(&instance(), folder.path());
     write(&database, 1..=200, 1);
-    let set = back_up(&database, BackupKind::Full, |_| ());
+    let set = back_up(&database, BackupMode::Full, |_| ());
     write(&database, 100..=100, 2);
     let database = damage(&database, folder.path(), 20);
     let database = damage(&database, folder.path(), 33);
@@ -96,7 +96,7 @@ fn a_page_that_the_pool_has_damaged_is_read_again() {
         writer.write_page(page, &[page as u8; PAGE_SIZE]).unwrap();
     }
     writer.commit().unwrap();
-    let set = back_up(&database, BackupKind::Full, |_| ());
+    let set = back_up(&database, BackupMode::Full, |_| ());
     let database = damage(&database, folder.path(), 12);
     assert_ne!(read(&database, 12).unwrap(), [12; PAGE_SIZE]);
     bring_back(&database, &set, &[place(12)]).unwrap();
@@ -108,7 +108,7 @@ fn a_changed_extent_is_refused_before_anything_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let database = create(&instance(), folder.path());
     write(&database, 1..=200, 1);
-    let set = back_up(&database, BackupKind::Full, |_| ());
+    let set = back_up(&database, BackupMode::Full, |_| ());
     write(&database, 17..=17, 2);
     let database = damage(&database, folder.path(), 60);
     let files = || ["a.mdf", "b.ndf"].map(|name| std::fs::read(folder.path().join(name)).unwrap());
@@ -141,10 +141,10 @@ fn only_the_differential_base_serves() {
     let folder = tempfile::tempdir().unwrap();
     let database = create(&instance(), folder.path());
     write(&database, 1..=80, 1);
-    let older = back_up(&database, BackupKind::Full, |_| ());
-    let base = back_up(&database, BackupKind::Full, |_| ());
-    let copy_only = back_up(&database, BackupKind::CopyOnly, |_| ());
-    let differential = back_up(&database, BackupKind::Differential, |_| ());
+    let older = back_up(&database, BackupMode::Full, |_| ());
+    let base = back_up(&database, BackupMode::Full, |_| ());
+    let copy_only = back_up(&database, BackupMode::CopyOnly, |_| ());
+    let differential = back_up(&database, BackupMode::Differential, |_| ());
     for set in [&older, &copy_only, &differential] {
         match bring_back(&database, set, &[place(20)]) {
             Err(EngineError::NotTheBase { base: told, .. }) => assert_eq!(told, base.guid),
@@ -159,7 +159,7 @@ fn pages_that_are_none_and_sets_that_lack_something_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let database = create(&instance(), folder.path());
     write(&database, 1..=80, 1);
-    let mut set = back_up(&database, BackupKind::Full, |_| ());
+    let mut set = back_up(&database, BackupMode::Full, |_| ());
     let refusal = |set: &Set, file_id, page| match bring_back(
         &database,
         set,
@@ -205,12 +205,12 @@ fn a_writer_and_a_backup_under_way_keep_it_out() {
     let folder = tempfile::tempdir().unwrap();
     let database = create(&instance(), folder.path());
     write(&database, 1..=80, 1);
-    let set = back_up(&database, BackupKind::Full, |_| ());
+    let set = back_up(&database, BackupMode::Full, |_| ());
     let writer = database.begin_write(&database.begin_read()).unwrap();
     let busy = bring_back(&database, &set, &[place(20)]);
     assert!(matches!(busy, Err(EngineError::Busy { .. })), "{busy:?}");
     drop(writer);
-    let backup = database.begin_backup(BackupKind::CopyOnly).unwrap();
+    let backup = database.begin_backup(BackupMode::CopyOnly).unwrap();
     let running = bring_back(&database, &set, &[place(20)]);
     assert!(
         matches!(running, Err(EngineError::BackupRunning { .. })),
@@ -227,7 +227,7 @@ fn a_database_that_was_restored_gets_what_the_log_of_its_set_says() {
     let database = create(&instance(), folder.path());
     write(&database, 1..=200, 1);
     // The copy has old content of these pages, or half of it; the set's log has the new.
-    let set = back_up(&database, BackupKind::Full, |index| {
+    let set = back_up(&database, BackupMode::Full, |index| {
         write(&database, 20..=90, index as u8 + 10);
     });
     let wanted = |page| read(&database, page).unwrap();
@@ -254,7 +254,7 @@ fn a_restored_page_never_changes_what_a_reader_sees() {
     let folder = tempfile::tempdir().unwrap();
     let mut database = create(&instance(), folder.path());
     write(&database, 1..=300, 1);
-    let mut set = back_up(&database, BackupKind::Full, |_| ());
+    let mut set = back_up(&database, BackupMode::Full, |_| ());
     let mut random = numbers();
     let (mut restored, mut refused) = (0, 0);
     for step in 0..400_u32 {
@@ -262,7 +262,7 @@ fn a_restored_page_never_changes_what_a_reader_sees() {
         match random(40) {
             0 => {
                 let fill = step as u8;
-                set = back_up(&database, BackupKind::Full, |index| {
+                set = back_up(&database, BackupMode::Full, |index| {
                     write(&database, 50..=60, fill ^ index as u8);
                 });
             }
@@ -306,7 +306,7 @@ fn readers_never_see_a_page_in_between() {
     let folder = tempfile::tempdir().unwrap();
     let database = create(&instance(), folder.path());
     write(&database, 1..=80, 1);
-    let set = back_up(&database, BackupKind::Full, |_| ());
+    let set = back_up(&database, BackupMode::Full, |_| ());
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for first in 1..=2 {

@@ -16,7 +16,7 @@ use windlass_base::message::table;
 use windlass_catalog::DatabaseRecord;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{CreateDatabase, Database, EngineError, InstanceOptions, OpenDatabase};
-use windlass_vfs::{NamedDatabases, transfer};
+use windlass_vfs::{NamedDatabases, import_export};
 
 use crate::Failure;
 use crate::message_of::engine_message;
@@ -162,10 +162,10 @@ impl EngineDatabases {
         &mut self,
         source: &std::path::Path,
         request: &CreateDatabase,
-        checksums: transfer::PageChecksums,
-    ) -> Result<transfer::Imported, Failure> {
+        checksums: import_export::PageChecksums,
+    ) -> Result<import_export::Imported, Failure> {
         let running = self.running()?;
-        let imported = transfer::import(&running.instance, source, request, checksums)
+        let imported = import_export::import(&running.instance, source, request, checksums)
             .map_err(|error| Failure::from(table::engine_refused(error)))?;
         self.keep(Arc::clone(&imported.database))?;
         Ok(imported)

@@ -1,6 +1,6 @@
 //! Who speaks: server, machine and login, as headers, history and functions tell it.
 
-use windlass_pipeline::Origin;
+use windlass_pipeline::Requester;
 
 use crate::Value;
 
@@ -45,8 +45,8 @@ impl Identity {
     }
 
     /// What headers tell.
-    pub fn to_origin(&self) -> Origin {
-        Origin {
+    pub fn to_requester(&self) -> Requester {
+        Requester {
             user: self.user.clone(),
             server: self.server.clone(),
             machine: self.machine.clone(),

@@ -21,8 +21,8 @@ use windlass_tsql::error::ParseError;
 use windlass_tsql::parser::parse_batch;
 use windlass_tsql::span::Spanned;
 
+use crate::event_log::{self, Entry};
 use crate::failure::AfterFailure;
-use crate::journal::{self, Entry};
 use crate::message_of::catalog_message;
 use crate::query::Queries;
 use crate::statement::backup::BackupExtras;
@@ -161,7 +161,7 @@ impl Session {
             Ok(statements) => statements,
             Err(error) => {
                 let message = parse_message(&located(error, first_line));
-                journal::refused(&message);
+                event_log::refused(&message);
                 self.last_error = message.number;
                 sink.message(message);
                 return BatchEnd::Failed;

@@ -241,7 +241,7 @@ records! {
         /// What authenticates all other records under the set's key; final only.
         0x8061 authentication: Vec<u8>,
         /// What the page engine needs to make its files again; final only, and only of its databases.
-        0x8062 engine: Vec<u8>,
+        0x8062 page_engine_description: Vec<u8>,
         /// What the set is bound to: the digest of the media header and the start of the set; final only.
         0x8063 binding: Vec<u8>,
         /// The database's files.

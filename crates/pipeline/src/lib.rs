@@ -45,18 +45,18 @@ pub use error::{Damage, Error, Holds};
 #[doc(hidden)]
 pub use fault::{Fault, FaultPoint};
 pub use media_set::{MediaSet, SetEntry, read_label};
-pub use plan::{Carrier, Chosen, Plan, SourceSize};
+pub use plan::{Chosen, ChosenIoMethod, Plan, SourceSize};
 pub use rekey::{RekeyRequest, Rekeyed, UnusableKeyFile, rekey};
 pub use report::{
     Adapted, BackupReport, DamagedChunks, DamagedPage, FilePages, LevelShare, Observer,
     ProbeReport, ReadReport, Stage, StageCounters, Stages, Unobserved, Way,
 };
 pub use request::{
-    BackupKind, BackupRequest, DifferentialBase, Goal, Integrity, MediaRequest, OnDamage, Origin,
-    Overwrite, Probe, ProbeRequest, ReadRequest, Tuning,
+    BackupKind, BackupRequest, DifferentialBase, Goal, Integrity, MediaRequest, OnDamage,
+    Overwrite, Probe, ProbeRequest, ReadRequest, Requester, Tuning,
 };
 pub use restore::{
     Selection, check, extract_digests, plan_reading, restore, restore_selected, verify,
 };
 pub use sealing::{Encryption, ReadKeys};
-pub use windlass_source::Staged;
+pub use windlass_source::TemporaryCopy;

@@ -8,9 +8,9 @@ use std::num::NonZeroUsize;
 
 use windlass_base::size::Bytes;
 use windlass_codec::{Algorithm, Compression, FRAME_BYTES_MIN};
-use windlass_io::queue::{Engine, EngineChoice, engine_for};
+use windlass_io::queue::{IoMethod, IoMethodChoice, io_method_for};
 
-use windlass_source::Staged;
+use windlass_source::TemporaryCopy;
 
 use crate::request::{Goal, Tuning};
 
@@ -25,26 +25,26 @@ pub struct Chosen {
 
 /// What carries the transfers at one end, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Carrier {
+pub struct ChosenIoMethod {
     /// The kernel's ring, or threads.
-    pub engine: Engine,
+    pub method: IoMethod,
     /// Why.
     pub because: String,
 }
 
-impl Carrier {
+impl ChosenIoMethod {
     /// For files that take direct I/O, or do not.
-    pub(crate) fn chosen(choice: EngineChoice, is_direct: bool) -> Self {
-        let (engine, because) = engine_for(choice, is_direct);
-        Self { engine, because }
+    pub(crate) fn chosen(choice: IoMethodChoice, is_direct: bool) -> Self {
+        let (method, because) = io_method_for(choice, is_direct);
+        Self { method, because }
     }
 }
 
-impl fmt::Display for Carrier {
+impl fmt::Display for ChosenIoMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.engine {
-            Engine::Ring => "io_uring",
-            Engine::Threads => "threads",
+        f.write_str(match self.method {
+            IoMethod::Ring => "io_uring",
+            IoMethod::Threads => "threads",
         })
     }
 }
@@ -78,9 +78,9 @@ pub struct Plan {
     /// Writes to a device (backup) or to the target (restore) in flight.
     pub write_depth: Chosen,
     /// What carries the reads.
-    pub reads_by: Carrier,
+    pub reads_by: ChosenIoMethod,
     /// What carries the writes; none when nothing is written to a file.
-    pub writes_by: Option<Carrier>,
+    pub writes_by: Option<ChosenIoMethod>,
     /// Buffers of one frame between source and transform.
     pub frame_buffers: Chosen,
     /// Buffers of one frame between transform and media; none when chunks are not compressed,
@@ -99,7 +99,7 @@ pub struct Plan {
     /// The most bytes to write to each device in a second.
     pub max_write_rate: Option<u64>,
     /// What is done so that writers need not wait for the whole backup; none when they never wait.
-    pub stage: Option<Staged>,
+    pub temporary_copy: Option<TemporaryCopy>,
     /// How the run stands behind others for processors and disks; none when it does not.
     pub priority: Option<String>,
 }
@@ -133,7 +133,7 @@ impl Plan {
         families: usize,
         mirrors: usize,
         source: SourceSize,
-        reads_by: Carrier,
+        reads_by: ChosenIoMethod,
         tuning: Tuning,
     ) -> Self {
         let transfer_bytes = chosen_transfer(tuning);
@@ -194,7 +194,7 @@ impl Plan {
             adapts_threads: tuning.threads.is_none(),
             max_rate: tuning.max_rate,
             max_write_rate: tuning.max_write_rate,
-            stage: None,
+            temporary_copy: None,
             priority: None,
         }
     }
@@ -206,7 +206,7 @@ impl Plan {
         families: usize,
         frame_bytes: usize,
         chunks: u64,
-        reads_by: Carrier,
+        reads_by: ChosenIoMethod,
         tuning: Tuning,
     ) -> Self {
         let threads = chosen_threads(tuning);
@@ -248,7 +248,7 @@ impl Plan {
             adapts_threads: false,
             max_rate: None,
             max_write_rate: None,
-            stage: None,
+            temporary_copy: None,
             priority: None,
         }
     }
@@ -289,14 +289,14 @@ fn encoder_bytes(compression: Compression, tuning: Tuning, frame_bytes: usize) -
 }
 
 /// What is done for writers, and why or where.
-fn stage_lines(stage: &Staged) -> (&'static str, String) {
-    match stage {
-        Staged::Clone => ("clone", "writers wait for a moment".to_owned()),
-        Staged::Copy(folder) => (
+fn copy_lines(copied: &TemporaryCopy) -> (&'static str, String) {
+    match copied {
+        TemporaryCopy::Clone => ("clone", "writers wait for a moment".to_owned()),
+        TemporaryCopy::Copy(folder) => (
             "copy",
             format!("in '{}': writers wait for a plain copy", folder.display()),
         ),
-        Staged::None(because) => ("none", format!("writers wait: {because}")),
+        TemporaryCopy::None(because) => ("none", format!("writers wait: {because}")),
     }
 }
 
@@ -443,9 +443,9 @@ impl fmt::Display for Plan {
             self.write_depth.value.to_string(),
             self.write_depth.because,
         )?;
-        if let Some(stage) = &self.stage {
-            let (what, because) = stage_lines(stage);
-            line("stage", what.to_owned(), &because)?;
+        if let Some(copied) = &self.temporary_copy {
+            let (what, because) = copy_lines(copied);
+            line("temporary copy", what.to_owned(), &because)?;
         }
         if let Some(rate) = self.max_rate {
             line("read limit", per_second(rate), "MAXRATE as given")?;
@@ -492,8 +492,8 @@ impl fmt::Display for Plan {
 mod tests {
     use super::*;
 
-    fn reads_by() -> Carrier {
-        Carrier::chosen(EngineChoice::Threads, true)
+    fn reads_by() -> ChosenIoMethod {
+        ChosenIoMethod::chosen(IoMethodChoice::Threads, true)
     }
 
     fn whole(bytes: u64) -> SourceSize {

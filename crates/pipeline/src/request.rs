@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_codec::{Compression, DeflateProvider};
-use windlass_crypt::Algorithm;
+use windlass_crypt::Cipher;
 use windlass_device::{DeviceAddress, DeviceKind};
-use windlass_io::queue::EngineChoice;
+use windlass_io::queue::IoMethodChoice;
 use windlass_source::Depth;
 
 use crate::digests::DigestFile;
@@ -91,7 +91,7 @@ pub struct Tuning {
     /// `THREADCOUNT`: transform threads.
     pub threads: Option<u32>,
     /// What carries reads and writes.
-    pub engine: EngineChoice,
+    pub io_method: IoMethodChoice,
     /// What a backup adapts itself to.
     pub goal: Goal,
     /// `LEVEL = AUTO`: the level of ZSTD is picked for each chunk.
@@ -144,7 +144,7 @@ pub struct ProbeRequest {
     /// What compresses `QAT_DEFLATE` instead of the bundled library.
     pub deflate: Option<Arc<dyn DeflateProvider>>,
     /// How chunks are encrypted, under a key that nobody keeps.
-    pub encryption: Option<Algorithm>,
+    pub encryption: Option<Cipher>,
     /// Verify the database's own page checksums on the way.
     pub checksum: bool,
     /// Numbers the user fixed.
@@ -190,7 +190,7 @@ pub struct BackupRequest {
     /// `EXPIREDATE` or `RETAINDAYS`: until then the set is not overwritten unless `SKIP`.
     pub expires: Option<Moment>,
     /// Who asks: login, server, machine.
-    pub origin: Origin,
+    pub requester: Requester,
     /// The last full, non-copy-only backup before this one; zero when there is none.
     pub database_backup_lsn: Lsn,
     /// The folder in which the extent digests of a full backup are also kept, for the differentials to
@@ -225,7 +225,7 @@ impl BackupRequest {
             name: None,
             description: None,
             expires: None,
-            origin: Origin::default(),
+            requester: Requester::default(),
             database_backup_lsn: Lsn::ZERO,
             digests_to: None,
             tuning: Tuning::default(),
@@ -235,7 +235,7 @@ impl BackupRequest {
 
 /// Who asks for a backup, as the headers tell it.
 #[derive(Debug, Clone, Default)]
-pub struct Origin {
+pub struct Requester {
     /// Login.
     pub user: String,
     /// Server or instance.

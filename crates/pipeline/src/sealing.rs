@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use windlass_base::checksum;
-use windlass_crypt::{Algorithm, KeyBlock, KeyRing, Recipient, SetKey};
+use windlass_crypt::{Cipher, KeyBlock, KeyRing, Recipient, SetKey};
 use windlass_media::{ChunkHeader, SetConfiguration};
 
 use crate::error::{Damage, Error};
@@ -20,7 +20,7 @@ use crate::media_set::MediaSet;
 #[derive(Debug, Clone)]
 pub struct Encryption {
     /// `ENCRYPTION (ALGORITHM = ...)`
-    pub algorithm: Algorithm,
+    pub algorithm: Cipher,
     /// Whoever can read it.
     pub recipients: Vec<Recipient>,
 }

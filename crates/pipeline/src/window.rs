@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use windlass_device::DeviceReader;
-use windlass_io::queue::{Direction, Engine, Memory, Queue, Transfer};
+use windlass_io::queue::{Direction, IoMethod, Memory, Queue, Transfer};
 use windlass_io::{AlignedBuffer, DIRECT_ALIGNMENT, DirectFile};
 use windlass_media::{ReadAt, ReadError};
 
@@ -76,12 +76,12 @@ impl<'a> Window<'a> {
         device: &'a dyn DeviceReader,
         bytes: usize,
         depth: usize,
-        engine: Engine,
+        io_method: IoMethod,
     ) -> Self {
         let mut window = Self::new(device, bytes);
         if let Some(file) = device.file() {
             window.state.get_mut().ahead = Some(Ahead {
-                queue: Queue::new(depth, engine, &[]),
+                queue: Queue::new(depth, io_method, &[]),
                 file: Arc::clone(file),
                 len: device.len(),
                 spare: AlignedBuffer::several(depth, bytes),
@@ -245,11 +245,11 @@ mod tests {
         let content: Vec<u8> = (0..40_000_u32).map(|value| (value % 251) as u8).collect();
         std::fs::write(&path, &content).unwrap();
         let device = DeviceAddress::disk(&path).open_reader().unwrap();
-        let ahead = |engine| Window::reading_ahead(&*device, 8192, 2, engine);
+        let ahead = |io_method| Window::reading_ahead(&*device, 8192, 2, io_method);
         for window in [
             Window::new(&*device, 8192),
-            ahead(Engine::Ring),
-            ahead(Engine::Threads),
+            ahead(IoMethod::Ring),
+            ahead(IoMethod::Threads),
         ] {
             serves_any_stretch(&window, &content);
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use windlass_base::checksum;
 use windlass_codec::Compression;
-use windlass_crypt::{Algorithm, Identity, KeyRing, Passphrase, Recipient};
+use windlass_crypt::{Cipher, Identity, KeyRing, Passphrase, Recipient};
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
     BackupRequest, Damage, Encryption, Error, MediaRequest, MediaSet, OnDamage, ReadKeys,
@@ -74,7 +74,7 @@ impl Bench {
         recipients: &[Recipient],
     ) -> Result<(), Error> {
         let encryption = Encryption {
-            algorithm: Algorithm::Aes256,
+            algorithm: Cipher::Aes256,
             recipients: recipients.to_vec(),
         };
         let request = BackupRequest {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_base::Guid;
 use windlass_engine::{
-    Backup, BackupDescription, BackupKind, BackupRange, EngineError, FileSpec, OpenDatabase,
+    Backup, BackupDescription, BackupMode, BackupRange, EngineError, FileSpec, OpenDatabase,
     Restore,
 };
 
@@ -24,11 +24,11 @@ pub(crate) struct Copy {
 /// Takes a backup of any kind; restores and compares it.
 pub(crate) fn backup(world: &mut World) -> Result<(), String> {
     let kind = match world.rng.below(4) {
-        0 | 1 => BackupKind::Full,
-        2 => BackupKind::CopyOnly,
-        _ => BackupKind::Differential,
+        0 | 1 => BackupMode::Full,
+        2 => BackupMode::CopyOnly,
+        _ => BackupMode::Differential,
     };
-    if kind == BackupKind::Differential && world.database()?.differential_base().0.is_nil() {
+    if kind == BackupMode::Differential && world.database()?.differential_base().0.is_nil() {
         return Ok(());
     }
     run(world, kind)
@@ -39,10 +39,10 @@ pub(crate) fn check_map(world: &mut World) -> Result<(), String> {
     if world.database()?.differential_base().0.is_nil() || world.rng.chance(50) {
         return Ok(());
     }
-    run(world, BackupKind::Differential)
+    run(world, BackupMode::Differential)
 }
 
-fn run(world: &mut World, kind: BackupKind) -> Result<(), String> {
+fn run(world: &mut World, kind: BackupMode) -> Result<(), String> {
     let database = world.database()?;
     let set = Guid::from_stored((u128::from(world.rng.draw()) | 1).to_le_bytes());
     let base = database.differential_base().0;
@@ -57,7 +57,7 @@ fn run(world: &mut World, kind: BackupKind) -> Result<(), String> {
         // The medium failed: nothing may have changed.
         return Ok(());
     }
-    if kind == BackupKind::Full {
+    if kind == BackupMode::Full {
         // Whether a crash now leaves the old or the new base, its copy is known.
         world.copies.insert(set, copy.clone());
     }
@@ -65,7 +65,7 @@ fn run(world: &mut World, kind: BackupKind) -> Result<(), String> {
         return world.may_fail(Err(error));
     }
     let chain = match kind {
-        BackupKind::Differential => {
+        BackupMode::Differential => {
             let full = world
                 .copies
                 .get(&base)
@@ -75,7 +75,7 @@ fn run(world: &mut World, kind: BackupKind) -> Result<(), String> {
         _ => vec![copy],
     };
     world.outcome.restores += 1;
-    world.outcome.differentials += u64::from(kind == BackupKind::Differential);
+    world.outcome.differentials += u64::from(kind == BackupMode::Differential);
     restore(&chain, &state).map_err(|reason| format!("{kind:?} backup restored: {reason}"))
 }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use windlass_base::Guid;
 use windlass_engine::{
-    BackupKind, CreateDatabase, Database, EngineError, FileSpec, Growth, Instance, InstanceOptions,
+    BackupMode, CreateDatabase, Database, EngineError, FileSpec, Growth, Instance, InstanceOptions,
     OpenDatabase, PAGE_SIZE, ReadSnapshot,
 };
 
@@ -175,7 +175,7 @@ impl World {
             database.recovery_writer_step(),
             database.set_target_recovery_time(None),
             database.close(),
-            database.begin_backup(BackupKind::Full).map(|_| ()),
+            database.begin_backup(BackupMode::Full).map(|_| ()),
         ];
         for refusal in refusals {
             match refusal {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_base::{Guid, Lsn};
-use windlass_engine::{BackupKind, Database};
+use windlass_engine::{BackupMode, Database};
 
 use crate::engine::EngineSnapshot;
 use crate::sqlite::{SnapshotOptions, SqliteSnapshot};
@@ -32,7 +32,7 @@ impl SourceDatabase {
     ///
     /// # Errors
     /// Those of the database.
-    pub fn snapshot(&self, kind: BackupKind) -> Result<Box<dyn Snapshot>, Error> {
+    pub fn snapshot(&self, kind: BackupMode) -> Result<Box<dyn Snapshot>, Error> {
         Ok(match self {
             Self::Sqlite { path, options } => Box::new(SqliteSnapshot::open(path, options)?),
             Self::Engine(database) => Box::new(EngineSnapshot::open(database, kind)?),

@@ -36,7 +36,7 @@ pub use error::{Error, Obstacle, WalDamage};
 pub use protection::Protection;
 pub use source::{
     Content, DatabaseIdentity, DatabaseKind, Depth, Ending, FileKind, LogPiece, Position,
-    RecoveryModel, Snapshot, SourceFile, Staged, WritersHeld,
+    RecoveryModel, Snapshot, SourceFile, TemporaryCopy, WritersHeld,
 };
 pub use target::{Recovery, RestoreTarget};
 pub use view::{FileRanges, View};

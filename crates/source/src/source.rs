@@ -139,7 +139,7 @@ pub struct SourceFile {
 
 /// What was done so that writers need not wait for the whole backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Staged {
+pub enum TemporaryCopy {
     /// The copy shares the database's blocks.
     Clone,
     /// A copy lies in this folder while the backup runs.
@@ -154,7 +154,7 @@ pub struct WritersHeld {
     /// For how long they could not write; up to now while they still cannot.
     pub time: Duration,
     /// What was done about it.
-    pub stage: Staged,
+    pub copied: TemporaryCopy,
 }
 
 impl SourceFile {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use windlass_engine::BackupKind;
+use windlass_engine::BackupMode;
 use windlass_io::{Access, DirectFile};
 use windlass_source::{FileKind, Snapshot, SourceDatabase, SourceFile};
 
@@ -94,7 +94,7 @@ impl Database {
 }
 
 fn copy_only(source: &SourceDatabase) -> Result<Box<dyn Snapshot>, Error> {
-    Ok(source.snapshot(BackupKind::CopyOnly)?)
+    Ok(source.snapshot(BackupMode::CopyOnly)?)
 }
 
 /// Bytes of the data files that are to be read.

@@ -6,7 +6,7 @@
 //! writer nor are blocked by it.
 //!
 //! - [`register`]: adds the VFS to a SQLite library; [`linked::register`] to the one of this program.
-//! - [`transfer`]: plain SQLite files into the engine and out of it.
+//! - [`import_export`]: plain SQLite files into the engine and out of it.
 //! - [`lend`]: tables of one SQLite connection in another, whatever their text encodings.
 //! - [`Databases`]: which database a name means; [`NamedDatabases`] and [`PathDatabases`].
 //!
@@ -18,6 +18,8 @@ mod connection;
 mod context;
 mod error;
 mod file;
+#[cfg(feature = "linked")]
+pub mod import_export;
 mod journal;
 #[cfg(feature = "linked")]
 pub mod lend;
@@ -29,8 +31,6 @@ mod paths;
 mod pragma;
 mod raw;
 mod snapshots;
-#[cfg(feature = "linked")]
-pub mod transfer;
 mod vfs;
 
 pub use context::Databases;

@@ -10,7 +10,7 @@ use common::{Folder, PAGE_SIZE, assert_sound, checksum, damaged, dump, engine, f
 use rusqlite::Connection;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{CreateDatabase, Instance, InstanceOptions};
-use windlass_vfs::transfer::{PageChecksums, import};
+use windlass_vfs::import_export::{PageChecksums, import};
 use windlass_vfs::{VfsError, log_path};
 
 /// What an import said of itself.

@@ -21,8 +21,8 @@ use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
-    BackupKind as EngineKind, CreateDatabase, Database, EXTENT_PAGES, FileSpec, Instance,
-    InstanceOptions, PAGE_SIZE,
+    BackupMode, CreateDatabase, Database, EXTENT_PAGES, FileSpec, Instance, InstanceOptions,
+    PAGE_SIZE,
 };
 use windlass_pipeline::{
     BackupKind, BackupReport, BackupRequest, DifferentialBase, Goal, Overwrite, Tuning, Unobserved,
@@ -115,13 +115,13 @@ fn request(folder: &Path, kind: BackupKind) -> BackupRequest {
 fn back_up(
     database: &Arc<Database>,
     folder: &Path,
-    kind: EngineKind,
+    kind: BackupMode,
 ) -> anyhow::Result<(BackupReport, f64)> {
     let begun = Instant::now();
     let snapshot = EngineSnapshot::open(database, kind)?;
     let (set_guid, lsn) = snapshot.base();
     let kind = match kind {
-        EngineKind::Differential => BackupKind::Differential(DifferentialBase {
+        BackupMode::Differential => BackupKind::Differential(DifferentialBase {
             set_guid,
             lsn,
             digests: None,
@@ -199,7 +199,7 @@ fn loads<'a>(database: &'a Arc<Database>, folder: &'a Path) -> Vec<Load<'a>> {
     };
     let backup_to = move |nul: bool, compression, tuning| {
         move || {
-            let snapshot = EngineSnapshot::open(database, EngineKind::CopyOnly)?;
+            let snapshot = EngineSnapshot::open(database, BackupMode::CopyOnly)?;
             let mut request = BackupRequest {
                 compression,
                 tuning,
@@ -351,7 +351,7 @@ fn differentials(
     println!("|---|---|---|---|---|---|");
     let (mut times, mut shares) = (Vec::new(), Vec::new());
     for round in 1..=options.rounds {
-        let (full, full_seconds) = back_up(database, folder, EngineKind::Full)?;
+        let (full, full_seconds) = back_up(database, folder, BackupMode::Full)?;
         // One page in each hundredth extent.
         let step = EXTENT_PAGES as usize * 100;
         let changed: Vec<u32> = (1 + round * EXTENT_PAGES..=pages).step_by(step).collect();
@@ -359,7 +359,7 @@ fn differentials(
             commit(database, pages.iter().copied(), u64::from(round) + 50)?;
         }
         database.checkpoint()?;
-        let (differential, seconds) = back_up(database, folder, EngineKind::Differential)?;
+        let (differential, seconds) = back_up(database, folder, BackupMode::Differential)?;
         let time = seconds / full_seconds;
         let share = differential.processed_bytes as f64 / full.processed_bytes as f64;
         println!(

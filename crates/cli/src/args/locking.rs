@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use windlass_instance::statement::backup::StageChoice;
+use windlass_instance::statement::backup::CopyChoice;
 
 /// Locks that are waited for, and writers that wait.
 #[derive(Debug, Args)]
@@ -18,18 +18,18 @@ pub(crate) struct LockingArguments {
     /// Folder for the copy that lets writers of a rollback-journal database go on [default: that of the
     /// backup file]
     #[arg(long, value_name = "DIR")]
-    pub(crate) stage_dir: Option<PathBuf>,
+    pub(crate) temp_copy_dir: Option<PathBuf>,
     /// Make no such copy: writers wait until the backup has read the database
-    #[arg(long, conflicts_with = "stage_dir")]
-    pub(crate) no_stage: bool,
+    #[arg(long, conflicts_with = "temp_copy_dir")]
+    pub(crate) no_temp_copy: bool,
 }
 
 impl LockingArguments {
-    pub(crate) fn stage(&self) -> StageChoice {
-        match (&self.stage_dir, self.no_stage) {
-            (_, true) => StageChoice::Off,
-            (Some(folder), false) => StageChoice::Folder(folder.clone()),
-            (None, false) => StageChoice::Auto,
+    pub(crate) fn temporary_copy(&self) -> CopyChoice {
+        match (&self.temp_copy_dir, self.no_temp_copy) {
+            (_, true) => CopyChoice::Off,
+            (Some(folder), false) => CopyChoice::Folder(folder.clone()),
+            (None, false) => CopyChoice::Auto,
         }
     }
 }

@@ -11,7 +11,7 @@ use windlass_tsql::ast::{
 use windlass_tsql::span::Spanned;
 
 use super::{
-    Outcome, database_name, disk, engine_refused, keys, made, misused, refused, session_for,
+    Outcome, database_name, disk, io_method_refused, keys, made, misused, refused, session_for,
 };
 use crate::args::{BackupArguments, Common, Compress, Goal, Integrity};
 use crate::output::{Console, Layout};
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     if !arguments.mirror.is_empty() && !arguments.mirror.len().is_multiple_of(arguments.to.len()) {
         return misused("each mirror needs as many --mirror as there are --to");
     }
-    if let Some(outcome) = engine_refused(arguments.tuning.io) {
+    if let Some(outcome) = io_method_refused(arguments.tuning.io) {
         return outcome;
     }
     let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     let extras = BackupExtras {
         base: arguments.base.iter().map(DeviceAddress::disk).collect(),
         recipients,
-        engine: arguments.tuning.io,
+        io_method: arguments.tuning.io,
         algorithm: None,
         missing_base: match arguments.base_missing_ok {
             true => MissingBase::Warns,
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
         },
         lock_timeout: arguments.locking.lock_timeout,
         frozen: arguments.locking.frozen,
-        stage: arguments.locking.stage(),
+        temporary_copy: arguments.locking.temporary_copy(),
     };
     session.backup(&statement, &extras, &mut console).into()
 }

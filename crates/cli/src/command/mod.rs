@@ -3,6 +3,7 @@
 pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod extract;
+pub(crate) mod import_export;
 pub(crate) mod inspect;
 mod keys;
 mod measuring;
@@ -11,7 +12,6 @@ pub(crate) mod rekey;
 pub(crate) mod restore;
 pub(crate) mod sql;
 pub(crate) mod sqlserver;
-pub(crate) mod transfer;
 pub(crate) mod tune;
 pub(crate) mod verify;
 
@@ -20,7 +20,7 @@ use std::path::Path;
 use windlass_base::Message;
 use windlass_catalog::Drive;
 use windlass_instance::{BatchEnd, Instance, Session, Sink};
-use windlass_io::queue::{EngineChoice, ring_refusal};
+use windlass_io::queue::{IoMethodChoice, ring_refusal};
 use windlass_tsql::ast::{Device, DeviceKind, Value};
 use windlass_tsql::span::Spanned;
 
@@ -184,8 +184,8 @@ pub(crate) fn failed(error: &windlass_catalog::Error, console: &mut Console) -> 
 }
 
 /// The refusal of `--io io_uring` where the kernel has none: an option must not do nothing.
-pub(crate) fn engine_refused(choice: EngineChoice) -> Option<Outcome> {
-    let refusal = ring_refusal().filter(|_| choice == EngineChoice::Ring)?;
+pub(crate) fn io_method_refused(choice: IoMethodChoice) -> Option<Outcome> {
+    let refusal = ring_refusal().filter(|_| choice == IoMethodChoice::Ring)?;
     message_line(&format!(
         "error: --io io_uring: the kernel refuses it ({refusal}); leave --io out"
     ));

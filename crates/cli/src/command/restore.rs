@@ -11,7 +11,9 @@ use windlass_tsql::ast::{
 
 use windlass_tsql::span::Spanned;
 
-use super::{Outcome, absolute, disk, engine_refused, keys, made, misused, refused, session_for};
+use super::{
+    Outcome, absolute, disk, io_method_refused, keys, made, misused, refused, session_for,
+};
 use crate::args::{Common, RestoreArguments, Threads};
 use crate::output::{Console, Layout};
 
@@ -21,7 +23,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     if !has_target && arguments.database.is_none() {
         return misused("where to? Give --to FILE, or --database NAME of the instance");
     }
-    if let Some(outcome) = engine_refused(arguments.tuning.io) {
+    if let Some(outcome) = io_method_refused(arguments.tuning.io) {
         return outcome;
     }
     let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
@@ -37,7 +39,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         keys,
         target: arguments.to.clone(),
         threads: arguments.tuning.threads.and_then(Threads::count),
-        engine: arguments.tuning.io,
+        io_method: arguments.tuning.io,
         is_passing: arguments.database.is_none(),
         needs_target: true,
     };

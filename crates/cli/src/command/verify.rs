@@ -7,7 +7,7 @@ use windlass_tsql::ast::{
     RestoreAction, RestoreOption, RestoreSource, RestoreStatement, Statement, Value,
 };
 
-use super::{Outcome, disk, engine_refused, keys, made, refused, session_for};
+use super::{Outcome, disk, io_method_refused, keys, made, refused, session_for};
 use crate::args::{Common, Threads, VerifyArguments};
 use crate::output::{Console, Layout};
 
@@ -16,7 +16,7 @@ const TERMINATING: u32 = 3013;
 
 /// Runs the command: every backup set unless one is named.
 pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
-    if let Some(outcome) = engine_refused(arguments.io) {
+    if let Some(outcome) = io_method_refused(arguments.io) {
         return outcome;
     }
     let mut console = Console::new(common.json, Layout::Table).with_plan(arguments.run.plan);
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
     };
     let extras = VerifyExtras {
         threads: arguments.threads.and_then(Threads::count),
-        engine: arguments.io,
+        io_method: arguments.io,
         keys,
     };
     let positions = match arguments.set {

@@ -15,7 +15,7 @@ use windlass_instance::{RestorePolicy, Sink as _};
 use super::texts;
 use crate::args::Common;
 use crate::command::Outcome;
-use crate::journal::{self, Format, Level};
+use crate::logging::{self, Format, Level};
 use crate::output::{Console, Layout};
 
 const BUILT_IN: &str = "built in";
@@ -264,7 +264,7 @@ impl Settings {
         }
         let format = self.log_format.value.unwrap_or(FORMAT);
         let level = self.log_level.value.unwrap_or(LEVEL);
-        journal::begin(file, format, level).map_err(|source| Error::Log {
+        logging::begin(file, format, level).map_err(|source| Error::Log {
             path: file.unwrap_or(Path::new("-")).display().to_string(),
             source,
         })
@@ -332,10 +332,10 @@ fn rows(settings: &Settings) -> Vec<Vec<String>> {
         row("on_failure", &settings.on_failure, text),
         row("log_file", &settings.log_file, path),
         row("log_format", &settings.log_format, |format| {
-            journal::name(&format.unwrap_or(FORMAT))
+            logging::name(&format.unwrap_or(FORMAT))
         }),
         row("log_level", &settings.log_level, |level| {
-            journal::name(&level.unwrap_or(LEVEL))
+            logging::name(&level.unwrap_or(LEVEL))
         }),
         row("restore_folders", &settings.restore_folders, |folders| {
             let folders = folders.iter().flatten();

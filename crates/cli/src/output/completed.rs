@@ -7,8 +7,8 @@ use windlass_base::size::{Bytes, megabytes_per_second};
 use windlass_codec::{Algorithm, Level};
 use windlass_instance::{Completed, Rehearsal};
 use windlass_pipeline::{
-    Adapted, BackupReport, Carrier, Chosen, Plan, Probe, ReadReport, StageCounters, Staged, Stages,
-    Stretches, Way,
+    Adapted, BackupReport, Chosen, ChosenIoMethod, Plan, Probe, ReadReport, StageCounters, Stages,
+    Stretches, TemporaryCopy, Way,
 };
 
 /// One line for people.
@@ -277,16 +277,18 @@ fn adapted(adapted: &Adapted) -> Json {
     })
 }
 
-fn stage_of_writers(stage: &Staged) -> Json {
-    match stage {
-        Staged::Clone => json!({ "value": "clone" }),
-        Staged::Copy(folder) => json!({ "value": "copy", "folder": folder.display().to_string() }),
-        Staged::None(because) => json!({ "value": "none", "because": because }),
+fn temporary_copy(copied: &TemporaryCopy) -> Json {
+    match copied {
+        TemporaryCopy::Clone => json!({ "value": "clone" }),
+        TemporaryCopy::Copy(folder) => {
+            json!({ "value": "copy", "folder": folder.display().to_string() })
+        }
+        TemporaryCopy::None(because) => json!({ "value": "none", "because": because }),
     }
 }
 
-fn carrier(carrier: &Carrier) -> Json {
-    json!({ "value": carrier.to_string(), "because": carrier.because })
+fn io_method(io_method: &ChosenIoMethod) -> Json {
+    json!({ "value": io_method.to_string(), "because": io_method.because })
 }
 
 fn plan(plan: &Plan) -> Json {
@@ -304,9 +306,9 @@ fn plan(plan: &Plan) -> Json {
         "threads": chosen(plan.threads),
         "reads_in_flight": chosen(plan.depth),
         "writes_in_flight": chosen(plan.write_depth),
-        "reads_by": carrier(&plan.reads_by),
-        "writes_by": plan.writes_by.as_ref().map(carrier),
-        "stage": plan.stage.as_ref().map(stage_of_writers),
+        "reads_by": io_method(&plan.reads_by),
+        "writes_by": plan.writes_by.as_ref().map(io_method),
+        "temporary_copy": plan.temporary_copy.as_ref().map(temporary_copy),
         "frame_buffers": chosen(plan.frame_buffers),
         "output_buffers": chosen(plan.output_buffers),
         "memory_bytes": plan.memory_bytes(),

@@ -186,13 +186,17 @@ fn report(place: &Place, further: &[&str]) -> Json {
 #[test]
 fn a_compressed_backup_of_a_rollback_database_is_staged_and_a_plain_one_is_not() {
     let place = Place::new();
-    let stage = |report: &Json| report["plan"]["stage"]["value"].as_str().map(str::to_owned);
+    let copied = |report: &Json| {
+        report["plan"]["temporary_copy"]["value"]
+            .as_str()
+            .map(str::to_owned)
+    };
     let staged = report(&place, &[]);
-    assert!(matches!(stage(&staged).as_deref(), Some("copy" | "clone")));
-    for further in [&["--compress", "none"][..], &["--no-stage"]] {
+    assert!(matches!(copied(&staged).as_deref(), Some("copy" | "clone")));
+    for further in [&["--compress", "none"][..], &["--no-temp-copy"]] {
         let plain = report(&place, further);
-        assert_eq!(stage(&plain).as_deref(), Some("none"), "{further:?}");
-        assert!(plain["plan"]["stage"]["because"].is_string());
+        assert_eq!(copied(&plain).as_deref(), Some("none"), "{further:?}");
+        assert!(plain["plan"]["temporary_copy"]["because"].is_string());
         assert!(plain["writers_locked_out_seconds"].as_f64() > Some(0.0));
     }
     let run = place.succeed(&["backup", "app.db", "--to", "app.bak", "--plan"]);
@@ -207,7 +211,7 @@ fn a_compressed_backup_of_a_rollback_database_is_staged_and_a_plain_one_is_not()
         .and_then(|app| app.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())))
         .expect("another mode");
     let wal = report(&place, &[]);
-    assert_eq!(stage(&wal), None);
+    assert_eq!(copied(&wal), None);
     assert!(wal["writers_locked_out_seconds"].is_null());
 }
 
@@ -246,14 +250,17 @@ fn writers_go_on_while_a_staged_backup_runs_and_wait_for_one_that_is_not() {
     place.succeed(&["restore", "staged.bak", "--to", "staged.db"]);
     assert_eq!(rows(&place.path("staged.db")), 2500);
 
-    let child = start(&place, &[&backup[..], &["held.bak", "--no-stage"]].concat());
+    let child = start(
+        &place,
+        &[&backup[..], &["held.bak", "--no-temp-copy"]].concat(),
+    );
     wait_until("the medium is begun", || {
         place.path("held.bak.windlass-new").exists()
     });
     write().expect_err("the backup holds the lock");
     let run = end(child);
     assert_eq!(run.code, Some(0), "{}", run.err);
-    let told = "wait until the backup has read it, for about 1 seconds: no copy is staged (--no-stage as given)";
+    let told = "wait until the backup has read it, for about 1 seconds: no temporary copy is made (--no-temp-copy as given)";
     assert!(run.err.contains(told), "{}", run.err);
 }
 

@@ -2,7 +2,7 @@
 
 use windlass_base::{Guid, Lsn};
 
-use super::BackupKind;
+use super::BackupMode;
 use crate::database::Database;
 use crate::error::{EngineError, Result};
 use crate::log::Position;
@@ -110,7 +110,7 @@ impl Database {
         first: Position,
         end: Position,
         latest: Commit,
-        kind: BackupKind,
+        kind: BackupMode,
     ) -> BackupDescription {
         let stored = self.header.lock();
         let header = Header {
@@ -122,7 +122,7 @@ impl Database {
         BackupDescription {
             header,
             end,
-            differential: kind == BackupKind::Differential,
+            differential: kind == BackupMode::Differential,
         }
     }
 }

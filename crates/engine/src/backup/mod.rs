@@ -51,7 +51,7 @@ const LOG_PIECE_BYTES: usize = 64 << 10;
 
 /// What kind of backup begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BackupKind {
+pub enum BackupMode {
     /// Everything; becomes the differential base.
     Full,
     /// Everything; the differential base stays.
@@ -104,7 +104,7 @@ impl SyncObject {
 #[derive(Debug)]
 pub struct Backup {
     database: Arc<Database>,
-    kind: BackupKind,
+    kind: BackupMode,
     number: u64,
     first: Position,
     page_count: u32,
@@ -123,9 +123,9 @@ impl Database {
     ///
     /// # Errors
     /// A differential backup without a base is refused.
-    pub fn begin_backup(self: &Arc<Self>, kind: BackupKind) -> Result<Backup> {
+    pub fn begin_backup(self: &Arc<Self>, kind: BackupMode) -> Result<Backup> {
         self.check_online()?;
-        if kind == BackupKind::Differential && self.differential_base().0.is_nil() {
+        if kind == BackupMode::Differential && self.differential_base().0.is_nil() {
             return Err(EngineError::Invalid(format!(
                 "database '{}' has no full backup that a differential one could refer to",
                 self.name()
@@ -161,7 +161,7 @@ impl Backup {
         let database = Arc::clone(&self.database);
         let sweeps = database.target_recovery_time().is_none();
         let pool = &database.shared.pool;
-        if self.kind == BackupKind::Full {
+        if self.kind == BackupMode::Full {
             let start = Instant::now();
             database.maps.lock().begin(self.number);
             // Who marked the older map alone has its pages on the lists when this returns, and the
@@ -192,7 +192,7 @@ impl Backup {
         }
         self.phase(BackupPhase::SyncObject, start, visited);
         self.page_count = database.versions.latest().page_count;
-        if self.kind == BackupKind::Differential {
+        if self.kind == BackupMode::Differential {
             self.map = Some(database.maps.lock().current.clone());
         }
         self.copy_started = Instant::now();
@@ -348,7 +348,7 @@ impl Backup {
     /// that began later has become it already. Returns the steps.
     pub fn complete(self, set: Guid) -> Result<Vec<PhaseReport>> {
         self.description()?;
-        if self.kind == BackupKind::Full {
+        if self.kind == BackupMode::Full {
             let database = &self.database;
             {
                 let _gate = database.gate.lock();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use windlass_base::Guid;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
-    BackupDescription, BackupKind, BackupRange, CreateDatabase, Database, EngineError, FilePage,
+    BackupDescription, BackupMode, BackupRange, CreateDatabase, Database, EngineError, FilePage,
     FileSpec, Instance, InstanceOptions, OpenDatabase, PAGE_SIZE, Restore,
 };
 
@@ -86,7 +86,7 @@ pub(crate) fn read(database: &Arc<Database>, page: u32) -> Result<Vec<u8>, Engin
 /// Backs up with `between` before each range.
 pub(crate) fn back_up(
     database: &Arc<Database>,
-    kind: BackupKind,
+    kind: BackupMode,
     mut between: impl FnMut(usize),
 ) -> Set {
     let mut backup = database.begin_backup(kind).unwrap();

@@ -3,7 +3,7 @@
 use windlass_base::Moment;
 use windlass_base::message::table;
 use windlass_codec::{Algorithm, Compression, Level};
-use windlass_crypt::Algorithm as CryptAlgorithm;
+use windlass_crypt::Cipher;
 use windlass_pipeline::{Goal, OnDamage, Overwrite, Probe, Tuning};
 use windlass_source::Depth;
 use windlass_tsql::ast::{
@@ -37,7 +37,7 @@ pub(crate) struct BackupChoices {
     pub(crate) copy_only: bool,
     pub(crate) compression: Compression,
     /// The algorithm, and the name of the certificate.
-    pub(crate) encryption: Option<(CryptAlgorithm, String)>,
+    pub(crate) encryption: Option<(Cipher, String)>,
     pub(crate) overwrite: Overwrite,
     pub(crate) skip_checks: bool,
     pub(crate) name: Option<String>,
@@ -327,11 +327,11 @@ fn apply_text(
 }
 
 /// Which algorithm, and the name of the certificate.
-fn encryption(written: &WrittenEncryption) -> Result<(CryptAlgorithm, String), Failure> {
+fn encryption(written: &WrittenEncryption) -> Result<(Cipher, String), Failure> {
     let algorithm = match written.algorithm {
-        EncryptionAlgorithm::Aes128 => CryptAlgorithm::Aes128,
-        EncryptionAlgorithm::Aes192 => CryptAlgorithm::Aes192,
-        EncryptionAlgorithm::Aes256 => CryptAlgorithm::Aes256,
+        EncryptionAlgorithm::Aes128 => Cipher::Aes128,
+        EncryptionAlgorithm::Aes192 => Cipher::Aes192,
+        EncryptionAlgorithm::Aes256 => Cipher::Aes256,
         EncryptionAlgorithm::TripleDes3Key => {
             return Err(table::statement_not_supported(
                 "TRIPLE_DES_3KEY",

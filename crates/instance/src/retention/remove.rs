@@ -34,7 +34,7 @@ pub fn delete(media: &FoundMedia) -> io::Result<Vec<PathBuf>> {
         }
         std::fs::remove_file(&file.path)?;
         windlass_io::directory::sync(&windlass_io::directory::parent(&file.path))?;
-        crate::journal::deleted(&file.path);
+        crate::event_log::deleted(&file.path);
         deleted.push(file.path.clone());
     }
     Ok(deleted)

@@ -49,7 +49,7 @@ pub fn run_queue(session: &mut Session, now: Moment) -> Vec<CopyOutcome> {
             Err(error) => catalog.copy_failed(copy.id, error, next_attempt(&copy, Moment::now().0)),
         };
         let error = result.err().or(noted.err().map(|error| error.to_string()));
-        crate::journal::copied(&copy.target, error.as_deref());
+        crate::event_log::copied(&copy.target, error.as_deref());
         CopyOutcome {
             target: copy.target,
             error,

@@ -24,7 +24,7 @@ pub use report::Report;
 
 use std::time::Duration;
 
-use windlass_crypt::{Algorithm, KeyRing, Passphrase, Recipient};
+use windlass_crypt::{Cipher, KeyRing, Passphrase, Recipient};
 use windlass_tsql::ast::{Name, RestoreAction, Statement};
 use windlass_tsql::sqlbackup::{Command, Verb, parse};
 
@@ -80,7 +80,7 @@ pub fn run(session: &mut Session, text: &str, sink: &mut dyn Sink) -> Report {
 }
 
 fn ended(report: Report) -> Report {
-    crate::journal::command_ended(report.exit_code, report.sql_error, report.files.len());
+    crate::event_log::command_ended(report.exit_code, report.sql_error, report.files.len());
     report
 }
 
@@ -88,7 +88,7 @@ fn ended(report: Report) -> Report {
 pub(super) struct Runner<'a> {
     pub(super) session: &'a mut Session,
     passphrase: Option<Passphrase>,
-    algorithm: Option<Algorithm>,
+    algorithm: Option<Cipher>,
     missing_base: MissingBase,
     retries: u32,
     retry_time: Duration,
@@ -105,8 +105,8 @@ impl<'a> Runner<'a> {
             session,
             passphrase,
             algorithm: options.key_bits.map(|bits| match bits {
-                128 => Algorithm::Aes128,
-                _ => Algorithm::Aes256,
+                128 => Cipher::Aes128,
+                _ => Cipher::Aes256,
             }),
             // A full backup is made instead.
             missing_base: match options.full_if_required {

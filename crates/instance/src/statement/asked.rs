@@ -72,7 +72,7 @@ impl<'a> Asked<'a> {
             on_damage: self.choices.on_damage.unwrap_or(OnDamage::Stop),
             tuning: Tuning {
                 threads: self.extras.threads,
-                engine: self.extras.engine,
+                io_method: self.extras.io_method,
                 ..self.choices.tuning
             },
         }

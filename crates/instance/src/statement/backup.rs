@@ -7,10 +7,10 @@ use windlass_base::message::table;
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_catalog::DatabaseRecord;
 use windlass_codec::{Algorithm, DeflateProvider};
-use windlass_crypt::{Algorithm as CryptAlgorithm, Certificate, Recipient};
+use windlass_crypt::{Certificate, Cipher, Recipient};
 use windlass_device::DeviceAddress;
-use windlass_engine::{BackupKind as EngineKind, PhaseReport};
-use windlass_io::queue::EngineChoice;
+use windlass_engine::{BackupMode, PhaseReport};
+use windlass_io::queue::IoMethodChoice;
 use windlass_pipeline::{
     BackupKind, BackupReport, BackupRequest, Encryption, Integrity, MediaRequest, NewBase, Probe,
     ProbeRequest,
@@ -20,7 +20,7 @@ use windlass_tsql::ast::{BackupStatement, BackupTarget};
 
 pub use super::base::MissingBase;
 use super::observer::Watch;
-pub use super::writers::StageChoice;
+pub use super::writers::CopyChoice;
 use super::{backup_media, base, database, history, integrity, space, timing, trace, writers};
 use crate::message_of::{catalog_message, pipeline_messages, source_message};
 use crate::option::{self, BackupChoices};
@@ -34,9 +34,9 @@ pub struct BackupExtras {
     /// Who can read the backup beside the certificate that the statement names.
     pub recipients: Vec<Recipient>,
     /// What carries reads and writes.
-    pub engine: EngineChoice,
+    pub io_method: IoMethodChoice,
     /// The cipher for those, where the statement names none; AES-256 when absent.
-    pub algorithm: Option<CryptAlgorithm>,
+    pub algorithm: Option<Cipher>,
     /// What becomes of a differential whose base's media are away.
     pub missing_base: MissingBase,
     /// How long to wait for other programs' locks, where the session does not say it.
@@ -44,7 +44,7 @@ pub struct BackupExtras {
     /// The user vouches that nobody writes to the database.
     pub frozen: bool,
     /// Where a copy lies that lets writers go on.
-    pub stage: StageChoice,
+    pub temporary_copy: CopyChoice,
 }
 
 /// `event_type` of a page that does not match its checksum, in `suspect_pages`.
@@ -92,7 +92,7 @@ pub(crate) fn run(
         let defaults = session.instance.backup_defaults();
         let defaults = defaults.map_err(|error| catalog_message(&error))?;
         let mut choices = option::choose_backup(&statement.options, defaults, session)?;
-        choices.tuning.engine = extras.engine;
+        choices.tuning.io_method = extras.io_method;
         if choices.differential {
             operation = "BACKUP DATABASE WITH DIFFERENTIAL";
         }
@@ -225,7 +225,8 @@ impl Work<'_> {
         let mut source = source?;
         if let SourceDatabase::Sqlite { options, .. } = &mut source {
             options.frozen = extras.frozen;
-            options.staging = writers::staging(&self.choices, media, &extras.stage);
+            options.temporary_copy =
+                writers::copy_policy(&self.choices, media, &extras.temporary_copy);
         }
         Ok(source)
     }
@@ -325,19 +326,19 @@ impl Work<'_> {
         &self,
         base: Option<(Guid, Lsn)>,
         is_discarded: bool,
-    ) -> Result<EngineKind, Failure> {
+    ) -> Result<BackupMode, Failure> {
         match &self.choices {
             choices if choices.differential => match base {
                 Some((set_guid, _)) if set_guid.is_nil() => {
                     Err(table::no_differential_base(&self.record.name).into())
                 }
-                _ => Ok(EngineKind::Differential),
+                _ => Ok(BackupMode::Differential),
             },
             // What is only measured, or not kept, must not touch the differential base.
             choices if choices.copy_only || choices.probe.is_some() || is_discarded => {
-                Ok(EngineKind::CopyOnly)
+                Ok(BackupMode::CopyOnly)
             }
-            _ => Ok(EngineKind::Full),
+            _ => Ok(BackupMode::Full),
         }
     }
 
@@ -375,7 +376,7 @@ impl Work<'_> {
             name: choices.name.clone(),
             description: choices.description.clone(),
             expires: choices.expires,
-            origin: self.session.instance.identity().to_origin(),
+            requester: self.session.instance.identity().to_requester(),
             database_backup_lsn: self.record.base.map_or(Lsn::ZERO, |base| base.lsn),
             digests_to,
             tuning: choices.tuning,
@@ -394,7 +395,7 @@ impl Work<'_> {
     /// Who can read the backup: the certificate of the statement, and whoever the command line names.
     pub(super) fn encryption(&self, extras: &BackupExtras) -> Result<Option<Encryption>, Failure> {
         let mut recipients = Vec::new();
-        let mut algorithm = extras.algorithm.unwrap_or(CryptAlgorithm::Aes256);
+        let mut algorithm = extras.algorithm.unwrap_or(Cipher::Aes256);
         if let Some((chosen, name)) = &self.choices.encryption {
             algorithm = *chosen;
             let record = self.session.instance.certificate("find", name)?;

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_catalog::DatabaseRecord;
-use windlass_engine::BackupKind;
+use windlass_engine::BackupMode;
 use windlass_pipeline::{Integrity, OnDamage};
 use windlass_source::check::{self, FINDINGS_MAX};
 use windlass_source::{Content, Depth, Snapshot};
@@ -192,7 +192,7 @@ fn of_file(
 ) -> Result<Vec<String>, Failure> {
     let failed = |error| Failure::from(source_message(&error));
     let source = session.source_of(record)?;
-    let snapshot = source.snapshot(BackupKind::CopyOnly).map_err(failed)?;
+    let snapshot = source.snapshot(BackupMode::CopyOnly).map_err(failed)?;
     look_at(&*snapshot, false, sink)?;
     let (snapshot, checked) = of_snapshot(session, snapshot, depth)?;
     snapshot.close().map_err(failed)?;

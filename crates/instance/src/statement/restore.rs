@@ -7,10 +7,10 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, Origin, RestoreFileRecord};
 use windlass_crypt::KeyRing;
-use windlass_io::queue::EngineChoice;
+use windlass_io::queue::IoMethodChoice;
 use windlass_media::{DatabaseFile, FileMode, SetConfiguration, SourceKind};
 use windlass_source::sqlite::{
-    self, DifferentialBase, Existing, FileIdentity, RestoreRequest, SqliteTarget,
+    self, Existing, FileIdentity, RequiredBase, RestoreRequest, SqliteTarget,
 };
 use windlass_tsql::ast::{FileSpec, Name, RestoreSource, RestoreStatement};
 use windlass_tsql::option::StatementKind;
@@ -36,7 +36,7 @@ pub struct RestoreExtras {
     /// The number of threads; chosen by the plan when absent.
     pub threads: Option<u32>,
     /// What carries the reads.
-    pub engine: EngineChoice,
+    pub io_method: IoMethodChoice,
     /// Whether the restored file stays unregistered.
     pub is_passing: bool,
     /// Whether a path that only the backup names is refused: nobody has looked at it.
@@ -265,7 +265,7 @@ impl Work<'_> {
             set_guid: set.set_guid,
             checkpoint_lsn: set.checkpoint_lsn,
             size_bytes: file.map_or(0, |file| file.size_bytes),
-            base: self.asked.is_differential().then_some(DifferentialBase {
+            base: self.asked.is_differential().then_some(RequiredBase {
                 set_guid: set.differential_base_guid,
                 checkpoint_lsn: set.differential_base_lsn,
             }),

@@ -65,7 +65,7 @@ impl Work<'_> {
     fn request(&self, files: &[FileRecord]) -> EngineRestoreRequest {
         let log = self.asked.set.files.iter().find(|file| file.is_log);
         EngineRestoreRequest {
-            description: self.asked.set.engine.clone(),
+            description: self.asked.set.page_engine_description.clone(),
             files: files
                 .iter()
                 .map(|file| PlacedFile {

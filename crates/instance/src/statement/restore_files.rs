@@ -51,8 +51,9 @@ impl Work<'_> {
         let keys = self.asked.unlock_part(self.session)?;
         self.session.instance.engines.close(name)?;
         let log = self.record.log_path.clone().unwrap_or_default();
-        let mut target = FilesTarget::begin(&log, &set.engine, set.set_guid, numbers)
-            .map_err(|error| self.source_refusal(&error))?;
+        let mut target =
+            FilesTarget::begin(&log, &set.page_engine_description, set.set_guid, numbers)
+                .map_err(|error| self.source_refusal(&error))?;
         let read = self.asked.read_request(keys);
         let stats = self.asked.choices.stats;
         let watch = Watch::new(self.session, OPERATION, name, stats, sink);

@@ -216,7 +216,7 @@ impl Work<'_> {
         let database = self.session.instance.engines.database(&self.record)?;
         check_count(&database, pages)?;
         let set = &self.asked.set;
-        let description = windlass_source::engine::describe(&set.engine)
+        let description = windlass_source::engine::describe(&set.page_engine_description)
             .map_err(|error| source_message(&error))?;
         let mut restore = database
             .begin_page_restore(&description, set.set_guid, pages)

@@ -6,7 +6,7 @@ use windlass_base::{Moment, message::table};
 use windlass_catalog::{Depth, RestoreRecord, RestoreType};
 use windlass_crypt::KeyRing;
 use windlass_device::DeviceAddress;
-use windlass_io::queue::EngineChoice;
+use windlass_io::queue::IoMethodChoice;
 use windlass_media::SetConfiguration;
 use windlass_pipeline::{MediaSet, OnDamage, ReadKeys, ReadReport, ReadRequest, Tuning, verify};
 use windlass_tsql::ast::RestoreStatement;
@@ -33,7 +33,7 @@ pub struct VerifyExtras {
     /// The number of threads; chosen by the plan when absent.
     pub threads: Option<u32>,
     /// What carries the reads.
-    pub engine: EngineChoice,
+    pub io_method: IoMethodChoice,
 }
 
 pub(super) fn execute(
@@ -132,7 +132,7 @@ fn request(
         on_damage: choices.on_damage.unwrap_or(OnDamage::Continue),
         tuning: Tuning {
             threads: extras.threads,
-            engine: extras.engine,
+            io_method: extras.io_method,
             ..Tuning::default()
         },
     })

@@ -10,15 +10,15 @@ use windlass_codec::{Algorithm, Compression, Level};
 use windlass_device::DeviceKind;
 use windlass_io::directory;
 use windlass_pipeline::MediaRequest;
-use windlass_source::sqlite::{StageFolder, Staging};
-use windlass_source::{Snapshot, Staged};
+use windlass_source::sqlite::{CopyFolder, CopyPolicy};
+use windlass_source::{Snapshot, TemporaryCopy};
 
 use crate::Sink;
 use crate::option::BackupChoices;
 
-/// Where the stage of a backup lies.
+/// Where the temporary copy of a backup goes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum StageChoice {
+pub enum CopyChoice {
     /// Beside the media, if there is room.
     #[default]
     Auto,
@@ -29,36 +29,36 @@ pub enum StageChoice {
 }
 
 /// Whether a backup takes longer than a plain copy of its database, and where such a copy may lie.
-pub(super) fn staging(
+pub(super) fn copy_policy(
     choices: &BackupChoices,
     media: &MediaRequest,
-    stage: &StageChoice,
-) -> Staging {
+    choice: &CopyChoice,
+) -> CopyPolicy {
     let tuning = choices.tuning;
     let is_slow = choices.compression != Compression::NONE
         || choices.encryption.is_some()
         || tuning.max_rate.is_some()
         || tuning.max_write_rate.is_some();
-    match stage {
-        StageChoice::Off => Staging::Off("--no-stage as given"),
-        _ if choices.probe.is_some() => Staging::Off("it is measured as it lies"),
-        _ if !is_slow => Staging::Off("the backup is a plain copy itself"),
-        StageChoice::Folder(path) => Staging::Into(vec![StageFolder {
+    match choice {
+        CopyChoice::Off => CopyPolicy::Off("--no-temp-copy as given"),
+        _ if choices.probe.is_some() => CopyPolicy::Off("it is only measured"),
+        _ if !is_slow => CopyPolicy::Off("the backup is a plain copy itself"),
+        CopyChoice::Folder(path) => CopyPolicy::Into(vec![CopyFolder {
             path: path.clone(),
             is_given: true,
         }]),
-        StageChoice::Auto => Staging::Into(folders(media)),
+        CopyChoice::Auto => CopyPolicy::Into(folders(media)),
     }
 }
 
 /// The folders of the media, each once; that of temporary files where nothing is a file.
-fn folders(media: &MediaRequest) -> Vec<StageFolder> {
-    let mut folders: Vec<StageFolder> = Vec::new();
+fn folders(media: &MediaRequest) -> Vec<CopyFolder> {
+    let mut folders: Vec<CopyFolder> = Vec::new();
     let devices = media.devices.iter().chain(media.mirrors.iter().flatten());
     for device in devices.filter(|device| device.kind == DeviceKind::Disk) {
         let path = directory::parent(&device.path);
         if !folders.iter().any(|folder| folder.path == path) {
-            folders.push(StageFolder {
+            folders.push(CopyFolder {
                 path,
                 is_given: false,
             });
@@ -67,7 +67,7 @@ fn folders(media: &MediaRequest) -> Vec<StageFolder> {
     if folders.is_empty() {
         let path =
             std::env::var_os("TMPDIR").map_or_else(|| Path::new("/var/tmp").into(), PathBuf::from);
-        folders.push(StageFolder {
+        folders.push(CopyFolder {
             path,
             is_given: false,
         });
@@ -85,7 +85,7 @@ pub(super) fn announce(
     let Some(held) = snapshot.writers_held() else {
         return;
     };
-    let Staged::None(because) = held.stage else {
+    let TemporaryCopy::None(because) = held.copied else {
         return;
     };
     let bytes: u64 = snapshot.files().iter().map(|file| file.size_bytes).sum();
@@ -95,7 +95,7 @@ pub(super) fn announce(
     }
     sink.message(table::note(format!(
         "Writers of '{database}' ({}) wait until the backup has read it, for about {seconds:.0} seconds: \
-         no copy is staged ({because}).",
+         no temporary copy is made ({because}).",
         Bytes(bytes)
     )));
 }

@@ -117,16 +117,16 @@ pub struct Completion {
 
 /// What carries transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Engine {
+pub enum IoMethod {
     /// The kernel's submission and completion rings.
     Ring,
     /// Threads with blocking calls.
     Threads,
 }
 
-/// Which engine to take.
+/// Which io_method to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum EngineChoice {
+pub enum IoMethodChoice {
     /// The ring where the kernel and the file allow it, else threads.
     #[default]
     Auto,
@@ -136,7 +136,7 @@ pub enum EngineChoice {
     Threads,
 }
 
-impl FromStr for EngineChoice {
+impl FromStr for IoMethodChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -149,27 +149,27 @@ impl FromStr for EngineChoice {
     }
 }
 
-/// The engine for a file and why, in words for a plan.
+/// The io_method for a file and why, in words for a plan.
 ///
 /// Buffered files get threads: a ring would hand each of their transfers to a kernel thread anyway.
-pub fn engine_for(choice: EngineChoice, is_direct: bool) -> (Engine, String) {
-    if choice == EngineChoice::Threads {
-        return (Engine::Threads, "as given".to_owned());
+pub fn io_method_for(choice: IoMethodChoice, is_direct: bool) -> (IoMethod, String) {
+    if choice == IoMethodChoice::Threads {
+        return (IoMethod::Threads, "as given".to_owned());
     }
-    if choice == EngineChoice::Ring && ring_refusal().is_none() {
-        return (Engine::Ring, "as given".to_owned());
+    if choice == IoMethodChoice::Ring && ring_refusal().is_none() {
+        return (IoMethod::Ring, "as given".to_owned());
     }
     if !is_direct {
         let because = "no direct I/O there; the page cache is used and released";
-        return (Engine::Threads, because.to_owned());
+        return (IoMethod::Threads, because.to_owned());
     }
     match ring_refusal() {
         None => (
-            Engine::Ring,
+            IoMethod::Ring,
             "direct, many requests from one thread".to_owned(),
         ),
         Some(reason) => (
-            Engine::Threads,
+            IoMethod::Threads,
             format!("the kernel refuses io_uring: {reason}"),
         ),
     }
@@ -188,11 +188,11 @@ pub fn ring_refusal() -> Option<&'static str> {
 pub struct Queue {
     depth: usize,
     in_flight: usize,
-    carrier: Carrier,
+    backend: Backend,
 }
 
 #[derive(Debug)]
-enum Carrier {
+enum Backend {
     Ring(Box<ring::Ring>),
     Threads(threads::Threads),
 }
@@ -200,27 +200,27 @@ enum Carrier {
 impl Queue {
     /// A queue for at most `depth` transfers. Buffers of `pools` are registered with the kernel, which
     /// saves it mapping them for each transfer; a refused registration only costs that saving.
-    pub fn new(depth: usize, engine: Engine, pools: &[&BufferPool]) -> Self {
+    pub fn new(depth: usize, io_method: IoMethod, pools: &[&BufferPool]) -> Self {
         let depth = depth.max(1);
-        let ring = match engine {
-            Engine::Ring => ring::Ring::new(depth, pools).ok(),
-            Engine::Threads => None,
+        let ring = match io_method {
+            IoMethod::Ring => ring::Ring::new(depth, pools).ok(),
+            IoMethod::Threads => None,
         };
         Self {
             depth,
             in_flight: 0,
-            carrier: match ring {
-                Some(ring) => Carrier::Ring(Box::new(ring)),
-                None => Carrier::Threads(threads::Threads::new(depth)),
+            backend: match ring {
+                Some(ring) => Backend::Ring(Box::new(ring)),
+                None => Backend::Threads(threads::Threads::new(depth)),
             },
         }
     }
 
     /// What carries the transfers.
-    pub fn engine(&self) -> Engine {
-        match self.carrier {
-            Carrier::Ring(_) => Engine::Ring,
-            Carrier::Threads(_) => Engine::Threads,
+    pub fn io_method(&self) -> IoMethod {
+        match self.backend {
+            Backend::Ring(_) => IoMethod::Ring,
+            Backend::Threads(_) => IoMethod::Threads,
         }
     }
 
@@ -247,9 +247,9 @@ impl Queue {
         if !self.has_room() || !fits || !is_readable {
             return Err(Box::new(transfer));
         }
-        match &mut self.carrier {
-            Carrier::Ring(ring) => ring.submit(transfer)?,
-            Carrier::Threads(threads) => threads.submit(transfer)?,
+        match &mut self.backend {
+            Backend::Ring(ring) => ring.submit(transfer)?,
+            Backend::Threads(threads) => threads.submit(transfer)?,
         }
         self.in_flight += 1;
         Ok(())
@@ -264,9 +264,9 @@ impl Queue {
             return Ok(None);
         }
         self.in_flight -= 1;
-        let completion = match &mut self.carrier {
-            Carrier::Ring(ring) => ring.wait(),
-            Carrier::Threads(threads) => threads.wait(),
+        let completion = match &mut self.backend {
+            Backend::Ring(ring) => ring.wait(),
+            Backend::Threads(threads) => threads.wait(),
         };
         let lost = || io::Error::other("a transfer was lost on its way");
         completion.ok_or_else(lost).map(Some)
@@ -318,18 +318,18 @@ mod tests {
         }
     }
 
-    fn both(test: impl Fn(Engine)) {
-        test(Engine::Ring);
-        test(Engine::Threads);
+    fn both(test: impl Fn(IoMethod)) {
+        test(IoMethod::Ring);
+        test(IoMethod::Threads);
     }
 
     #[test]
     fn what_was_written_is_read_with_several_in_flight() {
-        both(|engine| {
+        both(|io_method| {
             let folder = tempfile::tempdir().unwrap();
             let file = file(&folder);
             let pool = BufferPool::new(4, PIECE);
-            let mut queue = Queue::new(4, engine, &[&pool]);
+            let mut queue = Queue::new(4, io_method, &[&pool]);
             for tag in 0..4 {
                 let mut buffer = pool.take().unwrap();
                 buffer.fill(tag as u8 + 1);
@@ -371,11 +371,11 @@ mod tests {
 
     #[test]
     fn a_read_at_the_end_is_short_and_misaligned_pieces_arrive() {
-        both(|engine| {
+        both(|io_method| {
             let folder = tempfile::tempdir().unwrap();
             let file = file(&folder);
             file.write_at(&[7; PIECE + 10], 0).unwrap();
-            let mut queue = Queue::new(2, engine, &[]);
+            let mut queue = Queue::new(2, io_method, &[]);
             for tag in [0, 1, 2] {
                 let mut read = transfer(
                     &file,
@@ -404,12 +404,12 @@ mod tests {
 
     #[test]
     fn failures_are_reported_and_bad_requests_come_back() {
-        both(|engine| {
+        both(|io_method| {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("f");
             std::fs::write(&path, [0; PIECE]).unwrap();
             let read_only = Arc::new(DirectFile::open(&path, Access::Read).unwrap());
-            let mut queue = Queue::new(1, engine, &[]);
+            let mut queue = Queue::new(1, io_method, &[]);
             let write = transfer(
                 &read_only,
                 Direction::Write,
@@ -432,12 +432,12 @@ mod tests {
 
     #[test]
     fn dropping_a_queue_waits_and_returns_the_buffers() {
-        both(|engine| {
+        both(|io_method| {
             let folder = tempfile::tempdir().unwrap();
             let file = file(&folder);
             file.write_at(&[7; 4 * PIECE], 0).unwrap();
             let pool = BufferPool::new(2, PIECE);
-            let mut queue = Queue::new(2, engine, &[&pool]);
+            let mut queue = Queue::new(2, io_method, &[&pool]);
             for tag in 0..2 {
                 let buffer = Memory::Pooled(pool.take().unwrap());
                 queue
@@ -454,7 +454,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = file(&folder);
         let pool = BufferPool::new(2, PIECE);
-        let mut queue = Queue::new(2, Engine::Threads, &[&pool]);
+        let mut queue = Queue::new(2, IoMethod::Threads, &[&pool]);
         for round in 0..8 {
             for tag in [TAG_OF_PANIC, round] {
                 let memory = Memory::Pooled(pool.take().unwrap());

@@ -6,7 +6,7 @@
 
 use windlass_base::{Guid, Moment};
 use windlass_device::{DeviceAddress, DeviceKind, Operation, Start, WriteTuning};
-use windlass_io::queue::EngineChoice;
+use windlass_io::queue::IoMethodChoice;
 use windlass_media::{FORMAT_VERSION, FamilyWriter, MediaHeader};
 
 use super::existing::{self, Continued, Existing};
@@ -45,14 +45,14 @@ pub(super) fn rehearse(request: &BackupRequest) -> Result<(MediaHeader, u16, boo
 pub(super) fn open(
     request: &BackupRequest,
     plan: &Plan,
-    engine: EngineChoice,
+    io_method: IoMethodChoice,
 ) -> Result<(Vec<Family>, MediaHeader, u16), Error> {
     let request = &request.media;
     check_mirrors(request)?;
     let tuning = WriteTuning {
         transfer_bytes: plan.transfer_bytes.value,
         depth: plan.write_depth.value,
-        engine,
+        io_method,
     };
     let open = |starts: Vec<FamilyStart>| {
         starts

@@ -42,7 +42,7 @@ use crate::control::Control;
 use crate::digests::{self, DigestError, DigestFile, DigestWriter, DigestedFile};
 use crate::error::Error;
 use crate::fault::FaultPoint;
-use crate::plan::{Carrier, Plan, SourceSize};
+use crate::plan::{ChosenIoMethod, Plan, SourceSize};
 use crate::report::{BackupReport, FilePages, Observer, StageCounters};
 use crate::request::{BackupKind, BackupRequest, Tuning};
 use crate::sealing;
@@ -119,8 +119,8 @@ fn run(
 ) -> Result<(BackupReport, NewBase), Error> {
     let begun = Instant::now();
     let mut plan = plan_of(request, &*snapshot, priority)?;
-    let (mut media, header, position) = media::open(request, &plan, request.tuning.engine)?;
-    plan.writes_by = media.iter().find_map(Family::carrier);
+    let (mut media, header, position) = media::open(request, &plan, request.tuning.io_method)?;
+    plan.writes_by = media.iter().find_map(Family::io_method);
     observer.planned(&plan);
     let mut configuration = set::configuration(request, &*snapshot, &plan, position);
     let key = sealing::begin(request.encryption.as_ref(), &mut configuration)?;
@@ -206,12 +206,12 @@ fn plan_of(
         request.media.devices.len(),
         request.media.mirrors.len(),
         size_of(snapshot),
-        carrier_of(snapshot, request.tuning)?,
+        read_method(snapshot, request.tuning)?,
         request.tuning,
     );
-    let stage = snapshot.writers_held().map(|held| held.stage);
+    let copied = snapshot.writers_held().map(|held| held.copied);
     Ok(Plan {
-        stage,
+        temporary_copy: copied,
         priority,
         ..plan
     })
@@ -241,7 +241,7 @@ pub fn rehearse(request: &BackupRequest, source: SourceSize) -> Result<Rehearsed
         request.media.devices.len(),
         request.media.mirrors.len(),
         source,
-        Carrier::chosen(request.tuning.engine, true),
+        ChosenIoMethod::chosen(request.tuning.io_method, true),
         request.tuning,
     );
     Ok(Rehearsed {
@@ -262,7 +262,7 @@ fn size_of(snapshot: &dyn Snapshot) -> SourceSize {
 }
 
 /// What can carry the reads of a snapshot: asked of the first stretch of its first file.
-fn carrier_of(snapshot: &dyn Snapshot, tuning: Tuning) -> Result<Carrier, Error> {
+fn read_method(snapshot: &dyn Snapshot, tuning: Tuning) -> Result<ChosenIoMethod, Error> {
     let first = snapshot
         .files()
         .iter()
@@ -274,8 +274,8 @@ fn carrier_of(snapshot: &dyn Snapshot, tuning: Tuning) -> Result<Carrier, Error>
         }
         None => None,
     };
-    Ok(Carrier::chosen(
-        tuning.engine,
+    Ok(ChosenIoMethod::chosen(
+        tuning.io_method,
         file.is_none_or(|file| file.is_direct()),
     ))
 }

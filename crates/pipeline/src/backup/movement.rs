@@ -45,7 +45,7 @@ impl Movement<'_> {
         let governor = &governor;
         let mut stages = Stages::default();
         std::thread::scope(|scope| {
-            let queue = Queue::new(plan.depth.value, plan.reads_by.engine, &[self.frames]);
+            let queue = Queue::new(plan.depth.value, plan.reads_by.method, &[self.frames]);
             let (snapshot, schedule, pool) = (transform.snapshot, self.schedule, self.frames);
             let reader = Reader::new(snapshot, schedule, pool, frame_sender, control, queue);
             let reader = reader.within(plan.max_rate);

@@ -12,7 +12,7 @@ use windlass_source::Snapshot;
 use super::movement::{Movement, Sink};
 use super::read::Schedule;
 use super::transform::{Totals, Transform};
-use super::{accounts, carrier_of, priority, size_of};
+use super::{accounts, priority, read_method, size_of};
 use crate::control::Control;
 use crate::error::Error;
 use crate::plan::Plan;
@@ -45,7 +45,7 @@ fn run(
         1,
         0,
         size_of(&*snapshot),
-        carrier_of(&*snapshot, request.tuning)?,
+        read_method(&*snapshot, request.tuning)?,
         request.tuning,
     );
     plan.priority = priority;

@@ -41,9 +41,9 @@ pub(super) fn configuration(
         is_copy_only: request.copy_only && set_type == SetType::Full,
         name: request.name.clone().unwrap_or_default(),
         description: request.description.clone().unwrap_or_default(),
-        user: request.origin.user.clone(),
-        server: request.origin.server.clone(),
-        machine: request.origin.machine.clone(),
+        user: request.requester.user.clone(),
+        server: request.requester.server.clone(),
+        machine: request.requester.machine.clone(),
         database: identity.name.clone(),
         database_version: identity.product_version,
         database_created: identity.created,
@@ -118,7 +118,7 @@ pub(super) fn complete(
         set.first_lsn = ending.position.first_lsn;
         set.last_lsn = ending.position.last_lsn;
         set.checkpoint_lsn = ending.position.checkpoint_lsn;
-        set.engine = ending.description;
+        set.page_engine_description = ending.description;
         let (guid, base_guid, base_lsn) = (
             set.database_guid,
             set.differential_base_guid,

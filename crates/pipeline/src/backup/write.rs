@@ -13,7 +13,7 @@ use crate::control::{Control, timed};
 use crate::error::Error;
 use crate::fault::FaultPoint;
 use crate::live::Meter;
-use crate::plan::Carrier;
+use crate::plan::ChosenIoMethod;
 use crate::report::{Stage, StageCounters};
 use crate::throttle::Throttle;
 
@@ -128,10 +128,10 @@ impl Family {
     }
 
     /// What carries the writes of the first copy.
-    pub(super) fn carrier(&self) -> Option<Carrier> {
-        let (engine, because) = self.devices.first()?.engine()?;
-        Some(Carrier {
-            engine,
+    pub(super) fn io_method(&self) -> Option<ChosenIoMethod> {
+        let (method, because) = self.devices.first()?.io_method()?;
+        Some(ChosenIoMethod {
+            method,
             because: because.to_owned(),
         })
     }

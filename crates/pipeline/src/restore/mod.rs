@@ -26,7 +26,7 @@ use crate::control::Control;
 use crate::coverage::{Coverage, CoveredFile};
 use crate::error::{Damage, Error};
 use crate::media_set::MediaSet;
-use crate::plan::{Carrier, Plan};
+use crate::plan::{ChosenIoMethod, Plan};
 use crate::report::{FilePages, Observer, ReadReport, Stages};
 use crate::request::{OnDamage, ReadRequest};
 use crate::sealing::{self, ReadKeys};
@@ -246,7 +246,7 @@ fn plan(media: &MediaSet, set: &SetConfiguration, request: &ReadRequest) -> Plan
         media.families.len(),
         frame_bytes,
         set.chunk_count,
-        Carrier::chosen(request.tuning.engine, media.is_direct()),
+        ChosenIoMethod::chosen(request.tuning.io_method, media.is_direct()),
         request.tuning,
     )
 }

@@ -45,7 +45,7 @@ impl Read<'_> {
             &*family.reader,
             self.plan.transfer_bytes.value,
             self.plan.depth.value,
-            self.plan.reads_by.engine,
+            self.plan.reads_by.method,
         );
         let (reader, _) =
             FamilyReader::open(&window).map_err(|source| media_error(&family.device, source))?;

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use windlass_codec::{Compression, Effort, Level};
-use windlass_io::queue::{Engine, EngineChoice};
+use windlass_io::queue::{IoMethod, IoMethodChoice};
 use windlass_pipeline::{
     Goal, MediaSet, Observer, Probe, ProbeRequest, ReadRequest, Stages, Tuning, Unobserved, Way,
     backup, probe, restore, verify,
@@ -93,25 +93,25 @@ fn limits_are_kept_and_the_verdict_names_them() {
 fn threads_carry_a_backup_and_a_restore_as_the_ring_does() {
     let Folder { folder, database } = prepared(9000);
     let devices = devices(folder.path(), &["1.bak", "2.bak"]);
-    for (index, engine) in [EngineChoice::Threads, EngineChoice::Auto]
+    for (index, io_method) in [IoMethodChoice::Threads, IoMethodChoice::Auto]
         .into_iter()
         .enumerate()
     {
         for compression in [Compression::NONE, Compression::ZSTD_LOW] {
             let mut request = request(&devices, compression);
-            request.tuning.engine = engine;
+            request.tuning.io_method = io_method;
             let report = back_up(&database, &request);
             let by = (
-                report.plan.reads_by.engine,
-                report.plan.writes_by.unwrap().engine,
+                report.plan.reads_by.method,
+                report.plan.writes_by.unwrap().method,
             );
-            if engine == EngineChoice::Threads {
-                assert_eq!(by, (Engine::Threads, Engine::Threads));
+            if io_method == IoMethodChoice::Threads {
+                assert_eq!(by, (IoMethod::Threads, IoMethod::Threads));
             }
             let media = MediaSet::open(&devices).unwrap();
             let read = ReadRequest {
                 tuning: Tuning {
-                    engine,
+                    io_method,
                     ..Tuning::default()
                 },
                 ..read_request()
@@ -132,10 +132,10 @@ fn threads_carry_a_backup_and_a_restore_as_the_ring_does() {
             .unwrap();
             let restored = restore(&media, set.position, &read, &target, &Unobserved).unwrap();
             Box::new(target).finish(Recovery::Recovery).unwrap();
-            if engine == EngineChoice::Threads {
-                assert_eq!(restored.plan.reads_by.engine, Engine::Threads);
+            if io_method == IoMethodChoice::Threads {
+                assert_eq!(restored.plan.reads_by.method, IoMethod::Threads);
             }
-            assert!(same(&database, &path), "{engine:?} {compression}");
+            assert!(same(&database, &path), "{io_method:?} {compression}");
         }
     }
 }

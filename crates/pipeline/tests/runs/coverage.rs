@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
-use windlass_engine::BackupKind as EngineKind;
+use windlass_engine::BackupMode;
 use windlass_media::ChunkKind;
 use windlass_pipeline::{
     BackupKind, BackupRequest, Damage, DifferentialBase, Error, MediaSet, OnDamage, ReadReport,
@@ -130,7 +130,7 @@ fn an_engine_set_that_lacks_data_or_log_is_refused_with_file_and_range() {
     let folder = tempfile::tempdir().unwrap();
     let database = crate::engine::create(folder.path());
     let devices = devices(folder.path(), &["1.bak", "2.bak"]);
-    let open = || Box::new(EngineSnapshot::open(&database, EngineKind::Full).unwrap());
+    let open = || Box::new(EngineSnapshot::open(&database, BackupMode::Full).unwrap());
     let wanted = in_extents(request(&devices, Compression::ZSTD_LOW));
     let fresh = || {
         for device in &devices {

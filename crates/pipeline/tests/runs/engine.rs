@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use windlass_codec::Compression;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
-    BackupKind as EngineKind, CreateDatabase, Database, FileSpec, Instance, InstanceOptions,
-    OpenDatabase, PAGE_SIZE,
+    BackupMode, CreateDatabase, Database, FileSpec, Instance, InstanceOptions, OpenDatabase,
+    PAGE_SIZE,
 };
 use windlass_pipeline::{
     BackupKind, BackupReport, DifferentialBase, MediaSet, Unobserved, backup, restore, verify,
@@ -57,13 +57,13 @@ fn page(database: &Arc<Database>, number: u32) -> Vec<u8> {
 fn back_up(
     database: &Arc<Database>,
     folder: &Path,
-    kind: EngineKind,
+    kind: BackupMode,
     compression: Compression,
 ) -> BackupReport {
     let snapshot = EngineSnapshot::open(database, kind).unwrap();
     let mut wanted = request(&devices(folder, &["1.bak", "2.bak"]), compression);
     wanted.checksum = true;
-    if kind == EngineKind::Differential {
+    if kind == BackupMode::Differential {
         let (set_guid, lsn) = snapshot.base();
         wanted.kind = BackupKind::Differential(DifferentialBase {
             set_guid,
@@ -84,7 +84,7 @@ fn restore_to(
     let set = media.set(position).unwrap().configuration;
     let is_differential = !set.differential_base_guid.is_nil();
     let wanted = EngineRestoreRequest {
-        description: set.engine.clone(),
+        description: set.page_engine_description.clone(),
         files: (set.files.iter())
             .map(|file| PlacedFile {
                 file_id: file.file_id,
@@ -142,7 +142,7 @@ fn a_full_and_a_differential_under_writes_restore_to_one_commit_each() {
         let full = back_up(
             &database,
             folder.path(),
-            EngineKind::Full,
+            BackupMode::Full,
             Compression::ZSTD_LOW,
         );
         stop.store(true, Ordering::Relaxed);
@@ -156,7 +156,7 @@ fn a_full_and_a_differential_under_writes_restore_to_one_commit_each() {
     let differential = back_up(
         &database,
         folder.path(),
-        EngineKind::Differential,
+        BackupMode::Differential,
         Compression::NONE,
     );
     assert!(differential.processed_bytes > 0);
@@ -207,14 +207,14 @@ fn a_differential_of_few_changes_reads_few_extents() {
     let full = back_up(
         &database,
         folder.path(),
-        EngineKind::Full,
+        BackupMode::Full,
         Compression::NONE,
     );
     commit(&database, 300..=300, 9);
     let one = back_up(
         &database,
         folder.path(),
-        EngineKind::Differential,
+        BackupMode::Differential,
         Compression::NONE,
     );
     assert!(
@@ -226,7 +226,7 @@ fn a_differential_of_few_changes_reads_few_extents() {
     let copy_only = back_up(
         &database,
         folder.path(),
-        EngineKind::CopyOnly,
+        BackupMode::CopyOnly,
         Compression::NONE,
     );
     assert!(copy_only.processed_bytes >= full.processed_bytes / 2);
@@ -240,21 +240,21 @@ fn a_restore_goes_only_onto_its_base_and_recovery_may_come_later() {
     back_up(
         &database,
         folder.path(),
-        EngineKind::Full,
+        BackupMode::Full,
         Compression::ZSTD_LOW,
     );
     commit(&database, 1..=10, 7);
     back_up(
         &database,
         folder.path(),
-        EngineKind::Full,
+        BackupMode::Full,
         Compression::ZSTD_LOW,
     );
     commit(&database, 1..=10, 8);
     back_up(
         &database,
         folder.path(),
-        EngineKind::Differential,
+        BackupMode::Differential,
         Compression::ZSTD_LOW,
     );
     let place = tempfile::tempdir().unwrap();
@@ -281,7 +281,7 @@ fn request_for(folder: &Path, place: &Path) -> EngineRestoreRequest {
     let media = MediaSet::open(&devices(folder, &["1.bak", "2.bak"])).unwrap();
     let set = media.set(1).unwrap().configuration;
     EngineRestoreRequest {
-        description: set.engine.clone(),
+        description: set.page_engine_description.clone(),
         files: (set.files.iter())
             .map(|file| PlacedFile {
                 file_id: file.file_id,
@@ -303,7 +303,7 @@ fn a_restore_without_room_is_refused_before_the_first_file_is_made() {
     back_up(
         &database,
         folder.path(),
-        EngineKind::Full,
+        BackupMode::Full,
         Compression::NONE,
     );
     let place = tempfile::tempdir().unwrap();
@@ -323,7 +323,7 @@ fn a_second_restore_of_a_target_is_refused_and_what_cannot_be_made_leaves_nothin
     back_up(
         &database,
         folder.path(),
-        EngineKind::Full,
+        BackupMode::Full,
         Compression::NONE,
     );
     let place = tempfile::tempdir().unwrap();
@@ -349,7 +349,7 @@ fn a_second_restore_of_a_target_is_refused_and_what_cannot_be_made_leaves_nothin
 fn a_plain_differential_upon_an_encrypted_full_is_refused_and_the_full_stays() {
     let folder = tempfile::tempdir().unwrap();
     let database = create(folder.path());
-    for (kind, fill) in [(EngineKind::Full, 7), (EngineKind::Differential, 8)] {
+    for (kind, fill) in [(BackupMode::Full, 7), (BackupMode::Differential, 8)] {
         commit(&database, 1..=10, fill);
         back_up(&database, folder.path(), kind, Compression::NONE);
     }
@@ -371,7 +371,7 @@ fn a_plain_differential_upon_an_encrypted_full_is_refused_and_the_full_stays() {
     // Begun and given up before the first byte: the base is as it was.
     let set = media.set(2).unwrap().configuration;
     let differential = EngineRestoreRequest {
-        description: set.engine.clone(),
+        description: set.page_engine_description.clone(),
         set_guid: set.set_guid,
         checkpoint_lsn: set.checkpoint_lsn,
         base: Some(EngineBase {
@@ -393,7 +393,7 @@ fn a_database_that_somebody_has_open_is_not_replaced() {
     back_up(
         &database,
         folder.path(),
-        EngineKind::Full,
+        BackupMode::Full,
         Compression::NONE,
     );
     let place = tempfile::tempdir().unwrap();
@@ -417,7 +417,7 @@ fn a_database_that_somebody_has_open_is_not_replaced() {
 fn a_limit_holds_back_the_copy_of_the_log_too() {
     let folder = tempfile::tempdir().unwrap();
     let database = create(folder.path());
-    let snapshot = EngineSnapshot::open(&database, EngineKind::CopyOnly).unwrap();
+    let snapshot = EngineSnapshot::open(&database, BackupMode::CopyOnly).unwrap();
     for number in 2..5 {
         commit(&database, 1..=PAGES, number);
     }

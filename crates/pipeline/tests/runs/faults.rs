@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
-use windlass_engine::BackupKind as EngineKind;
+use windlass_engine::BackupMode;
 use windlass_pipeline::{
     BackupRequest, Error, Fault, FaultPoint, MediaSet, Observer, Selection, Tuning, Unobserved,
     backup, restore, restore_selected, verify,
@@ -177,7 +177,7 @@ fn a_thread_that_fails_in_a_backup_of_an_engine_database_ends_it_without_a_set()
     let points = [&IN_BACKUP[..], &[FaultPoint::BackupLog]].concat();
     let devices = devices(folder.path(), &["1.bak", "2.bak"]);
     append_everywhere(&points, &devices, Compression::ZSTD_LOW, &|| {
-        Box::new(EngineSnapshot::open(&database, EngineKind::Full).unwrap())
+        Box::new(EngineSnapshot::open(&database, BackupMode::Full).unwrap())
     });
 }
 

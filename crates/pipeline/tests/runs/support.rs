@@ -76,7 +76,7 @@ pub(crate) fn restore_request(
     target: &Path,
 ) -> Result<RestoreRequest, Error> {
     let set = media.set(position)?.configuration;
-    let base = (!set.differential_base_guid.is_nil()).then_some(sqlite::DifferentialBase {
+    let base = (!set.differential_base_guid.is_nil()).then_some(sqlite::RequiredBase {
         set_guid: set.differential_base_guid,
         checkpoint_lsn: set.differential_base_lsn,
     });

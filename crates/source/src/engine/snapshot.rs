@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use windlass_base::{Guid, Lsn};
 use windlass_engine::{
-    Backup, BackupKind, BackupRange, Database, FileDescription, LogCopy, PAGE_SIZE, PhaseReport,
+    Backup, BackupMode, BackupRange, Database, FileDescription, LogCopy, PAGE_SIZE, PhaseReport,
 };
 use windlass_io::DirectFile;
 
@@ -20,7 +20,7 @@ use crate::{
 #[derive(Debug)]
 pub struct EngineSnapshot {
     database: Arc<Database>,
-    kind: BackupKind,
+    kind: BackupMode,
     /// Taken out by [`Snapshot::complete`].
     backup: RwLock<Option<Backup>>,
     log: Mutex<Log>,
@@ -44,7 +44,7 @@ impl EngineSnapshot {
     ///
     /// # Errors
     /// Those of the engine: the database is offline, a differential has no base, a write failed.
-    pub fn open(database: &Arc<Database>, kind: BackupKind) -> Result<Self, Error> {
+    pub fn open(database: &Arc<Database>, kind: BackupMode) -> Result<Self, Error> {
         let backup = database.begin_backup(kind).map_err(engine_error)?;
         let files: Vec<SourceFile> = database.files().iter().map(source_file).collect();
         let ranges = files
@@ -306,7 +306,7 @@ impl Snapshot for EngineSnapshot {
             .take();
         let Some(backup) = taken else { return Ok(()) };
         self.note_phases(&backup);
-        if self.kind == BackupKind::Full {
+        if self.kind == BackupMode::Full {
             let phases = backup.complete(set).map_err(engine_error)?;
             *self.phases.lock().unwrap_or_else(PoisonError::into_inner) = phases;
         }

@@ -39,10 +39,10 @@
 //! *A log without locks.* Where `SQLite` cannot pin a database in WAL mode, or only by leaving files that
 //! lock its owner out, it is watched: see `watched.rs`.
 //!
-//! # Staging
+//! # Temporary copies
 //!
 //! In rollback mode writers wait for as long as the transaction is held. A backup that takes longer than a
-//! plain copy clones or copies the file first, ends the transaction, and reads the copy: see `stage.rs`.
+//! plain copy clones or copies the file first, ends the transaction, and reads the copy: see `temporary_copy.rs`.
 //!
 //! # What is not `SQLite`
 //!
@@ -65,7 +65,7 @@ mod options;
 mod page_checksum;
 mod restore;
 mod snapshot;
-mod stage;
+mod temporary_copy;
 mod uri;
 mod wal;
 mod watched;
@@ -75,10 +75,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use identity::FileIdentity;
-pub use options::{SnapshotOptions, StageFolder, Staging};
+pub use options::{CopyFolder, CopyPolicy, SnapshotOptions};
 pub use restore::{
-    DifferentialBase, Existing, RestoreProgress, RestoreRequest, RestoringState, SqliteTarget,
-    forget, recover, restoring,
+    Existing, RequiredBase, RestoreProgress, RestoreRequest, RestoringState, SqliteTarget, forget,
+    recover, restoring,
 };
 pub use snapshot::SqliteSnapshot;
 

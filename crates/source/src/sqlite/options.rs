@@ -20,12 +20,12 @@ pub struct SnapshotOptions {
     pub after: Lsn,
     /// How long to wait for a connection that has locked the database.
     pub busy_timeout: Duration,
-    /// Ends the waiting, and the copying of a stage, as soon as it is set.
+    /// Ends the waiting, and the copying, as soon as it is set.
     pub cancel: Option<Arc<AtomicBool>>,
     /// The user vouches that nobody writes: no lock is taken.
     pub frozen: bool,
     /// Whether a database whose writers wait for the copy is copied aside first.
-    pub staging: Staging,
+    pub temporary_copy: CopyPolicy,
 }
 
 impl Default for SnapshotOptions {
@@ -37,7 +37,7 @@ impl Default for SnapshotOptions {
             busy_timeout: Duration::from_secs(10),
             cancel: None,
             frozen: false,
-            staging: Staging::Off("not asked for"),
+            temporary_copy: CopyPolicy::Off("not asked for"),
         }
     }
 }
@@ -52,16 +52,16 @@ impl SnapshotOptions {
 /// Whether a database in rollback mode is copied aside, so that its writers wait for a plain copy and
 /// not for the backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Staging {
+pub enum CopyPolicy {
     /// It is not, and why.
     Off(&'static str),
     /// It is, by a clone beside the database or a copy in the first folder that has room.
-    Into(Vec<StageFolder>),
+    Into(Vec<CopyFolder>),
 }
 
-/// A folder that a stage may lie in.
+/// A folder for temporary copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StageFolder {
+pub struct CopyFolder {
     /// The folder.
     pub path: PathBuf,
     /// Whether the user named it: then it may be in memory.

@@ -18,10 +18,10 @@ use super::open::{Pin, Pinned, pin, refuse_log};
 use super::options::SnapshotOptions;
 use super::wal::Overlay;
 use super::watched::{Stamp, confirm_name};
-use super::{descriptors, ffi, file_error, page_checksum, sqlite_error, stage, wal_path};
+use super::{descriptors, ffi, file_error, page_checksum, sqlite_error, temporary_copy, wal_path};
 use crate::{
     Content, DatabaseIdentity, DatabaseKind, Error, FileKind, Position, RecoveryModel, Snapshot,
-    SourceFile, Staged, WritersHeld,
+    SourceFile, TemporaryCopy, WritersHeld,
 };
 
 /// The number of the one file that a `SQLite` database has.
@@ -56,7 +56,7 @@ struct Writers {
     held_since: Instant,
     /// For how long they were held, once they no longer are.
     held: OnceLock<Duration>,
-    stage: Staged,
+    copied: TemporaryCopy,
 }
 
 impl SqliteSnapshot {
@@ -73,7 +73,7 @@ impl SqliteSnapshot {
         }
         let pinned = pin(&path, options)?;
         let mut snapshot = Self::of_pinned(path, pinned, options)?;
-        snapshot.stage(options)?;
+        snapshot.copy_first(options)?;
         snapshot.look_at_first_page()?;
         Ok(snapshot)
     }
@@ -128,18 +128,18 @@ impl SqliteSnapshot {
             writers: holds_writers.then(|| Writers {
                 held_since,
                 held: OnceLock::new(),
-                stage: Staged::None(String::new()),
+                copied: TemporaryCopy::None(String::new()),
             }),
         })
     }
 
     /// Copies the database aside, if its writers wait and that was asked for, and lets them go on.
-    fn stage(&mut self, options: &SnapshotOptions) -> Result<(), Error> {
+    fn copy_first(&mut self, options: &SnapshotOptions) -> Result<(), Error> {
         let Some(writers) = &mut self.writers else {
             return Ok(());
         };
-        let (file, stage) = stage::make(&self.path, &self.file, options)?;
-        writers.stage = stage;
+        let (file, copied) = temporary_copy::make(&self.path, &self.file, options)?;
+        writers.copied = copied;
         if let Some(file) = file {
             self.close()?;
             self.file = Arc::new(file);
@@ -323,14 +323,14 @@ impl Snapshot for SqliteSnapshot {
         let held = writers.held.get().copied();
         Some(WritersHeld {
             time: held.unwrap_or_else(|| writers.held_since.elapsed()),
-            stage: writers.stage.clone(),
+            copied: writers.copied.clone(),
         })
     }
 
     fn close(&self) -> Result<(), Error> {
-        let is_staged = |writers: &Writers| writers.held.get().is_some();
-        if self.writers.as_ref().is_some_and(is_staged) {
-            // The stage is nobody else's.
+        let is_copied = |writers: &Writers| writers.held.get().is_some();
+        if self.writers.as_ref().is_some_and(is_copied) {
+            // The copy is nobody else's.
             return Ok(());
         }
         let confirmed = {

@@ -11,7 +11,7 @@ mod locks;
 mod media;
 mod process;
 mod restoring;
-mod staging;
 mod support;
+mod temporary_copy;
 mod watched;
 mod writers;

@@ -99,7 +99,7 @@ fn play_a_role() {
         "read-only medium" => crate::media::on_read_only_medium(database),
         "full disk" => crate::media::on_full_disk(database),
         "full disk, WAL" => crate::watched::on_full_disk(database),
-        "no room for a stage" => crate::staging::no_room(database),
+        "no room for a copy" => crate::temporary_copy::no_room(database),
         "torn" => crate::watched::torn_under_read_only_mount(database),
         "joined" => crate::watched::joined_under_read_only_mount(database),
         "connected" => crate::watched::connected_under_read_only_mount(database),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rusqlite::Connection;
 use windlass_base::{EXTENT_BYTES, Guid, Lsn};
 use windlass_source::sqlite::{
-    DifferentialBase, Existing, RestoreRequest, SqliteTarget, forget, recover, restoring,
+    Existing, RequiredBase, RestoreRequest, SqliteTarget, forget, recover, restoring,
 };
 use windlass_source::{Error, Recovery, RestoreTarget};
 
@@ -169,11 +169,11 @@ fn planted_links_are_neither_written_through_nor_continued_on() {
     let victim = folder.path().join("victim");
     let content = vec![9; 8192];
     fs::write(&victim, &content).unwrap();
-    let stage = folder.path().join("x.db.windlass-restoring");
+    let staging = folder.path().join("x.db.windlass-restoring");
     let state = folder.path().join("x.db.windlass-restoring.json");
     let full = request(&path, 8192);
     for planted in [
-        &stage,
+        &staging,
         &folder.path().join("x.db.windlass-restoring.json.new"),
     ] {
         symlink(&victim, planted).unwrap();
@@ -181,13 +181,13 @@ fn planted_links_are_neither_written_through_nor_continued_on() {
         assert!(fs::read(&victim).unwrap() == content);
     }
     let next = RestoreRequest {
-        base: Some(DifferentialBase {
+        base: Some(RequiredBase {
             set_guid: full.set_guid,
             checkpoint_lsn: full.checkpoint_lsn,
         }),
         ..request(&path, 8192)
     };
-    for planted in [&stage, &state] {
+    for planted in [&staging, &state] {
         let ours = fs::read(planted).unwrap();
         for hard in [true, false] {
             fs::remove_file(planted).unwrap();
@@ -366,7 +366,7 @@ fn a_differential_grows_or_shrinks_the_full_backup_it_belongs_on() {
             (state.set_guid, state.is_differential),
             (full.set_guid, false)
         );
-        let base = DifferentialBase {
+        let base = RequiredBase {
             set_guid: full.set_guid,
             checkpoint_lsn: full.checkpoint_lsn,
         };
@@ -388,7 +388,7 @@ fn a_sequence_keeps_to_its_order() {
     let (base, changed, result) = differential(7);
     let full = request(&path, base.len() as u64);
     let on = |set_guid| RestoreRequest {
-        base: Some(DifferentialBase {
+        base: Some(RequiredBase {
             set_guid,
             checkpoint_lsn: Lsn::ZERO,
         }),
@@ -443,7 +443,7 @@ fn a_differential_that_was_given_up_ends_the_sequence() {
     let (base, _, _) = differential(7);
     let full = request(&path, base.len() as u64);
     restore(&full, &base, Recovery::NoRecovery);
-    let on = DifferentialBase {
+    let on = RequiredBase {
         set_guid: full.set_guid,
         checkpoint_lsn: full.checkpoint_lsn,
     };

@@ -25,7 +25,7 @@ pub struct OptionRow {
     /// The options that cannot stand beside it (message 3031).
     pub conflicts: &'static [OptionWord],
     /// Who made it up.
-    pub origin: Origin,
+    pub defined_by: DefinedBy,
     /// What it is for, in one sentence.
     pub doc: &'static str,
 }
@@ -143,7 +143,7 @@ pub enum StatementKind {
 
 /// Who made an option up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum DefinedBy {
     /// SQL Server has it.
     SqlServer,
     /// Windlass adds it.

@@ -2,7 +2,7 @@
 
 use super::ArgumentKind as A;
 use super::OptionWord as W;
-use super::{ArgumentKind, OptionRow, Origin, StatementKind};
+use super::{ArgumentKind, DefinedBy, OptionRow, StatementKind};
 
 macro_rules! option_words {
     ($($word:ident $spelling:literal,)*) => {
@@ -236,7 +236,7 @@ const fn row(
         argument,
         applies_to,
         conflicts,
-        origin: Origin::SqlServer,
+        defined_by: DefinedBy::SqlServer,
         doc,
     }
 }
@@ -249,7 +249,7 @@ const fn ours(
     doc: &'static str,
 ) -> OptionRow {
     OptionRow {
-        origin: Origin::Windlass,
+        defined_by: DefinedBy::Windlass,
         ..row(word, argument, applies_to, conflicts, doc)
     }
 }

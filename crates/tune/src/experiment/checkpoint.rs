@@ -16,7 +16,7 @@ use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
-    BackupKind, CreateDatabase, Database, EngineError, FileSpec, Instance, InstanceOptions,
+    BackupMode, CreateDatabase, Database, EngineError, FileSpec, Instance, InstanceOptions,
     PAGE_SIZE, PhaseReport,
 };
 use windlass_report::{
@@ -242,7 +242,7 @@ fn back_up(subject: &Subject, device: &DeviceAddress, round: usize) -> Result<Me
     let setting = Setting::new(Scope::Disk, Compression::NONE);
     let request = request(&setting, std::slice::from_ref(device));
     let clock = Clock::start();
-    let snapshot = SourceDatabase::Engine(Arc::clone(database)).snapshot(BackupKind::Full)?;
+    let snapshot = SourceDatabase::Engine(Arc::clone(database)).snapshot(BackupMode::Full)?;
     let (opening, _) = clock.stop();
     let phases = snapshot.phases().unwrap_or_default();
     let report = windlass_pipeline::backup(&request, snapshot, &windlass_pipeline::Unobserved)?;

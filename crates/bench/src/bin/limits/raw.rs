@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use windlass_io::queue::{Direction, Engine, Memory, Queue, Transfer};
+use windlass_io::queue::{Direction, IoMethod, Memory, Queue, Transfer};
 use windlass_io::{Access, AlignedBuffer, DirectFile};
 
 /// Reads a file with `depth` reads of `block` bytes in flight, and writes what it read to `to`.
@@ -30,7 +30,7 @@ fn copy(from: &Path, to: Option<&Path>, block: usize, depth: usize) -> std::io::
         }
         None => None,
     };
-    let mut queue = Queue::new(depth, Engine::Ring, &[]);
+    let mut queue = Queue::new(depth, IoMethod::Ring, &[]);
     let mut spare: Vec<_> = (0..depth).map(|_| AlignedBuffer::new(block)).collect();
     let mut next = 0;
     let submit = |queue: &mut Queue, file: &Arc<DirectFile>, direction, offset, memory, bytes| {

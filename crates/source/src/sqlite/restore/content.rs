@@ -1,4 +1,4 @@
-//! What a finished stage must be before it takes the target's name: a database.
+//! What a finished staging file must be before it takes the target's name: a database.
 //!
 //! The place of a restore can come from the medium, and the content does. Together they would be a way to
 //! write any file; so what is no database is published only if the user says so.

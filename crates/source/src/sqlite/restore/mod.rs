@@ -10,28 +10,28 @@
 //!
 //! | step | after a crash |
 //! |---|---|
-//! | take the stage, so that no second restore of the target begins | old |
+//! | take the staging file, so that no second restore of the target begins | old |
 //! | exclusive access to the old database, held to the end | old |
-//! | stage, sync, check that it is a database, set identity, mode and owner | old, and a stage that the next restore removes |
+//! | write the staging file, sync, check that it is a database, set identity, mode and owner | old, and a staging file that the next restore removes |
 //! | fold the old database's log into it, sync | old |
 //! | wait for others who have the target open: they wait for the lock that is held here | old |
 //! | remove the old -wal, -shm, -journal; sync the folder | old, without its (empty) log |
 //! | rename over the target; sync the folder | old or new |
-//! | remove the state file | new; the state file without a stage means nothing |
+//! | remove the state file | new; the state file without a staging file means nothing |
 //!
 //! The old log goes before the rename because `SQLite` would apply it to the new file after it. A
 //! symbolic link as target stays: what it leads to is replaced.
 //!
-//! WITH NORECOVERY the stage stays, so the database does not open, and the state file says which
+//! WITH NORECOVERY the staging file stays, so the database does not open, and the state file says which
 //! backup set it stands at. A differential marks the state as *applying* before its first byte: if it does
-//! not get to its end the stage is neither the base nor the differential, and the sequence must begin again.
+//! not get to its end the staging file is neither the base nor the differential, and the sequence must begin again.
 //! One that is refused before leaves the sequence where it stood.
 
 mod content;
 mod existing;
 mod fault;
 mod request;
-mod stage;
+mod staging_file;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -46,8 +46,8 @@ use windlass_base::Guid;
 use windlass_io::{directory, own};
 
 use existing::ExistingTarget;
-pub use request::{DifferentialBase, Existing, RestoreRequest};
-use stage::{Claim, Stage};
+pub use request::{Existing, RequiredBase, RestoreRequest};
+use staging_file::{Claim, StagingFile};
 pub use state::{RestoreProgress, RestoringState};
 
 use super::identity::FileIdentity;
@@ -61,7 +61,7 @@ pub struct SqliteTarget {
     target: PathBuf,
     existing: Option<ExistingTarget>,
     /// Taken out when the restore ends, one way or the other.
-    stage: Option<Stage>,
+    staging: Option<StagingFile>,
     /// What the state file will say after NORECOVERY.
     state: RestoringState,
     /// For a differential, what its base left; it stays valid until the first byte is written.
@@ -74,8 +74,8 @@ pub struct SqliteTarget {
 }
 
 impl SqliteTarget {
-    /// Takes the stage for this restore alone, gets exclusive access to what is at the target, and, for a
-    /// full backup, makes the stage anew. What is refused leaves everything as it was.
+    /// Takes the staging file for this restore alone, gets exclusive access to what is at the target, and, for a
+    /// full backup, makes the staging file anew. What is refused leaves everything as it was.
     pub fn begin(request: &RestoreRequest) -> Result<Self, Error> {
         let target = resolve(&request.target)?;
         match request.base {
@@ -87,11 +87,11 @@ impl SqliteTarget {
     fn begin_full(target: PathBuf, request: &RestoreRequest) -> Result<Self, Error> {
         let claim = Claim::new(&target)?;
         let existing = ExistingTarget::seize(&target, request.existing)?;
-        let stage = claim.create(request.size_bytes)?;
+        let staging = claim.create(request.size_bytes)?;
         fault::point("staged");
         Ok(Self {
             existing,
-            stage: Some(stage),
+            staging: Some(staging),
             state: state_of(request, request.protection, request.mode, request.as_is),
             base: None,
             is_marked: OnceLock::new(),
@@ -103,7 +103,7 @@ impl SqliteTarget {
 
     fn begin_differential(
         target: PathBuf,
-        wanted: DifferentialBase,
+        wanted: RequiredBase,
         request: &RestoreRequest,
     ) -> Result<Self, Error> {
         let base = state::read_ready(&target)?;
@@ -115,13 +115,13 @@ impl SqliteTarget {
                 found: request.protection,
             });
         }
-        let stage = Stage::reopen(&target, base.size_bytes)?;
+        let staging = StagingFile::reopen(&target, base.size_bytes)?;
         let existing = ExistingTarget::seize(&target, request.existing)?;
         let mode = request.mode.or(base.mode);
         let as_is = request.as_is || base.as_is;
         Ok(Self {
             existing,
-            stage: Some(stage),
+            staging: Some(staging),
             state: state_of(request, base.protection, mode, as_is),
             base: Some(base),
             is_marked: OnceLock::new(),
@@ -131,9 +131,9 @@ impl SqliteTarget {
         })
     }
 
-    /// Before the first byte of a differential: from here on the stage is neither the base nor the
+    /// Before the first byte of a differential: from here on the staging file is neither the base nor the
     /// differential, until it is complete.
-    fn mark(&self, stage: &Stage) -> Result<(), Error> {
+    fn mark(&self, staging: &StagingFile) -> Result<(), Error> {
         let Some(base) = self
             .base
             .as_ref()
@@ -147,9 +147,9 @@ impl SqliteTarget {
         }
         self.state.write(&self.target)?;
         fault::point("differential marked");
-        if let Err(error) = stage.resize(base.size_bytes, self.state.size_bytes) {
-            // Nothing of the differential is in the stage yet.
-            stage.resize(self.state.size_bytes, base.size_bytes)?;
+        if let Err(error) = staging.resize(base.size_bytes, self.state.size_bytes) {
+            // Nothing of the differential is in the staging file yet.
+            staging.resize(self.state.size_bytes, base.size_bytes)?;
             base.write(&self.target)?;
             return Err(error);
         }
@@ -159,7 +159,7 @@ impl SqliteTarget {
     }
 
     fn discard(&mut self) -> Result<(), Error> {
-        let Some(stage) = self.stage.take() else {
+        let Some(staging) = self.staging.take() else {
             return Ok(());
         };
         match (&self.base, self.is_marked.get()) {
@@ -168,7 +168,7 @@ impl SqliteTarget {
             (Some(_), Some(())) => state::remove(&self.target)?,
             (None, _) => {}
         }
-        stage.remove()
+        staging.remove()
     }
 
     fn is_differential(&self) -> bool {
@@ -202,10 +202,10 @@ impl RestoreTarget for SqliteTarget {
         let fits = offset
             .checked_add(bytes)
             .is_some_and(|end| end <= size_bytes);
-        match &self.stage {
-            Some(stage) if file_id == FILE_ID && fits => {
-                self.mark(stage)?;
-                stage.write(offset, content)
+        match &self.staging {
+            Some(staging) if file_id == FILE_ID && fits => {
+                self.mark(staging)?;
+                staging.write(offset, content)
             }
             _ => Err(Error::OutOfRange {
                 file_id,
@@ -217,17 +217,17 @@ impl RestoreTarget for SqliteTarget {
     }
 
     fn finish(mut self: Box<Self>, recovery: Recovery) -> Result<(), Error> {
-        let Some(stage) = &self.stage else {
+        let Some(staging) = &self.staging else {
             return Err(Error::NotRestoring {
                 path: self.target.clone(),
             });
         };
         // A differential in which nothing has changed.
-        self.mark(stage)?;
-        stage.sync(self.state.size_bytes)?;
+        self.mark(staging)?;
+        staging.sync(self.state.size_bytes)?;
         fault::point("synced");
         if recovery == Recovery::Recovery {
-            stage.check_content(&self.target, self.state.as_is)?;
+            staging.check_content(&self.target, self.state.as_is)?;
         }
         if recovery == Recovery::NoRecovery || self.is_differential() {
             // From here on a failure does not cost the sequence: RECOVERY alone can be repeated.
@@ -235,7 +235,11 @@ impl RestoreTarget for SqliteTarget {
             self.state.write(&self.target)?;
             fault::point("ready");
         }
-        let Some(stage) = self.stage.take().filter(|_| recovery == Recovery::Recovery) else {
+        let Some(staging) = self
+            .staging
+            .take()
+            .filter(|_| recovery == Recovery::Recovery)
+        else {
             return Ok(());
         };
         let publish = Publish {
@@ -243,14 +247,14 @@ impl RestoreTarget for SqliteTarget {
             state: &self.state,
             cancel: &self.cancel,
         };
-        let placed = publish.run(self.existing.as_mut(), stage);
+        let placed = publish.run(self.existing.as_mut(), staging);
         match &placed {
             Err(Error::StillInUse { .. }) => {
                 // The work is not lost: RECOVERY alone can be repeated.
                 self.state.progress = RestoreProgress::Ready;
                 self.state.write(&self.target)?;
             }
-            Err(_) if !self.is_differential() => stage::remove_stale(&self.target)?,
+            Err(_) if !self.is_differential() => staging_file::remove_stale(&self.target)?,
             _ => {}
         }
         placed
@@ -273,16 +277,16 @@ impl Drop for SqliteTarget {
 pub fn recover(target: &Path, existing: Existing, cancel: &AtomicBool) -> Result<(), Error> {
     let target = resolve(target)?;
     let state = state::read_ready(&target)?;
-    let stage = Stage::reopen(&target, state.size_bytes)?;
+    let staging = StagingFile::reopen(&target, state.size_bytes)?;
     let mut old = ExistingTarget::seize(&target, existing)?;
-    stage.sync(state.size_bytes)?;
-    stage.check_content(&target, state.as_is)?;
+    staging.sync(state.size_bytes)?;
+    staging.check_content(&target, state.as_is)?;
     let publish = Publish {
         target: &target,
         state: &state,
         cancel,
     };
-    publish.run(old.as_mut(), stage)
+    publish.run(old.as_mut(), staging)
 }
 
 /// What a sequence of restores to `target` stands at; `None` when none is under way.
@@ -294,10 +298,10 @@ pub fn restoring(target: &Path) -> Result<Option<RestoringState>, Error> {
 pub fn forget(target: &Path) -> Result<(), Error> {
     let target = resolve(target)?;
     state::remove(&target)?;
-    stage::remove_stale(&target)
+    staging_file::remove_stale(&target)
 }
 
-/// Gives a complete stage the target's name.
+/// Gives a complete staging file the target's name.
 struct Publish<'a> {
     target: &'a Path,
     state: &'a RestoringState,
@@ -305,21 +309,29 @@ struct Publish<'a> {
 }
 
 impl Publish<'_> {
-    /// On error the stage stays, to be tried again.
-    fn run(&self, mut existing: Option<&mut ExistingTarget>, stage: Stage) -> Result<(), Error> {
-        self.prepare(existing.as_deref_mut(), &stage)?;
-        stage.publish(existing.is_some())?;
+    /// On error the staging file stays, to be tried again.
+    fn run(
+        &self,
+        mut existing: Option<&mut ExistingTarget>,
+        staging: StagingFile,
+    ) -> Result<(), Error> {
+        self.prepare(existing.as_deref_mut(), &staging)?;
+        staging.publish(existing.is_some())?;
         conclude(self.target)
     }
 
-    /// Everything that must be durable before the stage may take the target's name.
-    fn prepare(&self, existing: Option<&mut ExistingTarget>, stage: &Stage) -> Result<(), Error> {
+    /// Everything that must be durable before the staging file may take the target's name.
+    fn prepare(
+        &self,
+        existing: Option<&mut ExistingTarget>,
+        staging: &StagingFile,
+    ) -> Result<(), Error> {
         let identity = FileIdentity {
             family_guid: self.state.family_guid,
             database_guid: Guid::random(),
         };
         let replaced = existing.as_deref().map(ExistingTarget::metadata);
-        stage.dress(identity, replaced, self.state.mode)?;
+        staging.dress(identity, replaced, self.state.mode)?;
         fault::point("dressed");
         if let Some(existing) = existing {
             existing.fold()?;

@@ -20,7 +20,7 @@ pub enum Existing {
 
 /// The full backup that a differential belongs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DifferentialBase {
+pub struct RequiredBase {
     /// Its backup set.
     pub set_guid: Guid,
     /// Its checkpoint.
@@ -45,7 +45,7 @@ pub struct RestoreRequest {
     /// Length of the database file as of the backup.
     pub size_bytes: u64,
     /// For a differential, what it belongs on; a full backup begins a new sequence.
-    pub base: Option<DifferentialBase>,
+    pub base: Option<RequiredBase>,
     /// How the set is protected.
     pub protection: Protection,
     /// Whether a differential may follow upon a base that is better protected.

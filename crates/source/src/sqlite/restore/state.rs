@@ -9,7 +9,7 @@ use windlass_base::{Guid, Lsn};
 use windlass_io::own;
 
 use super::super::{beside, file_error};
-use super::{DifferentialBase, remove_file};
+use super::{RequiredBase, remove_file};
 use crate::{Error, Protection};
 
 /// Version of the file's layout.
@@ -24,7 +24,7 @@ const STATE_BYTES_MAX: u64 = 1 << 20;
 pub enum RestoreProgress {
     /// A differential is being applied, or was when the restore ended without notice.
     Applying,
-    /// The stage holds the backup set entirely.
+    /// The staging file holds the backup set entirely.
     Ready,
 }
 
@@ -90,7 +90,7 @@ mod as_text {
 impl RestoringState {
     /// Whether a differential may be applied now: only on its very base. Extents that are again as
     /// they were in the base are not part of a differential, so another one must not lie between.
-    pub(super) fn check_base(&self, target: &Path, base: DifferentialBase) -> Result<(), Error> {
+    pub(super) fn check_base(&self, target: &Path, base: RequiredBase) -> Result<(), Error> {
         if self.set_guid == base.set_guid && !self.is_differential {
             return Ok(());
         }
@@ -122,7 +122,7 @@ fn state_path(target: &Path) -> PathBuf {
     beside(target, ".windlass-restoring.json")
 }
 
-/// The state beside `target`. One without a stage is what a crash right after the end of a restore
+/// The state beside `target`. One without a staging file is what a crash right after the end of a restore
 /// leaves, and means nothing.
 pub(super) fn read(target: &Path) -> Result<Option<RestoringState>, Error> {
     let path = state_path(target);
@@ -132,7 +132,9 @@ pub(super) fn read(target: &Path) -> Result<Option<RestoringState>, Error> {
         Err(error) => return Err(file_error("read", &path, error)),
     };
     let state = parse(&text).map_err(|source| Error::StateUnreadable { path, source })?;
-    Ok(super::stage::stage_path(target).exists().then_some(state))
+    Ok(super::staging_file::staging_path(target)
+        .exists()
+        .then_some(state))
 }
 
 fn parse(text: &[u8]) -> Result<RestoringState, serde_json::Error> {
@@ -191,8 +193,8 @@ mod tests {
         let target = folder.path().join("a.db");
         let written = state();
         written.write(&target).unwrap();
-        assert_eq!(read(&target).unwrap(), None, "no stage");
-        std::fs::write(super::super::stage::stage_path(&target), b"").unwrap();
+        assert_eq!(read(&target).unwrap(), None, "no staging file");
+        std::fs::write(super::super::staging_file::staging_path(&target), b"").unwrap();
         assert_eq!(read(&target).unwrap(), Some(written));
         remove(&target).unwrap();
         assert!(matches!(
@@ -225,13 +227,13 @@ mod tests {
     #[test]
     fn a_differential_belongs_on_its_very_base() {
         let mut found = state();
-        let base = DifferentialBase {
+        let base = RequiredBase {
             set_guid: found.set_guid,
             checkpoint_lsn: found.checkpoint_lsn,
         };
         let target = Path::new("a.db");
         assert!(found.check_base(target, base).is_ok());
-        let other = DifferentialBase {
+        let other = RequiredBase {
             set_guid: Guid::random(),
             ..base
         };

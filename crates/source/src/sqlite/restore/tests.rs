@@ -48,7 +48,7 @@ fn set_guid(number: u32) -> Guid {
 
 fn run(plan: &str, folder: &Path) -> Result<(), Error> {
     let new = fs::read(folder.join("new.db")).unwrap();
-    let base = DifferentialBase {
+    let base = RequiredBase {
         set_guid: set_guid(FULL_SET),
         checkpoint_lsn: Lsn::ZERO,
     };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use windlass_base::message::table;
 use windlass_catalog::Origin;
 use windlass_engine::CreateDatabase;
-use windlass_vfs::transfer::PageChecksums;
+use windlass_vfs::import_export::PageChecksums;
 
 use crate::instance::is_system_database;
 use crate::message_of::{catalog_message, os_error};
@@ -82,7 +82,7 @@ impl Session {
     pub fn export(&mut self, name: &str, target: &Path) -> Result<u64, Failure> {
         let target = full(target)?;
         let database = engine::engine_database(self, name)?;
-        windlass_vfs::transfer::export(&database, &target)
+        windlass_vfs::import_export::export(&database, &target)
             .map_err(|error| table::engine_refused(error).into())
     }
 }

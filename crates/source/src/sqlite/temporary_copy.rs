@@ -4,7 +4,7 @@
 //! (XFS, Btrfs), within one file system. A copy takes room, which must be there twice over: the media may
 //! grow on the same file system. It is not synced, because nobody needs it after a crash.
 //!
-//! A stage has no name, so that nothing is left of it however the program ends, and is for nobody else to
+//! A temporary copy has no name, so that nothing is left of it however the program ends, and is for nobody else to
 //! read. What goes wrong while it is made is a reason to do without it, never a failed backup.
 
 use std::fs::{File, OpenOptions};
@@ -20,8 +20,8 @@ use windlass_base::size::Bytes;
 use windlass_io::{Access, AlignedBuffer, DirectFile, directory};
 
 use super::mount::Mount;
-use super::options::{SnapshotOptions, StageFolder, Staging};
-use crate::{Error, Staged};
+use super::options::{CopyFolder, CopyPolicy, SnapshotOptions};
+use crate::{Error, TemporaryCopy};
 
 /// Bytes that the kernel copies at a time, between two looks at whether the backup goes on.
 const STEP_BYTES: u64 = 64 << 20;
@@ -30,22 +30,22 @@ const BUFFER_BYTES: usize = 4 << 20;
 /// Room that is left to others.
 const SPARE_BYTES: u64 = 64 << 20;
 
-/// Makes a stage of `source`, the locked database at `path`, as the options want it. Without a file where
+/// Makes a temporary copy of `source`, the locked database at `path`, as the options want it. Without a file where
 /// there is none.
 pub(super) fn make(
     path: &Path,
     source: &DirectFile,
     options: &SnapshotOptions,
-) -> Result<(Option<DirectFile>, Staged), Error> {
-    let folders = match &options.staging {
-        Staging::Off(because) => return Ok((None, Staged::None((*because).to_owned()))),
-        Staging::Into(folders) => folders,
+) -> Result<(Option<DirectFile>, TemporaryCopy), Error> {
+    let folders = match &options.temporary_copy {
+        CopyPolicy::Off(because) => return Ok((None, TemporaryCopy::None((*because).to_owned()))),
+        CopyPolicy::Into(folders) => folders,
     };
     let beside = directory::parent(path);
     let clones = folders.iter().map(|folder| folder.path.as_path());
     for folder in std::iter::once(beside.as_path()).chain(clones) {
         if let Some(file) = clone(source, folder) {
-            return Ok((Some(opened_directly(file, folder)), Staged::Clone));
+            return Ok((Some(opened_directly(file, folder)), TemporaryCopy::Clone));
         }
     }
     let mut because = "there is no folder for it".to_owned();
@@ -53,13 +53,13 @@ pub(super) fn make(
         match copy_into(source, folder, options) {
             Ok(file) => {
                 let file = DirectFile::of_file(file, &folder.path);
-                return Ok((Some(file), Staged::Copy(folder.path.clone())));
+                return Ok((Some(file), TemporaryCopy::Copy(folder.path.clone())));
             }
             Err(_) if options.is_cancelled() => return Err(Error::Cancelled),
             Err(error) => because = format!("'{}': {error}", folder.path.display()),
         }
     }
-    Ok((None, Staged::None(because)))
+    Ok((None, TemporaryCopy::None(because)))
 }
 
 /// The blocks of `source` under a file without a name, where the file system can share them.
@@ -81,7 +81,7 @@ fn nameless(folder: &Path) -> io::Result<File> {
     match rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => Ok(File::from(file)),
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
-            let path = folder.join(format!(".windlass-stage-{}", Guid::random()));
+            let path = folder.join(format!(".windlass-copy-{}", Guid::random()));
             let mut options = OpenOptions::new();
             options.read(true).write(true).create_new(true).mode(0o600);
             let file = options.open(&path)?;
@@ -94,7 +94,7 @@ fn nameless(folder: &Path) -> io::Result<File> {
 
 fn copy_into(
     source: &DirectFile,
-    folder: &StageFolder,
+    folder: &CopyFolder,
     options: &SnapshotOptions,
 ) -> io::Result<File> {
     let in_memory = Mount::of(&folder.path).is_some_and(|mount| mount.is_in_memory());

@@ -16,11 +16,11 @@ use crate::Error;
 /// The unit in which file systems count what a file takes.
 const BLOCK_BYTES: u64 = 512;
 
-pub(super) fn stage_path(target: &Path) -> PathBuf {
+pub(super) fn staging_path(target: &Path) -> PathBuf {
     beside(target, ".windlass-restoring")
 }
 
-/// The right to make the stage of a target: no other restore has it.
+/// The right to make the staging file of a target: no other restore has it.
 #[derive(Debug)]
 pub(super) struct Claim<'a> {
     target: &'a Path,
@@ -32,7 +32,7 @@ pub(super) struct Claim<'a> {
 
 impl<'a> Claim<'a> {
     pub(super) fn new(target: &'a Path) -> Result<Self, Error> {
-        let path = stage_path(target);
+        let path = staging_path(target);
         let fail = |error| held_error("create", target, &path, error);
         let earlier = own::hold_existing(&path).map_err(fail)?;
         let is_new = earlier.is_none();
@@ -48,24 +48,24 @@ impl<'a> Claim<'a> {
         })
     }
 
-    /// Makes a stage of `size_bytes`, all zero, with its space reserved. What an earlier restore left goes.
-    pub(super) fn create(mut self, size_bytes: u64) -> Result<Stage, Error> {
+    /// Makes a staging file of `size_bytes`, all zero, with its space reserved. What an earlier restore left goes.
+    pub(super) fn create(mut self, size_bytes: u64) -> Result<StagingFile, Error> {
         let metadata = self.held.as_ref().and_then(|held| held.metadata().ok());
         let freed_bytes = metadata.map_or(0, |metadata| metadata.blocks() * BLOCK_BYTES);
         check_space(self.target, size_bytes.saturating_sub(freed_bytes))?;
         state::remove(self.target)?;
         let file = own::replace_held(&self.path, self.held.take())
             .map_err(|error| held_error("create", self.target, &self.path, error))?;
-        let stage = Stage {
+        let staging = StagingFile {
             target: self.target.to_owned(),
             path: self.path.clone(),
             file,
         };
-        if let Err(error) = stage.resize(0, size_bytes) {
-            stage.remove()?;
+        if let Err(error) = staging.resize(0, size_bytes) {
+            staging.remove()?;
             return Err(error);
         }
-        Ok(stage)
+        Ok(staging)
     }
 }
 
@@ -78,26 +78,26 @@ impl Drop for Claim<'_> {
     }
 }
 
-/// A stage that this process works on; nobody else does while it is open.
+/// A staging file that this process works on; nobody else does while it is open.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct StagingFile {
     target: PathBuf,
     path: PathBuf,
     file: DirectFile,
 }
 
-impl Stage {
-    /// Opens the stage that a restore WITH NORECOVERY left.
+impl StagingFile {
+    /// Opens the staging file that a restore WITH NORECOVERY left.
     pub(super) fn reopen(target: &Path, size_bytes: u64) -> Result<Self, Error> {
-        let path = stage_path(target);
+        let path = staging_path(target);
         let file = own::reclaim(&path).map_err(|error| held_error("open", target, &path, error))?;
-        let stage = Self {
+        let staging = Self {
             target: target.to_owned(),
             path,
             file,
         };
-        stage.check_length(size_bytes)?;
-        Ok(stage)
+        staging.check_length(size_bytes)?;
+        Ok(staging)
     }
 
     /// Changes the length, new bytes being zero, and reserves their space.
@@ -151,7 +151,7 @@ impl Stage {
         }
     }
 
-    /// Refuses a stage that is no database, unless it is restored as it is.
+    /// Refuses a staging file that is no database, unless it is restored as it is.
     pub(super) fn check_content(&self, target: &Path, as_is: bool) -> Result<(), Error> {
         match content::defect(&self.file, &self.path)?.filter(|_| !as_is) {
             None => Ok(()),
@@ -162,7 +162,7 @@ impl Stage {
         }
     }
 
-    /// Gives the stage the identity, and the permissions and owner of the file that it replaces; `mode`
+    /// Gives the staging file the identity, and the permissions and owner of the file that it replaces; `mode`
     /// are the permissions that the database had where it was backed up.
     pub(super) fn dress(
         &self,
@@ -185,7 +185,7 @@ impl Stage {
         dress().map_err(|error| file_error("set the attributes of", &self.path, error))
     }
 
-    /// Puts the stage under the target's name in one step, and closes it: from then on it is a
+    /// Puts the staging file under the target's name in one step, and closes it: from then on it is a
     /// database that others lock, and closing a descriptor later would drop their locks.
     pub(super) fn publish(self, is_replacing: bool) -> Result<(), Error> {
         let Self { target, path, file } = self;
@@ -205,15 +205,15 @@ impl Stage {
         directory::sync(&folder).map_err(|error| file_error("sync", &folder, error))
     }
 
-    /// Closes the stage and removes it.
+    /// Closes the staging file and removes it.
     pub(super) fn remove(self) -> Result<(), Error> {
         remove_file(&self.path)
     }
 }
 
-/// Removes a stage that nobody works on any more.
+/// Removes a staging file that nobody works on any more.
 pub(super) fn remove_stale(target: &Path) -> Result<(), Error> {
-    let path = stage_path(target);
+    let path = staging_path(target);
     own::remove_unheld(&path).map_err(|error| held_error("remove", target, &path, error))
 }
 

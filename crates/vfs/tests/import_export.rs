@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{CreateDatabase, Instance, InstanceOptions};
 use windlass_vfs::NamedDatabases;
-use windlass_vfs::transfer::{PageChecksums, export, import};
+use windlass_vfs::import_export::{PageChecksums, export, import};
 use windlass_vfs::{VfsError, linked};
 
 fn instance() -> Arc<Instance> {

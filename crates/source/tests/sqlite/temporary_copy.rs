@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot, StageFolder, Staging};
-use windlass_source::{Error, Snapshot, Staged};
+use windlass_source::sqlite::{CopyFolder, CopyPolicy, SnapshotOptions, SqliteSnapshot};
+use windlass_source::{Error, Snapshot, TemporaryCopy};
 
 use crate::locks::notes;
 use crate::media::elsewhere;
@@ -17,7 +17,7 @@ use crate::support::{image, names, open};
 
 fn into(folder: &Path, is_given: bool) -> SnapshotOptions {
     SnapshotOptions {
-        staging: Staging::Into(vec![StageFolder {
+        temporary_copy: CopyPolicy::Into(vec![CopyFolder {
             path: folder.to_owned(),
             is_given,
         }]),
@@ -40,10 +40,14 @@ fn writers_go_on_as_soon_as_the_database_is_copied_aside() {
     drop(file);
     let before = fs::read(&path).unwrap();
     let snapshot = SqliteSnapshot::open(&path, &into(aside.path(), true)).unwrap();
-    assert_eq!(names(aside.path()), [""; 0], "a stage has no name");
+    assert_eq!(names(aside.path()), [""; 0], "a temporary copy has no name");
     assert_eq!(names(folder.path()), ["notes.db"]);
     let held = snapshot.writers_held().unwrap();
-    assert!(!matches!(held.stage, Staged::None(_)), "{:?}", held.stage);
+    assert!(
+        !matches!(held.copied, TemporaryCopy::None(_)),
+        "{:?}",
+        held.copied
+    );
     assert_eq!(one_write(&path), "written");
     assert!(image(snapshot, 3) == before);
     let after = SqliteSnapshot::open(&path, &into(aside.path(), true)).unwrap();
@@ -71,7 +75,7 @@ fn without_a_stage_writers_are_held_to_the_end_and_the_reason_is_told() {
         let snapshot = SqliteSnapshot::open(&path, &options).unwrap();
         assert_eq!(one_write(&path), "busy");
         let held = snapshot.writers_held().unwrap();
-        assert!(matches!(&held.stage, Staged::None(because) if !because.is_empty()));
+        assert!(matches!(&held.copied, TemporaryCopy::None(because) if !because.is_empty()));
         std::thread::sleep(Duration::from_millis(30));
         snapshot.close().unwrap();
         let time = snapshot.writers_held().unwrap().time;
@@ -97,7 +101,7 @@ fn writers_in_wal_mode_are_never_held() {
 fn a_stage_takes_neither_the_last_room_nor_memory_that_nobody_offered() {
     let folder = tempfile::tempdir().unwrap();
     let answer = elsewhere(
-        "no room for a stage",
+        "no room for a copy",
         folder.path(),
         "mkdir \"$1/memory\" && mount -t tmpfs -o size=80m none \"$1/memory\"",
     );
@@ -112,16 +116,16 @@ pub(crate) fn no_room(folder: &Path) {
     say("ready");
     let path = notes(folder);
     let memory = folder.join("memory");
-    let stage = |is_given| {
+    let copied = |is_given| {
         let snapshot = SqliteSnapshot::open(&path, &into(&memory, is_given)).unwrap();
-        snapshot.writers_held().unwrap().stage
+        snapshot.writers_held().unwrap().copied
     };
-    let refused = stage(false);
-    assert!(matches!(&refused, Staged::None(because) if because.contains("memory")));
-    assert!(matches!(stage(true), Staged::Copy(_)));
+    let refused = copied(false);
+    assert!(matches!(&refused, TemporaryCopy::None(because) if because.contains("memory")));
+    assert!(matches!(copied(true), TemporaryCopy::Copy(_)));
     fs::write(memory.join("filler"), vec![1; 20 << 20]).unwrap();
-    let refused = stage(true);
-    assert!(matches!(&refused, Staged::None(because) if because.contains("free")));
+    let refused = copied(true);
+    assert!(matches!(&refused, TemporaryCopy::None(because) if because.contains("free")));
     say("done");
 }
 
