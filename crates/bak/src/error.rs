@@ -8,7 +8,6 @@ use crate::container::RECORD_HEADER_BYTES;
 use crate::mtf::Tag;
 
 /// Why a backup cannot be read, or not to its end.
-#[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Neither container begins like this.
@@ -155,7 +154,6 @@ impl fmt::Display for Finding {
 }
 
 /// What is wrong.
-#[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// No descriptor block where one must be; what follows is searched for the next one.

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 /// An error of the catalog.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// The directory of the instance could not be made or found.
     #[error("the directory {} cannot be used: {source}", path.display())]

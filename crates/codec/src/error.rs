@@ -4,7 +4,6 @@ use crate::Algorithm;
 use crate::choice::FRAME_BYTES_MAX;
 
 /// Why a chunk was not compressed or expanded.
-#[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Text that names no algorithm.

@@ -1,7 +1,6 @@
 //! Why keys could not be made, read or used. No error holds a secret.
 
 /// What went wrong.
-#[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The random number generator or the library failed.

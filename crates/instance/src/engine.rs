@@ -19,7 +19,6 @@ use windlass_engine::{CreateDatabase, Database, EngineError, InstanceOptions, Op
 use windlass_vfs::{NamedDatabases, import_export};
 
 use crate::Failure;
-use crate::message_of::engine_message;
 
 /// A VFS stays registered for the life of the process, so no two instances may share a name.
 static NEXT_VFS: AtomicU32 = AtomicU32::new(1);
@@ -127,8 +126,7 @@ impl EngineDatabases {
     fn running(&mut self) -> Result<&Running, Failure> {
         if self.running.is_none() {
             let options = self.options.clone();
-            let instance = windlass_engine::Instance::new(options, Arc::new(RealFileSystem))
-                .map_err(|error| failure(&error))?;
+            let instance = windlass_engine::Instance::new(options, Arc::new(RealFileSystem))?;
             let named = NamedDatabases::default();
             let vfs = format!("windlass-{}", NEXT_VFS.fetch_add(1, Ordering::Relaxed));
             windlass_vfs::linked::register(&vfs, Box::new(named.clone()))
@@ -154,7 +152,7 @@ impl EngineDatabases {
     /// Makes a database.
     pub(crate) fn create(&mut self, request: &CreateDatabase) -> Result<Arc<Database>, Failure> {
         let made = self.running()?.instance.create_database(request);
-        self.keep(made.map_err(|error| failure(&error))?)
+        self.keep(made?)
     }
 
     /// Makes a database from a SQLite file, which may be in use and stays as it is.
@@ -199,7 +197,7 @@ impl EngineDatabases {
                 Err(EngineError::InUse { .. }) if self.waits(begun)? => {
                     std::thread::sleep(BETWEEN_ATTEMPTS);
                 }
-                Err(error) => return Err(failure(&error)),
+                Err(error) => return Err(error.into()),
             }
         }
     }
@@ -258,7 +256,7 @@ impl EngineDatabases {
     /// Closes a database, so that its files may be replaced or removed.
     pub(crate) fn close(&mut self, name: &str) -> Result<(), Failure> {
         match self.forget(name) {
-            Some(database) => database.close().map_err(|error| failure(&error)),
+            Some(database) => Ok(database.close()?),
             None => Ok(()),
         }
     }
@@ -278,10 +276,6 @@ fn recovery_interval(minutes: i64) -> Duration {
         Ok(minutes) if minutes > 0 => Duration::from_secs(minutes * 60),
         _ => InstanceOptions::default().recovery_interval,
     }
-}
-
-fn failure(error: &EngineError) -> Failure {
-    engine_message(error).into()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! How a statement fails.
 
 use windlass_base::Message;
+use windlass_base::message::table;
 
 /// What a failed statement sends, cause first, and whether the rest of its batch still runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +39,19 @@ impl Failure {
             is_done: true,
             ..Self::from(messages)
         }
+    }
+
+    /// The same failure as BACKUP sends it: its devices are opened to be written, which the state of the
+    /// message tells.
+    #[must_use]
+    pub fn of_backup(mut self) -> Self {
+        let unopened = table::cannot_open_device("", "").number;
+        for message in &mut self.messages {
+            if message.number == unopened {
+                message.state = 1;
+            }
+        }
+        self
     }
 
     /// The same failure with a further message at its end, which tells that nothing was done.

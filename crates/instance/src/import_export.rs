@@ -8,7 +8,7 @@ use windlass_engine::CreateDatabase;
 use windlass_vfs::import_export::PageChecksums;
 
 use crate::instance::is_system_database;
-use crate::message_of::{catalog_message, os_error};
+use crate::message_of::os_error;
 use crate::names::absolute;
 use crate::statement::engine;
 use crate::{Failure, Session};
@@ -42,8 +42,7 @@ impl Session {
     /// When the name or a file is taken, the source is no SQLite database, or the disk refuses.
     pub fn import(&mut self, request: &ImportRequest<'_>) -> Result<ImportReport, Failure> {
         let name = request.name;
-        let known = self.instance.database(name);
-        let known = known.map_err(|error| catalog_message(&error))?;
+        let known = self.instance.database(name)?;
         if name.is_empty() || is_system_database(name) || known.is_some() {
             return Err(table::database_exists(name).into());
         }

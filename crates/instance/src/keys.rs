@@ -8,13 +8,12 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_catalog::{CertificateRecord, MasterKeyRecord};
-use windlass_crypt::{Certificate, Error, Identity, KeyRing, Passphrase, PrivateKey, VaultKey};
+use windlass_crypt::{Certificate, Identity, KeyRing, Passphrase, PrivateKey, VaultKey};
 use zeroize::Zeroizing;
 
-use crate::message_of::{catalog_message, os_error};
+use crate::message_of::os_error;
 use crate::{Failure, Instance};
 
 /// The file of the service key in an instance's directory.
@@ -29,14 +28,6 @@ fn purpose(thumbprint: &[u8; 20]) -> Vec<u8> {
     purpose
 }
 
-/// What an error of the cryptography is called.
-pub(crate) fn crypt_message(error: &Error) -> Message {
-    match error {
-        Error::Password { .. } => table::private_key_password_invalid(),
-        error => table::encryption_failed(error),
-    }
-}
-
 impl Instance {
     /// The service key, made when there is none yet.
     fn service_key(&mut self) -> Result<VaultKey, Failure> {
@@ -45,7 +36,7 @@ impl Instance {
         }
         let key = match self.folder() {
             Some(folder) => file_key(&folder.join(SERVICE_KEY_FILE))?,
-            None => VaultKey::generate().map_err(|error| crypt_message(&error))?,
+            None => VaultKey::generate()?,
         };
         self.service_key = Some(key.clone());
         Ok(key)
@@ -56,15 +47,14 @@ impl Instance {
     /// # Errors
     /// 15578 when there is one.
     pub(crate) fn create_master_key(&mut self, password: &Passphrase) -> Result<(), Failure> {
-        let failed = |error| Failure::from(crypt_message(&error));
-        let key = VaultKey::generate().map_err(failed)?;
+        let key = VaultKey::generate()?;
         let service = self.service_key()?;
         let record = MasterKeyRecord {
-            by_service: service.seal(BY_SERVICE, key.bytes()).map_err(failed)?,
-            by_password: key.lock(BY_PASSWORD, password).map_err(failed)?,
+            by_service: service.seal(BY_SERVICE, key.bytes())?,
+            by_password: key.lock(BY_PASSWORD, password)?,
         };
         let added = self.catalog_mut().add_master_key(&record);
-        if !added.map_err(|error| catalog_message(&error))? {
+        if !added? {
             return Err(table::master_key_exists().into());
         }
         Ok(())
@@ -77,9 +67,7 @@ impl Instance {
     pub(crate) fn master_key(&mut self) -> Result<VaultKey, Failure> {
         let needed = || Failure::from(table::master_key_needed());
         let stored = self.catalog().master_key();
-        let record = stored
-            .map_err(|error| catalog_message(&error))?
-            .ok_or_else(needed)?;
+        let record = stored?.ok_or_else(needed)?;
         let service = self.service_key()?;
         let bytes = service
             .open(BY_SERVICE, &record.by_service)
@@ -92,9 +80,7 @@ impl Instance {
     pub(crate) fn seal_key(&mut self, identity: &Identity) -> Result<Vec<u8>, Failure> {
         let master = self.master_key()?;
         let purpose = purpose(&identity.certificate().thumbprint());
-        master
-            .seal(&purpose, identity.key().pkcs8())
-            .map_err(|error| crypt_message(&error).into())
+        Ok(master.seal(&purpose, identity.key().pkcs8())?)
     }
 
     /// A certificate with its private key; `None` when the key is not there.
@@ -105,14 +91,12 @@ impl Instance {
         let Some(sealed) = &record.private_key else {
             return Ok(None);
         };
-        let failed = |error| Failure::from(crypt_message(&error));
         let opened = self
             .master_key()?
-            .open(&purpose(&record.thumbprint), sealed)
-            .map_err(failed)?;
-        let key = PrivateKey::from_pkcs8(opened).map_err(failed)?;
-        let certificate = Certificate::read(&record.certificate).map_err(failed)?;
-        Identity::new(certificate, key).map(Some).map_err(failed)
+            .open(&purpose(&record.thumbprint), sealed)?;
+        let key = PrivateKey::from_pkcs8(opened)?;
+        let certificate = Certificate::read(&record.certificate)?;
+        Ok(Some(Identity::new(certificate, key)?))
     }
 
     /// A certificate by name.
@@ -124,8 +108,7 @@ impl Instance {
         action: &str,
         name: &str,
     ) -> Result<CertificateRecord, Failure> {
-        let records = self.catalog().certificates();
-        let records = records.map_err(|error| catalog_message(&error))?;
+        let records = self.catalog().certificates()?;
         let found = records
             .into_iter()
             .find(|record| record.name.eq_ignore_ascii_case(name));
@@ -135,8 +118,7 @@ impl Instance {
     /// The keys that the instance can read backups with. What cannot be opened is left out: whether it
     /// is needed, the set to be read tells.
     pub(crate) fn key_ring(&mut self) -> Result<KeyRing, Failure> {
-        let records = self.catalog().certificates();
-        let records = records.map_err(|error| catalog_message(&error))?;
+        let records = self.catalog().certificates()?;
         let mut ring = KeyRing::default();
         if records.iter().any(|record| record.private_key.is_some()) {
             // A service key that must not be used is told, not taken for one that is missing.
@@ -172,7 +154,7 @@ fn file_key(path: &Path) -> Result<VaultKey, Failure> {
         }
         Err(error) => return Err(failed(&error)),
     }
-    let key = VaultKey::generate().map_err(|error| crypt_message(&error))?;
+    let key = VaultKey::generate()?;
     match windlass_io::secret::create(path, key.bytes()) {
         // Another process was faster: its key is the one that counts.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => file_key(path),

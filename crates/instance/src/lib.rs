@@ -63,6 +63,6 @@ pub use keys::SERVICE_KEY_FILE;
 pub use names::{Drives, NameError, absolute, logical_name};
 pub use outcome::{Collected, Column, ColumnType, Completed, Progress, ResultSet, Sink};
 pub use rehearsal::{Estimate, Rehearsal};
-pub use session::{BatchEnd, Session, parse_message};
+pub use session::{BatchEnd, Session};
 pub use value::Value;
 pub use variables::Variables;

@@ -15,7 +15,6 @@ pub struct Drives(Vec<Drive>);
 
 /// Why a name is not a file here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum NameError {
     /// A name without characters.
     #[error("the name is empty")]

@@ -23,7 +23,6 @@ use windlass_catalog::Catalog;
 
 use crate::engine::OpenDatabases;
 use crate::expression::sqlite_function;
-use crate::message_of::sqlite_message;
 use crate::{Failure, Identity, Value};
 
 /// How long a statement waits for another program's lock unless `SET LOCK_TIMEOUT` says otherwise.
@@ -170,9 +169,7 @@ impl Queries {
     pub(crate) fn set_lock_timeout(&mut self, timeout: Duration) -> Result<(), Failure> {
         self.lock_timeout = timeout;
         match &self.connection {
-            Some(connection) => connection
-                .busy_timeout(timeout)
-                .map_err(|error| sqlite_message(&error).into()),
+            Some(connection) => Ok(connection.busy_timeout(timeout)?),
             None => Ok(()),
         }
     }
@@ -194,11 +191,9 @@ impl Queries {
         catalog: &Catalog,
         encoding: &str,
     ) -> Result<(), Failure> {
-        let failed = |error: rusqlite::Error| Failure::from(sqlite_message(&error));
         let connection = self.connection(catalog)?;
-        let pages: i64 = connection
-            .pragma_query_value(Some("main"), "page_count", |row| row.get(0))
-            .map_err(failed)?;
+        let pages: i64 =
+            connection.pragma_query_value(Some("main"), "page_count", |row| row.get(0))?;
         if pages == 0 && !self.is_system() && !self.is_in_transaction() {
             self.connection = None;
             self.encoding = Some(encoding.to_owned());
@@ -207,37 +202,30 @@ impl Queries {
     }
 
     fn open(&self, catalog: &Catalog) -> Result<Connection, Failure> {
-        let failed = |error: rusqlite::Error| Failure::from(sqlite_message(&error));
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = match &self.home {
             // A leading `file:` would be taken for a URI; absolute paths never have one.
-            Home::File(path) => Connection::open_with_flags(path, flags).map_err(failed)?,
-            Home::Engine(uri) => Connection::open_with_flags(uri, flags).map_err(failed)?,
-            Home::System => Connection::open_with_flags(":memory:", flags).map_err(failed)?,
+            Home::File(path) => Connection::open_with_flags(path, flags)?,
+            Home::Engine(uri) => Connection::open_with_flags(uri, flags)?,
+            Home::System => Connection::open_with_flags(":memory:", flags)?,
         };
-        connection.busy_timeout(self.lock_timeout).map_err(failed)?;
+        connection.busy_timeout(self.lock_timeout)?;
         if let Some(encoding) = &self.encoding {
-            connection
-                .pragma_update(None, "encoding", encoding)
-                .map_err(failed)?;
+            connection.pragma_update(None, "encoding", encoding)?;
         }
         let (folder, engines) = (self.folder.clone(), self.engines.clone());
         views::show(&mut connection, catalog, folder, engines)?;
         if self.is_system() {
-            connection
-                .pragma_update(None, "query_only", true)
-                .map_err(failed)?;
+            connection.pragma_update(None, "query_only", true)?;
         }
         let cancel = Arc::clone(&self.cancel);
-        connection
-            .progress_handler(
-                STEPS_BETWEEN_LOOKS,
-                Some(move || cancel.load(Ordering::Relaxed)),
-            )
-            .map_err(failed)?;
-        add_functions(&connection, &self.name, &self.identity).map_err(failed)?;
+        connection.progress_handler(
+            STEPS_BETWEEN_LOOKS,
+            Some(move || cancel.load(Ordering::Relaxed)),
+        )?;
+        add_functions(&connection, &self.name, &self.identity)?;
         Ok(connection)
     }
 
@@ -321,10 +309,7 @@ impl Queries {
     }
 
     fn run(&mut self, catalog: &Catalog, text: &str) -> Result<(), Failure> {
-        let connection = self.connection(catalog)?;
-        connection
-            .execute_batch(text)
-            .map_err(|error| sqlite_message(&error).into())
+        Ok(self.connection(catalog)?.execute_batch(text)?)
     }
 }
 

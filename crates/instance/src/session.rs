@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::message_of::parse_message;
+use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_base::{Message, Severity};
 use windlass_tsql::ast::{BackupStatement, RestoreStatement, Statement};
 use windlass_tsql::error::ParseError;
 use windlass_tsql::parser::parse_batch;
@@ -23,7 +24,6 @@ use windlass_tsql::span::Spanned;
 
 use crate::event_log::{self, Entry};
 use crate::failure::AfterFailure;
-use crate::message_of::catalog_message;
 use crate::query::Queries;
 use crate::statement::backup::BackupExtras;
 use crate::statement::restore::RestoreExtras;
@@ -275,7 +275,7 @@ impl Session {
         if self.nesting >= NESTING_MAX {
             return Err(Failure::ending(table::nesting_exceeded(NESTING_MAX)));
         }
-        let statements = parse_batch(text).map_err(|error| Failure::from(parse_message(&error)))?;
+        let statements = parse_batch(text)?;
         let outer = std::mem::take(&mut self.variables);
         self.nesting += 1;
         let end = self.execute_statements(&statements, 1, sink);
@@ -340,22 +340,6 @@ fn located(error: ParseError, first_line: u32) -> ParseError {
     let in_script = format!("at line {},", error.line);
     error.text = error.text.replace(&in_batch, &in_script);
     error
-}
-
-/// The message of a syntax error, with its hint and its column.
-pub fn parse_message(error: &ParseError) -> Message {
-    let mut text = error.text.clone();
-    if let Some(hint) = &error.hint {
-        text.push(' ');
-        text.push_str(hint);
-    }
-    Message {
-        number: error.number,
-        severity: Severity(error.severity),
-        state: error.state,
-        line: error.line,
-        text,
-    }
 }
 
 fn at_line(message: Message, line: u32) -> Message {
@@ -428,11 +412,7 @@ impl Environment for Session {
                 if let Some((name, id)) = system {
                     return Ok(Some((*id, (*name).to_owned())));
                 }
-                let databases = self
-                    .instance
-                    .catalog()
-                    .databases()
-                    .map_err(|error| catalog_message(&error))?;
+                let databases = self.instance.catalog().databases()?;
                 let found = databases
                     .into_iter()
                     .find(|record| record.database_id == number);
@@ -445,10 +425,7 @@ impl Environment for Session {
         if let Some((name, id)) = system {
             return Ok(Some((*id, (*name).to_owned())));
         }
-        let found = self
-            .instance
-            .database(&name)
-            .map_err(|error| catalog_message(&error))?;
+        let found = self.instance.database(&name)?;
         Ok(found.map(|record| (record.database_id, record.name)))
     }
 

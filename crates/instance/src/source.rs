@@ -5,7 +5,6 @@ use windlass_catalog::{Base, DatabaseRecord};
 use windlass_source::SourceDatabase;
 use windlass_source::sqlite::{FileIdentity, SnapshotOptions};
 
-use crate::message_of::catalog_message;
 use crate::statement::database;
 use crate::{Failure, Session};
 
@@ -40,9 +39,7 @@ impl Session {
         let identity = FileIdentity::of(&record.path);
         let family = record.family_guid.unwrap_or(identity.family_guid);
         let catalog = self.instance.catalog();
-        catalog
-            .base_of(record.database_id, identity.database_guid, family)
-            .map_err(|error| catalog_message(&error))
+        Ok(catalog.base_of(record.database_id, identity.database_guid, family)?)
     }
 
     /// The database of an entry of the catalog.

@@ -18,7 +18,6 @@ pub struct ReadError {
 
 /// Why media cannot be read, or why a value cannot be written to it.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum MediaError {
     /// The first block is no MTF media header (3242; 3241 when more is known about the device).
     #[error("not Microsoft Tape Format: the media begin with {found:02X?}")]

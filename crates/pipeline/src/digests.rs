@@ -30,7 +30,6 @@ const FILES_MAX: usize = (HEADER_BYTES - FILES_OFFSET - 8) / FILE_ENTRY_BYTES;
 
 /// What can be wrong with a digest file.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum DigestError {
     /// The operating system refused.
     #[error("digest file '{}': {source}", path.display())]

@@ -9,7 +9,6 @@ use crate::report::DamagedPage;
 
 /// The cause, never the consequence: the first thing that went wrong.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// A device could not be opened, read, written or synced.
     #[error(transparent)]
@@ -289,7 +288,6 @@ impl std::fmt::Display for Holds {
 
 /// What is wrong with a backup set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum Damage {
     /// A chunk's bytes are not those that were written.
     #[error(

@@ -10,7 +10,6 @@ use crate::Protection;
 
 /// What went wrong, where, and what was expected instead.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// SQLite could not check the database.
     #[error("{} cannot be checked: {reason}", path.display())]
@@ -269,7 +268,6 @@ fn process_suffix(process_id: Option<u32>) -> String {
 
 /// Why a crashed transaction cannot be rolled back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum Obstacle {
     /// The file or its folder cannot be written.
     #[error("cannot be written")]
@@ -281,7 +279,6 @@ pub enum Obstacle {
 
 /// What is wrong with a write-ahead log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum WalDamage {
     /// The header is not a WAL header.
     #[error("the header is not that of a write-ahead log")]

@@ -7,7 +7,6 @@ use windlass_bak::Finding;
 use windlass_base::Guid;
 
 /// Why something was not done.
-#[non_exhaustive]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file could not be opened, read or written.

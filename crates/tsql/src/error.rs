@@ -13,7 +13,6 @@ use crate::span::Span;
 /// A syntax error. The whole batch is refused: nothing of it has run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{text}{}", self.hint.as_ref().map(|hint| format!(" {hint}")).unwrap_or_default())]
-#[non_exhaustive]
 pub struct ParseError {
     /// SQL Server's message number: 102, 105, 113, 155, 156; ours begin at 50000.
     pub number: u32,

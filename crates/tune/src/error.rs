@@ -6,7 +6,6 @@ use windlass_base::size::Bytes;
 
 /// Why a measurement did not happen.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// The database cannot be read, or a restore's target cannot be written.
     #[error(transparent)]

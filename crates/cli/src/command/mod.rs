@@ -19,7 +19,7 @@ use std::path::Path;
 
 use windlass_base::Message;
 use windlass_catalog::Drive;
-use windlass_instance::{BatchEnd, Instance, Session, Sink};
+use windlass_instance::{BatchEnd, Failure, Instance, Session, Sink};
 use windlass_io::queue::{IoMethodChoice, ring_refusal};
 use windlass_tsql::ast::{Device, DeviceKind, Value};
 use windlass_tsql::span::Spanned;
@@ -113,7 +113,7 @@ fn with_drives(mut instance: Instance, common: &Common) -> Instance {
 /// The instance that the command line names, or none.
 pub(crate) fn open(common: &Common) -> Result<Instance, Vec<Message>> {
     let instance = Instance::open(common.instance.as_deref())
-        .map_err(|error| windlass_instance::message_of::catalog_message(&error).messages)?;
+        .map_err(|error| Failure::from(error).messages)?;
     Ok(with_drives(instance, common))
 }
 
@@ -131,11 +131,7 @@ pub(crate) fn database_name(
     match passed {
         Ok(name) => Some(name),
         Err(error) => {
-            let failure = windlass_instance::message_of::catalog_message(&error);
-            failure
-                .messages
-                .into_iter()
-                .for_each(|message| console.message(message));
+            failed(&error, console);
             None
         }
     }
@@ -176,8 +172,7 @@ pub(crate) fn made<T>(node: T) -> Spanned<T> {
 
 /// Says what is wrong with the instance.
 pub(crate) fn failed(error: &windlass_catalog::Error, console: &mut Console) -> Outcome {
-    let failure = windlass_instance::message_of::catalog_message(error);
-    for message in failure.messages {
+    for message in Failure::from(error).messages {
         console.message(message);
     }
     Outcome::Failed

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use windlass_base::message::table;
 use windlass_device::DeviceAddress;
-use windlass_instance::Sink as _;
-use windlass_instance::message_of::pipeline_messages;
+use windlass_instance::{Failure, Sink as _};
 use windlass_pipeline::{ReadKeys, RekeyRequest};
 
 use super::{Outcome, keys, misused, refused};
@@ -49,7 +48,7 @@ pub(crate) fn run(arguments: &RekeyArguments, common: &Common) -> Outcome {
             Outcome::Succeeded
         }
         Err(error) => {
-            for message in pipeline_messages(&error, 2) {
+            for message in Failure::from(error).messages {
                 console.message(message);
             }
             Outcome::Failed

@@ -100,10 +100,7 @@ fn attach(
         );
         return Err(table::cannot_open_file(path.display(), error).into());
     }
-    session
-        .instance_mut()
-        .pass_as(name, path)
-        .map_err(|error| windlass_instance::message_of::catalog_message(&error))
+    Ok(session.instance_mut().pass_as(name, path)?)
 }
 
 fn file(

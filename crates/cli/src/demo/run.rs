@@ -7,7 +7,7 @@ use serde_json::json;
 use windlass_base::Message;
 use windlass_base::size::{Bytes, megabytes_per_second};
 use windlass_codec::Compression;
-use windlass_instance::{Collected, Column, Completed, Instance, Session, Sink, Value};
+use windlass_instance::{Collected, Column, Completed, Failure, Instance, Session, Sink, Value};
 
 use super::{Error, stripes, tell, with_clause};
 use crate::output::Table;
@@ -132,9 +132,7 @@ impl Sink for Quiet {
 impl Runner {
     /// A session that knows the database as `demo`.
     pub(super) fn new(database: &Path, folder: &Path, is_json: bool) -> Result<Self, Error> {
-        let failed = |error| {
-            Error::Statement(windlass_instance::message_of::catalog_message(&error).messages)
-        };
+        let failed = |error| Error::Statement(Failure::from(error).messages);
         let mut instance = Instance::open(None).map_err(failed)?;
         instance.pass_as("demo", database).map_err(failed)?;
         let session = Session::new(instance);

@@ -5,7 +5,6 @@ use super::decode_table::{DecodeTable, Entry, TABLE_BITS};
 use super::{BLOCK_BYTES_MAX, LENGTH_CODE_EXTRA, LENGTH_TABLE_BYTES, MATCH_BYTES_MIN};
 
 /// What is wrong with a block.
-#[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// Fewer bytes than the code lengths take.

@@ -7,7 +7,7 @@ use windlass_engine::{EngineError, PAGE_SIZE, PageRefusal};
 use super::{defect_message, os_error, quoted_os_error};
 
 /// What the page engine says.
-pub fn engine_message(error: &EngineError) -> Message {
+pub(crate) fn engine_message(error: &EngineError) -> Message {
     match error {
         EngineError::Io {
             operation: "read",
@@ -57,7 +57,15 @@ pub fn engine_message(error: &EngineError) -> Message {
         EngineError::PagesChanged { .. } => table::subset_in_simple_recovery(),
         EngineError::NotTheBase { .. } => table::other_recovery_path(),
         EngineError::BackupRunning { .. } => table::must_be_serialized(),
-        other => table::engine_refused(other),
+        EngineError::Busy { .. }
+        | EngineError::BusySnapshot { .. }
+        | EngineError::Offline { .. }
+        | EngineError::InUse { .. }
+        | EngineError::NoSuchPage { .. }
+        | EngineError::Corrupt { .. }
+        | EngineError::VersionsFull { .. }
+        | EngineError::NoFreeBuffer { .. }
+        | EngineError::Invalid(_) => table::engine_refused(error),
     }
 }
 

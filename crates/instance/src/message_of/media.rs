@@ -5,7 +5,7 @@ use windlass_base::message::table;
 use windlass_media::MediaError;
 
 /// What is wrong with the media on a device.
-pub fn media_message(device: &str, error: &MediaError) -> Message {
+pub(crate) fn media_message(device: &str, error: &MediaError) -> Message {
     match error {
         // SQL Server's own word for a file that is no backup at all.
         MediaError::NotMtf { .. } => table::family_malformed(device).with_state(0),
@@ -34,6 +34,5 @@ pub fn media_message(device: &str, error: &MediaError) -> Message {
         MediaError::Read(read) => {
             table::device_read_failed(device, super::quoted_os_error(&read.source))
         }
-        other => table::note(format!("'{device}': {other}.")).with_state(2),
     }
 }

@@ -1,49 +1,104 @@
 //! From errors of the crates below to numbered messages, cause first.
 //!
-//! One match per crate's error; SQL Server's number where it has one for the situation. The crates'
-//! enums may grow, so each match ends in a message that quotes the error's own text: never silent,
-//! never a wrong number.
+//! One exhaustive match per crate's error; SQL Server's number where it has one for the situation, else
+//! a message that quotes the error's own text: never silent, never a wrong number. A statement says `?`,
+//! and the error becomes its [`Failure`].
 
 mod engine;
 mod media;
 mod pipeline;
 mod source;
 
-pub use engine::engine_message;
-pub use media::media_message;
-pub use pipeline::{
-    damage_message, defect_message, loss_messages, pipeline_messages, set_not_found,
-};
-pub use source::source_message;
+pub(crate) use engine::engine_message;
+pub(crate) use media::media_message;
+use pipeline::pipeline_messages;
+pub use pipeline::{damage_message, defect_message, loss_messages, set_not_found};
+use source::source_message;
 
-use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_base::{Message, Severity};
 use windlass_catalog::Error as CatalogError;
 use windlass_device::{Error as DeviceError, Operation};
 
+use windlass_tsql::error::ParseError;
+
 use crate::{Failure, NameError};
 
+macro_rules! failures {
+    ($($error:ty => $messages:expr;)*) => {
+        $(
+            impl From<&$error> for Failure {
+                fn from(error: &$error) -> Self {
+                    $messages(error).into()
+                }
+            }
+
+            impl From<$error> for Failure {
+                fn from(error: $error) -> Self {
+                    Self::from(&error)
+                }
+            }
+        )*
+    };
+}
+
+failures! {
+    CatalogError => catalog_message;
+    NameError => name_message;
+    ParseError => parse_message;
+    rusqlite::Error => table::sqlite_failed;
+    windlass_crypt::Error => crypt_message;
+    windlass_engine::EngineError => engine_message;
+    windlass_pipeline::Error => pipeline_messages;
+    windlass_source::Error => source_message;
+    windlass_sqlserver::Error => sql_server_messages;
+}
+
 /// The failure of the instance's catalog.
-pub fn catalog_message(error: &CatalogError) -> Failure {
+fn catalog_message(error: &CatalogError) -> Message {
     let what = match error {
         CatalogError::Folder { .. } | CatalogError::Open { .. } => "cannot be opened",
         CatalogError::Version { .. } => "was made by a newer program",
-        CatalogError::NameTaken { name } => return table::database_exists(name).into(),
+        CatalogError::NameTaken { name } => return table::database_exists(name),
         CatalogError::PathTaken { path, database } => {
-            return table::file_used_by_database(path.display(), database).into();
+            return table::file_used_by_database(path.display(), database);
         }
-        _ => "cannot be read or written",
+        CatalogError::Stored { .. } | CatalogError::Sqlite { .. } => "cannot be read or written",
     };
-    table::instance_failed(what, error).into()
+    table::instance_failed(what, error)
 }
 
-/// What SQLite says.
-pub fn sqlite_message(error: &rusqlite::Error) -> Message {
-    table::sqlite_failed(error)
+/// The message of a syntax error, with its hint and its column.
+pub(crate) fn parse_message(error: &ParseError) -> Message {
+    let mut text = error.text.clone();
+    if let Some(hint) = &error.hint {
+        text.push(' ');
+        text.push_str(hint);
+    }
+    Message {
+        number: error.number,
+        severity: Severity(error.severity),
+        state: error.state,
+        line: error.line,
+        text,
+    }
+}
+
+/// What is wrong with a backup of SQL Server.
+fn sql_server_messages(error: &windlass_sqlserver::Error) -> Vec<Message> {
+    vec![table::set_damaged(), table::note(format!("{error}."))]
+}
+
+/// What an error of the cryptography is called.
+fn crypt_message(error: &windlass_crypt::Error) -> Message {
+    match error {
+        windlass_crypt::Error::Password { .. } => table::private_key_password_invalid(),
+        error => table::encryption_failed(error),
+    }
 }
 
 /// Why a name in a statement is not a file.
-pub fn name_message(error: &NameError) -> Message {
+fn name_message(error: &NameError) -> Message {
     match error {
         NameError::Empty => table::zero_length_device(),
         NameError::DriveNotMapped { path, letter } => table::path_means_no_file(
@@ -81,13 +136,15 @@ fn capitalized(text: &str) -> String {
     first.into_iter().flatten().chain(letters).collect()
 }
 
-/// What a device says. `state` is 1 for backups and 2 for restores.
-pub fn device_message(error: &DeviceError, state: u8) -> Message {
+/// The state of a message about a device that cannot be opened, where it is not a backup that opens it.
+const OPENED_TO_READ: u8 = 2;
+
+/// What a device says.
+fn device_message(error: &DeviceError) -> Message {
     let text = || quoted_os_error(&error.source);
     match error.operation {
-        Operation::Open => {
-            table::cannot_open_device(&error.device, os_error(&error.source)).with_state(state)
-        }
+        Operation::Open => table::cannot_open_device(&error.device, os_error(&error.source))
+            .with_state(OPENED_TO_READ),
         Operation::Read => table::device_read_failed(&error.device, text()),
         Operation::Write | Operation::Sync | Operation::Rename => {
             table::device_write_failed(&error.device, text())

@@ -9,40 +9,36 @@ use windlass_pipeline::{Damage, DamagedChunks, DigestError, Error};
 use super::{device_message, media_message, os_error, source_message};
 
 /// What went wrong, in the order in which SQL Server tells it; the closing 3013 is the caller's.
-///
-/// `state` is 1 for backups and 2 for restores.
-pub fn pipeline_messages(error: &Error, state: u8) -> Vec<Message> {
+pub(super) fn pipeline_messages(error: &Error) -> Vec<Message> {
+    let mut messages = vec![message(error)];
+    messages.extend(further_message(error));
+    messages
+}
+
+/// What is told after SQL Server's message.
+fn further_message(error: &Error) -> Option<Message> {
     match error {
-        Error::SetDamaged { device, damage } => damage_message(device, damage),
-        Error::NotExpired { device, expires } => {
-            vec![table::not_expired(device, expires), table::aborted()]
-        }
-        Error::Media { device, source } => {
-            let mut messages = vec![media_message(device, source)];
-            // The offset and the field are what one needs to look into the file.
-            messages.push(table::note(format!("'{device}': {source}.")));
-            messages
-        }
+        Error::SetDamaged { device, damage } => Some(place_of_damage(device, damage)),
+        Error::NotExpired { .. } => Some(table::aborted()),
+        // The offset and the field are what one needs to look into the file.
+        Error::Media { device, source } => Some(table::note(format!("'{device}': {source}."))),
         Error::SetNotFound {
             device,
             position,
             count,
-        } => set_not_found(device, *position, *count),
+        } => Some(sets_there(device, *position, *count)),
         Error::Key {
             device,
             source: CryptError::KeyMissing { recipients },
-        } => key_missing(device, recipients),
-        Error::FamilyBehind { device, family, .. } => vec![
-            table::set_identity_missing(device, family),
-            table::newest_copy_needed(error, family),
-        ],
-        other => vec![message(other, state)],
+        } => certificates(recipients).and(passphrase(device, recipients)),
+        Error::FamilyBehind { family, .. } => Some(table::newest_copy_needed(error, family)),
+        _ => None,
     }
 }
 
-fn message(error: &Error, state: u8) -> Message {
+fn message(error: &Error) -> Message {
     match error {
-        Error::Device(error) => device_message(error, state),
+        Error::Device(error) => device_message(error),
         Error::Source(error) => source_message(error),
         Error::Codec(error) => table::instance_failed("cannot compress", error),
         Error::Digests(error) => digest_message(error),
@@ -67,7 +63,9 @@ fn message(error: &Error, state: u8) -> Message {
             family,
         } => table::family_given_twice(device, family, other),
         Error::OtherMediaSet { device } => table::not_part_of_media_set(device),
-        Error::OtherBackupSet { device, family } => table::set_identity_missing(device, family),
+        Error::OtherBackupSet { device, family } | Error::FamilyBehind { device, family, .. } => {
+            table::set_identity_missing(device, family)
+        }
         Error::MirrorCount { .. } => table::mirror_member_count(),
         Error::MirrorNeedsFormat => table::format_needed_for_mirror(),
         Error::MediaNameDiffers {
@@ -89,12 +87,18 @@ fn message(error: &Error, state: u8) -> Message {
         ),
         Error::FrameTooLarge { .. } => table::internal_consistency(),
         Error::Crypt(source) => table::encryption_failed(source),
-        Error::Key { device, source } => table::encryption_failed(format!("'{device}': {source}")),
+        Error::Key { device, source } => key_message(device, source),
         Error::NotEncrypted { .. }
         | Error::EncryptedBase { .. }
         | Error::KeyAndKeyFile { .. }
         | Error::KeyFile { .. } => table::encryption_failed(error),
-        other => table::instance_failed("cannot go on", other),
+        Error::MirrorShape { .. } => table::instance_failed("cannot go on", error),
+        Error::SetDamaged { .. } => table::set_damaged(),
+        Error::NotExpired { device, expires } => table::not_expired(device, expires),
+        Error::Media { device, source } => media_message(device, source),
+        Error::SetNotFound {
+            device, position, ..
+        } => table::file_id_malformed(position, device),
     }
 }
 
@@ -108,15 +112,29 @@ pub fn defect_message(panicked: &Panicked) -> Message {
     table::defect(format!("{worker}: {reason}"), DEFECT_HINT)
 }
 
+fn key_message(device: &str, error: &CryptError) -> Message {
+    let missing = match error {
+        CryptError::KeyMissing { recipients } => {
+            certificates(recipients).or_else(|| passphrase(device, recipients))
+        }
+        _ => None,
+    };
+    missing.unwrap_or_else(|| table::encryption_failed(format!("'{device}': {error}")))
+}
+
 /// Certificates are named as SQL Server names them; it knows no passphrases.
-fn key_missing(device: &str, recipients: &str) -> Vec<Message> {
+fn certificates(recipients: &str) -> Option<Message> {
     let names = recipients.split(", ");
-    let (certificates, passphrases): (Vec<_>, Vec<_>) =
-        names.partition(|name| name.starts_with("0x"));
-    let certificates = (!certificates.is_empty())
-        .then(|| table::certificate_not_found(certificates.join(", ")).with_state(3));
-    let passphrase = (!passphrases.is_empty()).then(|| table::passphrase_needed(device));
-    certificates.into_iter().chain(passphrase).collect()
+    let thumbprints: Vec<_> = names.filter(|name| name.starts_with("0x")).collect();
+    (!thumbprints.is_empty())
+        .then(|| table::certificate_not_found(thumbprints.join(", ")).with_state(3))
+}
+
+fn passphrase(device: &str, recipients: &str) -> Option<Message> {
+    let mut names = recipients.split(", ");
+    names
+        .any(|name| !name.starts_with("0x"))
+        .then(|| table::passphrase_needed(device))
 }
 
 fn digest_message(error: &DigestError) -> Message {
@@ -124,32 +142,39 @@ fn digest_message(error: &DigestError) -> Message {
         DigestError::Io { path, source } => {
             table::cannot_open_file(path.display(), os_error(source))
         }
-        other => table::set_not_comparable(other),
+        DigestError::Malformed { .. } | DigestError::TooManyFiles { .. } => {
+            table::set_not_comparable(error)
+        }
     }
 }
 
 /// A position at which there is no set: SQL Server's message, and how many there are.
 pub fn set_not_found(device: &str, position: u16, count: usize) -> Vec<Message> {
+    vec![
+        table::file_id_malformed(position, device),
+        sets_there(device, position, count),
+    ]
+}
+
+fn sets_there(device: &str, position: u16, count: usize) -> Message {
     let are = if count == 1 {
         "is 1 backup set"
     } else {
         "are {} backup sets"
     };
     let are = are.replace("{}", &count.to_string());
-    vec![
-        table::file_id_malformed(position, device),
-        table::note(format!(
-            "On '{device}' there {are}; there is no set {position}."
-        )),
-    ]
+    table::note(format!(
+        "On '{device}' there {are}; there is no set {position}."
+    ))
 }
 
 /// What is wrong with a backup set: SQL Server's message and the place.
 pub fn damage_message(device: &str, damage: &Damage) -> Vec<Message> {
-    vec![
-        table::set_damaged(),
-        table::note(format!("'{device}': {damage}.")),
-    ]
+    vec![table::set_damaged(), place_of_damage(device, damage)]
+}
+
+fn place_of_damage(device: &str, damage: &Damage) -> Message {
+    table::note(format!("'{device}': {damage}."))
 }
 
 /// Stretches that are told one by one.

@@ -7,7 +7,7 @@ use windlass_source::Error;
 use super::{engine_message, os_error, quoted_os_error};
 
 /// What a database says.
-pub fn source_message(error: &Error) -> Message {
+pub(super) fn source_message(error: &Error) -> Message {
     match error {
         Error::NotFound { path } => {
             let missing = std::io::Error::from_raw_os_error(NO_SUCH_FILE);
@@ -36,7 +36,6 @@ pub fn source_message(error: &Error) -> Message {
                 waited.as_secs_f64()
             ),
         ),
-        Error::Cancelled => table::aborted(),
         Error::Emptied { path, .. } => table::not_a_sqlite_database(
             path.display(),
             format!(
@@ -47,10 +46,6 @@ pub fn source_message(error: &Error) -> Message {
         Error::WalNotAccessible { path, .. } | Error::ChangedUnlocked { path } => {
             table::not_a_sqlite_database(path.display(), format!("{error}. {WAYS_OUT}"))
         }
-        Error::HotJournal { .. } | Error::WalDamaged { .. } | Error::ChangedWhileReading { .. } => {
-            table::not_a_sqlite_database(error_path(error), format!("{error}."))
-        }
-        Error::Engine(error) => engine_message(error),
         other => restore_message(other),
     }
 }
@@ -99,7 +94,23 @@ fn restore_message(error: &Error) -> Message {
         ),
         Error::WrongLength { .. } => table::set_damaged(),
         Error::OutOfRange { .. } => table::internal_consistency(),
-        other => table::not_a_sqlite_database(error_path(other), format!("{other}.")),
+        Error::Unchecked { .. } => table::not_a_sqlite_database("", format!("{error}.")),
+        // Those of a database that is read have their messages above.
+        Error::NotFound { path }
+        | Error::NotAFile { path }
+        | Error::Io { path, .. }
+        | Error::Sqlite { path, .. }
+        | Error::Busy { path, .. }
+        | Error::Emptied { path, .. }
+        | Error::WalNotAccessible { path, .. }
+        | Error::ChangedUnlocked { path }
+        | Error::HotJournal { path, .. }
+        | Error::WalDamaged { path, .. }
+        | Error::ChangedWhileReading { path } => {
+            table::not_a_sqlite_database(path.display(), format!("{error}."))
+        }
+        Error::Cancelled => table::aborted(),
+        Error::Engine(error) => engine_message(error),
     }
 }
 
@@ -109,12 +120,3 @@ const WAYS_OUT: &str = "Let the backup write to the folder of the database (moun
 
 /// `ENOENT`, which every Unix numbers alike.
 const NO_SUCH_FILE: i32 = 2;
-
-fn error_path(error: &Error) -> String {
-    match error {
-        Error::HotJournal { path, .. }
-        | Error::WalDamaged { path, .. }
-        | Error::ChangedWhileReading { path } => path.display().to_string(),
-        _ => String::new(),
-    }
-}

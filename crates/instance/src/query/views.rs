@@ -10,7 +10,6 @@ use windlass_vfs::lend::{self, LentColumn, LentTable};
 use crate::Failure;
 use crate::accelerator;
 use crate::engine::OpenDatabases;
-use crate::message_of::{catalog_message, sqlite_message};
 
 /// The names under which T-SQL's system databases and schemas are found.
 const SCHEMAS: &[&str] = &["sys", "msdb"];
@@ -22,10 +21,9 @@ pub(super) fn show(
     folder: Option<PathBuf>,
     engines: OpenDatabases,
 ) -> Result<(), Failure> {
-    let reader = catalog.reader().map_err(|error| catalog_message(&error))?;
-    let failed = |error: rusqlite::Error| Failure::from(sqlite_message(&error));
-    add_functions(&reader, folder, engines).map_err(failed)?;
-    let shown = shown_tables(&reader).map_err(|error| catalog_message(&error))?;
+    let reader = catalog.reader()?;
+    add_functions(&reader, folder, engines)?;
+    let shown = shown_tables(&reader)?;
     let lent = shown.into_iter().map(|table| LentTable {
         name: table.name,
         columns: table
@@ -38,7 +36,7 @@ pub(super) fn show(
             })
             .collect(),
     });
-    lend::lend(connection, SCHEMAS, reader, lent.collect()).map_err(failed)
+    Ok(lend::lend(connection, SCHEMAS, reader, lent.collect())?)
 }
 
 /// The functions behind the views of what happens now.

@@ -28,10 +28,11 @@ use windlass_crypt::{Cipher, KeyRing, Passphrase, Recipient};
 use windlass_tsql::ast::{Name, RestoreAction, Statement};
 use windlass_tsql::sqlbackup::{Command, Verb, parse};
 
+use crate::message_of::parse_message;
 use crate::statement::backup::{BackupExtras, MissingBase};
 use crate::statement::restore::RestoreExtras;
 use crate::statement::verify_only::VerifyExtras;
-use crate::{BatchEnd, Session, Sink, parse_message};
+use crate::{BatchEnd, Session, Sink};
 use options::{Options, Password};
 use report::Recorder;
 

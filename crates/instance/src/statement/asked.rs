@@ -14,12 +14,11 @@ use windlass_pipeline::{MediaSet, OnDamage, ReadKeys, ReadReport, ReadRequest, T
 use windlass_source::{Protection, Recovery, RestoreTarget};
 use windlass_tsql::ast::RestoreStatement;
 
-use super::header_only::failed;
 use super::observer::Watch;
 use super::reading::{self, OpenSet};
 use super::restore::{OPERATION, RestoreExtras};
 use super::{device_list, history, rehearse, restore, timing};
-use crate::message_of::{catalog_message, loss_messages, name_message, source_message};
+use crate::message_of::loss_messages;
 use crate::option::RestoreChoices;
 use crate::tag::Tags;
 use crate::{Completed, Failure, Session, Sink};
@@ -86,8 +85,7 @@ impl<'a> Asked<'a> {
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
         let request = self.read_request(keys);
-        let plan = windlass_pipeline::plan_reading(&self.media, self.position, &request)
-            .map_err(|error| failed(&error))?;
+        let plan = windlass_pipeline::plan_reading(&self.media, self.position, &request)?;
         rehearse::reading(OPERATION, self.name, &self.set, plan, targets, sink);
         Ok(())
     }
@@ -106,8 +104,7 @@ impl<'a> Asked<'a> {
             ..session.instance.tags()
         };
         let written = device_list::expand(&tags, written)?;
-        let path = session.instance.drives().path(&written);
-        Ok(Some(path.map_err(|error| name_message(&error))?))
+        Ok(Some(session.instance.drives().path(&written)?))
     }
 
     /// Where a file came from: the last resort, because the path is the backup's.
@@ -121,8 +118,7 @@ impl<'a> Asked<'a> {
                           --move NAME=FILE for each file.";
             return Err(table::path_means_no_file(&file.physical_name, reason).into());
         }
-        let path = session.instance.drives().path(&file.physical_name);
-        path.map_err(|error| name_message(&error).into())
+        Ok(session.instance.drives().path(&file.physical_name)?)
     }
 
     /// How the set is protected against forgers.
@@ -133,8 +129,7 @@ impl<'a> Asked<'a> {
     /// The keys of the set, after everything that the key and the headers prove was checked.
     pub(super) fn unlock(&self, session: &mut Session) -> Result<ReadKeys, Failure> {
         let keys = reading::restore_keys(session, &self.set, &self.extras.keys)?;
-        windlass_pipeline::check(&self.media, self.position, &keys)
-            .map_err(|error| failed(&error))?;
+        windlass_pipeline::check(&self.media, self.position, &keys)?;
         Ok(keys)
     }
 
@@ -142,8 +137,7 @@ impl<'a> Asked<'a> {
     /// be protected as the history says that it was.
     pub(super) fn unlock_part(&self, session: &mut Session) -> Result<ReadKeys, Failure> {
         let catalog = session.instance.catalog();
-        let encryptors = catalog.encryptors_of(self.set.set_guid);
-        let encryptors = encryptors.map_err(|error| catalog_message(&error))?;
+        let encryptors = catalog.encryptors_of(self.set.set_guid)?;
         let kinds = encryptors.iter().map(|kind| match kind.as_str() {
             "CERTIFICATE" => Protection::Certificate,
             _ => Protection::Passphrase,
@@ -168,11 +162,8 @@ impl<'a> Asked<'a> {
         let watch = Watch::new(session, OPERATION, self.name, stats, sink);
         let read = self.read_request(keys);
         let report =
-            windlass_pipeline::restore(&self.media, self.position, &read, &*target, &watch)
-                .map_err(|error| failed(&error))?;
-        target
-            .finish(self.choices.recovery)
-            .map_err(|error| source_message(&error))?;
+            windlass_pipeline::restore(&self.media, self.position, &read, &*target, &watch)?;
+        target.finish(self.choices.recovery)?;
         watch.finish();
         Ok(report)
     }

@@ -22,7 +22,6 @@ pub use super::base::MissingBase;
 use super::observer::Watch;
 pub use super::writers::CopyChoice;
 use super::{backup_media, base, database, history, integrity, space, timing, trace, writers};
-use crate::message_of::{catalog_message, pipeline_messages, source_message};
 use crate::option::{self, BackupChoices};
 use crate::{Completed, Failure, Instance, Session, Sink};
 
@@ -89,8 +88,7 @@ pub(crate) fn run(
     let mut attempt = || {
         let name = option::name(&name.node, session)?;
         failing = Some(name.clone());
-        let defaults = session.instance.backup_defaults();
-        let defaults = defaults.map_err(|error| catalog_message(&error))?;
+        let defaults = session.instance.backup_defaults()?;
         let mut choices = option::choose_backup(&statement.options, defaults, session)?;
         choices.tuning.io_method = extras.io_method;
         if choices.differential {
@@ -116,7 +114,7 @@ pub(crate) fn run(
         }
         .run(media, extras, sink)
     };
-    let result = attempt();
+    let result = attempt().map_err(Failure::of_backup);
     if let (Err(failure), Some(database)) = (&result, failing) {
         history::record_failure(session, &database, operation, failure);
     }
@@ -153,9 +151,7 @@ impl Work<'_> {
             Some(depth) => integrity::of_engine(self.session, &self.record, depth)?,
             None => None,
         };
-        let snapshot = source
-            .snapshot(self.engine_kind(base, is_discarded)?)
-            .map_err(|error| source_message(&error))?;
+        let snapshot = source.snapshot(self.engine_kind(base, is_discarded)?)?;
         self.look_at(&*snapshot, sink)?;
         if let Some(probe) = self.choices.probe {
             return self.measure(probe, snapshot, sink);
@@ -182,8 +178,7 @@ impl Work<'_> {
         );
         let phases = snapshot.phases();
         let snapshot = Box::new(View::named(snapshot, &self.record.logical_name));
-        let (report, new_base) = windlass_pipeline::backup_undecided(&request, snapshot, &watch)
-            .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
+        let (report, new_base) = windlass_pipeline::backup_undecided(&request, snapshot, &watch)?;
         watch.finish();
         if let Some(failure) = Instance::device_failure(failures) {
             sink.message(table::note(failure));
@@ -310,8 +305,7 @@ impl Work<'_> {
             self.choices.stats,
             sink,
         );
-        let report = windlass_pipeline::probe(&request, snapshot, &watch)
-            .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
+        let report = windlass_pipeline::probe(&request, snapshot, &watch)?;
         watch.finish();
         sink.completed(Completed::Probe {
             database: &self.record.name,
@@ -389,7 +383,7 @@ impl Work<'_> {
             return Ok(None);
         }
         let provider = self.session.instance.deflate_provider();
-        provider.map(Some).map_err(|error| catalog_message(&error))
+        Ok(Some(provider?))
     }
 
     /// Who can read the backup: the certificate of the statement, and whoever the command line names.
@@ -399,8 +393,7 @@ impl Work<'_> {
         if let Some((chosen, name)) = &self.choices.encryption {
             algorithm = *chosen;
             let record = self.session.instance.certificate("find", name)?;
-            let certificate =
-                Certificate::read(&record.certificate).map_err(table::encryption_failed)?;
+            let certificate = Certificate::read(&record.certificate)?;
             recipients.push(Recipient::Certificate(certificate));
         }
         recipients.extend_from_slice(&extras.recipients);

@@ -10,7 +10,6 @@ use windlass_pipeline::MediaRequest;
 use windlass_tsql::ast::BackupStatement;
 
 use super::device_list;
-use crate::message_of::catalog_message;
 use crate::names::{absolute, part_of_database};
 use crate::option::BackupChoices;
 use crate::tag::Tags;
@@ -96,10 +95,7 @@ fn refuse_databases(
         let owner = if own {
             Some(record.clone())
         } else {
-            session
-                .instance
-                .database_at(&path)
-                .map_err(|error| catalog_message(&error))?
+            session.instance.database_at(&path)?
         };
         if let Some(owner) = owner {
             return Err(table::file_used_by_database(&device.name, &owner.name).into());

@@ -16,11 +16,10 @@ use windlass_base::{Guid, Lsn, Moment};
 use windlass_catalog::{BackedUp, Base, DatabaseRecord, PastBackup};
 use windlass_device::{DeviceAddress, DeviceKind};
 use windlass_media::{SetConfiguration, SetType};
-use windlass_pipeline::{DifferentialBase, DigestFile, Error, MediaSet, digests, extract_digests};
+use windlass_pipeline::{DifferentialBase, DigestFile, MediaSet, digests, extract_digests};
 
 use super::backup::BackupExtras;
 use crate::chain::{ChainSet, Chains};
-use crate::message_of::{catalog_message, pipeline_messages};
 use crate::presence::{Looker, Presence};
 use crate::{Failure, Session, Sink};
 
@@ -97,8 +96,7 @@ pub(super) fn find(
 
 /// What the history knows of a set.
 fn past(session: &mut Session, set_guid: Guid) -> Result<Option<PastBackup>, Failure> {
-    let past = session.instance.catalog().past_backups(None);
-    let past = past.map_err(|error| catalog_message(&error))?;
+    let past = session.instance.catalog().past_backups(None)?;
     let found = past.into_iter().rev();
     Ok(found
         .filter(|backup| backup.set_guid == Some(set_guid))
@@ -158,8 +156,7 @@ fn known(
         return Err(table::set_not_comparable(reason).into());
     };
     let devices: Vec<DeviceAddress> = past.devices.iter().map(DeviceAddress::disk).collect();
-    let failed = |error: Error| Failure::from(pipeline_messages(&error, 1));
-    let media = MediaSet::open(&devices).map_err(failed)?;
+    let media = MediaSet::open(&devices)?;
     let sets = media.sets().into_iter().map(|entry| entry.configuration);
     let Some(set) = sets.into_iter().find(|set| set.set_guid == set_guid) else {
         let reason = format!("it is not on '{}' any more.", past.devices.join("', '"));
@@ -178,8 +175,7 @@ fn base_of(digests: DigestFile) -> DifferentialBase {
 
 /// The newest base among the sets on some media.
 fn on_media(family: Guid, devices: &[DeviceAddress]) -> Result<Option<DifferentialBase>, Failure> {
-    let failed = |error: Error| Failure::from(pipeline_messages(&error, 1));
-    let media = MediaSet::open(devices).map_err(failed)?;
+    let media = MediaSet::open(devices)?;
     let entries = media.sets();
     let sets: Vec<ChainSet> = entries
         .iter()
@@ -198,7 +194,6 @@ fn extracted(
     position: u16,
     cache: Option<PathBuf>,
 ) -> Result<DifferentialBase, Failure> {
-    let failed = |error: Error| Failure::from(pipeline_messages(&error, 1));
     if let Some(path) = cache
         && windlass_io::directory::create(&windlass_io::directory::parent(&path)).is_ok()
         && let Ok(digests) = extract_digests(media, position, &path)
@@ -208,7 +203,7 @@ fn extracted(
     // The file has no name any more once the folder is gone; the open descriptor is enough.
     let folder = temporary_folder()?;
     let path = folder.path().join("base.digests");
-    let digests = extract_digests(media, position, &path).map_err(failed)?;
+    let digests = extract_digests(media, position, &path)?;
     Ok(base_of(digests))
 }
 

@@ -7,13 +7,13 @@
 use std::path::{Path, PathBuf};
 
 use windlass_base::message::table;
-use windlass_catalog::{DatabaseRecord, DatabaseState, Error as CatalogError, Origin};
+use windlass_catalog::{DatabaseRecord, DatabaseState, Origin};
 use windlass_source::sqlite::{self, Existing, RestoreRequest, SqliteTarget};
 use windlass_source::{Content, Error as SourceError, RestoreTarget as _};
 use windlass_tsql::ast::{CreateDatabase, DatabaseOrigin, DropDatabase};
 
 use crate::instance::{is_system_database, new_record};
-use crate::message_of::{catalog_message, name_message, os_error, source_message};
+use crate::message_of::os_error;
 use crate::names::absolute;
 use crate::query::Home;
 use crate::{Failure, Session, Sink};
@@ -88,8 +88,7 @@ pub(crate) fn usable(session: &Session, name: &str) -> Result<DatabaseRecord, Fa
 pub(super) fn known(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
     session
         .instance
-        .database(name)
-        .map_err(|error| catalog_message(&error))?
+        .database(name)?
         .ok_or_else(|| table::database_does_not_exist(name).with_state(11).into())
 }
 
@@ -164,13 +163,9 @@ pub(super) fn attach(
     if is_system_database(name) || name.is_empty() {
         return Err(table::database_exists(name).into());
     }
-    let path = session
-        .instance
-        .drives()
-        .path(written_path)
-        .map_err(|error| name_message(&error))?;
+    let path = session.instance.drives().path(written_path)?;
     let path = existing_file(&path)?;
-    let content = sqlite::content(&path).map_err(|error| source_message(&error))?;
+    let content = sqlite::content(&path)?;
     if content == Content::Unknown && !is_as_is {
         return Err(table::not_a_database(path.display()).into());
     }
@@ -179,17 +174,8 @@ pub(super) fn attach(
     if let Some(logical) = logical {
         logical.clone_into(&mut record.logical_name);
     }
-    session
-        .instance
-        .register(&record)
-        .map(|_| ())
-        .map_err(|error| match error {
-            CatalogError::NameTaken { name } => table::database_exists(name).into(),
-            CatalogError::PathTaken { path, database } => {
-                table::file_used_by_database(path.display(), database).into()
-            }
-            other => catalog_message(&other),
-        })
+    session.instance.register(&record)?;
+    Ok(())
 }
 
 /// The absolute path of a file that must exist.
@@ -213,15 +199,11 @@ pub(super) fn detach(session: &mut Session, name: &str) -> Result<(), Failure> {
     }
     let record = session
         .instance
-        .database(name)
-        .map_err(|error| catalog_message(&error))?
+        .database(name)?
         .ok_or_else(|| Failure::from(table::database_not_found_for_procedure(name)))?;
     refuse_in_use(session, &record)?;
-    session
-        .instance
-        .forget(&record.name)
-        .map(|_| ())
-        .map_err(|error| catalog_message(&error))
+    session.instance.forget(&record.name)?;
+    Ok(())
 }
 
 fn refuse_in_use(session: &mut Session, record: &DatabaseRecord) -> Result<(), Failure> {
@@ -259,11 +241,7 @@ fn drop_one(
     if is_system_database(name) {
         return Err(table::drop_system_database(name).into());
     }
-    let Some(record) = session
-        .instance
-        .database(name)
-        .map_err(|error| catalog_message(&error))?
-    else {
+    let Some(record) = session.instance.database(name)? else {
         return if if_exists {
             Ok(())
         } else {
@@ -275,14 +253,14 @@ fn drop_one(
     let note = match (record.state, record.origin) {
         (DatabaseState::Restoring, _) if record.log_path.is_some() => {
             let log = record.log_path.as_deref().unwrap_or(Path::new(""));
-            windlass_source::engine::forget(log).map_err(|error| source_message(&error))?;
+            windlass_source::engine::forget(log)?;
             format!("The unfinished restore of '{path}' was removed.")
         }
         (DatabaseState::Online, Origin::Restored) if record.log_path.is_some() => {
             engine::delete_files(session, &record)?
         }
         (DatabaseState::Restoring, _) => {
-            sqlite::forget(&record.path).map_err(|error| source_message(&error))?;
+            sqlite::forget(&record.path)?;
             format!("The unfinished restore of '{path}' was removed.")
         }
         (DatabaseState::Online, Origin::Restored) => {
@@ -295,10 +273,7 @@ fn drop_one(
             )
         }
     };
-    session
-        .instance
-        .forget(&record.name)
-        .map_err(|error| catalog_message(&error))?;
+    session.instance.forget(&record.name)?;
     sink.message(table::note(note));
     Ok(())
 }
@@ -320,11 +295,9 @@ fn delete_files(record: &DatabaseRecord) -> Result<(), Failure> {
         SourceError::InUse { .. } | SourceError::Busy { .. } => {
             Failure::from(table::drop_in_use(&record.name))
         }
-        other => source_message(&other).into(),
+        other => other.into(),
     })?;
-    Box::new(seized)
-        .abandon()
-        .map_err(|error| source_message(&error))?;
+    Box::new(seized).abandon()?;
     // The database goes last: until then it is whole.
     for suffix in ["-wal", "-shm", "-journal", ""] {
         let mut name = record.path.clone().into_os_string();

@@ -5,7 +5,7 @@ use windlass_device::{DeviceAddress, DeviceKind as AddressKind};
 use windlass_tsql::ast::{Device, DeviceKind};
 use windlass_tsql::span::Spanned;
 
-use crate::message_of::{catalog_message, name_message, os_error};
+use crate::message_of::os_error;
 use crate::names::absolute;
 use crate::option;
 use crate::tag::{Tags, has_tag};
@@ -77,11 +77,7 @@ fn numbered(
 }
 
 fn disk(session: &Session, path: &str, logical: Option<&str>) -> Result<DeviceAddress, Failure> {
-    let address = session
-        .instance
-        .drives()
-        .disk_device(path)
-        .map_err(|error| name_message(&error))?;
+    let address = session.instance.drives().disk_device(path)?;
     Ok(match logical {
         // As SQL Server names such a device in messages.
         Some(logical) => DeviceAddress {
@@ -141,8 +137,7 @@ fn logical(session: &Session, name: &str) -> Result<Written, Failure> {
     let device = session
         .instance
         .catalog()
-        .backup_device(name)
-        .map_err(|error| catalog_message(&error))?
+        .backup_device(name)?
         .ok_or_else(|| Failure::from(table::device_not_found(name)))?;
     Ok(Written {
         path: device.physical_name,

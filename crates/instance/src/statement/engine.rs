@@ -17,7 +17,7 @@ use windlass_tsql::span::Spanned;
 use super::database::{known, usable};
 use crate::expression::integer;
 use crate::instance::new_record;
-use crate::message_of::{catalog_message, engine_message, name_message, os_error};
+use crate::message_of::os_error;
 use crate::names::absolute;
 use crate::{Failure, Session, Sink, option};
 
@@ -31,12 +31,7 @@ pub(super) fn create(
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let name = &create.name.text;
-    if session
-        .instance
-        .database(name)
-        .map_err(|error| catalog_message(&error))?
-        .is_some()
-    {
+    if session.instance.database(name)?.is_some() {
         return Err(table::database_exists(name).into());
     }
     let request = request(session, create)?;
@@ -49,8 +44,7 @@ pub(super) fn create(
 fn make(session: &mut Session, request: &Request) -> Result<(), Failure> {
     let files: Vec<&FileSpec> = request.data_files.iter().chain([&request.log]).collect();
     for file in &files {
-        let owner = session.instance.database_at(&file.path);
-        if let Some(owner) = owner.map_err(|error| catalog_message(&error))? {
+        if let Some(owner) = session.instance.database_at(&file.path)? {
             return Err(table::file_used_by_database(file.path.display(), owner.name).into());
         }
         if file.path.exists() {
@@ -86,10 +80,8 @@ pub(crate) fn register(
     record.log_path = Some(database.log_path());
     record.family_guid = Some(database.guid());
     let catalog = session.instance.catalog_mut();
-    catalog
-        .register(&record)
-        .and_then(|number| catalog.set_files(number, &files))
-        .map_err(|error| catalog_message(&error))
+    let number = catalog.register(&record)?;
+    Ok(catalog.set_files(number, &files)?)
 }
 
 /// The files of an open database, as the catalog keeps them.
@@ -143,7 +135,7 @@ pub(super) fn delete_files(
     if let Ok(files) = &mut files {
         files.sort_by_key(|file| !file.is_log);
     }
-    let files = files.map_err(|error| catalog_message(&error))?;
+    let files = files?;
     for file in &files {
         match std::fs::remove_file(&file.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -161,8 +153,7 @@ pub(super) fn delete_files(
 
 /// The path that a file name in a script means.
 fn place(session: &Session, written: &str) -> Result<PathBuf, Failure> {
-    let path = session.instance.drives().path(written);
-    let path = path.map_err(|error| name_message(&error))?;
+    let path = session.instance.drives().path(written)?;
     absolute(&path)
         .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)).into())
 }
@@ -332,9 +323,7 @@ fn set(database: &Database, option: DatabaseOption) -> Result<(), Failure> {
                 TimeUnit::Minutes => u64::from(count) * 60,
             };
             let target = (seconds > 0).then(|| Duration::from_secs(seconds));
-            database
-                .set_target_recovery_time(target)
-                .map_err(|error| engine_message(&error).into())
+            Ok(database.set_target_recovery_time(target)?)
         }
     }
 }
@@ -361,13 +350,10 @@ fn add_files(
             ))
             .into());
         }
-        let owner = session.instance.database_at(&spec.path);
-        if let Some(owner) = owner.map_err(|error| catalog_message(&error))? {
+        if let Some(owner) = session.instance.database_at(&spec.path)? {
             return Err(table::file_used_by_database(spec.path.display(), owner.name).into());
         }
-        database
-            .add_file(&spec)
-            .map_err(|error| engine_message(&error))?;
+        database.add_file(&spec)?;
     }
     let record = known(session, name)?;
     remember_files(session, &record, database)
@@ -381,9 +367,7 @@ fn remember_files(
 ) -> Result<(), Failure> {
     let files = file_records(database);
     let catalog = session.instance.catalog_mut();
-    catalog
-        .set_files(record.database_id, &files)
-        .map_err(|error| catalog_message(&error))
+    Ok(catalog.set_files(record.database_id, &files)?)
 }
 
 /// `CHECKPOINT [seconds]`, of the current database.
@@ -413,9 +397,7 @@ pub(super) fn checkpoint(
     }
     let database = session.instance.engines.database(&record)?;
     let begun = Instant::now();
-    database
-        .checkpoint()
-        .map_err(|error| engine_message(&error))?;
+    database.checkpoint()?;
     // It runs at full speed; what is left to say is when even that was not enough.
     if wanted.is_some_and(|wanted| begun.elapsed() > wanted) {
         sink.message(table::note(format!(

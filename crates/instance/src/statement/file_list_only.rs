@@ -4,7 +4,6 @@ use windlass_base::message::table;
 use windlass_tsql::ast::RestoreStatement;
 use windlass_tsql::option::StatementKind;
 
-use super::header_only::failed;
 use super::sql_server::Media;
 use super::{media_rows, reading};
 use crate::{Failure, Session, Sink};
@@ -22,9 +21,7 @@ pub(super) fn execute(
             return media.file_list_only(sink);
         }
         let (media, choices) = reading::open_any(session, statement, StatementKind::FileListOnly)?;
-        let entry = media
-            .set(choices.position.unwrap_or(1))
-            .map_err(|error| failed(&error))?;
+        let entry = media.set(choices.position.unwrap_or(1))?;
         media_rows::file_list_only(&entry.configuration).send(sink);
         Ok(())
     };

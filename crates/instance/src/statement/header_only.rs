@@ -2,14 +2,14 @@
 
 use windlass_base::message::table;
 use windlass_media::MediaError;
-use windlass_pipeline::{Error, MediaSet};
+use windlass_pipeline::MediaSet;
 use windlass_tsql::ast::RestoreStatement;
 use windlass_tsql::option::StatementKind;
 
 use super::media_rows::{self, FoundSet};
 use super::reading;
 use super::sql_server::Media;
-use crate::message_of::{media_message, pipeline_messages, set_not_found};
+use crate::message_of::{media_message, set_not_found};
 use crate::{Failure, Session, Sink};
 
 const OPERATION: &str = "RESTORE HEADERONLY";
@@ -65,9 +65,4 @@ fn report_trouble(media: &MediaSet, sink: &mut dyn Sink) -> Result<(), Failure> 
         media_message(device, trouble),
         table::note(format!("'{device}': {trouble}.")),
     ]))
-}
-
-/// The failure of reading media, in messages.
-pub(super) fn failed(error: &Error) -> Failure {
-    pipeline_messages(error, 2).into()
 }

@@ -15,7 +15,7 @@ use windlass_source::{Content, Depth, Snapshot};
 use windlass_tsql::ast::{Dbcc, InformationMessages, Value as Written};
 
 use super::database::{check_own, usable};
-use crate::message_of::{engine_message, source_message, sqlite_message};
+use crate::message_of::engine_message;
 use crate::option::value_of;
 use crate::{Environment as _, Failure, Session, Sink, Value, Which};
 
@@ -57,16 +57,13 @@ pub(super) fn of_engine(
     if record.log_path.is_none() {
         return Ok(None);
     }
-    let failed = |error: rusqlite::Error| Failure::from(sqlite_message(&error));
     session.instance.engines.database(record)?;
     let uri = session.instance.engines.uri(&record.name)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(uri, flags).map_err(failed)?;
-    connection
-        .pragma_update(None, "query_only", true)
-        .map_err(failed)?;
+    let mut connection = Connection::open_with_flags(uri, flags)?;
+    connection.pragma_update(None, "query_only", true)?;
     let findings = match check::findings(&mut connection, depth, &session.cancel_flag()) {
         Ok(findings) => findings,
         Err(error) => {
@@ -74,7 +71,7 @@ pub(super) fn of_engine(
             let open = session.instance.engines.open_databases();
             match open.take_damage(&record.name) {
                 Some(damage) => vec![engine_message(&damage).text],
-                None => return Err(failed(error)),
+                None => return Err(error.into()),
             }
         }
     };
@@ -87,8 +84,7 @@ pub(super) fn of_snapshot(
     snapshot: Box<dyn Snapshot>,
     depth: Depth,
 ) -> Result<(Box<dyn Snapshot>, Checked), Failure> {
-    let (snapshot, findings) = check::check(snapshot, depth, &session.cancel_flag())
-        .map_err(|error| source_message(&error))?;
+    let (snapshot, findings) = check::check(snapshot, depth, &session.cancel_flag())?;
     Ok((snapshot, Checked { depth, findings }))
 }
 
@@ -190,12 +186,11 @@ fn of_file(
     depth: Depth,
     sink: &mut dyn Sink,
 ) -> Result<Vec<String>, Failure> {
-    let failed = |error| Failure::from(source_message(&error));
     let source = session.source_of(record)?;
-    let snapshot = source.snapshot(BackupMode::CopyOnly).map_err(failed)?;
+    let snapshot = source.snapshot(BackupMode::CopyOnly)?;
     look_at(&*snapshot, false, sink)?;
     let (snapshot, checked) = of_snapshot(session, snapshot, depth)?;
-    snapshot.close().map_err(failed)?;
+    snapshot.close()?;
     Ok(checked.findings)
 }
 

@@ -14,10 +14,8 @@ use windlass_source::{engine, sqlite};
 use windlass_tsql::ast::{Device, DeviceKind, RestoreStatement, Value};
 use windlass_tsql::span::Spanned;
 
-use super::header_only::failed;
 use super::{reading, sql_server};
 use crate::chain::{ChainSet, Chains, State, is_newer};
-use crate::message_of::{catalog_message, source_message};
 use crate::names::absolute;
 use crate::{Failure, Session};
 
@@ -105,10 +103,7 @@ impl Session {
 
 /// The set upon which a sequence of restores waits for a differential.
 fn waiting(session: &Session, request: &NewestRequest<'_>) -> Result<Option<Guid>, Failure> {
-    let known = session
-        .instance
-        .database(request.name)
-        .map_err(|error| catalog_message(&error))?;
+    let known = session.instance.database(request.name)?;
     let path: Option<PathBuf> = match (request.target, &known) {
         (Some(target), _) => absolute(target).ok(),
         (None, Some(known)) => Some(known.path.clone()),
@@ -117,7 +112,7 @@ fn waiting(session: &Session, request: &NewestRequest<'_>) -> Result<Option<Guid
     let Some(path) = path else {
         return Ok(None);
     };
-    let state = sqlite::restoring(&path).map_err(|error| source_message(&error))?;
+    let state = sqlite::restoring(&path)?;
     if let Some(state) = state.filter(|state| !state.is_differential) {
         return Ok(Some(state.set_guid));
     }
@@ -125,7 +120,7 @@ fn waiting(session: &Session, request: &NewestRequest<'_>) -> Result<Option<Guid
         .and_then(|known| known.log_path)
         .filter(|_| request.target.is_none())
         .unwrap_or_else(|| windlass_vfs::log_path(&path));
-    let pending = engine::pending(&log).map_err(|error| source_message(&error))?;
+    let pending = engine::pending(&log)?;
     Ok(pending.map(|pending| pending.set_guid))
 }
 
@@ -134,7 +129,7 @@ impl Inventory {
         let mut groups: Vec<(Guid, Vec<DeviceAddress>)> = Vec::new();
         for device in devices {
             let one = std::slice::from_ref(device);
-            let media = MediaSet::open_any(one).map_err(|error| failed(&error))?;
+            let media = MediaSet::open_any(one)?;
             let guid = media.header().media_set_guid;
             match groups.iter_mut().find(|(known, _)| *known == guid) {
                 Some((_, group)) => group.push(device.clone()),
@@ -148,7 +143,7 @@ impl Inventory {
             trouble: Vec::new(),
         };
         for (media, (_, group)) in groups.into_iter().enumerate() {
-            let opened = MediaSet::open(&group).map_err(|error| failed(&error))?;
+            let opened = MediaSet::open(&group)?;
             for entry in opened.sets() {
                 inventory
                     .chain

@@ -10,7 +10,6 @@ use windlass_base::message::table;
 use windlass_device::DeviceKind;
 
 use super::asked::Asked;
-use crate::message_of::catalog_message;
 use crate::names::{absolute, part_of_database};
 use crate::{Failure, Session};
 
@@ -52,10 +51,7 @@ impl Placing<'_> {
 
     /// A file of another database is never overwritten.
     fn check_owner(&self, session: &Session, name: &str) -> Result<(), Failure> {
-        let owner = session
-            .instance
-            .database_at(self.path)
-            .map_err(|error| catalog_message(&error))?;
+        let owner = session.instance.database_at(self.path)?;
         match owner.filter(|owner| !owner.name.eq_ignore_ascii_case(name)) {
             None => Ok(()),
             Some(owner) => Err(self.refuse(table::file_used_by_database(
@@ -82,8 +78,7 @@ impl Placing<'_> {
 
     /// Where the settings name folders, a restore goes nowhere else.
     fn check_folder(&self, session: &Session) -> Result<(), Failure> {
-        let folders = session.instance.restore_folders();
-        let folders = folders.map_err(|error| catalog_message(&error))?;
+        let folders = session.instance.restore_folders()?;
         let is_within = |folders: &Vec<PathBuf>| {
             let resolved = folders.iter().filter_map(|folder| absolute(folder).ok());
             let mut resolved = resolved.filter(|folder| self.path.starts_with(folder));

@@ -8,7 +8,7 @@ use windlass_tsql::ast::Sql;
 use windlass_tsql::sqlite::Parameter;
 
 use super::backup::BAD_CHECKSUM;
-use crate::message_of::{engine_message, sqlite_message};
+use crate::message_of::engine_message;
 use crate::query::{to_sqlite, value_of};
 use crate::{Column, ColumnType, Environment as _, Failure, Session, Sink, Value};
 
@@ -205,5 +205,5 @@ fn sqlite_failure(error: &rusqlite::Error, is_system: bool) -> Failure {
         )
         .into();
     }
-    sqlite_message(error).into()
+    error.into()
 }

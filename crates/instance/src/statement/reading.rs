@@ -12,8 +12,6 @@ use windlass_tsql::ast::{RestoreAction, RestoreSource, RestoreStatement};
 use windlass_tsql::option::StatementKind;
 
 use super::device_list;
-use super::header_only::failed;
-use crate::message_of::catalog_message;
 use crate::option::{self, RestoreChoices};
 use crate::tag::Tags;
 use crate::{Failure, Session, Sink};
@@ -71,7 +69,7 @@ pub(super) fn open_any(
 ) -> Result<(MediaSet, RestoreChoices), Failure> {
     let choices = option::choose_restore(&statement.options, kind, session)?;
     let devices = devices(session, statement)?;
-    let media = MediaSet::open_any(&devices).map_err(|error| failed(&error))?;
+    let media = MediaSet::open_any(&devices)?;
     check_media(media.header(), &choices, &devices)?;
     Ok((media, choices))
 }
@@ -85,7 +83,7 @@ pub(super) fn label(
     let choices = option::choose_restore(&statement.options, kind, session)?;
     let devices = devices(session, statement)?;
     let device = devices.first().ok_or_else(table::device_needed)?;
-    let (header, first) = windlass_pipeline::read_label(device).map_err(|error| failed(&error))?;
+    let (header, first) = windlass_pipeline::read_label(device)?;
     check_media(&header, &choices, &devices)?;
     Ok((header, first))
 }
@@ -95,7 +93,7 @@ pub(super) fn open(
     devices: &[DeviceAddress],
     choices: &RestoreChoices,
 ) -> Result<MediaSet, Failure> {
-    let media = MediaSet::open(devices).map_err(|error| failed(&error))?;
+    let media = MediaSet::open(devices)?;
     check_media(media.header(), choices, devices)?;
     Ok(media)
 }
@@ -137,7 +135,7 @@ pub(super) fn open_set(
     let devices = devices(session, statement)?;
     let media = open(&devices, choices)?;
     let position = choices.position.unwrap_or(1);
-    let entry = media.set(position).map_err(|error| failed(&error))?;
+    let entry = media.set(position)?;
     let set = entry.configuration;
     if choices.needs_checksums && !set.has_checksums {
         return Err(table::set_has_no_checksums().into());
@@ -167,8 +165,7 @@ pub(super) fn restore_keys(
     set: &SetConfiguration,
     given: &KeyRing,
 ) -> Result<ReadKeys, Failure> {
-    let must_be_encrypted = session.instance.restores_must_be_encrypted();
-    let must_be_encrypted = must_be_encrypted.map_err(|error| catalog_message(&error))?;
+    let must_be_encrypted = session.instance.restores_must_be_encrypted()?;
     let mut keys = keys(session, set, given)?;
     keys.requires_encryption |= must_be_encrypted;
     Ok(keys)

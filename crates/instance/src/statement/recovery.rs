@@ -10,7 +10,7 @@ use windlass_source::sqlite::{self, Existing};
 
 use super::restore::{OPERATION, RestoreExtras};
 use super::timing;
-use crate::message_of::{catalog_message, os_error, source_message};
+use crate::message_of::os_error;
 use crate::names::absolute;
 use crate::option::RestoreChoices;
 use crate::{Failure, Session, Sink};
@@ -54,17 +54,13 @@ pub(super) fn run(
     match engine_log(known.as_ref(), extras) {
         Some(log) => windlass_source::engine::recover(&log, name),
         None => sqlite::recover(&path, existing, &session.cancel_flag()),
-    }
-    .map_err(|error| source_message(&error))?;
+    }?;
     if let Some(record) = known {
         let record = DatabaseRecord {
             state: DatabaseState::Online,
             ..record
         };
-        session
-            .instance
-            .store(&record)
-            .map_err(|error| catalog_message(&error))?;
+        session.instance.store(&record)?;
     }
     sink.message(timing::closing(OPERATION, 0, 0, begun.elapsed()));
     Ok(())

@@ -15,7 +15,7 @@ use windlass_pipeline::{
 };
 
 use super::backup::{BackupExtras, Work};
-use crate::message_of::{catalog_message, os_error, pipeline_messages};
+use crate::message_of::os_error;
 use crate::rehearsal::{Estimate, Rehearsal, sample};
 use crate::{Completed, Failure, Session, Sink};
 
@@ -39,8 +39,7 @@ impl Work<'_> {
             encryption: self.encryption(extras)?,
             ..self.request(media, BackupKind::Full)?
         };
-        let rehearsed = rehearse(&request, source)
-            .map_err(|error| Failure::from(pipeline_messages(&error, 1)))?;
+        let rehearsed = rehearse(&request, source)?;
         let (write_bytes, time) = self.estimates(&files, source.bytes, &rehearsed.plan);
         let rehearsal = Rehearsal {
             operation: self.operation.to_owned(),
@@ -112,8 +111,7 @@ fn database_files(
 ) -> Result<Vec<(PathBuf, u64)>, Failure> {
     let mut paths = vec![record.path.clone()];
     if record.log_path.is_some() {
-        let files = session.instance.catalog().files(record.database_id);
-        let files = files.map_err(|error| catalog_message(&error))?;
+        let files = session.instance.catalog().files(record.database_id)?;
         let data = files.into_iter().filter(|file| !file.is_log);
         paths = data.map(|file| file.path).collect();
     }

@@ -21,7 +21,7 @@ use super::placing::Placing;
 use super::sql_server::Media;
 use super::{database, reading, recovery, restore_engine, restore_pages};
 use crate::instance::new_record;
-use crate::message_of::{catalog_message, os_error, quoted_os_error, source_message};
+use crate::message_of::{os_error, quoted_os_error};
 use crate::names::absolute;
 use crate::option::{self, RestoreChoices};
 use crate::{Failure, Session, Sink};
@@ -93,10 +93,7 @@ fn run(
         return media.restore(session, extras, sink);
     }
     let choices = option::choose_restore(&statement.options, kind, session)?;
-    let known = session
-        .instance
-        .database(name)
-        .map_err(|error| catalog_message(&error))?;
+    let known = session.instance.database(name)?;
     if matches!(statement.source, RestoreSource::None) {
         return recovery::run(session, name, known, &choices, extras, sink);
     }
@@ -239,7 +236,7 @@ impl Work<'_> {
         }
         self.session.queries.release(&self.target);
         let request = self.request(existing);
-        let target = SqliteTarget::begin(&request).map_err(|error| source_message(&error))?;
+        let target = SqliteTarget::begin(&request)?;
         let begun = Instant::now();
         let report = self
             .asked
@@ -313,7 +310,7 @@ impl Work<'_> {
         if self.session.is_rehearsal() {
             return Ok(Existing::Replace);
         }
-        let state = sqlite::restoring(&self.target).map_err(|error| source_message(&error))?;
+        let state = sqlite::restoring(&self.target)?;
         match (&self.known, state) {
             (_, Some(_)) => Ok(Existing::Replace),
             (None, None) if self.asked.extras.target.is_none() => {
@@ -348,10 +345,10 @@ impl Work<'_> {
             record.origin = origin;
         }
         let instance = &mut self.session.instance;
-        let stored = match is_new {
-            true => instance.register(&record).map(|_| ()),
-            false => instance.store(&record),
-        };
-        stored.map_err(|error| catalog_message(&error))
+        match is_new {
+            true => drop(instance.register(&record)?),
+            false => instance.store(&record)?,
+        }
+        Ok(())
     }
 }

@@ -14,7 +14,6 @@ use super::asked::Asked;
 use super::placing::Placing;
 use super::restore::placed;
 use crate::instance::new_record;
-use crate::message_of::{catalog_message, source_message};
 use crate::{Failure, Session, Sink};
 
 /// A file of the set and its place.
@@ -45,7 +44,7 @@ impl Work<'_> {
         }
         self.session.instance.engines.close(self.asked.name)?;
         let request = self.request(&files);
-        let target = EngineTarget::begin(&request).map_err(|error| source_message(&error))?;
+        let target = EngineTarget::begin(&request)?;
         let begun = Instant::now();
         let report = self
             .asked
@@ -101,9 +100,7 @@ impl Work<'_> {
             return Ok(Vec::new());
         };
         let catalog = self.session.instance.catalog();
-        let files = catalog
-            .files(known.database_id)
-            .map_err(|error| catalog_message(&error))?;
+        let files = catalog.files(known.database_id)?;
         if !files.is_empty() {
             return Ok(files);
         }
@@ -218,9 +215,7 @@ impl Work<'_> {
         }
         let log = files.iter().find(|file| file.is_log);
         let waits = match log {
-            Some(log) => pending(&log.path)
-                .map_err(|error| source_message(&error))?
-                .is_some(),
+            Some(log) => pending(&log.path)?.is_some(),
             None => false,
         };
         match (waits, &self.known) {
@@ -253,14 +248,14 @@ impl Work<'_> {
             record.logical_name.clone_from(&first.logical_name);
         }
         let instance = &mut self.session.instance;
-        let stored = if is_new {
-            instance.register(&record)
-        } else {
-            instance.store(&record).map(|()| record.database_id)
+        let number = match is_new {
+            true => instance.register(&record)?,
+            false => {
+                instance.store(&record)?;
+                record.database_id
+            }
         };
-        stored
-            .and_then(|number| instance.catalog_mut().set_files(number, files))
-            .map_err(|error| catalog_message(&error))
+        Ok(instance.catalog_mut().set_files(number, files)?)
     }
 }
 

@@ -11,11 +11,9 @@ use windlass_pipeline::{Selection, restore_selected};
 use windlass_source::Error as SourceError;
 use windlass_source::engine::FilesTarget;
 
-use super::header_only::failed;
 use super::observer::Watch;
 use super::restore::{OPERATION, check_unused};
 use super::restore_pages::{Work, close_parts};
-use crate::message_of::source_message;
 use crate::{Failure, Sink};
 
 /// The numbers of the files that are named, each once.
@@ -58,8 +56,7 @@ impl Work<'_> {
         let stats = self.asked.choices.stats;
         let watch = Watch::new(self.session, OPERATION, name, stats, sink);
         let (media, position) = (&self.asked.media, self.asked.position);
-        restore_selected(media, position, &read, &mut Files(&mut target), &watch)
-            .map_err(|error| failed(&error))?;
+        restore_selected(media, position, &read, &mut Files(&mut target), &watch)?;
         let files = target
             .finish()
             .map_err(|error| self.source_refusal(&error))?;
@@ -83,7 +80,7 @@ impl Work<'_> {
     fn source_refusal(&self, error: &SourceError) -> Failure {
         match error {
             SourceError::Engine(error) => self.refusal(error),
-            other => source_message(other).into(),
+            other => other.into(),
         }
     }
 

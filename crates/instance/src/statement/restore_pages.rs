@@ -17,11 +17,9 @@ use windlass_tsql::option::StatementKind;
 use windlass_tsql::span::Spanned;
 
 use super::asked::Asked;
-use super::header_only::failed;
 use super::observer::Watch;
 use super::restore::{OPERATION, RestoreExtras, check_session};
 use super::{page_list, restore_files, timing};
-use crate::message_of::{catalog_message, engine_message, source_message};
 use crate::option::{self, RestoreChoices};
 use crate::{Failure, Session, Sink};
 
@@ -161,10 +159,7 @@ fn check_choices(choices: &RestoreChoices) -> Result<(), Failure> {
 
 /// The database, which must be online and the page engine's.
 fn engine_database(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
-    let known = session
-        .instance
-        .database(name)
-        .map_err(|error| catalog_message(&error))?;
+    let known = session.instance.database(name)?;
     let record = known.ok_or_else(|| Failure::from(table::database_does_not_exist(name)))?;
     if record.log_path.is_none() {
         return Err(table::statement_not_supported(
@@ -216,8 +211,7 @@ impl Work<'_> {
         let database = self.session.instance.engines.database(&self.record)?;
         check_count(&database, pages)?;
         let set = &self.asked.set;
-        let description = windlass_source::engine::describe(&set.page_engine_description)
-            .map_err(|error| source_message(&error))?;
+        let description = windlass_source::engine::describe(&set.page_engine_description)?;
         let mut restore = database
             .begin_page_restore(&description, set.set_guid, pages)
             .map_err(|error| self.refusal(&error))?;
@@ -226,8 +220,7 @@ impl Work<'_> {
         let stats = self.asked.choices.stats;
         let watch = Watch::new(self.session, OPERATION, self.asked.name, stats, sink);
         let (media, position) = (&self.asked.media, self.asked.position);
-        restore_selected(media, position, &read, &mut Pages(&mut restore), &watch)
-            .map_err(|error| failed(&error))?;
+        restore_selected(media, position, &read, &mut Pages(&mut restore), &watch)?;
         let pages: Vec<FilePage> = restore.pages().collect();
         // SQLite keeps pages of its own; a connection that is closed has none.
         self.session.queries.leave(self.asked.name);
@@ -275,7 +268,7 @@ impl Work<'_> {
 
     /// What the engine says, with what the user can do about it.
     pub(super) fn refusal(&self, error: &EngineError) -> Failure {
-        let failure = Failure::from(engine_message(error));
+        let failure = Failure::from(error);
         match error {
             EngineError::PagesChanged { pages, .. } => failure.then(changed(pages)),
             EngineError::NotTheBase { base, .. } => failure.then(self.which_base(*base)),

@@ -14,8 +14,6 @@ use windlass_tsql::ast::{
 };
 use windlass_tsql::span::Spanned;
 
-use crate::keys::crypt_message;
-use crate::message_of::{catalog_message, name_message};
 use crate::{Failure, Session};
 
 /// How long a new certificate is valid unless `EXPIRY_DATE` says otherwise, as on SQL Server.
@@ -32,13 +30,12 @@ pub(super) fn create_master_key(session: &mut Session, password: &Secret) -> Res
 
 /// `DROP MASTER KEY`
 pub(super) fn drop_master_key(session: &mut Session) -> Result<(), Failure> {
-    let failed = |error| catalog_message(&error);
-    let records = session.instance.catalog().certificates().map_err(failed)?;
+    let records = session.instance.catalog().certificates()?;
     if let Some(sealed) = records.iter().find(|record| record.private_key.is_some()) {
         return Err(table::key_in_use(&sealed.name).into());
     }
     let catalog = session.instance.catalog_mut();
-    match catalog.drop_master_key().map_err(failed)? {
+    match catalog.drop_master_key()? {
         true => Ok(()),
         false => Err(table::cannot_find("drop", "master key", "").into()),
     }
@@ -92,8 +89,7 @@ pub(super) fn create(session: &mut Session, create: &CreateCertificate) -> Resul
         start_date: moment_of(from),
         expiry_date: moment_of(to),
     };
-    let added = session.instance.catalog_mut().add_certificate(&record);
-    match added.map_err(|error| catalog_message(&error))? {
+    match session.instance.catalog_mut().add_certificate(&record)? {
         true => Ok(()),
         false => Err(table::certificate_exists(&record.name).into()),
     }
@@ -101,8 +97,7 @@ pub(super) fn create(session: &mut Session, create: &CreateCertificate) -> Resul
 
 /// `DROP CERTIFICATE`
 pub(super) fn drop(session: &mut Session, name: &str) -> Result<(), Failure> {
-    let dropped = session.instance.catalog_mut().drop_certificate(name);
-    match dropped.map_err(|error| catalog_message(&error))? {
+    match session.instance.catalog_mut().drop_certificate(name)? {
         true => Ok(()),
         false => Err(table::cannot_find("drop", "certificate", name).into()),
     }
@@ -113,10 +108,9 @@ type Make = fn(&Path, &[u8]) -> std::io::Result<()>;
 
 /// `BACKUP CERTIFICATE`
 pub(super) fn back_up(session: &mut Session, backup: &BackupCertificate) -> Result<(), Failure> {
-    let failed = |error| Failure::from(crypt_message(&error));
     let name = &backup.name.node.text;
     let record = session.instance.certificate("find", name)?;
-    let certificate = Certificate::read(&record.certificate).map_err(failed)?;
+    let certificate = Certificate::read(&record.certificate)?;
     let mut identity = || {
         let identity = session.instance.open_identity(&record)?;
         identity.ok_or_else(|| {
@@ -129,7 +123,7 @@ pub(super) fn back_up(session: &mut Session, backup: &BackupCertificate) -> Resu
         windlass_io::secret::create_public,
         windlass_io::secret::create,
     );
-    let pem = |certificate: &Certificate| certificate.to_pem().map_err(failed);
+    let pem = |certificate: &Certificate| certificate.to_pem();
     match &backup.content {
         CertificateContent::Public => {
             files.push((
@@ -145,15 +139,11 @@ pub(super) fn back_up(session: &mut Session, backup: &BackupCertificate) -> Resu
                 pem(&certificate)?.into_bytes(),
                 public,
             ));
-            files.push((
-                file.as_str(),
-                key.map_err(failed)?.as_bytes().to_vec(),
-                secret,
-            ));
+            files.push((file.as_str(), key?.as_bytes().to_vec(), secret));
         }
         CertificateContent::Pfx { password } => {
             let pfx = identity()?.to_pkcs12(name, &passphrase(password));
-            files.push((backup.file.as_str(), pfx.map_err(failed)?, secret));
+            files.push((backup.file.as_str(), pfx?, secret));
         }
     }
     for (file, bytes, make) in files {
@@ -161,8 +151,7 @@ pub(super) fn back_up(session: &mut Session, backup: &BackupCertificate) -> Resu
         make(&path, &bytes).map_err(|_| table::cannot_write_file(path.display()))?;
     }
     if backup.content != CertificateContent::Public {
-        let noted = session.instance.catalog_mut().note_key_backup(name);
-        noted.map_err(|error| catalog_message(&error))?;
+        session.instance.catalog_mut().note_key_backup(name)?;
     }
     Ok(())
 }
@@ -190,7 +179,7 @@ fn new_identity(
         let reason = "EXPIRY_DATE is not after START_DATE";
         return Err(table::encryption_failed(reason).into());
     }
-    Identity::create_valid(subject, from, to).map_err(|error| crypt_message(&error).into())
+    Ok(Identity::create_valid(subject, from, to)?)
 }
 
 fn time_of(moment: Moment) -> Option<SystemTime> {
@@ -210,10 +199,9 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 /// A file that is no certificate or key: SQL Server's words, and what is wrong with it.
-#[expect(clippy::needless_pass_by_value, reason = "an argument of map_err")]
 fn invalid(error: windlass_crypt::Error) -> Failure {
-    match &error {
-        windlass_crypt::Error::Password { .. } => crypt_message(&error).into(),
+    match error {
+        windlass_crypt::Error::Password { .. } => error.into(),
         _ => Failure::from(vec![
             table::certificate_file_invalid(),
             table::note(format!("{error}.")),
@@ -222,8 +210,7 @@ fn invalid(error: windlass_crypt::Error) -> Failure {
 }
 
 fn path_of(session: &Session, written: &str) -> Result<PathBuf, Failure> {
-    let path = session.instance.drives().path(written);
-    path.map_err(|error| name_message(&error).into())
+    Ok(session.instance.drives().path(written)?)
 }
 
 fn read_file(session: &Session, written: &str) -> Result<Vec<u8>, Failure> {

@@ -4,7 +4,6 @@ use windlass_base::message::table;
 use windlass_catalog::ServerOption;
 use windlass_tsql::ast::{AcceleratorMode, AlterServerConfiguration, Reconfigure, Switch};
 
-use crate::message_of::catalog_message;
 use crate::{Failure, Session, Sink};
 
 /// A recovery interval beyond this needs WITH OVERRIDE.
@@ -23,8 +22,7 @@ pub(super) fn reconfigure(
         return Err(table::not_in_transaction("RECONFIGURE").into());
     }
     let catalog = session.instance.catalog_mut();
-    let failed = |error| catalog_message(&error);
-    let options = catalog.configurations().map_err(failed)?;
+    let options = catalog.configurations()?;
     let changed = |option: ServerOption| {
         options
             .iter()
@@ -37,7 +35,7 @@ pub(super) fn reconfigure(
     {
         return Err(table::recovery_interval_too_long(RECOVERY_INTERVAL_MINUTES_MAX).into());
     }
-    catalog.reconfigure().map_err(failed)?;
+    catalog.reconfigure()?;
     if let Some(interval) = interval {
         session
             .instance
@@ -59,8 +57,7 @@ pub(super) fn alter(
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let catalog = session.instance.catalog_mut();
-    let failed = |error| catalog_message(&error);
-    let options = catalog.configurations().map_err(failed)?;
+    let options = catalog.configurations()?;
     let enabled = options
         .iter()
         .any(|row| row.name == ServerOption::HardwareOffloadEnabled.name() && row.value != 0);
@@ -77,12 +74,8 @@ pub(super) fn alter(
         .is_some_and(|accelerator| accelerator.mode == AcceleratorMode::Software);
     let config = if is_on { QAT } else { 0 };
     let mode = if is_on && is_software { QAT } else { 0 };
-    catalog
-        .install(ServerOption::HardwareOffloadConfig, config)
-        .map_err(failed)?;
-    catalog
-        .install(ServerOption::HardwareOffloadMode, mode)
-        .map_err(failed)?;
+    catalog.install(ServerOption::HardwareOffloadConfig, config)?;
+    catalog.install(ServerOption::HardwareOffloadMode, mode)?;
     sink.message(table::note(
         "The accelerator's configuration takes effect when the instance is opened the next time.",
     ));

@@ -16,7 +16,7 @@ use windlass_tsql::option::StatementKind;
 
 use super::restore::RestoreExtras;
 use super::{media_rows, reading};
-use crate::message_of::{name_message, os_error};
+use crate::message_of::os_error;
 use crate::option::{self, RestoreChoices};
 use crate::{Failure, ResultSet, Session, Sink, Value};
 
@@ -198,7 +198,7 @@ impl Media {
         let mut moves = Vec::new();
         for (logical, written) in &self.choices.moves {
             let path = session.instance.drives().path(written);
-            moves.push((logical.clone(), path.map_err(|error| name_message(&error))?));
+            moves.push((logical.clone(), path?));
         }
         let destination = Destination {
             folder: extras.target.clone(),
@@ -211,8 +211,8 @@ impl Media {
             .iter()
             .map(|device| device.path.clone())
             .collect();
-        let steps = steps(&files, self.choices.position.unwrap_or(1)).map_err(|e| failed(&e))?;
-        let restored = restore(&steps, &destination).map_err(|error| failed(&error))?;
+        let steps = steps(&files, self.choices.position.unwrap_or(1))?;
+        let restored = restore(&steps, &destination)?;
         for (_, finding) in restored.findings.iter().take(DAMAGES_LISTED) {
             sink.message(table::note(format!(
                 "Damaged, and written as it is: {finding}."
@@ -255,10 +255,6 @@ fn unreadable(device: &DeviceAddress, error: &windlass_bak::Error) -> Failure {
         table::set_damaged(),
         table::note(format!("'{}': {error}.", device.name)),
     ])
-}
-
-fn failed(error: &windlass_sqlserver::Error) -> Failure {
-    Failure::from(vec![table::set_damaged(), table::note(format!("{error}."))])
 }
 
 /// Damage among the headers is a failure, however many sets there are.

@@ -12,7 +12,6 @@ use windlass_pipeline::{MediaSet, OnDamage, ReadKeys, ReadReport, ReadRequest, T
 use windlass_tsql::ast::RestoreStatement;
 use windlass_tsql::option::StatementKind;
 
-use super::header_only::failed;
 use super::history;
 use super::observer::Watch;
 use super::reading::{self, OpenSet};
@@ -77,14 +76,13 @@ fn attempt(
     check_space(session, &choices, &set, sink);
     let request = request(session, &choices, &set, extras)?;
     if session.is_rehearsal() {
-        let plan = windlass_pipeline::plan_reading(&media, position, &request)
-            .map_err(|error| failed(&error))?;
+        let plan = windlass_pipeline::plan_reading(&media, position, &request)?;
         rehearse::reading(OPERATION, &set.database, &set, plan, &[], sink);
         return Ok(());
     }
     let watch = Watch::new(session, OPERATION, "", choices.stats, sink);
     let outcome = verify(&media, position, &request, &watch)
-        .map_err(|error| failed(&error))
+        .map_err(Failure::from)
         .and_then(undamaged);
     match outcome {
         Ok(_) => watch.finish(),

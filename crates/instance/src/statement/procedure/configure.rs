@@ -5,7 +5,6 @@ use windlass_catalog::{Configuration, ServerOption};
 
 use super::Arguments;
 use crate::expression::integer;
-use crate::message_of::catalog_message;
 use crate::{Column, ColumnType, Failure, ResultSet, Session, Sink, Value};
 
 /// Options that SQL Server lists here and only lets ALTER SERVER CONFIGURATION set.
@@ -46,12 +45,8 @@ pub(super) fn configure(
 /// The options that may be seen: the advanced ones only with `show advanced options`.
 fn visible(session: &Session) -> Result<Vec<Configuration>, Failure> {
     let catalog = session.instance.catalog();
-    let failed = |error| catalog_message(&error);
-    let all = catalog.configurations().map_err(failed)?;
-    let advanced = catalog
-        .option_in_use(ServerOption::ShowAdvancedOptions)
-        .map_err(failed)?
-        != 0;
+    let all = catalog.configurations()?;
+    let advanced = catalog.option_in_use(ServerOption::ShowAdvancedOptions)? != 0;
     Ok(all
         .into_iter()
         .filter(|option| advanced || !option.is_advanced)
@@ -104,8 +99,7 @@ fn set(
     session
         .instance
         .catalog_mut()
-        .configure(&option.name, value)
-        .map_err(|error| catalog_message(&error))?;
+        .configure(&option.name, value)?;
     sink.message(table::configuration_changed(
         &option.name,
         option.value,

@@ -4,7 +4,6 @@ use windlass_base::message::table;
 use windlass_catalog::DatabaseRecord;
 
 use super::Arguments;
-use crate::message_of::catalog_message;
 use crate::statement::database;
 use crate::{Column, ColumnType, Failure, ResultSet, Session, Sink, Value};
 
@@ -39,20 +38,13 @@ pub(super) fn help(
 ) -> Result<(), Failure> {
     let records = match name {
         Some(name) => {
-            let found = session
-                .instance
-                .database(name)
-                .map_err(|error| catalog_message(&error))?;
+            let found = session.instance.database(name)?;
             vec![
                 found
                     .ok_or_else(|| Failure::from(table::database_not_found_for_procedure(name)))?,
             ]
         }
-        None => session
-            .instance
-            .catalog()
-            .databases()
-            .map_err(|error| catalog_message(&error))?,
+        None => session.instance.catalog().databases()?,
     };
     let text = |name: &str, length| Column::new(name, ColumnType::NVarChar(length));
     let databases = ResultSet {

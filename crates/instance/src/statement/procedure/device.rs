@@ -4,7 +4,7 @@ use windlass_base::message::table;
 use windlass_catalog::BackupDevice;
 
 use super::Arguments;
-use crate::message_of::{catalog_message, name_message, os_error};
+use crate::message_of::os_error;
 use crate::{Failure, Session};
 
 const NAME_CHARACTERS_MAX: usize = 128;
@@ -38,17 +38,12 @@ pub(super) fn add(session: &mut Session, arguments: &Arguments<'_>) -> Result<()
         }
     }
     // Said now rather than at the first backup.
-    session
-        .instance
-        .drives()
-        .disk_device(&physical_name)
-        .map_err(|error| name_message(&error))?;
+    session.instance.drives().disk_device(&physical_name)?;
     let device = BackupDevice {
         name,
         physical_name,
     };
-    let added = session.instance.catalog_mut().add_backup_device(&device);
-    match added.map_err(|error| catalog_message(&error))? {
+    match session.instance.catalog_mut().add_backup_device(&device)? {
         true => Ok(()),
         false => Err(table::device_exists(&device.name).into()),
     }
@@ -62,20 +57,15 @@ pub(super) fn drop(session: &mut Session, arguments: &Arguments<'_>) -> Result<(
         Some(word) if word.eq_ignore_ascii_case("delfile") => true,
         Some(_) => return Err(table::invalid_parameter("@delfile").into()),
     };
-    let failed = |error| catalog_message(&error);
     let catalog = session.instance.catalog();
-    let Some(device) = catalog.backup_device(&name).map_err(failed)? else {
+    let Some(device) = catalog.backup_device(&name)? else {
         return Err(table::device_unknown(&name).into());
     };
     if delete {
         delete_file(session, &device)?;
     }
-    session
-        .instance
-        .catalog_mut()
-        .drop_backup_device(&name)
-        .map(|_| ())
-        .map_err(failed)
+    session.instance.catalog_mut().drop_backup_device(&name)?;
+    Ok(())
 }
 
 /// Deletes the file of a device, if it is a backup: a mistyped device must not cost anything else.
@@ -83,13 +73,11 @@ fn delete_file(session: &Session, device: &BackupDevice) -> Result<(), Failure> 
     let address = session
         .instance
         .drives()
-        .disk_device(&device.physical_name)
-        .map_err(|error| name_message(&error))?;
+        .disk_device(&device.physical_name)?;
     if !address.path.exists() {
         return Ok(());
     }
-    windlass_pipeline::MediaSet::open_any(std::slice::from_ref(&address))
-        .map_err(|error| crate::statement::header_only::failed(&error))?;
+    windlass_pipeline::MediaSet::open_any(std::slice::from_ref(&address))?;
     std::fs::remove_file(&address.path)
         .map_err(|error| table::cannot_open_file(address.path.display(), os_error(&error)).into())
 }

@@ -6,7 +6,6 @@ use windlass_base::message::table;
 use windlass_catalog::Drive;
 
 use super::Arguments;
-use crate::message_of::catalog_message;
 use crate::{Column, ColumnType, Failure, ResultSet, Session, Sink, Value};
 
 /// `sp_windlass_drive 'd', '/srv/d'` maps a drive for good, with an empty folder it forgets one, and
@@ -27,10 +26,7 @@ pub(super) fn drive(
     };
     let folder = arguments.required("@folder")?;
     if folder.is_empty() {
-        return session
-            .instance_mut()
-            .forget_drive(letter)
-            .map_err(|error| catalog_message(&error));
+        return Ok(session.instance_mut().forget_drive(letter)?);
     }
     let folder = crate::absolute(&PathBuf::from(&folder))
         .map_err(|_| Failure::from(table::invalid_parameter("@folder")))?;
@@ -38,10 +34,7 @@ pub(super) fn drive(
         letter: letter.to_ascii_uppercase(),
         folder,
     };
-    session
-        .instance_mut()
-        .keep_drive(drive)
-        .map_err(|error| catalog_message(&error))
+    Ok(session.instance_mut().keep_drive(drive)?)
 }
 
 fn list_drives(session: &Session, sink: &mut dyn Sink) {

@@ -4,7 +4,6 @@ use windlass_base::message::table;
 use windlass_catalog::Forgotten;
 
 use super::Arguments;
-use crate::message_of::catalog_message;
 use crate::{DataType, Failure, Session, Value, convert};
 
 /// `sp_delete_backuphistory 'date'`
@@ -30,10 +29,6 @@ pub(super) fn forget_database(
 }
 
 fn forget(session: &mut Session, which: Forgotten<'_>) -> Result<(), Failure> {
-    session
-        .instance
-        .catalog_mut()
-        .forget_history(which)
-        .map(|_| ())
-        .map_err(|error| catalog_message(&error))
+    session.instance.catalog_mut().forget_history(which)?;
+    Ok(())
 }

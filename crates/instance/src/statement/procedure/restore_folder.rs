@@ -5,7 +5,6 @@ use std::path::Path;
 use windlass_base::message::table;
 
 use super::Arguments;
-use crate::message_of::catalog_message;
 use crate::{Column, ColumnType, Failure, ResultSet, Session, Sink, Value};
 
 /// `sp_windlass_restore_folder '/srv/restores'` lets restores go there, and nowhere else once there is such
@@ -16,9 +15,8 @@ pub(super) fn restore_folder(
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let catalog = session.instance_mut().catalog_mut();
-    let failed = |error| catalog_message(&error);
     let Some(folder) = arguments.optional("@folder") else {
-        let folders = catalog.restore_folders().map_err(failed)?;
+        let folders = catalog.restore_folders()?;
         let row = |folder: &std::path::PathBuf| vec![Value::Text(folder.display().to_string())];
         let rows = folders.iter().map(row).collect();
         let columns = vec![Column::new("folder", ColumnType::NVarChar(260))];
@@ -29,10 +27,10 @@ pub(super) fn restore_folder(
         .map_err(|_| Failure::from(table::invalid_parameter("@folder")))?;
     match arguments.optional("@action").as_deref() {
         None => match folder.is_dir() {
-            true => catalog.add_restore_folder(&folder).map_err(failed),
+            true => Ok(catalog.add_restore_folder(&folder)?),
             false => Err(table::invalid_parameter("@folder").into()),
         },
-        Some("drop") if catalog.remove_restore_folder(&folder).map_err(failed)? => Ok(()),
+        Some("drop") if catalog.remove_restore_folder(&folder)? => Ok(()),
         Some("drop") => Err(table::invalid_parameter("@folder").into()),
         Some(_) => Err(table::invalid_parameter("@action").into()),
     }
