@@ -1,21 +1,13 @@
 //! Pages of a database: their header, and where an extent belongs.
 
 use windlass_base::Lsn;
+pub use windlass_base::page::{EXTENT_BYTES, EXTENT_PAGES, PAGE_BYTES};
 
 use crate::error::PageId;
 use crate::fields::Fields;
 
-/// Bytes of a page.
-pub const PAGE_BYTES: usize = 8192;
-
 /// Bytes of a sector of a page, the unit of checksums and torn-page protection.
 pub const SECTOR_BYTES: usize = 512;
-
-/// Bytes of an extent, the unit in which a backup stores pages.
-pub const EXTENT_BYTES: usize = 65536;
-
-/// Pages of an extent.
-pub const EXTENT_PAGES: u32 = 8;
 
 /// Bytes of a page header.
 pub const HEADER_BYTES: usize = 96;

@@ -7,6 +7,8 @@
 //! - [`Lsn`]: a log sequence number as SQL Server composes and prints it.
 //! - [`Guid`]: a 16-byte identity, printed as SQL Server prints `uniqueidentifier`.
 //! - [`Moment`]: a local date and time with the precision of media headers.
+//! - [`bytes`]: stored fields, read within bounds and appended.
+//! - [`page`]: pages, extents, file numbers, the checksums of SQLite's pages.
 //! - [`mod@checksum`]: the one checksum of our formats, and the digest that finds changed extents.
 //! - [`rate`]: a limit on bytes per second.
 //! - [`size`]: bytes, rates and durations for people.
@@ -15,11 +17,13 @@
 //! - [`mod@visible`]: text for people in which nothing acts on their terminal.
 #![forbid(unsafe_code)]
 
+pub mod bytes;
 pub mod checksum;
 mod guid;
 mod lsn;
 pub mod message;
 mod moment;
+pub mod page;
 pub mod panic;
 pub mod rate;
 pub mod size;
@@ -30,10 +34,5 @@ pub use guid::Guid;
 pub use lsn::Lsn;
 pub use message::{Message, Severity};
 pub use moment::{Moment, local_now};
+pub use page::{EXTENT_BYTES, FileId, PAGE_BYTES};
 pub use visible::visible;
-
-/// Bytes in an extent, the unit in which backups think of database files.
-pub const EXTENT_BYTES: usize = 64 * 1024;
-
-/// Bytes in a page of SQL Server and of the page engine; the unit in which messages count pages.
-pub const PAGE_BYTES: u64 = 8192;

@@ -13,6 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use aws_lc_rs::{constant_time, hkdf};
+use windlass_base::bytes::Reader;
 use zeroize::Zeroizing;
 
 use crate::certificate::{Certificate, Identity, PrivateKey};
@@ -379,30 +380,6 @@ fn context(algorithm: Cipher, set_guid: [u8; 16]) -> Vec<u8> {
     context.push(algorithm as u8);
     context.extend_from_slice(&set_guid);
     context
-}
-
-/// Takes bytes from the front.
-#[derive(Debug)]
-pub(crate) struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
-
-    pub(crate) fn rest(&mut self) -> &'a [u8] {
-        std::mem::take(&mut self.0)
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //! block, key block, 32 bytes HMAC-SHA256; at the end 16 bytes of the BLAKE3 hash of all before. The
 //! HMAC, under the set's key, covers `windlass key file 1`, set GUID and key block.
 
-use crate::key_block::Reader;
+use windlass_base::bytes::Reader;
+
 use crate::{Error, KeyBlock, SetKey};
 
 const MAGIC: &[u8; 8] = b"WLKEYS1\0";

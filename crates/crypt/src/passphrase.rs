@@ -4,10 +4,11 @@ use std::fmt;
 
 use argon2::{Argon2, Params, Version};
 use aws_lc_rs::rand;
+use windlass_base::bytes::Reader;
 use zeroize::Zeroizing;
 
+use crate::Error;
 use crate::vault::VaultKey;
-use crate::{Error, key_block::Reader};
 
 /// What a new key costs: 64 MiB, three passes; about a tenth of a second.
 const MEMORY_KIB: u32 = 64 << 10;

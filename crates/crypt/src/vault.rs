@@ -8,9 +8,9 @@ use std::fmt;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::rand;
+use windlass_base::bytes::Reader;
 use zeroize::Zeroizing;
 
-use crate::key_block::Reader;
 use crate::passphrase::{Passphrase, Stretch};
 use crate::{Error, TAG_BYTES};
 

@@ -19,7 +19,7 @@ use crate::options::{EXTENT_PAGES, FileSpec, Growth, PAGE_SIZE};
 use crate::storage::StorageFile;
 
 /// Bytes in an extent.
-pub(crate) const EXTENT_BYTES: u64 = EXTENT_PAGES as u64 * PAGE_SIZE as u64;
+pub(crate) const EXTENT_BYTES: u64 = windlass_base::EXTENT_BYTES as u64;
 
 /// An open data file.
 #[derive(Debug, Clone)]

@@ -26,8 +26,6 @@
 #![forbid(unsafe_code)]
 
 mod backup;
-mod bytes;
-mod checksum;
 mod database;
 mod differential;
 mod dirty;
@@ -49,9 +47,6 @@ pub use backup::page_restore::{FilePage, PageRestore};
 pub use backup::restore::Restore;
 pub use backup::{
     Backup, BackupDescription, BackupMode, BackupPhase, BackupRange, LogCopy, PhaseReport,
-};
-pub use checksum::{
-    is_reserved as reserves_checksums, is_valid as has_checksum, stamp as stamp_checksum,
 };
 pub use database::checkpoint::{CheckpointKind, CheckpointReport};
 pub use database::counters::Counters;

@@ -4,12 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use windlass_base::Guid;
-
-/// Bytes in a page of the engine.
-pub const PAGE_SIZE: usize = 8192;
-
-/// Pages in an extent (64 KB).
-pub const EXTENT_PAGES: u32 = 8;
+pub use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES as PAGE_SIZE};
 
 /// How an instance is made.
 #[derive(Debug, Clone)]

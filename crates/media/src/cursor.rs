@@ -3,6 +3,7 @@
 //! Nothing else in this crate takes a slice apart, so that no length in hostile input can reach
 //! past the window it was found in. All numbers on media are little-endian.
 
+use windlass_base::bytes::Reader;
 use windlass_base::{Digest, Guid, Moment, checksum};
 
 use crate::error::MediaError;
@@ -10,7 +11,7 @@ use crate::error::MediaError;
 /// Reads fields one after the other from a window of the family.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor<'a> {
-    rest: &'a [u8],
+    rest: Reader<'a>,
     offset: u64,
     what: &'static str,
 }
@@ -19,7 +20,7 @@ impl<'a> Cursor<'a> {
     /// A cursor over `window`, which lies at `offset` of the family and holds a `what`.
     pub(crate) fn new(window: &'a [u8], offset: u64, what: &'static str) -> Self {
         Self {
-            rest: window,
+            rest: Reader::new(window),
             offset,
             what,
         }
@@ -32,15 +33,14 @@ impl<'a> Cursor<'a> {
 
     /// Bytes left in the window.
     pub(crate) fn left(&self) -> usize {
-        self.rest.len()
+        self.rest.rest().len()
     }
 
     /// The next `length` bytes.
     pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], MediaError> {
-        let Some((taken, rest)) = self.rest.split_at_checked(length) else {
-            return Err(self.damaged(length as u64, self.rest.len() as u64));
+        let Some(taken) = self.rest.take(length) else {
+            return Err(self.damaged(length as u64, self.left() as u64));
         };
-        self.rest = rest;
         self.offset += length as u64;
         Ok(taken)
     }
@@ -99,7 +99,7 @@ impl<'a> Cursor<'a> {
 
     /// Fails unless the window is used up.
     pub(crate) fn end(&self) -> Result<(), MediaError> {
-        self.expect(0, self.rest.len() as u64)
+        self.expect(0, self.left() as u64)
     }
 
     fn damaged(&self, expected: u64, found: u64) -> MediaError {

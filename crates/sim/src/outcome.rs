@@ -85,7 +85,7 @@ impl fmt::Display for Outcome {
 /// A page with its checksum.
 pub(crate) fn stamped(page: &Arc<[u8]>) -> Arc<[u8]> {
     let mut content = page.to_vec();
-    windlass_engine::stamp_checksum(&mut content);
+    windlass_base::page::checksum::stamp(&mut content);
     content.into()
 }
 

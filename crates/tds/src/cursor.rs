@@ -1,5 +1,7 @@
 //! Reads fields out of a message, never past its end.
 
+use windlass_base::bytes::Reader;
+
 use crate::Error;
 
 /// Text of the protocol: UTF-16, little-endian.
@@ -15,13 +17,16 @@ pub(crate) fn utf16(bytes: &[u8]) -> String {
 /// What is left of a structure named `what`.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor<'a> {
-    rest: &'a [u8],
+    rest: Reader<'a>,
     what: &'static str,
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(bytes: &'a [u8], what: &'static str) -> Self {
-        Self { rest: bytes, what }
+        Self {
+            rest: Reader::new(bytes),
+            what,
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -29,17 +34,12 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn rest(&self) -> &'a [u8] {
-        self.rest
+        self.rest.rest()
     }
 
     pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], Error> {
         let what = self.what;
-        let (head, rest) = self
-            .rest
-            .split_at_checked(count)
-            .ok_or(Error::CutShort { what })?;
-        self.rest = rest;
-        Ok(head)
+        self.rest.take(count).ok_or(Error::CutShort { what })
     }
 
     /// A window over the next `count` bytes, which are taken.

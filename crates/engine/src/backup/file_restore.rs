@@ -24,7 +24,6 @@ use super::BackupDescription;
 use super::follow::LogFollower;
 use super::offline::{extents_of, index_of, read_log};
 use super::page_restore::FilePage;
-use crate::checksum;
 use crate::database::{file_id, fingerprint, make_file, refuse_leftovers};
 use crate::differential::ExtentMap;
 use crate::error::{EngineError, PageRefusal, Result};
@@ -33,6 +32,7 @@ use crate::log::header::{Header, Region};
 use crate::log::record::Record;
 use crate::options::{EXTENT_PAGES, FileSpec, PAGE_SIZE};
 use crate::storage::{FileSystem, OpenMode, StorageFile};
+use windlass_base::page::checksum;
 
 /// Pages kept in memory while the log is repeated.
 const PAGES_KEPT: usize = 4096;
@@ -249,7 +249,7 @@ impl FileRestore {
             bytes[length..].fill(0);
             let pages = EXTENT_PAGES.min(self.page_count - extent * EXTENT_PAGES) as usize;
             for (within, page) in bytes.chunks_exact(PAGE_SIZE).take(pages).enumerate() {
-                if let Some((expected, found)) = checksum::verify(page) {
+                if let Some((expected, found)) = checksum::mismatch(page) {
                     let refusal = PageRefusal::Damaged { expected, found };
                     let at = u32::try_from(at).unwrap_or(u32::MAX);
                     return Err(self.refused(index, at, within as u64, refusal));

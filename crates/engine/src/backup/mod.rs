@@ -36,7 +36,6 @@ use windlass_io::DirectFile;
 
 pub use description::{BackupDescription, BackupRange};
 
-use crate::checksum;
 use crate::database::Database;
 use crate::database::checkpoint::CheckpointKind;
 use crate::differential::ExtentMap;
@@ -45,6 +44,7 @@ use crate::files::extent_of;
 use crate::log::Position;
 use crate::log::reader::LogReader;
 use crate::options::PAGE_SIZE;
+use windlass_base::page::checksum;
 
 /// Bytes of the log that [`Backup::read_log`] hands on at a time.
 const LOG_PIECE_BYTES: usize = 64 << 10;
@@ -274,7 +274,7 @@ impl Backup {
         }
         let database = &self.database;
         for (index, content) in bytes.chunks_exact(PAGE_SIZE).enumerate() {
-            let Some((expected, found)) = checksum::verify(content) else {
+            let Some((expected, found)) = checksum::mismatch(content) else {
                 continue;
             };
             let page = database.data.page_at(range, index as u32);

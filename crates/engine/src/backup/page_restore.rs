@@ -28,21 +28,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use windlass_base::Guid;
+use windlass_base::{FileId, Guid};
 use windlass_io::AlignedBuffer;
 
 use super::follow::LogFollower;
 use super::offline::index_of;
 use super::{BackupDescription, BackupRange};
-use crate::checksum;
 use crate::database::Database;
 use crate::error::{EngineError, PageRefusal, Result};
 use crate::files::extent_of;
 use crate::log::record::Record;
 use crate::options::PAGE_SIZE;
+use windlass_base::page::checksum;
 
 /// The log's number.
-const LOG_FILE_ID: u32 = 2;
+const LOG_FILE_ID: u32 = FileId::LOG.0 as u32;
 
 /// Between two looks whether the writer has ended.
 const WRITER_POLL: Duration = Duration::from_millis(5);
@@ -324,7 +324,7 @@ impl PageRestore {
         for wanted in self.pages.values() {
             let content = wanted.content.as_deref();
             let content = content.ok_or_else(|| self.refuse(wanted, PageRefusal::NotInSet))?;
-            let damage = checksum::verify(content).filter(|_| have_checksums);
+            let damage = checksum::mismatch(content).filter(|_| have_checksums);
             if let Some((expected, found)) = damage {
                 return Err(self.refuse(wanted, PageRefusal::Damaged { expected, found }));
             }

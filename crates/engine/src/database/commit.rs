@@ -19,7 +19,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use windlass_base::Lsn;
 
 use super::Database;
-use crate::checksum;
 use crate::error::{EngineError, Result};
 use crate::files::extent_of;
 use crate::log::Position;
@@ -28,6 +27,7 @@ use crate::log::writer::{AppendError, Appended};
 use crate::options::PAGE_SIZE;
 use crate::pool::Change;
 use crate::versions::{Blocked, Commit};
+use windlass_base::page::checksum;
 
 type Pages = BTreeMap<u32, Box<[u8]>>;
 

@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 
 use windlass_io::AlignedBuffer;
 
-use crate::checksum;
 use crate::error::{EngineError, Result};
 use crate::files::DataFiles;
 use crate::options::PAGE_SIZE;
 use crate::storage::{FileSystem, OpenMode};
+use windlass_base::page::checksum;
 
 /// Bytes looked through at once.
 const STEP_BYTES: usize = 1 << 20;
@@ -84,7 +84,7 @@ pub(super) fn take_over(data: &DataFiles, page_count: u32) -> Result<()> {
         }
         if is_reserved {
             for page in bytes.chunks_exact_mut(PAGE_SIZE) {
-                if checksum::verify(page).is_some() {
+                if checksum::mismatch(page).is_some() {
                     checksum::stamp(page);
                     rewrite = true;
                 }

@@ -13,10 +13,10 @@ use windlass_base::Lsn;
 use windlass_io::AlignedBuffer;
 
 use super::Database;
-use crate::checksum;
 use crate::error::{EngineError, Result};
 use crate::options::PAGE_SIZE;
 use crate::versions::Commit;
+use windlass_base::page::checksum;
 
 /// Reads of a page from disk that found it being written at the same time, before giving up on
 /// keeping it in the pool.
@@ -107,7 +107,7 @@ impl Database {
                 self.data.read(page, content)?;
                 self.figures.pages_read.fetch_add(1, Ordering::Relaxed);
                 let damage = if verify && self.carries_checksum(page) {
-                    checksum::verify(content)
+                    checksum::mismatch(content)
                 } else {
                     None
                 };

@@ -3,8 +3,8 @@
 use windlass_base::{ChecksumBuilder, Guid};
 
 use super::Position;
-use crate::bytes::{Reader, Writer};
 use crate::storage::SECTOR_BYTES;
+use windlass_base::bytes::{Reader, Writer};
 
 /// Bytes before the records.
 pub(crate) const HEADER_BYTES: usize = 64;
@@ -84,7 +84,7 @@ impl BlockHeader {
 
     /// Reads a frame; `None` when it is none or promises too much. Says nothing about the records.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
-        let mut input = Reader(bytes);
+        let mut input = Reader::new(bytes);
         if input.u32()? != MAGIC {
             return None;
         }

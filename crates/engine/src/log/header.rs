@@ -11,10 +11,10 @@ use windlass_base::{Guid, Lsn, checksum};
 
 use super::Position;
 use super::vlf::Vlf;
-use crate::bytes::{Reader, Writer};
 use crate::error::{EngineError, Result};
 use crate::options::{FileSpec, Growth};
 use crate::storage::StorageFile;
+use windlass_base::bytes::{Reader, Writer};
 
 /// Bytes of one header slot.
 pub(crate) const SLOT_BYTES: usize = 64 * 1024;
@@ -115,15 +115,15 @@ impl Header {
 
     /// Reads a slot; `None` when it is none, or damaged.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
-        let length = Reader(bytes.get(8..)?).u64()?;
+        let length = Reader::new(bytes.get(8..)?).u64()?;
         let length = usize::try_from(length).ok().filter(|&l| l <= SLOT_BYTES)?;
         let mut content = bytes.get(..length)?.to_vec();
         content.get_mut(8..16)?.fill(0);
-        let stored = Reader(bytes.get(length..)?).u64()?;
+        let stored = Reader::new(bytes.get(length..)?).u64()?;
         if !content.starts_with(MAGIC) || checksum(&content) != stored {
             return None;
         }
-        Self::fields(&mut Reader(&content[16..]))
+        Self::fields(&mut Reader::new(&content[16..]))
     }
 
     fn fields(input: &mut Reader<'_>) -> Option<Self> {
@@ -138,10 +138,7 @@ impl Header {
             sequence: input.u64()?,
             redo: Position(input.u64()?),
             checkpoint: Position(input.u64()?),
-            base: (
-                input.guid()?,
-                Lsn::from_stored(input.bytes(10)?.try_into().ok()?),
-            ),
+            base: (input.guid()?, Lsn::from_stored(input.array()?)),
             target_recovery_ms: input.u64()?,
             log: read_spec(input)?,
             files: list(input, read_spec)?,

@@ -5,8 +5,8 @@
 //! be torn there is a whole image before any range of bytes.
 
 use super::Position;
-use crate::bytes::{Reader, Writer};
 use crate::options::PAGE_SIZE;
+use windlass_base::bytes::{Reader, Writer};
 
 const PAGE_IMAGE: u8 = 1;
 const PAGE_RANGES: u8 = 2;
@@ -160,7 +160,7 @@ impl Record<'_> {
                 target[content.len()..].fill(0);
             }
             Self::PageRanges { ranges, .. } => {
-                let mut input = Reader(ranges);
+                let mut input = Reader::new(ranges);
                 while let (Some(start), Some(bytes)) = (input.u16(), input.text()) {
                     let start = usize::from(start);
                     target[start..start + bytes.len()].copy_from_slice(bytes);
@@ -178,7 +178,7 @@ pub(crate) struct Records<'a>(Reader<'a>);
 impl<'a> Records<'a> {
     /// Over the bytes of a block behind its frame.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self(Reader(bytes))
+        Self(Reader::new(bytes))
     }
 
     fn parse(&mut self) -> Option<Record<'a>> {
@@ -209,8 +209,8 @@ impl<'a> Records<'a> {
 }
 
 fn ranges_fit(ranges: &[u8]) -> bool {
-    let mut input = Reader(ranges);
-    while !input.0.is_empty() {
+    let mut input = Reader::new(ranges);
+    while !input.is_empty() {
         match (input.u16(), input.text()) {
             (Some(start), Some(bytes)) if usize::from(start) + bytes.len() <= PAGE_SIZE => {}
             _ => return false,
@@ -224,12 +224,12 @@ impl<'a> Iterator for Records<'a> {
     type Item = Option<Record<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.0.0.is_empty() {
+        if self.0.is_empty() {
             return None;
         }
         let record = self.parse();
         if record.is_none() {
-            self.0.0 = &[];
+            self.0 = Reader::new(&[]);
         }
         Some(record)
     }

@@ -5,8 +5,8 @@
 
 use windlass_base::{Guid, checksum};
 
-use crate::bytes::{Reader, Writer};
 use crate::storage::SECTOR_BYTES;
+use windlass_base::bytes::{Reader, Writer};
 
 /// Virtual log files of one log at most.
 pub(crate) const VLF_COUNT_MAX: usize = 1024;
@@ -42,7 +42,7 @@ impl Vlf {
 
     /// The sequence number in a first sector, if it is one of this database.
     pub(crate) fn parse(sector: &[u8], guid: Guid) -> Option<u32> {
-        let mut input = Reader(sector);
+        let mut input = Reader::new(sector);
         let magic = input.u32()?;
         let sequence = input.u32()?;
         let _epoch = input.u32()?;

@@ -47,7 +47,7 @@ pub(crate) fn content(page: u32, fill: u8) -> Vec<u8> {
         content[..16].copy_from_slice(b"SQLite format 3\0");
         content[20] = 8;
     }
-    windlass_engine::stamp_checksum(&mut content);
+    windlass_base::page::checksum::stamp(&mut content);
     content
 }
 

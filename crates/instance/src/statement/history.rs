@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use windlass_base::{Guid, Moment, PAGE_BYTES};
+use windlass_base::page::pages_of;
+use windlass_base::{Guid, Moment};
 use windlass_catalog::{
     BackupFileRecord, BackupRecord, BackupSetRecord, Depth, FailureRecord, FamilyRecord,
     MediaSetRecord,
@@ -208,7 +209,7 @@ fn file_record(file: &DatabaseFile) -> BackupFileRecord {
         physical_name: file.physical_name.clone(),
         file_guid: some_guid(file.file_guid),
         page_bytes: file.page_bytes,
-        page_count: file.backup_bytes.div_ceil(PAGE_BYTES),
+        page_count: pages_of(file.backup_bytes),
         source_block_bytes: 4096,
         file_bytes: file.size_bytes,
         backup_bytes: file.backup_bytes,

@@ -71,7 +71,7 @@ impl Work<'_> {
         sink.message(super::timing::closing(
             &operation,
             count,
-            count * PAGE_BYTES,
+            count * PAGE_BYTES as u64,
             begun.elapsed(),
         ));
         Ok(())

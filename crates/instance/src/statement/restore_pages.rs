@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use windlass_base::message::table;
-use windlass_base::{Guid, Message, Moment, PAGE_BYTES};
+use windlass_base::{FileId, Guid, Message, Moment, PAGE_BYTES};
 use windlass_catalog::{DatabaseRecord, DatabaseState, RestoreFileRecord, RestoreType};
 use windlass_engine::{Database, EngineError, FilePage, PageRestore};
 use windlass_media::{SetConfiguration, SetType, SourceKind};
@@ -33,7 +33,7 @@ const WRITER_PATIENCE: Duration = Duration::from_secs(5);
 const PAGES_TOLD: usize = 10;
 
 /// The log's number within a database.
-const LOG_FILE_ID: u16 = 2;
+const LOG_FILE_ID: u16 = FileId::LOG.0;
 
 /// What follows the name of the database decides what is restored.
 pub(super) fn run(
@@ -236,7 +236,7 @@ impl Work<'_> {
         let parts = parts.map(|(file_id, count)| (logical_name(&database, file_id), count));
         let operation = close_parts(&self.asked, &parts.collect::<Vec<_>>(), sink);
         self.remember(&database, &pages, sink);
-        let bytes = count * PAGE_BYTES;
+        let bytes = count * PAGE_BYTES as u64;
         sink.message(timing::closing(&operation, count, bytes, begun.elapsed()));
         Ok(())
     }

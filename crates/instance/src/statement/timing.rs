@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_base::{Message, PAGE_BYTES};
+use windlass_base::page::pages_of;
 use windlass_pipeline::{FilePages, Probe, ProbeReport};
 
 /// The pages of all files together.
@@ -20,7 +21,7 @@ pub(super) fn closing(operation: &str, pages: u64, bytes: u64, elapsed: Duration
 /// The closing message of a measuring run; it must not read like that of a backup.
 pub(super) fn probed(report: &ProbeReport) -> Message {
     let (seconds, rate) = seconds_and_rate(report.processed_bytes, report.elapsed);
-    let pages = report.processed_bytes.div_ceil(PAGE_BYTES);
+    let pages = pages_of(report.processed_bytes);
     let (option, done) = match report.probe {
         Probe::Read => ("NOCOMPRESSWRITE", "read"),
         Probe::Transform => ("NOWRITE", "read and compressed"),

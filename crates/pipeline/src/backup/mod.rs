@@ -26,6 +26,7 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use windlass_base::page::pages_of;
 use windlass_base::panic::contained;
 use windlass_base::{EXTENT_BYTES, Guid, Moment};
 use windlass_io::BufferPool;
@@ -283,7 +284,7 @@ fn read_method(snapshot: &dyn Snapshot, tuning: Tuning) -> Result<ChosenIoMethod
 fn pages_by_file(set: &SetConfiguration) -> Vec<FilePages> {
     let pages = |file: &DatabaseFile| FilePages {
         logical_name: file.logical_name.clone(),
-        pages: file.backup_bytes.div_ceil(windlass_base::PAGE_BYTES),
+        pages: pages_of(file.backup_bytes),
     };
     // As SQL Server tells them: data files, then the log.
     let (log, data): (Vec<_>, Vec<_>) = set.files.iter().partition(|file| file.is_log);

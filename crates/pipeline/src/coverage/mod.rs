@@ -59,8 +59,8 @@ impl fmt::Display for Stretch {
         write!(
             f,
             "file '{file}' ({file_id}), bytes {offset} to {end} (8 KB pages {} to {})",
-            offset / windlass_base::PAGE_BYTES,
-            end / windlass_base::PAGE_BYTES
+            offset / windlass_base::PAGE_BYTES as u64,
+            end / windlass_base::PAGE_BYTES as u64
         )
     }
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crossbeam_channel::bounded;
+use windlass_base::page::pages_of;
 use windlass_codec::{Algorithm, Compression, Level};
 use windlass_crypt::SetKey;
 use windlass_io::BufferPool;
@@ -139,7 +140,7 @@ fn run(
     }
     let files = set.files.iter().map(|file| FilePages {
         logical_name: file.logical_name.clone(),
-        pages: file.backup_bytes.div_ceil(windlass_base::PAGE_BYTES),
+        pages: pages_of(file.backup_bytes),
     });
     Ok(ReadReport {
         files: files.collect(),

@@ -28,7 +28,7 @@ pub use snapshot::EngineSnapshot;
 use crate::Error;
 
 /// The log file's number.
-const LOG_FILE_ID: u16 = 2;
+const LOG_FILE_ID: u16 = windlass_base::FileId::LOG.0;
 
 /// Where a file lies until the restore is complete.
 fn staged(path: &Path) -> PathBuf {

@@ -62,7 +62,6 @@ mod made;
 mod mount;
 mod open;
 mod options;
-mod page_checksum;
 mod restore;
 mod snapshot;
 mod temporary_copy;

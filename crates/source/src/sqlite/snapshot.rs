@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::Connection;
-use windlass_base::EXTENT_BYTES;
+use windlass_base::page::checksum::{self, CHECKSUM_BYTES};
+use windlass_base::{EXTENT_BYTES, FileId};
 use windlass_io::DirectFile;
 
 use super::header::{HEADER_BYTES, Header};
@@ -18,14 +19,14 @@ use super::open::{Pin, Pinned, pin, refuse_log};
 use super::options::SnapshotOptions;
 use super::wal::Overlay;
 use super::watched::{Stamp, confirm_name};
-use super::{descriptors, ffi, file_error, page_checksum, sqlite_error, temporary_copy, wal_path};
+use super::{descriptors, ffi, file_error, sqlite_error, temporary_copy, wal_path};
 use crate::{
     Content, DatabaseIdentity, DatabaseKind, Error, FileKind, Position, RecoveryModel, Snapshot,
     SourceFile, TemporaryCopy, WritersHeld,
 };
 
 /// The number of the one file that a `SQLite` database has.
-pub(super) const FILE_ID: u16 = 1;
+pub(super) const FILE_ID: u16 = FileId::PRIMARY.0;
 
 /// The page size assumed for content that does not tell: `SQLite`'s default.
 const PAGE_BYTES_ASSUMED: u32 = 4096;
@@ -163,10 +164,10 @@ impl SqliteSnapshot {
         self.identity.product_version = header.written_by;
         self.identity.user_version = header.user_version;
         self.identity.application_id = header.application_id;
-        self.page_checksums = usize::from(header.reserved_bytes) == page_checksum::CHECKSUM_BYTES
+        self.page_checksums = usize::from(header.reserved_bytes) == CHECKSUM_BYTES
             && bytes
                 .get(..header.page_bytes as usize)
-                .is_some_and(page_checksum::verifies);
+                .is_some_and(checksum::is_valid);
         Ok(())
     }
 
@@ -304,7 +305,7 @@ impl Snapshot for SqliteSnapshot {
         let first = offset / page_bytes as u64 + 1;
         // A part of a page at the end of the file is none.
         for (index, page) in bytes.chunks_exact(page_bytes).enumerate() {
-            if !page_checksum::verifies(page) {
+            if !checksum::is_valid(page) {
                 on_bad(first + index as u64);
             }
         }
@@ -404,7 +405,7 @@ mod tests {
         let mut bytes: Vec<u8> = (0..9 * 1024_u32).map(|index| (index % 241) as u8).collect();
         bytes[..16].copy_from_slice(b"SQLite format 3\0");
         bytes[16..21].copy_from_slice(&[4, 0, 1, 1, 8]);
-        bytes.chunks_mut(1024).for_each(page_checksum::seal);
+        bytes.chunks_mut(1024).for_each(checksum::stamp);
         bytes[7 * 1024 + 3] ^= 4;
         bytes.extend_from_slice(b"a part of a page");
         let bad_pages = |bytes: &[u8]| {

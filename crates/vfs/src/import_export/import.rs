@@ -8,9 +8,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_engine::{
-    CreateDatabase, Database, Instance, PAGE_SIZE, has_checksum, reserves_checksums, stamp_checksum,
-};
+use windlass_base::page::checksum;
+use windlass_engine::{CreateDatabase, Database, Instance, PAGE_SIZE};
 use windlass_io::{Access, AlignedBuffer, DirectFile, directory};
 
 use super::source::Source;
@@ -130,7 +129,7 @@ fn convert(source: Source, reserved: i32, path: &Path) -> Result<u64> {
         for offset in (0..bytes).step_by(CHUNK_BYTES) {
             let content = &mut buffer[..(bytes - offset).min(CHUNK_BYTES as u64) as usize];
             file.read_exact_at(content, offset).map_err(fail)?;
-            if offset == 0 && !reserves_checksums(content) {
+            if offset == 0 && !checksum::is_reserved(content) {
                 return Err(VfsError::Sqlite {
                     action: "reserve room for page checksums",
                     reason: format!("SQLite {} does not know how", rusqlite::version()),
@@ -155,11 +154,11 @@ fn copy(source: &Source, path: &Path) -> Result<u64> {
         source.read(content, offset)?;
         if offset == 0 {
             let first = &mut content[..PAGE_SIZE];
-            let reserved = reserves_checksums(first);
-            stamps = reserved && !has_checksum(first);
+            let reserved = checksum::is_reserved(first);
+            stamps = reserved && !checksum::is_valid(first);
             first[FORMAT_OFFSET..FORMAT_OFFSET + 2].fill(1);
             if reserved {
-                stamp_checksum(first);
+                checksum::stamp(first);
             }
         }
         if stamps {
@@ -173,5 +172,5 @@ fn copy(source: &Source, path: &Path) -> Result<u64> {
 
 /// Writes the checksum of each page into its last bytes.
 fn stamp(pages: &mut [u8]) {
-    pages.chunks_exact_mut(PAGE_SIZE).for_each(stamp_checksum);
+    pages.chunks_exact_mut(PAGE_SIZE).for_each(checksum::stamp);
 }
