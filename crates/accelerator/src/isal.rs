@@ -160,7 +160,7 @@ impl fmt::Display for IsalUnavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound => write!(f, "{ISAL_LIBRARY} is not installed"),
-            Self::Incompatible => write!(f, "{ISAL_LIBRARY} does not do what is expected of it"),
+            Self::Incompatible => write!(f, "{ISAL_LIBRARY} does not behave as expected"),
         }
     }
 }

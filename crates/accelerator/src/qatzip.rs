@@ -157,10 +157,10 @@ impl fmt::Display for QatProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LibraryNotFound => write!(f, "{} is not installed", QATZIP_LIBRARIES[1]),
-            Self::Incompatible => f.write_str("libqatzip does not do what is expected of it"),
+            Self::Incompatible => f.write_str("libqatzip does not behave as expected"),
             Self::NoDevice => f.write_str("libqatzip finds no QAT device"),
             Self::StartFailed(code) => write!(f, "libqatzip does not start (qzInit: {code})"),
-            Self::SessionFailed(code) => write!(f, "libqatzip sets up no session ({code})"),
+            Self::SessionFailed(code) => write!(f, "libqatzip cannot set up a session ({code})"),
             Self::DeviceFailed(code) => write!(f, "the QAT device failed (qzCompress: {code})"),
         }
     }

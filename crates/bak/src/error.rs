@@ -77,7 +77,7 @@ pub enum Error {
         sets: usize,
     },
     /// The database cannot be understood from its pages.
-    #[error("{what} cannot be read: the tables of the database stay unknown")]
+    #[error("{what} cannot be read: the tables of the database are unknown")]
     Catalog {
         /// What is missing.
         what: &'static str,
@@ -184,7 +184,7 @@ pub enum Damage {
     },
     /// A descriptor block that is not the one that must follow in its set.
     #[error(
-        "the {tag} block says to be number {} at logical block {}, it is number {} at {}",
+        "the {tag} block says it is number {} at logical block {}, but it is number {} at {}",
         .found.1, .found.0, .expected.1, .expected.0
     )]
     BlockOrder {
@@ -238,7 +238,7 @@ pub enum Damage {
         found: u32,
     },
     /// A page that was written in part.
-    #[error("page {page}: its sectors do not carry one torn-page pattern")]
+    #[error("page {page}: its sectors do not share one torn-page pattern")]
     TornPage {
         /// The page.
         page: PageId,
@@ -262,10 +262,10 @@ pub enum Damage {
         found: u8,
     },
     /// 64 KB without any page header that says where they belong.
-    #[error("an extent without any valid page header: it belongs nowhere")]
+    #[error("an extent without a valid page header cannot be placed")]
     UnplacedExtent,
     /// An extent twice, where the server writes it once.
-    #[error("the extent at page {page} is there twice")]
+    #[error("the extent at page {page} occurs twice")]
     ExtentTwice {
         /// Its first page.
         page: PageId,
@@ -279,7 +279,7 @@ pub enum Damage {
         map: &'static str,
     },
     /// An extent that no map asks for.
-    #[error("the extent at page {page} is there, but {map} does not mark it")]
+    #[error("the extent at page {page} exists, but {map} does not mark it")]
     ExtentExtra {
         /// Its first page.
         page: PageId,
@@ -297,7 +297,7 @@ pub enum Damage {
         found: u64,
     },
     /// A log block that is not the one that must follow.
-    #[error("log block {expected:#} is expected, {found:#} is there")]
+    #[error("log block {found:#} was found instead of {expected:#}")]
     LogBlock {
         /// The block that must be there.
         expected: Lsn,
@@ -305,13 +305,13 @@ pub enum Damage {
         found: Lsn,
     },
     /// Sectors of a log block with different parities.
-    #[error("log block {lsn:#}: its sectors do not carry one parity")]
+    #[error("log block {lsn:#}: its sectors do not share one parity")]
     LogParity {
         /// The block.
         lsn: Lsn,
     },
     /// The log ends before the last LSN of the set.
-    #[error("the log ends at {found:#}, the set goes on to {expected:#}")]
+    #[error("the log ends at {found:#}, but the set continues to {expected:#}")]
     LogEnds {
         /// The last LSN of the set.
         expected: Lsn,
@@ -365,7 +365,7 @@ pub enum Damage {
         found: Guid,
     },
     /// A family given twice.
-    #[error("media family {number} is there twice")]
+    #[error("media family {number} occurs twice")]
     FamilyTwice {
         /// Its number.
         number: u16,

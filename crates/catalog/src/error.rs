@@ -23,7 +23,7 @@ pub enum Error {
     },
     /// The catalog was written by another version of the program.
     #[error(
-        "the catalog {} has version {found}; this program knows version {supported}",
+        "the catalog {} has version {found}; this program supports version {supported}",
         path.display()
     )]
     Version {
@@ -35,7 +35,7 @@ pub enum Error {
         supported: u32,
     },
     /// A name is taken by another database.
-    #[error("a database named '{name}' is registered already")]
+    #[error("a database named '{name}' is already registered")]
     NameTaken {
         /// The name.
         name: String,
@@ -49,7 +49,7 @@ pub enum Error {
         database: String,
     },
     /// A stored value cannot be read.
-    #[error("the catalog holds '{found}' where {expected} is expected")]
+    #[error("the catalog contains '{found}' where {expected} is expected")]
     Stored {
         /// What stands there.
         found: String,

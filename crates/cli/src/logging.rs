@@ -19,40 +19,39 @@ use windlass_base::visible::{json_escaped, visible_lines};
 
 use crate::output;
 
-/// How the log is written.
+/// Log format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Format {
-    /// A line for people.
+    /// One line of text per entry
     Text,
-    /// An object to a line.
+    /// One JSON object per line
     Json,
 }
 
-/// What is written.
+/// Log level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Level {
-    /// Statements that failed.
+    /// Failed statements
     Error,
-    /// Also what went wrong beside a backup.
+    /// Also warnings after a successful backup
     Warn,
-    /// Also the beginning and end of each statement that matters.
+    /// Also start and end of each important statement
     Info,
-    /// Every statement and message.
+    /// Every statement and message
     Debug,
 }
 
-/// The name as it is written.
 pub(crate) fn name(value: &impl ValueEnum) -> String {
     let value = value.to_possible_value();
     value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// Begins to write the log, to a file or to standard error.
+/// Starts the log, to a file or to standard error.
 ///
 /// # Errors
-/// When the file cannot be opened.
+/// If the file cannot be opened.
 pub(crate) fn begin(file: Option<&Path>, format: Format, level: Level) -> std::io::Result<()> {
     let writer = match file {
         Some(path) => {
@@ -88,7 +87,8 @@ pub(crate) fn begin(file: Option<&Path>, format: Format, level: Level) -> std::i
     result.map_err(std::io::Error::other)
 }
 
-/// A log in which no name acts on the terminal of who reads it. A line comes in one piece.
+/// A log writer that escapes control characters, so that no name can act on the reader's terminal.
+/// Writes each line in one piece.
 struct Visible<W>(W, Format);
 
 impl<W: Write> Write for Visible<W> {

@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         Ok(()) => outcome,
         Err(error) => {
             output::message_line(&format!(
-                "error: standard output: {error}; what was printed is not complete"
+                "error: standard output: {error}; the output is incomplete"
             ));
             match outcome {
                 Outcome::Misused | Outcome::Checked(1..) => outcome,

@@ -172,7 +172,7 @@ impl PrivateKey {
         let der = match pem_of(bytes, &labels) {
             Some((label, der)) if labels.contains(&label.as_str()) => der,
             Some((label, _)) => {
-                let advice = "only PKCS#8 is read; openssl pkcs8 -topk8 converts it";
+                let advice = "only PKCS#8 is supported; convert it with openssl pkcs8 -topk8";
                 return Err(unreadable(
                     PRIVATE_KEY,
                     format!("it is a {label}, and {advice}"),
@@ -269,7 +269,7 @@ fn check_cost(encrypted: &EncryptedPrivateKeyInfoRef<'_>) -> Result<(), Error> {
         return Ok(());
     }
     let reason =
-        "its password costs more than is ever spent on one; openssl pkcs8 -topk8 writes it anew";
+        "its password derivation is too expensive; rewrite the file with openssl pkcs8 -topk8";
     Err(unreadable(PRIVATE_KEY, reason.to_owned()))
 }
 

@@ -27,7 +27,7 @@ pub enum Error {
     #[error("the private key does not belong to the certificate")]
     KeyMismatch,
     /// None of the keys at hand belongs to a recipient of the set.
-    #[error("no key at hand belongs to the set's recipients: {recipients}")]
+    #[error("none of the given keys belongs to a recipient of the set: {recipients}")]
     KeyMissing {
         /// Thumbprints of the certificates in hexadecimal with `0x`, and `a passphrase`.
         recipients: String,

@@ -136,11 +136,11 @@ impl KeyBlock {
         if stretches.len() > PASSPHRASES_MAX {
             let found = stretches.len();
             return refused(format!(
-                "{found} are passphrases, at most {PASSPHRASES_MAX} can be"
+                "{found} are passphrases; at most {PASSPHRASES_MAX} are allowed"
             ));
         }
         if stretches.iter().map(|stretch| stretch.cost()).sum::<u64>() > COST_MAX {
-            return refused("their passphrases cost more than is ever spent on a set".to_owned());
+            return refused("deriving keys from their passphrases is too expensive".to_owned());
         }
         let bytes = self.to_stored().len();
         if bytes > BYTES_MAX {
@@ -226,7 +226,7 @@ impl KeyBlock {
     pub fn from_stored(bytes: &[u8]) -> Result<Self, Error> {
         Self::parse(&mut Reader::new(bytes)).ok_or_else(|| Error::Unreadable {
             what: "key block",
-            reason: format!("its {} bytes are not of a kind known here", bytes.len()),
+            reason: format!("its {} bytes are of an unknown kind", bytes.len()),
         })
     }
 

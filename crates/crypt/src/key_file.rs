@@ -96,7 +96,7 @@ impl KeyFile {
             Some(read) if read == *self => Ok(out),
             _ => Err(Error::Unreadable {
                 what: "key file",
-                reason: "what would be written is not what would be read".to_owned(),
+                reason: "the written content does not read back the same".to_owned(),
             }),
         }
     }
@@ -108,7 +108,7 @@ impl KeyFile {
     pub fn from_stored(bytes: &[u8]) -> Result<Self, Error> {
         Self::parse(bytes).ok_or_else(|| Error::Unreadable {
             what: "key file",
-            reason: "it is damaged, or none of ours".to_owned(),
+            reason: "it is damaged, or not a Windlass key file".to_owned(),
         })
     }
 

@@ -21,7 +21,7 @@ pub(crate) fn read(
         return Err(Error::Unreadable {
             what: "PKCS#12 file",
             reason: format!(
-                "its {} bytes are more than a key and its certificates take",
+                "its {} bytes are more than a key and its certificates need",
                 bytes.len()
             ),
         });

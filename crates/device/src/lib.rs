@@ -142,7 +142,7 @@ fn busy(operation: FlockOperation) -> io::Error {
         FlockOperation::NonBlockingLockShared => {
             "another backup is writing to it; try again when it has ended"
         }
-        _ => "another backup, restore or verification has it open; try again when it has ended",
+        _ => "another backup, restore or verification is using it; try again when it has ended",
     };
     io::Error::new(io::ErrorKind::WouldBlock, reason)
 }

@@ -20,7 +20,7 @@ pub enum NameError {
     #[error("the name is empty")]
     Empty,
     /// A drive letter without a folder.
-    #[error("'{path}': the drive {letter}: stands for no folder")]
+    #[error("'{path}': the drive {letter}: is not mapped to a folder")]
     DriveNotMapped {
         /// The path as written.
         path: String,
@@ -34,7 +34,7 @@ pub enum NameError {
         path: String,
     },
     /// A name with a character that no file name has.
-    #[error("'{path}' holds a control character")]
+    #[error("'{path}' contains a control character")]
     ControlCharacter {
         /// The path, the character escaped.
         path: String,

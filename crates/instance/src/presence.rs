@@ -70,7 +70,7 @@ impl Looker {
         if !changes.is_empty()
             && let Err(error) = catalog.note_media(&changes, now)
         {
-            tracing::warn!("which media are gone was not noted: {error}");
+            tracing::warn!("the missing media were not recorded: {error}");
         }
     }
 
@@ -105,7 +105,7 @@ impl Looker {
     fn medium(&mut self, medium: &PastMedium, media_set: Option<Guid>) -> Presence {
         let path = Path::new(&medium.device);
         if !path.is_absolute() {
-            let reason = format!("'{}' is no absolute path", medium.device);
+            let reason = format!("'{}' is not an absolute path", medium.device);
             return Presence::Unknown(reason);
         }
         let seen = self
@@ -120,18 +120,20 @@ impl Looker {
         if let Some(expected) = medium.end_bytes.filter(|expected| seen.bytes < *expected) {
             let found = seen.bytes;
             return Presence::Gone(format!(
-                "'{name}' was cut: it has {found} bytes of at least {expected}"
+                "'{name}' is truncated: it has {found} of at least {expected} bytes"
             ));
         }
         match &seen.header {
-            Err(error) => Presence::Gone(format!("'{name}' does not begin as it did: {error}")),
+            Err(error) => Presence::Gone(format!(
+                "'{name}' no longer begins with its header: {error}"
+            )),
             Ok((found, family)) => {
                 let is_same = media_set.is_none_or(|expected| expected == *found)
                     && u32::from(*family) == medium.family;
                 if is_same {
                     Presence::There
                 } else {
-                    Presence::Gone(format!("'{name}' holds another media set or stripe"))
+                    Presence::Gone(format!("'{name}' belongs to another media set or stripe"))
                 }
             }
         }
@@ -143,11 +145,11 @@ fn see(path: &Path, mount_point: Option<&Path>) -> Result<Seen, Presence> {
     let name = path.display();
     let refused = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => away(path, mount_point),
-        _ => Presence::Unknown(format!("'{name}' cannot be looked at: {error}")),
+        _ => Presence::Unknown(format!("'{name}' cannot be examined: {error}")),
     };
     let metadata = std::fs::metadata(path).map_err(refused)?;
     if !metadata.is_file() {
-        return Err(Presence::Gone(format!("'{name}' is no regular file")));
+        return Err(Presence::Gone(format!("'{name}' is not a regular file")));
     }
     // What became a FIFO in between must not hang.
     let file = File::options()
@@ -176,7 +178,7 @@ fn away(path: &Path, mounted: Option<&Path>) -> Presence {
     match mounted {
         Some(mounted) if mount_point(&mounted.join("x")).as_deref() != Some(mounted) => {
             Presence::Unknown(format!(
-                "'{name}' cannot be looked at: nothing is mounted at '{}'",
+                "'{name}' cannot be examined: nothing is mounted at '{}'",
                 mounted.display()
             ))
         }
@@ -184,7 +186,7 @@ fn away(path: &Path, mounted: Option<&Path>) -> Presence {
         None => match windlass_io::directory::parent(path).try_exists() {
             Ok(true) => Presence::Gone(format!("'{name}' is gone")),
             _ => Presence::Unknown(format!(
-                "'{name}' cannot be looked at: its folder is not there"
+                "'{name}' cannot be examined: its folder does not exist"
             )),
         },
     }

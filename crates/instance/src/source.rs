@@ -26,7 +26,8 @@ impl Session {
             self,
             name,
             "A backup",
-            "The instance's own memory is the file windlass.catalog in its directory: attach a copy of it.",
+            "The instance stores its own data in the file windlass.catalog in its directory: \
+             attach a copy of it.",
         )?;
         database::usable(self, name)
     }

@@ -83,7 +83,7 @@ fn open_for_writing(path: &Path) -> io::Result<File> {
         match options.open(path) {
             Err(error) if error.raw_os_error() == Some(NO_READER) => {
                 if begun.elapsed() >= READER_PATIENCE {
-                    let reason = "it is a FIFO, and nobody reads from it";
+                    let reason = "it is a FIFO without a reader";
                     return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
                 }
                 std::thread::sleep(READER_POLL);

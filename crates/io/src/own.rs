@@ -182,13 +182,13 @@ pub(crate) fn check(metadata: &Metadata) -> io::Result<()> {
     let user = rustix::process::geteuid().as_raw();
     let reason = if metadata.nlink() != 1 {
         format!(
-            "it has {} names, and Windlass makes its own files with one; somebody else may have \
+            "it has {} hard links, but Windlass creates its files with one; someone else may have \
              linked it; remove it",
             metadata.nlink()
         )
     } else if metadata.uid() != user {
         format!(
-            "it belongs to user {}, and this program runs as user {user}; run it as that user, or \
+            "it belongs to user {}, but this program runs as user {user}; run it as that user, or \
              remove the file",
             metadata.uid()
         )
@@ -201,7 +201,7 @@ pub(crate) fn check(metadata: &Metadata) -> io::Result<()> {
 /// What the error of `O_NOFOLLOW` means.
 pub(crate) fn explain(error: io::Error) -> io::Error {
     if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
-        let reason = "a symbolic link stands where Windlass keeps a file of its own; remove it";
+        let reason = "it is a symbolic link in the place of a file of Windlass; remove it";
         return io::Error::new(io::ErrorKind::PermissionDenied, reason);
     }
     error

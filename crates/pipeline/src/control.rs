@@ -1,7 +1,7 @@
-//! How a run stops: the first error wins, everybody else goes home.
+//! How a run stops: the first error is kept, and all threads exit.
 //!
-//! Invariant: once [`Control::fail`] was called, every thread ends within one transfer: pools are
-//! closed, so nobody waits for a buffer, and each loop asks [`Control::is_stopped`] between
+//! Invariant: once [`Control::fail`] was called, every thread exits within one transfer: pools are
+//! closed, so no thread waits for a buffer, and each loop checks [`Control::is_stopped`] between
 //! transfers. Only the first error is kept; later ones are its consequences.
 
 use std::panic::resume_unwind;
@@ -24,9 +24,8 @@ pub(crate) struct Control<'a> {
     stopped: AtomicBool,
     first_error: Mutex<Option<Error>>,
     pools: Vec<BufferPool>,
-    /// What of the database is on the media, or left out on purpose.
+    /// The parts of the database that are on the media, or skipped on purpose.
     pub(crate) coverage: Coverage,
-    /// What the stages have done so far.
     pub(crate) live: Live,
     total_bytes: u64,
     done_bytes: AtomicU64,
@@ -34,7 +33,7 @@ pub(crate) struct Control<'a> {
 }
 
 impl<'a> Control<'a> {
-    /// For a run over `total_bytes` of the database whose buffers come from `pools`.
+    /// For a run over `total_bytes` of the database, with buffers from `pools`.
     pub(crate) fn new(
         observer: &'a dyn Observer,
         total_bytes: u64,
@@ -73,7 +72,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Runs a thread's work and stops the run if it fails. A panic is a failure like any other.
+    /// Runs a thread's work and stops the run if it fails or panics.
     pub(crate) fn guard<T: Default>(
         &self,
         worker: &'static str,
@@ -86,7 +85,7 @@ impl<'a> Control<'a> {
         })
     }
 
-    /// Waits for a thread whose work was guarded.
+    /// Joins a thread whose work was guarded.
     pub(crate) fn join<T: Default>(&self, thread: ScopedJoinHandle<'_, T>) -> T {
         let worker = "thread of the run";
         self.guard(worker, || {
@@ -94,7 +93,7 @@ impl<'a> Control<'a> {
         })
     }
 
-    /// Whether to go home. Asks the observer, so a cancelled run stops here too.
+    /// Whether threads should exit. Asks the observer, so cancellation stops here too.
     pub(crate) fn is_stopped(&self) -> bool {
         if self.stopped.load(Ordering::Acquire) {
             return true;
@@ -106,7 +105,7 @@ impl<'a> Control<'a> {
         false
     }
 
-    /// Counts bytes of the database that are through, and what they took on media.
+    /// Counts processed bytes of the database, and their size on media.
     pub(crate) fn advance(&self, done: u64, stored: u64) {
         let done = self.done_bytes.fetch_add(done, Ordering::Relaxed) + done;
         let stored = self.stored_bytes.fetch_add(stored, Ordering::Relaxed) + stored;
@@ -115,10 +114,10 @@ impl<'a> Control<'a> {
             .progress(done.min(self.total_bytes), self.total_bytes, stored);
     }
 
-    /// The outcome: `Err` with the first error.
+    /// The result: `Err` with the first error.
     pub(crate) fn finish(&self) -> Result<(), Error> {
-        // A run that was cancelled while its last chunk was under way did all its work, but the
-        // user was told that it stops.
+        // A run cancelled during its last chunk did all its work, but the user was told that it
+        // stops.
         self.is_stopped();
         match self
             .first_error
@@ -132,7 +131,7 @@ impl<'a> Control<'a> {
     }
 }
 
-/// Measures a piece of work or of waiting into `into`.
+/// Adds the time of some work or waiting to `into`.
 pub(crate) fn timed<T>(into: &mut Duration, work: impl FnOnce() -> T) -> T {
     let begun = Instant::now();
     let result = work();

@@ -1,12 +1,12 @@
-//! The extent digests of a full backup, as a flat file that differentials compare against.
+//! The extent digests of a full backup, as a flat file that differentials compare with.
 //!
-//! Layout, little-endian: a header of 4096 bytes, then for each database file its digests, 16
-//! bytes an extent, at the place that follows from the file sizes in the header. Written in any
-//! order by the transform threads, so nothing grows in memory with the database.
+//! Layout, little-endian: a header of 4096 bytes, then the digests of each database file, 16 bytes
+//! per extent, at an offset that follows from the file sizes in the header. The transform threads
+//! write it in any order, so memory does not grow with the database.
 //!
-//! The file is a cache: the media carry the same digests. A damaged digest can only make an extent
-//! look changed, never unchanged, so only the header has a checksum. It counts only once it has
-//! its final name, which [`DigestWriter::commit`] gives it.
+//! The file is a cache: the media contain the same digests. A damaged digest can only make an
+//! extent look changed, never unchanged, so only the header has a checksum. The file is valid only
+//! under its final name, which [`DigestWriter::commit`] gives it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,48 +18,37 @@ use windlass_io::{Access, DirectFile, directory, own};
 
 const MAGIC: &[u8; 8] = b"WLDIGST1";
 const HEADER_BYTES: usize = 4096;
-/// Behind the names of digest files.
+/// Extension of digest files.
 const EXTENSION: &str = "digests";
 const STAGING_EXTENSION: &str = "new";
-/// A staging file that is younger may not have been locked yet by whoever made it.
+/// A younger staging file may not have been locked yet by its writer.
 const STAGING_SETTLED: Duration = Duration::from_secs(60);
 const FILES_OFFSET: usize = 64;
 const FILE_ENTRY_BYTES: usize = 16;
-/// What fits between the fixed fields and the checksum.
+/// As many as fit between the fixed fields and the checksum.
 const FILES_MAX: usize = (HEADER_BYTES - FILES_OFFSET - 8) / FILE_ENTRY_BYTES;
 
-/// What can be wrong with a digest file.
+/// Errors of digest files.
 #[derive(Debug, thiserror::Error)]
 pub enum DigestError {
-    /// The operating system refused.
     #[error("digest file '{}': {source}", path.display())]
     Io {
-        /// The file.
         path: PathBuf,
-        /// What the operating system said.
         #[source]
         source: io::Error,
     },
-    /// Not a digest file, or a damaged one.
     #[error("'{}' is not a digest file or is damaged; make a new full backup", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A database with more files than the format holds.
+    Malformed { path: PathBuf },
+    /// The database has more files than the format allows.
     #[error("a digest file holds {FILES_MAX} database files, but the database has {found}")]
-    TooManyFiles {
-        /// How many it has.
-        found: usize,
-    },
+    TooManyFiles { found: usize },
 }
 
 /// A database file in a digest file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DigestedFile {
-    /// Its id.
     pub file_id: u16,
-    /// Its size in bytes at the time of the backup.
+    /// Size at the time of the backup.
     pub size_bytes: u64,
 }
 
@@ -84,7 +73,7 @@ impl Layout {
         Self(files.iter().map(place).collect())
     }
 
-    /// File offset of an extent's digest, and how many extents the file has from there on.
+    /// Offset of an extent's digest, and the number of extents of the file from there on.
     fn place(&self, file_id: u16, extent: u64) -> Option<(u64, u64)> {
         let (file, start) = self.0.iter().find(|(file, _)| file.file_id == file_id)?;
         let left = file.extents().checked_sub(extent)?;
@@ -123,18 +112,17 @@ impl DigestFile {
         })
     }
 
-    /// The full backup whose digests these are.
+    /// The full backup that the digests describe.
     pub fn set_guid(&self) -> Guid {
         self.set_guid
     }
 
-    /// That backup's checkpoint LSN.
     pub fn lsn(&self) -> Lsn {
         self.lsn
     }
 
-    /// Fills `digests` with those of the extents from `extent` on and returns how many the base
-    /// has there: fewer when the file was shorter then, none when it did not exist.
+    /// Fills `digests` with those of the extents from `extent` on and returns how many the base has
+    /// there: fewer if the file was shorter then, none if it did not exist.
     pub fn read(
         &self,
         file_id: u16,
@@ -161,15 +149,16 @@ impl DigestFile {
     }
 }
 
-/// The name of a set's digest file among those of other sets.
+/// The path of a set's digest file in a folder.
 pub fn path(folder: &Path, set_guid: Guid) -> PathBuf {
     folder.join(format!("{set_guid}.{EXTENSION}"))
 }
 
-/// Removes the digest files in `folder` of all sets but some, and what dead programs have left there.
+/// Removes the digest files in `folder` except those of the `kept` sets, and staging files of dead
+/// programs.
 ///
 /// # Errors
-/// When the folder cannot be listed, or a file not be removed.
+/// If the folder cannot be listed, or a file cannot be removed.
 pub fn remove_others(folder: &Path, kept: &[String]) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -183,7 +172,7 @@ pub fn remove_others(folder: &Path, kept: &[String]) -> io::Result<()> {
         };
         if !is_kept {
             match std::fs::remove_file(&path) {
-                // Another program was faster.
+                // Another program removed it first.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 removed => removed?,
             }
@@ -192,7 +181,7 @@ pub fn remove_others(folder: &Path, kept: &[String]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether somebody writes the file, or may just have begun to.
+/// Whether a program is writing the file, or may just have started to.
 fn is_being_written(staging: &Path) -> bool {
     let Ok(file) = std::fs::File::open(staging) else {
         return true;
@@ -202,10 +191,10 @@ fn is_being_written(staging: &Path) -> bool {
     !is_old || file.try_lock_shared().is_err()
 }
 
-/// Makes a digest file. Dropped before [`DigestWriter::commit`], it leaves nothing.
+/// Writes a digest file. Dropped before [`DigestWriter::commit`], it leaves nothing behind.
 #[derive(Debug)]
 pub struct DigestWriter {
-    /// What went wrong first, where that is no reason to stop.
+    /// The first error, in uses where it is no reason to stop.
     failed: Mutex<Option<DigestError>>,
     file: DirectFile,
     layout: Layout,
@@ -214,7 +203,7 @@ pub struct DigestWriter {
 }
 
 impl DigestWriter {
-    /// Begins a digest file for `path`, beside it.
+    /// Starts a digest file for `path`, in the same folder.
     pub fn create(
         path: &Path,
         set_guid: Guid,
@@ -231,7 +220,7 @@ impl DigestWriter {
         };
         own::remove(&staging).map_err(io)?;
         let file = DirectFile::open(&staging, Access::CreateNew).map_err(io)?;
-        // So that nobody takes it for a dead program's. A file system without locks has no such help.
+        // The lock shows that the writer is alive. File systems without locks lack this protection.
         drop(file.as_file().try_lock());
         let writer = Self {
             failed: Mutex::default(),
@@ -247,7 +236,8 @@ impl DigestWriter {
         Ok(writer)
     }
 
-    /// Records the digests of consecutive extents from `extent` on. From any thread.
+    /// Stores the digests of consecutive extents starting at `extent`. Can be called from any
+    /// thread.
     pub fn write(&self, file_id: u16, extent: u64, digests: &[Digest]) -> Result<(), DigestError> {
         let Some((offset, _)) = self.layout.place(file_id, extent) else {
             return Ok(());
@@ -261,7 +251,8 @@ impl DigestWriter {
             })
     }
 
-    /// The same for a backup, which goes on without the cache: [`DigestWriter::commit`] tells what failed.
+    /// As [`Self::write`], for a backup, which continues without the cache:
+    /// [`DigestWriter::commit`] reports the failure.
     pub(crate) fn write_or_note(&self, file_id: u16, extent: u64, digests: &[Digest]) {
         let failed = || self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         if failed().is_some() {
@@ -272,7 +263,7 @@ impl DigestWriter {
         }
     }
 
-    /// Makes the file durable and gives it its name.
+    /// Makes the file durable and gives it its final name.
     pub fn commit(mut self) -> Result<(), DigestError> {
         let failed = self
             .failed
@@ -296,7 +287,7 @@ impl DigestWriter {
 impl Drop for DigestWriter {
     fn drop(&mut self) {
         if !self.committed {
-            // The file is only a cache; what stays behind is replaced by the next backup.
+            // The file is only a cache; the next backup replaces leftovers.
             drop(std::fs::remove_file(staging_path(&self.path)));
         }
     }

@@ -1,6 +1,7 @@
-//! Places where tests make a thread of a run fail, to see that a failure is never taken for success.
+//! Points where tests make a thread of a run fail, to check that a failure is never taken for
+//! success.
 //!
-//! Only programs with debug assertions ask; in all others [`Control::goes_on`] is the constant `true`.
+//! Active only with debug assertions; otherwise [`Control::goes_on`] is the constant `true`.
 
 use crate::control::Control;
 use crate::error::Error;
@@ -8,15 +9,14 @@ use crate::error::Error;
 /// What happens to a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It panics.
     Panic,
     /// It ends with an error.
     Error,
-    /// It ends as if there were nothing left for it to do.
+    /// It exits as if no work were left.
     End,
 }
 
-/// A place in a thread, reached once for each unit of its work.
+/// A point in a thread, reached once per unit of its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultPoint {
     /// A frame of the database was read.
@@ -27,7 +27,7 @@ pub enum FaultPoint {
     BackupTransform,
     /// A chunk is about to be written.
     BackupWrite,
-    /// Everything of a family that precedes the end of the set is about to be written.
+    /// Everything of a family before the end of the set is about to be written.
     BackupEndData,
     /// The end of the set is about to be written to a family.
     BackupEndSet,
@@ -42,7 +42,7 @@ pub enum FaultPoint {
 }
 
 impl Control<'_> {
-    /// Whether the thread goes on with the next unit of its work.
+    /// Whether the thread continues with the next unit of its work.
     #[cfg(debug_assertions)]
     pub(crate) fn goes_on(&self, at: FaultPoint) -> Result<bool, Error> {
         match self.observer().fault(at) {
@@ -53,7 +53,7 @@ impl Control<'_> {
         }
     }
 
-    /// Nobody asks here.
+    /// No faults in release builds.
     #[cfg(not(debug_assertions))]
     #[inline(always)]
     pub(crate) const fn goes_on(&self, _at: FaultPoint) -> Result<bool, Error> {

@@ -7,14 +7,14 @@
 //! verify    media families --read--> chunks --transform--> nothing
 //! ```
 //!
-//! Each arrow is a stage with its own threads; buffers travel by ownership and come back to their
-//! pool when dropped, so memory is bounded by the [`Plan`] whatever the database's size. Nothing
-//! here knows which database or which device it serves, nor how T-SQL is spelled.
+//! Each arrow is a stage with its own threads. Buffers are passed by ownership and return to their
+//! pool when dropped, so memory is bounded by the [`Plan`], whatever the size of the database.
+//! Nothing here depends on the kind of database or device, or on T-SQL.
 //!
 //! Invariants:
-//! 1. The first error stops every stage; no set is left that could be mistaken for a good one: the
-//!    end of a set is written last, after everything before it is durable on every family.
-//! 2. A chunk is independent of every other; whichever device is free takes the next one.
+//! 1. The first error stops every stage and leaves no set that could be mistaken for a good one:
+//!    the end of a set is written last, after everything before it is durable on every family.
+//! 2. Chunks are independent of each other; whichever device is free takes the next one.
 //! 3. Uncompressed chunks are written from the buffers into which they were read.
 //! 4. A restore or verification succeeds only if every chunk of the set was seen exactly once with
 //!    both its checksums right, and the chunks cover the database.
@@ -39,7 +39,7 @@ mod throttle;
 mod window;
 
 pub use backup::{NewBase, Rehearsed, backup, backup_undecided, probe, rehearse};
-pub use coverage::{Stretch, Stretches};
+pub use coverage::{FileRange, FileRanges};
 pub use digests::{DigestError, DigestFile};
 pub use error::{Damage, Error, Holds};
 #[doc(hidden)]

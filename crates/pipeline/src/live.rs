@@ -1,7 +1,7 @@
-//! What the stages have done so far, while they do it: for other sessions, and for what adapts.
+//! What the stages have done so far, for other sessions and for the controller.
 //!
-//! Each thread keeps its own counters and tells the difference after every transfer, so the sums here
-//! lag behind by what is under way.
+//! Each thread has its own counters and publishes the difference after every transfer, so the
+//! totals lag by the transfers in flight.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use windlass_io::processor::thread_time;
 
 use crate::report::{Stage, StageCounters, Stages};
 
-/// The sums over all threads.
+/// The totals over all threads.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     stages: [Mutex<StageCounters>; 3],
@@ -24,7 +24,7 @@ impl Live {
         }
     }
 
-    /// All stages as of now.
+    /// The current totals of all stages.
     pub(crate) fn stages(&self) -> Stages {
         let of = |stage| {
             let counters = self.stage(stage).lock();
@@ -48,7 +48,7 @@ pub(crate) struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    /// For a thread of `stage` that begins its work.
+    /// For a thread of `stage` that starts its work.
     pub(crate) fn begin(live: &'a Live, stage: Stage) -> Self {
         Self {
             live,
@@ -58,7 +58,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Tells what was done since the last time.
+    /// Publishes what was done since the last call.
     pub(crate) fn tell(&mut self) {
         self.counters.cpu = thread_time();
         let done = self.counters.since(&self.told);
@@ -67,7 +67,7 @@ impl<'a> Meter<'a> {
         sum.unwrap_or_else(PoisonError::into_inner).add(&done);
     }
 
-    /// Tells the rest; all that the thread did.
+    /// Publishes the rest; returns everything the thread did.
     pub(crate) fn end(mut self) -> StageCounters {
         self.tell();
         self.counters

@@ -1,4 +1,4 @@
-//! Media sets as a whole: families opened together, identified, brought into order.
+//! Media sets: opens the families together, identifies and orders them.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::error::{Damage, Error};
 use crate::rekey::{self, KeyFiles, UnusableKeyFile};
 use crate::window::Window;
 
-/// Bytes read at once while headers are looked for.
+/// Bytes per read while searching for headers.
 const HEADER_WINDOW_BYTES: usize = 64 << 10;
 
 /// One media family, opened for reading.
@@ -26,7 +26,7 @@ pub(crate) struct Family {
 }
 
 impl Family {
-    /// Opens a device and reads what is on it.
+    /// Opens a device and lists its sets.
     pub(crate) fn open(address: &DeviceAddress) -> Result<Self, Error> {
         let reader = address.open_reader()?;
         if reader.is_empty() {
@@ -56,13 +56,13 @@ impl Family {
         self.listing.sets.get(usize::from(position).checked_sub(1)?)
     }
 
-    /// Which set lies at a position, as far as damage lets it be known.
+    /// The set at a position, as far as damage allows to tell.
     pub(crate) fn guid(&self, position: u16) -> Option<Guid> {
         let guid = self.set(position)?.configuration.set_guid;
         (!guid.is_nil()).then_some(guid)
     }
 
-    /// Whether the set at a position lacks nothing but its end.
+    /// Whether the set at a position lacks only its end.
     pub(crate) fn has_all_data(&self, position: u16) -> bool {
         let Some(set) = self.set(position) else {
             return false;
@@ -71,12 +71,12 @@ impl Family {
             .unwrap_or(false)
     }
 
-    /// The configuration of a set with its files, which the listing leaves out.
+    /// The configuration of a set with its files, which the listing omits.
     fn configuration(&self, set: &SetListing) -> Result<SetConfiguration, Error> {
         self.read(|reader| reader.configuration(set))
     }
 
-    /// Reads from the family by small pieces.
+    /// Reads from the family in small pieces.
     fn read<T>(
         &self,
         work: impl FnOnce(&FamilyReader<'_>) -> Result<T, MediaError>,
@@ -88,7 +88,7 @@ impl Family {
     }
 }
 
-/// Names the device of a media error; the device's own errors stay what they are.
+/// Adds the device to a media error; the device's own errors stay unchanged.
 pub(crate) fn media_error(device: &str, source: MediaError) -> Error {
     match source {
         MediaError::Read(error) if error.source.kind() != std::io::ErrorKind::UnexpectedEof => {
@@ -102,11 +102,11 @@ pub(crate) fn media_error(device: &str, source: MediaError) -> Error {
     }
 }
 
-/// What the first blocks of a device tell: the media header, and the first set as it was begun, if there
-/// is one. Nothing else is read, whatever became of the rest.
+/// The media header on a device, and the start of its first set, if any. Reads nothing else, so
+/// damage further on does not matter.
 ///
 /// # Errors
-/// When the device cannot be read or does not begin with a media header.
+/// If the device cannot be read or does not begin with a media header.
 pub fn read_label(
     address: &DeviceAddress,
 ) -> Result<(MediaHeader, Option<SetConfiguration>), Error> {
@@ -122,26 +122,26 @@ pub fn read_label(
     Ok((header, family.first_set()))
 }
 
-/// The families of a media set that were named, in the order of their numbers.
+/// The named families of a media set, ordered by number.
 #[derive(Debug)]
 pub struct MediaSet {
     pub(crate) families: Vec<Family>,
-    /// Keys that were wrapped anew since.
+    /// Keys that were rewrapped later.
     pub(crate) key_files: KeyFiles,
 }
 
 /// A backup set on a media set.
 #[derive(Debug, Clone)]
 pub struct SetEntry {
-    /// What its headers tell; the final configuration if it is complete. The list of files is read for one
-    /// set at a time, by [`MediaSet::set`].
+    /// From its headers; the final configuration if it is complete. The list of files is read per
+    /// set, by [`MediaSet::set`].
     pub configuration: SetConfiguration,
-    /// Whether it was finished on every family that was opened.
+    /// Whether it is complete on every opened family.
     pub is_complete: bool,
 }
 
 impl MediaSet {
-    /// Whether every family lies in a file that can be read past the page cache.
+    /// Whether all families are files that allow direct I/O.
     pub(crate) fn is_direct(&self) -> bool {
         let file = |family: &Family| family.reader.file().is_some_and(|file| file.is_direct());
         self.families.iter().all(file)
@@ -150,7 +150,7 @@ impl MediaSet {
     /// Opens all families of a media set, named in any order.
     ///
     /// # Errors
-    /// When one is missing, given twice, or belongs elsewhere.
+    /// If one is missing, named twice, or belongs to another set.
     pub fn open(devices: &[DeviceAddress]) -> Result<Self, Error> {
         let set = Self::open_any(devices)?;
         let first = set.families.first().ok_or(Error::FamiliesMissing {
@@ -167,7 +167,7 @@ impl MediaSet {
     /// Opens some families of a media set: enough to read headers.
     ///
     /// # Errors
-    /// As [`MediaSet::open`], but missing families are no error.
+    /// As [`MediaSet::open`], except that families may be missing.
     pub fn open_any(devices: &[DeviceAddress]) -> Result<Self, Error> {
         let mut families: Vec<Family> = Vec::with_capacity(devices.len());
         for device in devices {
@@ -215,7 +215,7 @@ impl MediaSet {
     /// The set at a position.
     ///
     /// # Errors
-    /// When there is none, or the families hold different sets there.
+    /// If there is none, or the families have different sets there.
     pub fn set(&self, position: u16) -> Result<SetEntry, Error> {
         let device = self.families[0].device.to_string();
         let mut entry = self.entry(position).ok_or_else(|| Error::SetNotFound {
@@ -235,7 +235,7 @@ impl MediaSet {
         if let Some((family, set)) = self.best(position) {
             entry.configuration.files = match family.configuration(set) {
                 Ok(configuration) => configuration.files,
-                // Of a set that is neither finished nor begun well nothing is known.
+                // A set without an end and without a valid start is unknown.
                 Err(_) if set.end.is_none() => Vec::new(),
                 Err(error) => return Err(error),
             };
@@ -243,7 +243,7 @@ impl MediaSet {
         Ok(entry)
     }
 
-    /// A family that tells what a set is: one that has its end, if there is one.
+    /// A family that describes a set: preferably one that has its end.
     fn best(&self, position: u16) -> Option<(&Family, &SetListing)> {
         self.families
             .iter()
@@ -257,7 +257,7 @@ impl MediaSet {
             .iter()
             .all(|family| family.set(position).is_some_and(|set| set.end.is_some()));
         let mut configuration = self.best(position)?.1.configuration.clone();
-        // What is shown are the recipients that count.
+        // Show the recipients that currently apply.
         if let Some(entry) = self.rewrapped(&configuration) {
             configuration.key_block = entry.block().to_stored();
         }
@@ -267,7 +267,7 @@ impl MediaSet {
         })
     }
 
-    /// The key of an encrypted set, if it was wrapped anew.
+    /// The key block of an encrypted set, if it was rewrapped.
     pub(crate) fn rewrapped(&self, set: &SetConfiguration) -> Option<&KeyFileEntry> {
         let file = self
             .key_files
@@ -277,7 +277,7 @@ impl MediaSet {
         file.entry(set.set_guid.to_stored())
     }
 
-    /// The key files beside the media that are there and cannot be used.
+    /// The key files next to the media that exist but cannot be used.
     pub fn unusable_key_files(&self) -> &[UnusableKeyFile] {
         &self.key_files.unusable
     }
@@ -285,7 +285,7 @@ impl MediaSet {
     /// The listing of a complete set on each family, the first with its files.
     ///
     /// # Errors
-    /// When it is missing, incomplete or another one on any family.
+    /// If it is missing, incomplete or a different set on any family.
     pub(crate) fn complete(&self, position: u16) -> Result<Vec<SetListing>, Error> {
         self.set(position)?;
         let mut sets = Vec::with_capacity(self.families.len());
@@ -302,8 +302,8 @@ impl MediaSet {
         Ok(sets)
     }
 
-    /// The families end a set with the same configuration, and that is bound to their media headers and to
-    /// what they begin the set with.
+    /// Checks that the families end a set with the same configuration, and that it is bound to
+    /// their media headers and to their starts of the set.
     fn check_bound(&self, sets: &[SetListing]) -> Result<(), Error> {
         let mut final_list = None;
         let binding = sets.first().map(|set| &set.configuration.binding);
@@ -324,7 +324,7 @@ impl MediaSet {
         Ok(())
     }
 
-    /// Sets that are complete on every family, counted from the first.
+    /// Number of sets, counted from the first, that are complete on every family.
     pub(crate) fn complete_sets(&self) -> u16 {
         let counts = self
             .families
@@ -339,7 +339,7 @@ impl MediaSet {
         names.join(", ")
     }
 
-    /// Trouble behind the last complete set of a family: what an interrupted append left, or damage.
+    /// A problem after the last complete set of a family: an interrupted append, or damage.
     pub fn trouble(&self) -> Option<(&str, &MediaError)> {
         self.families.iter().find_map(|family| {
             family
@@ -351,7 +351,7 @@ impl MediaSet {
     }
 }
 
-/// Why a set is not complete on a family: damage that was found there says more than its absence.
+/// Why a set is incomplete on a family: damage found there explains more than its absence.
 fn incomplete(family: &Family, position: u16) -> Error {
     let device = family.device.to_string();
     match &family.listing.trouble {

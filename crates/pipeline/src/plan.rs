@@ -1,7 +1,7 @@
-//! The plan of a run: every number decided, and why. Nothing below it chooses anything.
+//! The plan of a run: every value decided, with its reason. Nothing below it makes choices.
 //!
-//! Invariant: a run allocates no more than [`Plan::memory_bytes`] for its buffers, transfer
-//! buffers and encoders, whatever the size of the database.
+//! Invariant: a run allocates at most [`Plan::memory_bytes`] for its buffers, transfer buffers and
+//! encoders, whatever the size of the database.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -14,26 +14,22 @@ use windlass_source::TemporaryCopy;
 
 use crate::request::{Goal, Tuning};
 
-/// A number and the reason for it.
+/// A value and the reason for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chosen {
-    /// The number.
     pub value: usize,
-    /// Why this and no other.
     pub because: &'static str,
 }
 
-/// What carries the transfers at one end, and why.
+/// The I/O method of one end of the pipeline, and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChosenIoMethod {
-    /// The kernel's ring, or threads.
     pub method: IoMethod,
-    /// Why.
     pub because: String,
 }
 
 impl ChosenIoMethod {
-    /// For files that take direct I/O, or do not.
+    /// For files that support direct I/O, or do not.
     pub(crate) fn chosen(choice: IoMethodChoice, is_direct: bool) -> Self {
         let (method, because) = io_method_for(choice, is_direct);
         Self { method, because }
@@ -49,19 +45,17 @@ impl fmt::Display for ChosenIoMethod {
     }
 }
 
-/// How much a backup reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceSize {
-    /// Bytes.
     pub bytes: u64,
-    /// Stretches in which they lie, none of which shares a chunk with another.
-    pub stretches: u64,
+    /// Number of contiguous ranges; a chunk never spans two of them.
+    pub ranges: u64,
 }
 
-/// Every number of a run.
+/// Every value of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// How chunks are compressed. For reading: how the set was.
+    /// For reading: how the set was compressed.
     pub compression: Compression,
     /// Media families (stripes).
     pub families: usize,
@@ -75,59 +69,58 @@ pub struct Plan {
     pub threads: Chosen,
     /// Reads of the source (backup) or of a media family (restore, verify) in flight.
     pub depth: Chosen,
-    /// Writes to a device (backup) or to the target (restore) in flight.
+    /// Writes in flight to a device (backup) or to the target (restore).
     pub write_depth: Chosen,
-    /// What carries the reads.
     pub reads_by: ChosenIoMethod,
-    /// What carries the writes; none when nothing is written to a file.
+    /// `None` if nothing is written to a file.
     pub writes_by: Option<ChosenIoMethod>,
     /// Buffers of one frame between source and transform.
     pub frame_buffers: Chosen,
-    /// Buffers of one frame between transform and media; none when chunks are not compressed,
-    /// because the pages leave from the buffers into which they were read.
+    /// Buffers of one frame between transform and media; none without compression, because pages
+    /// are written from the buffers into which they were read.
     pub output_buffers: Chosen,
     /// Upper bound of the memory of one encoder or decoder.
     pub codec_bytes: usize,
-    /// What the run adapts itself to.
     pub goal: Goal,
-    /// Whether the level is picked for each chunk; `compression` has the one it begins with.
+    /// Whether the level is picked for each chunk; `compression` has the initial level.
     pub adapts_level: bool,
-    /// Whether threads without work are sent away; `threads` is how many there are at most.
+    /// Whether idle threads are put to rest; `threads` is the maximum.
     pub adapts_threads: bool,
-    /// The most bytes to read in a second.
+    /// Maximum read rate in bytes per second.
     pub max_rate: Option<u64>,
-    /// The most bytes to write to each device in a second.
+    /// Maximum write rate to each device in bytes per second.
     pub max_write_rate: Option<u64>,
-    /// What is done so that writers need not wait for the whole backup; none when they never wait.
+    /// The temporary copy that spares writers the wait for the whole backup; `None` if writers
+    /// never wait.
     pub temporary_copy: Option<TemporaryCopy>,
-    /// How the run stands behind others for processors and disks; none when it does not.
+    /// CPU and I/O priority, if lowered.
     pub priority: Option<String>,
 }
 
-/// Reads in flight. Two keep a solid-state disk busy while a third is being handed over; a fourth
-/// covers the moment in which one thread hands over and submits.
+/// Reads in flight. Two keep a solid-state disk busy while a third is handed over; a fourth covers
+/// the time that one thread needs to hand over and submit.
 const DEPTH: usize = 4;
 
 /// Writes in flight at a device.
 const WRITE_DEPTH: usize = 4;
 
-/// Writes in flight at each of many devices, which are busy together.
+/// Writes in flight at each of many devices, which are busy at once.
 const WRITE_DEPTH_OF_MANY: usize = 2;
 
-/// Default of MAXTRANSFERSIZE, as SQL Server's for disk.
+/// Default of MAXTRANSFERSIZE, as in SQL Server for disk.
 const TRANSFER_BYTES: usize = 1 << 20;
 
-/// Frames of small databases are not shorter: compression would suffer, and nothing be gained.
+/// Minimum frame size for small databases: shorter frames would compress worse and gain nothing.
 const SHARE_BYTES_MIN: usize = 1 << 20;
 
-/// Nor are they made for more threads than these.
+/// Upper bound on the threads used for sizing frames.
 const SHARES_MAX: usize = 8;
 
-/// Bytes that index segments and chunk headers of one family may take while they are gathered.
+/// Memory for index segments and chunk headers of one family while they are collected.
 const INDEX_BYTES: usize = 6 << 20;
 
 impl Plan {
-    /// Decides the numbers of a backup that reads `source`.
+    /// Decides the values of a backup that reads `source`.
     pub fn for_backup(
         compression: Compression,
         families: usize,
@@ -145,13 +138,13 @@ impl Plan {
             },
             _ => chosen_frame(compression, source.bytes, threads.value),
         };
-        let chunks = source.bytes / frame_bytes.value as u64 + source.stretches;
+        let chunks = source.bytes / frame_bytes.value as u64 + source.ranges;
         let depth = Chosen {
             value: DEPTH,
-            because: "keeps the source busy while buffers change hands",
+            because: "keeps the source busy while buffers are handed over",
         };
         let write_depth = chosen_write_depth(families * (mirrors + 1));
-        // Uncompressed frames are held until their write is done.
+        // Uncompressed frames are held until they are written.
         let written_in_place = match compression.algorithm {
             Algorithm::None => families * write_depth.value,
             _ => 0,
@@ -165,7 +158,7 @@ impl Plan {
         let output_buffers = match compression.algorithm {
             Algorithm::None => Chosen {
                 value: 0,
-                because: "uncompressed chunks leave from the buffers they were read into",
+                because: "uncompressed chunks are written from the buffers they were read into",
             },
             _ => bounded(
                 Chosen {
@@ -199,8 +192,8 @@ impl Plan {
         }
     }
 
-    /// Decides the numbers of a restore or verification of a set of `chunks` chunks, each of which holds
-    /// up to `frame_bytes`.
+    /// Decides the values of a restore or verification of a set of `chunks` chunks of up to
+    /// `frame_bytes` each.
     pub fn for_reading(
         compression: Compression,
         families: usize,
@@ -216,7 +209,7 @@ impl Plan {
         };
         let write_depth = Chosen {
             value: WRITE_DEPTH,
-            because: "keeps the target busy while buffers change hands",
+            because: "keeps the target busy while buffers are handed over",
         };
         let frame = Chosen {
             value: frame_bytes,
@@ -253,7 +246,7 @@ impl Plan {
         }
     }
 
-    /// Algorithm and level, as `ZSTD:AUTO`.
+    /// Algorithm and level, such as `ZSTD:AUTO`.
     pub fn method(&self) -> String {
         match self.adapts_level {
             true => format!("{}:AUTO", self.compression.algorithm),
@@ -264,13 +257,16 @@ impl Plan {
     fn level_reason(&self) -> &'static str {
         match (self.adapts_level, self.goal) {
             (false, _) => "",
-            (true, Goal::Fast) => "chunk by chunk, as small as costs no time",
-            (true, Goal::Small) => "chunk by chunk, as small as three times the least time allows",
-            (true, Goal::Gentle) => "chunk by chunk, never above LOW: processors are for others",
+            (true, Goal::Fast) => "per chunk, as small as possible without taking longer",
+            (true, Goal::Small) => {
+                "per chunk, as small as possible within three times the \
+                                    shortest time"
+            }
+            (true, Goal::Gentle) => "per chunk, never above LOW: leaves the cores to others",
         }
     }
 
-    /// Upper bound of what the run allocates for moving data, in bytes.
+    /// Upper bound on the memory of the run for moving data, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let frames =
             (self.frame_buffers.value + self.output_buffers.value) * self.frame_bytes.value;
@@ -291,7 +287,7 @@ fn encoder_bytes(compression: Compression, tuning: Tuning, frame_bytes: usize) -
 /// What is done for writers, and why or where.
 fn copy_lines(copied: &TemporaryCopy) -> (&'static str, String) {
     match copied {
-        TemporaryCopy::Clone => ("clone", "writers wait for a moment".to_owned()),
+        TemporaryCopy::Clone => ("clone", "writers wait briefly".to_owned()),
         TemporaryCopy::Copy(folder) => (
             "copy",
             format!("in '{}': writers wait for a plain copy", folder.display()),
@@ -308,12 +304,12 @@ fn chosen_write_depth(devices: usize) -> Chosen {
     if devices <= WRITE_DEPTH {
         Chosen {
             value: WRITE_DEPTH,
-            because: "keeps each device busy while buffers change hands",
+            because: "keeps each device busy while buffers are handed over",
         }
     } else {
         Chosen {
             value: WRITE_DEPTH_OF_MANY,
-            because: "many devices are busy together",
+            because: "many devices are busy at once",
         }
     }
 }
@@ -347,23 +343,23 @@ fn chosen_threads(tuning: Tuning) -> Chosen {
     }
 }
 
-/// As [`chosen_threads`], but a backup that leaves the processors to others takes half of them.
+/// As [`chosen_threads`], but at most half the cores if the goal leaves cores to others.
 fn backup_threads(tuning: Tuning) -> Chosen {
     let chosen = chosen_threads(tuning);
     match (tuning.threads, tuning.goal) {
         (None, Goal::Gentle) => Chosen {
             value: (chosen.value / 2).max(1),
-            because: "half the processors at most, for GENTLE; fewer while they wait",
+            because: "at most half the cores, for GENTLE; fewer while they wait",
         },
         (None, Goal::Fast | Goal::Small) => Chosen {
-            because: "one per processor at most; fewer while they wait",
+            because: "at most one per core; fewer while they wait",
             ..chosen
         },
         (Some(_), _) => chosen,
     }
 }
 
-/// The level's own frame; a shorter one for a database that would not fill one for each thread.
+/// The level's own frame size; a shorter one if the database has too few frames for all threads.
 fn chosen_frame(compression: Compression, source_bytes: u64, threads: usize) -> Chosen {
     let value = compression.frame_bytes();
     let share = source_bytes.div_ceil(threads.min(SHARES_MAX) as u64);
@@ -372,7 +368,7 @@ fn chosen_frame(compression: Compression, source_bytes: u64, threads: usize) -> 
     if share < value {
         return Chosen {
             value: share,
-            because: "a small database: one for each thread",
+            because: "small database: one per thread",
         };
     }
     Chosen {
@@ -381,7 +377,7 @@ fn chosen_frame(compression: Compression, source_bytes: u64, threads: usize) -> 
     }
 }
 
-/// No more buffers than there are chunks to be held, and one in which the end is found.
+/// At most one buffer per chunk, and one in which the end is found.
 fn bounded(wanted: Chosen, chunks: u64) -> Chosen {
     let bound =
         usize::try_from(chunks.max(1)).map_or(usize::MAX, |chunks| chunks.saturating_add(1));
@@ -390,7 +386,7 @@ fn bounded(wanted: Chosen, chunks: u64) -> Chosen {
     }
     Chosen {
         value: bound,
-        because: "a small database: one for each chunk, one spare",
+        because: "small database: one per chunk and one spare",
     }
 }
 
@@ -406,7 +402,7 @@ fn chosen_buffers(tuning: Tuning, frame_bytes: usize, wanted: usize, chunks: u64
         None => {
             let wanted = Chosen {
                 value: wanted,
-                because: "one for each thread, transfer and family that may hold one",
+                because: "one per thread, transfer and family that may hold one",
             };
             bounded(wanted, chunks)
         }
@@ -451,7 +447,7 @@ impl fmt::Display for Plan {
             line("read limit", per_second(rate), "MAXRATE as given")?;
         }
         if let Some(rate) = self.max_write_rate {
-            let because = "MAXWRITERATE as given, for each device";
+            let because = "MAXWRITERATE as given, per device";
             line("write limit", per_second(rate), because)?;
         }
         if let Some(priority) = &self.priority {
@@ -497,10 +493,7 @@ mod tests {
     }
 
     fn whole(bytes: u64) -> SourceSize {
-        SourceSize {
-            bytes,
-            stretches: 1,
-        }
+        SourceSize { bytes, ranges: 1 }
     }
 
     #[test]
@@ -571,7 +564,7 @@ mod tests {
         assert_eq!(figures(whole(1 << 40)), (8 << 20, 7, 4));
         let scattered = SourceSize {
             bytes: 100 * (64 << 10),
-            stretches: 100,
+            ranges: 100,
         };
         assert_eq!(figures(scattered).1, 7);
         assert!(

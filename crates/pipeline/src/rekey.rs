@@ -1,8 +1,9 @@
-//! Other recipients for encrypted sets, without touching the media: a key file beside each family.
+//! New recipients for encrypted sets, without touching the media: a key file next to each family.
 //!
-//! The file has the name of the family's file with `.keys` behind. All of them are alike, so that any one
-//! does. They are written beside and renamed, and whoever can read the family can read its key file: what is
-//! in it are wrapped keys, as on the media.
+//! The key file is named after the family's file, with `.keys` appended. All key files of a media
+//! set are identical, so any one suffices. Each is written under a temporary name and renamed.
+//! Whoever can read the family can read its key file: it contains only wrapped keys, as the media
+//! do.
 
 use std::ffi::OsString;
 use std::io;
@@ -17,7 +18,7 @@ use crate::sealing::{self, ReadKeys};
 
 const SUFFIX: &str = ".keys";
 
-/// Where the key file of a family is; none for devices that are no files.
+/// The path of a family's key file; `None` for devices that are not files.
 fn path(device: &DeviceAddress) -> Option<PathBuf> {
     if device.kind != DeviceKind::Disk {
         return None;
@@ -27,25 +28,23 @@ fn path(device: &DeviceAddress) -> Option<PathBuf> {
     Some(PathBuf::from(name))
 }
 
-/// A key file that is there and cannot be used. The media have keys of their own; whoever needs the other
-/// ones is told of it.
+/// A key file that exists but cannot be used. The media have keys of their own; only users who need
+/// the other keys get an error.
 #[derive(Debug, Clone)]
 pub struct UnusableKeyFile {
-    /// The file.
     pub path: PathBuf,
-    /// Why.
     pub reason: String,
 }
 
-/// What lies beside the media.
+/// The key files next to the media.
 #[derive(Debug, Default)]
 pub(crate) struct KeyFiles {
-    /// The first that can be read.
+    /// The first readable one.
     pub(crate) file: Option<KeyFile>,
     pub(crate) unusable: Vec<UnusableKeyFile>,
 }
 
-/// Reads the key files beside the devices.
+/// Reads the key files next to the devices.
 pub(crate) fn read(devices: &[DeviceAddress]) -> KeyFiles {
     let mut files = KeyFiles::default();
     for path in devices.iter().filter_map(path) {
@@ -70,35 +69,34 @@ pub(crate) fn read(devices: &[DeviceAddress]) -> KeyFiles {
     files
 }
 
-/// For whom keys are wrapped anew.
+/// For whom keys are rewrapped.
 #[derive(Debug, Clone)]
 pub struct RekeyRequest {
-    /// The one set; all complete, encrypted ones when absent.
+    /// One set; all complete, encrypted ones if absent.
     pub position: Option<u16>,
-    /// What opens the sets now.
+    /// The keys that open the sets now.
     pub keys: ReadKeys,
-    /// Who can read them from now on.
+    /// The additional recipients.
     pub recipients: Vec<Recipient>,
-    /// Whether those whom the key files name already are dropped.
+    /// Whether recipients already in the key files are dropped.
     pub replaces: bool,
 }
 
-/// A set with further recipients.
+/// A set with new recipients.
 #[derive(Debug, Clone)]
 pub struct Rekeyed {
-    /// Its position.
     pub position: u16,
-    /// The recipients on the media, which stay.
+    /// The recipients on the media, which do not change.
     pub on_media: KeyBlock,
-    /// The recipients beside them.
+    /// The recipients in the key file.
     pub beside: KeyBlock,
 }
 
-/// Wraps the keys of encrypted sets for further recipients.
+/// Wraps the keys of encrypted sets for additional recipients.
 ///
 /// # Errors
-/// When a set is not encrypted, no key at hand opens it, the recipients do not fit, the key files there are
-/// cannot be read, or a file cannot be written.
+/// If a set is not encrypted, no given key opens it, the recipients do not fit, an existing key
+/// file cannot be read, or a file cannot be written.
 pub fn rekey(devices: &[DeviceAddress], request: &RekeyRequest) -> Result<Vec<Rekeyed>, Error> {
     let media = MediaSet::open(devices)?;
     let positions: Vec<u16> = match request.position {
@@ -145,8 +143,8 @@ pub fn rekey(devices: &[DeviceAddress], request: &RekeyRequest) -> Result<Vec<Re
     Ok(rekeyed)
 }
 
-/// The keys that lie beside the media already. Where none can be read of those that are there, nobody knows
-/// whom a new file would lock out.
+/// The keys already next to the media. If key files exist but none can be read, replacing them
+/// could lock out unknown recipients.
 fn earlier(media: &MediaSet, replaces: bool) -> Result<KeyFile, Error> {
     match (&media.key_files.file, media.key_files.unusable.first()) {
         (Some(file), _) => Ok(file.clone()),
@@ -158,7 +156,7 @@ fn earlier(media: &MediaSet, replaces: bool) -> Result<KeyFile, Error> {
     }
 }
 
-/// The recipients that a set has beside the media, and further ones.
+/// The recipients in a set's key file plus additional ones.
 fn joined(file: &KeyFile, key: &SetKey, recipients: &[Recipient]) -> Result<KeyBlock, CryptError> {
     match file.entry(key.set_guid()) {
         Some(entry) => {

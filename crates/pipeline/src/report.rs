@@ -1,4 +1,4 @@
-//! What a run tells about itself: while it runs, and when it is done.
+//! What a run reports: while it runs, and when it is done.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,26 +7,26 @@ use windlass_base::Moment;
 use windlass_codec::{Algorithm, Effort};
 use windlass_media::{MediaHeader, SetConfiguration};
 
-use crate::coverage::Stretches;
+use crate::coverage::FileRanges;
 use crate::error::Damage;
 #[cfg(debug_assertions)]
 use crate::fault::{Fault, FaultPoint};
 use crate::plan::Plan;
 use crate::request::{Goal, Probe};
 
-/// Watches a run and may stop it. Called from the threads of the pipeline.
+/// Observes a run and may stop it. Called from the threads of the pipeline.
 pub trait Observer: Sync {
-    /// `done` of `total` bytes of the database are through; they took `stored` bytes on media.
+    /// `done` of `total` bytes of the database are processed; they took `stored` bytes on media.
     fn progress(&self, done: u64, total: u64, stored: u64) {
         let _ = (done, total, stored);
     }
 
-    /// The plan is made and the run begins.
+    /// The plan is made and the run starts.
     fn planned(&self, plan: &Plan) {
         let _ = plan;
     }
 
-    /// What each stage has done so far. Told as often as progress, before it.
+    /// What each stage has done so far. Called as often as `progress`, just before it.
     fn moved(&self, stages: &Stages) {
         let _ = stages;
     }
@@ -36,7 +36,7 @@ pub trait Observer: Sync {
         false
     }
 
-    /// What happens to the thread that has come to this place: for tests of this crate.
+    /// The fault to inject at this point: for tests of this crate.
     #[cfg(debug_assertions)]
     #[doc(hidden)]
     fn fault(&self, at: FaultPoint) -> Option<Fault> {
@@ -45,7 +45,7 @@ pub trait Observer: Sync {
     }
 }
 
-/// An observer that neither looks nor stops.
+/// An observer that ignores everything.
 #[derive(Debug)]
 pub struct Unobserved;
 
@@ -54,26 +54,22 @@ impl Observer for Unobserved {}
 /// What one stage did. Times are summed over its threads.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StageCounters {
-    /// Threads that worked in the stage.
     pub threads: u32,
-    /// Bytes that went in.
     pub bytes_in: u64,
-    /// Bytes that came out.
     pub bytes_out: u64,
     /// Transfers or calls.
     pub calls: u64,
-    /// Time at work.
     pub busy: Duration,
-    /// Time waiting for the stage before.
+    /// Time waiting for the previous stage.
     pub wait_input: Duration,
-    /// Time waiting for room in the stage behind.
+    /// Time waiting for room in the next stage.
     pub wait_output: Duration,
-    /// Processor time of the stage's threads.
+    /// CPU time of the stage's threads.
     pub cpu: Duration,
-    /// Part of `busy` that was waiting for a limit on the rate.
+    /// Part of `busy` spent waiting for a rate limit.
     pub held_back: Duration,
-    /// Requests in flight at the device, summed over the time that was spent waiting for it:
-    /// divided by `busy` it is how many there were on average.
+    /// Requests in flight at the device, integrated over the time spent waiting for it; divided by
+    /// `busy`, their average number.
     pub in_flight: Duration,
 }
 
@@ -86,7 +82,7 @@ impl StageCounters {
         }
     }
 
-    /// Bytes in an average call; 0 when there was none.
+    /// Mean bytes per call; 0 without calls.
     pub fn bytes_per_call(&self) -> u64 {
         self.bytes_in
             .max(self.bytes_out)
@@ -94,7 +90,7 @@ impl StageCounters {
             .unwrap_or(0)
     }
 
-    /// Requests in flight at the device, on average while waiting for it.
+    /// Mean number of requests in flight at the device while waiting for it.
     pub fn mean_in_flight(&self) -> f64 {
         if self.busy.is_zero() {
             0.0
@@ -103,7 +99,7 @@ impl StageCounters {
         }
     }
 
-    /// Adds what another thread of the same stage did.
+    /// Adds the counters of another thread of the same stage.
     pub(crate) fn add(&mut self, other: &Self) {
         self.threads += other.threads;
         self.bytes_in += other.bytes_in;
@@ -117,7 +113,7 @@ impl StageCounters {
         self.in_flight += other.in_flight;
     }
 
-    /// What was done since `earlier`, which is of the same threads.
+    /// The difference to an `earlier` state of the same threads.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         Self {
             threads: self.threads.saturating_sub(earlier.threads),
@@ -133,7 +129,7 @@ impl StageCounters {
         }
     }
 
-    /// Whether a limit on the rate was what took the stage's time.
+    /// Whether the stage spent its time waiting for a rate limit.
     fn is_held_back(&self) -> bool {
         self.held_back * 2 > self.busy
     }
@@ -150,19 +146,14 @@ pub struct Stages {
     pub write: StageCounters,
 }
 
-/// A stage, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// The first.
     Read,
-    /// The second.
     Transform,
-    /// The last.
     Write,
 }
 
 impl Stage {
-    /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -175,10 +166,10 @@ impl Stage {
 impl Stages {
     /// The stage that limited the run.
     ///
-    /// The transform threads stand in the middle, so their time tells: what they spend waiting for
-    /// input is the reading stage's fault, what they spend waiting for room is the writing stage's,
-    /// and the rest is their own. A reading stage that itself waits for buffers is not to blame: the
-    /// writing stage holds them.
+    /// The transform threads are in the middle, so their times tell: time waiting for input is due
+    /// to the reading stage, time waiting for room is due to the writing stage, and the rest is
+    /// their own. If the reading stage itself waits for buffers, the writing stage is to blame,
+    /// because it holds them.
     pub fn limiting(&self) -> Stage {
         let (read, transform) = (&self.read, &self.transform);
         let hungry = match read.wait_output > read.busy {
@@ -196,58 +187,73 @@ impl Stages {
 }
 
 impl Stages {
-    /// Which stage limited the run and what would help, in one line.
+    /// The bottleneck of the run and what would help, in one line.
     pub fn verdict(&self, plan: &Plan, direction: Way) -> String {
-        let stage = self.limiting();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let is_plain = plan.compression.algorithm == Algorithm::None;
-        let advice = match (stage, direction) {
-            (Stage::Read, _) if self.read.is_held_back() => "held back by --max-rate (MAXRATE)",
-            (Stage::Write, _) if self.write.is_held_back() => {
-                "held back by --max-write-rate (MAXWRITERATE)"
-            }
-            (Stage::Read, Way::Backup) => {
-                "the database's disk gives no more; a faster disk, or less other work on it"
-            }
-            (Stage::Read, Way::Reading) if plan.families == 1 => {
-                "the media's disk gives no more; stripes on several disks"
-            }
-            (Stage::Read, Way::Reading) => "the media's disks give no more; faster disks",
-            (Stage::Transform, Way::Backup) if plan.goal == Goal::Gentle => {
-                "GENTLE leaves the processors to others; the goal FAST takes all of them"
-            }
-            (Stage::Transform, _) if plan.threads.value < cores => {
-                "more threads: THREADCOUNT or --threads"
-            }
-            (Stage::Transform, Way::Backup) if plan.adapts_level => {
-                "all processors compress, at the level that suits; more processors"
-            }
-            (Stage::Transform, Way::Backup) if !is_plain => {
-                "all processors compress; a faster algorithm or level"
-            }
-            (Stage::Transform, Way::Reading) if !is_plain => {
-                "all processors expand; more processors"
-            }
-            (Stage::Transform, _) => "checksums take all processors; more processors",
-            (Stage::Write, Way::Reading) => "the target's disk takes no more; a faster disk",
-            (Stage::Write, Way::Backup) if is_plain => {
-                "the devices take no more; compression, or stripes on other disks"
-            }
-            (Stage::Write, Way::Backup) if plan.adapts_level => {
-                "the devices take no more, at the level that suits; stripes on other disks"
-            }
-            (Stage::Write, Way::Backup) => {
-                "the devices take no more; stronger compression, or stripes on other disks"
-            }
+        let transform = match direction {
+            _ if is_plain => "checksums",
+            Way::Backup => "compression",
+            Way::Reading => "decompression",
         };
-        format!("limited by the {} stage: {advice}", stage.name())
+        let (bottleneck, advice) = match (self.limiting(), direction) {
+            (Stage::Read, _) if self.read.is_held_back() => {
+                ("reading, limited by --max-rate (MAXRATE)", "")
+            }
+            (Stage::Write, _) if self.write.is_held_back() => {
+                ("writing, limited by --max-write-rate (MAXWRITERATE)", "")
+            }
+            (Stage::Read, Way::Backup) => (
+                "reading the database (disk at its limit)",
+                "; try a faster disk, or less other load on it",
+            ),
+            (Stage::Read, Way::Reading) if plan.families == 1 => (
+                "reading the media (disk at its limit)",
+                "; try stripes on several disks",
+            ),
+            (Stage::Read, Way::Reading) => (
+                "reading the media (disks at their limit)",
+                "; try faster disks",
+            ),
+            (Stage::Transform, direction) => {
+                return format!(
+                    "bottleneck: {transform} {}",
+                    transform_advice(plan, direction, cores)
+                );
+            }
+            (Stage::Write, Way::Reading) => (
+                "writing the database (disk at its limit)",
+                "; try a faster disk",
+            ),
+            (Stage::Write, Way::Backup) => (
+                "writing the media (devices at their limit)",
+                match is_plain {
+                    true => "; try compression, or stripes on other disks",
+                    false if plan.adapts_level => "; try stripes on other disks",
+                    false => "; try stronger compression, or stripes on other disks",
+                },
+            ),
+        };
+        format!("bottleneck: {bottleneck}{advice}")
     }
 }
 
-/// Which way bytes go.
+/// Why the transform stage is the bottleneck, and what would help.
+fn transform_advice(plan: &Plan, direction: Way, cores: usize) -> &'static str {
+    let is_plain = plan.compression.algorithm == Algorithm::None;
+    if direction == Way::Backup && plan.goal == Goal::Gentle {
+        "(GENTLE leaves cores to others); the goal FAST uses all of them"
+    } else if plan.threads.value < cores {
+        "(fewer threads than cores); try more threads: THREADCOUNT or --threads"
+    } else if direction == Way::Backup && !is_plain && !plan.adapts_level {
+        "(all cores busy); try a faster algorithm or a lower level"
+    } else {
+        "(all cores busy); more cores would help"
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// From a database to media.
     Backup,
     /// From media: restore and verification.
     Reading,
@@ -256,27 +262,25 @@ pub enum Way {
 /// What one level of compression contributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelShare {
-    /// The level.
     pub effort: Effort,
-    /// Chunks compressed with it.
     pub chunks: u64,
     /// Bytes of the database in them.
     pub raw_bytes: u64,
-    /// Bytes that they take on media.
+    /// Their size on media.
     pub stored_bytes: u64,
 }
 
 /// What a run decided while it ran.
 #[derive(Debug, Clone, Default)]
 pub struct Adapted {
-    /// The levels that were used, from fast to small; empty unless the level was left open.
+    /// The levels used, from fast to small; empty if the level was given.
     pub levels: Vec<LevelShare>,
-    /// Threads that were at work, on average over the time; 0 when their number was given.
+    /// Mean number of running threads over time; 0 if the number was given.
     pub mean_threads: f64,
 }
 
 impl fmt::Display for Adapted {
-    /// Shares of the database by level, and threads; nothing when nothing was left open.
+    /// Shares of the database by level; empty if the level was given.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all: u64 = self.levels.iter().map(|level| level.raw_bytes).sum();
         for (index, level) in self.levels.iter().enumerate() {
@@ -288,12 +292,11 @@ impl fmt::Display for Adapted {
     }
 }
 
-/// A page of the database whose own checksum does not match.
+/// A page of the database with a wrong checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedPage {
-    /// File it is in.
     pub file_id: u16,
-    /// Page, counted from 0.
+    /// Page number, from 0.
     pub page: u64,
     /// The file's physical name.
     pub file: String,
@@ -302,86 +305,74 @@ pub struct DamagedPage {
 /// What one database file contributed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePages {
-    /// Logical name.
     pub logical_name: String,
-    /// Pages of 8 KB that were processed, rounded up.
+    /// Processed pages of 8 KB, rounded up.
     pub pages: u64,
 }
 
-/// A backup that was made.
 #[derive(Debug, Clone)]
 pub struct BackupReport {
-    /// The media it is on.
     pub media: MediaHeader,
-    /// The set as its final configuration describes it.
+    /// The final configuration of the set.
     pub set: SetConfiguration,
     /// Pages by file, in the order of the messages.
     pub files: Vec<FilePages>,
-    /// Bytes of the database that were processed (stored or, for a differential, kept).
+    /// Bytes of the database that were processed; for a differential, the changed ones.
     pub processed_bytes: u64,
     /// From the first read to the last sync.
     pub elapsed: Duration,
-    /// When it was finished.
     pub finished: Moment,
-    /// The numbers that were used.
     pub plan: Plan,
-    /// What the stages did.
     pub stages: Stages,
-    /// What was adapted to.
     pub adapted: Adapted,
-    /// Damage that was found and carried on from (`CONTINUE_AFTER_ERROR`).
+    /// Damage that was tolerated (`CONTINUE_AFTER_ERROR`).
     pub damaged: Vec<DamagedPage>,
-    /// For how long the database's writers were shut out; none when they were not.
+    /// How long the database's writers were locked out; `None` if they never were.
     pub writers_held: Option<Duration>,
 }
 
-/// A measuring run that came to its end.
+/// A completed measuring run.
 #[derive(Debug, Clone)]
 pub struct ProbeReport {
-    /// How far pages came.
+    /// How far frames went.
     pub probe: Probe,
-    /// Bytes of the database that were read.
     pub processed_bytes: u64,
-    /// Bytes that a backup would have written; the same as read when nothing was compressed.
+    /// What a backup would have written; equal to the bytes read if nothing was compressed.
     pub stored_bytes: u64,
     /// From the first read to the end of the last.
     pub elapsed: Duration,
     /// The numbers that were used.
     pub plan: Plan,
-    /// What the stages did.
     pub stages: Stages,
-    /// What was adapted to.
     pub adapted: Adapted,
 }
 
-/// What a set does not give any more, and was carried on from.
+/// Losses of a set that were tolerated.
 #[derive(Debug, Clone, Default)]
 pub struct DamagedChunks {
-    /// Chunks that are there and cannot be used.
+    /// Chunks that exist but cannot be used.
     pub count: u64,
-    /// The first that was met: its device and what is wrong.
+    /// The first damage found, with its device.
     pub first: Option<(String, Damage)>,
-    /// What they held.
-    pub stretches: Stretches,
-    /// Chunks that are not there at all.
+    /// Their content.
+    pub ranges: FileRanges,
+    /// Chunks that do not exist.
     pub missing_count: u64,
-    /// What no chunk holds, neither a good nor a damaged one.
-    pub missing: Stretches,
-    /// Damaged chunks of which no other one took the number.
+    /// Ranges that no chunk contains, neither a good nor a damaged one.
+    pub missing: FileRanges,
+    /// Damaged chunks whose number no other chunk has.
     pub(crate) known: u64,
 }
 
 impl DamagedChunks {
-    /// Whether the set gave everything that it should.
+    /// Whether the set was complete.
     pub fn is_empty(&self) -> bool {
         self.count == 0 && self.missing_count == 0 && self.missing.is_empty()
     }
 }
 
-/// A restore or a verification that succeeded.
 #[derive(Debug, Clone)]
 pub struct ReadReport {
-    /// Pages by file.
     pub files: Vec<FilePages>,
     /// Bytes of the database in the set.
     pub processed_bytes: u64,
@@ -389,11 +380,9 @@ pub struct ReadReport {
     pub stored_bytes: u64,
     /// From the first read to the last sync.
     pub elapsed: Duration,
-    /// The numbers that were used.
     pub plan: Plan,
-    /// What the stages did.
     pub stages: Stages,
-    /// What could not be read and was left out (`CONTINUE_AFTER_ERROR`).
+    /// What could not be read and was skipped (`CONTINUE_AFTER_ERROR`).
     pub damaged: DamagedChunks,
 }
 

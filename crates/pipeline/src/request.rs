@@ -1,5 +1,5 @@
-//! What a backup, a restore or a verification is asked to do: typed, conflicts resolved, defaults
-//! not yet filled. `plan` fills them and says why.
+//! Requests for a backup, a restore or a verification: typed, conflicts resolved, defaults not yet
+//! filled in. `plan` fills them in, with reasons.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,25 +14,24 @@ use windlass_source::Depth;
 use crate::digests::DigestFile;
 use crate::sealing::{Encryption, ReadKeys};
 
-/// What happens to backup sets that are on the media already.
+/// What happens to backup sets already on the media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overwrite {
-    /// `NOINIT`: the new set goes behind them.
+    /// `NOINIT`: the new set is appended.
     Append,
-    /// `INIT`: they go, the media header stays.
+    /// `INIT`: they are discarded, the media header stays.
     Initialize,
-    /// `FORMAT`: everything goes, a new media set begins.
+    /// `FORMAT`: everything is discarded, a new media set begins.
     Format,
 }
 
-/// Which media a backup goes to.
+/// The media of a backup.
 #[derive(Debug, Clone)]
 pub struct MediaRequest {
     /// One device per media family (stripe), in order.
     pub devices: Vec<DeviceAddress>,
-    /// Up to three further copies of the same shape: `MIRROR TO`.
+    /// Up to three mirrors of the same shape: `MIRROR TO`.
     pub mirrors: Vec<Vec<DeviceAddress>>,
-    /// What happens to sets that are there already.
     pub overwrite: Overwrite,
     /// `SKIP`: expiry and names are not checked before overwriting.
     pub skip_checks: bool,
@@ -40,22 +39,21 @@ pub struct MediaRequest {
     pub media_name: Option<String>,
     /// `MEDIADESCRIPTION`.
     pub media_description: Option<String>,
-    /// `BLOCKSIZE` in bytes; the media's own, or the device's, when absent.
+    /// `BLOCKSIZE` in bytes; if absent, that of the media or the device.
     pub block_bytes: Option<u32>,
 }
 
 impl MediaRequest {
-    /// Whether nothing that is written is kept.
+    /// Whether all written data is discarded.
     pub fn is_discarded(&self) -> bool {
         let mut all = self.devices.iter().chain(self.mirrors.iter().flatten());
         all.any(|device| device.kind == DeviceKind::Nul)
     }
 }
 
-/// What a differential is taken against.
 #[derive(Debug, Clone)]
 pub struct DifferentialBase {
-    /// The full backup's set GUID.
+    /// Set GUID of the full backup.
     pub set_guid: Guid,
     /// Its checkpoint LSN.
     pub lsn: Lsn,
@@ -63,16 +61,14 @@ pub struct DifferentialBase {
     pub digests: Option<Arc<DigestFile>>,
 }
 
-/// Full, or against a base.
 #[derive(Debug, Clone)]
 pub enum BackupKind {
-    /// Everything.
     Full,
     /// Extents that changed since the base.
     Differential(DifferentialBase),
 }
 
-/// What to do about damage in what is read.
+/// What to do about damage found while reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDamage {
     /// `STOP_ON_ERROR`.
@@ -81,7 +77,7 @@ pub enum OnDamage {
     Continue,
 }
 
-/// Numbers the user fixed; everything absent is chosen by the plan.
+/// Values set by the user; the plan chooses the absent ones.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tuning {
     /// `BUFFERCOUNT`: transfers in flight between the stages.
@@ -90,27 +86,25 @@ pub struct Tuning {
     pub transfer_bytes: Option<u32>,
     /// `THREADCOUNT`: transform threads.
     pub threads: Option<u32>,
-    /// What carries reads and writes.
     pub io_method: IoMethodChoice,
-    /// What a backup adapts itself to.
     pub goal: Goal,
-    /// `LEVEL = AUTO`: the level of ZSTD is picked for each chunk.
+    /// `LEVEL = AUTO`: the ZSTD level is picked for each chunk.
     pub adapts_level: bool,
-    /// `MAXRATE`: bytes of the database that a backup may read in a second.
+    /// `MAXRATE`: limit on the bytes read from the database per second.
     pub max_rate: Option<u64>,
-    /// `MAXWRITERATE`: bytes that a backup may write to each device in a second.
+    /// `MAXWRITERATE`: limit on the bytes written to each device per second.
     pub max_write_rate: Option<u64>,
 }
 
-/// What a backup adapts itself to.
+/// What a backup adapts to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Goal {
-    /// The shortest time; the smallest size that costs no time.
+    /// The shortest time; the smallest size at no cost in time.
     #[default]
     Fast,
     /// The smallest size within three times the shortest time.
     Small,
-    /// The database's users keep their processors and disks.
+    /// The database's users keep their cores and disks.
     Gentle,
 }
 
@@ -125,61 +119,51 @@ impl Goal {
     }
 }
 
-/// How far the pages of a measuring run come. Nothing is written: it makes no backup.
+/// How far the frames of a measuring run go. Nothing is written; no backup is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probe {
-    /// `NOCOMPRESSWRITE`: read only. The rate that the source can give.
+    /// `NOCOMPRESSWRITE`: read only. Shows the rate of the source.
     Read,
-    /// `NOWRITE`: read and transform. The rate that the processors can give, if the source can.
+    /// `NOWRITE`: read and transform. Shows the rate of the cores, if the source keeps up.
     Transform,
 }
 
-/// A measuring run over one database.
+/// A measuring run on one database.
 #[derive(Debug, Clone)]
 pub struct ProbeRequest {
-    /// How far pages come.
     pub probe: Probe,
-    /// How chunks are compressed.
     pub compression: Compression,
-    /// What compresses `QAT_DEFLATE` instead of the bundled library.
+    /// Compresses `QAT_DEFLATE` instead of the bundled library.
     pub deflate: Option<Arc<dyn DeflateProvider>>,
-    /// How chunks are encrypted, under a key that nobody keeps.
+    /// Encryption with a key that is discarded.
     pub encryption: Option<Cipher>,
-    /// Verify the database's own page checksums on the way.
+    /// Whether to verify the database's own page checksums.
     pub checksum: bool,
-    /// Numbers the user fixed.
     pub tuning: Tuning,
 }
 
-/// What SQLite's own check of a database said before it was copied.
+/// Result of SQLite's own check of a database before it was copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Integrity {
-    /// How far it went.
     pub depth: Depth,
-    /// What it found.
     pub findings: u32,
 }
 
-/// A backup of one database.
 #[derive(Debug, Clone)]
 pub struct BackupRequest {
-    /// Where it goes.
     pub media: MediaRequest,
-    /// Full or differential.
     pub kind: BackupKind,
     /// `COPY_ONLY`: does not become a differential base.
     pub copy_only: bool,
-    /// How chunks are compressed.
     pub compression: Compression,
-    /// How chunks are encrypted, and for whom.
     pub encryption: Option<Encryption>,
-    /// What compresses `QAT_DEFLATE` instead of the bundled library.
+    /// Compresses `QAT_DEFLATE` instead of the bundled library.
     pub deflate: Option<Arc<dyn DeflateProvider>>,
     /// `CHECKSUM`: verify the database's own page checksums and mark the set.
     pub checksum: bool,
-    /// The content has no header of SQLite's, and is wanted all the same.
+    /// The content has no SQLite header, and is backed up anyway.
     pub is_as_is: bool,
-    /// What SQLite's own check of the database said; the set tells it.
+    /// Result of SQLite's own check of the database, recorded in the set.
     pub integrity: Option<Integrity>,
     /// `STOP_ON_ERROR` or `CONTINUE_AFTER_ERROR`.
     pub on_damage: OnDamage,
@@ -187,21 +171,19 @@ pub struct BackupRequest {
     pub name: Option<String>,
     /// See `name`.
     pub description: Option<String>,
-    /// `EXPIREDATE` or `RETAINDAYS`: until then the set is not overwritten unless `SKIP`.
+    /// `EXPIREDATE` or `RETAINDAYS`: before that date, the set is overwritten only with `SKIP`.
     pub expires: Option<Moment>,
-    /// Who asks: login, server, machine.
     pub requester: Requester,
-    /// The last full, non-copy-only backup before this one; zero when there is none.
+    /// The last full backup before this one that was not copy-only; zero if there is none.
     pub database_backup_lsn: Lsn,
-    /// The folder in which the extent digests of a full backup are also kept, for the differentials to
-    /// come: a file for each set.
+    /// Folder for an extra copy of the extent digests of a full backup, used by later
+    /// differentials: one file per set.
     pub digests_to: Option<PathBuf>,
-    /// Numbers the user fixed.
     pub tuning: Tuning,
 }
 
 impl BackupRequest {
-    /// A full backup, appended to what the devices hold; everything else as when nobody asks for it.
+    /// A full backup, appended to the devices, with defaults for everything else.
     pub fn new(devices: Vec<DeviceAddress>, compression: Compression) -> Self {
         Self {
             media: MediaRequest {
@@ -233,24 +215,20 @@ impl BackupRequest {
     }
 }
 
-/// Who asks for a backup, as the headers tell it.
+/// Who requested a backup, as recorded in the headers.
 #[derive(Debug, Clone, Default)]
 pub struct Requester {
     /// Login.
     pub user: String,
     /// Server or instance.
     pub server: String,
-    /// Machine.
     pub machine: String,
 }
 
-/// How a set is restored or verified.
+/// Request for a restore or verification.
 #[derive(Debug, Clone)]
 pub struct ReadRequest {
-    /// Keys for sets that are encrypted.
     pub keys: ReadKeys,
-    /// What to do about damage.
     pub on_damage: OnDamage,
-    /// Numbers the user fixed.
     pub tuning: Tuning,
 }

@@ -1,10 +1,10 @@
-//! Encryption of a set: its key made or found, its chunks sealed and opened, its configuration
-//! authenticated.
+//! Encryption of a set: creates or finds its key, seals and opens its chunks, authenticates its
+//! configuration.
 //!
-//! Neighbours: `windlass-crypt` has the cryptography, `windlass-media` the places where keys, tags and
-//! the authentication are stored. Payloads are encrypted and decrypted in the buffers they are in.
+//! Neighbours: `windlass-crypt` has the cryptography, `windlass-media` the fields for keys, tags
+//! and the authentication. Payloads are encrypted and decrypted in place.
 //!
-//! Invariant: what is read of an encrypted set is handed on only after its tag was right, under a key
+//! Invariant: content of an encrypted set is passed on only after its tag was verified, with a key
 //! that also authenticated the configuration.
 
 use std::sync::Arc;
@@ -21,24 +21,22 @@ use crate::media_set::MediaSet;
 pub struct Encryption {
     /// `ENCRYPTION (ALGORITHM = ...)`
     pub algorithm: Cipher,
-    /// Whoever can read it.
     pub recipients: Vec<Recipient>,
 }
 
-/// Keys for a restore or a verification.
+/// Keys for a restore or verification.
 #[derive(Debug, Clone, Default)]
 pub struct ReadKeys {
-    /// The keys at hand.
     pub ring: Arc<KeyRing>,
-    /// Whether a set that is not encrypted is refused: somebody may have put it in the place of one
-    /// that was.
+    /// Whether an unencrypted set is refused, as it may have been put in the place of an encrypted
+    /// one.
     pub requires_encryption: bool,
-    /// Whether a verification checks encrypted sets by their checksums alone: nothing is decrypted, and
-    /// nothing authenticated.
+    /// Whether verification only checks the checksums of encrypted sets: nothing is decrypted or
+    /// authenticated.
     pub without_key: bool,
 }
 
-/// Makes the key of a new set and wraps it into its configuration.
+/// Generates the key of a new set and stores it, wrapped, in the configuration.
 pub(crate) fn begin(
     encryption: Option<&Encryption>,
     set: &mut SetConfiguration,
@@ -51,16 +49,15 @@ pub(crate) fn begin(
     Ok(Some(key))
 }
 
-/// Authenticates the final configuration.
 pub(crate) fn authenticate(key: Option<&SetKey>, set: &mut SetConfiguration) {
     if let Some(key) = key {
         set.authentication = key.authenticate(&set.authenticated_bytes());
     }
 }
 
-/// The key of a set that is to be read; none if it is not encrypted.
+/// The key of a set to be read; `None` if it is not encrypted.
 ///
-/// Recipients who were given the key later are asked for first; those on the media still count.
+/// Recipients added later are tried first; those on the media remain valid.
 pub(crate) fn unlock(
     media: &MediaSet,
     set: &SetConfiguration,
@@ -84,7 +81,7 @@ pub(crate) fn unlock(
             let first = KeyBlock::from_stored(&set.key_block)?.unlock(guid, &keys.ring);
             match (first, later) {
                 (Ok(key), _) => key,
-                // The recipients that are shown are those of the later key block.
+                // Show the recipients of the newer key block.
                 (_, Some(Err(source))) | (Err(source), _) => return Err(locked(media, source)),
             }
         }
@@ -97,7 +94,8 @@ pub(crate) fn unlock(
     Ok(Some(key))
 }
 
-/// No key opens a set. Keys beside the media that cannot be used are named, as one of them may be the one.
+/// No key opens a set. The error names unusable key files next to the media, since one of them may
+/// hold the right key.
 fn locked(media: &MediaSet, source: windlass_crypt::Error) -> Error {
     let device = media.devices();
     match media.unusable_key_files().first() {
@@ -111,7 +109,7 @@ fn locked(media: &MediaSet, source: windlass_crypt::Error) -> Error {
     }
 }
 
-/// Encrypts a payload in place; masks what the header tells about it, and adds the tag.
+/// Encrypts a payload in place, masks its checksum and digests in the header, and adds the tag.
 pub(crate) fn seal(
     key: &SetKey,
     header: &mut ChunkHeader,
@@ -124,7 +122,8 @@ pub(crate) fn seal(
     Ok(())
 }
 
-/// Decrypts a payload in place; returns the checksum of the raw bytes, which the header only masks.
+/// Decrypts a payload in place; returns the checksum of the raw bytes, which the header stores
+/// masked.
 pub(crate) fn open(
     key: Option<&SetKey>,
     header: &ChunkHeader,
@@ -145,7 +144,7 @@ pub(crate) fn open(
     }
 }
 
-/// Hides the checksum and the digests of the raw bytes: they would confirm a guess at the content.
+/// Hides the checksum and the digests of the raw bytes, which would confirm a guess at the content.
 fn mask(key: &SetKey, header: &mut ChunkHeader) {
     let mut bytes = header.raw_checksum.to_le_bytes().to_vec();
     for digest in &header.digests {

@@ -1,4 +1,4 @@
-//! Keeps a stage to the rate that the user set.
+//! Limits a stage to the rate set by the user.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use windlass_base::rate::RateLimit;
 use crate::control::Control;
 use crate::report::StageCounters;
 
-/// The longest sleep between two looks at whether the run goes on.
+/// Maximum sleep before checking whether the run continues.
 const SLEEP: Duration = Duration::from_millis(50);
 
-/// A limit and the clock that it goes by. One thread's own.
+/// A rate limit and its clock. Owned by one thread.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     limit: RateLimit,
@@ -18,7 +18,7 @@ pub(crate) struct Throttle {
 }
 
 impl Throttle {
-    /// A limit from now on; none without a rate.
+    /// A limit starting now; `None` without a rate.
     pub(crate) fn new(bytes_per_second: Option<u64>) -> Option<Self> {
         bytes_per_second.map(|rate| Self {
             limit: RateLimit::new(rate),

@@ -1,8 +1,8 @@
-//! Reads a media family through one large window, moving forward.
+//! Reads a media family sequentially through one large window.
 //!
-//! Chunk headers are small and payloads large; reading each by itself would cost two calls and two
-//! seeks a chunk. The window is filled with one aligned direct read and serves both. While one is
-//! used the next ones are read, as soon as two followed each other without a gap.
+//! Chunk headers are small and payloads large; reading each separately would cost two calls and two
+//! seeks per chunk. The window is filled with one aligned direct read and serves both. Once two
+//! windows follow each other without a gap, the next ones are read ahead.
 
 use std::cell::RefCell;
 use std::io;
@@ -14,7 +14,7 @@ use windlass_io::queue::{Direction, IoMethod, Memory, Queue, Transfer};
 use windlass_io::{AlignedBuffer, DIRECT_ALIGNMENT, DirectFile};
 use windlass_media::{ReadAt, ReadError};
 
-/// A view of a device that is cheap to read from front to back. One thread's own.
+/// A view of a device that makes sequential reads cheap. Owned by one thread.
 #[derive(Debug)]
 pub(crate) struct Window<'a> {
     device: &'a dyn DeviceReader,
@@ -26,32 +26,31 @@ struct State {
     buffer: AlignedBuffer,
     /// Family offset of the buffer's first byte; a multiple of the alignment.
     offset: u64,
-    /// Bytes of the buffer that are filled.
+    /// Filled bytes of the buffer.
     filled: usize,
     ahead: Option<Ahead>,
     reads: Reads,
 }
 
-/// What a window did.
+/// Statistics of a window.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reads {
-    /// Reads made.
     pub(crate) calls: u64,
-    /// Reads in flight, summed over the time spent waiting for them.
+    /// Reads in flight, integrated over the time spent waiting for them.
     pub(crate) in_flight: Duration,
 }
 
-/// Windows that are being read while another is used.
+/// Windows being read while another is in use.
 #[derive(Debug)]
 struct Ahead {
     queue: Queue,
     file: Arc<DirectFile>,
     len: u64,
-    /// Buffers that hold nothing.
+    /// Free buffers.
     spare: Vec<AlignedBuffer>,
-    /// Windows that arrived before they were wanted: offset, memory, bytes filled.
+    /// Windows that arrived early: offset, memory, filled bytes.
     arrived: Vec<(u64, AlignedBuffer, io::Result<usize>)>,
-    /// Where the next window to be asked for begins.
+    /// Offset of the next window to request.
     next: u64,
 }
 
@@ -71,7 +70,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// The same with up to `depth` windows in flight, where the device is a file.
+    /// As [`Self::new`], with up to `depth` windows in flight if the device is a file.
     pub(crate) fn reading_ahead(
         device: &'a dyn DeviceReader,
         bytes: usize,
@@ -92,14 +91,15 @@ impl<'a> Window<'a> {
         window
     }
 
-    /// What it did so far.
+    /// The statistics so far.
     pub(crate) fn reads(&self) -> Reads {
         self.state.borrow().reads
     }
 }
 
 impl Ahead {
-    /// Exchanges `buffer` for the window at `offset`. `follows` tells whether it is the next one.
+    /// Exchanges `buffer` for the window at `offset`. `follows` says whether it is the next one in
+    /// sequence.
     fn exchange(
         &mut self,
         buffer: &mut AlignedBuffer,
@@ -149,7 +149,7 @@ impl Ahead {
         submitted.map_err(|_| io::Error::other("the read does not fit its window"))
     }
 
-    /// Waits for one window; `false` when none is in flight.
+    /// Waits for one window; `false` if none is in flight.
     fn complete(&mut self) -> io::Result<bool> {
         let Some(done) = self.queue.wait()? else {
             return Ok(false);
@@ -161,7 +161,7 @@ impl Ahead {
         Ok(true)
     }
 
-    /// Gives up what was read ahead, because the reader went elsewhere.
+    /// Discards what was read ahead, because the reader moved elsewhere.
     fn discard(&mut self) -> io::Result<()> {
         while self.complete()? {}
         let memories = self.arrived.drain(..).map(|(_, memory, _)| memory);
@@ -171,7 +171,7 @@ impl Ahead {
 }
 
 impl State {
-    /// Copies what the window holds from `offset` on and returns how much that was.
+    /// Copies the content of the window from `offset` on and returns its length.
     fn copy_to(&self, offset: u64, out: &mut [u8]) -> usize {
         let Some(skip) = offset
             .checked_sub(self.offset)
@@ -251,11 +251,11 @@ mod tests {
             ahead(IoMethod::Ring),
             ahead(IoMethod::Threads),
         ] {
-            serves_any_stretch(&window, &content);
+            serves_any_range(&window, &content);
         }
     }
 
-    fn serves_any_stretch(window: &Window<'_>, content: &[u8]) {
+    fn serves_any_range(window: &Window<'_>, content: &[u8]) {
         for (offset, bytes) in [
             (0, 10),
             (4000, 20_000),

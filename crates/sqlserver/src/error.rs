@@ -26,13 +26,13 @@ pub enum Error {
         source: windlass_bak::Error,
     },
     /// A file is there already.
-    #[error("{} exists; it is not overwritten", .0.display())]
+    #[error("{} exists and is not overwritten", .0.display())]
     Exists(PathBuf),
     /// Neither a folder nor a move says where a file goes.
-    #[error("nothing says where the file '{0}' goes: name a folder, or move it")]
+    #[error("no target is given for the file '{0}': name a folder, or move it")]
     NoDestination(String),
     /// Two files go to one place.
-    #[error("two files of the database go to {}", .0.display())]
+    #[error("two files of the database have the same target {}", .0.display())]
     SameDestination(PathBuf),
     /// A move of a file that the backup does not have.
     #[error("the backup has no file '{0}'")]
@@ -50,7 +50,7 @@ pub enum Error {
     },
     /// A differential of another full backup.
     #[error(
-        "{}: the differential stands on backup set {expected}, the one before it is {found}",
+        "{}: the differential needs backup set {expected}, but the one before it is {found}",
         path.display()
     )]
     OtherBase {

@@ -77,7 +77,7 @@ impl SeekInput for FileInput {
             Source::Regular(file) => file.seek(SeekFrom::Start(offset)).map(drop),
             _ => Err(io::Error::new(
                 io::ErrorKind::NotSeekable,
-                "a pipe cannot be read in another order",
+                "a pipe cannot be read out of order",
             )),
         }
     }

@@ -178,7 +178,8 @@ fn check_differential(
         return Err(Error::Sequence {
             path,
             reason: format!(
-                "only differentials go over a full backup, this one is of type '{}': its log would have to be redone, which only a server does",
+                "only differentials can be applied to a full backup; this one is of type '{}', \
+                 whose log only a server can redo",
                 configuration.backup_type.description()
             ),
         });

@@ -83,7 +83,8 @@ impl Source {
             database: String::new(),
             findings: Vec::new(),
             notes: vec![
-                "Data files are read as they are: what a server would redo or undo from the log is not in them."
+                "Data files are read as they are: changes that a server would redo or undo from \
+                 the log are not applied."
                     .to_owned(),
             ],
         })
@@ -95,7 +96,8 @@ impl Source {
         let mut paths = Vec::new();
         let mut database = String::new();
         let mut notes = vec![
-            "Rows are as they lie on the pages: changes that were under way while the backup ran are neither completed nor undone from its log."
+            "Rows are read as stored on the pages: changes in progress during the backup are \
+             neither completed nor undone from its log."
                 .to_owned(),
         ];
         for step in steps {

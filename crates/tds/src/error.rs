@@ -12,7 +12,7 @@ pub enum Error {
         found: u16,
     },
     /// A packet type that clients do not send.
-    #[error("packet type {found:#04x} is not one that clients send")]
+    #[error("clients do not send packets of type {found:#04x}")]
     PacketKind {
         /// What the header says.
         found: u8,
@@ -32,7 +32,7 @@ pub enum Error {
         limit: usize,
     },
     /// A structure that goes on behind the end of its message.
-    #[error("{what} is cut short")]
+    #[error("{what} is truncated")]
     CutShort {
         /// The structure.
         what: &'static str,

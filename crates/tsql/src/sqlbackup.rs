@@ -96,7 +96,7 @@ pub fn command_of(argument: &str) -> Result<String, String> {
         .and_then(|rest| rest.strip_suffix('"'));
     match inner {
         Some(inner) => Ok(inner.replace("\"\"", "\"")),
-        None => Err("the command behind -SQL must stand in double quotes".to_owned()),
+        None => Err("the command after -SQL must be in double quotes".to_owned()),
     }
 }
 
@@ -170,7 +170,8 @@ fn items(text: &str) -> Result<Vec<Item>, ParseError> {
 /// An error of the lexer, which repeats what it did not understand; not where a password may be in it.
 fn untold(mut error: ParseError, text: &str) -> ParseError {
     if text.to_ascii_uppercase().contains("PASSWORD") {
-        "A string does not end, or a character is not understood. The text is not repeated, because there may be a password in it."
+        "A string is not terminated, or a character is invalid. The text is not shown, because it \
+         may contain a password."
             .clone_into(&mut error.text);
     }
     error

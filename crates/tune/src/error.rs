@@ -25,7 +25,7 @@ pub enum Error {
     },
     /// The backups would not fit.
     #[error(
-        "'{}' has {} free, and an uncompressed backup takes {}: name another folder with --to",
+        "'{}' has {} free, but an uncompressed backup needs {}: name another folder with --to",
         path.display(), Bytes(*free), Bytes(*needed)
     )]
     NoSpace {
@@ -37,7 +37,7 @@ pub enum Error {
         free: u64,
     },
     /// Nothing to measure.
-    #[error("'{}' holds no pages: there is nothing to measure", path.display())]
+    #[error("'{}' has no pages to measure", path.display())]
     EmptyDatabase {
         /// The database.
         path: PathBuf,

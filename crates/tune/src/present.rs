@@ -96,10 +96,11 @@ pub(crate) fn facts(database: &Database, cache: CachePolicy, repetition: String)
 /// What is true of every measurement.
 pub(crate) fn notes() -> Vec<String> {
     [
-        "1 MB is 2^20 bytes. A run lasts from opening the database or the media to the last sync.",
+        "1 MB is 2^20 bytes. A run lasts from opening the database or media to the last sync.",
         "CPU is the processor time of the whole run, as a share of all processors.",
-        "Windlass reads and writes past the page cache where the file system allows it, so the cache changes little.",
-        "Charts show medians; whiskers reach from the slowest to the fastest run.",
+        "Windlass bypasses the page cache where the file system allows it, so the cache makes \
+         little difference.",
+        "Charts show medians; whiskers extend from the slowest to the fastest run.",
     ]
     .map(str::to_owned)
     .to_vec()

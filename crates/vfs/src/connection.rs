@@ -204,7 +204,8 @@ impl Connection {
 
     fn read_range(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         if self.is_lost {
-            let what = "the state that was read is gone after a failed commit; begin again";
+            let what = "the state that was read is no longer available after a failed commit; \
+                        start again";
             return Err(misuse(self.database(), what));
         }
         let end = self.size().min(offset + buffer.len() as u64);

@@ -56,7 +56,7 @@ pub enum VfsError {
     /// A write that is not one page.
     #[error(
         "a write of {bytes} bytes at byte {offset} of database '{database}' is not one page of \
-         8192; SQLite was told another page size"
+         8192; SQLite was given another page size"
     )]
     NotAPage {
         /// Name of the database.

@@ -58,10 +58,10 @@ pub struct Column {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Its rows are compressed in a form that is not read.
-    #[error("its rows are kept as {0}, which is not read")]
+    #[error("its rows are stored as {0}, which is not supported")]
     Compression(&'static str),
     /// It has sparse columns.
-    #[error("it has sparse columns, which are not read")]
+    #[error("it has sparse columns, which are not supported")]
     Sparse,
     /// It has no rowset: an external or memory-optimised table.
     #[error("it has no pages of its own (memory-optimised or external)")]

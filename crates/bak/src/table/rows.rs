@@ -90,9 +90,7 @@ impl RowReader<'_> {
         values.clear();
         let compressed = record.first().is_some_and(|status| status & 1 == 1);
         if compressed {
-            return Err(LobError::Value(
-                "a compressed row where none was expected".to_owned(),
-            ));
+            return Err(LobError::Value("an unexpected compressed row".to_owned()));
         }
         let row =
             Row::parse(record).ok_or_else(|| LobError::Value("its parts do not fit".to_owned()))?;

@@ -155,12 +155,12 @@ fn follow(
         if !seen.insert(next) {
             scanned
                 .problems
-                .push(format!("the pages go round in a circle at page {next}"));
+                .push(format!("the page chain loops at page {next}"));
             return Ok(());
         }
         let Some(page) = Page::fetch(pages, next)? else {
             scanned.problems.push(format!(
-                "page {next} is missing, and with it the way to the pages behind it"
+                "page {next} is missing, and with it the link to the pages after it"
             ));
             return Ok(());
         };

@@ -201,7 +201,7 @@ impl FileCheck {
             BackupType::Differential => (&self.changed, "the differential map", 1),
             other => {
                 outcome.unchecked.push(format!(
-                    "that file {} has all extents that it must have: not known for a backup of type '{}'",
+                    "that file {} has all its extents: not known for a backup of type '{}'",
                     file.id,
                     other.description()
                 ));
@@ -216,7 +216,8 @@ impl FileCheck {
                 outcome.is_mapped = false;
                 if u32::from(interval == 0) == 1 || outcome.unchecked.len() < 16 {
                     outcome.unchecked.push(format!(
-                        "that file {} has all extents that it must have: {name} of its interval {interval} is not in the set",
+                        "that file {} has all its extents: {name} of its interval {interval} is \
+                         not in the set",
                         file.id
                     ));
                 }

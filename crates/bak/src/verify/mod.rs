@@ -209,7 +209,8 @@ impl Verifier {
             self.state.check_whole(&set);
         } else {
             self.state.unchecked.push(
-                "that the extents are those of the allocation maps, and that the log is whole: media families are missing"
+                "that the extents match the allocation maps, and that the log is complete: media \
+                 families are missing"
                     .to_owned(),
             );
         }
@@ -324,14 +325,15 @@ impl State {
     fn into_verified(mut self, set: Option<SetListing>, walked: Vec<Walked>) -> Verified {
         if self.checked.unprotected_pages > 0 {
             self.unchecked.push(format!(
-                "the content of {} pages that carry neither a checksum nor torn-page bits",
+                "the content of {} pages that have neither a checksum nor torn-page bits",
                 self.checked.unprotected_pages
             ));
         }
         let found = set.as_ref().and_then(SetListing::configuration);
         if found.is_some_and(|found| !found.has_checksums()) {
             self.unchecked.push(
-                "the backup as a whole: it was made without CHECKSUM, so that what lies between the pages is only known to be well-formed"
+                "the backup as a whole: it was made without CHECKSUM, so the data between the \
+                 pages is only known to be well-formed"
                     .to_owned(),
             );
         }

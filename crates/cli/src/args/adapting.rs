@@ -8,9 +8,8 @@ use windlass_codec::Compression;
 /// `--compress`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compress {
-    /// The level of ZSTD is picked while the backup runs.
+    /// The ZSTD level is picked while the backup runs.
     Auto,
-    /// As given.
     Fixed(Compression),
 }
 
@@ -30,7 +29,6 @@ impl FromStr for Compress {
 pub(crate) enum Threads {
     /// As many as have work.
     Auto,
-    /// As given.
     Count(u32),
 }
 
@@ -61,20 +59,20 @@ impl FromStr for Threads {
 /// `--integrity`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Integrity {
-    /// Each page and row: PRAGMA `quick_check`
+    /// Check each page and row: PRAGMA `quick_check`
     Quick,
-    /// Indexes too, against their tables: PRAGMA `integrity_check`
+    /// Also check indexes against their tables: PRAGMA `integrity_check`
     Full,
 }
 
 /// `--goal`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Goal {
-    /// The shortest time; of equal times the smallest backup
+    /// Shortest time; for equal times, the smallest backup
     Fast,
-    /// The smallest backup within three times the shortest time
+    /// Smallest backup that takes at most three times the shortest time
     Small,
-    /// Least weight for processors and disks, half the processors, no level above LOW
+    /// Lowest CPU and I/O priority, half the cores, no level above LOW
     Gentle,
 }
 

@@ -7,17 +7,17 @@ use clap::Args;
 /// `windlass import`
 #[derive(Debug, Args)]
 pub(crate) struct ImportArguments {
-    /// SQLite file, which may be in use and stays as it is
+    /// SQLite file; it may be in use and is not changed
     pub(crate) file: PathBuf,
     /// Name of the new database in the instance
     #[arg(long, value_name = "NAME")]
     pub(crate) into: String,
-    /// Its data file; the log lies beside it, with -log behind the name. In the instance's directory
-    /// when absent
+    /// Data file of the new database; the log is placed next to it, with -log appended to the name
+    /// [default: in the instance directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
-    /// Every page carries a checksum from the start. A file whose pages have no room for them is written
-    /// anew by SQLite, which may renumber rowids of tables without INTEGER PRIMARY KEY
+    /// Give every page a checksum from the start. If the file's pages have no room for one, SQLite
+    /// rewrites them, which may renumber rowids of tables without INTEGER PRIMARY KEY
     #[arg(long)]
     pub(crate) page_checksums: bool,
 }

@@ -8,10 +8,10 @@ pub(crate) struct HeaderArguments {
     /// Backup files; one stripe is enough
     #[arg(required = true)]
     pub(crate) media: Vec<String>,
-    /// Position of the one backup set to show
+    /// Position of the only backup set to show
     #[arg(long, visible_alias = "file", value_name = "N")]
     pub(crate) set: Option<u16>,
-    /// A wide table instead of a line for each column
+    /// Print a wide table instead of one line per column
     #[arg(long)]
     pub(crate) table: bool,
 }
@@ -25,7 +25,7 @@ pub(crate) struct FilesArguments {
     /// Position of the backup set
     #[arg(long, visible_alias = "file", value_name = "N", default_value_t = 1)]
     pub(crate) set: u16,
-    /// A wide table instead of a line for each column
+    /// Print a wide table instead of one line per column
     #[arg(long)]
     pub(crate) table: bool,
 }
@@ -35,7 +35,7 @@ pub(crate) struct FilesArguments {
 pub(crate) struct LabelArguments {
     /// Backup file
     pub(crate) media: String,
-    /// A wide table instead of a line for each column
+    /// Print a wide table instead of one line per column
     #[arg(long)]
     pub(crate) table: bool,
 }

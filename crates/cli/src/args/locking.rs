@@ -6,20 +6,20 @@ use std::time::Duration;
 use clap::Args;
 use windlass_instance::statement::backup::CopyChoice;
 
-/// Locks that are waited for, and writers that wait.
+/// How to treat other users of the database.
 #[derive(Debug, Args)]
 pub(crate) struct LockingArguments {
-    /// How long to wait for other programs' locks, in seconds; fractions are fine [default: 10]
+    /// How long to wait for locks of other programs, in seconds; may be fractional [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) lock_timeout: Option<Duration>,
-    /// Nobody writes to the database during the backup, and I vouch for it: take no locks
+    /// Take no locks: I guarantee that nothing writes to the database during the backup
     #[arg(long)]
     pub(crate) frozen: bool,
-    /// Folder for the copy that lets writers of a rollback-journal database go on [default: that of the
-    /// backup file]
+    /// Folder for the temporary copy that lets writers of a rollback-journal database continue
+    /// [default: the folder of the backup file]
     #[arg(long, value_name = "DIR")]
     pub(crate) temp_copy_dir: Option<PathBuf>,
-    /// Make no such copy: writers wait until the backup has read the database
+    /// Make no temporary copy: writers wait until the backup has read the database
     #[arg(long, conflicts_with = "temp_copy_dir")]
     pub(crate) no_temp_copy: bool,
 }

@@ -11,8 +11,8 @@ use windlass_tune::advice::Goal;
 use windlass_tune::experiment::POOL_PAGES;
 
 const BENCH_NOTES: &str = "\
-Every experiment repeats an article's measurements on your database: it is only read, and what is
-written is removed. docs/tuning.md explains every column.";
+Each experiment repeats the measurements of an article on your database. The database is only read,
+and all files written are removed. docs/tuning.md explains every column.";
 
 /// `windlass bench`
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ pub(crate) enum BenchCommand {
     Devices {
         #[command(flatten)]
         run: BenchRun,
-        /// How many files
+        /// Numbers of files
         #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,2,4,8",
               value_parser = clap::value_parser!(u16).range(1..=64))]
         files: Vec<u16>,
@@ -47,17 +47,17 @@ pub(crate) enum BenchCommand {
         #[arg(long, value_name = "BYTES,BYTES", value_delimiter = ',', default_value = "256K,1M,4M",
               value_parser = parse_transfer)]
         max_transfer_size: Vec<u32>,
-        /// How the backups are compressed
+        /// Compression of the backups
         #[arg(long, value_name = "ALGORITHM", default_value = "none")]
         compress: Compression,
     },
-    /// Reading alone; reading and compressing; whole backups: for each number of threads
+    /// Reading only; reading and compressing; whole backups: for each number of threads
     Stages {
         #[command(flatten)]
         run: BenchRun,
         #[command(flatten)]
         compressions: CompressionList,
-        /// Threads that compress; from 1 to one more than there are processors unless given
+        /// Compression threads [default: from 1 to one more than there are cores]
         #[arg(long, value_name = "N,N", value_delimiter = ',',
               value_parser = clap::value_parser!(u32).range(1..=256))]
         threads: Vec<u32>,
@@ -67,7 +67,7 @@ pub(crate) enum BenchCommand {
         /// Folder for the databases and backups
         #[arg(long, value_name = "DIR", default_value = ".")]
         to: PathBuf,
-        /// Buffers of 8 KB in the large pool; their descriptors take memory, the pages do not
+        /// Buffers of 8 KB in the large pool; only their descriptors use memory
         #[arg(long, value_name = "N", default_value_t = POOL_PAGES,
               value_parser = clap::value_parser!(u64).range(1_000_000..=1 << 32))]
         pool_pages: u64,
@@ -75,7 +75,7 @@ pub(crate) enum BenchCommand {
         #[arg(long, value_name = "BYTES,BYTES", value_delimiter = ',', default_value = "10M,100M",
               value_parser = parse_database_size)]
         size: Vec<u64>,
-        /// How often each variant runs; medians are shown
+        /// Runs of each variant; medians are shown
         #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
         rounds: u32,
         #[command(flatten)]
@@ -90,24 +90,23 @@ pub(crate) enum BenchCommand {
     },
 }
 
-/// What every experiment knows.
+/// Arguments of every experiment.
 #[derive(Debug, Args)]
 pub(crate) struct BenchRun {
-    /// SQLite file, or a name known to the instance
+    /// SQLite file, or the name of a database registered with the instance
     pub(crate) database: String,
-    /// How often each variant runs; medians are shown
+    /// Runs of each variant; medians are shown
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: u32,
     #[command(flatten)]
     pub(crate) cache: CacheArgument,
-    /// Folder for the backups, several to spread files over; the database's own unless given
+    /// Folder for the backups; repeat to spread files over several [default: the database's folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) to: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) files: ResultFiles,
 }
 
-/// What is compared with what.
 #[derive(Debug, Args)]
 pub(crate) struct CompressionList {
     #[arg(
@@ -121,7 +120,7 @@ pub(crate) struct CompressionList {
 }
 
 impl CompressionList {
-    /// What was asked for, else everything, else everything that compresses.
+    /// The requested compressions, else all, else all that compress.
     pub(crate) fn list(&self, with_none: bool) -> Vec<Compression> {
         let all = Compression::ALL.into_iter();
         if self.only.is_empty() {
@@ -134,10 +133,10 @@ impl CompressionList {
     }
 }
 
-/// What happens to the page cache.
+/// Treatment of the page cache.
 #[derive(Debug, Args)]
 pub(crate) struct CacheArgument {
-    /// Whether the kernel is asked to forget the files that a run will read
+    /// Whether to drop the files that a run will read from the page cache
     #[arg(long, value_enum, default_value = "drop")]
     pub(crate) cache: CacheChoice,
 }
@@ -159,35 +158,36 @@ impl From<CacheChoice> for CachePolicy {
     }
 }
 
-/// Where results go beside the terminal.
+/// Where results go besides the terminal.
 #[derive(Debug, Args)]
 pub(crate) struct ResultFiles {
-    /// Write a page with tables and charts: one HTML file that needs no other
+    /// Write tables and charts as one self-contained HTML file
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Write the tables and every single run as JSON, as --json prints them
+    /// Write the tables and every single run as JSON, in the format of --json
     #[arg(long, value_name = "FILE")]
     pub(crate) json_to: Option<PathBuf>,
 }
 
 const TUNE_NOTES: &str = "\
-Three steps on samples of the database: how fast it can be read; which compression and how many threads
-keep up; which files and transfers keep up. The database is only read, and what is written is removed.";
+Takes three steps on samples of the database: measures how fast it can be read, then which compression
+and how many threads keep up with that, then which files and transfer sizes do. The database is only
+read, and all files written are removed.";
 
 /// `windlass tune`
 #[derive(Debug, Args)]
 #[command(after_help = TUNE_NOTES)]
 pub(crate) struct TuneArguments {
-    /// SQLite file, or a name known to the instance
+    /// SQLite file, or the name of a database registered with the instance
     pub(crate) database: String,
-    /// Folder or file that backups are to go to, several for several drives; the database's own
-    /// folder unless given
+    /// Folder or file for backups; repeat for several drives [default: the database's folder]
     #[arg(long, value_name = "DIR_OR_FILE")]
     pub(crate) to: Vec<PathBuf>,
-    /// How long the measurements may take
+    /// Time limit for the measurements
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = parse_seconds)]
     pub(crate) time: Duration,
-    /// fast: the shortest backup; small: the smallest; balanced: the least product of time and size
+    /// fast: the shortest backup; small: the smallest; balanced: the lowest product of time and
+    /// size
     #[arg(long, default_value = "balanced")]
     pub(crate) goal: Goal,
     #[command(flatten)]

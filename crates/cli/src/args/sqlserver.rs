@@ -5,30 +5,30 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 const INSPECT_NOTES: &str = "\
-The file is recognised by its content: SQL Server 2005 to 2025, plain or compressed. It is read once, from
-front to back, so that a pipe will do: - is standard input.";
+The file is recognised by its content: SQL Server 2005 to 2025, plain or compressed. It is read once,
+sequentially, so it may be a pipe: - is standard input.";
 
 /// `windlass inspect`
 #[derive(Debug, Args)]
 #[command(after_help = INSPECT_NOTES)]
 pub(crate) struct InspectArguments {
-    /// Backup file of SQL Server; - is standard input
+    /// SQL Server backup file; - is standard input
     pub(crate) file: PathBuf,
-    /// Only the summary: no list of all blocks and streams
+    /// Print only the summary, not the list of all blocks and streams
     #[arg(long)]
     pub(crate) summary: bool,
-    /// The allocation units of each file with their bytes, the largest first: so many
+    /// Print this many allocation units of each file with their sizes, the largest first
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) units: usize,
 }
 
 const EXTRACT_NOTES: &str = "\
-The files are told apart by their content: all stripes of a full backup, differentials on it, in any order;
-or the .mdf and .ndf files of a database. Rows are counted against the server's own counters, and whatever
-cannot be read is named: the exit code is 0 only when every row of every table was written. Rows are as they
-lie on the pages; the log is not applied.";
+The files are recognised by their content: all stripes of a full backup and its differentials, in any
+order; or the .mdf and .ndf files of a database. Row counts are compared with the server's own counters,
+and everything that cannot be read is reported: the exit code is 0 only if every row of every table was
+written. Rows are read as stored on the pages; the log is not applied.";
 
-/// What tables become.
+/// Output format of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExtractFormat {
     /// One SQLite file
@@ -46,19 +46,19 @@ pub(crate) struct ExtractArguments {
     /// Backups of one database, or its data files
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Where the tables go; an existing file or folder is not touched
+    /// Output file or folder; an existing one is not touched
     #[arg(long, value_name = "PATH")]
     pub(crate) to: PathBuf,
-    /// What they become
+    /// Output format
     #[arg(long, value_enum, default_value = "sqlite")]
     pub(crate) format: ExtractFormat,
-    /// Only this table: name, or schema.name; several may be given
+    /// Only this table: name, or schema.name; can be repeated
     #[arg(long, value_name = "TABLE")]
     pub(crate) table: Vec<String>,
     /// Position of the full backup on its media
     #[arg(long, visible_alias = "file", value_name = "N", default_value_t = 1)]
     pub(crate) set: u16,
-    /// Go on with a damaged backup; the damage is named
+    /// Continue with a damaged backup, and report the damage
     #[arg(long)]
     pub(crate) continue_after_error: bool,
 }

@@ -19,7 +19,7 @@ use crate::output::{Console, Layout};
 /// Runs the command.
 pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     if !arguments.mirror.is_empty() && !arguments.mirror.len().is_multiple_of(arguments.to.len()) {
-        return misused("each mirror needs as many --mirror as there are --to");
+        return misused("give each mirror as many --mirror as there are --to");
     }
     if let Some(outcome) = io_method_refused(arguments.tuning.io) {
         return outcome;

@@ -7,8 +7,8 @@ use super::{Outcome, session};
 use crate::args::{Common, ExportArguments, ImportArguments};
 use crate::output::{Console, Layout};
 
-const NO_CHECKSUMS: &str = "Its pages carry no checksums, as the file has no room for them; an import with \
-                            --page-checksums makes the room.";
+const NO_CHECKSUMS: &str = "Its pages have no checksums, because the file has no room for them; \
+                            import it with --page-checksums to make room.";
 
 /// Makes a database of the page engine from a SQLite file.
 pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {

@@ -182,7 +182,7 @@ pub(crate) fn failed(error: &windlass_catalog::Error, console: &mut Console) -> 
 pub(crate) fn io_method_refused(choice: IoMethodChoice) -> Option<Outcome> {
     let refusal = ring_refusal().filter(|_| choice == IoMethodChoice::Ring)?;
     message_line(&format!(
-        "error: --io io_uring: the kernel refuses it ({refusal}); leave --io out"
+        "error: --io io_uring: not available here ({refusal}); omit --io"
     ));
     Some(Outcome::Failed)
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(
         }
     };
     if waiting == Waiting::Terminal {
-        message_line("GO runs what was typed, Ctrl-C or :reset forgets it, :quit leaves.");
+        message_line("GO runs the input, Ctrl-C or :reset discards it, :quit exits.");
     }
     let mut prompt = Prompt {
         session,
@@ -93,7 +93,7 @@ impl Prompt<'_> {
         let typed = std::mem::take(&mut self.typed);
         if !typed.text.trim().is_empty() {
             let (count, noun) = (typed.lines, if typed.lines == 1 { "line" } else { "lines" });
-            message_line(&format!("{count} {noun} {what}; nothing of it was run."));
+            message_line(&format!("{count} {noun} {what}; nothing was run."));
         }
     }
 
@@ -116,7 +116,8 @@ impl Prompt<'_> {
         }
         self.is_leaving = true;
         message_line(
-            "What was typed has not been run. GO runs it, Ctrl-C forgets it; a second Ctrl-D leaves without it.",
+            "The input has not been run. GO runs it, Ctrl-C discards it; a second Ctrl-D exits \
+             without running it.",
         );
         None
     }

@@ -14,7 +14,7 @@ use crate::output::{Console, Layout};
 /// Runs the command.
 pub(crate) fn run(arguments: &RekeyArguments, common: &Common) -> Outcome {
     if arguments.encrypt_to.is_empty() && arguments.new_passphrase_file.is_none() {
-        return misused("for whom? Give --encrypt-to or --new-passphrase-file");
+        return misused("no new recipient: give --encrypt-to or --new-passphrase-file");
     }
     let mut console = Console::new(common.json, Layout::Table);
     let read = keys::ring(&arguments.keys).and_then(|ring| {

@@ -21,7 +21,7 @@ use crate::output::{Console, Layout};
 pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     let has_target = arguments.to.is_some() || !arguments.moves.is_empty();
     if !has_target && arguments.database.is_none() {
-        return misused("where to? Give --to FILE, or --database NAME of the instance");
+        return misused("no target: give --to FILE, or --database NAME of the instance");
     }
     if let Some(outcome) = io_method_refused(arguments.tuning.io) {
         return outcome;
@@ -137,9 +137,9 @@ fn advise(console: &mut Console) {
     const EXISTING: [u32; 2] = [3142, 3154];
     const OCCUPIED: [u32; 2] = [1834, 3156];
     let advice = if EXISTING.iter().any(|number| console.has_told(*number)) {
-        "Give --replace to overwrite it, or another place with --to FILE or --move LOGICAL=FILE."
+        "Use --replace to overwrite it, or another target with --to FILE or --move LOGICAL=FILE."
     } else if OCCUPIED.iter().any(|number| console.has_told(*number)) {
-        "Give another place with --to FILE or --move LOGICAL=FILE."
+        "Use another target with --to FILE or --move LOGICAL=FILE."
     } else {
         return;
     };

@@ -85,7 +85,7 @@ fn summary(census: &Census) -> Vec<String> {
     let mut lines = vec![match walked.container {
         Container::Tape => format!("plain tape format, {} bytes", walked.file_bytes),
         Container::Compressed => format!(
-            "compressed container: {} bytes in {} records stand for {} bytes",
+            "compressed container: {} bytes in {} records expand to {} bytes",
             walked.file_bytes, walked.records, walked.stream_bytes
         ),
     }];
@@ -101,7 +101,7 @@ fn summary(census: &Census) -> Vec<String> {
     }
     if census.fillers + census.unplaced > 0 {
         lines.push(format!(
-            "{} extents only fill transfers up, {} belong nowhere",
+            "{} extents are only padding, {} cannot be placed",
             census.fillers, census.unplaced
         ));
     }

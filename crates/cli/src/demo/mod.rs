@@ -102,7 +102,7 @@ fn demonstrate(arguments: &DemoArguments, is_json: bool) -> Result<(), Error> {
     make_database(arguments, &places, is_json)?;
     let mut runner = Runner::new(&places.database, &places.folder, is_json)?;
     runner.title(
-        "1. Back up to four stripes while another process keeps writing, with each algorithm",
+        "1. Back up to four stripes with each algorithm while another process keeps writing",
     );
     let writer = WriterProcess::start(&places.database)?;
     let busy = while_writing(&mut runner, &places);
@@ -111,7 +111,7 @@ fn demonstrate(arguments: &DemoArguments, is_json: bool) -> Result<(), Error> {
     if !ended {
         return Err(Error::Writer);
     }
-    runner.title("2. What the media say");
+    runner.title("2. What the media contain");
     runner.show_header()?;
     runner.show_files()?;
     runner.title("3. The writer has stopped: each copy must equal the database, byte by byte");
@@ -169,7 +169,8 @@ fn while_writing(runner: &mut Runner, places: &Places) -> Result<Vec<Measured>, 
         runner.restore(compression, &places.copy, &mut measured)?;
         let state = proof::is_committed_state(&places.copy, before, after)?;
         runner.say(&format!(
-            "  the copy is whole and stands at commit {state}: {before} before the backup, {after} after it"
+            "  the copy is intact and is at commit {state}: {before} before the backup, {after} \
+             after it"
         ));
         all.push(measured);
         std::fs::remove_file(&places.copy)?;
@@ -186,7 +187,7 @@ fn at_rest(runner: &mut Runner, places: &Places) -> Result<Vec<Measured>, Error>
         let mut measured = runner.backup(compression, 4)?;
         runner.restore(compression, &places.copy, &mut measured)?;
         let bytes = proof::is_identical(&places.database, &places.copy)?;
-        runner.say(&format!("  all {bytes} bytes are the same"));
+        runner.say(&format!("  all {bytes} bytes are identical"));
         all.push(measured);
         std::fs::remove_file(&places.copy)?;
     }
@@ -207,7 +208,7 @@ fn differential(runner: &mut Runner, places: &Places) -> Result<(), Error> {
     proof::is_committed_state(&places.copy, commit, commit)?;
     let bytes = proof::is_identical(&places.database, &places.copy)?;
     runner.say(&format!(
-        "  {} for the full backup, {} for the differential; all {bytes} bytes are the same",
+        "  {} for the full backup, {} for the differential; all {bytes} bytes are identical",
         Bytes(full.stored_bytes),
         Bytes(changed.stored_bytes)
     ));

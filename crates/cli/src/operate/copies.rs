@@ -12,7 +12,7 @@ use crate::output::{Console, Layout, message_line};
 /// Runs the command.
 pub(super) fn run(arguments: &CopiesArguments, common: &Common) -> Outcome {
     if common.instance.is_none() {
-        return misused("without --instance there is no queue");
+        return misused("the copy queue needs --instance");
     }
     let mut console = Console::new(common.json, Layout::Table);
     let Some(mut session) = session_for(arguments.dry_run, common, &mut console) else {

@@ -54,12 +54,13 @@ pub(super) fn run(common: &Common, settings: &Settings) -> Outcome {
         None => findings.add(
             State::Warning,
             "instance",
-            "none: no history, no server options, no queue; name one by --instance, WINDLASS_INSTANCE or a settings file",
+            "none: no history, no server options, no queue; name one with --instance, \
+             WINDLASS_INSTANCE or a settings file",
         ),
         Some(folder) if !folder.join(FILE_NAME).exists() => findings.add(
             State::Warning,
             format!("instance {}", folder.display()),
-            "does not exist yet; the first command makes it",
+            "does not exist yet; the first command creates it",
         ),
         Some(folder) => {
             let Some(mut session) = session(common, &mut console) else {
@@ -191,14 +192,14 @@ fn database(record: &DatabaseRecord, standing: Option<&Standing<'_>>, findings: 
         findings.add(State::Warning, &what, why);
     }
     let Some(last) = standing.newest().and_then(|newest| newest.finished) else {
-        return findings.add(State::Error, what, "has no backup that can be restored");
+        return findings.add(State::Error, what, "has no restorable backup");
     };
     let hours = seconds(last, Moment::now().0) / 3600;
     if hours >= HOURS_WITHOUT_BACKUP {
         findings.add(
             State::Warning,
             what,
-            format!("the last backup that can be restored is {hours} hours old"),
+            format!("the last restorable backup is {hours} hours old"),
         );
     } else {
         findings.add(State::Ok, what, format!("last restorable backup {last}"));

@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
             other.path.display().to_string(),
             String::new(),
             "stays".to_owned(),
-            format!("no backup of ours: {}", other.reason),
+            format!("not a Windlass backup: {}", other.reason),
         ]);
     }
     texts(&["file", "backups", "verdict", "reason"], rows).send(&mut console);
@@ -103,7 +103,11 @@ fn policy(arguments: &ExpireArguments) -> Result<Policy, String> {
         ..base
     };
     if policy.is_empty() {
-        return Err("no rule says what to keep; give --within, --last, --daily, --weekly, --monthly, --yearly or --erasefiles".to_owned());
+        return Err(
+            "no retention rule: give --within, --last, --daily, --weekly, --monthly, \
+                    --yearly or --erasefiles"
+                .to_owned(),
+        );
     }
     Ok(policy)
 }

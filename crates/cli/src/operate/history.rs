@@ -32,7 +32,7 @@ pub(super) fn parse_rpo(text: &str) -> Result<i64, String> {
 /// Runs the command.
 pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
     if common.instance.is_none() {
-        return misused("without --instance nothing is remembered");
+        return misused("the backup history needs --instance");
     }
     let mut console = Console::new(common.json, Layout::Table);
     let Some(mut session) = session(common, &mut console) else {
@@ -91,7 +91,7 @@ fn media(backup: &PastBackup, looker: &mut Looker, now: Moment) -> String {
         Presence::Unknown(reason) => format!("not seen: {reason}"),
         Presence::Gone(reason) => {
             let since = backup.missing_since.unwrap_or(now);
-            format!("gone, noticed on {since}: {reason}")
+            format!("missing, noticed on {since}: {reason}")
         }
     }
 }

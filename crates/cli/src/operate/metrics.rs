@@ -26,7 +26,7 @@ use crate::output::{Console, Layout, message_line, result_text};
 /// Runs the command.
 pub(super) fn run(arguments: &MetricsArguments, common: &Common) -> Outcome {
     if common.instance.is_none() {
-        return misused("without --instance nothing is remembered");
+        return misused("the metrics need --instance");
     }
     let mut console = Console::new(common.json, Layout::Table);
     let Some(session) = session(common, &mut console) else {
@@ -78,11 +78,7 @@ fn text(catalog: &Catalog) -> Result<String, windlass_catalog::Error> {
     failures(&catalog.failures()?, &registered, &mut text);
     verifications(&past, &catalog.verifications()?, &mut text);
     let queued = catalog.queued_copies()?;
-    heading(
-        &mut text,
-        "windlass_copies_queued",
-        "Copies that have not been made yet.",
-    );
+    heading(&mut text, "windlass_copies_queued", "Copies not made yet.");
     // Writing to a String cannot fail.
     let _ = writeln!(text, "windlass_copies_queued {}", queued.len());
     let failing = queued.iter().filter(|copy| copy.attempts > 0).count();
@@ -117,17 +113,17 @@ fn backups(past: &[PastBackup], text: &mut String) {
     };
     family(
         "windlass_backup_last_started_timestamp_seconds",
-        "When the last backup was begun.",
+        "Start of the last backup.",
         &|backup| utc(backup, backup.started),
     );
     family(
         "windlass_backup_last_finished_timestamp_seconds",
-        "When the last backup was finished.",
+        "End of the last backup.",
         &|backup| utc(backup, backup.finished),
     );
     family(
         "windlass_backup_last_duration_seconds",
-        "How long the last backup took.",
+        "Duration of the last backup.",
         &|backup| {
             let whole = || Some(seconds(backup.started?, backup.finished?) as f64);
             backup.seconds.or_else(whole)
@@ -135,12 +131,12 @@ fn backups(past: &[PastBackup], text: &mut String) {
     );
     family(
         "windlass_backup_last_size_bytes",
-        "What the last backup holds, before compression.",
+        "Size of the last backup before compression.",
         &|backup| Some(backup.raw_bytes as f64),
     );
     family(
         "windlass_backup_last_stored_bytes",
-        "What the last backup takes.",
+        "Size of the last backup on media.",
         &|backup| Some(backup.stored_bytes as f64),
     );
     family(
@@ -180,12 +176,12 @@ fn databases(standings: &[Standing<'_>], registered: &[DatabaseRecord], text: &m
     };
     family(
         "windlass_database_restorable",
-        "Whether the database has a backup that can be restored, its media being there.",
+        "Whether the database has a restorable backup whose media exist.",
         &|standing| f64::from(u8::from(standing.newest().is_some())),
     );
     family(
         "windlass_database_restorable_timestamp_seconds",
-        "When the newest backup that can be restored was begun; 0 without one.",
+        "Start of the newest restorable backup; 0 if there is none.",
         &|standing| {
             let newest = standing.newest();
             let began = newest
@@ -195,12 +191,12 @@ fn databases(standings: &[Standing<'_>], registered: &[DatabaseRecord], text: &m
     );
     family(
         "windlass_database_backups_lost",
-        "Backups newer than that, which cannot be restored.",
+        "Newer backups that cannot be restored.",
         &|standing| standing.lost.len() as f64,
     );
     family(
         "windlass_database_media_unseen",
-        "Backups needed for that whose media could not be looked at.",
+        "Backups needed for it whose media could not be examined.",
         &|standing| standing.unseen.len() as f64,
     );
 }
@@ -234,12 +230,12 @@ fn failures(failures: &[Failures], registered: &[DatabaseRecord], text: &mut Str
     );
     family(
         "windlass_backup_last_failure_timestamp_seconds",
-        "When a backup failed last; 0 for never.",
+        "When a backup last failed; 0 for never.",
         &|failures| unix_time(failures.last.failed).unwrap_or(0.0),
     );
     family(
         "windlass_backup_last_failure_number",
-        "The number of the message with which a backup failed last; 0 for none.",
+        "Message number of the last failed backup; 0 for none.",
         &|failures| f64::from(failures.last.error_number),
     );
 }

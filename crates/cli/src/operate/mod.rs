@@ -36,30 +36,29 @@ use crate::args::Common;
 use crate::command::Outcome;
 use settings::Settings;
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show the backups that the instance remembers
+    /// Show the backup history of the instance
     History(HistoryArguments),
-    /// Say which times had no restorable backup, and draw the history as one HTML page
+    /// Report the times without a restorable backup, with the history as one HTML page
     Report(ReportArguments),
-    /// Watch the backups and restores that run on the instance
+    /// Watch the backups and restores running on the instance
     Top(TopArguments),
-    /// Show or delete the backups in folders that no rule keeps
+    /// Show or delete the backups that no retention rule keeps
     Expire(ExpireArguments),
-    /// Run a command of SQL Backup Pro
+    /// Run a SQL Backup Pro command
     Sqlbackup(SqlbackupArguments),
-    /// Show the queue of copies, or work on it
+    /// Show or process the copy queue
     Copies(CopiesArguments),
-    /// Show the settings and where each comes from
+    /// Show the settings and the source of each
     Config(ConfigArguments),
-    /// Write what the instance remembers as metrics for Prometheus
+    /// Write the backup history as Prometheus metrics
     Metrics(MetricsArguments),
-    /// Say whether every database can be restored to a young enough state, as Nagios plugins do
+    /// Check that every database can be restored to a recent enough state (Nagios plugin)
     Check(check::CheckArguments),
-    /// Check a set-up and say what was found
+    /// Check the set-up and report problems
     Doctor,
-    /// Print the completions of a shell
+    /// Print shell completions
     Completions(CompletionsArguments),
     /// Write the manual pages to a folder
     Man(ManArguments),
@@ -68,35 +67,35 @@ pub(crate) enum Command {
 /// `windlass history`
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArguments {
-    /// Only this database
+    /// Show only this database
     pub(crate) database: Option<String>,
-    /// Only so many, the newest
+    /// Show only the newest N
     #[arg(long, value_name = "N")]
     pub(crate) last: Option<usize>,
-    /// Say for each database how long the longest time without a backup was, against a limit:
-    /// minutes, or 24h, or 7d. The exit code is 1 when one misses it now
+    /// For each database, compare the longest time without a backup with a limit: minutes, or 24h,
+    /// or 7d. The exit code is 1 if a database exceeds it now
     #[arg(long, value_name = "TIME", value_parser = history::parse_rpo)]
     pub(crate) rpo: Option<i64>,
 }
 
 const REPORT_NOTES: &str = "\
-A gap is a time in which a failure would have lost more than --rpo allows: it begins when the newest
-restorable backup is that old, counted from its beginning, and ends when the next one is finished.
-A differential counts only with its full backup in the history, a log backup only with the log before it.
-For the time until now only backups count whose media are where the history says.
-The exit code is 1 when a database misses the objective now or has no backup that can be restored.
-Databases that are gone stay in the report until sp_delete_database_backuphistory forgets them.";
+A gap is a period in which a failure would have lost more than --rpo allows: it begins when the newest
+restorable backup is that old, counted from its start, and ends when the next backup finishes.
+A differential counts only if its full backup is in the history, a log backup only if the log before it
+is. For the current state, only backups count whose media are where the history says.
+The exit code is 1 if a database misses the objective now or has no restorable backup.
+Deleted databases stay in the report until sp_delete_database_backuphistory removes them.";
 
 /// `windlass report`
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_NOTES)]
 pub(crate) struct ReportArguments {
-    /// Only this database
+    /// Report only this database
     pub(crate) database: Option<String>,
-    /// The most that may be lost: minutes, or 24h, or 7d
+    /// Recovery point objective: minutes, or 24h, or 7d
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = history::parse_rpo)]
     pub(crate) rpo: i64,
-    /// Only the last so many days
+    /// Report only the last N days
     #[arg(long, value_name = "N")]
     pub(crate) days: Option<u32>,
     /// HTML page to write
@@ -107,55 +106,55 @@ pub(crate) struct ReportArguments {
 /// `windlass top`
 #[derive(Debug, Args)]
 pub(crate) struct TopArguments {
-    /// Show what runs now and end
+    /// Print what runs now and exit
     #[arg(long)]
     pub(crate) once: bool,
-    /// Seconds from one table to the next
+    /// Seconds between updates
     #[arg(long, value_name = "SECONDS", default_value_t = 1)]
     pub(crate) every: u32,
 }
 
 const EXPIRE_NOTES: &str = "\
-Without --delete nothing is deleted: each file is listed with the reason for which it stays or goes. A
-backup stays when any rule keeps it. A full backup stays as long as a differential on it does, the newest
-restorable backup of each database stays always, and so does whatever has not expired, cannot be read, or
-was not written by Windlass. Read folders together when their backups need each other.";
+Without --delete, nothing is deleted: each file is listed with the reason to keep or delete it. A backup
+is kept if any rule keeps it. A full backup is kept as long as a differential based on it is. The newest
+restorable backup of each database is always kept, and so is everything that has not expired, cannot be
+read, or was not written by Windlass. Name folders together if their backups depend on each other.";
 
 /// `windlass expire`
 #[derive(Debug, Args)]
 #[command(after_help = EXPIRE_NOTES)]
 pub(crate) struct ExpireArguments {
-    /// Folders with backups; folders below are not entered
+    /// Folders with backups; subfolders are not searched
     #[arg(required = true)]
     pub(crate) folders: Vec<PathBuf>,
-    /// Only backups of this database go
+    /// Delete only backups of this database
     #[arg(long, value_name = "NAME")]
     pub(crate) database: Option<String>,
     /// SQL Backup's ERASEFILES: n days, nh hours, or nb backups of each kind
     #[arg(long, value_name = "N[h|b]", conflicts_with_all = ["within", "last"])]
     pub(crate) erasefiles: Option<String>,
-    /// Keep what is younger than so many days
+    /// Keep backups younger than N days
     #[arg(long, value_name = "DAYS")]
     pub(crate) within: Option<u32>,
-    /// Keep the newest so many of each database
+    /// Keep the newest N of each database
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) last: u32,
-    /// Keep the newest of each of the last so many days that have any
+    /// Keep the newest of each of the last N days that have any
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) daily: u32,
-    /// Keep the newest of each of the last so many weeks
+    /// Keep the newest of each of the last N weeks
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) weekly: u32,
-    /// Keep the newest of each of the last so many months
+    /// Keep the newest of each of the last N months
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) monthly: u32,
-    /// Keep the newest of each of the last so many years
+    /// Keep the newest of each of the last N years
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) yearly: u32,
-    /// Delete what goes
+    /// Delete the backups that no rule keeps
     #[arg(long)]
     pub(crate) delete: bool,
-    /// With --delete too: delete nothing, and leave the instance untouched
+    /// Even with --delete, delete nothing and leave the instance unchanged
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -163,7 +162,7 @@ pub(crate) struct ExpireArguments {
 /// `windlass sqlbackup`
 #[derive(Debug, Args)]
 pub(crate) struct SqlbackupArguments {
-    /// The command, as behind -SQL of `SQLBackupC`
+    /// The command, as given to -SQL of `SQLBackupC`
     #[arg(
         long = "sql",
         short = 'S',
@@ -171,19 +170,19 @@ pub(crate) struct SqlbackupArguments {
         value_name = "COMMAND"
     )]
     pub(crate) sql: String,
-    /// SQLite file to know under a name for this run: --attach app=/srv/app.db
+    /// SQLite file to attach under a name for this run: --attach app=/srv/app.db
     #[arg(long, value_name = "NAME=FILE", value_parser = crate::args::parse_move)]
     pub(crate) attach: Vec<(String, String)>,
-    /// Say what would be done, and do nothing
+    /// Print what would be done, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Make the folders of COPYTO that are missing; without, a copy waits until they are there
+    /// Create missing COPYTO folders; without it, a copy waits until its folder exists
     #[arg(long)]
     pub(crate) make_folders: bool,
-    /// Command to run when all went well; the report is its input
+    /// Command to run on success, with the report as its input
     #[arg(long, value_name = "COMMAND")]
     pub(crate) on_success: Option<String>,
-    /// Command to run when something failed or there were warnings; the report is its input
+    /// Command to run after errors or warnings, with the report as its input
     #[arg(long, value_name = "COMMAND")]
     pub(crate) on_failure: Option<String>,
 }
@@ -195,13 +194,13 @@ pub(crate) struct CopiesArguments {
     /// Make the copies that are due
     #[arg(long)]
     pub(crate) run: bool,
-    /// With --run: try all of them now, whenever they are due
+    /// With --run: try all copies now, even those not yet due
     #[arg(long, requires = "run")]
     pub(crate) now: bool,
-    /// With --run: say what would be copied, and copy nothing
+    /// With --run: print what would be copied, and copy nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// With --run: make the folders that are missing
+    /// With --run: create missing folders
     #[arg(long, requires = "run")]
     pub(crate) make_folders: bool,
 }
@@ -209,7 +208,7 @@ pub(crate) struct CopiesArguments {
 /// `windlass config`
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArguments {
-    /// Show all settings as they act, also those that are built in
+    /// Show all effective settings, including built-in defaults
     #[arg(long)]
     pub(crate) effective: bool,
 }
@@ -217,7 +216,7 @@ pub(crate) struct ConfigArguments {
 /// `windlass metrics`
 #[derive(Debug, Args)]
 pub(crate) struct MetricsArguments {
-    /// File to write, for `node_exporter`'s textfile collector; standard output when absent
+    /// File to write, for the textfile collector of `node_exporter` [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -225,7 +224,6 @@ pub(crate) struct MetricsArguments {
 /// `windlass completions`
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArguments {
-    /// The shell
     pub(crate) shell: clap_complete::Shell,
 }
 
@@ -236,7 +234,6 @@ pub(crate) struct ManArguments {
     pub(crate) folder: PathBuf,
 }
 
-/// Runs a command.
 pub(crate) fn run(command: Command, common: &Common, settings: &Settings) -> Outcome {
     match command {
         Command::History(arguments) => history::run(&arguments, common),
@@ -254,7 +251,7 @@ pub(crate) fn run(command: Command, common: &Common, settings: &Settings) -> Out
     }
 }
 
-/// A result set of texts.
+/// A result set of text columns.
 fn texts(columns: &[&str], rows: Vec<Vec<String>>) -> ResultSet {
     ResultSet {
         columns: columns

@@ -31,7 +31,7 @@ const STAGES: &str = "SELECT session_id, stage, threads, bytes_in / 1048576 AS m
 /// Runs the command.
 pub(super) fn run(arguments: &TopArguments, common: &Common) -> Outcome {
     if common.instance.is_none() {
-        return misused("without --instance there is nothing to watch");
+        return misused("watching needs --instance");
     }
     let mut console = Console::new(common.json, Layout::Table);
     let Some(mut session) = session(common, &mut console) else {

@@ -7,8 +7,8 @@ use windlass_base::size::{Bytes, megabytes_per_second};
 use windlass_codec::{Algorithm, Level};
 use windlass_instance::{Completed, Rehearsal};
 use windlass_pipeline::{
-    Adapted, BackupReport, Chosen, ChosenIoMethod, Plan, Probe, ReadReport, StageCounters, Stages,
-    Stretches, TemporaryCopy, Way,
+    Adapted, BackupReport, Chosen, ChosenIoMethod, FileRanges, Plan, Probe, ReadReport,
+    StageCounters, Stages, TemporaryCopy, Way,
 };
 
 /// One line for people.
@@ -212,26 +212,26 @@ fn read(operation: &str, position: u16, report: &ReadReport) -> Json {
         "megabytes_per_second": megabytes_per_second(report.processed_bytes, report.elapsed),
         "damaged_chunks": report.damaged.count,
         "missing_chunks": report.damaged.missing_count,
-        "damaged": stretches(&report.damaged.stretches),
-        "missing": stretches(&report.damaged.missing),
+        "damaged": ranges(&report.damaged.ranges),
+        "missing": ranges(&report.damaged.missing),
         "stages": stages(&report.stages, &report.plan, Way::Reading),
         "plan": plan(&report.plan),
     })
 }
 
 /// What was lost: the first stretches by name, and all of it in numbers.
-fn stretches(stretches: &Stretches) -> Json {
-    let named = stretches.named.iter().map(|stretch| {
+fn ranges(ranges: &FileRanges) -> Json {
+    let named = ranges.named.iter().map(|range| {
         json!({
-            "file": stretch.file,
-            "file_id": stretch.file_id,
-            "offset": stretch.offset,
-            "bytes": stretch.bytes,
+            "file": range.file,
+            "file_id": range.file_id,
+            "offset": range.offset,
+            "bytes": range.bytes,
         })
     });
     json!({
-        "count": stretches.count,
-        "bytes": stretches.bytes,
+        "count": ranges.count,
+        "bytes": ranges.bytes,
         "named": named.collect::<Vec<_>>(),
     })
 }

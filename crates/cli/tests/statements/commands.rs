@@ -178,7 +178,7 @@ fn the_statement_behind_a_command_can_be_seen() {
         run.out
     );
     assert!(
-        run.err.contains("one per processor"),
+        run.err.contains("one per core"),
         "the plan says why: {}",
         run.err
     );
@@ -289,7 +289,7 @@ fn the_demonstration_proves_itself_and_cleans_up() {
         "each algorithm and level"
     );
     assert_eq!(
-        run.err.matches("bytes are the same").count(),
+        run.err.matches("bytes are identical").count(),
         7,
         "{}",
         run.err
@@ -331,7 +331,7 @@ fn a_measuring_run_makes_no_backup() {
     assert!(
         run.err.contains("NOWRITE: read and compressed")
             && run.err.contains("NOCOMPRESSWRITE: read ")
-            && run.err.contains("this is no backup"),
+            && run.err.contains("no backup was made"),
         "{}",
         run.err
     );

@@ -295,7 +295,7 @@ fn a_backup_chooses_neither_a_path_nor_a_content_that_is_no_database() {
     let run = place.run(&["restore", "cron.bak", "--to", "crond"]);
     assert_eq!(run.code, Some(1), "{}", run.err);
     assert!(
-        run.err.contains("does not begin as a SQLite"),
+        run.err.contains("does not begin with a SQLite"),
         "{}",
         run.err
     );

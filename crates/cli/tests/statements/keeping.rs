@@ -341,7 +341,7 @@ fn media_that_cannot_be_looked_at_are_not_called_gone() {
         .execute("UPDATE own_set_medium SET mount_point = '/'", [])
         .expect("none");
     assert!(
-        media(&place).starts_with("gone, noticed on "),
+        media(&place).starts_with("missing, noticed on "),
         "{}",
         media(&place)
     );
@@ -378,7 +378,7 @@ fn since_when_media_are_gone_is_remembered_until_they_are_back() {
     let earlier = "UPDATE own_backupset SET missing_since = '2001-02-03 04:05:06' \
                    WHERE missing_since IS NOT NULL";
     assert_eq!(catalog.execute(earlier, []).expect("an update"), 1);
-    assert!(media(&place).starts_with("gone, noticed on 2001-02-03 04:05:06: "));
+    assert!(media(&place).starts_with("missing, noticed on 2001-02-03 04:05:06: "));
     let report = on(&place, &["report", "app"]);
     assert_eq!(report.code, Some(1), "{}", report.out);
     assert!(report.out.contains("nothing restorable"), "{}", report.out);
@@ -393,7 +393,7 @@ fn since_when_media_are_gone_is_remembered_until_they_are_back() {
         .open(place.path("1.bak"));
     other.expect("a file").set_len(bytes).expect("as long");
     assert!(
-        media(&place).contains("holds another media set"),
+        media(&place).contains("belongs to another media set"),
         "{}",
         media(&place)
     );

@@ -184,7 +184,7 @@ fn report(place: &Place, further: &[&str]) -> Json {
 }
 
 #[test]
-fn a_compressed_backup_of_a_rollback_database_is_staged_and_a_plain_one_is_not() {
+fn a_compressed_backup_of_a_rollback_database_is_copied_first_and_a_plain_one_is_not() {
     let place = Place::new();
     let copied = |report: &Json| {
         report["plan"]["temporary_copy"]["value"]
@@ -202,7 +202,7 @@ fn a_compressed_backup_of_a_rollback_database_is_staged_and_a_plain_one_is_not()
     let run = place.succeed(&["backup", "app.db", "--to", "app.bak", "--plan"]);
     assert!(format!("{}{}", run.out, run.err).contains("writers locked out for"));
     assert!(
-        format!("{}{}", run.out, run.err).contains("\nstage "),
+        format!("{}{}", run.out, run.err).contains("\ntemporary copy "),
         "{}",
         run.err
     );

@@ -43,7 +43,7 @@ fn the_newest_night_is_restored_and_what_is_left_out_is_said() {
     let run = place.sql(script);
     assert_eq!(rows(&place.path("c.db")), 400);
     assert_eq!(
-        run.err.matches("the media hold 2 later ones").count(),
+        run.err.matches("the media contain 2 later ones").count(),
         1,
         "{}",
         run.err
@@ -147,7 +147,7 @@ fn refusals_say_what_to_do_on_the_command_line() {
         run.err
     };
     let over = said(&["restore", "f.bak", "--to", "other.db"]);
-    assert!(over.contains("Give --replace to overwrite it"), "{over}");
+    assert!(over.contains("Use --replace to overwrite it"), "{over}");
     let set = said(&["restore", "f.bak", "--to", "x.db", "--set", "9"]);
     assert!(
         set.contains("there is 1 backup set; there is no set 9"),

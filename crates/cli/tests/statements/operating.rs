@@ -78,7 +78,7 @@ fn expire_tells_before_it_deletes_and_keeps_chains() {
     assert!(
         verdict(&dry, "other.txt")
             .1
-            .starts_with("no backup of ours")
+            .starts_with("not a Windlass backup")
     );
     assert!(
         place.path("temp/1.bak").exists(),

@@ -123,7 +123,7 @@ fn text_that_is_pending_at_ctrl_d_is_not_dropped_in_silence() {
     let (status, shown) = terminal.end();
     assert_eq!(status.code(), Some(1), "{shown}");
     assert!(
-        shown.contains("1 line typed without GO; nothing of it was run."),
+        shown.contains("1 line typed without GO; nothing was run."),
         "{shown}"
     );
     assert_eq!(rows(&place.path("app.db")), 0);

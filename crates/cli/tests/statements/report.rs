@@ -132,7 +132,8 @@ fn the_page_is_one_file_with_charts_of_each_database() {
     assert_eq!(run.code, Some(1), "one was never backed up");
     assert!(run.out.contains("never backed up"), "{}", run.out);
     assert!(
-        run.out.contains("Times without a restorable backup"),
+        run.out
+            .contains("Periods without a recent enough restorable backup"),
         "{}",
         run.out
     );

@@ -114,7 +114,11 @@ fn a_transaction_ends_as_it_is_told_to() {
 fn nothing_is_stored_where_it_would_be_lost() {
     let place = Place::new();
     let run = place.sql("CREATE TABLE x (a)");
-    assert!(run.err.contains("no database is current"), "{}", run.err);
+    assert!(
+        run.err.contains("there is no current database"),
+        "{}",
+        run.err
+    );
     let run = place.sql("DELETE FROM msdb.dbo.backupset");
     assert_eq!(run.code, Some(1), "the history is read-only: {}", run.err);
 }

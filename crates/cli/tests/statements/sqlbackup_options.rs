@@ -296,7 +296,8 @@ fn a_copy_makes_no_folder_that_was_not_asked_for() {
     let away = place.text("mnt/nightly");
     let run = backup(&[], &away);
     assert!(
-        run.out.contains("mount it, or make it with --make-folders"),
+        run.out
+            .contains("mount it, or create it with --make-folders"),
         "{}",
         run.out
     );

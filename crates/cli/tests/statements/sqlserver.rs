@@ -176,7 +176,7 @@ fn restore_writes_data_files_only_where_it_is_told_to() {
     let refused = place.sql(&format!("RESTORE DATABASE x FROM DISK = '{full}';"));
     assert_eq!(refused.code, Some(1), "{}", refused.err);
     assert!(
-        refused.err.contains("nothing says where the file"),
+        refused.err.contains("no target is given for the file"),
         "{}",
         refused.err
     );

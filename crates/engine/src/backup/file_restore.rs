@@ -335,10 +335,11 @@ fn check_existing<'a>(
         if is_plain(header) && fingerprint(file.as_ref(), path)? != header.fingerprint {
             return Err(EngineError::Corrupt {
                 path: path.clone(),
-                what: "its first bytes or its length are not those with which the database was \
-                       closed: another program may have written to it since, and its changes are in \
-                       no backup; restore the whole database, or remove the file first"
-                    .to_owned(),
+                what:
+                    "its header or its length differs from when the database was closed: another \
+                       program may have written to it since, and no backup has those changes; \
+                       restore the whole database, or remove the file first"
+                        .to_owned(),
             });
         }
         kept.push(file);

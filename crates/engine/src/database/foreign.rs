@@ -54,8 +54,8 @@ pub(crate) fn refuse_leftovers(files: &dyn FileSystem, path: &Path) -> Result<()
         return Err(EngineError::Corrupt {
             path: path.to_owned(),
             what: format!(
-                "another SQLite has left changes in '{}'; open the file once with SQLite, and close \
-                 it, before it is used here",
+                "another SQLite connection left changes in '{}'; open and close the file once with \
+                 SQLite before using it here",
                 other.display()
             ),
         });

@@ -259,11 +259,11 @@ impl Database {
 }
 
 /// Writes a stretch of a file as it is read. A crash in the middle changes nothing that was durable.
-fn rewrite(file: &dyn StorageFile, stretch: Range<u64>) -> std::io::Result<()> {
-    let mut piece = vec![0; REWRITE_BYTES.min((stretch.end - stretch.start) as usize)];
-    let mut at = stretch.start;
-    while at < stretch.end {
-        let wanted = piece.len().min((stretch.end - at) as usize);
+fn rewrite(file: &dyn StorageFile, range: Range<u64>) -> std::io::Result<()> {
+    let mut piece = vec![0; REWRITE_BYTES.min((range.end - range.start) as usize)];
+    let mut at = range.start;
+    while at < range.end {
+        let wanted = piece.len().min((range.end - at) as usize);
         let length = file.read_at(&mut piece[..wanted], at)?;
         if length == 0 {
             break;

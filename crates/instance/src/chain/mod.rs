@@ -44,7 +44,7 @@ pub enum Why {
     #[error("{0}")]
     Obstacle(Obstacle),
     /// The full backup that it counts from was not given.
-    #[error("the full backup it needs is not here")]
+    #[error("the full backup it needs was not found")]
     BaseMissing {
         /// That set.
         base: Guid,

@@ -11,7 +11,7 @@ pub(crate) fn media_message(device: &str, error: &MediaError) -> Message {
         MediaError::NotMtf { .. } => table::family_malformed(device).with_state(0),
         MediaError::SqlServerMedia { .. } => table::not_built_yet(
             format!("Reading the media on '{device}', which SQL Server wrote,"),
-            "This program reads its own media so far.",
+            "Only media of Windlass can be read here.",
         ),
         MediaError::ForeignMtf { .. } => table::not_our_set(device),
         MediaError::MtfVersion { found, .. } => table::mtf_version(device, found, 0),

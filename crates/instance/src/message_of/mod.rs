@@ -58,7 +58,7 @@ failures! {
 fn catalog_message(error: &CatalogError) -> Message {
     let what = match error {
         CatalogError::Folder { .. } | CatalogError::Open { .. } => "cannot be opened",
-        CatalogError::Version { .. } => "was made by a newer program",
+        CatalogError::Version { .. } => "was created by a newer version of Windlass",
         CatalogError::NameTaken { name } => return table::database_exists(name),
         CatalogError::PathTaken { path, database } => {
             return table::file_used_by_database(path.display(), database);
@@ -104,8 +104,8 @@ fn name_message(error: &NameError) -> Message {
         NameError::DriveNotMapped { path, letter } => table::path_means_no_file(
             path,
             format!(
-                "the drive {letter}: stands for no folder. Map it with --drive {lower}=FOLDER, or for \
-                 good with EXEC sp_windlass_drive '{lower}', 'FOLDER'.",
+                "the drive {letter}: is not mapped to a folder. Map it with --drive \
+                 {lower}=FOLDER, or permanently with EXEC sp_windlass_drive '{lower}', 'FOLDER'.",
                 lower = letter.to_ascii_lowercase()
             ),
         ),

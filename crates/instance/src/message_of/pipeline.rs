@@ -102,9 +102,9 @@ fn message(error: &Error) -> Message {
     }
 }
 
-const DEFECT_HINT: &str = "Nothing that was begun counts as done. Run the statement again; if it stops \
-                           again, report this message with the lines on standard error that begin \
-                           with 'thread'.";
+const DEFECT_HINT: &str = "Nothing was completed. Run the statement again; if it fails again, \
+                           report this message and the lines on standard error that begin with \
+                           'thread'.";
 
 /// A thread of this program panicked. Nothing that it had begun was taken for done.
 pub fn defect_message(panicked: &Panicked) -> Message {
@@ -178,7 +178,7 @@ fn place_of_damage(device: &str, damage: &Damage) -> Message {
 }
 
 /// Stretches that are told one by one.
-const STRETCHES_TOLD: usize = 20;
+const RANGES_NAMED_MAX: usize = 20;
 
 /// What a set does not give any more: all of it, one stretch a line as far as that is of use.
 pub fn loss_messages(damaged: &DamagedChunks) -> Vec<Message> {
@@ -194,18 +194,15 @@ pub fn loss_messages(damaged: &DamagedChunks) -> Vec<Message> {
         let chunks = damaged.missing_count;
         note(format!("{chunks} of the set's chunks are missing."));
     }
-    for (what, stretches) in [
-        ("Damaged", &damaged.stretches),
-        ("Missing", &damaged.missing),
-    ] {
-        let told = stretches.named.len().min(STRETCHES_TOLD);
-        for stretch in &stretches.named[..told] {
-            note(format!("{what}: {stretch}."));
+    for (what, ranges) in [("Damaged", &damaged.ranges), ("Missing", &damaged.missing)] {
+        let told = ranges.named.len().min(RANGES_NAMED_MAX);
+        for range in &ranges.named[..told] {
+            note(format!("{what}: {range}."));
         }
-        let (count, bytes) = (stretches.count, stretches.bytes);
+        let (count, bytes) = (ranges.count, ranges.bytes);
         if count > told as u64 {
             note(format!(
-                "{what}: {count} stretches with {bytes} bytes in all."
+                "{what}: {count} ranges with {bytes} bytes in total."
             ));
         }
     }

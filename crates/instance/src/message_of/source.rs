@@ -31,7 +31,7 @@ pub(super) fn source_message(error: &Error) -> Message {
         Error::Busy { path, waited } => table::not_a_sqlite_database(
             path.display(),
             format!(
-                "another program has kept it locked for {} seconds. Try again when its transaction has \
+                "another program has locked it for {} seconds. Try again when its transaction has \
                  ended, or wait longer (--lock-timeout, SET LOCK_TIMEOUT).",
                 waited.as_secs_f64()
             ),
@@ -39,8 +39,8 @@ pub(super) fn source_message(error: &Error) -> Message {
         Error::Emptied { path, .. } => table::not_a_sqlite_database(
             path.display(),
             format!(
-                "{error}. If the database was emptied by mistake, restore it or bring its file back first; \
-                 if the file beside it belongs to another, move it away."
+                "{error}. If the database was emptied by mistake, restore it first; if the file \
+                 next to it belongs to another database, move it away."
             ),
         ),
         Error::WalNotAccessible { path, .. } | Error::ChangedUnlocked { path } => {
@@ -57,7 +57,7 @@ fn restore_message(error: &Error) -> Message {
         Error::InUse { .. } => table::exclusive_access(),
         Error::RestoreRunning { path } => table::restoring_over_restore(
             path.display(),
-            "Wait for it to end. When it belongs to a program that was killed, try again.",
+            "Wait for it to end. If its program was killed, try again.",
         ),
         Error::NoSpace {
             path,
@@ -74,9 +74,9 @@ fn restore_message(error: &Error) -> Message {
             table::sequence_unfinished(
                 path.display(),
                 format!(
-                    "{user} still has the old database open. Everything is restored beside it: close what \
-                     uses it, and give RESTORE DATABASE ... WITH RECOVERY, or windlass restore --to with no \
-                     media."
+                    "{user} still has the old database open. The restored file is complete next to \
+                     it: close the programs that use it, then run RESTORE DATABASE ... WITH \
+                     RECOVERY, or windlass restore --to without media."
                 ),
             )
         }
@@ -86,11 +86,11 @@ fn restore_message(error: &Error) -> Message {
         Error::WrongBase { .. } => table::wrong_differential_base(),
         Error::RestoreInterrupted { path } => table::restoring_over_restore(
             path.display(),
-            "A differential was interrupted while it was applied. Begin again with the full backup.",
+            "A differential was interrupted while being applied. Start again with the full backup.",
         ),
         Error::StateUnreadable { path, source } => table::restoring_over_restore(
             path.display(),
-            format!("Its state cannot be read ({source}). Begin again with the full backup."),
+            format!("Its state cannot be read ({source}). Start again with the full backup."),
         ),
         Error::WrongLength { .. } => table::set_damaged(),
         Error::OutOfRange { .. } => table::internal_consistency(),
@@ -115,8 +115,9 @@ fn restore_message(error: &Error) -> Message {
 }
 
 /// What to do where the log of a database cannot be locked.
-const WAYS_OUT: &str = "Let the backup write to the folder of the database (mount it writable, run as its \
-    owner), or run it where the writers run; or stop the writers and say so with --frozen.";
+const WAYS_OUT: &str = "Give the backup write access to the folder of the database (mount it \
+                        writable, run as its owner), or run it on the machine of the writers; or \
+                        stop the writers and use --frozen.";
 
 /// `ENOENT`, which every Unix numbers alike.
 const NO_SUCH_FILE: i32 = 2;

@@ -265,7 +265,7 @@ fn choose_level(
         return match choices.tuning.goal {
             Goal::Small => Err(table::statement_not_supported(
                 "GOAL = SMALL without LEVEL = AUTO",
-                "It chooses among the levels of ZSTD: add LEVEL = AUTO.",
+                "It picks among the levels of ZSTD: add LEVEL = AUTO.",
             )
             .into()),
             Goal::Fast | Goal::Gentle => Ok(()),
@@ -335,7 +335,8 @@ fn encryption(written: &WrittenEncryption) -> Result<(Cipher, String), Failure> 
         EncryptionAlgorithm::TripleDes3Key => {
             return Err(table::statement_not_supported(
                 "TRIPLE_DES_3KEY",
-                "Its blocks of 64 bits are too short for backups (two of them are the same after a few dozen gigabytes), and it has no authentication. Write AES_256.",
+                "Its 64-bit blocks are too short for backups (they repeat after a few dozen \
+                 gigabytes), and it has no authentication. Use AES_256.",
             )
             .into());
         }
@@ -344,7 +345,7 @@ fn encryption(written: &WrittenEncryption) -> Result<(Cipher, String), Failure> 
         Encryptor::ServerCertificate(name) => Ok((algorithm, name.node.text.clone())),
         Encryptor::ServerAsymmetricKey(_) => Err(table::statement_not_supported(
             "SERVER ASYMMETRIC KEY",
-            "It takes a key manager of SQL Server's. Write SERVER CERTIFICATE.",
+            "It needs an external key manager. Use SERVER CERTIFICATE.",
         )
         .into()),
     }

@@ -170,15 +170,15 @@ fn refused(word: OptionWord) -> Failure {
     let unsupported = |hint: &str| table::statement_not_supported(spelling, hint).into();
     match word {
         W::Credential | W::BackupOptions | W::RestoreOptions => {
-            not_yet("It is for devices that are URLs, which are not built either.")
+            not_yet("It applies to URL devices, which are not implemented either.")
         }
         W::NoWrite | W::NoCompressWrite => not_yet(
-            "TO DISK = 'NUL' backs up without writing; NO_COMPRESSION leaves compression out.",
+            "TO DISK = 'NUL' backs up without writing; NO_COMPRESSION turns compression off.",
         ),
         W::Standby => not_yet("Use NORECOVERY, or restore a copy under another name."),
         W::Partial => unsupported("A SQLite database has one file and one filegroup."),
         W::Password | W::MediaPassword => unsupported(
-            "SQL Server has dropped passwords on backups, and media of ours never have one.",
+            "SQL Server has removed backup passwords, and Windlass media never have one.",
         ),
         W::FileSnapshot
         | W::MetadataOnly
@@ -186,13 +186,11 @@ fn refused(word: OptionWord) -> Failure {
         | W::DbName
         | W::SnapshotImport
         | W::SnapshotRestorePhase
-        | W::CommitDifferentialBase => {
-            unsupported("Snapshots of the storage below are not taken here.")
-        }
+        | W::CommitDifferentialBase => unsupported("Storage snapshots are not supported."),
         W::StopAt | W::StopAtMark | W::StopBeforeMark => {
             table::stop_at_in_simple_recovery(spelling).into()
         }
         W::RestrictedUser => unsupported("A SQLite database has no users."),
-        _ => unsupported("A SQLite database has nothing that it could apply to."),
+        _ => unsupported("This option has no equivalent here."),
     }
 }

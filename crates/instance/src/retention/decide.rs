@@ -93,10 +93,10 @@ fn of_medium(media: &FoundMedia, database: Option<&str>, now: Moment) -> BTreeSe
     }
     if !media.is_whole() {
         let count = media.family_count;
-        reasons.insert(format!("not all of its {count} stripes are here"));
+        reasons.insert(format!("not all of its {count} stripes were found"));
     }
     if media.sets.is_empty() {
-        reasons.insert("holds no backup set".to_owned());
+        reasons.insert("contains no backup set".to_owned());
     }
     for set in &media.sets {
         if let Some(expires) = set.expires.filter(|expires| *expires > now) {
@@ -109,7 +109,7 @@ fn of_medium(media: &FoundMedia, database: Option<&str>, now: Moment) -> BTreeSe
             reasons.insert("holds a log backup".to_owned());
         }
         if set.finished.is_none() || !set.is_complete() {
-            reasons.insert("holds an unfinished backup".to_owned());
+            reasons.insert("contains an unfinished backup".to_owned());
         }
     }
     reasons
@@ -183,7 +183,7 @@ fn damaged(found: &Found<'_>, family: &[usize], newest: Option<usize>) -> Option
     let damaged = family.iter().filter(is_damaged);
     let last = damaged.max_by_key(|index| (found.sets[**index].last_lsn, **index))?;
     let is_needed = newest.is_none_or(|newest| is_newer(&found.sets[*last], &found.sets[newest]));
-    let reason = "made of a damaged database, and newer than any that can be restored";
+    let reason = "its database was damaged, and it is newer than any restorable backup";
     is_needed.then(|| (*last, reason.to_owned()))
 }
 
@@ -240,7 +240,7 @@ fn going(found: &Found<'_>, medium: usize) -> String {
         )
     });
     if is_orphan {
-        "no rule keeps it, and the full backup it needs is not here".to_owned()
+        "no rule keeps it, and the full backup it needs was not found".to_owned()
     } else {
         "no rule keeps it".to_owned()
     }

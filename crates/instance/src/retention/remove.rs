@@ -28,7 +28,7 @@ pub fn delete(media: &FoundMedia) -> io::Result<Vec<PathBuf>> {
                 .all(|(now, then)| now.configuration.set_guid == then.chain.set_guid);
         if now.header().media_set_guid != media.media_set_guid || !same_sets {
             return Err(io::Error::other(format!(
-                "'{}' has changed since its headers were read; it stays",
+                "'{}' has changed since its headers were read; it was not deleted",
                 file.path.display()
             )));
         }

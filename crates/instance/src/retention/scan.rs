@@ -12,7 +12,7 @@ use windlass_pipeline::MediaSet;
 use crate::chain::{ChainSet, Obstacle};
 
 /// What is wrong with media of which each stripe tells something else.
-const CONTRADICTIONS: &str = "its stripes or copies hold different backup sets";
+const CONTRADICTIONS: &str = "its stripes or copies contain different backup sets";
 
 /// A backup set on a medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl FoundMedia {
     fn obstacle(&self) -> Option<Obstacle> {
         if !self.is_whole() {
             let count = self.family_count;
-            let text = format!("not all of its {count} stripes are here");
+            let text = format!("not all of its {count} stripes were found");
             return Some(Obstacle::Media(text));
         }
         self.has_contradictions

@@ -90,7 +90,7 @@ fn check(command: &Command, options: &Options, names: &[String]) -> Result<(), S
     }
     if options.mirror.is_some() && !tagged && !options.overwrites {
         return Err(
-            "MIRRORFILE begins new media: use INIT, FORMAT, or a tag such as <AUTO> in the name."
+            "MIRRORFILE creates new media: use INIT, FORMAT, or a tag such as <AUTO> in the name."
                 .to_owned(),
         );
     }
@@ -160,7 +160,10 @@ fn one(
     }
     let made = last(runner.session, name).filter(|backup| Some(backup.id) != before);
     let Some(made) = made else {
-        report.warn("The history does not know the backup, so nothing follows it: no verification, copies or deletions.");
+        report.warn(
+            "The backup is not in the history, so no verification, copies or deletions \
+                     follow it.",
+        );
         return None;
     };
     report.files.extend(made.devices.iter().cloned());

@@ -85,7 +85,7 @@ fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
     if copy.target.exists() && !copy.overwrite {
         return Err(io::Error::new(
             io::ErrorKind::AlreadyExists,
-            "a file of that name is there; FILEOPTIONS = 4 overwrites it",
+            "a file of that name exists; FILEOPTIONS = 4 overwrites it",
         ));
     }
     let folder = directory::parent(&copy.target);
@@ -96,7 +96,7 @@ fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
         return Err(io::Error::new(
             io::ErrorKind::NotFound,
             format!(
-                "the folder '{}' is not there; mount it, or make it with --make-folders",
+                "the folder '{}' does not exist; mount it, or create it with --make-folders",
                 folder.display()
             ),
         ));
@@ -134,7 +134,7 @@ fn fill(source: &Path, staging: &Path) -> io::Result<()> {
     };
     if headers(source)? != headers(staging)? {
         return Err(io::Error::other(
-            "the copy does not hold what the backup holds",
+            "the content of the copy differs from the backup",
         ));
     }
     Ok(())

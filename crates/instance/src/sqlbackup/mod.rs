@@ -132,8 +132,11 @@ impl<'a> Runner<'a> {
             }
             Verb::Restore(name) => return restore::run(self, command, name, options, report, sink),
             Verb::BackupLog | Verb::RestoreLog => {
-                return report
-                    .refuse("Log backups are not made here: every database is in the simple recovery model (message 4208). BACKUP DATABASE ... WITH DIFFERENTIAL writes what changed since the full backup.");
+                return report.refuse(
+                    "Log backups are not supported: every database uses the simple \
+                             recovery model (message 4208). BACKUP DATABASE ... WITH DIFFERENTIAL \
+                             writes what changed since the full backup.",
+                );
             }
             Verb::VerifyOnly => "VERIFYONLY",
             Verb::HeaderOnly => "HEADERONLY",

@@ -80,21 +80,18 @@ const REFUSED: &[(&str, &str)] = &[
     ("MAILTO_ONERROR", "Use the hook --on-failure."),
     ("MAILTO_ONERRORONLY", "Use the hook --on-failure."),
     ("THREADPRIORITY", "Start the program with nice."),
-    (
-        "MAXDATABLOCK",
-        "MAXTRANSFERSIZE is the largest block that is written.",
-    ),
+    ("MAXDATABLOCK", "MAXTRANSFERSIZE sets the size of writes."),
     (
         "USESIMPLECOPY",
-        "COPYTO without it: the queue keeps nothing when the first attempt succeeds.",
+        "Use COPYTO without it: nothing stays in the queue if the first attempt succeeds.",
     ),
     (
         "BLOCKSIZE",
-        "SQL Backup has none; write the backup in T-SQL.",
+        "SQL Backup has no such option; write the backup in T-SQL.",
     ),
     (
         "BUFFERCOUNT",
-        "SQL Backup has none; write the backup in T-SQL.",
+        "SQL Backup has no such option; write the backup in T-SQL.",
     ),
     (
         "STANDBY",
@@ -103,16 +100,19 @@ const REFUSED: &[(&str, &str)] = &[
     ("ORPHAN_CHECK", "A SQLite database has no users."),
     (
         "DISCONNECT_EXISTING",
-        "Programs that have the database open cannot be disconnected; stop them.",
+        "Programs that have the database open cannot be disconnected; stop them yourself.",
     ),
     ("KEEP_REPLICATION", "A SQLite database has no replication."),
     ("KEEP_CDC", "A SQLite database has no change data capture."),
     ("RESTRICTED_USER", "A SQLite database has no users."),
-    ("DELAY", "It is for log shipping, which is not built."),
-    ("MOVETO", "It is for log shipping, which is not built."),
+    ("DELAY", "It is for log shipping, which is not implemented."),
+    (
+        "MOVETO",
+        "It is for log shipping, which is not implemented.",
+    ),
     (
         "ERASEFILES_SECONDARY",
-        "There is no second folder; ERASEFILES_REMOTE is for COPYTO.",
+        "There is no second folder; ERASEFILES_REMOTE needs COPYTO.",
     ),
 ];
 
@@ -166,7 +166,7 @@ pub(super) fn read(command: &Command) -> Result<Options, String> {
         return Err("KEYSIZE needs PASSWORD or PASSWORDFILE.".to_owned());
     }
     if options.mirror.is_some() && command.disks.len() > 1 {
-        return Err("MIRRORFILE takes a backup of one file.".to_owned());
+        return Err("MIRRORFILE needs a backup to one file.".to_owned());
     }
     Ok(options)
 }
@@ -226,7 +226,7 @@ fn read_backup(setting: &Setting, options: &mut Options) -> Result<bool, String>
         }
         "KEYSIZE" => match number(setting, 128, 256)? {
             bits @ (128 | 256) => options.key_bits = Some(bits),
-            bits => return Err(format!("KEYSIZE is {bits}; it is 128 or 256.")),
+            bits => return Err(format!("KEYSIZE is {bits}; it must be 128 or 256.")),
         },
         "FILECOUNT" => options.file_count = number(setting, 1, 32)?,
         "MIRRORFILE" => options.mirror = Some(text(setting)?),
@@ -262,7 +262,7 @@ fn read_password(setting: &Setting, options: &mut Options) -> Result<bool, Strin
         _ => return Ok(false),
     };
     if options.password.replace(password).is_some() {
-        return Err("The password is given twice.".to_owned());
+        return Err("The password is specified twice.".to_owned());
     }
     Ok(true)
 }
@@ -272,7 +272,7 @@ fn file_options(setting: &Setting, options: &mut Options) -> Result<(), String> 
     let bits = number(setting, 0, 7)?;
     if bits & 2 != 0 {
         return Err(
-            "FILEOPTIONS 2 asks for the ARCHIVE attribute, which files here do not have."
+            "FILEOPTIONS 2 requests the ARCHIVE attribute, which files here do not have."
                 .to_owned(),
         );
     }
@@ -359,7 +359,7 @@ fn number(setting: &Setting, least: u32, most: u32) -> Result<u32, String> {
         .filter(|number| (least..=most).contains(number));
     number.ok_or_else(|| {
         format!(
-            "{} is {text}; it goes from {least} to {most}.",
+            "{} is {text}; it must be from {least} to {most}.",
             setting.name
         )
     })

@@ -114,7 +114,7 @@ impl<'a> Asked<'a> {
         file: &DatabaseFile,
     ) -> Result<PathBuf, Failure> {
         if self.extras.needs_target {
-            let reason = "only the backup names it, and anybody can have made that. Give --to FILE, or \
+            let reason = "only the backup names it, which anyone can have made. Give --to FILE, or \
                           --move NAME=FILE for each file.";
             return Err(table::path_means_no_file(&file.physical_name, reason).into());
         }
@@ -228,8 +228,8 @@ impl<'a> Asked<'a> {
             return Ok(());
         }
         let place = match self.is_differential() {
-            true => "What is named here is as the base left it.",
-            false => "What is named here is zero in the restored database.",
+            true => "The ranges listed are unchanged from the base.",
+            false => "The ranges listed are zero in the restored database.",
         };
         let mut messages = loss_messages(&report.damaged);
         messages.push(table::note(place));

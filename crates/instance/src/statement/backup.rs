@@ -77,7 +77,7 @@ pub(crate) fn run(
         BackupTarget::Group { .. } | BackupTarget::Server => {
             return Err(table::statement_not_supported(
                 "A backup of several databases at once",
-                "Databases are not suspended for snapshots here; back each one up.",
+                "Suspending databases for snapshots is not supported; back each one up.",
             )
             .into());
         }
@@ -97,7 +97,7 @@ pub(crate) fn run(
         if !files.is_empty() {
             return Err(table::statement_not_supported(
                 "A backup of single files or filegroups",
-                "A SQLite database is one file; leave FILE and FILEGROUP out.",
+                "A SQLite database is one file; omit FILE and FILEGROUP.",
             )
             .into());
         }
@@ -208,8 +208,8 @@ impl Work<'_> {
     ) -> Result<SourceDatabase, Failure> {
         if extras.frozen && self.record.log_path.is_some() {
             return Err(table::statement_not_supported(
-                "A database of the page engine as frozen (--frozen)",
-                "Its backup changes it; leave the option out.",
+                "A backup of a page engine database with --frozen",
+                "The backup writes to the database; omit the option.",
             )
             .into());
         }
@@ -254,7 +254,7 @@ impl Work<'_> {
         integrity::look_at(snapshot, is_as_is, sink)?;
         if self.choices.checksum && !snapshot.has_page_checksums() {
             sink.message(table::note(format!(
-                "'{}' has no page checksums: CHECKSUM has nothing to verify in it. What is written carries checksums.",
+                "'{}' has no page checksums for CHECKSUM to verify. The backup itself has checksums.",
                 self.record.name
             )));
         }

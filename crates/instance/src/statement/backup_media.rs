@@ -107,7 +107,7 @@ fn refuse_databases(
         let beside = ["-wal", "-journal", "-shm"].map(|suffix| with_suffix(&path, suffix));
         if let Some(part) = beside.iter().find(|part| windlass_io::own::is_there(part)) {
             let reason = format!(
-                "It may be a database in use, because '{}' lies beside it; name another file",
+                "It may be a database in use, because '{}' exists next to it; name another file",
                 part.display()
             );
             return Err(table::cannot_open_device(&device.name, reason).into());
@@ -119,8 +119,8 @@ fn refuse_databases(
 /// A backup under such a name would be taken for a part of a database, and deleted or written to.
 fn refuse_part(device: &DeviceAddress, database: &Path) -> Failure {
     let reason = format!(
-        "A file of this name is taken for a part of the database '{}'; give the backup another name, for \
-         instance with .bak at its end",
+        "A file of this name would be taken for part of the database '{}'; give the backup another \
+         name, for example ending in .bak",
         database.display()
     );
     table::cannot_open_device(&device.name, reason).into()

@@ -76,7 +76,7 @@ pub(super) fn find(
     if !extras.base.is_empty() {
         let found = on_media(family, &extras.base)?;
         return found.ok_or_else(|| {
-            let reason = "the media named as base hold no full backup of this database.";
+            let reason = "the media given as base have no full backup of this database.";
             table::set_not_comparable(reason).into()
         });
     }
@@ -159,7 +159,7 @@ fn known(
     let media = MediaSet::open(&devices)?;
     let sets = media.sets().into_iter().map(|entry| entry.configuration);
     let Some(set) = sets.into_iter().find(|set| set.set_guid == set_guid) else {
-        let reason = format!("it is not on '{}' any more.", past.devices.join("', '"));
+        let reason = format!("it is no longer on '{}'.", past.devices.join("', '"));
         return Err(table::set_not_comparable(reason).into());
     };
     extracted(&media, set.position, cached)
@@ -226,7 +226,10 @@ pub(super) fn tidy(session: &Session) {
     if let Err(error) = removed
         && Path::new(&folder).exists()
     {
-        tracing::warn!("old digests stay in '{}': {error}", folder.display());
+        tracing::warn!(
+            "old digests could not be removed from '{}': {error}",
+            folder.display()
+        );
     }
 }
 

@@ -269,7 +269,7 @@ fn drop_one(
         }
         (DatabaseState::Online, Origin::Attached) => {
             format!(
-                "The file '{path}' was attached, not made by this instance; it is left where it is."
+                "The file '{path}' was attached, not created by this instance; it was not deleted."
             )
         }
     };

@@ -180,7 +180,7 @@ fn resolve_one(session: &mut Session, device: &Device) -> Result<Written, Failur
             ..
         } => Err(table::statement_not_supported(
             "TAPE",
-            "Use DISK; the format is that of tapes all the same.",
+            "Use DISK; the format is the same as on tape.",
         )
         .into()),
         Device::Physical {

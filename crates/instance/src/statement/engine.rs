@@ -190,7 +190,7 @@ fn request(session: &mut Session, create: &CreateDatabase) -> Result<Request, Fa
         _ => {
             return Err(table::statement_not_supported(
                 "More than one log file",
-                "A database has one log; give it the size of all of them.",
+                "A database has one log; give it their total size.",
             )
             .into());
         }
@@ -249,7 +249,7 @@ pub(crate) fn default_place(session: &Session, name: &str) -> Result<PathBuf, Fa
     let Some(folder) = session.instance.folder().filter(|_| is_plain) else {
         return Err(table::statement_not_supported(
             "CREATE DATABASE without FILENAME",
-            "Say where the files go, ON (NAME = x, FILENAME = '...'), or use an instance directory.",
+            "Specify the files with ON (NAME = x, FILENAME = '...'), or use an instance directory.",
         )
         .into());
     };
@@ -298,7 +298,7 @@ pub(super) fn alter(session: &mut Session, alter: &AlterDatabase) -> Result<(), 
         }
         AlterDatabaseAction::AddLogFiles { .. } => Err(table::statement_not_supported(
             "ADD LOG FILE",
-            "A database has one log, which grows by itself.",
+            "A database has one log, which grows automatically.",
         )
         .into()),
         AlterDatabaseAction::Other { text } => Err(table::statement_not_supported(
@@ -314,7 +314,7 @@ fn set(database: &Database, option: DatabaseOption) -> Result<(), Failure> {
         DatabaseOption::Recovery(RecoveryModel::Simple) => Ok(()),
         DatabaseOption::Recovery(_) => Err(table::not_built_yet(
             "A recovery model other than SIMPLE",
-            "Log backups come later; take differential backups.",
+            "Log backups are not implemented; take differential backups.",
         )
         .into()),
         DatabaseOption::TargetRecoveryTime { count, unit } => {
@@ -401,7 +401,7 @@ pub(super) fn checkpoint(
     // It runs at full speed; what is left to say is when even that was not enough.
     if wanted.is_some_and(|wanted| begun.elapsed() > wanted) {
         sink.message(table::note(format!(
-            "The checkpoint took {:.1} seconds, longer than asked for.",
+            "The checkpoint took {:.1} seconds, longer than requested.",
             begun.elapsed().as_secs_f32()
         )));
     }

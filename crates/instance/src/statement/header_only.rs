@@ -57,7 +57,8 @@ fn report_trouble(media: &MediaSet, sink: &mut dyn Sink) -> Result<(), Failure> 
     };
     if trouble.is_truncation() || matches!(trouble, MediaError::IncompleteSet { .. }) {
         sink.message(table::note(format!(
-            "'{device}': the last backup set was not finished ({trouble}). The sets before it are whole; the next backup goes in its place."
+            "'{device}': the last backup set was not finished ({trouble}). The sets before it are \
+             intact; the next backup overwrites it."
         )));
         return Ok(());
     }

@@ -124,7 +124,7 @@ pub(super) fn judge(
             for message in told {
                 sink.message(table::note(message.text));
             }
-            format!("'{database}' is damaged and is backed up as it is.")
+            format!("'{database}' is damaged; it is backed up anyway.")
         }
     };
     sink.message(table::note(found));

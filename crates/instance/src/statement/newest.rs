@@ -23,7 +23,7 @@ use crate::{Failure, Session};
 const LEFT_OUT_TOLD: usize = 10;
 
 /// Why a differential alone is restored.
-const CONTINUES: &str = "the newest differential upon the full backup that is restored already";
+const CONTINUES: &str = "the newest differential based on the full backup already restored";
 
 /// What is to be restored.
 #[derive(Debug, Clone, Copy)]
@@ -156,7 +156,8 @@ impl Inventory {
                 .filter(|(_, trouble)| !trouble.is_truncation())
             {
                 inventory.trouble.push(table::note(format!(
-                    "'{device}': behind the sets that are listed something cannot be read, perhaps newer sets: {trouble}."
+                    "'{device}': data after the listed sets cannot be read, possibly newer sets: \
+                     {trouble}."
                 )));
             }
             inventory.devices.push(group);
@@ -204,9 +205,9 @@ impl Inventory {
         };
         let continues = !request.leaves_open && state.steps.get(1).is_some_and(waits_for);
         let why = match request.leaves_open {
-            true => "the newest full backup, left open for a differential",
+            true => "the newest full backup, left restoring for a differential",
             false if continues => CONTINUES,
-            false => "the newest state that these media give",
+            false => "the newest state on these media",
         };
         if continues {
             state.steps.remove(0);

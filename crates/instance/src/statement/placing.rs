@@ -36,7 +36,7 @@ impl Placing<'_> {
         self.check_folder(session)?;
         if let Some(database) = part_of_database(self.path) {
             let reason = format!(
-                "SQLite takes a file of this name for a part of '{}'. Give it another name.",
+                "SQLite would take a file of this name for part of '{}'. Use another name.",
                 database.display()
             );
             return Err(self.refuse(table::path_means_no_file(self.path.display(), reason)));
@@ -88,7 +88,7 @@ impl Placing<'_> {
             true => Ok(()),
             false => Err(self.refuse(table::path_means_no_file(
                 self.path.display(),
-                "it lies in none of the folders that restores are confined to. EXEC \
+                "it is outside the folders that restores are confined to. EXEC \
                  sp_windlass_restore_folder and 'restore_folders' in config.toml list them.",
             ))),
         }

@@ -201,7 +201,7 @@ fn sqlite_failure(error: &rusqlite::Error, is_system: bool) -> Failure {
     let read_only = error.sqlite_error_code() == Some(rusqlite::ErrorCode::ReadOnly);
     if is_system && read_only {
         return table::sqlite_failed(
-            "no database is current, so nothing can be stored. USE a database first.",
+            "there is no current database to store anything in. USE a database first.",
         )
         .into();
     }

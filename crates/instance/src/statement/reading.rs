@@ -29,7 +29,7 @@ pub(super) fn devices(
         RestoreSource::None => Err(table::device_needed().into()),
         RestoreSource::DatabaseSnapshot(_) => Err(table::statement_not_supported(
             "FROM DATABASE_SNAPSHOT",
-            "There are no database snapshots here; restore a backup.",
+            "Database snapshots are not supported; restore a backup.",
         )
         .into()),
     }
@@ -154,7 +154,8 @@ pub(super) fn tell_later_sets(media: &MediaSet, choices: &RestoreChoices, sink: 
     let later = media.sets().len().saturating_sub(1);
     if choices.position.is_none() && later > 0 {
         sink.message(table::note(format!(
-            "No FILE was given, so this is backup set 1, the oldest; the media hold {later} later ones (RESTORE HEADERONLY)."
+            "No FILE was given, so this is backup set 1, the oldest; the media contain {later} \
+             later ones (RESTORE HEADERONLY)."
         )));
     }
 }

@@ -33,7 +33,7 @@ impl Work<'_> {
         }
         let source = SourceSize {
             bytes: files.iter().map(|(_, bytes)| bytes).sum(),
-            stretches: files.len() as u64,
+            ranges: files.len() as u64,
         };
         let request = BackupRequest {
             encryption: self.encryption(extras)?,

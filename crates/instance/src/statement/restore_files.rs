@@ -28,7 +28,7 @@ pub(super) fn numbers(names: &[String], set: &SetConfiguration) -> Result<Vec<u3
         if file.is_log {
             return Err(table::statement_not_supported(
                 format!("A restore of the log file '{name}' alone"),
-                "The log is what tells which extents have changed; restore the whole database.",
+                "The log records which extents have changed; restore the whole database.",
             )
             .into());
         }

@@ -89,7 +89,7 @@ impl Part {
         for part in parts {
             let FileSpec::File(list) = &part.node else {
                 return Err(table::statement_not_supported(
-                    "A restore of filegroups, or of pages beside others",
+                    "A restore of filegroups, or of pages together with files",
                     "Write PAGE = 'file:page, ...' once, or FILE = 'name' for each file; there are no filegroups.",
                 )
                 .into());
@@ -119,23 +119,23 @@ fn check_choices(choices: &RestoreChoices) -> Result<(), Failure> {
         (
             choices.recovery == Recovery::NoRecovery,
             "NORECOVERY",
-            "They are complete when the statement ends; there are no log backups to roll them forward with. Leave it out.",
+            "Restored pages are usable at once. Omit NORECOVERY.",
         ),
         (
             !choices.moves.is_empty(),
             "MOVE",
-            "They go back to where they came from.",
+            "They are restored to their original place.",
         ),
         (choices.replace, "REPLACE", "Nothing else is overwritten."),
         (
             choices.restart,
             "RESTART",
-            "Give the statement again: it begins anew.",
+            "Run the statement again: it starts from the beginning.",
         ),
         (
             choices.on_damage == Some(OnDamage::Continue),
             "CONTINUE_AFTER_ERROR",
-            "Only what was verified is put into a database.",
+            "Only verified pages are written to a database.",
         ),
         (
             choices.tuning.buffer_count.is_some(),
@@ -164,7 +164,8 @@ fn engine_database(session: &Session, name: &str) -> Result<DatabaseRecord, Fail
     if record.log_path.is_none() {
         return Err(table::statement_not_supported(
             format!("A restore of parts of the SQLite file '{name}'"),
-            "Nothing tells which pages of a SQLite file have changed since a backup; restore it whole.",
+            "It is not known which pages of a SQLite file have changed since a backup; restore the \
+             whole file.",
         )
         .into());
     }
@@ -192,8 +193,8 @@ fn check_set(
     Err(Failure::from(vec![
         table::page_not_from_set(first),
         table::note(
-            "A differential backup cannot serve a restore of pages or files: nothing tells which extents have \
-             changed since it was made. Use the full backup that it refers to.",
+            "Pages and files cannot be restored from a differential backup: it is not known which \
+             extents have changed since it was made. Use the full backup it is based on.",
         ),
     ]))
 }
@@ -280,12 +281,12 @@ impl Work<'_> {
     fn which_base(&self, base: Guid) -> Message {
         let set = &self.asked.set;
         let kind = if set.is_copy_only {
-            "a COPY_ONLY backup, which is no differential base"
+            "a COPY_ONLY backup, which is not a differential base"
         } else {
-            "not the full backup from which the differential map of the database counts"
+            "not the differential base of the database"
         };
         let would_do = if base.is_nil() {
-            "There is none: make a full backup; it can serve for pages that are damaged later."
+            "There is none: make a full backup, which can be used for pages damaged later."
                 .to_owned()
         } else {
             match self.place_of(base) {
@@ -336,9 +337,9 @@ fn changed(pages: &[FilePage]) -> Message {
         more => format!(" and {more} more"),
     };
     table::note(format!(
-        "Changed since the full backup, each with its extent of 8 pages: {}{more}. The backup does not \
-         have their present content, and there are no log backups to roll it forward with. Nothing was \
-         written. Restore the other pages alone, or the whole database: this backup, then its last \
+        "Changed since the full backup (in extents of 8 pages): {}{more}. The backup does not have \
+         their current content, and there are no log backups to roll it forward. Nothing was \
+         written. Restore only the other pages, or the whole database: this backup, then its last \
          differential.",
         told.join(", ")
     ))

@@ -127,7 +127,7 @@ fn set_one(session: &mut Session, name: &str, value: &SetOptionValue) -> Result<
         _ => {
             return Err(table::statement_not_supported(
                 format!("SET {name} with this value"),
-                "Leave the line out: the session behaves as with SQL Server's defaults.",
+                "Omit the line: the session already behaves as with SQL Server's defaults.",
             )
             .into());
         }
@@ -157,7 +157,7 @@ pub(super) fn transaction(session: &mut Session, transaction: &Transaction) -> R
     match transaction {
         Transaction::Begin { mark: Some(_), .. } => Err(table::not_built_yet(
             "A marked transaction",
-            "SQLite keeps no log that could hold the mark; leave WITH MARK out.",
+            "SQLite has no log that could store the mark; omit WITH MARK.",
         )
         .into()),
         Transaction::Begin { .. } => session.queries.begin(catalog),

@@ -44,7 +44,7 @@ pub(super) fn reconfigure(
     }
     if changed(ServerOption::HardwareOffloadEnabled).is_some() {
         sink.message(table::note(
-            "'hardware offload enabled' takes effect when the instance is opened the next time.",
+            "'hardware offload enabled' takes effect the next time the instance is opened.",
         ));
     }
     Ok(())
@@ -77,7 +77,7 @@ pub(super) fn alter(
     catalog.install(ServerOption::HardwareOffloadConfig, config)?;
     catalog.install(ServerOption::HardwareOffloadMode, mode)?;
     sink.message(table::note(
-        "The accelerator's configuration takes effect when the instance is opened the next time.",
+        "The accelerator's configuration takes effect the next time the instance is opened.",
     ));
     Ok(())
 }

@@ -58,7 +58,10 @@ pub(super) fn check(
             Expected::Known(_) => return Err(short.into()),
             Expected::Guessed(_) => sink.message(Message {
                 severity: windlass_base::Severity(10),
-                text: format!("{} The backup goes on: this is an estimate.", short.text),
+                text: format!(
+                    "{} The backup continues, because this is an estimate.",
+                    short.text
+                ),
                 ..short
             }),
         }

@@ -71,7 +71,7 @@ impl Media {
             }
             if media.has_password {
                 sink.message(table::note(format!(
-                    "'{}' is protected by a media password, which is not asked for here.",
+                    "'{}' is protected by a media password; it is read without it.",
                     device.name
                 )));
             }
@@ -215,7 +215,7 @@ impl Media {
         let restored = restore(&steps, &destination)?;
         for (_, finding) in restored.findings.iter().take(DAMAGES_LISTED) {
             sink.message(table::note(format!(
-                "Damaged, and written as it is: {finding}."
+                "Damaged, and written unchanged: {finding}."
             )));
         }
         for file in &restored.files {

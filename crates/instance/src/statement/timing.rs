@@ -27,7 +27,8 @@ pub(super) fn probed(report: &ProbeReport) -> Message {
         Probe::Transform => ("NOWRITE", "read and compressed"),
     };
     table::note(format!(
-        "{option}: {done} {pages} pages in {seconds} seconds ({rate} MB/sec). Nothing was written: this is no backup."
+        "{option}: {done} {pages} pages in {seconds} seconds ({rate} MB/sec). Nothing was written: \
+         no backup was made."
     ))
 }
 

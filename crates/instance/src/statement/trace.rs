@@ -34,7 +34,7 @@ pub(super) fn execute(
     else {
         return Err(table::statement_not_supported(
             "This DBCC command",
-            "DBCC CHECKDB looks for damage in a database.",
+            "DBCC CHECKDB checks a database for damage.",
         )
         .into());
     };
@@ -43,7 +43,7 @@ pub(super) fn execute(
     if let Some(unknown) = flags.iter().find(|flag| !known.contains(flag)) {
         return Err(table::statement_not_supported(
             format!("Trace flag {unknown}"),
-            "Trace flags 3004 (phases), 3213 (buffer configuration), 3604 and 3605 are known.",
+            "Trace flags 3004 (phases), 3213 (buffer configuration), 3604 and 3605 are supported.",
         )
         .into());
     }

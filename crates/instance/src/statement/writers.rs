@@ -42,7 +42,7 @@ pub(super) fn copy_policy(
     match choice {
         CopyChoice::Off => CopyPolicy::Off("--no-temp-copy as given"),
         _ if choices.probe.is_some() => CopyPolicy::Off("it is only measured"),
-        _ if !is_slow => CopyPolicy::Off("the backup is a plain copy itself"),
+        _ if !is_slow => CopyPolicy::Off("the backup itself is a plain copy"),
         CopyChoice::Folder(path) => CopyPolicy::Into(vec![CopyFolder {
             path: path.clone(),
             is_given: true,

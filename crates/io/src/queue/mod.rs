@@ -160,7 +160,7 @@ pub fn io_method_for(choice: IoMethodChoice, is_direct: bool) -> (IoMethod, Stri
         return (IoMethod::Ring, "as given".to_owned());
     }
     if !is_direct {
-        let because = "no direct I/O there; the page cache is used and released";
+        let because = "no direct I/O there; the page cache is used and then released";
         return (IoMethod::Threads, because.to_owned());
     }
     match ring_refusal() {

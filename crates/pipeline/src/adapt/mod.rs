@@ -1,15 +1,16 @@
-//! How a running backup adapts: the level of the next chunk, and how many threads are at work.
+//! How a running backup adapts: which level the next chunk gets, and how many threads run.
 //!
-//! Pure: no clock, no threads, no I/O. Samples of what the stages did go in ([`Controller::observe`]),
-//! decisions come out ([`Controller::next_effort`], [`Controller::threads`]); `backup::governor` stands
-//! between this and the running stages.
+//! Pure: no clock, no threads, no I/O. Samples of what the stages did go in
+//! ([`Controller::observe`]), decisions come out ([`Controller::next_effort`],
+//! [`Controller::threads`]); `backup::governor` connects this to the running stages.
 //!
-//! The level is not climbed step by step until something hurts. [`model`] estimates what each stage
-//! could do: what the source gives, what the devices take, what each level costs and leaves. From that
-//! follows the level at which compressing takes just less time than reading and writing do. Between two
-//! levels both are used in turn, so there is always such a point. Estimates are those of the last
-//! fraction of a second, so a device that recovers is noticed as fast as one that slows down; a
-//! level that was not used for a while is tried on a single chunk, as seldom as it is dear.
+//! The level is computed, not raised step by step until throughput drops. [`model`] estimates what
+//! each stage could do: the rates of the source and the devices, and the cost and output size of
+//! each level. From these follows the level at which compression takes just less time than reading
+//! and writing. Between two levels both are used alternately, so such a point always exists.
+//! Estimates cover the last fraction of a second, so a device that recovers is noticed as fast as
+//! one that slows down. A level that was not used for a while is tried on a single chunk; the more
+//! expensive the level, the rarer the trial.
 
 mod model;
 
@@ -23,29 +24,29 @@ use crate::request::Goal;
 /// Position on the ladder of levels: 0 is [`Effort::Least`], 1.5 is half LOW and half MEDIUM.
 type Place = f64;
 
-/// Share of the time that the slowest other stage takes which compression may take. The rest is for
-/// what the estimates do not see, so that compression does not become the limit by mistake.
+/// Share of the slowest other stage's time that compression may take. The rest is a margin for what
+/// the estimates miss, so that compression does not become the bottleneck by mistake.
 const FILLED: f64 = 0.92;
 
-/// How much longer than the fastest way [`Goal::Small`] may take.
+/// How much longer than the shortest time [`Goal::Small`] may take.
 pub(crate) const SMALL_FACTOR: f64 = 3.0;
 
-/// A difference of place that is not worth a move.
+/// Changes of place below this are ignored.
 const STILL: Place = 0.08;
 
-/// A first step onto a level of which only the usual cost is known: one chunk in four.
+/// First step onto a level whose only known cost is the usual one: one chunk in four.
 const FIRST_STEP: Place = 0.25;
 
-/// What trying a level may cost, as a share of all compression.
+/// Maximum cost of trying a level, as a share of all compression.
 const TRIAL_SHARE: f64 = 0.02;
 
-/// Idle threads' worth of time after which one thread is sent away.
+/// Idle threads' worth of time above which one thread is put to rest.
 const IDLE_TOO_MANY: f64 = 1.25;
 
-/// Idle share of the threads' time below which one more is called.
+/// Idle share of the threads' time below which one more thread is woken.
 const IDLE_TOO_FEW: f64 = 0.10;
 
-/// Samples in a row that must agree before a thread is sent away.
+/// Consecutive samples that must agree before a thread is put to rest.
 const PATIENCE: u32 = 5;
 
 /// What the controller may decide.
@@ -57,7 +58,7 @@ pub(crate) struct Bounds {
     pub(crate) adapts_threads: bool,
 }
 
-/// Bytes that went through a stage, and the time it was at work on them.
+/// Bytes that went through a stage, and the time it was busy with them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Flow {
     pub(crate) bytes: u64,
@@ -83,31 +84,31 @@ impl Work {
     }
 }
 
-/// What happened since the sample before.
+/// What happened since the previous sample.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sample {
     pub(crate) elapsed: Duration,
     /// Bytes of the database; time of the reading stage.
     pub(crate) read: Flow,
-    /// Bytes on all devices; mean time of a device.
+    /// Bytes on all devices; mean busy time of a device.
     pub(crate) written: Flow,
     /// Bytes of the database; time summed over the threads that transform.
     pub(crate) transformed: Flow,
-    /// Time those threads waited for either neighbour.
+    /// Time those threads waited for a neighbouring stage.
     pub(crate) idle: Duration,
     pub(crate) by_effort: [Work; Effort::COUNT],
 }
 
-/// Decides for one run.
+/// Makes the decisions of one run.
 #[derive(Debug)]
 pub(crate) struct Controller {
     bounds: Bounds,
     model: Model,
     place: Place,
     threads: usize,
-    /// Samples in a row with too much idle time.
+    /// Consecutive samples with too much idle time.
     idle_samples: u32,
-    /// What is due of the level above, between two chunks.
+    /// Fraction of a chunk still due to the level above, carried between chunks.
     remainder: f64,
     /// Chunks since each level was last used.
     unused: [u32; Effort::COUNT],
@@ -129,12 +130,12 @@ impl Controller {
         }
     }
 
-    /// Threads that should be at work.
+    /// The number of threads that should run.
     pub(crate) fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Takes in what happened.
+    /// Takes a sample into account.
     pub(crate) fn observe(&mut self, sample: &Sample) {
         self.model.observe(sample);
         if self.bounds.adapts_threads {
@@ -145,7 +146,7 @@ impl Controller {
         }
     }
 
-    /// How hard the next chunk is compressed.
+    /// The effort for the next chunk.
     pub(crate) fn next_effort(&mut self) -> Effort {
         let effort = match self.trial() {
             Some(effort) => {
@@ -164,7 +165,7 @@ impl Controller {
         effort
     }
 
-    /// The two levels around the place in turn, each as often as it is near.
+    /// Alternates between the two levels around the place, in proportion to their distance.
     fn regular(&mut self) -> Effort {
         let below = self.place.floor();
         self.remainder += self.place - below;
@@ -177,7 +178,7 @@ impl Controller {
         effort_at(below as usize + step)
     }
 
-    /// A neighbouring level whose numbers are old and whose trial has been earned.
+    /// A neighbouring level whose numbers are old and whose trial is affordable.
     fn trial(&self) -> Option<Effort> {
         let here = self.place.round() as usize;
         let highest = self.highest();
@@ -191,10 +192,10 @@ impl Controller {
         })
     }
 
-    /// The highest level that the goal allows.
+    /// The highest level the goal allows.
     fn highest(&self) -> usize {
         match self.bounds.goal {
-            // More than LOW would be time taken from the database's users.
+            // Levels above LOW would take CPU time from the database's users.
             Goal::Gentle => Effort::Low.index(),
             Goal::Fast | Goal::Small => Effort::COUNT - 1,
         }
@@ -216,7 +217,8 @@ impl Controller {
         self.place = self.step(wanted);
     }
 
-    /// Where to go from here to come to `wanted`: at once, unless the way leads over unknown ground.
+    /// The next place on the way to `wanted`: `wanted` itself, unless the way leads over unmeasured
+    /// levels.
     fn step(&self, wanted: Place) -> Place {
         let next = effort_at(self.place.floor() as usize + 1);
         let wanted = if wanted > self.place && !self.model.has_seen(next) {

@@ -1,67 +1,69 @@
 //! What each stage could do, estimated from what it did.
 //!
-//! - *Source and devices*: bytes in a second of work. Of a stage that is always at work this is its
-//!   rate; of one that mostly waits it is too high rather than too low, which is the right way round:
-//!   whoever believes it loads the stage until it tells its real rate.
-//! - *Levels*: seconds and stored bytes of each byte of the database. A change that is seen on one
-//!   level (busy processors, other pages) is assumed of all, and corrected where they are used.
+//! - *Source and devices*: bytes per second of busy time. For a stage that is always busy this is
+//!   its rate. For one that mostly waits it is too high rather than too low, which is the safe
+//!   direction: loading the stage further then reveals its real rate.
+//! - *Levels*: seconds and stored bytes per byte of the database. A change observed on one level
+//!   (busy cores, other pages) is assumed for all levels, and corrected where they are used.
 
 use windlass_codec::Effort;
 
 use super::{Flow, Place, Sample, Work, effort_at};
 
-/// Seconds after which an estimate of a stage is mostly that of new samples.
+/// Seconds after which new samples outweigh an older estimate of a stage.
 const MEMORY_SECONDS: f64 = 0.25;
 
-/// Chunks after which an estimate of a level is half that of new ones.
+/// Chunks after which new samples make up half of the estimate of a level.
 const MEMORY_CHUNKS: f64 = 4.0;
 
-/// The same for how much smaller one level is than another: sizes differ from chunk to chunk more than
-/// from level to level.
+/// As [`MEMORY_CHUNKS`], for the size ratio between two levels: sizes differ more from chunk to
+/// chunk than from level to level.
 const MEMORY_SIZES: u64 = 64;
 
-/// Chunks that what is usual counts for.
+/// Number of chunks that the usual values are worth.
 const USUAL_CHUNKS: u64 = 4;
 
-/// What the first chunk of a level counts against what is usual elsewhere.
+/// Weight of the first chunk of a level against the usual values.
 const FIRST_WEIGHT: f64 = 0.7;
 
-/// Share of a sample below which a stage's time is taken for that.
+/// Share of busy time in a sample below which a stage's time is set to this share.
 const LEAST_BUSY: f64 = 0.02;
 
-/// Shares of a sample at work: from which on a stage may be a limit, and is one.
+/// Shares of busy time in a sample: above the first, a stage may be the bottleneck; above the
+/// second, it is.
 const HALF: f64 = 0.5;
 const MOSTLY: f64 = 0.85;
 
-/// Weight of a sample of a stage that was at work throughout and did less than was thought.
+/// Weight of a sample of a stage that was busy throughout and slower than estimated.
 const AT_ONCE: f64 = 0.5;
 
-/// Seconds for a byte, beside LOW: `docs/codecs.md`. Until a level was used.
+/// Seconds per byte relative to LOW (`docs/codecs.md`), until a level has been used.
 const USUAL_COST: [f64; Effort::COUNT] = [0.75, 1.0, 3.5, 9.0];
 
-/// Stored bytes, beside LOW.
+/// Stored bytes relative to LOW.
 const USUAL_SIZE: [f64; Effort::COUNT] = [1.09, 1.0, 0.875, 0.84];
 
-/// A higher level that leaves more than this of what the one below leaves is not worth its time.
+/// A higher level is not worth its time if it leaves more than this share of the size of the level
+/// below.
 const WORTH: f64 = 0.985;
 
-/// Steps of halving in the search for a place: a hundredth of a level.
+/// Bisection steps in the search for a place: a hundredth of a level.
 const HALVINGS: u32 = 9;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Model {
-    /// Bytes of the database in a second, if nothing else limited.
+    /// Bytes of the database per second, if nothing else limits.
     source: Option<f64>,
-    /// Stored bytes in a second, if nothing else limited.
+    /// Stored bytes per second, if nothing else limits.
     devices: Option<f64>,
-    /// Seconds of a thread for a byte, beside compression.
+    /// Thread seconds per byte, besides compression.
     overhead: Option<f64>,
-    /// Share of what is read that is compressed: a differential leaves most of it out.
+    /// Share of the bytes read that is compressed: a differential skips most of them.
     kept: Option<f64>,
     levels: Option<Levels>,
 }
 
-/// Of each level.
+/// Estimates of each level.
 #[derive(Debug, Clone)]
 struct Levels {
     cost: [f64; Effort::COUNT],
@@ -103,7 +105,7 @@ impl Model {
             size: USUAL_SIZE.map(|usual| usual / USUAL_SIZE[main] * size),
             chunks: [0; Effort::COUNT],
         });
-        // What changed on the level that was used most has changed for all.
+        // A change on the most used level is assumed for all levels.
         let weight = weight_of(work);
         let cost_change = 1.0 + weight * (cost / levels.cost[main] - 1.0);
         let size_change = 1.0 + weight * (size / levels.size[main] - 1.0);
@@ -133,16 +135,16 @@ impl Model {
         (self.levels.as_ref()).is_some_and(|levels| levels.chunks[effort.index()] > 0)
     }
 
-    /// What a chunk at `other` takes beyond one at `here`, in chunks at `here`; at least one, because
-    /// a cheaper level costs room on the devices.
+    /// Extra cost of a chunk at `other` over one at `here`, in chunks at `here`; at least one,
+    /// because a cheaper level costs room on the devices.
     pub(super) fn extra_cost(&self, here: Effort, other: Effort) -> Option<f64> {
         let levels = self.levels.as_ref()?;
         let extra = levels.cost[other.index()] / levels.cost[here.index()].max(f64::MIN_POSITIVE);
         Some((extra - 1.0).max(1.0))
     }
 
-    /// The highest place at which `threads` compress within `filled` of the time that the others take;
-    /// 0 when the processors limit even there. `None` before anything was seen.
+    /// The highest place at which `threads` compress within `filled` of the other stages' time; 0
+    /// if the cores are the limit even there. `None` before the first sample.
     pub(super) fn balance(&self, threads: f64, filled: f64, highest: Place) -> Option<Place> {
         let levels = self.levels.as_ref()?;
         let fits =
@@ -159,7 +161,7 @@ impl Model {
         search(fits, levels.useful(highest))
     }
 
-    /// Seconds that a run takes for a byte of the database at `place`.
+    /// Seconds that a run takes per byte of the database at `place`.
     pub(super) fn seconds(&self, place: Place, threads: f64) -> f64 {
         let Some(levels) = &self.levels else {
             return 0.0;
@@ -167,12 +169,12 @@ impl Model {
         (self.cost(levels, place) / threads).max(self.others(levels, place))
     }
 
-    /// Seconds of a thread for a byte.
+    /// Thread seconds per byte.
     fn cost(&self, levels: &Levels, place: Place) -> f64 {
         self.overhead.unwrap_or(0.0) + self.kept.unwrap_or(1.0) * between(&levels.cost, place)
     }
 
-    /// Seconds for a byte of the slower of source and devices.
+    /// Seconds per byte of the slower of source and devices.
     fn others(&self, levels: &Levels, place: Place) -> f64 {
         let source = self.source.map_or(0.0, |rate| 1.0 / rate);
         let devices = self.devices.map_or(0.0, |rate| {
@@ -183,14 +185,15 @@ impl Model {
 }
 
 impl Levels {
-    /// The highest place below `highest` where each level is smaller than the one under it.
+    /// The highest place below `highest` up to which each level is smaller than the one below it.
     fn useful(&self, highest: Place) -> Place {
         let steps = self.size.windows(2).take(highest as usize);
         steps.take_while(|pair| pair[1] <= pair[0] * WORTH).count() as Place
     }
 }
 
-/// The highest place up to `highest` that fits, where fitting ends once upwards.
+/// The highest place up to `highest` that fits; `fits` must hold below some place and fail above
+/// it.
 fn search(fits: impl Fn(Place) -> bool, highest: Place) -> Place {
     if fits(highest) {
         return highest;
@@ -207,7 +210,7 @@ fn search(fits: impl Fn(Place) -> bool, highest: Place) -> Place {
     low
 }
 
-/// The value at a place between two levels.
+/// The value at a place, interpolated between two levels.
 fn between(values: &[f64; Effort::COUNT], place: Place) -> f64 {
     let (below, share) = (place.floor(), place.fract());
     let value = |index: usize| values[effort_at(index).index()];
@@ -217,9 +220,9 @@ fn between(values: &[f64; Effort::COUNT], place: Place) -> f64 {
 
 /// Takes in what a stage did in `elapsed` seconds.
 ///
-/// A stage that was at work most of the time told its real rate, which counts at once if it is lower
-/// than was thought. Until a stage was at work half of the time it limits nobody and has no rate:
-/// what it takes into its buffers at the beginning says nothing.
+/// A stage that was busy most of the time shows its real rate, which counts at once if it is lower
+/// than estimated. A stage that has never been busy half of the time is not a bottleneck and has no
+/// rate: what it takes into its buffers at the start says nothing.
 fn observe_rate(estimate: &mut Option<f64>, flow: Flow, elapsed: f64, weight: f64) {
     if flow.bytes == 0 {
         return;
@@ -235,7 +238,7 @@ fn observe_rate(estimate: &mut Option<f64>, flow: Flow, elapsed: f64, weight: f6
     }
 }
 
-/// Seconds and stored bytes for a byte.
+/// Seconds and stored bytes per byte.
 fn numbers(work: &Work) -> (f64, f64) {
     let raw = work.raw_bytes as f64;
     let cost = work.encoding.as_secs_f64().max(1e-9) / raw;
@@ -246,8 +249,8 @@ fn weight_of(work: &Work) -> f64 {
     work.chunks as f64 / (work.chunks as f64 + MEMORY_CHUNKS)
 }
 
-/// Moves an estimate by a share of the way, in ratios: a device that becomes fifty times slower is
-/// noticed as fast as one that becomes fifty times faster.
+/// Moves an estimate by a share of the difference, in ratios: a device that becomes fifty times
+/// slower is noticed as fast as one that becomes fifty times faster.
 fn blend(estimate: &mut Option<f64>, found: Option<f64>, weight: f64) {
     *estimate = match (*estimate, found) {
         (Some(old), Some(new)) if old > 0.0 && new > 0.0 => Some(old * (new / old).powf(weight)),
@@ -262,7 +265,7 @@ mod tests {
 
     use super::*;
 
-    /// A device that wrote so many bytes in a tenth of a second and was at work for so long.
+    /// A device that wrote `bytes` in a tenth of a second, of which it was busy for `busy`.
     fn wrote(bytes: u64, busy: u64) -> Sample {
         Sample {
             elapsed: Duration::from_millis(100),

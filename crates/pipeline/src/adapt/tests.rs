@@ -12,15 +12,15 @@ const STEP: f64 = 0.0005;
 /// The machine, which may change while the backup runs.
 struct Machine {
     threads: usize,
-    /// MB of the database in a second.
+    /// MB of the database per second.
     source: f64,
-    /// MB on the device in a second, at a time.
+    /// MB per second of the device, by time.
     device: Box<dyn Fn(f64) -> f64>,
-    /// Processors that the backup gets, at a time.
+    /// Cores available to the backup, by time.
     processors: Box<dyn Fn(f64) -> f64>,
-    /// MB in a second of one processor at each effort.
+    /// MB per second of one core at each effort.
     speed: [f64; Effort::COUNT],
-    /// MB in a second of all that is not compression.
+    /// MB per second of all work besides compression.
     checks: f64,
     ratio: [f64; Effort::COUNT],
 }
@@ -50,12 +50,13 @@ struct Outcome {
     seconds: f64,
     stored: f64,
     chunks: [u64; Effort::COUNT],
-    /// Of the last tenth of the chunks.
+    /// Chunks of each effort among the last tenth.
     late: [u64; Effort::COUNT],
     threads: usize,
 }
 
-/// A chunk in a thread: seconds of the compressor and of all, how much of them is done, what is left.
+/// A chunk in a thread: seconds of the compressor and in total, how much is done, and the remaining
+/// size.
 struct Job {
     effort: Effort,
     encoding: f64,
@@ -81,7 +82,7 @@ struct Simulation<'a> {
     outcome: Outcome,
 }
 
-/// Frames between reading and compressing, and payloads between compressing and writing.
+/// Frames queued between reading and compressing, and payloads between compressing and writing.
 const QUEUE: usize = 4;
 
 impl<'a> Simulation<'a> {
@@ -130,7 +131,7 @@ impl<'a> Simulation<'a> {
             && self.writing <= 0.0
     }
 
-    /// A factor around 1, by up to a tenth.
+    /// A factor within 10 % of 1.
     fn noisy(&mut self) -> f64 {
         self.noise = self
             .noise
@@ -238,7 +239,7 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// The adaptive run, and the fastest of the fixed ones.
+/// The adaptive run, and the fastest of the fixed runs.
 fn compare(machine: &Machine, megabytes: f64) -> (Outcome, Outcome) {
     let adaptive = Simulation::run(machine, megabytes, Policy::Adaptive(Goal::Fast));
     let fixed =

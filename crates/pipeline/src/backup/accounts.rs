@@ -1,11 +1,11 @@
-//! A backup's account of what was to be backed up and what became of it.
+//! Accounts for everything that a backup was to store.
 
 use std::ops::Range;
 
 use windlass_source::{FileKind, Snapshot};
 
 use super::movement::READER;
-use crate::coverage::{Coverage, CoveredFile, Stretches};
+use crate::coverage::{Coverage, CoveredFile, FileRanges};
 use crate::error::Error;
 
 /// The files of a snapshot, to be accounted for.
@@ -14,7 +14,7 @@ pub(super) fn open(snapshot: &dyn Snapshot) -> Coverage {
         file_id: file.id,
         is_log: file.kind == FileKind::Log,
         name: file.logical_name.clone(),
-        // The log goes on growing.
+        // The log keeps growing.
         size_bytes: match file.kind {
             FileKind::Data => file.size_bytes,
             FileKind::Log => u64::MAX,
@@ -22,12 +22,13 @@ pub(super) fn open(snapshot: &dyn Snapshot) -> Coverage {
     }))
 }
 
-/// Everything that was scheduled is on the media or was left out on purpose, else the set gets no end.
+/// Checks that everything scheduled is on the media or was skipped on purpose; otherwise the set
+/// gets no end.
 pub(super) fn check(snapshot: &dyn Snapshot, coverage: &Coverage) -> Result<(), Error> {
     if !coverage.is_source_ended() {
         return Err(Error::EndedEarly { worker: READER });
     }
-    let (mut missing, mut unexpected) = (Stretches::default(), Stretches::default());
+    let (mut missing, mut unexpected) = (FileRanges::default(), FileRanges::default());
     for file in snapshot.files() {
         let wanted: Vec<_> = match file.kind {
             FileKind::Data => snapshot.ranges(file.id),
@@ -43,7 +44,7 @@ pub(super) fn check(snapshot: &dyn Snapshot, coverage: &Coverage) -> Result<(), 
     }
 }
 
-/// The log that the source gave of a file.
+/// The log that the source delivered for a file.
 pub(super) fn log(
     coverage: &Coverage,
     file_id: u16,

@@ -1,12 +1,13 @@
-//! Existing media that a set is added to: which sets all copies of all families hold.
+//! Existing media to append to: which sets are on all copies of all families.
 //!
-//! The data of a set are durable on every copy before its first end is written. So a backup that was
-//! interrupted leaves the set behind the last finished one either without an end on every copy, or with an
-//! end on some and all of its data on the others. It never was a backup, and is cut off by the next one.
+//! The data of a set is durable on every copy before its first end is written. So an interrupted
+//! backup leaves a set after the last finished one that either has no end on any copy, or has an
+//! end on some copies and all of its data on the others. That set never was a backup; the next
+//! backup cuts it off.
 //!
-//! A copy with fewer sets than the others, or with another set at the same place, is nothing that a
-//! backup leaves behind: it is an older copy of the file, or lost its end. Going on where it ends
-//! would cut good sets off the other copies, so that is refused, and nothing is changed.
+//! A copy with fewer sets than the others, or with another set at the same position, cannot come
+//! from an interrupted backup: it is an older copy of the file, or it lost its end. Appending where
+//! it ends would cut good sets off the other copies, so this is refused and nothing is changed.
 
 use windlass_device::{DeviceAddress, Start, WriteTuning};
 use windlass_media::{AppendPosition, MediaHeader};
@@ -15,7 +16,7 @@ use crate::error::{Error, Holds};
 use crate::media_set::{self, MediaSet};
 use crate::request::MediaRequest;
 
-/// Existing media, opened and found to agree.
+/// Existing media, opened and found consistent.
 pub(super) struct Existing {
     /// The first copy of every family, then the mirrors.
     copies: Vec<MediaSet>,
@@ -23,16 +24,16 @@ pub(super) struct Existing {
     kept: u16,
 }
 
-/// One media family, and where it goes on.
+/// One media family, and where to append to it.
 pub(super) struct Continued {
     pub(super) header: MediaHeader,
     pub(super) position: AppendPosition,
-    /// Its copies, and whether each still holds the end of a set that is cut off.
+    /// Its copies, and whether each still has the end of a set that is to be cut off.
     pub(super) devices: Vec<(DeviceAddress, bool)>,
 }
 
 impl Existing {
-    /// Fails unless the copies hold the same sets.
+    /// Fails unless the copies have the same sets.
     pub(super) fn check(copies: Vec<MediaSet>) -> Result<Self, Error> {
         let kept = copies.iter().map(MediaSet::complete_sets).min();
         let existing = Self {
@@ -47,12 +48,12 @@ impl Existing {
         self.copies[0].header()
     }
 
-    /// Sets that are complete everywhere.
+    /// Number of sets that are complete everywhere.
     pub(super) fn kept(&self) -> u16 {
         self.kept
     }
 
-    /// Where each family goes on. Its copies receive the same bytes and so must end alike.
+    /// Where to append to each family. Its copies receive the same bytes and so must end alike.
     pub(super) fn continued(&self, request: &MediaRequest) -> Result<Vec<Continued>, Error> {
         let Some((first, mirrors)) = self.copies.split_first() else {
             return Ok(Vec::new());
@@ -84,7 +85,7 @@ impl Existing {
         Ok(continued)
     }
 
-    /// The address under which a family was named, and whether it has more finished sets than are kept.
+    /// The address given for a family, and whether it has more finished sets than are kept.
     fn device(
         &self,
         named: &[DeviceAddress],
@@ -104,7 +105,7 @@ impl Existing {
     fn check_sets(&self) -> Result<(), Error> {
         let finished = self.families().map(|family| family.listing.complete_sets());
         for position in 1..=finished.max().unwrap_or(0) {
-            // What damage left unknown says nothing of which set it was.
+            // Damage that hides which set it was proves no difference.
             let mut whole = self.families().filter(|family| {
                 family.listing.complete_sets() >= position && family.guid(position).is_some()
             });
@@ -120,7 +121,7 @@ impl Existing {
         Ok(())
     }
 
-    /// What a family holds in the place of a set that `reference` holds, if a backup cannot have left it.
+    /// What a family has at the position of a set of `reference`, if a backup cannot have left it.
     fn differs(
         &self,
         reference: &media_set::Family,
@@ -157,8 +158,8 @@ fn disagreement(
     }
 }
 
-/// Where two copies of a family go on: at the same place, but the filemark behind the last set may be
-/// missing on either, and is then written again on both.
+/// Where to append to two copies of a family: at the same place, but the filemark after the last
+/// set may be missing on either, and is then rewritten on both.
 fn common(first: AppendPosition, second: AppendPosition) -> Option<AppendPosition> {
     if first == second {
         return Some(first);
@@ -173,9 +174,9 @@ fn common(first: AppendPosition, second: AppendPosition) -> Option<AppendPositio
     (same && with.sets == without.sets).then_some(without)
 }
 
-/// Takes away what is left of a set whose ends were being written when a backup was interrupted, on the
-/// copies that hold one of them: so no crash from here on leaves a finished set on one copy whose data
-/// are gone on another.
+/// Cuts off a set whose ends were being written when a backup was interrupted, on the copies that
+/// have one: from here on, no crash leaves a finished set on one copy whose data are gone on
+/// another.
 pub(super) fn cut_unfinished_ends(
     families: &[Continued],
     tuning: WriteTuning,
@@ -184,7 +185,7 @@ pub(super) fn cut_unfinished_ends(
         let at = family.position.offset;
         for (device, has_end) in &family.devices {
             if *has_end {
-                // Opened to append, a device is cut there, durably.
+                // Opening a device to append cuts it there, durably.
                 drop(device.open_writer(Start::Append { at }, tuning)?);
             }
         }

@@ -1,7 +1,7 @@
-//! Between the running stages and the controller that adapts to them: takes samples of what the stages
-//! did, hands out levels, and lets threads rest.
+//! Connects the running stages to the controller: samples what the stages did, assigns levels, and
+//! lets threads rest.
 //!
-//! Invariant: the first thread never rests, and once one thread has no more work none rests.
+//! Invariant: the first thread never rests, and once any thread runs out of work, none rests.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ use crate::live::Live;
 use crate::plan::Plan;
 use crate::report::{Adapted, LevelShare, Stages};
 
-/// The shortest time and the fewest chunks that make a sample: less would be noise.
+/// Minimum time and number of chunks of a sample: less would be noise.
 const SAMPLE_TIME: Duration = Duration::from_millis(25);
 const SAMPLE_CHUNKS: u64 = 2;
 
-/// The longest rest between two looks at whether the run goes on.
+/// How long an idle thread sleeps before checking whether the run continues.
 const REST: Duration = Duration::from_millis(50);
 
 /// Adapts one run.
@@ -39,7 +39,7 @@ struct State {
     total: [Work; Effort::COUNT],
     sampled: Duration,
     before: Stages,
-    /// Time multiplied by the threads at work in it.
+    /// Elapsed time multiplied by the number of running threads.
     thread_time: Duration,
     is_over: bool,
 }
@@ -75,7 +75,7 @@ impl<'a> Governor<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Rests while the thread with this number is one too many.
+    /// Waits while the thread with this number is surplus.
     pub(super) fn wait_turn(&self, thread: usize, control: &Control<'_>) {
         if !self.adapts_threads {
             return;
@@ -87,13 +87,13 @@ impl<'a> Governor<'a> {
         }
     }
 
-    /// How hard the next chunk is compressed; `None` when that was given.
+    /// The effort for the next chunk; `None` if the level was given.
     pub(super) fn next_effort(&self) -> Option<Effort> {
         self.adapts_level
             .then(|| self.state().controller.next_effort())
     }
 
-    /// Takes note of a chunk, and now and then of what all stages did.
+    /// Records a chunk, and from time to time samples all stages.
     pub(super) fn done(&self, work: Option<(Effort, Work)>) {
         if !self.adapts_level && !self.adapts_threads {
             return;
@@ -144,13 +144,13 @@ impl<'a> Governor<'a> {
         }
     }
 
-    /// There is no more work for anybody.
+    /// Wakes all resting threads: no work is left.
     pub(super) fn finish(&self) {
         self.state().is_over = true;
         self.turn.notify_all();
     }
 
-    /// What was decided, once all threads are done.
+    /// The decisions taken; valid once all threads are done.
     pub(super) fn adapted(&self) -> Adapted {
         let state = self.state();
         let levels = Effort::ALL.into_iter().filter_map(|effort| {

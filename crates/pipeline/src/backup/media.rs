@@ -1,8 +1,8 @@
-//! Which bytes of which devices a new set takes: append, overwrite, format, and who may.
+//! Where a new set is written: append, overwrite or format, and whether that is allowed.
 //!
-//! Rules: `tsql-backup` section 1.4 (media sets), with two differences that our format allows: sets of
-//! any algorithm and level share a media set, and a set's name is not compared on overwriting.
-//! Nothing on a device is changed before every device has been examined.
+//! Rules: `tsql-backup` section 1.4 (media sets), with two differences that our format allows: sets
+//! of any algorithm and level can share a media set, and the set's name is not compared when
+//! overwriting. No device is changed before all devices have been examined.
 
 use windlass_base::{Guid, Moment};
 use windlass_device::{DeviceAddress, DeviceKind, Operation, Start, WriteTuning};
@@ -16,19 +16,19 @@ use crate::media_set::MediaSet;
 use crate::plan::Plan;
 use crate::request::{BackupRequest, MediaRequest, Overwrite};
 
-/// Block size of new media: the largest logical block of disks in use, so that any disk takes it.
+/// Block size of new media: the largest logical block of common disks, so that any disk accepts it.
 const BLOCK_BYTES: u32 = 4096;
 
-/// What is known about the media before they are written.
+/// What was found on the media.
 enum Found {
-    /// Nothing, or nothing that is kept: the header that every family begins with.
+    /// Nothing worth keeping; the header that every family starts with.
     New(MediaHeader),
     /// Media whose sets are kept.
     Kept(Existing),
 }
 
-/// Looks at the devices as a backup would; returns the header of its first family, the position of its
-/// set, and whether the media begin anew. Changes nothing.
+/// Examines the devices as a backup would; returns the header of its first family, the position of
+/// its set, and whether the media start anew. Changes nothing.
 pub(super) fn rehearse(request: &BackupRequest) -> Result<(MediaHeader, u16, bool), Error> {
     check_mirrors(&request.media)?;
     match examine(&request.media)? {
@@ -40,8 +40,8 @@ pub(super) fn rehearse(request: &BackupRequest) -> Result<(MediaHeader, u16, boo
     }
 }
 
-/// Opens all devices; returns the families with their first bytes already queued, the header of
-/// the first family, and the position of the new set.
+/// Opens all devices; returns the families with their first bytes already queued, the header of the
+/// first family, and the position of the new set.
 pub(super) fn open(
     request: &BackupRequest,
     plan: &Plan,
@@ -68,7 +68,7 @@ pub(super) fn open(
         Found::Kept(media) => {
             let (header, position) = (media.header().clone(), media.kept() + 1);
             let continued = media.continued(request)?;
-            // Readers hold a lock on each file; they must be gone before the writers come.
+            // Readers hold a lock on each file; drop them before the writers open it.
             drop(media);
             existing::cut_unfinished_ends(&continued, tuning)?;
             let families = open(continued.into_iter().map(FamilyStart::behind).collect())?;
@@ -82,7 +82,7 @@ struct FamilyStart {
     writer: FamilyWriter,
     number: u16,
     start: Start,
-    /// What comes first on each of its copies.
+    /// The first bytes of each copy.
     bytes: Vec<u8>,
     devices: Vec<DeviceAddress>,
 }
@@ -117,7 +117,7 @@ impl FamilyStart {
     }
 }
 
-/// Families that begin anew, with their mirrors, in the order in which their devices were named.
+/// New families with their mirrors, in the order in which their devices were named.
 fn new_families(request: &MediaRequest, header: &MediaHeader) -> Result<Vec<FamilyStart>, Error> {
     let family = |(index, device): (usize, &DeviceAddress)| {
         let number = index as u16 + 1;
@@ -160,7 +160,7 @@ fn check_mirrors(request: &MediaRequest) -> Result<(), Error> {
     }
 }
 
-/// Looks at what is on the devices and decides what stays.
+/// Examines the devices and decides what is kept.
 fn examine(request: &MediaRequest) -> Result<Found, Error> {
     let all = || {
         request
@@ -211,7 +211,7 @@ fn examine(request: &MediaRequest) -> Result<Found, Error> {
     })
 }
 
-/// FORMAT overwrites whatever a file holds, but nobody means to overwrite a database by its backup.
+/// FORMAT overwrites any file, but overwriting a database with its backup is always a mistake.
 fn refuse_database(device: &DeviceAddress) -> Result<(), Error> {
     let mut start = [0; windlass_source::FIRST_BYTES];
     device.open_reader()?.read_at(&mut start, 0)?;
@@ -223,7 +223,7 @@ fn refuse_database(device: &DeviceAddress) -> Result<(), Error> {
     Err(windlass_device::Error::new(Operation::Open, &device.name, error).into())
 }
 
-/// Opens the families; the number of devices must be the media set's.
+/// Opens the families; the number of devices must match the media set.
 fn open_existing(devices: &[DeviceAddress]) -> Result<MediaSet, Error> {
     let media = MediaSet::open_any(devices)?;
     let (found, expected) = (usize::from(media.header().family_count), devices.len());

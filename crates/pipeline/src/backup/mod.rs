@@ -1,14 +1,14 @@
 //! Backup: snapshot to media.
 //!
-//! Order of events, each after the one before is done:
+//! Order of events, each step after the one before is done:
 //! 1. media opened and examined; nothing is changed on a refusal;
-//! 2. start of the set on every family;
+//! 2. start of the set written to every family;
 //! 3. all chunks read, transformed and written, by all threads at once;
-//! 4. the snapshot confirms that it held; end of data on every family, synced;
-//! 5. end of set on every family, synced;
-//! 6. files take their names: from here on the backup stands, whatever follows;
-//! 7. where the caller agrees ([`NewBase`]), the digest file takes its name, and a database that tracks its
-//!    own changes takes the set for its differential base.
+//! 4. the snapshot confirms that it stayed valid; end of data written to every family and synced;
+//! 5. end of set written to every family and synced;
+//! 6. files get their final names: from here on the backup exists, whatever follows;
+//! 7. if the caller agrees ([`NewBase`]), the digest file gets its final name, and a database that
+//!    tracks its own changes records the set as its differential base.
 
 mod accounts;
 mod existing;
@@ -48,11 +48,11 @@ use crate::report::{BackupReport, FilePages, Observer, StageCounters};
 use crate::request::{BackupKind, BackupRequest, Tuning};
 use crate::sealing;
 
-/// Backs up one snapshot, and makes the set the differential base.
+/// Backs up one snapshot and makes the set the differential base.
 ///
 /// # Errors
-/// The first thing that went wrong. Nothing is left then but what was on the media before, unless all that
-/// failed was to make the set the base.
+/// The first error. The media then hold what they held before, unless only making the set the base
+/// failed.
 pub fn backup(
     request: &BackupRequest,
     snapshot: Box<dyn Snapshot>,
@@ -63,11 +63,11 @@ pub fn backup(
     Ok(report)
 }
 
-/// Backs up one snapshot. Whether the set becomes the differential base is left to the caller, who may know
-/// of a newer one.
+/// Backs up one snapshot. The caller decides whether the set becomes the differential base, because
+/// it may know of a newer one.
 ///
 /// # Errors
-/// The first thing that went wrong. Nothing is left then but what was on the media before.
+/// The first error. The media then hold what they held before.
 pub fn backup_undecided(
     request: &BackupRequest,
     snapshot: Box<dyn Snapshot>,
@@ -78,7 +78,8 @@ pub fn backup_undecided(
     })
 }
 
-/// What a finished backup needs to become its database's differential base. Dropped, it changes nothing.
+/// A finished backup that can become the differential base of its database. Dropping it changes
+/// nothing.
 #[derive(Debug)]
 pub struct NewBase {
     set_guid: Guid,
@@ -102,7 +103,7 @@ impl NewBase {
     /// Makes the set the base.
     ///
     /// # Errors
-    /// When the digests could not be kept, or the database cannot note its base.
+    /// If the digests could not be stored, or the database could not record its base.
     pub fn take(self) -> Result<(), Error> {
         let kept = self
             .digests
@@ -183,7 +184,7 @@ fn run(
     Ok((report, base))
 }
 
-/// Begins the set on every family, and binds it to what it begins with.
+/// Starts the set on every family, and binds it to the media header.
 fn begin_set(
     media: &mut [Family],
     header: &MediaHeader,
@@ -218,23 +219,20 @@ fn plan_of(
     })
 }
 
-/// What a backup would do, found out without doing it.
+/// What a backup would do, without doing it.
 #[derive(Debug, Clone)]
 pub struct Rehearsed {
-    /// Every number of the run.
     pub plan: Plan,
-    /// The header of the first family.
     pub header: MediaHeader,
-    /// The position of the set on the media.
     pub position: u16,
-    /// Whether the media begin anew, whatever they held.
+    /// Whether the media start anew, discarding their content.
     pub is_new: bool,
 }
 
-/// Examines the media and decides the plan of a backup of `source`. Changes nothing.
+/// Examines the media and plans a backup of `source`. Changes nothing.
 ///
 /// # Errors
-/// What would refuse the backup before it begins.
+/// Any reason to refuse the backup before it starts.
 pub fn rehearse(request: &BackupRequest, source: SourceSize) -> Result<Rehearsed, Error> {
     let (header, position, is_new) = media::rehearse(request)?;
     let plan = Plan::for_backup(
@@ -258,11 +256,11 @@ fn size_of(snapshot: &dyn Snapshot) -> SourceSize {
     let ranges: Vec<_> = files.flat_map(|file| snapshot.ranges(file.id)).collect();
     SourceSize {
         bytes: ranges.iter().map(|range| range.end - range.start).sum(),
-        stretches: ranges.len() as u64,
+        ranges: ranges.len() as u64,
     }
 }
 
-/// What can carry the reads of a snapshot: asked of the first stretch of its first file.
+/// The I/O method for the reads of a snapshot, decided on the first range of its first file.
 fn read_method(snapshot: &dyn Snapshot, tuning: Tuning) -> Result<ChosenIoMethod, Error> {
     let first = snapshot
         .files()
@@ -286,13 +284,13 @@ fn pages_by_file(set: &SetConfiguration) -> Vec<FilePages> {
         logical_name: file.logical_name.clone(),
         pages: pages_of(file.backup_bytes),
     };
-    // As SQL Server tells them: data files, then the log.
+    // In SQL Server's order: data files, then the log.
     let (log, data): (Vec<_>, Vec<_>) = set.files.iter().partition(|file| file.is_log);
     data.into_iter().chain(log).map(pages).collect()
 }
 
-/// Differentials compare the digests of their base's extents with those of the database, unless it knows itself
-/// what changed. Nothing is ever compared with a copy-only full backup, which is no base.
+/// A differential compares the digests of its base with those of the database, unless the database
+/// tracks its own changes. A copy-only full backup is never a base, so it needs no digests.
 fn needs_digests(request: &BackupRequest, snapshot: &dyn Snapshot) -> bool {
     let is_no_base = request.copy_only && matches!(request.kind, BackupKind::Full);
     !snapshot.tracks_changes() && !is_no_base
@@ -305,8 +303,8 @@ fn base_digests(request: &BackupRequest) -> Option<&DigestFile> {
     }
 }
 
-/// Digests of a full backup that will be a base are kept beside the media where that was asked for. They are
-/// a cache: that they cannot be kept does not stop a backup.
+/// The digests of a full backup that will be a base are also kept apart from the media, if
+/// requested. They are a cache: failing to store them does not stop a backup.
 fn digest_writer(
     request: &BackupRequest,
     snapshot: &dyn Snapshot,
@@ -333,7 +331,7 @@ fn digest_writer(
     DigestWriter::create(&path, set_guid, lsn, &files).map(Some)
 }
 
-/// Everything is durable on every family before any of them says that the set is complete.
+/// Everything is durable on every family before any family gets the end of the set.
 fn finish_media(
     mut media: Vec<Family>,
     set: &SetConfiguration,
@@ -357,7 +355,8 @@ fn finish_media(
     Ok(())
 }
 
-/// Does the same to all families at once, because each waits for its own disk. The first error counts.
+/// Does the same to all families in parallel, because each waits for its own disk. Returns the
+/// first error.
 fn on_all(
     media: &mut [Family],
     work: impl Fn(&mut Family) -> Result<(), Error> + Sync,

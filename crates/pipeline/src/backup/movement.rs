@@ -1,4 +1,4 @@
-//! The threads of a backup and what they pass on.
+//! The threads of a backup and the queues between them.
 
 use crossbeam_channel::{Receiver, bounded};
 use windlass_io::BufferPool;
@@ -12,18 +12,17 @@ use crate::control::{Control, timed};
 use crate::live::Meter;
 use crate::report::{Adapted, Stage, StageCounters, Stages};
 
-/// The threads of a backup, as errors name them.
+/// Names of the threads in errors.
 pub(super) const READER: &str = "reader of the database";
 const COMPRESSOR: &str = "stage that checks and compresses";
 pub(super) const WRITER: &str = "writer of the media";
 
-/// Where pages end.
+/// Where frames end up.
 pub(super) enum Sink<'a> {
-    /// On media families.
     Media(&'a mut [Family]),
-    /// Nowhere, after they were transformed: `NOWRITE`.
+    /// Dropped after the transform stage: `NOWRITE`.
     Transformed,
-    /// Nowhere, as soon as they were read: `NOCOMPRESSWRITE`.
+    /// Dropped after reading: `NOCOMPRESSWRITE`.
     Read,
 }
 
@@ -36,7 +35,7 @@ pub(super) struct Movement<'a> {
 }
 
 impl Movement<'_> {
-    /// Starts every thread of every stage and waits for all of them.
+    /// Starts all threads of all stages and waits for them.
     pub(super) fn run(&self, sink: Sink<'_>) -> (Stages, Adapted) {
         let (plan, control, transform) = (self.transform.plan, self.control, self.transform);
         let (frame_sender, frames) = bounded(plan.frame_buffers.value);
@@ -95,7 +94,7 @@ impl Movement<'_> {
     }
 }
 
-/// Takes frames and does nothing with them, so that reading shows its own rate.
+/// Receives frames and drops them, so that reading shows its own rate.
 fn count(frames: &Receiver<Frame>, control: &Control<'_>) -> StageCounters {
     let mut meter = Meter::begin(&control.live, Stage::Transform);
     while !control.is_stopped() {

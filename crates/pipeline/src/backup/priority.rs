@@ -1,4 +1,4 @@
-//! Runs a backup behind everybody else, where its goal says so.
+//! Runs a backup at low priority, if its goal asks for it.
 
 use std::panic::resume_unwind;
 
@@ -6,8 +6,9 @@ use windlass_io::priority::give_way;
 
 use crate::request::Goal;
 
-/// Does the work; for [`Goal::Gentle`] on a thread of its own that gives way, as do the threads that
-/// the work starts. The work is told how, for its plan.
+/// Does the work; for [`Goal::Gentle`] on a separate thread with low CPU and I/O priority,
+/// inherited by the threads it starts. The work receives a description of the priority for its
+/// plan.
 pub(super) fn run<T: Send>(goal: Goal, work: impl FnOnce(Option<String>) -> T + Send) -> T {
     if goal != Goal::Gentle {
         return work(None);
@@ -15,8 +16,8 @@ pub(super) fn run<T: Send>(goal: Goal, work: impl FnOnce(Option<String>) -> T + 
     std::thread::scope(|scope| {
         let gentle = scope.spawn(|| {
             let told = match give_way() {
-                Ok(()) => "least weight for processors, idle class for disks: GENTLE".to_owned(),
-                Err(error) => format!("the kernel refused a part of it: {error}"),
+                Ok(()) => "lowest CPU priority, idle I/O class: GENTLE".to_owned(),
+                Err(error) => format!("the kernel refused part of it: {error}"),
             };
             work(Some(told))
         });

@@ -1,4 +1,4 @@
-//! Measuring runs: a backup that ends before its media. Nothing is written and nothing remembered.
+//! Measuring runs: a backup without media. Nothing is written or recorded.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -19,10 +19,10 @@ use crate::plan::Plan;
 use crate::report::{Observer, ProbeReport};
 use crate::request::{OnDamage, Probe, ProbeRequest};
 
-/// Reads a snapshot, and transforms it if asked, with the numbers that a backup to one device takes.
+/// Reads a snapshot, and transforms it if requested, with the settings of a backup to one device.
 ///
 /// # Errors
-/// The first thing that went wrong.
+/// The first error.
 pub fn probe(
     request: &ProbeRequest,
     snapshot: Box<dyn Snapshot>,

@@ -1,4 +1,4 @@
-//! First stage of a backup: fills frames from the snapshot, several reads in flight.
+//! First stage of a backup: fills frames from the snapshot, with several reads in flight.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::live::Meter;
 use crate::report::{Stage, StageCounters};
 use crate::throttle::Throttle;
 
-/// A stretch of a database file, as of the snapshot.
+/// A range of a database file, as of the snapshot.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) kind: ChunkKind,
@@ -29,7 +29,7 @@ pub(super) struct Frame {
     pub(super) buffer: PooledBuffer,
 }
 
-/// What is still to be read, handed out frame by frame in file order.
+/// What remains to be read, handed out frame by frame in file order.
 pub(super) struct Schedule {
     frame_bytes: u64,
     rest: Mutex<Vec<(u16, Range<u64>)>>,
@@ -59,7 +59,7 @@ impl Schedule {
         rest.iter().map(|(_, range)| range.end - range.start).sum()
     }
 
-    /// File, first byte and bytes of the next frame.
+    /// File, first byte and length of the next frame.
     fn next(&self) -> Option<(u16, u64, usize)> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -87,13 +87,13 @@ pub(super) struct Reader<'a> {
     meter: Meter<'a>,
 }
 
-/// What became of an attempt to start a read.
+/// Result of an attempt to start a read.
 enum Started {
-    /// One more is under way, or was done at once.
+    /// A read is in flight, or was completed at once.
     Yes,
-    /// No buffer is free for the moment, or the rate is reached.
+    /// No buffer is free, or the rate limit is reached.
     NotYet,
-    /// There is nothing left to read, or nobody left who wants it.
+    /// Nothing is left to read, or no receiver is left.
     Finished,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The same, no faster than so many bytes in a second.
+    /// Limits the reads to `max_rate` bytes per second.
     pub(super) fn within(self, max_rate: Option<u64>) -> Self {
         Self {
             throttle: Throttle::new(max_rate),
@@ -155,7 +155,8 @@ impl<'a> Reader<'a> {
             }
             throttle.hold(self.control, &mut self.meter.counters);
         }
-        // Only a reader with nothing in flight waits for a buffer; any other has completions to take.
+        // Only a reader with nothing in flight waits for a buffer; any other has completions to
+        // collect.
         let buffer = match self.queue.in_flight() {
             0 => match timed(&mut self.meter.counters.wait_output, || self.pool.take()) {
                 Some(buffer) => buffer,
@@ -195,7 +196,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a stretch that does not lie in one piece in a file.
+    /// Reads a range that is not contiguous in a file.
     fn read_now(
         &mut self,
         file_id: u16,
@@ -215,7 +216,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Waits for a read and hands its frame on; `false` when there is none, or nobody wants it.
+    /// Waits for a read and passes its frame on; `false` if none is in flight, or no receiver is
+    /// left.
     fn complete(&mut self) -> Result<bool, Error> {
         let (mut waited, in_flight) = (Duration::ZERO, self.queue.in_flight() as u32);
         let done = timed(&mut waited, || self.queue.wait());
@@ -239,12 +241,12 @@ impl<'a> Reader<'a> {
         self.hand_on_data(data_frame(file_id, offset, bytes, buffer))
     }
 
-    /// `false` when nobody wants the frame any more.
+    /// `false` if no receiver is left.
     fn hand_on_data(&mut self, frame: Frame) -> Result<bool, Error> {
         Ok(self.control.goes_on(FaultPoint::BackupRead)? && self.hand_on(frame))
     }
 
-    /// All data are read: what follows is the log that makes the copy one state, where there is any.
+    /// All data are read: reads the log that makes the copy consistent, if there is any.
     fn read_log(&mut self) -> Result<(), Error> {
         timed(&mut self.meter.counters.busy, || {
             self.snapshot.finish_data()
@@ -300,7 +302,7 @@ impl<'a> Reader<'a> {
         .into()
     }
 
-    /// `false` when nobody wants the frame any more.
+    /// `false` if no receiver is left.
     fn hand_on(&mut self, frame: Frame) -> bool {
         self.meter.counters.calls += 1;
         self.meter.counters.bytes_in += frame.bytes as u64;

@@ -1,4 +1,4 @@
-//! What a new set's configuration says, at its start and at its end.
+//! The configuration of a new set, at its start and at its end.
 
 use std::sync::atomic::Ordering;
 
@@ -107,7 +107,7 @@ fn database_file(
     }
 }
 
-/// Fills in what is known once the last chunk is made.
+/// Fills in what is known after the last chunk.
 pub(super) fn complete(
     set: &mut SetConfiguration,
     totals: &Totals,
@@ -142,8 +142,8 @@ pub(super) fn complete(
     }
 }
 
-/// What the set holds of a file; nothing is said of a data file that it holds whole. Of the log it is what
-/// the source gave, not what was counted on the way.
+/// The ranges of a file that the set contains; empty for a data file it contains entirely. For the
+/// log it is the length the source delivered, not the length counted on the way.
 fn held(coverage: &Coverage, file: &DatabaseFile, bytes_max: usize) -> Vec<u8> {
     if file.is_log {
         return Held::store(accounts::log(coverage, file.file_id), bytes_max);

@@ -1,7 +1,7 @@
-//! Second stage of a backup: frames become chunks.
+//! Second stage of a backup: turns frames into chunks.
 //!
-//! Page checksums are verified, extents digested, unchanged extents of a differential left out, the
-//! rest compressed and checksummed. A chunk that would not shrink is stored as it is.
+//! Verifies page checksums, digests extents, skips the unchanged extents of a differential, and
+//! compresses and checksums the rest. A chunk that would not shrink is stored uncompressed.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,10 +29,11 @@ use crate::report::{DamagedPage, Stage, StageCounters};
 use crate::request::OnDamage;
 use crate::sealing;
 
-/// Damaged pages named in a report; the rest is only counted by the flag on the set.
+/// Maximum number of damaged pages named in a report; beyond that, only the flag of the set records
+/// damage.
 const DAMAGED_PAGES_MAX: usize = 1000;
 
-/// A chunk ready to be written.
+/// A chunk ready to write.
 #[derive(Debug)]
 pub(super) struct Chunk {
     pub(super) header: ChunkHeader,
@@ -52,7 +53,7 @@ pub(super) struct Transform<'a> {
     pub(super) on_damage: OnDamage,
     /// Whether chunks carry the digests of their extents.
     pub(super) digests: bool,
-    /// Digests to compare with: present for a differential.
+    /// Digests to compare with, for a differential.
     pub(super) base: Option<&'a DigestFile>,
     pub(super) digests_to: Option<&'a DigestWriter>,
     pub(super) output: &'a BufferPool,
@@ -60,7 +61,7 @@ pub(super) struct Transform<'a> {
     pub(super) damaged: Mutex<Vec<DamagedPage>>,
 }
 
-/// Sums over all chunks of the set, made by all threads.
+/// Totals over all chunks of the set, from all threads.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     pub(super) chunks: AtomicU64,
@@ -83,7 +84,7 @@ impl Totals {
 }
 
 impl Transform<'_> {
-    /// Turns frames into chunks until no more come. One call per thread.
+    /// Turns frames into chunks until the queue is closed. One call per thread.
     pub(super) fn run(
         &self,
         thread: usize,
@@ -154,8 +155,8 @@ impl Transform<'_> {
         Ok(meter.end())
     }
 
-    /// Verifies and digests a frame, and leaves out what a differential finds unchanged; `None` when
-    /// nothing is left.
+    /// Verifies and digests a frame, and drops the unchanged extents of a differential; `None` if
+    /// nothing remains.
     fn digest(
         &self,
         mut frame: Frame,
@@ -192,7 +193,7 @@ impl Transform<'_> {
         }))
     }
 
-    /// One frame to one chunk.
+    /// Turns one frame into one chunk.
     fn transform(
         &self,
         digested: Digested,
@@ -274,14 +275,14 @@ impl Transform<'_> {
     }
 }
 
-/// A frame with what a backup holds of it.
+/// A frame and the extents of it that the backup stores.
 struct Digested {
     frame: Frame,
     runs: Vec<Run>,
     digests: Vec<Digest>,
 }
 
-/// Accounts for what of `whole` is not in `kept`.
+/// Accounts for the parts of `whole` that are not in `kept`.
 fn leave_out(
     control: &Control<'_>,
     file_id: u16,
@@ -303,7 +304,7 @@ fn leave_out(
     Ok(())
 }
 
-/// A thread that leaves wakes those that rest: there is no more work for anybody.
+/// A thread that exits wakes those that rest: no work is left.
 struct Leaving<'a>(&'a Governor<'a>);
 
 impl Drop for Leaving<'_> {
@@ -312,7 +313,7 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// Moves the changed extents of a frame together and returns where they came from.
+/// Moves the changed extents of a frame together and returns their original ranges.
 fn keep_changed(frame: &mut Frame, digests: &mut Vec<Digest>, base: &[Digest]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut kept_bytes = 0;

@@ -1,4 +1,4 @@
-//! Last stage of a backup: chunks go to whichever media family is free.
+//! Last stage of a backup: writes each chunk to whichever media family is free.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::plan::ChosenIoMethod;
 use crate::report::{Stage, StageCounters};
 use crate::throttle::Throttle;
 
-/// Compressed chunks are packed as closely as tape format allows.
+/// Compressed chunks are packed as closely as the tape format allows.
 const PACKED_ALIGNMENT: u32 = 4;
 
 /// One media family being written, with its mirrors.
@@ -28,7 +28,7 @@ pub(super) struct Family {
     /// The device and its mirrors: all receive the same bytes.
     pub(super) devices: Vec<Box<dyn DeviceWriter>>,
     throttle: Option<Throttle>,
-    /// Bytes of tape format on their way to the devices; reused.
+    /// Bytes in tape format on their way to the devices; reused.
     scratch: Vec<u8>,
 }
 
@@ -57,7 +57,7 @@ impl Family {
         self.append(&start)
     }
 
-    /// Adds bytes of tape format to every copy.
+    /// Appends bytes to every copy.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         for device in &mut self.devices {
             device.append(bytes)?;
@@ -72,7 +72,7 @@ impl Family {
         }
     }
 
-    /// Writes chunks until no more come.
+    /// Writes chunks until the queue is closed.
     pub(super) fn run(
         &mut self,
         chunks: &Receiver<Chunk>,
@@ -99,8 +99,8 @@ impl Family {
         Ok(meter.end())
     }
 
-    /// The next chunk; `None` when no more come. Before it waits, buffers that are written from are given
-    /// back: the reader may need them to make the next chunk.
+    /// The next chunk; `None` when the queue is closed. Before blocking, returns the buffers of
+    /// finished writes: the reader may need them to produce the next chunk.
     fn next(&mut self, chunks: &Receiver<Chunk>) -> Result<Option<Chunk>, Error> {
         loop {
             match chunks.try_recv() {
@@ -127,7 +127,7 @@ impl Family {
         }
     }
 
-    /// What carries the writes of the first copy.
+    /// The I/O method of the first copy.
     pub(super) fn io_method(&self) -> Option<ChosenIoMethod> {
         let (method, because) = self.devices.first()?.io_method()?;
         Some(ChosenIoMethod {
@@ -136,7 +136,7 @@ impl Family {
         })
     }
 
-    /// Hands a chunk to the devices, and then accounts for what it holds.
+    /// Passes a chunk to the devices, then accounts for its content.
     fn write(&mut self, mut chunk: Chunk, control: &Control<'_>) -> Result<(), Error> {
         chunk.header.family = self.number;
         let stored_plain = chunk.header.codec == Algorithm::None.id();
@@ -176,7 +176,7 @@ impl Family {
         })
     }
 
-    /// Writes everything that precedes the end of the set, which is not to be durable before it.
+    /// Writes everything before the end of the set, so that it becomes durable first.
     pub(super) fn end_data(&mut self, set: &SetConfiguration) -> Result<(), Error> {
         let bytes = self
             .writer
@@ -188,7 +188,7 @@ impl Family {
             .try_for_each(|device| Ok(device.barrier()?))
     }
 
-    /// Writes the end of the set, and waits until it is durable.
+    /// Writes the end of the set and waits until it is durable.
     pub(super) fn end_set(&mut self) -> Result<(), Error> {
         let bytes = self
             .writer

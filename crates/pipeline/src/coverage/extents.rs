@@ -1,12 +1,12 @@
-//! A set of extents of one file, small where they lie close together.
+//! A set of extents of one file, compact if they are close together.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Extents in one word.
+/// Extents per word.
 const WORD: u64 = 64;
 
-/// Which extents are in the set: one bit each, in words that are kept only when one of theirs is set.
+/// A set of extents: one bit each, in words that are stored only if a bit is set.
 #[derive(Debug, Default)]
 pub(super) struct Extents {
     words: BTreeMap<u64, u64>,
@@ -35,7 +35,7 @@ impl Extents {
         self.words.retain(|_, bits| *bits != 0);
     }
 
-    /// The extents in order, neighbours joined.
+    /// The extents in order, adjacent ones joined.
     pub(super) fn runs(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         let mut pieces = self
             .words
@@ -56,7 +56,7 @@ impl Extents {
     }
 }
 
-/// The bits of a word that stand for these extents.
+/// The bits of a word for these extents.
 fn mask(word: u64, extents: &Range<u64>) -> u64 {
     let first = word * WORD;
     let from = extents.start.max(first) - first;

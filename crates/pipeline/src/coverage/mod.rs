@@ -1,13 +1,13 @@
-//! Which bytes of a database's files are accounted for: each once, and none forgotten.
+//! Accounts for the bytes of a database's files: each exactly once.
 //!
-//! A backup claims what was written to the media and what was left out on purpose, and compares both
-//! with what was scheduled before the set gets its end. A restore or verification claims what every
-//! chunk brought, and compares it with what the set says that it holds.
+//! A backup claims what was written to the media and what was skipped on purpose, and compares both
+//! with what was scheduled before the set gets its end. A restore or verification claims the
+//! content of every chunk, and compares it with what the set should contain.
 //!
-//! Data files are counted in extents, because stretches of them begin at an extent and end at one or
-//! at the file's end; the log is counted in bytes. Memory: one word of 64 bits and its place for
-//! each 4 MB of a file with anything claimed in it (8 MB for a database of 1 TB), and two words for
-//! each stretch of the log that is not joined to another yet.
+//! Data files are counted in extents, because their ranges begin at an extent and end at one or at
+//! the end of the file; the log is counted in bytes. Memory: one word of 64 bits and its index for
+//! each 4 MB of a file with any claims (8 MB for a database of 1 TB), and two words for each
+//! separate range of the log.
 
 mod extents;
 
@@ -22,7 +22,7 @@ use windlass_media::{ChunkKind, Run};
 use self::extents::Extents;
 use crate::error::Error;
 
-/// Stretches that a report names one by one; the rest is only counted.
+/// Maximum number of ranges that a report names; the rest are only counted.
 const NAMED_MAX: usize = 1000;
 
 /// A file whose bytes are claimed.
@@ -34,20 +34,17 @@ pub(crate) struct CoveredFile {
     pub(crate) size_bytes: u64,
 }
 
-/// A stretch of a database file.
+/// A range of a database file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stretch {
-    /// The file's number.
+pub struct FileRange {
     pub file_id: u16,
     /// Its logical name.
     pub file: String,
-    /// The first byte.
     pub offset: u64,
-    /// How many.
     pub bytes: u64,
 }
 
-impl fmt::Display for Stretch {
+impl fmt::Display for FileRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             file_id,
@@ -65,40 +62,37 @@ impl fmt::Display for Stretch {
     }
 }
 
-/// Stretches that should be there and are not, or the other way round.
+/// Ranges that should exist and do not, or the other way round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Stretches {
-    /// The first of them, in the order of files and places.
-    pub named: Vec<Stretch>,
-    /// How many there are.
+pub struct FileRanges {
+    /// The first ones, ordered by file and offset.
+    pub named: Vec<FileRange>,
     pub count: u64,
-    /// Bytes in all of them.
     pub bytes: u64,
 }
 
-impl Stretches {
-    /// Whether there is none.
+impl FileRanges {
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    pub(crate) fn add(&mut self, stretch: Stretch) {
+    pub(crate) fn add(&mut self, range: FileRange) {
         self.count += 1;
-        self.bytes = self.bytes.saturating_add(stretch.bytes);
+        self.bytes = self.bytes.saturating_add(range.bytes);
         if self.named.len() < NAMED_MAX {
-            self.named.push(stretch);
+            self.named.push(range);
         }
     }
 
-    /// Adds bytes of which nobody knows where they were.
+    /// Adds bytes of unknown location.
     pub(crate) fn add_unplaced(&mut self, bytes: u64) {
         self.count += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 }
 
-impl fmt::Display for Stretches {
-    /// The first one, and how much more there is.
+impl fmt::Display for FileRanges {
+    /// The first range, and how much more there is.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(first) = self.named.first() else {
             return write!(
@@ -110,7 +104,7 @@ impl fmt::Display for Stretches {
         write!(f, "{first}")?;
         if self.count > 1 {
             let (more, bytes) = (self.count - 1, self.bytes - first.bytes);
-            write!(f, " ({more} more stretches with {bytes} bytes follow)")?;
+            write!(f, " ({more} more ranges with {bytes} bytes follow)")?;
         }
         Ok(())
     }
@@ -119,9 +113,9 @@ impl fmt::Display for Stretches {
 /// Why bytes cannot be claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The stretch does not begin and end where stretches may, or is not in a file of its kind.
+    /// The range does not begin and end at allowed offsets, or is outside the files of its kind.
     Misplaced,
-    /// Bytes of it were claimed before.
+    /// Some of its bytes were claimed before.
     Twice,
 }
 
@@ -130,15 +124,15 @@ struct FileCoverage {
     file: CoveredFile,
     /// On the media.
     held: Extents,
-    /// Not on the media, on purpose.
+    /// Skipped on purpose.
     left_out: Extents,
-    /// Stretches of the log: begin and end.
+    /// Ranges of the log: start and end.
     log: BTreeMap<u64, u64>,
     held_bytes: u64,
     written_bytes: u64,
 }
 
-/// How far the source of a backup came.
+/// How far the source of a backup got.
 #[derive(Debug, Default)]
 enum SourceEnd {
     #[default]
@@ -150,7 +144,7 @@ enum SourceEnd {
     },
 }
 
-/// What is claimed of each file of a database; by default of none.
+/// The claims on each file of a database; initially none.
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
     files: Mutex<Vec<FileCoverage>>,
@@ -177,8 +171,8 @@ impl Coverage {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Claims the stretches of a chunk that is on the media. Refused, it claims none of them. That they
-    /// end before the file does is not asked here.
+    /// Claims the ranges of a chunk that is on the media: all of them, or none on error. Does not
+    /// check that they are within the file.
     pub(crate) fn hold(&self, kind: ChunkKind, file_id: u16, runs: &[Run]) -> Result<(), Refusal> {
         let mut files = self.files();
         let file = found(&mut files, file_id).ok_or(Refusal::Misplaced)?;
@@ -192,7 +186,7 @@ impl Coverage {
         claimed.inspect(|()| file.held_bytes += bytes_of(runs))
     }
 
-    /// Claims the stretches of a chunk that is on the media and cannot be used.
+    /// Claims the ranges of a chunk that is on the media but unusable.
     pub(crate) fn lose(&self, kind: ChunkKind, file_id: u16, runs: &[Run]) -> Result<(), Refusal> {
         self.hold(kind, file_id, runs)?;
         if let Some(file) = found(&mut self.files(), file_id) {
@@ -201,7 +195,7 @@ impl Coverage {
         Ok(())
     }
 
-    /// The source gave all that it has, and its log is so long.
+    /// Records that the source delivered everything, and the length of its log.
     pub(crate) fn end_source(&self, log: Option<(u16, u64)>) {
         *self.source_end() = match log {
             Some((file_id, bytes)) => SourceEnd::WithLog { file_id, bytes },
@@ -209,12 +203,12 @@ impl Coverage {
         };
     }
 
-    /// Whether the source gave all that it has.
+    /// Whether the source delivered everything.
     pub(crate) fn is_source_ended(&self) -> bool {
         !matches!(*self.source_end(), SourceEnd::NotYet)
     }
 
-    /// Bytes of log that the source gave of a file.
+    /// Bytes of log that the source delivered for a file.
     pub(crate) fn log_bytes(&self, file_id: u16) -> u64 {
         match *self.source_end() {
             SourceEnd::WithLog {
@@ -231,7 +225,7 @@ impl Coverage {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Claims a stretch of a data file that is left out on purpose.
+    /// Claims a range of a data file that is skipped on purpose.
     pub(crate) fn leave_out(&self, file_id: u16, range: Range<u64>) -> Result<(), Refusal> {
         let mut files = self.files();
         let file = found(&mut files, file_id).ok_or(Refusal::Misplaced)?;
@@ -243,21 +237,21 @@ impl Coverage {
         Ok(())
     }
 
-    /// Why a backup goes no further when a stretch is accounted for twice, or cannot be.
+    /// The error for a range that is claimed twice, or cannot be claimed.
     pub(crate) fn not_stored(&self, file_id: u16, range: Range<u64>, refusal: Refusal) -> Error {
-        let mut stretches = Stretches::default();
+        let mut ranges = FileRanges::default();
         let run = Run {
             offset: range.start,
             bytes: u32::try_from(range.end - range.start).unwrap_or(u32::MAX),
         };
-        self.name(file_id, &[run], &mut stretches);
+        self.name(file_id, &[run], &mut ranges);
         match refusal {
-            Refusal::Misplaced => Error::NotStored(stretches),
-            Refusal::Twice => Error::StoredTwice(stretches),
+            Refusal::Misplaced => Error::NotStored(ranges),
+            Refusal::Twice => Error::StoredTwice(ranges),
         }
     }
 
-    /// Counts bytes that the target took.
+    /// Counts bytes that the target wrote.
     pub(crate) fn write(&self, file_id: u16, bytes: u64) {
         if let Some(file) = found(&mut self.files(), file_id) {
             file.written_bytes += bytes;
@@ -269,14 +263,15 @@ impl Coverage {
         found(&mut self.files(), file_id).map_or(0, |file| file.held_bytes)
     }
 
-    /// The stretches of a data file that are on the media, in extents.
+    /// The ranges of a data file that are on the media, in extents.
     pub(crate) fn held_extents(&self, file_id: u16) -> Vec<Range<u64>> {
         found(&mut self.files(), file_id)
             .map(|file| file.held.runs().collect())
             .unwrap_or_default()
     }
 
-    /// Files of which the target took other bytes than the media hold: name, taken, held.
+    /// The first file for which the target wrote more or fewer bytes than the media hold: name,
+    /// written, held.
     pub(crate) fn unwritten(&self) -> Option<(String, u64, u64)> {
         let files = self.files();
         let differs = |file: &&FileCoverage| file.written_bytes != file.held_bytes;
@@ -284,43 +279,44 @@ impl Coverage {
         Some((file.file.name.clone(), file.written_bytes, file.held_bytes))
     }
 
-    /// What of `wanted` was not claimed. `wanted` are the ascending stretches of a file, in bytes.
+    /// Adds the parts of `wanted` that were not claimed. `wanted` are ascending byte ranges of a
+    /// file.
     pub(crate) fn missing(
         &self,
         file_id: u16,
         wanted: impl Iterator<Item = Range<u64>>,
-        into: &mut Stretches,
+        into: &mut FileRanges,
     ) {
         let mut files = self.files();
         let Some(file) = found(&mut files, file_id) else {
             return;
         };
         let wanted = wanted.map(|range| file.units(&range));
-        gaps(wanted, file.claimed(), |gap| into.add(file.stretch(&gap)));
+        gaps(wanted, file.claimed(), |gap| into.add(file.range(&gap)));
     }
 
-    /// What was claimed and is not in `wanted`.
+    /// Adds the claims that are not in `wanted`.
     pub(crate) fn unexpected(
         &self,
         file_id: u16,
         wanted: impl Iterator<Item = Range<u64>>,
-        into: &mut Stretches,
+        into: &mut FileRanges,
     ) {
         let mut files = self.files();
         let Some(file) = found(&mut files, file_id) else {
             return;
         };
         let wanted = wanted.map(|range| file.units(&range));
-        gaps(file.claimed(), wanted, |gap| into.add(file.stretch(&gap)));
+        gaps(file.claimed(), wanted, |gap| into.add(file.range(&gap)));
     }
 
-    /// Stretches of a chunk, for a report.
-    pub(crate) fn name(&self, file_id: u16, runs: &[Run], into: &mut Stretches) {
+    /// The ranges of a chunk, for a report.
+    pub(crate) fn name(&self, file_id: u16, runs: &[Run], into: &mut FileRanges) {
         let mut files = self.files();
         let file = found(&mut files, file_id);
         let name = file.map_or_else(String::new, |file| file.file.name.clone());
         for run in runs {
-            into.add(Stretch {
+            into.add(FileRange {
                 file_id,
                 file: name.clone(),
                 offset: run.offset,
@@ -343,7 +339,7 @@ fn range_of(run: &Run) -> Range<u64> {
 }
 
 impl FileCoverage {
-    /// Bytes in what a file is counted in.
+    /// Bytes per unit in which the file is counted.
     fn unit(&self) -> u64 {
         match self.file.is_log {
             true => 1,
@@ -355,7 +351,8 @@ impl FileCoverage {
         range.start / self.unit()..range.end.div_ceil(self.unit())
     }
 
-    /// The extents of a stretch, which begins at one and ends at one or at the file's end.
+    /// The extents of a byte range, which must begin at an extent and end at one or at the end of
+    /// the file.
     fn extents(&self, range: &Range<u64>) -> Result<Range<u64>, Refusal> {
         let extent = EXTENT_BYTES as u64;
         let ends = range.end.is_multiple_of(extent) || range.end == self.file.size_bytes;
@@ -386,7 +383,7 @@ impl FileCoverage {
         Ok(())
     }
 
-    /// A chunk of the log is one stretch.
+    /// A chunk of the log is one range.
     fn hold_log(&mut self, runs: &[Run]) -> Result<(), Refusal> {
         let [run] = runs else {
             return Err(Refusal::Misplaced);
@@ -416,7 +413,7 @@ impl FileCoverage {
         Ok(())
     }
 
-    /// What was claimed either way, in order.
+    /// All claims, in order.
     fn claimed(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         let (mut held, mut left_out) =
             (self.held.runs().peekable(), self.left_out.runs().peekable());
@@ -428,17 +425,17 @@ impl FileCoverage {
         data.chain(self.log.iter().map(|(&start, &end)| start..end))
     }
 
-    fn stretch(&self, units: &Range<u64>) -> Stretch {
+    fn range(&self, units: &Range<u64>) -> FileRange {
         let (offset, end) = (
             units.start.saturating_mul(self.unit()),
             units.end.saturating_mul(self.unit()),
         );
-        // The last extent may be cut off by the end of the file.
+        // The last extent may be truncated by the end of the file.
         let end = match self.file.size_bytes {
             size if size > offset => end.min(size),
             _ => end,
         };
-        Stretch {
+        FileRange {
             file_id: self.file.file_id,
             file: self.file.name.clone(),
             offset,
@@ -447,7 +444,7 @@ impl FileCoverage {
     }
 }
 
-/// What of `wanted` is not in `found`. Both are ascending and free of overlaps.
+/// The parts of `wanted` that are not in `found`. Both are ascending and without overlaps.
 fn gaps(
     wanted: impl Iterator<Item = Range<u64>>,
     found: impl Iterator<Item = Range<u64>>,

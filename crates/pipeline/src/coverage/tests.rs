@@ -22,16 +22,16 @@ fn run(offset: u64, bytes: u64) -> Run {
 }
 
 fn missing(coverage: &Coverage, file_id: u16, wanted: &[Range<u64>]) -> Vec<(u64, u64)> {
-    let mut stretches = Stretches::default();
-    coverage.missing(file_id, wanted.iter().cloned(), &mut stretches);
-    let named = stretches.named.iter();
+    let mut ranges = FileRanges::default();
+    coverage.missing(file_id, wanted.iter().cloned(), &mut ranges);
+    let named = ranges.named.iter();
     named.map(|gap| (gap.offset, gap.bytes)).collect()
 }
 
 fn unexpected(coverage: &Coverage, file_id: u16, wanted: &[Range<u64>]) -> Vec<(u64, u64)> {
-    let mut stretches = Stretches::default();
-    coverage.unexpected(file_id, wanted.iter().cloned(), &mut stretches);
-    let named = stretches.named.iter();
+    let mut ranges = FileRanges::default();
+    coverage.unexpected(file_id, wanted.iter().cloned(), &mut ranges);
+    let named = ranges.named.iter();
     named.map(|gap| (gap.offset, gap.bytes)).collect()
 }
 
@@ -141,18 +141,18 @@ fn bytes_that_the_target_did_not_take_are_told() {
 }
 
 #[test]
-fn a_report_names_a_thousand_stretches_and_counts_the_rest() {
+fn a_report_names_a_thousand_ranges_and_counts_the_rest() {
     let size = 5000 * EXTENT;
     let coverage = coverage(size);
-    let mut stretches = Stretches::default();
+    let mut ranges = FileRanges::default();
     let wanted = (0..2500).map(|number| 2 * number * EXTENT..(2 * number + 1) * EXTENT);
-    coverage.missing(1, wanted, &mut stretches);
+    coverage.missing(1, wanted, &mut ranges);
     assert_eq!(
-        (stretches.named.len(), stretches.count, stretches.bytes),
+        (ranges.named.len(), ranges.count, ranges.bytes),
         (NAMED_MAX, 2500, 2500 * EXTENT)
     );
     assert_eq!(
-        stretches.to_string(),
-        "file 'f1' (1), bytes 0 to 65535 (8 KB pages 0 to 7) (2499 more stretches with 163774464 bytes follow)"
+        ranges.to_string(),
+        "file 'f1' (1), bytes 0 to 65535 (8 KB pages 0 to 7) (2499 more ranges with 163774464 bytes follow)"
     );
 }

@@ -1,4 +1,4 @@
-//! Takes the extent digests of a full backup off its media, for a differential against it.
+//! Extracts the extent digests of a full backup from its media, for a differential based on it.
 
 use std::path::Path;
 
@@ -12,11 +12,11 @@ use crate::window::Window;
 
 const WINDOW_BYTES: usize = 64 << 10;
 
-/// Writes the digests of the full backup at `position` to a digest file and opens it. Reads chunk
-/// headers only, not the payloads.
+/// Writes the digests of the full backup at `position` to a digest file and opens it. Reads only
+/// chunk headers, not payloads.
 ///
 /// # Errors
-/// When the set is not complete, is damaged, or the file cannot be written.
+/// If the set is incomplete or damaged, or the file cannot be written.
 pub fn extract_digests(media: &MediaSet, position: u16, path: &Path) -> Result<DigestFile, Error> {
     let sets = media.complete(position)?;
     let set = &sets[0].configuration;

@@ -1,4 +1,4 @@
-//! Restore and verification: the same picture, with and without a target.
+//! Restore and verification: the same stages, with and without a target.
 
 mod digests;
 mod read;
@@ -32,15 +32,15 @@ use crate::report::{FilePages, Observer, ReadReport, Stages};
 use crate::request::{OnDamage, ReadRequest};
 use crate::sealing::{self, ReadKeys};
 
-/// The threads of a restore or verification, as errors name them.
+/// Names of the threads in errors.
 const READER: &str = "reader of the media";
 const EXPANDER: &str = "stage that checks and expands";
 const WRITER: &str = "writer of the database";
 
-/// Reads a set back into a target. The caller finishes the target when this has succeeded.
+/// Restores a set to a target. The caller finishes the target if this succeeds.
 ///
 /// # Errors
-/// The first thing that went wrong; the target must then be abandoned.
+/// The first error; the target must then be abandoned.
 pub fn restore(
     media: &MediaSet,
     position: u16,
@@ -51,11 +51,11 @@ pub fn restore(
     run(media, position, request, Some(target), observer)
 }
 
-/// Checks what can be known of a set without reading its chunks: that it is complete, that a key at hand
-/// opens it, and that its configuration is authentic.
+/// Checks what can be known of a set without reading its chunks: that it is complete, that a given
+/// key opens it, and that its configuration is authentic.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first problem found.
 pub fn check(media: &MediaSet, position: u16, keys: &ReadKeys) -> Result<(), Error> {
     let sets = media.complete(position)?;
     let set = &sets[0].configuration;
@@ -63,20 +63,20 @@ pub fn check(media: &MediaSet, position: u16, keys: &ReadKeys) -> Result<(), Err
     sealing::unlock(media, set, keys).map(drop)
 }
 
-/// Every number of a restore or verification of a set; checks what [`check`] does.
+/// The plan of a restore or verification of a set; also does the checks of [`check`].
 ///
 /// # Errors
-/// When the set is not complete, or the keys do not open it.
+/// If the set is incomplete, or no given key opens it.
 pub fn plan_reading(media: &MediaSet, position: u16, request: &ReadRequest) -> Result<Plan, Error> {
     check(media, position, &request.keys)?;
     let sets = media.complete(position)?;
     Ok(plan(media, &sets[0].configuration, request))
 }
 
-/// Reads a set and checks every byte of it, writing nothing.
+/// Reads a set and checks every byte, writing nothing.
 ///
 /// # Errors
-/// The first damage that was found.
+/// The first damage found.
 pub fn verify(
     media: &MediaSet,
     position: u16,
@@ -153,7 +153,7 @@ fn run(
     })
 }
 
-/// The threads of a run and what they pass on.
+/// The threads of a run and the queues between them.
 struct Movement<'a> {
     media: &'a MediaSet,
     sets: &'a [SetListing],
@@ -166,7 +166,7 @@ struct Movement<'a> {
 }
 
 impl Movement<'_> {
-    /// Starts every thread of every stage and waits for all of them.
+    /// Starts all threads of all stages and waits for them.
     fn run(&self, output: &BufferPool, on_damage: OnDamage) -> (Stages, Seen) {
         let set = &self.sets[0].configuration;
         let (plan, control) = (self.plan, self.control);
@@ -237,7 +237,7 @@ impl Movement<'_> {
     }
 }
 
-/// The numbers of the run. What the set says is bounded before anything is allocated by it.
+/// Plans the run. Values from the set are bounded before they determine an allocation.
 fn plan(media: &MediaSet, set: &SetConfiguration, request: &ReadRequest) -> Plan {
     let algorithm = Algorithm::from_id(set.compression).unwrap_or(Algorithm::None);
     let level = Level::from_id(set.compression_level).ok().flatten();
@@ -252,7 +252,7 @@ fn plan(media: &MediaSet, set: &SetConfiguration, request: &ReadRequest) -> Plan
     )
 }
 
-/// A set cannot have more chunks than would fit its media with no payload at all.
+/// A set cannot have more chunks than would fit its media with empty payloads.
 fn check_chunk_count(media: &MediaSet, set: &SetConfiguration) -> Result<(), Error> {
     let bytes: u64 = media
         .families

@@ -1,4 +1,4 @@
-//! First stage of a restore or verification: reads the chunks of one media family, front to back.
+//! First stage of a restore or verification: reads the chunks of one media family in order.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::plan::Plan;
 use crate::report::{Stage, StageCounters};
 use crate::window::Window;
 
-/// A chunk as it lies on the media, not verified yet.
+/// A chunk as stored on the media, not yet verified.
 #[derive(Debug)]
 pub(super) struct StoredChunk {
     pub(super) header: ChunkHeader,
     pub(super) payload: PooledBuffer,
-    /// Where the payload lies in its family.
+    /// Offset of the payload in its family.
     pub(super) offset: u64,
     pub(super) device: Arc<str>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Read<'a> {
 }
 
 impl Read<'_> {
-    /// Walks a set on one family and hands on its chunks. Every byte between them is examined.
+    /// Walks a set on one family and passes on its chunks. Every byte between them is checked.
     pub(super) fn run(&self, family: &Family, set: &SetListing) -> Result<StageCounters, Error> {
         let control = self.control;
         let mut meter = Meter::begin(&control.live, Stage::Read);
@@ -83,7 +83,7 @@ impl Read<'_> {
         }
     }
 
-    /// Reads a payload and sends it on; `false` when nobody wants it any more.
+    /// Reads a payload and sends it on; `false` if no receiver is left.
     fn hand_on(
         &self,
         family: &Family,
@@ -118,8 +118,8 @@ impl Read<'_> {
     }
 }
 
-/// A chunk must fit the buffers and the file that it says it belongs to. `files` are the set's, with
-/// their lengths.
+/// Checks that a chunk fits the buffers and the file it names. `files` are the files of the set
+/// with their lengths.
 pub(super) fn check(
     files: &[(u16, u64)],
     frame_bytes: usize,

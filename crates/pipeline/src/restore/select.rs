@@ -1,13 +1,13 @@
-//! Reads chosen stretches of a set through its chunk index, and the log that belongs to it: what a
+//! Reads selected ranges of a set through its chunk index, and the log that goes with it: what a
 //! restore of single pages or files needs.
 //!
-//! One thread reads, decodes and hands on; two buffers are all the memory beside the list of chunks
-//! wanted. Data come first, in the order of files and places, then the log from its beginning to its
-//! end: whoever repeats the log has the pages by then.
+//! One thread reads, decodes and delivers; besides the list of selected chunks, two buffers are all
+//! the memory it uses. Data come first, in the order of files and offsets, then the log from
+//! beginning to end, so that the pages are in place before the log is replayed.
 //!
-//! Invariant: what is handed on was verified as in a whole restore: the chunk's header, both its
-//! checksums, its tag if it is encrypted, and that it is the chunk that the index means. What the index
-//! leaves out is missed by whoever wanted it, not here.
+//! Invariant: what is delivered was verified as in a full restore: the chunk's header, both its
+//! checksums, its tag if it is encrypted, and that it is the chunk that the index means. Chunks
+//! missing from the index are detected by the caller, not here.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,21 +28,21 @@ use crate::request::{OnDamage, ReadRequest};
 use crate::sealing;
 use crate::window::Window;
 
-/// Bytes read at once while the index is read and chunks are looked up.
+/// Bytes per read while reading the index and looking up chunks.
 const WINDOW_BYTES: usize = 256 << 10;
 
-/// The one that does it all, as errors name it.
+/// Name of the thread in errors.
 const WORKER: &str = "reader of chosen pages";
 
-/// What is to be read, and where it goes.
+/// What to read, and where it goes.
 pub trait Selection {
-    /// Whether any of the bytes of a data file are wanted.
+    /// Whether any of these bytes of a data file are selected.
     fn wants(&self, file_id: u16, offset: u64, bytes: u64) -> bool;
 
-    /// Takes bytes of a chunk with something wanted in it, or the next bytes of the log.
+    /// Receives the content of a chunk with selected bytes, or the next bytes of the log.
     ///
     /// # Errors
-    /// Whatever ends the run.
+    /// Any error ends the run.
     fn take(
         &mut self,
         file_id: u16,
@@ -51,11 +51,11 @@ pub trait Selection {
     ) -> Result<(), windlass_source::Error>;
 }
 
-/// A chunk that is wanted.
+/// A selected chunk.
 struct Place {
     is_log: bool,
     file_id: u16,
-    /// Of its first byte, in the file.
+    /// File offset of its first byte.
     offset: u64,
     family: usize,
     ordinal: u64,
@@ -63,13 +63,13 @@ struct Place {
     raw_bytes: u32,
 }
 
-/// Hands what `selection` wants of the set at `position` on to it, and then the whole log of the set.
-/// Returns the bytes of the database in the chunks that were read, and how long it took.
+/// Passes the ranges selected by `selection` from the set at `position` to it, then the whole log
+/// of the set. Returns the bytes of the database in the chunks read, and the time taken.
 ///
-/// Damage always stops the run, whatever `request` says: pages are put into a database that is whole.
+/// Damage always stops the run, whatever `request` says: the pages go into an intact database.
 ///
 /// # Errors
-/// The first thing that went wrong.
+/// The first error.
 pub fn restore_selected(
     media: &MediaSet,
     position: u16,
@@ -126,7 +126,7 @@ pub fn restore_selected(
     Ok((total, begun.elapsed()))
 }
 
-/// Notes the chunks of a family that are wanted, and those of the log.
+/// Collects the selected chunks of a family, and those of the log.
 fn find(
     index: usize,
     family: &Family,
@@ -213,7 +213,7 @@ impl Walk<'_> {
                 break;
             };
             let stored_bytes = chunk.header.stored_bytes;
-            // What is stored plain needs no room to be decoded into.
+            // Uncompressed chunks need no decoding buffer.
             let output = match chunk.header.codec == Algorithm::None.id() {
                 true => None,
                 false => self.transform.output.take(),
@@ -250,7 +250,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads the chunk at a place; `None` when nobody wants it any more.
+    /// Reads the chunk at a place; `None` if the run has stopped.
     fn read(
         &self,
         place: &Place,

@@ -1,4 +1,4 @@
-//! Media on disks that fail while they are read.
+//! Media on disks that fail while being read.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The end of a restore or verification: whether the chunks that were seen are the set.
+//! The end of a restore or verification: checks that the chunks seen are the complete set.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -7,13 +7,13 @@ use windlass_base::EXTENT_BYTES;
 use windlass_media::{DatabaseFile, Held, SetConfiguration};
 
 use super::transform::Seen;
-use crate::coverage::{Coverage, Stretches};
+use crate::coverage::{Coverage, FileRanges};
 use crate::error::Damage;
 use crate::report::DamagedChunks;
 use crate::request::OnDamage;
 
-/// Compares what was seen with what the set says: each of its chunks once, the right sum, and of each
-/// file exactly what the set holds. Returns what is lacking where that is to be carried on from.
+/// Compares what was seen with what the set says: each chunk once, the right sum, and for each file
+/// exactly the recorded ranges. Returns what is missing if that is tolerated.
 pub(super) fn check(
     set: &SetConfiguration,
     seen: &Seen,
@@ -23,7 +23,7 @@ pub(super) fn check(
     let mut damaged = seen.damaged();
     let found = seen.chunks.load(Ordering::Relaxed);
     damaged.missing_count = set.chunk_count.saturating_sub(found + damaged.known);
-    let mut unexpected = Stretches::default();
+    let mut unexpected = FileRanges::default();
     for file in &set.files {
         match Held::parse(&file.held) {
             Some(held) => compare(file, held, coverage, &mut damaged, &mut unexpected)?,
@@ -51,13 +51,13 @@ pub(super) fn check(
 
 type Wanted<'a> = Box<dyn Iterator<Item = Range<u64>> + 'a>;
 
-/// What of a file lacks, and what there is too much.
+/// The missing and the unexpected ranges of a file.
 fn compare(
     file: &DatabaseFile,
     held: Held<'_>,
     coverage: &Coverage,
     damaged: &mut DamagedChunks,
-    unexpected: &mut Stretches,
+    unexpected: &mut FileRanges,
 ) -> Result<(), Damage> {
     let extent = EXTENT_BYTES as u64;
     let bytes = |run: Range<u64>| run.start.saturating_mul(extent)..run.end.saturating_mul(extent);
@@ -90,7 +90,7 @@ fn compare(
     Ok(())
 }
 
-/// The sums of a set whose chunks are all there and whole.
+/// The totals of a set whose chunks are all present and intact.
 fn sums(set: &SetConfiguration, seen: &Seen, coverage: &Coverage) -> Result<(), Damage> {
     let checksum = seen.checksum.load(Ordering::Relaxed);
     if checksum != set.set_checksum {

@@ -1,4 +1,4 @@
-//! Second stage of a restore or verification: chunks become frames again, or are found wanting.
+//! Second stage of a restore or verification: turns chunks back into frames, or rejects them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +20,7 @@ use crate::report::{DamagedChunks, Stage, StageCounters};
 use crate::request::OnDamage;
 use crate::sealing;
 
-/// A stretch of the database, verified.
+/// A verified range of the database.
 #[derive(Debug)]
 pub(super) struct Restored {
     pub(super) file_id: u16,
@@ -33,13 +33,13 @@ pub(super) struct Transform<'a> {
     pub(super) output: &'a BufferPool,
     /// The key of an encrypted set.
     pub(super) key: Option<&'a SetKey>,
-    /// Whether the chunks of an encrypted set are checked as they are, without its key.
+    /// Whether the chunks of an encrypted set are checked without decrypting them.
     pub(super) is_sealed: bool,
     pub(super) on_damage: OnDamage,
     pub(super) seen: Seen,
 }
 
-/// Which chunks have come by, and their sums. One bit per chunk of the set.
+/// The chunks seen so far, one bit per chunk of the set, and their totals.
 #[derive(Debug)]
 pub(super) struct Seen {
     expected: u64,
@@ -85,7 +85,7 @@ impl Seen {
         }
     }
 
-    /// Takes back a mark of this thread's own.
+    /// Removes a mark set by this thread.
     fn unmark(&self, ordinal: u64) {
         let mut ordinals = self.ordinals.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(word) = ordinals.get_mut((ordinal / 64) as usize) {
@@ -93,9 +93,9 @@ impl Seen {
         }
     }
 
-    /// Takes note of a chunk whose header can be read and whose payload cannot.
+    /// Records a chunk whose header is readable and whose payload is not.
     fn record(&self, device: &str, header: &ChunkHeader, damage: Damage, coverage: &Coverage) {
-        // What it would have held is damaged, not missing. A chunk that has been seen stays seen.
+        // Its content is damaged, not missing. A chunk already seen stays seen.
         let is_new = self.mark(header.ordinal).is_ok();
         let is_first = coverage
             .lose(header.kind, header.file_id, &header.runs)
@@ -104,14 +104,14 @@ impl Seen {
         damaged.count += 1;
         damaged.known += u64::from(is_new);
         if is_first {
-            coverage.name(header.file_id, &header.runs, &mut damaged.stretches);
+            coverage.name(header.file_id, &header.runs, &mut damaged.ranges);
         }
         damaged
             .first
             .get_or_insert_with(|| (device.to_owned(), damage));
     }
 
-    /// Takes what was recorded; call when all threads are done.
+    /// Takes what was recorded; call it when all threads are done.
     pub(super) fn damaged(&self) -> DamagedChunks {
         std::mem::take(&mut *self.damaged.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -130,8 +130,8 @@ impl Seen {
 }
 
 impl Transform<'_> {
-    /// Verifies and decodes chunks until no more come; what is good goes to `restored`, if anybody
-    /// wants it. One call per thread.
+    /// Verifies and decodes chunks until the queue is closed; passes good ones to `restored`, if
+    /// present. One call per thread.
     pub(super) fn run(
         &self,
         chunks: &Receiver<StoredChunk>,
@@ -154,7 +154,7 @@ impl Transform<'_> {
             meter.counters.calls += 1;
             meter.counters.bytes_in += stored_bytes;
             meter.counters.bytes_out += raw_bytes;
-            // What is stored plain needs no room to be decoded into.
+            // Uncompressed chunks need no decoding buffer.
             let output = match chunk.header.codec == Algorithm::None.id() {
                 true => None,
                 false => match timed(&mut meter.counters.wait_output, || self.output.take()) {
@@ -178,7 +178,7 @@ impl Transform<'_> {
         Ok(meter.end())
     }
 
-    /// Verifies a chunk and accounts for it; `None` when it is damaged and that is carried on from.
+    /// Verifies and accounts for a chunk; `None` if it is damaged and damage is tolerated.
     fn examine(
         &self,
         chunk: StoredChunk,
@@ -214,8 +214,7 @@ impl Transform<'_> {
         }
     }
 
-    /// Verifies a chunk, and gives the bytes of the database in it. `output` is for
-    /// what is compressed.
+    /// Verifies a chunk and returns its raw bytes. `output` receives decompressed data.
     pub(super) fn decode(
         &self,
         header: &ChunkHeader,
@@ -263,7 +262,7 @@ impl Transform<'_> {
         Ok(bytes)
     }
 
-    /// Accounts for a chunk that is whole: its number and what it holds, each for the first time.
+    /// Accounts for an intact chunk: its number and its content must be new.
     pub(super) fn account(
         &self,
         header: &ChunkHeader,

@@ -1,4 +1,4 @@
-//! Last stage of a restore: verified frames go to their places in the target, in any order.
+//! Last stage of a restore: writes verified frames to their places in the target, in any order.
 
 use crossbeam_channel::Receiver;
 use windlass_source::RestoreTarget;
@@ -10,7 +10,7 @@ use crate::fault::FaultPoint;
 use crate::live::Meter;
 use crate::report::{Stage, StageCounters};
 
-/// Writes frames until no more come. One call per write in flight.
+/// Writes frames until the queue is closed. One call per write in flight.
 pub(super) fn run(
     target: &dyn RestoreTarget,
     restored: &Receiver<Restored>,
@@ -37,7 +37,7 @@ pub(super) fn run(
             meter.counters.bytes_out += bytes.len() as u64;
             start = end;
         }
-        // One blocking write a thread.
+        // One blocking write per thread.
         meter.counters.in_flight = meter.counters.busy;
         meter.tell();
     }

@@ -295,15 +295,13 @@ fn carrying_on_names_what_is_damaged_and_what_is_missing_and_hides_nothing() {
         ..read_request()
     };
     let report = outcome(&devices, &carry_on).unwrap();
-    let named = |stretches: &windlass_pipeline::Stretches| -> Vec<(u64, u64)> {
-        let named = stretches.named.iter();
-        named
-            .map(|stretch| (stretch.offset, stretch.bytes))
-            .collect()
+    let named = |ranges: &windlass_pipeline::FileRanges| -> Vec<(u64, u64)> {
+        let named = ranges.named.iter();
+        named.map(|range| (range.offset, range.bytes)).collect()
     };
     let damaged = &report.damaged;
     assert_eq!((damaged.count, damaged.missing_count), (1, 2));
-    assert_eq!(named(&damaged.stretches), [flipped]);
+    assert_eq!(named(&damaged.ranges), [flipped]);
     assert_eq!(named(&damaged.missing), dropped);
     assert!(!damaged.is_empty());
     assert!(matches!(

@@ -18,7 +18,7 @@ const NAME_LINES_MAX: usize = 2;
 pub(super) const LEGEND: [(&str, &str); 4] = [
     ("busy", "at work"),
     ("before", "waiting for input"),
-    ("behind", "waiting for room behind"),
+    ("behind", "waiting for room in the next stage"),
     ("idle", "opening, syncing"),
 ];
 

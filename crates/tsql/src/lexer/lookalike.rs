@@ -27,8 +27,8 @@ pub(super) fn error(span: Span, found: &str) -> Option<ParseError> {
     let shown = format!("{character} (U+{:04X})", u32::from(character));
     if DASHES.contains(character) {
         let hint = format!(
-            "The character {shown} is a typographic dash, as web pages and word processors make \
-             them. Type - instead."
+            "The character {shown} is a typographic dash, as inserted by web pages and word \
+             processors. Type - instead."
         );
         return Some(ParseError::near(span, found).with_hint(hint));
     }
@@ -40,7 +40,7 @@ pub(super) fn error(span: Span, found: &str) -> Option<ParseError> {
     let Span { line, column, .. } = span;
     let text = format!(
         "The character {shown} at line {line}, column {column} is a typographic quotation mark, as \
-         web pages and word processors make them. Type {instead} instead."
+         inserted by web pages and word processors. Type {instead} instead."
     );
     Some(ParseError::new(50002, span, text))
 }

@@ -56,7 +56,11 @@ impl Parser<'_> {
         for keys in ["MASTER", "SERVICE", "SYMMETRIC"] {
             if self.is_word(keys) {
                 let what = format!("BACKUP {keys}");
-                return Err(self.not_supported(&what, "BACKUP CERTIFICATE is the one that there is; the master key is in the instance's catalog, under its password."));
+                return Err(self.not_supported(
+                    &what,
+                    "Only BACKUP CERTIFICATE is supported; the \
+                    master key is in the instance's catalog, encrypted with its password.",
+                ));
             }
         }
         Err(self.unexpected())

@@ -114,7 +114,7 @@ impl Parser<'_> {
             _ => return Err(unexpected),
         };
         if repeated {
-            return Err(ParseError::near(property, &word).with_hint("It is given twice."));
+            return Err(ParseError::near(property, &word).with_hint("It is specified twice."));
         }
         Ok(())
     }
@@ -238,7 +238,7 @@ impl Parser<'_> {
     pub(super) fn alter_server_configuration(&mut self) -> Result<Statement, ParseError> {
         self.expect_words(&["ALTER", "SERVER"])?;
         if !self.is_word("CONFIGURATION") {
-            let hint = "Of ALTER SERVER there is only CONFIGURATION SET HARDWARE_OFFLOAD.";
+            let hint = "The only form of ALTER SERVER is CONFIGURATION SET HARDWARE_OFFLOAD.";
             return Err(self.not_supported("ALTER SERVER ROLE or AUDIT", hint));
         }
         self.expect_words(&["CONFIGURATION", "SET"])?;

@@ -92,7 +92,7 @@ impl Parser<'_> {
             "ALTER" if self.is_word_at(1, "SERVER") => self.alter_server_configuration(),
             "GO" => Err(self
                 .unexpected()
-                .with_hint("GO must stand on a line by itself.")),
+                .with_hint("GO must be on a line of its own.")),
             upper if CONTROL_FLOW.contains(&upper) => Err(self.control_flow(upper)),
             upper if passthrough::STARTERS.contains(&upper) => self.sql(),
             _ => self.unworded_statement(first_in_batch),
@@ -110,7 +110,7 @@ impl Parser<'_> {
     fn control_flow(&self, word: &str) -> ParseError {
         self.not_supported(
             word,
-            "Scripts run straight through: statements, variables and GO.",
+            "Scripts have no control flow, only statements, variables and GO.",
         )
     }
 }

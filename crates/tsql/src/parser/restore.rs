@@ -54,7 +54,7 @@ impl Parser<'_> {
                 let what = format!("RESTORE {keys}");
                 return Err(self.not_supported(
                     &what,
-                    "CREATE CERTIFICATE ... FROM FILE brings certificates back.",
+                    "CREATE CERTIFICATE ... FROM FILE restores certificates.",
                 ));
             }
         }

@@ -271,7 +271,7 @@ impl Parser<'_> {
                     .word()
                     .is_some_and(|word| word.to_ascii_uppercase().starts_with("REPAIR"))
                 {
-                    let hint = "What is damaged comes back from a backup: RESTORE DATABASE.";
+                    let hint = "Repair damage by restoring a backup: RESTORE DATABASE.";
                     return Err(self.not_supported("DBCC CHECKDB with a repair", hint));
                 }
                 self.expect_word("NOINDEX")?;
@@ -333,7 +333,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn transaction(&mut self) -> Result<Statement, ParseError> {
-        let hint = "Scripts run straight through: statements, variables and GO.";
+        let hint = "Scripts have no control flow, only statements, variables and GO.";
         if self.is_word("SAVE") {
             return Err(self.not_supported("SAVE TRANSACTION", hint));
         }

@@ -80,7 +80,7 @@ impl Parser<'_> {
                 return Err(unexpected);
             };
             if slot.is_some() {
-                return Err(unexpected.with_hint("It is given twice."));
+                return Err(unexpected.with_hint("It is specified twice."));
             }
             self.expect_symbol("=")?;
             *slot = Some(self.spanned(Self::text)?);
@@ -104,20 +104,26 @@ impl Parser<'_> {
         let unexpected = self.unexpected();
         let clause = self.file_clause()?;
         match (clause.is_pfx, clause.private_key) {
-            (true, Some(PrivateKeyClause {
-                file: None,
-                decryption: Some(password),
-                encryption: None,
-            })) => Ok(CertificateOrigin::Pfx { file, password }),
+            (
+                true,
+                Some(PrivateKeyClause {
+                    file: None,
+                    decryption: Some(password),
+                    encryption: None,
+                }),
+            ) => Ok(CertificateOrigin::Pfx { file, password }),
             (false, None) => Ok(CertificateOrigin::File {
                 file,
                 private_key: None,
             }),
-            (false, Some(PrivateKeyClause {
-                file: Some(key),
-                decryption: password,
-                encryption: None,
-            })) => Ok(CertificateOrigin::File {
+            (
+                false,
+                Some(PrivateKeyClause {
+                    file: Some(key),
+                    decryption: password,
+                    encryption: None,
+                }),
+            ) => Ok(CertificateOrigin::File {
                 file,
                 private_key: Some(PrivateKeyFile {
                     file: key,
@@ -125,7 +131,8 @@ impl Parser<'_> {
                 }),
             }),
             _ => Err(unexpected.with_hint(
-                "A PRIVATE KEY takes FILE and DECRYPTION BY PASSWORD; with FORMAT = 'PFX', DECRYPTION BY PASSWORD alone. It is kept under the master key.",
+                "A PRIVATE KEY takes FILE and DECRYPTION BY PASSWORD; with FORMAT = 'PFX', \
+                 DECRYPTION BY PASSWORD alone. It is stored encrypted under the master key.",
             )),
         }
     }
@@ -198,7 +205,7 @@ impl Parser<'_> {
                 KeyProperty::Encryption(secret) => key.encryption.replace(secret).is_some(),
             };
             if repeated {
-                return Err(unexpected.with_hint("Something in PRIVATE KEY is given twice."));
+                return Err(unexpected.with_hint("An option of PRIVATE KEY is specified twice."));
             }
         }
         clause.private_key = Some(key);

@@ -133,7 +133,7 @@ impl Parser<'_> {
     pub(super) fn data_type(&mut self) -> Result<DataType, ParseError> {
         if self.is_word("TABLE") || self.is_word("CURSOR") {
             let what = self.text_at(0).to_ascii_uppercase();
-            return Err(self.not_supported(&what, "Variables hold single values."));
+            return Err(self.not_supported(&what, "A variable holds a single value."));
         }
         let name = self.object_name()?;
         let arguments = if self.accept_symbol("(") {

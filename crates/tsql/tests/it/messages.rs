@@ -148,9 +148,9 @@ fn go_on_a_line_with_others_gets_a_hint() {
         refused("PRINT 1 GO")
             .hint
             .unwrap()
-            .contains("line by itself")
+            .contains("line of its own")
     );
-    assert!(refused("GO;").hint.unwrap().contains("line by itself"));
+    assert!(refused("GO;").hint.unwrap().contains("line of its own"));
 }
 
 #[test]

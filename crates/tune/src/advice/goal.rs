@@ -29,7 +29,7 @@ impl Goal {
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Fast => "the shortest backup",
-            Self::Balanced => "the least product of time and size",
+            Self::Balanced => "the lowest product of time and size",
             Self::Small => "the smallest backup",
         }
     }

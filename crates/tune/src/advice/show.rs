@@ -31,23 +31,28 @@ impl Advice {
         };
         let named = trials().map(|trial| (describe(&trial.setting), &trial.runs));
         let repetition = format!(
-            "samples, for about {}; candidates in turns",
+            "samples, for about {}; candidates alternate",
             duration(self.request.time.as_secs_f64())
         );
         let mut notes = vec![
             format!(
-                "Goal {}: {}. Fewer threads are preferred where they reach 97 % of the best, fewer files and the default MAXTRANSFERSIZE where they reach 95 %.",
+                "Goal {}: {}. Fewer threads are preferred if they reach 97 % of the best, and \
+                 fewer files and the default MAXTRANSFERSIZE if they reach 95 %.",
                 self.request.goal,
                 self.request.goal.words()
             ),
-            "Samples are contiguous pieces spread over the database; a sample's run begins when the database is open. The prediction scales the last runs up to all of it and adds the opening. A drive with a cache may take a sample faster than a whole backup.".to_owned(),
+            "Samples are contiguous pieces spread over the database; the run of a sample starts \
+             when the database is open. The prediction scales the last runs to the whole database \
+             and adds the time to open it. A drive with a cache may write a sample faster than a \
+             whole backup."
+                .to_owned(),
         ];
         notes.extend(present::notes());
         Outcome {
             kind: "tune",
             report: Report {
                 title: format!("Tuning: {}", self.database.name()),
-                subtitle: "What limits the backup of this database here, and what to use"
+                subtitle: "The bottleneck of backups of this database, and recommended settings"
                     .to_owned(),
                 figures: self.figures(),
                 facts: present::facts(&self.database, self.request.cache, repetition),
@@ -151,7 +156,9 @@ impl Advice {
     fn read_section(&self) -> Section {
         Section {
             heading: "1. Read".to_owned(),
-            text: vec!["How fast the database can be read: no backup of it is faster.".to_owned()],
+            text: vec![
+                "How fast the database can be read; no backup of it can be faster.".to_owned(),
+            ],
             tables: vec![self.table("read", &self.read)],
             ..Section::default()
         }
@@ -192,7 +199,7 @@ impl Advice {
             text: vec!["Which compression keeps up with reading, and how many threads that takes. Nothing is written.".to_owned()],
             charts: vec![Chart {
                 title: "Throughput by number of threads. Higher is better".to_owned(),
-                description: "A line for each compression; the dashed line is the read ceiling.".to_owned(),
+                description: "One line per compression; the dashed line is the read ceiling.".to_owned(),
                 kind: ChartKind::Lines(Lines {
                     step_name: "threads".to_owned(),
                     steps: threads.iter().map(ToString::to_string).collect(),
@@ -221,7 +228,7 @@ impl Advice {
             text: vec!["The best compressions, and none, by number of files; then other transfer sizes with the best of them.".to_owned()],
             charts: vec![Chart {
                 title: "Throughput. Longer is better".to_owned(),
-                description: "A bar for each setting; the dashed line is the read ceiling.".to_owned(),
+                description: "One bar per setting; the dashed line is the read ceiling.".to_owned(),
                 kind: ChartKind::Bars(Bars {
                     unit: "MB/s".to_owned(),
                     series: vec!["throughput".to_owned()],
@@ -258,7 +265,7 @@ impl Advice {
             })
         };
         Section {
-            heading: "What limits each step".to_owned(),
+            heading: "Bottleneck of each step".to_owned(),
             charts: vec![Chart {
                 title: "Share of the time of each stage's threads, recommended settings".to_owned(),
                 description: "For each step three bars: read, compress, write.".to_owned(),
@@ -292,7 +299,7 @@ impl Advice {
         };
         Table {
             key,
-            caption: "Medians. What the next step goes on with is marked".to_owned(),
+            caption: "Medians. The settings used by the next step are marked".to_owned(),
             columns: vec![
                 Column::text("setting", "Setting"),
                 Column::number("megabytes_per_second", "Throughput", "MB/s", 0),

@@ -36,7 +36,7 @@ pub const POOL_PAGES: u64 = 268_435_456;
 const DIRTY_SHARE: usize = 13;
 
 /// The article's figures for 2 TB of memory: a factor between 30 and 100.
-const ARTICLE_FACTOR: &str = "The article tells of backups 30 to 100 times as fast.";
+const ARTICLE_FACTOR: &str = "The article reports backups 30 to 100 times as fast.";
 
 /// How the experiment is run.
 #[derive(Debug, Clone)]
@@ -310,7 +310,7 @@ fn chart(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Chart {
     });
     Chart {
         title: "Seconds on the large pool. Shorter is better".to_owned(),
-        description: "For each size of database a bar for both kinds of checkpoints.".to_owned(),
+        description: "For each database size, one bar per kind of checkpoint.".to_owned(),
         kind: ChartKind::Bars(Bars {
             unit: "s".to_owned(),
             decimals: 2,
@@ -367,12 +367,12 @@ fn facts(conditions: &CheckpointConditions) -> Vec<Fact> {
         ),
         Fact::new(
             "dirty",
-            format!("one page of {DIRTY_SHARE} when the backup begins"),
+            format!("one page in {DIRTY_SHARE} when the backup starts"),
         ),
         Fact::new("processors", processors().to_string()),
         Fact::new(
             "repetition",
-            format!("{} rounds, variants in turns", conditions.rounds),
+            format!("{} rounds, variants alternate", conditions.rounds),
         ),
         Fact::new("version", concat!("Windlass ", env!("CARGO_PKG_VERSION"))),
     ]

@@ -119,8 +119,8 @@ fn overview(disk: &[&Line], nul: &[&Line]) -> Section {
         heading: "At a glance".to_owned(),
         charts: vec![
             chart(
-                "Throughput: megabytes of the database in a second. Longer is better",
-                format!("Bars for each compression, to a file and to NUL.{fastest}"),
+                "Throughput: megabytes of the database per second. Longer is better",
+                format!("For each compression, one bar to a file and one to NUL.{fastest}"),
                 Bars {
                     unit: "MB/s".to_owned(),
                     series: vec!["to a file".to_owned(), "to NUL".to_owned()],
@@ -130,7 +130,7 @@ fn overview(disk: &[&Line], nul: &[&Line]) -> Section {
             ),
             chart(
                 "Size of the backup. Shorter is better",
-                "A bar for each compression.".to_owned(),
+                "One bar per compression.".to_owned(),
                 Bars {
                     unit: "MB".to_owned(),
                     decimals: 1,
@@ -266,16 +266,18 @@ fn stages_section(disk: &[&Line]) -> Section {
     Section {
         heading: "What limited each backup".to_owned(),
         text: vec![
-            "The stage that is at work nearly all the time limits the backup; the others wait for it.".to_owned(),
+            "The stage that is busy nearly all the time limits the backup; the others wait for it."
+                .to_owned(),
         ],
         charts: vec![Chart {
             title: "Share of the time of each stage's threads, to a file".to_owned(),
-            description: "For each compression three bars: read, compress, write.".to_owned(),
+            description: "For each compression, three bars: read, compress, write.".to_owned(),
             kind: stage_chart(named),
         }],
         tables: vec![super::stages::limits_table(
             "limits",
-            disk.iter().map(|line| (name(line.setting.compression), &line.runs)),
+            disk.iter()
+                .map(|line| (name(line.setting.compression), &line.runs)),
         )],
         ..Section::default()
     }

@@ -175,7 +175,9 @@ impl Results<'_> {
             heading: "Throughput".to_owned(),
             charts: vec![Chart {
                 title: "Throughput by number of files. Higher is better".to_owned(),
-                description: "A line for each BLOCKSIZE and MAXTRANSFERSIZE; the dashed line is reading alone.".to_owned(),
+                description: "One line per BLOCKSIZE and MAXTRANSFERSIZE; the dashed line is \
+                              reading only."
+                    .to_owned(),
                 kind: ChartKind::Lines(Lines {
                     step_name: "files".to_owned(),
                     steps: self.grid.files.iter().map(ToString::to_string).collect(),
@@ -258,7 +260,7 @@ impl Results<'_> {
             heading: "What limited the backups".to_owned(),
             charts: vec![Chart {
                 title: "Share of the time of each stage's threads".to_owned(),
-                description: "For each number of files three bars: read, compress, write."
+                description: "For each number of files, three bars: read, compress, write."
                     .to_owned(),
                 kind: stage_chart(named()),
             }],

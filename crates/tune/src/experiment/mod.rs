@@ -106,7 +106,7 @@ pub fn run(
     }?;
     let rounds = match conditions.rounds {
         1 => "each variant once".to_owned(),
-        rounds => format!("{rounds} rounds, variants in turns"),
+        rounds => format!("{rounds} rounds, variants alternate"),
     };
     outcome.report.facts = present::facts(database, conditions.cache, rounds);
     outcome.report.notes.extend(present::notes());

@@ -86,7 +86,7 @@ pub(super) fn run(bench: &Bench<'_>, compressions: &[Compression]) -> Result<Out
             subtitle: "Backup, verification and restore, one file".to_owned(),
             sections: vec![results(compressions, &lines), limits(&lines)],
             notes: vec![
-                "The articles publish no restore times; Windlass's own backup is the measure.".to_owned(),
+                "The articles publish no restore times; they are compared with Windlass's own backup.".to_owned(),
                 "Verification reads and checks every byte and writes nothing. A restore ends when the file is durable under its name.".to_owned(),
             ],
             ..Report::default()
@@ -135,8 +135,8 @@ fn results(compressions: &[Compression], lines: &[Line]) -> Section {
     Section {
         heading: "Throughput".to_owned(),
         charts: vec![Chart {
-            title: "Megabytes of the database in a second. Longer is better".to_owned(),
-            description: "For each compression a bar for backup, verification and restore."
+            title: "Megabytes of the database per second. Longer is better".to_owned(),
+            description: "For each compression, one bar each for backup, verification and restore."
                 .to_owned(),
             kind: ChartKind::Bars(Bars {
                 unit: "MB/s".to_owned(),
@@ -173,7 +173,7 @@ fn limits(lines: &[Line]) -> Section {
         heading: "What limited the restores".to_owned(),
         charts: vec![Chart {
             title: "Share of the time of each stage's threads".to_owned(),
-            description: "For each compression three bars: read, decompress, write.".to_owned(),
+            description: "For each compression, three bars: read, decompress, write.".to_owned(),
             kind: stage_chart(restores()),
         }],
         tables: vec![super::stages::limits_table("limits", restores())],

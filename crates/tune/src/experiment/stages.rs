@@ -139,7 +139,8 @@ impl Results<'_> {
         Section {
             heading: "1. Read".to_owned(),
             text: vec![
-                "The most that any backup of this database can reach on this machine.".to_owned(),
+                "The highest rate that any backup of this database can reach on this machine."
+                    .to_owned(),
             ],
             tables: vec![Table {
                 key: "read",
@@ -171,7 +172,7 @@ impl Results<'_> {
             heading: format!("{number}. {heading}"),
             charts: vec![Chart {
                 title: "Throughput by number of threads. Higher is better".to_owned(),
-                description: "A line for each compression; the dashed line is reading alone."
+                description: "One line per compression; the dashed line is reading only."
                     .to_owned(),
                 kind: ChartKind::Lines(Lines {
                     step_name: "threads".to_owned(),
@@ -237,7 +238,7 @@ impl Results<'_> {
             heading: "What limited the backups".to_owned(),
             charts: vec![Chart {
                 title: "Share of the time of each stage's threads, most threads".to_owned(),
-                description: "For each compression three bars: read, compress, write.".to_owned(),
+                description: "For each compression, three bars: read, compress, write.".to_owned(),
                 kind: stage_chart(shown().map(|(setting, runs)| (label(setting), runs))),
             }],
             tables: vec![limits_table(
@@ -281,9 +282,8 @@ pub(crate) fn limits_table<'a>(
     };
     Table {
         key,
-        caption:
-            "The stage that limited each run, and how much of the time the stages were at work"
-                .to_owned(),
+        caption: "The stage that limited each run, and the share of time each stage was busy"
+            .to_owned(),
         columns: vec![
             Column::text("run", "Run"),
             Column::text("limit", "Limit"),

@@ -29,7 +29,7 @@ pub fn export(database: &Arc<Database>, target: &Path) -> Result<u64> {
         return Err(VfsError::Io {
             action: "export to",
             path: target.to_owned(),
-            reason: "the file exists; it is not overwritten".to_owned(),
+            reason: "the file exists and is not overwritten".to_owned(),
         });
     }
     let beside = unfinished(target);

@@ -67,7 +67,8 @@ impl Source {
             return Err(VfsError::NotImportable {
                 path: path.to_owned(),
                 reason: format!(
-                    "its last page is cut: {file_bytes} bytes are no whole number of pages of {page_size} bytes"
+                    "its last page is truncated: {file_bytes} bytes are not a whole number of \
+                     pages of {page_size} bytes"
                 ),
             });
         }
@@ -197,8 +198,8 @@ fn reason(path: &Path, error: &rusqlite::Error) -> String {
     let code = error.sqlite_error().map(|error| error.extended_code);
     if code == Some(ffi::SQLITE_READONLY_ROLLBACK) {
         return format!(
-            "a program that crashed left a transaction in '{}', and an import changes nothing; open \
-             the database once with SQLite, which rolls it back",
+            "a crashed program left a transaction in '{}', and an import does not change its \
+             source; open the database once with SQLite, which rolls it back",
             beside(path, "-journal").display()
         );
     }

@@ -88,7 +88,7 @@ fn read(session: &mut Session, asked: &[String], limits: Limits) -> Result<Verdi
     let failing = copies.iter().filter(|copy| copy.attempts > 0).count();
     if !copies.is_empty() {
         let waiting = copies.len();
-        let text = format!("{waiting} copies wait, {failing} of them failed before");
+        let text = format!("{waiting} copies are waiting, {failing} of them have failed before");
         rest.reasons.push(
             Reason::new(State::Warning, "copies-waiting", text)
                 .numbered(i64::try_from(waiting).unwrap_or(i64::MAX)),
@@ -155,7 +155,7 @@ fn media(standing: &Standing<'_>, limits: Limits, age: Option<i64>, reasons: &mu
         )),
         Some(age) if age > limits.rpo => {
             let text = format!(
-                "the newest restorable backup began {} ago, more than {}",
+                "the newest restorable backup started {} ago, more than {}",
                 told(age),
                 told(limits.rpo)
             );

@@ -64,7 +64,7 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
     }
     let mut rest = Subject::new(None);
     for name in missing(asked, &names) {
-        let text = format!("{name}: there is no backup of it in these folders");
+        let text = format!("{name}: no backup of it in these folders");
         rest.reasons
             .push(Reason::new(State::Critical, "never-backed-up", text));
     }
@@ -88,7 +88,7 @@ fn judge_age(subject: &mut Subject, limits: Limits) {
         ),
         Some(age) if age > limits.rpo => {
             let text = format!(
-                "the newest restorable backup began {} ago, more than {}",
+                "the newest restorable backup started {} ago, more than {}",
                 told(age),
                 told(limits.rpo)
             );

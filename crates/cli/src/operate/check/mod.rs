@@ -27,14 +27,14 @@ use crate::output::{result_json, result_line};
 use verdict::Verdict;
 
 const NOTES: &str = "\
-CRITICAL: a database has no restorable backup, or the newest that can be restored now, counted from its
-beginning, is older than --rpo; its newest backup was found damaged.
-WARNING: newer backups are lost (a stripe, a base or the media themselves are gone or damaged); the last
-run failed; no backup was verified within --verified-within; copies wait or fail.
-UNKNOWN: media could not be looked at, the instance could not be read, there is nothing to check.
+CRITICAL: a database has no restorable backup; its newest restorable backup started more than --rpo
+ago; or its newest backup is damaged.
+WARNING: newer backups are lost (a stripe, a base or the media are missing or damaged); the last run
+failed; no backup was verified within --verified-within; copies are waiting or failing.
+UNKNOWN: media could not be examined, the instance could not be read, or there is nothing to check.
 
-Media are looked at, not read: they exist, are as long as they were, and begin with their header. Whether
-they are whole, windlass verify says; --verified-within checks that it was asked.";
+Media are not read in full: the check is that they exist, have their recorded length and begin with
+their header. Only windlass verify shows that they are intact; --verified-within checks that it ran.";
 
 /// `windlass check`
 #[derive(Debug, Args)]
@@ -43,28 +43,27 @@ pub(crate) struct CheckArguments {
     /// Check backup files in this folder instead of an instance
     #[arg(long, value_name = "DIR")]
     media: Vec<PathBuf>,
-    /// Only these databases
+    /// Check only these databases
     #[arg(long, value_name = "NAME", num_args = 1..)]
     database: Vec<String>,
-    /// The most that may be lost: minutes, or 24h, or 7d
+    /// Recovery point objective: minutes, or 24h, or 7d
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_rpo)]
     rpo: i64,
-    /// The longest time since a backup was verified or restored: minutes, or 24h, or 7d
+    /// Longest time since a backup was verified or restored: minutes, or 24h, or 7d
     #[arg(long, value_name = "TIME", value_parser = parse_rpo, conflicts_with = "media")]
     verified_within: Option<i64>,
 }
 
-/// What is asked, in seconds.
+/// The requested limits, in seconds.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     rpo: i64,
     verified_within: Option<i64>,
     now: Moment,
-    /// The same as seconds of UTC since 1970, which no end of summer time turns back.
+    /// `now` in seconds since 1970 UTC, unaffected by the end of daylight saving time.
     now_utc: i64,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &CheckArguments, common: &Common) -> Outcome {
     let limits = Limits {
         rpo: arguments.rpo.saturating_mul(60),
@@ -87,14 +86,13 @@ pub(super) fn run(arguments: &CheckArguments, common: &Common) -> Outcome {
     Outcome::Checked(verdict.state().code())
 }
 
-/// The databases asked for that were not found.
+/// The requested databases that were not found.
 fn missing<'a>(asked: &'a [String], found: &[&str]) -> Vec<&'a str> {
     let is_found = |name: &str| found.iter().any(|other| other.eq_ignore_ascii_case(name));
     let asked = asked.iter().map(String::as_str);
     asked.filter(|name| !is_found(name)).collect()
 }
 
-/// Whether a database is asked for.
 fn is_asked(asked: &[String], name: &str) -> bool {
     asked.is_empty() || asked.iter().any(|other| other.eq_ignore_ascii_case(name))
 }

@@ -56,7 +56,8 @@ pub(super) fn timeline(subjects: &Subjects<'_>) -> Chart {
             "Backups and gaps".to_owned()
         },
         description: format!(
-            "A row for each of {} databases with a tick for each backup; {troubled} had times without a restorable backup that was young enough",
+            "One row for each of {} databases with a tick for each backup; {troubled} had periods \
+             without a recent enough restorable backup",
             rows.len()
         ),
         kind: ChartKind::Timeline(Timeline {

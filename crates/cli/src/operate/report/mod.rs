@@ -29,7 +29,7 @@ pub(super) use subject::Subjects;
 /// Runs the command.
 pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
     let Some(instance) = &common.instance else {
-        return misused("without --instance nothing is remembered");
+        return misused("the report needs --instance");
     };
     let mut console = Console::new(common.json, Layout::Table);
     let Some(mut session) = session(common, &mut console) else {

@@ -87,7 +87,7 @@ fn gaps(subjects: &Subjects<'_>) -> Section {
         return Section {
             heading,
             text: vec![
-                "At no time would more have been lost than the objective allows.".to_owned(),
+                "At no time would a failure have lost more than the objective allows.".to_owned(),
             ],
             ..Section::default()
         };
@@ -111,7 +111,9 @@ fn unusable(subjects: &Subjects<'_>) -> Option<Section> {
 fn database(subjects: &Subjects<'_>, subject: &Subject<'_>) -> Section {
     let mut text = Vec::new();
     if !subject.is_registered {
-        text.push("The history knows this database; the instance does not.".to_owned());
+        text.push(
+            "This database is in the history but not registered with the instance.".to_owned(),
+        );
     }
     Section {
         heading: subject.name.to_owned(),
@@ -124,11 +126,20 @@ fn database(subjects: &Subjects<'_>, subject: &Subject<'_>) -> Section {
 
 fn notes() -> Vec<String> {
     let notes = [
-        "The objective is the most that a failure may lose. A gap begins when the newest restorable backup, counted from its beginning, is older than the objective, and ends when the next one is finished.",
-        "A backup counts as restorable when it was not made of a damaged database and what it needs is in the history: the full backup of a differential, the unbroken log of a log backup. Whether its files are intact is for windlass verify to say; here it was looked whether those of the newest state are there, as long as they were, and begin as they should. Of older backups the files may be gone.",
-        "Dates are those of the machine that made the backups. Of backups that were made elsewhere only whole seconds are known.",
-        "Of long lines every second, third ... backup is drawn, and the last; of more than 200 backups the table has the newest.",
-        "Nothing is told of backups that the history does not have, such as those made without the instance or forgotten by sp_delete_backuphistory.",
+        "The objective is the most that a failure may lose. A gap begins when the newest \
+         restorable backup, counted from its start, is older than the objective, and ends when the \
+         next one finishes.",
+        "A backup counts as restorable if its database was not damaged and the history has what it \
+         needs: the full backup of a differential, the unbroken log of a log backup. Only windlass \
+         verify shows that its files are intact; this report checks that the files of the newest \
+         state exist, have their recorded length and begin with their header. The files of older \
+         backups may be missing.",
+        "Dates are in the local time of the machine that made the backups. For backups made \
+         elsewhere, only whole seconds are known.",
+        "Long rows show every second, third ... backup and the last one; if there are more than \
+         200 backups, the table lists the newest.",
+        "Backups that are not in the history, such as those made without the instance or removed \
+         by sp_delete_backuphistory, do not appear.",
     ];
     notes.map(str::to_owned).to_vec()
 }

@@ -97,7 +97,7 @@ pub(super) fn gaps(subjects: &Subjects<'_>) -> Table {
     }
     Table {
         key: "gaps",
-        caption: "Times without a restorable backup that was young enough".to_owned(),
+        caption: "Periods without a recent enough restorable backup".to_owned(),
         columns: vec![
             Column::text("database", "Database"),
             Column::moment("from", "From"),

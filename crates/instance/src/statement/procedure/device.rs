@@ -19,7 +19,7 @@ pub(super) fn add(session: &mut Session, arguments: &Arguments<'_>) -> Result<()
         "tape" => {
             return Err(table::statement_not_supported(
                 "A tape device",
-                "Use 'disk'; the format is that of tapes all the same.",
+                "Use 'disk'; the format is the same as on tape.",
             )
             .into());
         }
@@ -32,7 +32,7 @@ pub(super) fn add(session: &mut Session, arguments: &Arguments<'_>) -> Result<()
         if arguments.value(ignored).is_some() {
             return Err(table::statement_not_supported(
                 format!("{ignored} of sp_addumpdevice"),
-                "SQL Server has obsoleted it; leave it out.",
+                "It is obsolete in SQL Server; omit it.",
             )
             .into());
         }
