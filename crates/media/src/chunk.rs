@@ -1,17 +1,17 @@
-//! Chunks: compressed or plain stretches of database files, each describing itself.
+//! Chunks: compressed or uncompressed ranges of database files, each self-describing.
 
 use windlass_base::{Digest, Guid};
 
 use crate::cursor::{Cursor, Emission, require_at_most};
 use crate::error::MediaError;
 
-/// Most bytes of the database in one chunk, and most bytes of a payload.
+/// Maximum bytes of the database in one chunk, and maximum bytes of a payload.
 pub const CHUNK_BYTES_MAX: u32 = 8 << 20;
 
-/// Most stretches, and most extents, in one chunk: 8 MB in extents of 64 KB.
+/// Maximum number of ranges, and of extents, in one chunk: 8 MB in extents of 64 KB.
 pub const RUNS_MAX: u16 = 128;
 
-/// Bytes of the header's fixed part.
+/// Bytes of the fixed part of the header.
 const FIXED_BYTES: usize = 64;
 const RUN_BYTES: usize = 12;
 const CHECKSUM_BYTES: usize = 8;
@@ -19,11 +19,11 @@ const CHECKSUM_BYTES: usize = 8;
 /// Bytes of the tag that authenticates an encrypted chunk.
 pub const TAG_BYTES: usize = 16;
 
-/// How a chunk is protected: not at all, or by the set's key.
+/// Protection of a chunk: none, or the set's key.
 const PLAIN: u16 = 0;
 const SEALED: u16 = 1;
 
-/// Bytes of the longest header, without the padding behind it.
+/// Maximum header length, without the padding after it.
 pub(crate) const HEADER_BYTES_MAX: usize =
     FIXED_BYTES + RUNS_MAX as usize * (RUN_BYTES + Digest::BYTES) + TAG_BYTES + CHECKSUM_BYTES;
 
@@ -32,13 +32,13 @@ const _: () = assert!(
     "header length and padding fit their field"
 );
 
-/// Bytes of a header with so many stretches and digests, without the padding behind it.
+/// Length of a header with this many ranges and digests, without the padding after it.
 pub(crate) fn header_bytes(runs: usize, digests: usize, is_sealed: bool) -> usize {
     let tag = if is_sealed { TAG_BYTES } else { 0 };
     FIXED_BYTES + runs * RUN_BYTES + digests * Digest::BYTES + tag + CHECKSUM_BYTES
 }
 
-/// What a chunk holds.
+/// What a chunk contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ChunkKind {
@@ -49,7 +49,7 @@ pub enum ChunkKind {
 }
 
 impl ChunkKind {
-    /// Reads the stored form, which lies at `offset` of a family.
+    /// Reads the stored form, found at `offset` of a family.
     pub(crate) fn from_stored(found: u8, offset: u64) -> Result<Self, MediaError> {
         match found {
             1 => Ok(Self::Data),
@@ -64,31 +64,27 @@ impl ChunkKind {
     }
 }
 
-/// A stretch of a database file.
+/// A range of a database file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     /// First byte in the file.
     pub offset: u64,
-    /// Bytes.
     pub bytes: u32,
 }
 
 /// What a chunk says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkHeader {
-    /// What it holds.
     pub kind: ChunkKind,
     /// How the payload is compressed: 0 not, 1 `MS_XPRESS`, 2 `ZSTD`, 3 `QAT_DEFLATE`.
     pub codec: u8,
-    /// Database file.
     pub file_id: u16,
     /// Media family that it was written to.
     pub family: u16,
-    /// Set that it belongs to.
     pub set_guid: Guid,
     /// Number within the set, over all families, from 0.
     pub ordinal: u64,
-    /// Bytes of the database in it; the sum over its runs.
+    /// Bytes of the database in it; the sum of its ranges.
     pub raw_bytes: u32,
     /// Bytes of the payload.
     pub stored_bytes: u32,
@@ -96,18 +92,19 @@ pub struct ChunkHeader {
     pub raw_checksum: u64,
     /// CRC-64 of the payload.
     pub stored_checksum: u64,
-    /// Where the bytes belong, in order.
+    /// The ranges of the content, in order.
     pub runs: Vec<Run>,
-    /// Digests of the extents, in order; empty where none were taken.
+    /// Digests of the extents, in order; empty if none were computed.
     pub digests: Vec<Digest>,
     /// The tag of an encrypted chunk. Its raw checksum and digests are masked.
     pub tag: Option<[u8; TAG_BYTES]>,
 }
 
-/// What a chunk adds to the checksum of its set, which is the wrapping sum over all chunks.
+/// The contribution of a chunk to the checksum of its set, which is the wrapping sum over all
+/// chunks.
 ///
-/// A sum does not depend on the order in which threads finish; the mixing (the finaliser of `SplitMix64`
-/// over both values) makes sure that swapped or doubled chunks change it.
+/// A sum does not depend on the order in which threads finish; the mixing (the finaliser of
+/// `SplitMix64` over both values) ensures that swapped or duplicated chunks change it.
 pub fn chunk_mix(ordinal: u64, raw_checksum: u64) -> u64 {
     let mut mixed = ordinal.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ raw_checksum;
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -116,13 +113,13 @@ pub fn chunk_mix(ordinal: u64, raw_checksum: u64) -> u64 {
 }
 
 impl ChunkHeader {
-    /// Bytes of the header, without the padding behind it.
+    /// Length of the header, without the padding after it.
     pub(crate) fn bytes(&self) -> usize {
         header_bytes(self.runs.len(), self.digests.len(), self.tag.is_some())
     }
 
-    /// What the tag of an encrypted chunk authenticates beside the payload: everything but the family,
-    /// which is chosen later, and what follows from the payload.
+    /// What the tag of an encrypted chunk authenticates besides the payload: everything except the
+    /// family, which is chosen later, and values that follow from the payload.
     pub fn authenticated_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.bytes());
         let mut out = Emission::new(&mut bytes, 0);
@@ -150,15 +147,15 @@ impl ChunkHeader {
         }
     }
 
-    /// Bytes from the start of the stream's data to the payload, which begins at a multiple of
-    /// `alignment` if the data begin at family offset `data_offset`.
+    /// Bytes from the start of the stream's data to the payload, which starts at a multiple of
+    /// `alignment` if the data start at family offset `data_offset`.
     pub(crate) fn padded_bytes(&self, data_offset: u64, alignment: u32) -> u64 {
         let bytes = self.bytes();
         let alignment = u64::from(alignment.max(1));
         (data_offset + bytes as u64).next_multiple_of(alignment) - data_offset
     }
 
-    /// Appends the header and its padding, `padded_bytes` in all.
+    /// Appends the header and its padding, `padded_bytes` in total.
     pub(crate) fn emit(&self, padded_bytes: u64, out: &mut Emission<'_>) -> Result<(), MediaError> {
         self.check(0)?;
         let maximum = u64::from(u16::MAX);
@@ -189,8 +186,9 @@ impl ChunkHeader {
         Ok(())
     }
 
-    /// Reads the header at the start of a chunk stream's data and returns it with its length, the
-    /// padding behind it included. `data` holds the header or the whole stream, whichever is less.
+    /// Reads the header at the start of a chunk stream's data and returns it with its length,
+    /// including the padding after it. `data` has the header or the whole stream, whichever is
+    /// shorter.
     pub(crate) fn parse(data: &[u8], offset: u64) -> Result<(Self, u16), MediaError> {
         const WHAT: &str = "chunk header";
         let mut cursor = Cursor::new(data, offset, WHAT);
@@ -210,7 +208,7 @@ impl ChunkHeader {
         require_at_most(
             u64::from(run_count),
             u64::from(RUNS_MAX),
-            "number of stretches",
+            "number of ranges",
             offset,
         )?;
         require_at_most(
@@ -276,7 +274,7 @@ impl ChunkHeader {
         require_at_most(
             self.runs.len() as u64,
             RUNS_MAX.into(),
-            "number of stretches",
+            "number of ranges",
             offset,
         )?;
         require_at_most(
@@ -290,7 +288,7 @@ impl ChunkHeader {
             let (expected, found) = (self.raw_bytes.into(), sum);
             return Err(MediaError::Damaged {
                 offset,
-                what: "stretches of a chunk",
+                what: "ranges of a chunk",
                 expected,
                 found,
             });
@@ -299,7 +297,7 @@ impl ChunkHeader {
         if self.runs.iter().any(|run| end(run).is_none()) {
             return Err(MediaError::Damaged {
                 offset,
-                what: "stretch of a chunk",
+                what: "range of a chunk",
                 expected: 0,
                 found: u64::MAX,
             });
@@ -370,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn stretches_must_add_up() {
+    fn ranges_must_add_up() {
         let mut wrong = header();
         wrong.runs.pop();
         assert!(

@@ -1,6 +1,6 @@
-//! What a backup set is: everything its headers tell.
+//! The configuration of a backup set: everything in its headers.
 //!
-//! Stored twice in a set: at its start, as known then, and at its end, with the final numbers.
+//! Stored twice in a set: at its start, as known then, and at its end, with the final values.
 
 use std::collections::HashSet;
 
@@ -10,16 +10,15 @@ use crate::cursor::require_at_most;
 use crate::error::MediaError;
 use crate::record::{self, Known, Records, Stored, records};
 
-/// Most database files that a set describes.
+/// Maximum number of database files in a set.
 pub const FILES_MAX: usize = 32_767;
 
 const WHAT: &str = "set configuration";
 const FILE_TAG: u16 = 0x0100;
 
-/// A bit for each record that no database file is without: tags 1 to 8.
+/// A bit for each mandatory record of a database file: tags 1 to 8.
 const FILE_TAGS_NEEDED: u32 = 0b1_1111_1110;
 
-/// What a set holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum SetType {
@@ -54,7 +53,7 @@ impl Stored for SetType {
     }
 }
 
-/// What kind of database a set was made from.
+/// The kind of database in a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum SourceKind {
@@ -87,7 +86,7 @@ impl Stored for SourceKind {
 pub struct FileMode(u16);
 
 impl FileMode {
-    /// The permissions in a mode, whatever else is in it.
+    /// The permissions in a mode; ignores its other bits.
     pub fn of(mode: u32) -> Self {
         Self((mode & u32::from(Self::MASK)) as u16)
     }
@@ -116,7 +115,6 @@ impl Stored for Option<FileMode> {
 }
 
 records! {
-    /// One file of the database.
     DatabaseFile, "database file" {
         /// Number within the database.
         0x01 file_id: u16,
@@ -140,23 +138,24 @@ records! {
         0x0A differential_base_lsn: Lsn,
         /// The base of a differential: its set.
         0x0B differential_base_guid: Guid,
-        /// Which extents of it are in this set: see [`Held`](crate::Held). None for all of them; final only.
+        /// Which of its extents are in this set: see [`Held`](crate::Held). Empty if all are; final
+        /// only.
         0x0C held: Vec<u8>,
-        /// Permissions where it was backed up: the low 12 bits of POSIX's file mode.
+        /// Permissions on the machine where it was backed up: the low 12 bits of POSIX's file mode.
         0x0D mode: Option<FileMode>,
     }
 }
 
 records! {
-    /// A backup set. Columns of RESTORE HEADERONLY carry its fields one to one.
+    /// A backup set. The columns of RESTORE HEADERONLY correspond to its fields.
     SetConfiguration, "set configuration" {
         /// Identity of the set.
         0x8001 set_guid: Guid,
         /// Position on the media, from 1.
         0x8002 position: u16,
-        /// What it holds.
+        /// Full, differential or log.
         0x8003 set_type: SetType,
-        /// What kind of database it was made from.
+        /// The kind of database.
         0x8004 source_kind: SourceKind,
         /// Whether this is the final configuration.
         0x8005 is_final: bool,
@@ -182,23 +181,23 @@ records! {
         0x19 started: Option<Moment>,
         /// When it was finished; only in the final configuration.
         0x1A finished: Option<Moment>,
-        /// Until when the set is protected.
+        /// The set is protected until then.
         0x1B expires: Option<Moment>,
         /// Offset from UTC in quarter hours.
         0x1C time_zone: i8,
-        /// Algorithm as asked for: 0 none, 1 `MS_XPRESS`, 2 ZSTD, 3 `QAT_DEFLATE`.
+        /// Requested algorithm: 0 none, 1 `MS_XPRESS`, 2 ZSTD, 3 `QAT_DEFLATE`.
         0x20 compression: u8,
-        /// Level as asked for: 0 none, 1 LOW, 2 MEDIUM, 3 HIGH, 4 AUTO.
+        /// Requested level: 0 none, 1 LOW, 2 MEDIUM, 3 HIGH, 4 AUTO.
         0x21 compression_level: u8,
         /// Bytes of the database in a full chunk.
         0x8022 frame_bytes: u32,
-        /// First log record needed.
+        /// First log record that a restore needs.
         0x30 first_lsn: Lsn,
         /// One past the last log record.
         0x31 last_lsn: Lsn,
-        /// The checkpoint the backup began with.
+        /// The checkpoint with which the backup started.
         0x32 checkpoint_lsn: Lsn,
-        /// Checkpoint of the last full backup before.
+        /// Checkpoint of the last full backup before this one.
         0x33 database_backup_lsn: Lsn,
         /// The base of a differential: its checkpoint.
         0x34 differential_base_lsn: Lsn,
@@ -206,7 +205,7 @@ records! {
         0x35 differential_base_guid: Guid,
         /// Identity of the database that survives restores.
         0x36 family_guid: Guid,
-        /// Identity of this one database.
+        /// Identity of this copy of the database.
         0x37 database_guid: Guid,
         /// Recovery fork at the end of the set.
         0x38 recovery_fork_guid: Guid,
@@ -218,9 +217,9 @@ records! {
         0x3B is_read_only: bool,
         /// `CHECKSUM`: the database's own page checksums were verified.
         0x3C has_checksums: bool,
-        /// Damage was found and carried on from.
+        /// Damage was found and tolerated.
         0x3D is_damaged: bool,
-        /// What was seen of the content before the copy.
+        /// Results of checks of the content before the copy.
         0x3E seen: Seen,
         /// Version of the program: major.
         0x40 software_major: u8,
@@ -236,27 +235,29 @@ records! {
         0x52 chunk_count: u64,
         /// Sum over all chunks of [`chunk_mix`](crate::chunk_mix).
         0x53 set_checksum: u64,
-        /// The set's key, wrapped for its recipients; none when the set is not encrypted.
+        /// The set's key, wrapped for its recipients; empty if the set is not encrypted.
         0x8060 key_block: Vec<u8>,
-        /// What authenticates all other records under the set's key; final only.
+        /// Authenticates all other records with the set's key; final only.
         0x8061 authentication: Vec<u8>,
-        /// What the page engine needs to make its files again; final only, and only of its databases.
+        /// What the page engine needs to recreate its files; final only, and only for its
+        /// databases.
         0x8062 page_engine_description: Vec<u8>,
-        /// What the set is bound to: the digest of the media header and the start of the set; final only.
+        /// The digest of the media header and of the start of the set, to which the set is bound;
+        /// final only.
         0x8063 binding: Vec<u8>,
         /// The database's files.
         0x8100 files: Vec<DatabaseFile>,
     }
 }
 
-/// What was seen of a database before it was copied; of most sets, nothing.
+/// Results of checks of a database before the copy; usually empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Seen {
-    /// The content has no header of SQLite's and was taken as it is, on demand.
+    /// The content has no SQLite header and was backed up unchanged on request.
     pub is_as_is: bool,
-    /// How far SQLite's own check went: 0 not at all, 1 `quick_check`, 2 `integrity_check`.
+    /// Depth of SQLite's own check: 0 none, 1 `quick_check`, 2 `integrity_check`.
     pub integrity_check: u8,
-    /// What it found.
+    /// Number of findings.
     pub integrity_findings: u32,
 }
 
@@ -308,8 +309,8 @@ impl Stored for Vec<DatabaseFile> {
     }
 }
 
-/// One file; none if a record is damaged, or one is absent that every file has: so a list takes not
-/// much more memory than it is long.
+/// One file; `None` if a record is damaged, or a mandatory one is absent. So the list does not take
+/// much more memory than its length.
 fn load_file(bytes: &[u8]) -> Option<DatabaseFile> {
     let mut file = DatabaseFile::default();
     let mut present = 0_u32;
@@ -321,7 +322,7 @@ fn load_file(bytes: &[u8]) -> Option<DatabaseFile> {
     (present & FILE_TAGS_NEEDED == FILE_TAGS_NEEDED).then_some(file)
 }
 
-/// Records within a record.
+/// Records inside a record.
 struct Nested(Vec<u8>);
 
 impl Stored for Nested {
@@ -338,7 +339,7 @@ impl SetConfiguration {
     /// The stored form.
     ///
     /// # Errors
-    /// When it is longer than any reader takes.
+    /// If it is longer than readers accept.
     pub(crate) fn emit(&self) -> Result<Vec<u8>, MediaError> {
         let list = self.store_list();
         require_at_most(list.len() as u64, record::LIST_BYTES_MAX, WHAT, 0)?;
@@ -356,7 +357,7 @@ impl SetConfiguration {
         !self.key_block.is_empty()
     }
 
-    /// What [`SetConfiguration::authentication`] authenticates: all records but itself.
+    /// What [`SetConfiguration::authentication`] authenticates: all other records.
     pub fn authenticated_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let without = Self {
@@ -367,7 +368,7 @@ impl SetConfiguration {
         bytes
     }
 
-    /// Reads the stored form that lies at `offset` of a family.
+    /// Reads the stored form, found at `offset` of a family.
     pub(crate) fn parse(list: &[u8], offset: u64) -> Result<Self, MediaError> {
         Self::load_list(list, offset)
     }

@@ -1,25 +1,25 @@
-//! Media with right checksums and any content, for tests and fuzzers: what whoever can write a file
-//! can make without any key. Nothing of the program uses this.
+//! Crafted media with correct checksums and arbitrary content, for tests and fuzzers: what an
+//! attacker who can write files can produce without a key. The program itself does not use this.
 //!
 //! ```
 //! use windlass_media::craft::{Medium, Set};
 //!
-//! // A full backup that lacks its second chunk. All counts and checksums are right.
+//! // A full backup that lacks its second chunk. All counts and checksums are correct.
 //! let mut set = Set::full("shop", &[7; 300_000]);
 //! set.chunks.remove(1);
 //! let bytes = Medium::new().with(&set).bytes();
 //! # assert_eq!(windlass_media::craft::sets(&bytes)[0].chunk_count, 4);
 //! ```
 //!
-//! | wanted | made by |
+//! | goal | how |
 //! |---|---|
-//! | a missing, doubled or overlapping chunk | editing [`Set::chunks`] |
-//! | a differential forged upon any full backup, also an encrypted one | [`Set::differential_upon`] one of [`sets`] |
+//! | a missing, duplicated or overlapping chunk | editing [`Set::chunks`] |
+//! | a forged differential based on any full backup, even an encrypted one | [`Set::differential_upon`] one of [`sets`] |
 //! | hostile names and paths | editing [`Set::configuration`]: `database`, `name`, `files[0].logical_name`, `.physical_name` |
-//! | numbers that do not fit the chunks | [`Set::ending`], which has the last word on the final configuration |
-//! | several stripes, one left out | [`Medium::striped`], [`Chunk::family`], [`Medium::families`] |
+//! | values that do not match the chunks | [`Set::ending`], which edits the final configuration last |
+//! | several stripes, one missing | [`Medium::striped`], [`Chunk::family`], [`Medium::families`] |
 //! | sets that overlap; sets with very many files | [`overlapping_sets`], [`crowded_sets`] |
-//! | any edit of finished media | change the bytes, then [`repair`] makes all checksums right again |
+//! | any edit of finished media | change the bytes, then call [`repair`] to correct all checksums |
 
 use windlass_base::{EXTENT_BYTES, Guid, Lsn, checksum, digest};
 
@@ -34,23 +34,22 @@ use crate::reader::FamilyReader;
 use crate::record::LIST_BYTES_MAX;
 use crate::writer::FamilyWriter;
 
-/// Bytes of the database in each chunk that [`Set::full`] makes.
+/// Bytes of the database in each chunk made by [`Set::full`].
 pub const FRAME_BYTES: usize = EXTENT_BYTES;
 
 const BLOCK_BYTES: u32 = 512;
 
-/// An uncompressed stretch of a database file.
+/// An uncompressed range of a database file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// Media family that it goes to, from 1.
+    /// Media family of the chunk, from 1.
     pub family: u16,
     /// Database file.
     pub file_id: u16,
-    /// Whether it is of the log.
+    /// Whether it belongs to the log.
     pub is_log: bool,
-    /// Where it belongs in the file.
+    /// Offset in the file.
     pub offset: u64,
-    /// What it holds.
     pub bytes: Vec<u8>,
 }
 
@@ -94,19 +93,19 @@ impl Chunk {
     }
 }
 
-/// A backup set to be written.
+/// A backup set to write.
 #[derive(Debug, Clone)]
 pub struct Set {
-    /// The configuration at the start. The final one has totals that fit the chunks.
+    /// The configuration at the start. The final one gets totals that match the chunks.
     pub configuration: SetConfiguration,
-    /// What it holds, in the order of the ordinals.
+    /// Its chunks, in the order of the ordinals.
     pub chunks: Vec<Chunk>,
-    /// Changes the final configuration before it is written.
+    /// Edits the final configuration before it is written.
     pub ending: fn(&mut SetConfiguration),
 }
 
 impl Set {
-    /// A full backup of a database of one file.
+    /// A full backup of a database with one file.
     pub fn full(database: &str, content: &[u8]) -> Self {
         let file = DatabaseFile {
             file_id: 1,
@@ -147,7 +146,8 @@ impl Set {
         }
     }
 
-    /// A differential that fits upon a full backup by all that its headers tell, and is never encrypted.
+    /// A differential that matches a full backup in everything its headers say, and is never
+    /// encrypted.
     pub fn differential_upon(full: &SetConfiguration, chunks: Vec<Chunk>) -> Self {
         let mut configuration = SetConfiguration {
             set_guid: Guid::random(),
@@ -176,7 +176,7 @@ impl Set {
         }
     }
 
-    /// The extents of a file that are in the chunks, as a differential names them.
+    /// The extents of a file that are in the chunks, in the stored form of a differential.
     fn held(&self, file_id: u16) -> Vec<u8> {
         let extent = EXTENT_BYTES as u64;
         let own = self.chunks.iter().filter(|chunk| chunk.file_id == file_id);
@@ -227,7 +227,7 @@ impl Set {
     }
 }
 
-/// A media set being put together.
+/// A media set under construction.
 #[derive(Debug)]
 pub struct Medium {
     header: MediaHeader,
@@ -236,12 +236,12 @@ pub struct Medium {
 }
 
 impl Medium {
-    /// A media set of one family.
+    /// A media set with one family.
     pub fn new() -> Self {
         Self::striped(1)
     }
 
-    /// A media set of several families.
+    /// A media set with several families.
     pub fn striped(family_count: u16) -> Self {
         Self::begin(&MediaHeader {
             family_count,
@@ -250,14 +250,14 @@ impl Medium {
         })
     }
 
-    /// A media set with this header on each family, but for the family's number.
+    /// A media set with this header on each family, except for the family's number.
     pub fn begin(header: &MediaHeader) -> Self {
         let family = |family_number| {
             let header = MediaHeader {
                 family_number,
                 ..header.clone()
             };
-            // A header that cannot be written makes no family.
+            // A header that cannot be written gives no family.
             FamilyWriter::format(&header)
                 .ok()
                 .map(|(writer, bytes)| (bytes, writer))
@@ -269,7 +269,7 @@ impl Medium {
         }
     }
 
-    /// Goes on behind the complete sets of existing families, in the order of their numbers.
+    /// Appends after the complete sets of existing families, in the order of their numbers.
     pub fn behind(families: &[Vec<u8>]) -> Self {
         let mut sets = 0;
         let mut header = header();
@@ -290,7 +290,7 @@ impl Medium {
         }
     }
 
-    /// Adds a set; its position is the next one. A set that no writer takes is left out.
+    /// Adds a set at the next position. Skips a set that the writer refuses.
     pub fn with(mut self, set: &Set) -> Self {
         let mut start = set.clone();
         start.configuration.position = self.sets + 1;
@@ -344,7 +344,7 @@ fn header() -> MediaHeader {
     }
 }
 
-/// What the headers of a family tell about its sets: all of it is in clear, also of encrypted sets.
+/// The configurations in the headers of a family, which are never encrypted.
 pub fn sets(family: &[u8]) -> Vec<SetConfiguration> {
     let Ok((reader, _)) = FamilyReader::open(&family) else {
         return Vec::new();
@@ -354,15 +354,15 @@ pub fn sets(family: &[u8]) -> Vec<SetConfiguration> {
         .collect()
 }
 
-/// Makes all checksums right that a walk over `family` meets: of descriptor blocks, streams, lists, chunk
-/// headers and filemarks, but not those of payloads.
+/// Corrects all checksums that a walk over `family` meets, except those of payloads: descriptor
+/// blocks, streams, lists, chunk headers and filemarks.
 pub fn repair(family: &mut [u8]) {
     crate::fuzzing::repair(family);
 }
 
-/// A family of about `bytes` bytes whose filemarks say that a set begins in each of its blocks. Each
-/// claims 4 MB of configuration, so they overlap. One filemark in fifty is there, which is enough to find
-/// all others.
+/// A family of about `bytes` bytes whose filemarks say that a set starts in each of its blocks.
+/// Each set claims 4 MB of configuration, so they overlap. Only one filemark in fifty exists, which
+/// is enough to find all others.
 pub fn overlapping_sets(bytes: usize) -> Vec<u8> {
     let header = header();
     let identity = header.identity();
@@ -399,7 +399,7 @@ pub fn overlapping_sets(bytes: usize) -> Vec<u8> {
     content
 }
 
-/// A family of sets that each have as many database files as their configuration has room for.
+/// A family of sets with as many database files each as their configuration has room for.
 pub fn crowded_sets(sets: u16) -> Vec<u8> {
     const FILES: u16 = 26_000;
     let mut set = Set::full("crowded", b"x");

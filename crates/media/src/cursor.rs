@@ -1,14 +1,14 @@
-//! The two ways bytes are touched: a bounded cursor to read, an emission to write.
+//! The only two ways to access bytes: a bounded cursor for reading, an emission for writing.
 //!
-//! Nothing else in this crate takes a slice apart, so that no length in hostile input can reach
-//! past the window it was found in. All numbers on media are little-endian.
+//! Nothing else in this crate slices bytes, so no length in hostile input can reach beyond its
+//! window. All numbers on media are little-endian.
 
 use windlass_base::bytes::Reader;
 use windlass_base::{Digest, Guid, Moment, checksum};
 
 use crate::error::MediaError;
 
-/// Reads fields one after the other from a window of the family.
+/// Reads consecutive fields from a window of the family.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor<'a> {
     rest: Reader<'a>,
@@ -17,7 +17,7 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor over `window`, which lies at `offset` of the family and holds a `what`.
+    /// A cursor over `window`, which is at `offset` of the family and contains a `what`.
     pub(crate) fn new(window: &'a [u8], offset: u64, what: &'static str) -> Self {
         Self {
             rest: Reader::new(window),
@@ -45,7 +45,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// The next `length` bytes as a cursor of their own.
+    /// The next `length` bytes as a separate cursor.
     pub(crate) fn window(&mut self, length: usize, what: &'static str) -> Result<Self, MediaError> {
         let offset = self.offset;
         Ok(Self::new(self.take(length)?, offset, what))
@@ -88,7 +88,7 @@ impl<'a> Cursor<'a> {
         require_zero(self.take(length)?, offset, self.what)
     }
 
-    /// Fails unless `found` is `expected`; the error points just behind the field.
+    /// Fails unless `found` equals `expected`; the error points just after the field.
     pub(crate) fn expect(&self, expected: u64, found: u64) -> Result<(), MediaError> {
         if found == expected {
             Ok(())
@@ -97,7 +97,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Fails unless the window is used up.
+    /// Fails unless the whole window was read.
     pub(crate) fn end(&self) -> Result<(), MediaError> {
         self.expect(0, self.left() as u64)
     }
@@ -112,7 +112,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Fails unless all of `bytes` are zero; `what` is the structure they pad.
+/// Fails unless all `bytes` are zero; `what` is the structure they pad.
 pub(crate) fn require_zero(
     bytes: &[u8],
     offset: u64,
@@ -148,12 +148,12 @@ pub(crate) fn require_at_most(
     }
 }
 
-/// The smallest multiple of `unit` that is not below `value`; `unit` is a power of two.
+/// The smallest multiple of `unit`, a power of two, that is at least `value`.
 pub(crate) fn align_up(value: u64, unit: u64) -> u64 {
     value.saturating_add(unit - 1) & !(unit - 1)
 }
 
-/// Bytes that are being appended to a family, with their place in it.
+/// Bytes being appended to a family, with their offset in it.
 #[derive(Debug)]
 pub(crate) struct Emission<'a> {
     out: &'a mut Vec<u8>,
@@ -162,7 +162,7 @@ pub(crate) struct Emission<'a> {
 }
 
 impl<'a> Emission<'a> {
-    /// Appends to `out`; the next byte will lie at `offset` of the family.
+    /// Appends to `out`; the next byte has family offset `offset`.
     pub(crate) fn new(out: &'a mut Vec<u8>, offset: u64) -> Self {
         let begin = out.len();
         Self {
@@ -210,13 +210,13 @@ impl<'a> Emission<'a> {
         self.out.resize(self.out.len() + count, 0);
     }
 
-    /// Appends zeros up to the next multiple of `unit`, a power of two, counted from `origin`.
+    /// Appends zeros up to the next multiple of `unit`, a power of two, relative to `origin`.
     pub(crate) fn pad_to(&mut self, unit: u64, origin: u64) {
         let here = self.offset() - origin;
         self.zeros((align_up(here, unit) - here) as usize);
     }
 
-    /// Overwrites bytes emitted before, from family offset `at`.
+    /// Overwrites earlier bytes from family offset `at`.
     pub(crate) fn patch(&mut self, at: u64, bytes: &[u8]) {
         let from = self.begin + (at - self.base) as usize;
         if let Some(slot) = self.out.get_mut(from..from + bytes.len()) {
@@ -224,13 +224,13 @@ impl<'a> Emission<'a> {
         }
     }
 
-    /// The bytes emitted from family offset `from` on.
+    /// The bytes emitted since family offset `from`.
     pub(crate) fn since(&self, from: u64) -> &[u8] {
         let from = self.begin + (from - self.base) as usize;
         self.out.get(from..).unwrap_or_default()
     }
 
-    /// Appends the CRC-64 of everything from family offset `from` on.
+    /// Appends the CRC-64 of everything since family offset `from`.
     pub(crate) fn seal(&mut self, from: u64) {
         let sum = checksum(self.since(from));
         self.u64(sum);

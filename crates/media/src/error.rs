@@ -1,28 +1,27 @@
-//! What can be wrong with media, told apart as SQL Server tells it apart.
+//! Errors of media, distinguished as SQL Server distinguishes them.
 //!
-//! The numbers named below are SQL Server's; the crates above turn a variant into a message.
+//! The numbers below are SQL Server's; the crates above turn a variant into a message.
 
 use windlass_base::Guid;
 
-/// Reading the bytes themselves failed.
+/// The bytes could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("reading {length} bytes at offset {offset} failed: {source}")]
 pub struct ReadError {
-    /// Family offset of the first byte wanted.
+    /// Family offset of the first requested byte.
     pub offset: u64,
-    /// Bytes wanted.
+    /// Requested bytes.
     pub length: u64,
-    /// The cause.
     pub source: std::io::Error,
 }
 
-/// Why media cannot be read, or why a value cannot be written to it.
+/// Why media cannot be read, or a value cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
-    /// The first block is no MTF media header (3242; 3241 when more is known about the device).
+    /// The first block is not an MTF media header (3242; 3241 when more is known about the device).
     #[error("not Microsoft Tape Format: the media begin with {found:02X?}")]
     NotMtf {
-        /// The first four bytes, or fewer where the file is shorter.
+        /// The first four bytes, or fewer if the file is shorter.
         found: Vec<u8>,
     },
     /// Media written by SQL Server itself.
@@ -31,7 +30,7 @@ pub enum MediaError {
         /// Whether it is the compressed container (`MSSQLBAK`).
         compressed: bool,
     },
-    /// Sound MTF media of another program.
+    /// Valid MTF media of another program.
     #[error("the media were written by '{software}' (vendor {vendor}), not by Windlass")]
     ForeignMtf {
         /// The software name in the media header.
@@ -39,12 +38,12 @@ pub enum MediaError {
         /// The software vendor id in the media header.
         vendor: u16,
     },
-    /// A major version of MTF that does not exist for us (3243).
+    /// An unsupported major version of MTF (3243).
     #[error("MTF major version {found} is not supported, only {supported}")]
     MtfVersion {
         /// The version in the media header.
         found: u8,
-        /// The one version this crate reads.
+        /// The only supported version.
         supported: u8,
     },
     /// Media of a newer Windlass.
@@ -52,114 +51,105 @@ pub enum MediaError {
     FormatVersion {
         /// The version in the media header.
         found: u16,
-        /// The newest version this crate reads.
+        /// The newest supported version.
         supported: u16,
     },
-    /// The family ends in the middle of something (3203 inside a set, else 3241).
+    /// The family is truncated (3203 inside a set, else 3241).
     #[error(
         "the family ends at {available} inside the {what} at offset {offset}, which needs bytes up to {needed}"
     )]
     Truncated {
-        /// Where the structure begins.
+        /// Start of the structure.
         offset: u64,
         /// Which structure.
         what: &'static str,
-        /// Family offset at which it would end.
+        /// Family offset of its end.
         needed: u64,
-        /// Bytes the family has.
+        /// Length of the family.
         available: u64,
     },
-    /// A set whose end is missing: it was never finished, or its end was cut off (3256).
+    /// The end of a set is missing: it was never finished, or was truncated (3256).
     #[error("backup set {number} at offset {offset} is incomplete: {reason}")]
     IncompleteSet {
         /// The set's position on the media.
         number: u16,
-        /// Where its first block is.
+        /// Offset of its first block.
         offset: u64,
         /// What was found instead of its end.
         reason: Box<MediaError>,
     },
-    /// Bytes that cannot be what was written (3241; 3189 while verifying).
+    /// Bytes that cannot have been written (3241; 3189 while verifying).
     #[error("damaged {what} at offset {offset}: expected {expected:#x}, found {found:#x}")]
     Damaged {
-        /// Where, as a family offset.
+        /// Family offset.
         offset: u64,
-        /// Which field or structure.
+        /// The field or structure.
         what: &'static str,
-        /// The value that would have been right.
+        /// The correct value.
         expected: u64,
-        /// The value found.
         found: u64,
     },
-    /// An identity that belongs to another set or other media (3241; a misdirected write, or a splice).
+    /// An identity that belongs to another set or other media (3241): a misdirected write, or a
+    /// splice.
     #[error("wrong {what} at offset {offset}: expected {expected}, found {found}")]
     WrongIdentity {
-        /// Where, as a family offset.
+        /// Family offset.
         offset: u64,
-        /// Which identity.
         what: &'static str,
-        /// The identity that would have been right.
+        /// The correct identity.
         expected: Guid,
-        /// The identity found.
         found: Guid,
     },
-    /// A count or length above its named maximum; nothing is allocated for it.
+    /// A count or length above its maximum; nothing was allocated for it.
     #[error("{what} at offset {offset} is {found}, above the maximum of {maximum}")]
     TooLarge {
-        /// Where, as a family offset; 0 when the value was to be written.
+        /// Family offset; 0 for a value to be written.
         offset: u64,
-        /// Which count or length.
+        /// The count or length.
         what: &'static str,
-        /// The value found.
         found: u64,
-        /// The greatest value allowed.
         maximum: u64,
     },
-    /// A field of a newer program that must be understood.
+    /// A mandatory field of a newer version.
     #[error("field {tag:#06x} at offset {offset} needs a newer program")]
     UnknownField {
-        /// Where, as a family offset.
+        /// Family offset.
         offset: u64,
-        /// The field's tag.
         tag: u16,
     },
-    /// There is no such set on this family (3287).
+    /// The family has no such set (3287).
     #[error("the family has no backup set {number}")]
     NoSuchSet {
-        /// The position asked for.
+        /// The requested position.
         number: u16,
     },
     /// A block size that is not a power of two from 512 to 65536.
     #[error("block size {found} is not a power of two from 512 to 65536")]
     BlockSize {
-        /// The size asked for.
+        /// The requested size.
         found: u32,
     },
-    /// A value that the format has no room for or no meaning for.
+    /// A value that the format has no room for, or that has no meaning.
     #[error("{what} cannot be {found}: {rule}")]
     Unwritable {
-        /// Which value.
         what: &'static str,
-        /// The value.
         found: u64,
-        /// What the format asks for.
+        /// The rule of the format.
         rule: &'static str,
     },
-    /// A call that does not fit what was written so far.
+    /// A call in the wrong state of the writer.
     #[error("'{call}' does not follow {state}")]
     OutOfOrder {
-        /// The call made.
         call: &'static str,
-        /// What the writer had written last.
+        /// What the writer wrote last.
         state: &'static str,
     },
-    /// The bytes could not be had.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
 
 impl MediaError {
-    /// Whether the cause is that the family ends too early.
+    /// Whether the cause is a truncated family.
     pub fn is_truncation(&self) -> bool {
         match self {
             Self::Truncated { .. } => true,

@@ -1,13 +1,13 @@
-//! Soft filemarks: the `SFMB` block, one block size long.
+//! Soft filemarks: the `SFMB` block, one block long.
 //!
 //! Filemarks separate the media header, the data of a set and its end. They are numbered from 1;
-//! the one behind the media header and those behind the end of a set have odd numbers. The last
-//! block of a good family is one of these, and through MTF's list of earlier filemarks it leads to
-//! every set, without a look at what lies between.
+//! the one after the media header and those after the end of a set have odd numbers. The last block
+//! of an intact family is one of these, and through MTF's list of earlier filemarks it leads to
+//! every set without reading anything in between.
 //!
-//! MTF's list ends before the last 40 bytes of the block, which are ours: `u64` own offset,
-//! media set GUID, `u16` family number, 6 zero bytes, CRC-64 of the block before it. So a filemark
-//! of other media, or one that a database happened to contain, is not taken for one of this family.
+//! MTF's list ends before the last 40 bytes of the block, which are ours: `u64` own offset, media
+//! set GUID, `u16` family number, 6 zero bytes, CRC-64 of the block before it. So a filemark of
+//! other media, or one stored in a database, is not taken for one of this family.
 
 use crate::cursor::{Cursor, Emission};
 use crate::error::MediaError;
@@ -20,7 +20,7 @@ const TAIL_BYTES: usize = 40;
 const LIST_OFFSET: usize = BLOCK_HEADER_BYTES + 8;
 const ENTRY_BYTES: usize = 8;
 
-/// A filemark as it stands on the media.
+/// A filemark on the media.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Filemark {
     /// Family offset of this filemark.
@@ -31,23 +31,24 @@ pub(crate) struct Filemark {
     pub(crate) earlier: Vec<u64>,
 }
 
-/// Earlier filemarks that fit a block.
+/// Number of earlier filemarks that fit a block.
 pub(crate) fn capacity(block_bytes: u32) -> usize {
     (block_bytes as usize - LIST_OFFSET - TAIL_BYTES) / ENTRY_BYTES
 }
 
 impl Filemark {
-    /// Number of the filemark behind the end of set `sets`; for 0, behind the media header.
+    /// Number of the filemark after the end of set `sets`; for 0, after the media header.
     pub(crate) fn number_behind(sets: u16) -> u32 {
         2 * u32::from(sets) + 1
     }
 
-    /// Whether a set may follow: the filemark is not one between the data and the end of a set.
+    /// Whether a set may follow, that is, the filemark is not between the data and the end of a
+    /// set.
     pub(crate) fn is_between_sets(&self) -> bool {
         self.number % 2 == 1
     }
 
-    /// Sets before this filemark, not counting one whose end is still missing.
+    /// Number of sets before this filemark, not counting one without an end.
     pub(crate) fn sets(&self) -> u16 {
         (self.number.saturating_sub(1) / 2) as u16
     }
@@ -57,7 +58,7 @@ impl Filemark {
         let begin = out.offset();
         let block_bytes = family.block_bytes as usize;
         let unit = u64::from(family.block_bytes);
-        // No strings and no streams follow the header; it is sealed below.
+        // No strings and no streams follow the header; the seal comes below.
         drop(BlockBuilder::new(
             out,
             Id::SFMB,
@@ -91,7 +92,7 @@ impl Filemark {
         Self::parse(&block, offset, family)
     }
 
-    /// Reads the filemark that fills `block`, which lies at `offset`.
+    /// Reads the filemark in `block`, which is at `offset`.
     pub(crate) fn parse(
         block: &[u8],
         offset: u64,
@@ -132,7 +133,7 @@ impl Filemark {
     }
 }
 
-/// The list of earlier filemarks; each must lie before the one before it in the list.
+/// The list of earlier filemarks; each must come before the previous entry.
 fn list(
     body: &mut Cursor<'_>,
     used: u32,

@@ -1,8 +1,8 @@
 //! The reader's entry points, fed with arbitrary bytes.
 //!
-//! Checksums stop a fuzzer at the door: nearly every change it makes is noticed at once, and the
-//! code behind is never reached. So it may ask, with the first byte, for all checksums to be made
-//! right again first.
+//! Checksums block a fuzzer: nearly every change it makes is detected at once, and the code after
+//! the check is never reached. So the first byte can request that all checksums are corrected
+//! first.
 
 use std::cell::Cell;
 
@@ -19,16 +19,17 @@ use crate::streams::ReadAt;
 
 /// Bytes of a CRC-64.
 const SUM_BYTES: usize = 8;
-/// Where a chunk header counts its stretches and its digests.
+/// Position of the counts of ranges and digests in a chunk header.
 const CHUNK_COUNTS: std::ops::Range<usize> = 10..14;
 
 /// Reads `data` as a media family through every entry point. Must neither panic nor run away.
 ///
-/// Bytes that begin as a family does are read as they are, and again with all checksums repaired. Of others
-/// the first byte chooses: even, the rest is read as it is; odd, it is repaired first.
+/// Bytes that start like a family are read unchanged, and again with all checksums corrected.
+/// Otherwise the first byte decides: if even, the rest is read unchanged; if odd, it is corrected
+/// first.
 ///
 /// # Panics
-/// When more is read than the length of the family allows.
+/// If more is read than the length of the family allows.
 pub fn fuzz_family(data: &[u8]) {
     if data.starts_with(&Id::TAPE.0) {
         read_everything(data);
@@ -48,13 +49,13 @@ fn read_repaired(bytes: &[u8]) {
     read_everything(&repaired);
 }
 
-/// Bytes that listing a family may read, and so may a walk over all of its sets and all that their
-/// indexes lead to: so many times its length, and what is read of any family.
+/// Maximum bytes read for listing a family, and for walking all its sets and everything their
+/// indexes lead to: a multiple of its length plus a constant.
 fn budget(family: u64) -> u64 {
     10 * family + (64 << 10)
 }
 
-/// A family that counts what is read of it.
+/// A family that counts the bytes read.
 struct Counted<'a> {
     bytes: &'a [u8],
     read: Cell<u64>,
@@ -72,7 +73,7 @@ impl ReadAt for Counted<'_> {
 }
 
 impl Counted<'_> {
-    /// Fails if more was read since the last call than is worth the length.
+    /// Fails if more bytes were read since the last call than the budget allows.
     fn check(&self, what: &str) {
         let (read, length) = (self.read.take(), self.len());
         assert!(
@@ -90,7 +91,7 @@ fn read_everything(bytes: &[u8]) {
     let Ok((reader, _)) = FamilyReader::open(&family) else {
         return;
     };
-    // Whether each of these succeeds does not matter here, only that it comes back, and soon.
+    // Whether these succeed does not matter, only that they return soon.
     drop(reader.check_header());
     let listing = reader.list();
     family.check("list");
@@ -115,17 +116,17 @@ fn read_everything(bytes: &[u8]) {
     }
 }
 
-/// Makes all checksums right that a walk over `family` meets: of descriptor blocks, of streams, and
-/// the CRCs of our own streams and of filemarks.
+/// Corrects all checksums that a walk over `family` meets: descriptor blocks, streams, and the CRCs
+/// of our own streams and of filemarks.
 pub(crate) fn repair(family: &mut [u8]) {
     let mut at = 0;
-    // Each turn moves forward by a block header at least.
+    // Each iteration advances by at least a block header.
     while let Some(next) = repair_block(family, at) {
         at = next;
     }
 }
 
-/// Repairs the block at `at` and its streams; where the next one begins.
+/// Corrects the block at `at` and its streams; returns the offset of the next block.
 fn repair_block(family: &mut [u8], at: usize) -> Option<usize> {
     let block_bytes = usize::from(u16_at(family, 64)?) * 512;
     let header = family.get_mut(at..at.checked_add(BLOCK_HEADER_BYTES)?)?;
@@ -162,7 +163,7 @@ fn repair_block(family: &mut [u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Bytes of a chunk header up to the end of its CRC.
+/// Length of a chunk header up to the end of its CRC.
 fn chunk_header_bytes(data: &[u8]) -> Option<usize> {
     let counts = data.get(CHUNK_COUNTS)?;
     let (runs, digests) = (u16_at(counts, 0)?, u16_at(counts, 2)?);

@@ -12,26 +12,26 @@ use crate::mtf::{
 use crate::record::{self, Records, records};
 use crate::streams::{ReadAt, Streams, emit_check_stream, read_exact};
 
-/// Newest version of what we store in tape format.
+/// Newest version of our data in tape format.
 pub const FORMAT_VERSION: u16 = 1;
 
-/// Our software vendor id. The specification's list is closed, so this is a number that nobody in
-/// it has: "WL" as two characters.
+/// Our software vendor id. The list in the specification is closed, so this is an unused number:
+/// "WL" as two characters.
 pub const VENDOR_ID: u16 = u16::from_le_bytes(*b"WL");
 
 /// Software name in the media header.
 pub const SOFTWARE_NAME: &str = "Windlass";
 
-/// Smallest and largest block size.
+/// Minimum and maximum block size.
 pub const BLOCK_BYTES: std::ops::RangeInclusive<u32> = 512..=65536;
 
-/// Most families in a media set.
+/// Maximum number of families in a media set.
 pub const FAMILIES_MAX: u16 = 64;
 
 /// Attribute of the media header: filemarks are `SFMB` blocks.
 const TAPE_SOFT_FILEMARK: u32 = 1;
 
-/// Tag of the format version, which every version of the format keeps.
+/// Tag of the format version, fixed in all versions of the format.
 const FORMAT_VERSION_TAG: u16 = 0x8001;
 
 /// First bytes of SQL Server's compressed container.
@@ -40,7 +40,7 @@ const SQL_SERVER_CONTAINER: &[u8; 8] = b"MSSQLBAK";
 records! {
     /// What a media family says about itself and its media set.
     MediaHeader, "media header" {
-        /// Version of our format that the family was begun with.
+        /// Version of the format with which the family was created.
         0x8001 format_version: u16,
         /// Identity of the media set.
         0x8002 media_set_guid: Guid,
@@ -48,24 +48,24 @@ records! {
         0x8003 family_count: u16,
         /// Number of this family, from 1.
         0x8004 family_number: u16,
-        /// Copies of each family, this one included.
+        /// Number of copies of each family, including this one.
         0x8005 mirror_count: u8,
-        /// Unit in which descriptor blocks are laid out.
+        /// Unit of the layout of descriptor blocks.
         0x8006 block_bytes: u32,
         /// Random number of this family, for tape libraries.
         0x07 media_family_id: u32,
-        /// When the media set was begun.
+        /// When the media set was created.
         0x08 created: Option<Moment>,
         /// `MEDIANAME`.
         0x09 media_name: String,
         /// `MEDIADESCRIPTION`.
         0x0A media_description: String,
-        /// Version of the program that began it.
+        /// Version of the program that created it.
         0x0B software_version: String,
     }
 }
 
-/// What tells one family of a media set from all others, and how it is laid out.
+/// Distinguishes a family of a media set from all others, and describes its layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FamilyIdentity {
     pub(crate) media_set_guid: Guid,
@@ -82,8 +82,8 @@ impl MediaHeader {
         }
     }
 
-    /// What the final configuration of a set binds it to: the media set, as far as all families say the
-    /// same of it, and the set as it was begun, in its stored form.
+    /// The binding of a set's final configuration: a digest of the media set, as far as it is
+    /// common to all families, and of the stored form of the set's start.
     pub(crate) fn binding_of(&self, start: &[u8]) -> Vec<u8> {
         let shared = Self {
             family_number: 0,
@@ -93,10 +93,10 @@ impl MediaHeader {
         hash(&[&shared.store_list(), start]).to_vec()
     }
 
-    /// The [`binding`](SetConfiguration::binding) of a set that begins with `start`.
+    /// The [`binding`](SetConfiguration::binding) of a set that starts with `start`.
     ///
     /// # Errors
-    /// When the configuration is longer than any reader takes.
+    /// If the configuration is longer than readers accept.
     pub fn binding(&self, start: &SetConfiguration) -> Result<Vec<u8>, MediaError> {
         Ok(self.binding_of(&start.emit()?))
     }
@@ -129,7 +129,7 @@ impl MediaHeader {
         Ok(())
     }
 
-    /// Reads the media header at the start of a family, and where it ends.
+    /// Reads the media header at the start of a family; also returns its end.
     pub(crate) fn read(family: &dyn ReadAt) -> Result<(Self, u64), MediaError> {
         let filemark_bytes = recognise(family)?;
         let mut streams = Streams::open(family, 0, Id::TAPE)?;
@@ -175,7 +175,7 @@ impl MediaHeader {
     }
 }
 
-/// Refuses media of a newer format before anything else in the header, which may be all different.
+/// Refuses media of a newer format first, because anything else in the header may have changed.
 fn check_format_version(list: &[u8], offset: u64) -> Result<(), MediaError> {
     let records = record::open(list, offset, "media header")?;
     let found = record::find(records, FORMAT_VERSION_TAG).unwrap_or(0);
@@ -186,7 +186,7 @@ fn check_format_version(list: &[u8], offset: u64) -> Result<(), MediaError> {
     Ok(())
 }
 
-/// Tells our media from everything else that may lie on a device; the length of their filemarks.
+/// Distinguishes our media from everything else on a device; returns the length of their filemarks.
 fn recognise(family: &dyn ReadAt) -> Result<u32, MediaError> {
     let mut start = [0; 94];
     let present = family.len().min(start.len() as u64) as usize;
@@ -235,7 +235,7 @@ fn recognise(family: &dyn ReadAt) -> Result<u32, MediaError> {
     Err(MediaError::ForeignMtf { software, vendor })
 }
 
-/// A block size that tape format and direct I/O both take.
+/// Checks that tape format and direct I/O support the block size.
 pub(crate) fn check_block_bytes(found: u32) -> Result<(), MediaError> {
     if BLOCK_BYTES.contains(&found) && found.is_power_of_two() {
         Ok(())

@@ -1,7 +1,7 @@
-//! Which extents of a data file a set holds, where it does not hold all of them.
+//! Which extents of a data file a set contains, if not all.
 //!
-//! Stored as runs where they fit, else as their number and a sum: both tell whether a set is whole,
-//! only the first says what it lacks.
+//! Stored as runs if they fit, else as their number and a sum. Both show whether a set is complete;
+//! only runs show what is missing.
 
 use std::ops::Range;
 
@@ -10,20 +10,16 @@ use crate::chunk::chunk_mix;
 const RUNS: u8 = 1;
 const SUM: u8 = 2;
 
-/// Bytes that the runs of all files of a set take at most: the configuration is read by whoever looks
-/// at the headers.
+/// Maximum bytes for the runs of all files of a set: every reader of the headers reads them.
 pub const HELD_BYTES_MAX: usize = 120 << 10;
 
 /// What [`DatabaseFile::held`](crate::DatabaseFile::held) says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Held<'a> {
-    /// All extents of the file.
     Whole,
-    /// These.
     Runs(HeldRuns<'a>),
-    /// So many, with this sum: see [`Held::sum_of`].
+    /// This many, with this sum: see [`Held::sum_of`].
     Sum {
-        /// How many extents.
         extents: u64,
         /// Sum over their runs.
         sum: u64,
@@ -49,7 +45,7 @@ impl Iterator for HeldRuns<'_> {
 }
 
 impl<'a> Held<'a> {
-    /// Reads the stored form; `None` when it is none.
+    /// Reads the stored form; `None` if invalid.
     pub fn parse(stored: &'a [u8]) -> Option<Self> {
         match stored.split_first() {
             None => Some(Self::Whole),
@@ -76,8 +72,8 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// The stored form of ascending runs with at least one extent between them: the runs themselves if
-    /// they take no more than `bytes_max` bytes.
+    /// The stored form of ascending runs with at least one extent between them: the runs themselves
+    /// if they take at most `bytes_max` bytes.
     pub fn store(runs: impl Iterator<Item = Range<u64>> + Clone, bytes_max: usize) -> Vec<u8> {
         let (mut stored, mut at) = (vec![RUNS], 0);
         for run in runs.clone() {
@@ -95,7 +91,7 @@ impl<'a> Held<'a> {
         stored
     }
 
-    /// How many extents there are, and the sum modulo 2^64 of [`chunk_mix`] of the first extent and the
+    /// The number of extents, and the sum modulo 2^64 of [`chunk_mix`] of the first extent and the
     /// length of each run.
     pub fn sum_of(runs: impl Iterator<Item = Range<u64>>) -> (u64, u64) {
         runs.fold((0, 0), |(extents, sum), run| {
@@ -106,7 +102,7 @@ impl<'a> Held<'a> {
     }
 }
 
-/// Appends a number, seven bits a byte, the lowest first; the top bit says that more follow.
+/// Appends a number with seven bits per byte, lowest first; the top bit says that more follow.
 fn put_number(out: &mut Vec<u8>, mut value: u64) {
     while value > 0x7F {
         out.push(value as u8 | 0x80);
@@ -115,7 +111,7 @@ fn put_number(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Takes a number; `None` when it does not end, is longer than it needs to be, or has more than 63 bits.
+/// Takes a number; `None` if it does not end, is longer than necessary, or has more than 63 bits.
 fn number(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..63).step_by(7) {

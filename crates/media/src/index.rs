@@ -1,7 +1,7 @@
-//! The chunk index of a family: where each chunk is, and the digests of its extents.
+//! The chunk index of a family: the position of each chunk, and the digests of its extents.
 //!
-//! Written in segments (`WLIX`) of at most [`SEGMENT_CHUNKS_MAX`] chunks among the chunks
-//! themselves, so that neither writer nor reader holds more than one segment in memory.
+//! Written in segments (`WLIX`) of at most [`SEGMENT_CHUNKS_MAX`] chunks between the chunks, so
+//! that neither writer nor reader has more than one segment in memory.
 
 use windlass_base::Guid;
 
@@ -10,29 +10,29 @@ use crate::cursor::{Cursor, Emission, require_at_most};
 use crate::error::MediaError;
 use crate::mtf::STREAM_HEADER_BYTES;
 
-/// Most chunks in a segment.
+/// Maximum number of chunks in a segment.
 pub const SEGMENT_CHUNKS_MAX: u32 = 1024;
 
 const WHAT: &str = "chunk index";
 
-/// A chunk as the index knows it.
+/// The index entry of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexEntry {
     /// Number within the set.
     pub ordinal: u64,
-    /// Offset of the chunk's stream header, counted from the set's first block.
+    /// Offset of the chunk's stream header, relative to the set's first block.
     pub stream_offset: u64,
     /// Bytes of the payload.
     pub stored_bytes: u32,
     /// Bytes of the database.
     pub raw_bytes: u32,
-    /// What the chunk holds.
+    /// What the chunk contains.
     pub kind: ChunkKind,
     /// How the payload is compressed.
     pub codec: u8,
     /// Database file.
     pub file_id: u16,
-    /// Where the bytes belong.
+    /// The ranges of the content.
     pub runs: Vec<Run>,
     /// Digests of the extents.
     pub digests: Vec<windlass_base::Digest>,
@@ -59,9 +59,9 @@ impl IndexEntry {
 pub struct IndexSegment {
     /// The set it belongs to.
     pub set_guid: Guid,
-    /// Offset of the segment before, counted from the set's first block; 0 for none.
+    /// Offset of the previous segment, relative to the set's first block; 0 if there is none.
     pub previous: u64,
-    /// The chunks since the segment before, in order.
+    /// The chunks since the previous segment, in order.
     pub entries: Vec<IndexEntry>,
 }
 
@@ -95,7 +95,7 @@ impl IndexSegment {
         bytes
     }
 
-    /// Reads the stored form that lies at `offset` of a family.
+    /// Reads the stored form, found at `offset` of a family.
     pub(crate) fn parse(bytes: &[u8], offset: u64) -> Result<Self, MediaError> {
         let records = crate::record::open(bytes, offset, WHAT)?;
         let mut cursor = Cursor::new(records, offset, WHAT);
@@ -120,8 +120,8 @@ impl IndexSegment {
         })
     }
 
-    /// The chunks lie before the segment at `own` of the set, one behind the other, so that to read all
-    /// their headers is to read no byte twice.
+    /// Checks that the chunks precede the segment at `own` of the set, without overlaps, so that
+    /// reading all their headers reads no byte twice.
     pub(crate) fn check_places(&self, own: u64, offset: u64) -> Result<(), MediaError> {
         let mut free = self.previous;
         for entry in &self.entries {
@@ -150,7 +150,7 @@ impl IndexSegment {
         let file_id = cursor.u16()?;
         let (run_count, digest_count) = (cursor.u16()?, cursor.u16()?);
         let at = cursor.offset();
-        require_at_most(run_count.into(), RUNS_MAX.into(), "number of stretches", at)?;
+        require_at_most(run_count.into(), RUNS_MAX.into(), "number of ranges", at)?;
         require_at_most(
             digest_count.into(),
             RUNS_MAX.into(),

@@ -1,16 +1,18 @@
-//! Microsoft Tape Format 1.00a, and what Windlass stores in it. Bytes in, values out; no I/O.
+//! Microsoft Tape Format 1.00a, and the data that Windlass stores in it. Bytes in, values out; no
+//! I/O.
 //!
 //! `docs/format/media.md` is the format; this crate is one implementation of it.
 //!
-//! - [`FamilyWriter`]: values to bytes, strictly forward.
+//! - [`FamilyWriter`]: values to bytes, strictly sequential.
 //! - [`FamilyReader`]: bytes to values; hostile input gives errors, never a panic, and never an
 //!   allocation larger than a named maximum.
 //! - [`MediaHeader`], [`SetConfiguration`], [`ChunkHeader`], [`IndexSegment`], [`SetEnd`]: the values.
 //!
 //! Invariants:
-//! 1. Each byte of a good set is under a checksum, or is padding that a reader requires to be zero.
-//! 2. A set is complete on a family if and only if its `ESET` block is there and right.
-//! 3. The last block of a good family is a filemark that leads to every set.
+//! 1. Each byte of an intact set is covered by a checksum, or is padding that a reader requires to
+//!    be zero.
+//! 2. A set is complete on a family if and only if its `ESET` block exists and is valid.
+//! 3. The last block of an intact family is a filemark that leads to every set.
 #![forbid(unsafe_code)]
 #![warn(clippy::indexing_slicing)]
 

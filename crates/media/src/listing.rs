@@ -1,10 +1,10 @@
-//! What sets are on a family, and where the good part of it ends.
+//! Finds the sets of a family, and the end of its intact part.
 //!
-//! Normally the last block is the filemark behind the last set, and its list leads to the ends of
-//! all sets: a few blocks are read, whatever the family holds. Where the last block is no such
-//! filemark, an append was interrupted or something was damaged. Then the last good filemark between
-//! sets is looked for, first by walking forward from set to set, and, where a walk meets damage,
-//! block by block from the end: a set behind a damaged one must not be taken for free space.
+//! Normally the last block is the filemark after the last set, and its list leads to the ends of
+//! all sets: only a few blocks are read, whatever the family contains. If the last block is not
+//! such a filemark, an append was interrupted or something was damaged. Then the last good filemark
+//! between sets is searched for, first by walking forward from set to set and, if a walk meets
+//! damage, block by block from the end: a set after a damaged one must not be taken for free space.
 
 use crate::configuration::SetConfiguration;
 use crate::cursor::require_at_most;
@@ -16,59 +16,59 @@ use crate::set_blocks::SetEnd;
 use crate::streams::{ReadAt, read_exact};
 use crate::writer::AppendPosition;
 
-/// Bytes read at once while filemarks are looked for from the end.
+/// Bytes per read while searching for filemarks from the end.
 const SCAN_BYTES: u64 = 1 << 20;
 
-/// Bad filemarks that are passed over at least, on the way to those that no good one lists.
+/// Minimum number of bad filemarks that are skipped to reach those that no good one lists.
 const PASSED_OVER_MAX: usize = 1024;
 
 /// A set found on a family.
 #[derive(Debug, Clone)]
 pub struct SetListing {
-    /// The final configuration; the one from the start when the set is incomplete or its end is
-    /// damaged; nothing but the position when both are. Without the list of files, which may be
-    /// long: see [`FamilyReader::configuration`].
+    /// The final configuration; the one from the start if the set is incomplete or its end is
+    /// damaged; only the position if both are. Without the list of files, which may be long: see
+    /// [`FamilyReader::configuration`].
     pub configuration: SetConfiguration,
     /// Family offset of its first block.
     pub offset: u64,
-    /// Its end; absent when it was never finished, or is damaged.
+    /// Its end; `None` if it was never finished or is damaged.
     pub end: Option<SetEnd>,
-    /// Family offset behind its last filemark, beyond which nothing is read for it.
+    /// Family offset after its last filemark; nothing of the set is read beyond it.
     limit: u64,
 }
 
-/// What is on a family.
+/// The sets of a family.
 #[derive(Debug)]
 pub struct Listing {
-    /// Sets in order of their positions, from 1.
+    /// In the order of their positions, from 1.
     pub sets: Vec<SetListing>,
-    /// The first thing that is not as it should be, apart from the inside of sets, which only
-    /// [`FamilyReader::walk`] looks at. With [`MediaError::is_truncation`] or behind the last
-    /// complete set it is what an interrupted append left.
+    /// The first problem found, except inside of sets, which only [`FamilyReader::walk`] checks. A
+    /// truncation, or a problem after the last complete set, comes from an interrupted append.
     pub trouble: Option<MediaError>,
-    /// Filemarks up to the last kept set, in order: one behind the header, two a set.
+    /// Filemarks up to the last kept set, in order: one after the header, two per set.
     filemarks: Vec<u64>,
     /// Whether the last of them is bad although the set before it is good.
     needs_filemark: bool,
     block_bytes: u32,
 }
 
-/// Where the sets end that can be trusted.
+/// The end of the trusted part.
 struct Rest {
     mark: Filemark,
-    /// A set behind it whose end is good, but not its filemark: that of its data, of its end.
+    /// A set after it with a good end but a bad last filemark: the filemarks of its data and of its
+    /// end.
     unclosed: Option<[u64; 2]>,
     trouble: Option<MediaError>,
 }
 
 impl Listing {
-    /// Sets that were finished. What became of one since then, its end or a walk tells; an append
-    /// keeps it in any case.
+    /// Number of finished sets. Whether one was damaged later shows in its end or in a walk; an
+    /// append keeps it in any case.
     pub fn complete_sets(&self) -> u16 {
         (self.filemarks.len().saturating_sub(1) / 2) as u16
     }
 
-    /// Where an append behind the first `sets` finished sets continues.
+    /// Where to append after the first `sets` finished sets.
     pub fn append_position(&self, sets: u16) -> AppendPosition {
         let kept = self.complete_sets();
         let sets = sets.min(kept);
@@ -117,7 +117,7 @@ impl Listing {
         listing
     }
 
-    /// Adds the set between the filemarks that are known to enclose it.
+    /// Adds the set between two known filemarks.
     fn add_set(&mut self, reader: &FamilyReader<'_>, number: u16) {
         let block = u64::from(self.block_bytes);
         let index = 2 * (usize::from(number) - 1);
@@ -125,7 +125,7 @@ impl Listing {
             return;
         };
         let offset = before + block;
-        // Nothing of a set lies beyond its filemarks, so no byte is read for two sets.
+        // A set ends at its filemarks, so no byte is read for two sets.
         let (data, end) = (UpTo::new(reader, between), UpTo::new(reader, behind));
         let set = reader.read_listing(offset, (&data, &end), between + block, number);
         let mut set = set.unwrap_or_else(|trouble| {
@@ -145,7 +145,7 @@ impl Listing {
         self.sets.push(set);
     }
 
-    /// Adds the set behind the last filemark, if enough of it is there to tell what it was to be.
+    /// Adds the set after the last filemark, if enough of it exists to identify it.
     fn add_unfinished(&mut self, reader: &FamilyReader<'_>) {
         let block = u64::from(self.block_bytes);
         let offset = self.filemarks.last().map_or(0, |last| last + block);
@@ -172,13 +172,13 @@ impl SetListing {
         }
     }
 
-    /// The part of the family that the set may lie in.
+    /// The part of the family that can contain the set.
     pub(crate) fn part<'a>(&self, reader: &FamilyReader<'a>) -> UpTo<'a> {
         UpTo::new(reader, self.limit)
     }
 }
 
-/// A family as if it ended at a filemark.
+/// A family truncated at a filemark.
 pub(crate) struct UpTo<'a> {
     family: &'a dyn ReadAt,
     end: u64,
@@ -204,7 +204,7 @@ impl ReadAt for UpTo<'_> {
     }
 }
 
-/// The family does not end at the filemark that a structure does not fit before: it is damaged.
+/// A structure that would cross a filemark is damaged; the family is not truncated there.
 pub(crate) fn crosses_filemark(trouble: MediaError) -> MediaError {
     match trouble {
         MediaError::Truncated {
@@ -252,7 +252,7 @@ impl Rest {
         rest
     }
 
-    /// Moves forward, from set to set and over damage, to the last good filemark between sets.
+    /// Advances, from set to set and over damage, to the last good filemark between sets.
     fn advance(&mut self, reader: &FamilyReader<'_>) {
         let block = u64::from(reader.identity.block_bytes);
         loop {
@@ -269,7 +269,7 @@ impl Rest {
                 Step::Unclosed(trouble, marks) => (trouble, Some(marks)),
                 Step::Bad(trouble) => (trouble, None),
             };
-            // A walk that came to the end of the family has seen that nothing follows.
+            // A walk to the end of the family shows that nothing follows.
             if !trouble.is_truncation()
                 && let Some(mark) = scan_back(reader, offset)
             {
@@ -283,13 +283,13 @@ impl Rest {
     }
 }
 
-/// What a walk over the set behind a filemark came to.
+/// Result of walking the set after a filemark.
 enum Step {
-    /// The filemark behind the set.
+    /// The filemark after the set.
     Closed(Filemark),
-    /// The set is good, but not the filemark behind it; with that of its data, of its end.
+    /// The set is good, but not the filemark after it; with the filemarks of its data and of its
+    /// end.
     Unclosed(MediaError, [u64; 2]),
-    /// The set is not good.
     Bad(MediaError),
 }
 
@@ -307,7 +307,7 @@ fn step(reader: &FamilyReader<'_>, offset: u64, number: u16) -> Step {
     }
 }
 
-/// The last good filemark between sets from `from` on, looked for block by block from the end.
+/// The last good filemark between sets from `from` on, searched block by block from the end.
 fn scan_back(reader: &FamilyReader<'_>, from: u64) -> Option<Filemark> {
     let block = u64::from(reader.identity.block_bytes);
     let mut buffer = vec![0; SCAN_BYTES as usize];
@@ -315,7 +315,7 @@ fn scan_back(reader: &FamilyReader<'_>, from: u64) -> Option<Filemark> {
     while end > from {
         let begin = end.saturating_sub(SCAN_BYTES).max(from);
         let window = buffer.get_mut(..(end - begin) as usize).unwrap_or_default();
-        // Blocks that cannot be read hold no good filemark.
+        // Unreadable blocks contain no good filemark.
         if read_exact(reader.family, begin, window, "soft filemark").is_ok() {
             let mut at = end;
             for candidate in window.chunks_exact(block as usize).rev() {
@@ -335,8 +335,8 @@ fn scan_back(reader: &FamilyReader<'_>, from: u64) -> Option<Filemark> {
 
 /// The offsets of all filemarks up to `last`, in order.
 ///
-/// Filemarks that `last` does not list are found through older ones; a bad one is passed over as
-/// long as another lists what it would have listed, and as not most of them are bad.
+/// Filemarks that `last` does not list are found through older ones. A bad one is skipped if
+/// another lists what it would have listed, as long as most of them are good.
 fn chain(reader: &FamilyReader<'_>, last: &Filemark) -> Result<Vec<u64>, MediaError> {
     let maximum = u64::from(Filemark::number_behind(u16::MAX));
     require_at_most(

@@ -1,24 +1,23 @@
 //! The published layer: descriptor block headers and stream headers of MTF 1.00a.
 //!
-//! Nothing here is ours. Offsets are those of the specification's structures 4 and 15. A string or
-//! other variable field is named by a size and an offset from the start of its descriptor block
-//! (structure 2), and a whole descriptor block with its strings stays within one format logical
-//! block, because readers may buffer no more.
+//! Nothing here is specific to Windlass. Offsets are those of structures 4 and 15 in the
+//! specification. A string or other variable field is given by a size and an offset from the start
+//! of its descriptor block (structure 2). A whole descriptor block with its strings stays within
+//! one format logical block, because readers may buffer no more.
 
 use crate::cursor::{Cursor, Emission, align_up};
 use crate::error::MediaError;
 
 /// Bytes of the common descriptor block header.
 pub(crate) const BLOCK_HEADER_BYTES: usize = 52;
-/// Bytes of a stream header.
 pub(crate) const STREAM_HEADER_BYTES: usize = 22;
-/// The format logical block: descriptor blocks lie on its multiples, counted from the `SSET`.
+/// The format logical block: descriptor blocks start at its multiples, relative to the `SSET`.
 pub(crate) const LOGICAL_BLOCK_BYTES: u64 = 1024;
-/// Streams begin on multiples of this.
+/// Streams start at multiples of this.
 pub(crate) const STREAM_ALIGNMENT: u64 = 4;
 /// The unit of the media header's soft filemark block size.
 pub(crate) const FILEMARK_UNIT_BYTES: u32 = 512;
-/// The one major version of MTF there is.
+/// The only major version of MTF.
 pub(crate) const MTF_MAJOR_VERSION: u8 = 1;
 /// The operating system id for Unix; we store no data specific to an operating system.
 const OS_UNIX: u8 = 28;
@@ -65,7 +64,7 @@ impl std::fmt::Debug for Id {
     }
 }
 
-/// XOR of the 16-bit words of `bytes`: MTF's header checksum. It finds every single flipped bit.
+/// XOR of the 16-bit words of `bytes`: MTF's header checksum. It detects every single flipped bit.
 pub(crate) fn xor_words(bytes: &[u8]) -> u16 {
     bytes
         .as_chunks::<2>()
@@ -144,8 +143,8 @@ pub(crate) fn emit_stream(out: &mut Emission<'_>, id: Id, data: &[u8]) {
     out.bytes(data);
 }
 
-/// Appends the `SPAD` stream that ends a block, so that the next one begins on a multiple of
-/// `unit` counted from `origin`.
+/// Appends the `SPAD` stream that ends a block, so that the next one starts at a multiple of `unit`
+/// relative to `origin`.
 pub(crate) fn emit_pad_stream(out: &mut Emission<'_>, unit: u64, origin: u64) {
     out.pad_to(STREAM_ALIGNMENT, 0);
     let data = out.offset() + STREAM_HEADER_BYTES as u64;
@@ -158,10 +157,10 @@ pub(crate) fn emit_pad_stream(out: &mut Emission<'_>, unit: u64, origin: u64) {
     out.zeros(length as usize);
 }
 
-/// Bytes of a descriptor block that is being put together.
+/// A descriptor block under construction.
 ///
-/// Strings are collected behind the fixed fields; [`BlockBuilder::finish`] places them, fills in
-/// the header and aligns for the first stream.
+/// Strings are collected after the fixed fields; [`BlockBuilder::finish`] places them, fills in the
+/// header and aligns for the first stream.
 #[derive(Debug)]
 pub(crate) struct BlockBuilder<'o, 'e> {
     out: &'e mut Emission<'o>,
@@ -199,7 +198,7 @@ impl<'o, 'e> BlockBuilder<'o, 'e> {
         self.out
     }
 
-    /// Appends a fixed field that points at `text`, which is stored behind the fixed fields.
+    /// Appends a fixed field that refers to `text`, which is stored after the fixed fields.
     pub(crate) fn text(&mut self, text: &str) {
         let at = self.out.offset();
         self.out.zeros(4);
@@ -209,7 +208,7 @@ impl<'o, 'e> BlockBuilder<'o, 'e> {
         }
     }
 
-    /// Stores the strings, cutting them where the logical block is full, and seals the header.
+    /// Stores the strings, truncating them where the logical block is full, and seals the header.
     pub(crate) fn finish(self) {
         let Self {
             out,
@@ -235,7 +234,7 @@ impl<'o, 'e> BlockBuilder<'o, 'e> {
     }
 }
 
-/// The first whole characters of UTF-16 text that fit `room` bytes.
+/// The longest prefix of UTF-16 text that fits `room` bytes and ends at a whole character.
 fn cut_text(stored: &[u8], room: usize) -> &[u8] {
     let kept = stored.get(..room).unwrap_or(stored);
     match kept.split_last_chunk::<2>() {

@@ -1,7 +1,7 @@
-//! Reading a media family: its header, its sets, the chunks and the index of a set.
+//! Reads a media family: its header, its sets, the chunks and the index of a set.
 //!
-//! Pull-style over [`ReadAt`]. Every length is checked against the family and against a named
-//! maximum before anything is allocated; every loop moves forward or strictly backward.
+//! Pull-style over [`ReadAt`]. Every length is checked against the family and against a maximum
+//! before anything is allocated; every loop advances strictly forward or backward.
 
 use crate::chunk::{ChunkHeader, HEADER_BYTES_MAX};
 use crate::configuration::SetConfiguration;
@@ -17,12 +17,12 @@ use crate::set_blocks::SetEnd;
 use crate::set_walk::{WalkedSet, read_chunk, walk_data, walk_set};
 use crate::streams::{ReadAt, Streams};
 
-/// A media family, opened.
+/// An opened media family.
 #[derive(Clone, Copy)]
 pub struct FamilyReader<'a> {
     pub(crate) family: &'a dyn ReadAt,
     pub(crate) identity: FamilyIdentity,
-    /// Offset of the filemark behind the media header.
+    /// Offset of the filemark after the media header.
     pub(crate) first_filemark: u64,
 }
 
@@ -38,7 +38,7 @@ impl<'a> FamilyReader<'a> {
     /// Reads the media header.
     ///
     /// # Errors
-    /// Says whether the device holds nothing, something else, SQL Server's media or a damaged header.
+    /// Distinguishes an empty device, other content, SQL Server's media and a damaged header.
     pub fn open(family: &'a dyn ReadAt) -> Result<(Self, MediaHeader), MediaError> {
         let (header, end) = MediaHeader::read(family)?;
         let reader = Self {
@@ -49,13 +49,13 @@ impl<'a> FamilyReader<'a> {
         Ok((reader, header))
     }
 
-    /// Finds the sets; see [`Listing`]. Reads no chunk of a family that ends as it should.
+    /// Finds the sets; see [`Listing`]. Reads no chunks if the family ends correctly.
     pub fn list(&self) -> Listing {
         Listing::of(self)
     }
 
-    /// Reads the end block of a set and, through it, the final configuration; each from the part of the
-    /// family that it must lie in.
+    /// Reads the end block of a set and, through it, the final configuration; each from the part of
+    /// the family that must contain it.
     pub(crate) fn read_listing(
         &self,
         offset: u64,
@@ -69,11 +69,11 @@ impl<'a> FamilyReader<'a> {
         Ok(SetListing::of(configuration, offset, Some(end)))
     }
 
-    /// The whole configuration of a set, with its files: the final one, or, where its end is missing, that
-    /// of its start.
+    /// The whole configuration of a set, with its files: the final one, or that of its start if the
+    /// end is missing.
     ///
     /// # Errors
-    /// When it is damaged.
+    /// If it is damaged.
     pub fn configuration(&self, set: &SetListing) -> Result<SetConfiguration, MediaError> {
         match &set.end {
             Some(end) => read_final(&set.part(self), set.offset, end),
@@ -81,10 +81,10 @@ impl<'a> FamilyReader<'a> {
         }
     }
 
-    /// The final configuration of a set as it is stored, which is the same on every family.
+    /// The stored form of a set's final configuration, which is the same on every family.
     ///
     /// # Errors
-    /// When it has no end, or the configuration is not where that says.
+    /// If the set has no end, or the configuration is not where the end says.
     pub fn final_list(&self, set: &SetListing) -> Result<Vec<u8>, MediaError> {
         let number = set.configuration.position;
         let end = set.end.as_ref().ok_or(MediaError::NoSuchSet { number })?;
@@ -92,11 +92,11 @@ impl<'a> FamilyReader<'a> {
         Ok(read_list(&set.part(self), set.offset, at)?.0)
     }
 
-    /// What the final configuration of a set must be [bound](SetConfiguration::binding) to, as it is found
-    /// on this family.
+    /// The [binding](SetConfiguration::binding) that the final configuration of a set must have,
+    /// computed from this family.
     ///
     /// # Errors
-    /// When the start of the set cannot be read.
+    /// If the start of the set cannot be read.
     pub fn binding(&self, header: &MediaHeader, set: &SetListing) -> Result<Vec<u8>, MediaError> {
         let part = set.part(self);
         let mut streams = Streams::open(&part, set.offset, Id::SSET)?;
@@ -104,8 +104,7 @@ impl<'a> FamilyReader<'a> {
         Ok(header.binding_of(&streams.read_data(&stream)?))
     }
 
-    /// The first set as known when it was begun; none if there is none, or it is damaged. Nothing else
-    /// is read.
+    /// The start of the first set; `None` if there is none, or it is damaged. Reads nothing else.
     pub fn first_set(&self) -> Option<SetConfiguration> {
         let offset = self.first_filemark + u64::from(self.identity.block_bytes);
         read_start(self.family, offset).ok()
@@ -137,12 +136,12 @@ impl<'a> FamilyReader<'a> {
         Ok(())
     }
 
-    /// Walks a whole set and examines every byte but the payloads, which `visit` is told of:
-    /// header and family offset of each. It returns whether to go on.
+    /// Walks a whole set and checks every byte except payloads. Calls `visit` with each chunk's
+    /// header and the family offset of its payload; it returns whether to continue.
     ///
     /// # Errors
-    /// The first thing that is not as it was written. [`MediaError::IncompleteSet`] when the set
-    /// was never finished, and also when `visit` stopped the walk.
+    /// The first deviation from what was written. [`MediaError::IncompleteSet`] if the set was
+    /// never finished, and also if `visit` stopped the walk.
     pub fn walk(
         &self,
         set: &SetListing,
@@ -166,8 +165,9 @@ impl<'a> FamilyReader<'a> {
         }
     }
 
-    /// Whether a set without an end has all of its data, up to the filemark behind them. So it is where a
-    /// backup was interrupted while it wrote the ends; a stale or cut copy of the family has less.
+    /// Whether a set without an end has all of its data, up to the filemark after them. This is so
+    /// if a backup was interrupted while it wrote the ends; a stale or truncated copy of the family
+    /// has less.
     pub fn has_all_data(&self, set: &SetListing) -> bool {
         walk_data(self.family, set.offset, &self.identity, &mut |_, _| true).is_ok()
     }
@@ -191,11 +191,11 @@ impl<'a> FamilyReader<'a> {
         Ok(walked)
     }
 
-    /// Reads the chunk index of a set on this family, one segment at a time, the newest first. `visit`
-    /// returns whether to go on. No chunk is read.
+    /// Reads the chunk index of a set on this family, one segment at a time, newest first. `visit`
+    /// returns whether to continue. Reads no chunks.
     ///
     /// # Errors
-    /// When the set has no end, or its index is damaged.
+    /// If the set has no end, or its index is damaged.
     pub fn index(
         &self,
         set: &SetListing,
@@ -209,7 +209,7 @@ impl<'a> FamilyReader<'a> {
         while at != 0 {
             let mut streams = Streams::at(&part, set.offset, set.offset.saturating_add(at));
             let stream = streams.expect(Id::WLIX)?;
-            // Segments do not overlap, or a short family would have many long ones.
+            // Segments must not overlap, or a short family could have many long ones.
             require_at_most(
                 stream.data_offset.saturating_add(stream.length),
                 behind,
@@ -243,11 +243,12 @@ impl<'a> FamilyReader<'a> {
         Ok(())
     }
 
-    /// Reads the header of the chunk that the index places at `stream_offset` of a set; also the family
-    /// offset of its payload. Whether it is the chunk that the index means, the caller compares.
+    /// Reads the header of the chunk that the index places at `stream_offset` of a set; also
+    /// returns the family offset of its payload. The caller checks that it is the chunk that the
+    /// index means.
     ///
     /// # Errors
-    /// When the set has no end, or no whole chunk of it lies there.
+    /// If the set has no end, or there is no complete chunk of it.
     pub fn chunk(
         &self,
         set: &SetListing,
@@ -271,10 +272,10 @@ impl<'a> FamilyReader<'a> {
         read_chunk(self.family, &stream, end.set_guid, family, &mut buffer)
     }
 
-    /// Examines the media header with its padding, for a strict verification.
+    /// Checks the media header and its padding, for a strict verification.
     ///
     /// # Errors
-    /// The first thing that is not as it was written.
+    /// The first deviation from what was written.
     pub fn check_header(&self) -> Result<(), MediaError> {
         let (_, end) = MediaHeader::read(self.family)?;
         Filemark::read(self.family, end, &self.identity).map(drop)
@@ -302,14 +303,14 @@ fn read_final(
     Ok(configuration)
 }
 
-/// The data of the configuration stream at `at`, and where they lie.
+/// The data of the configuration stream at `at`, and their offset.
 fn read_list(family: &dyn ReadAt, offset: u64, at: u64) -> Result<(Vec<u8>, u64), MediaError> {
     let mut streams = Streams::at(family, offset, at);
     let stream = streams.expect(Id::WLSC)?;
     Ok((streams.read_data(&stream)?, stream.data_offset))
 }
 
-/// Reads the end block at `offset`; also where it ends.
+/// Reads the end block at `offset`; also returns where it ends.
 pub(crate) fn read_set_end(family: &dyn ReadAt, offset: u64) -> Result<(SetEnd, u64), MediaError> {
     let mut streams = Streams::open(family, offset, Id::ESET)?;
     let stream = streams.expect(Id::WLES)?;

@@ -1,39 +1,40 @@
-//! Tagged records: how configurations are stored, so that fields can be added without a new format.
+//! Tagged records, the stored form of configurations: fields can be added without a new format
+//! version.
 //!
-//! A record list is any number of `tag u16, length u32, value`, then the CRC-64 of all of it. A reader
-//! skips tags it does not know. A tag that is absent reads as zero, empty or none. Tags with the top
-//! bit set must be understood: a reader that does not know one refuses the list.
+//! A record list is any number of `tag u16, length u32, value`, then the CRC-64 of all of them. A
+//! reader skips unknown tags. An absent tag reads as zero or empty. Tags with the top bit set are
+//! mandatory: a reader that does not know one refuses the list.
 
 use windlass_base::{Guid, Lsn, Moment, checksum};
 
 use crate::cursor::{Cursor, require_at_most};
 use crate::error::MediaError;
 
-/// Longest record list that is read. A thousand database files with long names fit.
+/// Maximum length of a record list. A thousand database files with long names fit.
 pub(crate) const LIST_BYTES_MAX: u64 = 4 << 20;
 
-/// Tags from here on must be understood.
+/// Tags from here on are mandatory.
 pub(crate) const MANDATORY_TAGS: u16 = 0x8000;
 
-/// Longest text in a record, in bytes; T-SQL's longest names are shorter.
+/// Maximum length of a text in bytes; T-SQL's longest names are shorter.
 const TEXT_BYTES_MAX: usize = 4096;
 
-/// Longest bytes in a record: a key block with all its recipients.
+/// Maximum length of a byte string: a key block with all its recipients.
 const BYTES_MAX: usize = 128 << 10;
 
 /// A value that has a stored form.
 pub(crate) trait Stored: Sized {
     fn store(&self, out: &mut Vec<u8>);
-    /// `None` when the bytes are no such value.
+    /// `None` if the bytes are not such a value.
     fn load(bytes: &[u8]) -> Option<Self>;
-    /// Whether the record is left out. What most sets do not have is not stored in them, so that they
-    /// stay as they were before there was such a field.
+    /// Whether the record is omitted. A field that most sets do not have is not stored in them, so
+    /// that they stay the same as before the field existed.
     fn is_left_out(&self) -> bool {
         false
     }
 }
 
-/// Bytes that mean nothing here; none of them is none at all.
+/// Opaque bytes; an empty value is omitted.
 impl Stored for Vec<u8> {
     fn store(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self);
@@ -122,7 +123,7 @@ impl Stored for String {
     }
 }
 
-/// Appends one record, unless the value is one that is left out.
+/// Appends one record, unless the value is omitted.
 pub(crate) fn put(out: &mut Vec<u8>, tag: u16, value: &impl Stored) {
     if value.is_left_out() {
         return;
@@ -172,7 +173,7 @@ pub(crate) fn open<'a>(
     Ok(records)
 }
 
-/// Hands each record to `take`, which says whether it knows the tag and could read the value.
+/// Passes each record to `take`, which returns whether it knows the tag and could read the value.
 pub(crate) fn each(
     records: &[u8],
     offset: u64,
@@ -201,7 +202,7 @@ pub(crate) fn each(
     Ok(())
 }
 
-/// The value of the record with tag `wanted`, if there is one that can be read.
+/// The value of the record with tag `wanted`, if it exists and is readable.
 pub(crate) fn find<T: Stored>(records: &[u8], wanted: u16) -> Option<T> {
     let mut value = None;
     let take = |tag, bytes: &[u8]| {
@@ -214,26 +215,23 @@ pub(crate) fn find<T: Stored>(records: &[u8], wanted: u16) -> Option<T> {
     value
 }
 
-/// What became of a record.
+/// Result of taking a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// Its value was taken.
     Read,
-    /// Its tag is not known.
     No,
-    /// Its tag is known, but its value is not of the right kind.
+    /// Its tag is known, but its value has the wrong type.
     Unreadable,
 }
 
 /// A struct whose fields are stored as records; declared with [`records!`].
 pub(crate) trait Records: Default {
-    /// What it is, for errors.
+    /// The struct's name in errors.
     const WHAT: &'static str;
-    /// Tags and names, to hold the documentation against.
+    /// Tags and names, to compare with the documentation.
     #[cfg(test)]
     const FIELDS: &'static [(u16, &'static str)];
 
-    /// Appends the records of this value.
     fn store_records(&self, out: &mut Vec<u8>);
 
     /// Takes one record.
@@ -246,7 +244,7 @@ pub(crate) trait Records: Default {
         seal(out)
     }
 
-    /// Reads a whole list that lies at `offset` of a family.
+    /// Reads a whole list, found at `offset` of a family.
     fn load_list(list: &[u8], offset: u64) -> Result<Self, MediaError> {
         let records = open(list, offset, Self::WHAT)?;
         let mut value = Self::default();
@@ -300,9 +298,7 @@ mod tests {
         /// For the tests below.
         #[expect(unreachable_pub, reason = "the macro declares public types")]
         Sample, "sample" {
-            /// A number.
             1 number: u32,
-            /// A text.
             2 text: String,
         }
     }

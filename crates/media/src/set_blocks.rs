@@ -1,7 +1,8 @@
-//! The descriptor blocks of a backup set: `SSET`, `VOLB`, `DIRB`, `FILE` at its start, `ESET` at its end.
+//! The descriptor blocks of a backup set: `SSET`, `VOLB`, `DIRB`, `FILE` at its start, `ESET` at
+//! its end.
 //!
-//! All of them standard: a generic reader sees a data set with one volume, one directory and one
-//! file whose streams it does not know.
+//! All are standard: a generic reader sees a data set with one volume, one directory and one file
+//! with unknown streams.
 
 use windlass_base::Guid;
 
@@ -18,7 +19,7 @@ const SSET_COPY: u32 = 1 << 1;
 const SSET_NORMAL: u32 = 1 << 2;
 const SSET_DIFFERENTIAL: u32 = 1 << 3;
 
-/// The name of a volume's device means something to the writing program alone.
+/// The device name of a volume is meaningful only to the writing program.
 const VOLB_DEVICE_VENDOR_SPECIFIC: u32 = 1 << 5;
 
 /// Control block ids: 0 is the `SSET`, then one more for each block up to the `ESET`.
@@ -28,7 +29,7 @@ const FILE_CONTROL_ID: u32 = 3;
 const ESET_CONTROL_ID: u32 = 4;
 
 records! {
-    /// The end of a set on one family. Offsets count from the set's first block.
+    /// The end of a set on one family. Offsets are relative to the set's first block.
     SetEnd, "set end" {
         /// Identity of the set.
         0x8001 set_guid: Guid,
@@ -57,7 +58,7 @@ fn attributes(set: &SetConfiguration) -> u32 {
     }
 }
 
-/// Appends everything from the set's first block to the place where the first chunk goes.
+/// Appends everything from the set's first block to the first chunk.
 pub(crate) fn emit_set_start(
     set: &SetConfiguration,
     family: &FamilyIdentity,
@@ -155,7 +156,7 @@ fn emit_file(set: &SetConfiguration, set_begin: u64, out: &mut Emission<'_>) {
 
 /// Appends the `ESET` block, padded to a multiple of the block size.
 ///
-/// MTF lets it repeat the attributes, number and date of the set's `SSET`.
+/// As MTF allows, it repeats the attributes, number and date of the set's `SSET`.
 pub(crate) fn emit_set_end(
     end: &SetEnd,
     set: &SetConfiguration,

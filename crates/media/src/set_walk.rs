@@ -1,5 +1,5 @@
-//! Walks one backup set from its first block to its last filemark, examining every byte that is
-//! not a payload: headers, checksums, index against chunks, and paddings, which must be zero.
+//! Walks one backup set from its first block to its last filemark and checks every byte that is not
+//! a payload: headers, checksums, index against chunks, and padding, which must be zero.
 
 use windlass_base::Guid;
 
@@ -19,17 +19,16 @@ use crate::streams::{ReadAt, Stream, Streams, read_exact, require_zeros_between}
 pub struct WalkedSet {
     /// The final configuration.
     pub configuration: SetConfiguration,
-    /// The end of the set.
     pub end: SetEnd,
-    /// Family offset of the filemark behind the data.
+    /// Family offset of the filemark after the data.
     pub(crate) data_filemark: u64,
-    /// Family offset of the filemark behind the end.
+    /// Family offset of the filemark after the end.
     pub(crate) end_filemark: u64,
     /// What is wrong with that filemark.
     pub(crate) end_trouble: Option<MediaError>,
 }
 
-/// Where the walk is, and what it has seen.
+/// Position of the walk, and what it has seen.
 pub(crate) struct Walk<'a> {
     family: &'a dyn ReadAt,
     family_number: u16,
@@ -44,8 +43,9 @@ pub(crate) struct Walk<'a> {
     buffer: Vec<u8>,
 }
 
-/// Walks the set whose first block is at `offset`. `visit` gets each chunk's header and the family
-/// offset of its payload, and returns whether to go on; stopping gives the error of a cut set.
+/// Walks the set whose first block is at `offset`. Calls `visit` with each chunk's header and the
+/// family offset of its payload; it returns whether to continue. Stopping gives the error of a
+/// truncated set.
 pub(crate) fn walk_set(
     family: &dyn ReadAt,
     offset: u64,
@@ -65,7 +65,7 @@ pub(crate) fn walk_set(
     })
 }
 
-/// Walks the data of a set, up to the filemark behind them; its end need not be there.
+/// Walks the data of a set, up to the filemark after them; the set need not have an end.
 pub(crate) fn walk_data<'a>(
     family: &'a dyn ReadAt,
     offset: u64,
@@ -104,7 +104,8 @@ pub(crate) fn walk_data<'a>(
     Ok((walk, mark))
 }
 
-/// The filemark behind the data of a set must be the next one after that in front of the set.
+/// The number of the filemark after the data of a set must follow that of the filemark before the
+/// set.
 fn check_data_filemark(mark: &Filemark, before: u64, position: u16) -> Result<(), MediaError> {
     let previous = mark.earlier.first().copied().unwrap_or(0);
     expect("chain of filemarks", mark.offset, before, previous)?;
@@ -117,7 +118,8 @@ fn check_data_filemark(mark: &Filemark, before: u64, position: u16) -> Result<()
     )
 }
 
-/// The filemark behind the end of a set must be the next one after that behind its data.
+/// The number of the filemark after the end of a set must follow that of the filemark after its
+/// data.
 fn check_end_filemark(
     family: &dyn ReadAt,
     identity: &FamilyIdentity,
@@ -144,8 +146,8 @@ fn expect(what: &'static str, offset: u64, expected: u64, found: u64) -> Result<
     }
 }
 
-/// Reads the header of the chunk in `stream`; also where its payload is. `buffer` has room for the
-/// longest header.
+/// Reads the header of the chunk in `stream`; also returns the offset of its payload. `buffer` has
+/// room for the longest header.
 pub(crate) fn read_chunk(
     family: &dyn ReadAt,
     stream: &Stream,
@@ -191,7 +193,7 @@ pub(crate) fn read_chunk(
 }
 
 impl Walk<'_> {
-    /// The streams of the `FILE` block; where its padding ends.
+    /// The streams of the `FILE` block; returns where its padding ends.
     fn data(
         &mut self,
         streams: &mut Streams<'_>,
@@ -227,7 +229,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads a chunk's header; also where its payload is.
+    /// Reads a chunk's header; also returns the offset of its payload.
     fn chunk(&mut self, stream: &Stream) -> Result<(ChunkHeader, u64), MediaError> {
         let (header, payload_offset) = read_chunk(
             self.family,
@@ -246,7 +248,7 @@ impl Walk<'_> {
         Ok((header, payload_offset))
     }
 
-    /// The index segment must describe exactly the chunks since the one before.
+    /// Checks that the index segment describes exactly the chunks since the previous one.
     fn segment(&mut self, stream: &Stream, bytes: &[u8]) -> Result<(), MediaError> {
         let segment = IndexSegment::parse(bytes, stream.data_offset)?;
         expect(
@@ -323,7 +325,7 @@ impl Walk<'_> {
     }
 }
 
-/// Another type of stream than the one that must come here.
+/// A stream of a type other than the one required here.
 fn unexpected(stream: &Stream, wanted: Id) -> MediaError {
     MediaError::Damaged {
         offset: stream.offset,

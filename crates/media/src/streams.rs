@@ -1,4 +1,4 @@
-//! Walking the streams of a descriptor block, and reading bytes with a bound.
+//! Walks the streams of a descriptor block, and reads bytes within bounds.
 
 use windlass_base::checksum;
 
@@ -23,7 +23,7 @@ pub trait ReadAt {
     /// Fills `buffer` from `offset`.
     ///
     /// # Errors
-    /// When the family ends before, or the device fails.
+    /// If the family ends before that, or the device fails.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError>;
 }
 
@@ -53,7 +53,7 @@ impl ReadAt for &[u8] {
     }
 }
 
-/// Fills `buffer`, or says which structure the family ends in.
+/// Fills `buffer`, or reports the structure in which the family ends.
 pub(crate) fn read_exact(
     family: &dyn ReadAt,
     offset: u64,
@@ -73,7 +73,7 @@ pub(crate) fn read_exact(
     Ok(family.read_at(offset, buffer)?)
 }
 
-/// Fails unless all bytes from `from` to `to` are zero. Reads them in small pieces.
+/// Fails unless all bytes from `from` to `to` are zero. Reads in small pieces.
 pub(crate) fn require_zeros_between(
     family: &dyn ReadAt,
     from: u64,
@@ -104,7 +104,7 @@ pub(crate) struct Stream {
     pub(crate) length: u64,
 }
 
-/// The streams of a descriptor block, one after the other.
+/// The streams of a descriptor block, in order.
 pub(crate) struct Streams<'a> {
     family: &'a dyn ReadAt,
     block_offset: u64,
@@ -112,7 +112,7 @@ pub(crate) struct Streams<'a> {
 }
 
 impl<'a> Streams<'a> {
-    /// Reads the block header at `offset`, which must be a `wanted`.
+    /// Reads the block header at `offset`, which must be of type `wanted`.
     pub(crate) fn open(
         family: &'a dyn ReadAt,
         offset: u64,
@@ -173,7 +173,7 @@ impl<'a> Streams<'a> {
         })
     }
 
-    /// The next stream, which must be a `wanted`.
+    /// The next stream, which must be of type `wanted`.
     pub(crate) fn expect(&mut self, wanted: Id) -> Result<Stream, MediaError> {
         let stream = self.next()?;
         if stream.id == wanted {
@@ -188,7 +188,7 @@ impl<'a> Streams<'a> {
         })
     }
 
-    /// The data of a stream that is no chunk.
+    /// The data of a stream other than a chunk.
     pub(crate) fn read_data(&self, stream: &Stream) -> Result<Vec<u8>, MediaError> {
         require_at_most(
             stream.length,
@@ -201,7 +201,7 @@ impl<'a> Streams<'a> {
         Ok(bytes)
     }
 
-    /// The `WLCK` stream, whose CRC must be that of the block up to here.
+    /// The `WLCK` stream, whose CRC must match the block up to here.
     pub(crate) fn check_stream(&mut self) -> Result<(), MediaError> {
         let stream = self.expect(Id::WLCK)?;
         let bytes = self.read_data(&stream)?;
@@ -231,15 +231,15 @@ impl<'a> Streams<'a> {
         }
     }
 
-    /// The `SPAD` stream, whose data must be zero; where it ends.
+    /// The `SPAD` stream, whose data must be zero; returns where it ends.
     pub(crate) fn pad(&mut self) -> Result<u64, MediaError> {
         let stream = self.expect(Id::SPAD)?;
         self.pad_data(&stream)
     }
 
-    /// The data of a `SPAD` stream must be zero; where it ends.
+    /// Checks that the data of a `SPAD` stream are zero; returns where they end.
     pub(crate) fn pad_data(&self, stream: &Stream) -> Result<u64, MediaError> {
-        // Longer than any block needs: something else calls itself padding.
+        // No block needs more padding: the stream only claims to be padding.
         require_at_most(stream.length, 2 * 65536, "length of padding", stream.offset)?;
         let end = stream.data_offset + stream.length;
         require_zeros_between(self.family, stream.data_offset, end, "padding")?;

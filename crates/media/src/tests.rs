@@ -1,4 +1,4 @@
-//! Whole families: what was written is read back, and nothing that happens to them goes unnoticed.
+//! Whole families: what was written is read back, and every change is detected.
 
 use windlass_base::{Digest, Guid, checksum};
 
@@ -106,7 +106,8 @@ fn family(sets: u16, chunks: u64) -> Vec<u8> {
     family
 }
 
-/// Everything that verification looks at: header, listing, walk, payloads. The number of good sets.
+/// Everything that verification checks: header, listing, walk, payloads. Returns the number of good
+/// sets.
 fn verify(family: &[u8]) -> Result<usize, String> {
     let (reader, header) = FamilyReader::open(&family).map_err(|error| error.to_string())?;
     assert_eq!(header, media_header());
@@ -237,7 +238,7 @@ fn a_cut_anywhere_leaves_the_sets_before_it() {
         let cut = &whole[..length as usize];
         let (reader, _) = FamilyReader::open(&cut).unwrap();
         let found = reader.list();
-        // A set is complete as soon as its end block is whole.
+        // A set is complete as soon as its end block is complete.
         let block = u64::from(BLOCK_BYTES);
         let complete = ends.iter().skip(1).filter(|&&end| end - block <= length);
         let complete = complete.count();
@@ -303,7 +304,7 @@ impl Mutations {
         (self.0 >> 33) as usize % below
     }
 
-    /// Numbers that fields do not expect, more often than any number.
+    /// Prefers values that fields do not expect.
     fn byte(&mut self) -> u8 {
         match self.next(4) {
             0 => 0,
@@ -361,7 +362,7 @@ fn calls_out_of_order_are_refused() {
     ));
 }
 
-/// The page is what a second implementation is written from.
+/// The page must be sufficient for a second implementation.
 #[test]
 fn the_format_page_lists_every_record_in_order() {
     let page = include_str!("../../../docs/format/media.md");

@@ -1,12 +1,12 @@
-//! Writing a media family: a state machine from values to bytes.
+//! Writes a media family: a state machine from values to bytes.
 //!
 //! ```text
 //!  Idle --begin_set--> Data --chunk_header/chunk_written*--> Data --end_of_data--> Ending --end_set--> Idle
 //! ```
 //!
-//! Every call returns or appends the bytes that come next in the family; nothing is ever written
-//! behind them. The caller syncs all families between `end_of_data` and `end_set`, because the end
-//! of a set says that everything before it is there.
+//! Every call returns or appends the next bytes of the family; writing is strictly sequential. The
+//! caller syncs all families between `end_of_data` and `end_set`, because the end of a set states
+//! that everything before it exists.
 
 use crate::chunk::ChunkHeader;
 use crate::configuration::SetConfiguration;
@@ -20,17 +20,16 @@ use crate::mtf::{
 };
 use crate::set_blocks::{SetEnd, emit_set_end, emit_set_start};
 
-/// Where an append continues: behind a set of a family.
+/// Where an append continues: after a set of a family.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppendPosition {
     /// Family offset of the next byte.
     pub offset: u64,
-    /// Sets before it.
     pub sets: u16,
     /// Offsets of earlier filemarks, newest first; at least one.
     pub filemarks: Vec<u64>,
-    /// Whether the filemark behind the last set is still to be written: the end of that set is
-    /// good, but its filemark was cut off or damaged.
+    /// Whether the filemark after the last set must be rewritten: the end of that set is good, but
+    /// its filemark was truncated or damaged.
     pub needs_filemark: bool,
 }
 
@@ -46,11 +45,11 @@ struct OpenSet {
     configuration: SetConfiguration,
     end: SetEnd,
     segment: IndexSegment,
-    /// Payload bytes that the caller still owes.
+    /// Payload bytes that the caller has yet to write.
     payload_due: u64,
 }
 
-/// Puts one media family together.
+/// Writes one media family.
 #[derive(Debug)]
 pub struct FamilyWriter {
     family: FamilyIdentity,
@@ -63,10 +62,10 @@ pub struct FamilyWriter {
 }
 
 impl FamilyWriter {
-    /// Begins a family: the media header and the first filemark.
+    /// Starts a family: the media header and the first filemark.
     ///
     /// # Errors
-    /// When the block size is not one that tape format takes.
+    /// If tape format does not support the block size.
     pub fn format(header: &MediaHeader) -> Result<(Self, Vec<u8>), MediaError> {
         let mut writer = Self {
             family: header.identity(),
@@ -84,7 +83,7 @@ impl FamilyWriter {
         Ok((writer, bytes))
     }
 
-    /// Continues a family. The caller has cut off whatever lies behind `position`.
+    /// Continues a family. The caller has truncated it at `position`.
     pub fn append_after(header: &MediaHeader, position: AppendPosition) -> Self {
         Self {
             family: header.identity(),
@@ -115,10 +114,10 @@ impl FamilyWriter {
         self.filemarks.truncate(capacity(self.family.block_bytes));
     }
 
-    /// Begins a set; returns everything up to the first chunk.
+    /// Starts a set; returns everything up to the first chunk.
     ///
     /// # Errors
-    /// When a set is open, the set's position is not the next one, or the configuration cannot be
+    /// If a set is open, the set's position is not the next one, or the configuration cannot be
     /// stored.
     pub fn begin_set(&mut self, set: &SetConfiguration) -> Result<Vec<u8>, MediaError> {
         if !matches!(self.state, State::Idle) {
@@ -161,12 +160,11 @@ impl FamilyWriter {
         Ok(bytes)
     }
 
-    /// Appends a chunk's header, padded so that the payload begins at a multiple of `alignment` in
-    /// the family. The caller writes the payload next and then calls
-    /// [`FamilyWriter::chunk_written`].
+    /// Appends a chunk's header, padded so that the payload starts at a multiple of `alignment` in
+    /// the family. The caller then writes the payload and calls [`FamilyWriter::chunk_written`].
     ///
     /// # Errors
-    /// When no set is open, or the header cannot be stored.
+    /// If no set is open, or the header cannot be stored.
     pub fn chunk_header(
         &mut self,
         header: &ChunkHeader,
@@ -201,7 +199,7 @@ impl FamilyWriter {
         Ok(())
     }
 
-    /// Accounts for the payload that was written, and appends what must follow it.
+    /// Accounts for the written payload, and appends what must follow it.
     pub fn chunk_written(&mut self, bytes: &mut Vec<u8>) {
         let State::Data(set) = &mut self.state else {
             return;
@@ -218,7 +216,7 @@ impl FamilyWriter {
     /// Ends the data: last index segment, final configuration, filemark.
     ///
     /// # Errors
-    /// When no set is open, a payload is due, or the configuration cannot be stored.
+    /// If no set is open, a payload is missing, or the configuration cannot be stored.
     pub fn end_of_data(&mut self, set: &SetConfiguration) -> Result<Vec<u8>, MediaError> {
         let mut open = match std::mem::replace(&mut self.state, State::Idle) {
             State::Data(open) if open.payload_due == 0 => open,
@@ -246,7 +244,7 @@ impl FamilyWriter {
     /// Ends the set: end block and filemark. Everything before must be durable on every family.
     ///
     /// # Errors
-    /// When the data have not been ended.
+    /// If the data have not been ended.
     pub fn end_set(&mut self) -> Result<Vec<u8>, MediaError> {
         let open = match std::mem::replace(&mut self.state, State::Idle) {
             State::Ending(open) => open,

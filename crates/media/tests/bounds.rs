@@ -1,5 +1,5 @@
-//! What reading a family costs is bounded by its length, whatever it says of itself: bytes read and
-//! memory held, by counters and not by the clock.
+//! The cost of reading a family is bounded by its length, whatever its content: counted as bytes
+//! read and memory used, not as time.
 #![expect(clippy::unwrap_used, reason = "a surprise fails the test")]
 #![allow(unsafe_code, reason = "an allocator that counts")]
 
@@ -10,9 +10,11 @@ use std::path::Path;
 use windlass_media::craft::{self, Medium, Set};
 use windlass_media::{FamilyReader, Listing, ReadAt, ReadError, SetListing};
 
-/// Listing reads at most so many times the length of the family, as `docs/format/media.md` says.
+/// Listing reads at most this multiple of the family's length, as documented in
+/// `docs/format/media.md`.
 const READS: u64 = 10;
-/// Whatever the length: one configuration with its files, one segment of the index, a buffer to scan.
+/// Constant part of the memory: one configuration with its files, one segment of the index, a scan
+/// buffer.
 const MEMORY: usize = 24 << 20;
 
 struct Counting;
@@ -25,7 +27,7 @@ thread_local! {
 // SAFETY: every call goes to the system's allocator with the same arguments.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Gone while a thread ends, which is of no interest.
+        // Unavailable while a thread exits, which does not matter here.
         let counted = LIVE.try_with(|live| {
             live.set(live.get().wrapping_add(layout.size()));
             live.get()
@@ -69,7 +71,7 @@ fn list(reader: &FamilyReader<'_>) -> Listing {
     reader.list()
 }
 
-/// Bytes read and memory taken by `work` on a family.
+/// Bytes read and memory used by `work` on a family.
 fn cost<T>(bytes: &[u8], work: impl FnOnce(&FamilyReader<'_>) -> T) -> (u64, usize, T) {
     let family = Counted {
         bytes,
@@ -82,7 +84,7 @@ fn cost<T>(bytes: &[u8], work: impl FnOnce(&FamilyReader<'_>) -> T) -> (u64, usi
     (family.read.get(), PEAK.get() - before, result)
 }
 
-/// Lists the sets of a family within the bounds; how many there are.
+/// Lists the sets of a family within the bounds; returns them.
 fn listed(what: &str, bytes: &[u8]) -> Vec<SetListing> {
     let (read, memory, listing) = cost(bytes, list);
     assert!(
@@ -107,7 +109,7 @@ fn overlapping_sets_are_read_once() {
             "the filemarks lead to all of them"
         );
         assert!(sets.iter().all(|set| set.end.is_none()));
-        // Also with the way to them broken in places, or its end gone.
+        // Also with breaks in the chain to them, or without its end.
         for step in [7, 51, 52] {
             let mut broken = content.clone();
             for block in broken.chunks_mut(512).skip(9).step_by(step) {
@@ -149,7 +151,7 @@ fn a_good_family_is_listed_by_a_few_blocks() {
     assert!(listing.trouble.is_none());
     assert_eq!(listing.complete_sets(), 60);
     assert!(read < bytes.len() as u64 / 20, "{read} of {}", bytes.len());
-    // The label is on the first blocks, also when the end is gone.
+    // The label is in the first blocks, so it is readable without the end.
     let cut = &bytes[..bytes.len() - 1000];
     let (read, _, database) = cost(cut, |reader| reader.first_set().map(|set| set.database));
     assert_eq!(database.as_deref(), Some("database 0"));
@@ -190,8 +192,8 @@ fn crafted_media_are_good_but_for_what_was_asked() {
     }
 }
 
-/// Crafted media are seeds of the fuzz target `media_family`, which holds the same bounds for whatever
-/// becomes of them.
+/// Crafted media are seeds of the fuzz target `media_family`, which enforces the same bounds for
+/// all mutations.
 #[test]
 fn seeds_of_the_fuzzer_are_read_within_the_bounds() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/seeds");

@@ -1,5 +1,5 @@
-//! Whole families through the public interface: what is written is read back, whatever it is, and
-//! what happens to one set does not reach the others.
+//! Whole families through the public interface: what was written is read back, and damage to one
+//! set does not affect the others.
 #![expect(
     clippy::unwrap_used,
     reason = "a family that cannot be read fails its test"
@@ -20,7 +20,7 @@ fn list(family: &[u8]) -> Listing {
     FamilyReader::open(&family).unwrap().0.list()
 }
 
-/// Everything that verification examines, payloads included.
+/// Everything that verification checks, including payloads.
 fn verify(family: &[u8]) -> Result<(), MediaError> {
     let (reader, _) = FamilyReader::open(&family)?;
     let listing = reader.list();
@@ -41,7 +41,7 @@ fn three_sets() -> FamilyBuilder {
     builder
 }
 
-/// Offsets at which the sets of a family end, and before them where the first begins.
+/// Offsets at which the sets of a family end, preceded by the start of the first.
 fn ends(family: &[u8]) -> Vec<usize> {
     let listing = list(family);
     let sets = 0..=listing.complete_sets();
@@ -49,7 +49,7 @@ fn ends(family: &[u8]) -> Vec<usize> {
         .collect()
 }
 
-/// An encrypted set and one that is not; what encrypts is of no concern to the format.
+/// An encrypted set and one that is not; the format does not depend on the cipher.
 fn encrypted_sets() -> FamilyBuilder {
     let mut builder = FamilyBuilder::new(BLOCK as u32);
     builder.is_encrypted = true;
@@ -59,7 +59,7 @@ fn encrypted_sets() -> FamilyBuilder {
     builder
 }
 
-/// A version must be readable for ever, and a change of what is written needs a new one.
+/// Every version must stay readable, and a change of the written bytes needs a new version.
 fn golden(name: &str, written: &[u8]) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
@@ -108,7 +108,7 @@ fn golden_family_with_an_encrypted_set_is_written_and_read_unchanged() {
     assert_eq!(tags, [Some([0xA7; 16]); 2]);
 }
 
-/// The media header apart, which is all that says what the rest is.
+/// Except in the media header, without which the rest cannot be identified.
 #[test]
 fn one_flipped_bit_neither_goes_unnoticed_nor_hides_another_set() {
     let whole = three_sets();
@@ -141,7 +141,7 @@ fn an_interrupted_append_is_seen_even_behind_a_damaged_set() {
     let ends = ends(&builder.bytes);
     let good = builder.bytes.len();
     drop(builder.set_without_end(&[TestChunk::compressed(5000)]));
-    // The start of a set tells nothing before its configuration is whole.
+    // The start of a set says nothing before its configuration is complete.
     for cut in [good + 1, good + 700, good + 3000, builder.bytes.len()] {
         let mut family = builder.bytes[..cut].to_vec();
         let chunk = family[ends[0]..]
@@ -179,7 +179,7 @@ fn what_a_crash_leaves_of_unwritten_blocks_is_no_set() {
     assert!(matches!(listing.trouble, Some(MediaError::Damaged { .. })));
 }
 
-/// A database may hold the bytes of another family, or of this one.
+/// A database may contain the bytes of another family, or of this one.
 #[test]
 fn filemarks_inside_a_payload_are_not_taken_for_those_of_the_family() {
     let mut builder = three_sets();

@@ -1,9 +1,9 @@
-//! A reader of Microsoft Tape Format that knows the published specification and nothing of us.
+//! A reader of Microsoft Tape Format written only from the published specification.
 //!
-//! It shares no code with the crate: its only input are the bytes of a family. It walks from `TAPE`
-//! to the end of the family, skips streams it does not know by their length, as the specification
-//! asks of every reader, and checks what the specification says of each block it meets.
-//! Section and structure numbers are those of MTF 1.00a, document revision 1.8.
+//! It shares no code with the crate; its only input is the bytes of a family. It walks from `TAPE`
+//! to the end of the family, skips unknown streams by their length, as the specification requires,
+//! and checks what the specification says of each block. Section and structure numbers are those of
+//! MTF 1.00a, document revision 1.8.
 #![expect(
     clippy::unwrap_used,
     reason = "a family that cannot be read fails its test"
@@ -29,7 +29,7 @@ fn xor_words(bytes: &[u8]) -> u64 {
         .fold(0, |sum, at| sum ^ number(bytes, at, 2))
 }
 
-/// What the walk met.
+/// What the walk found.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Met {
     blocks: Vec<String>,
@@ -87,7 +87,7 @@ impl<'a> Walker<'a> {
         block
     }
 
-    /// Structure 2 and section 3.5: a string lies behind the fixed fields, within one logical block.
+    /// Structure 2 and section 3.5: a string follows the fixed fields, within one logical block.
     fn text(&self, block: &[u8], field: usize, fixed_bytes: usize) -> String {
         let (size, offset) = (
             number(block, field, 2) as usize,
@@ -106,7 +106,7 @@ impl<'a> Walker<'a> {
         String::from_utf16(&units).unwrap()
     }
 
-    /// Section 6: skips the streams of the block here; `SPAD` is the last one and is zero.
+    /// Section 6: skips the streams of the block; `SPAD` is the last one and is zero.
     fn skip_streams(&mut self, origin: usize, before_filemark: bool) {
         let mut at = self.at + number(self.family, self.at + 8, 2) as usize;
         loop {

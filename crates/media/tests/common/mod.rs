@@ -12,7 +12,7 @@ pub(crate) fn guid(last: u8) -> Guid {
     Guid::from_stored(stored)
 }
 
-/// A chunk to be written: how long, and where its payload is to begin.
+/// A chunk to write: its length, and the alignment of its payload.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TestChunk {
     codec: u8,
@@ -91,7 +91,7 @@ impl TestChunk {
     }
 }
 
-/// Puts a family together set by set.
+/// Builds a family set by set.
 pub(crate) struct FamilyBuilder {
     pub(crate) bytes: Vec<u8>,
     pub(crate) header: MediaHeader,
@@ -133,7 +133,7 @@ impl FamilyBuilder {
         }
     }
 
-    /// Goes on behind set `sets`, as a later backup does; what lies behind it goes.
+    /// Continues after set `sets`, as a later backup does; truncates what follows it.
     pub(crate) fn reopen(&mut self, sets: u16) {
         let listing = FamilyReader::open(&self.bytes.as_slice()).unwrap().0.list();
         let position = listing.append_position(sets);
@@ -187,7 +187,7 @@ impl FamilyBuilder {
         self.sets += 1;
     }
 
-    /// Adds a set up to its last chunk; what ends the data is returned.
+    /// Adds a set up to its last chunk; returns what ends the data.
     pub(crate) fn set_without_end(&mut self, chunks: &[TestChunk]) -> Vec<u8> {
         let mut set = self.configuration(self.sets + 1);
         let start = self.writer.begin_set(&set).unwrap();
