@@ -1,6 +1,6 @@
-//! Which files are parts of databases, by their first bytes, whatever their names.
+//! Recognises files of databases by their first bytes, whatever their names.
 
-/// First bytes, and what begins with them.
+/// First bytes, and the kind of file that starts with them.
 const PARTS: [(&[u8], &str); 5] = [
     (b"SQLite format 3\0", "a SQLite database"),
     (
@@ -21,10 +21,10 @@ const PARTS: [(&[u8], &str); 5] = [
     ),
 ];
 
-/// Bytes of a file that [`part_of_database`] looks at.
+/// Number of bytes that [`part_of_database`] examines.
 pub const FIRST_BYTES: usize = 16;
 
-/// What a file is that begins so, if it is a part of a database.
+/// The kind of database file that starts with these bytes, if any.
 pub fn part_of_database(first: &[u8]) -> Option<&'static str> {
     let mut parts = PARTS.iter();
     let found = parts.find(|(magic, _)| first.starts_with(magic));

@@ -1,7 +1,7 @@
-//! A database of whatever kind, from which snapshots are taken.
+//! A database of either kind, from which snapshots are taken.
 //!
-//! Whoever wants to read one (BACKUP, the measurements) asks here and sees no difference between kinds
-//! but in what the database itself knows: its differential base, the steps of its own.
+//! Callers such as BACKUP and the measurements see no difference between the kinds, except for what
+//! only the database itself knows, such as its differential base.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,22 +13,20 @@ use crate::engine::EngineSnapshot;
 use crate::sqlite::{SnapshotOptions, SqliteSnapshot};
 use crate::{Error, Snapshot};
 
-/// A database that snapshots can be taken of.
+/// A database of which snapshots can be taken.
 #[derive(Debug, Clone)]
 pub enum SourceDatabase {
-    /// A `SQLite` file, and how it is pinned.
+    /// A `SQLite` file and the options for pinning it.
     Sqlite {
-        /// The file.
         path: PathBuf,
-        /// How it is pinned.
         options: SnapshotOptions,
     },
-    /// A database of the page engine. It is open, and stays so for as long as whoever opened it says.
+    /// A database of the page engine, open for as long as the caller keeps it open.
     Engine(Arc<Database>),
 }
 
 impl SourceDatabase {
-    /// The database as it is now. Of a `SQLite` file every kind of backup reads the same.
+    /// A snapshot of the current state. For a `SQLite` file, all kinds of backups read the same.
     ///
     /// # Errors
     /// Those of the database.
@@ -39,8 +37,8 @@ impl SourceDatabase {
         })
     }
 
-    /// The differential base in force, a set and its checkpoint; nil before the first full backup.
-    /// `None` where the database itself does not know.
+    /// The current differential base, a set and its checkpoint; nil before the first full backup.
+    /// `None` if the database itself does not know.
     pub fn differential_base(&self) -> Option<(Guid, Lsn)> {
         match self {
             Self::Sqlite { .. } => None,

@@ -1,23 +1,22 @@
-//! What a backup reads and what a restore writes: one trait each, and the databases behind them.
+//! What a backup reads and what a restore writes: one trait each, and their implementations.
 //!
 //! - [`SourceDatabase`]: a database of either kind, from which snapshots are taken.
 //! - [`Snapshot`]: one committed state of a database, pinned, read by many threads at once.
-//! - [`RestoreTarget`]: a database being put together again, written by many threads at once.
+//! - [`RestoreTarget`]: a database being restored, written by many threads at once.
 //! - [`check`]: `SQLite`'s own check of a snapshot.
-//! - [`sqlite`]: `SQLite` files where they lie, in use or not.
+//! - [`sqlite`]: `SQLite` files, in use or not.
 //! - [`engine`]: databases of the page engine.
 //!
-//! Neighbours: `pipeline` above drives both traits and knows no implementation; `io` below is the
-//! door to the operating system. Nothing here knows media, compression or T-SQL.
+//! Neighbours: `pipeline` above uses both traits and no implementation; `io` below is the interface
+//! to the operating system. Nothing here depends on media, compression or T-SQL.
 //!
 //! Invariants:
 //! 1. [`Snapshot::read`] gives the bytes of the pinned state or an error, whatever other processes
 //!    do meanwhile.
-//! 2. A database that is only backed up is never changed: no checkpoint, no attribute, no side file
-//!    that was not there (the one exception, a crashed writer's hot journal, is `SQLite`'s own
-//!    recovery).
-//! 3. The name of a restore's target leads to the old database or to the whole new one, never to
-//!    anything between, wherever the restore stops.
+//! 2. A database that is only backed up is never changed: no checkpoint, no attribute, no new file
+//!    next to it (the one exception, a crashed writer's hot journal, is `SQLite`'s own recovery).
+//! 3. The name of a restore's target always leads to the old database or to the complete new one,
+//!    wherever the restore stops.
 
 pub mod check;
 mod content;

@@ -1,10 +1,10 @@
-//! How well a backup set is protected against forgers, and what may follow upon what.
+//! How well a backup set is protected against forgery, and which sets may follow it.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What somebody needs who makes a set that a restore takes, from the least to the most.
+/// What an attacker needs to forge an acceptable set, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protection {
@@ -13,13 +13,13 @@ pub enum Protection {
     None,
     /// A certificate, which is public.
     Certificate,
-    /// A passphrase.
     Passphrase,
 }
 
 impl Protection {
-    /// Whether a set may follow upon this one. Everything that a differential must fit to stands in the
-    /// clear headers of its base, so that only the key tells a genuine one from a forged one.
+    /// Whether a set with protection `next` may follow. Everything that a differential must match
+    /// is in the unencrypted headers of its base, so only the key distinguishes a genuine
+    /// differential from a forged one.
     pub fn admits(self, next: Self) -> bool {
         next >= self
     }

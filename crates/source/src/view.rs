@@ -1,4 +1,4 @@
-//! A snapshot seen differently: other names of its files, or fewer of their bytes.
+//! A modified view of a snapshot: other names of its files, or fewer of their bytes.
 
 use std::io;
 use std::ops::Range;
@@ -12,10 +12,10 @@ use crate::{
     Content, DatabaseIdentity, Ending, Error, LogPiece, Position, Snapshot, SourceFile, WritersHeld,
 };
 
-/// Stretches of files, by the files' numbers.
+/// Ranges of files, by file number.
 pub type FileRanges = Vec<(u16, Vec<Range<u64>>)>;
 
-/// A snapshot of which some answers are replaced.
+/// A snapshot with some answers replaced.
 #[derive(Debug)]
 pub struct View {
     inner: Box<dyn Snapshot>,
@@ -24,8 +24,8 @@ pub struct View {
 }
 
 impl View {
-    /// Gives the file of a database of one file the name that whoever registered it chose: a plain
-    /// database file does not know any. Databases of several files know their names.
+    /// Renames the file of a single-file database to the name with which it was registered, because
+    /// a plain database file has no logical name. Databases of several files know their names.
     pub fn named(inner: Box<dyn Snapshot>, logical_name: &str) -> Self {
         let mut files = inner.files().to_vec();
         if let [file] = files.as_mut_slice() {
@@ -38,7 +38,7 @@ impl View {
         }
     }
 
-    /// Leaves only some stretches to be read; each obeys the rules of [`Snapshot::ranges`].
+    /// Restricts the snapshot to some ranges; each obeys the rules of [`Snapshot::ranges`].
     pub fn sampled(inner: Box<dyn Snapshot>, ranges: FileRanges) -> Self {
         Self {
             files: inner.files().to_vec(),

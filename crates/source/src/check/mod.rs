@@ -1,10 +1,11 @@
 //! SQLite's own check of a database, run on exactly what a backup reads.
 //!
-//! SQLite opens the [`Snapshot`] itself, through a VFS that can only read. So it sees the pinned state: the
-//! pages of the log over those of the file, whatever other programs do meanwhile, and nothing is copied.
+//! SQLite opens the [`Snapshot`] itself, through a read-only VFS. So it sees the pinned state, with
+//! the pages of the log over those of the file, whatever other programs do meanwhile. Nothing is
+//! copied.
 //!
-//! Only a frozen snapshot can be checked so; that of a database under copy by the page engine becomes one
-//! state at its end only.
+//! Only a frozen snapshot can be checked this way; a snapshot of the page engine is consistent only
+//! at the end of its copy.
 
 mod vfs;
 
@@ -16,18 +17,18 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::source::Depth;
 use crate::{Error, Snapshot};
 
-/// Most findings that are listed.
+/// Maximum number of listed findings.
 pub const FINDINGS_MAX: usize = 100;
 
-/// How many steps of SQLite's machine go by between two looks at the cancel flag.
+/// Steps of SQLite's virtual machine between two checks of the cancel flag.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 
-/// Checks a frozen snapshot; gives it back with what SQLite found, at most [`FINDINGS_MAX`] lines, none when
-/// all is well.
+/// Checks a frozen snapshot; returns it with SQLite's findings, at most [`FINDINGS_MAX`] lines,
+/// empty if there are none.
 ///
 /// # Errors
-/// [`Error::Unchecked`] when SQLite cannot check it: it is no database, or the check was cancelled; those of
-/// the snapshot.
+/// [`Error::Unchecked`] if SQLite cannot check it, because it is not a database or the check was
+/// cancelled; errors of the snapshot.
 pub fn check(
     snapshot: Box<dyn Snapshot>,
     depth: Depth,
@@ -49,7 +50,7 @@ pub fn check(
     let failure = offered.failure();
     let snapshot = offered.take_back();
     let Some(snapshot) = snapshot else {
-        return Err(unchecked("SQLite did not let go of it".to_owned()));
+        return Err(unchecked("SQLite did not release it".to_owned()));
     };
     if let Some(failure) = failure {
         return Err(failure);
@@ -60,10 +61,11 @@ pub fn check(
     }
 }
 
-/// What SQLite's check says on a connection: at most [`FINDINGS_MAX`] lines, none when all is well.
+/// The findings of SQLite's check on a connection: at most [`FINDINGS_MAX`] lines, empty if there
+/// are none.
 ///
 /// # Errors
-/// SQLite's, but for damage that it cannot get past, which is a finding.
+/// SQLite's errors, except damage that stops the check, which is a finding.
 pub fn findings(
     connection: &mut Connection,
     depth: Depth,
@@ -79,7 +81,7 @@ pub fn findings(
         Depth::Full => "integrity_check",
     };
     let lines = || {
-        // What is sorted stays in memory, and pages are kept for a while: the check comes by more than once.
+        // Sort in memory and cache pages, because the check reads pages more than once.
         connection.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384")?;
         let mut statement = connection.prepare(&format!("PRAGMA {pragma}({FINDINGS_MAX})"))?;
         let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
@@ -167,20 +169,20 @@ mod tests {
         let path = folder.path().join("ill.db");
         drop(make(&path, ""));
         let good = std::fs::read(&path).unwrap();
-        // Another key in the index than in the table: only the whole check compares them.
+        // The key in the index differs from the table: only the full check compares them.
         let page = good.len() / 4096 - 1;
         let at = (page * 4096 + 4090) as u64;
         let file = std::fs::File::options().write(true).open(&path).unwrap();
         file.write_all_at(b"?", at).unwrap();
         let found = checked(&path, Depth::Full).unwrap();
         assert!(!found.is_empty());
-        // A page of rubbish in the middle.
+        // A garbage page in the middle.
         std::fs::write(&path, &good).unwrap();
         file.write_all_at(&[0xA5; 4096], 40 * 4096).unwrap();
         for depth in [Depth::Quick, Depth::Full] {
             assert!(!checked(&path, depth).unwrap().is_empty(), "{depth:?}");
         }
-        // Cut in the middle.
+        // Truncated in the middle.
         std::fs::write(&path, &good[..good.len() / 2 / 4096 * 4096]).unwrap();
         assert!(!checked(&path, Depth::Quick).unwrap().is_empty());
     }

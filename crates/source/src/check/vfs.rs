@@ -1,6 +1,6 @@
-//! A VFS in which snapshots are files that can be read.
+//! A VFS in which snapshots are read-only files.
 //!
-//! It is registered once for the process. A snapshot that is offered has a number, which is its name.
+//! It is registered once per process. The file name of a snapshot is its number.
 #![expect(unsafe_code, reason = "SQLite's C interface for file systems")]
 
 use std::collections::HashMap;
@@ -15,23 +15,23 @@ use crate::{Error, Snapshot};
 
 const NAME: &CStr = c"windlass-snapshot";
 
-/// Extents that are kept: neighbours of a page are often wanted next.
+/// Cached extents: neighbours of a page are often read next.
 const EXTENTS_KEPT: usize = 256;
 
 static OFFERED: Mutex<Option<HashMap<u64, Arc<Shown>>>> = Mutex::new(None);
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// An extent that was read, by its number.
+/// A cached extent and its number.
 type Kept = (u64, Vec<u8>);
 
-/// A snapshot, its extents that were read last, and why it could not be read.
+/// A snapshot, its cached extents, and why reading failed.
 struct Shown {
     snapshot: Box<dyn Snapshot>,
     kept: Mutex<Vec<Option<Kept>>>,
     failure: Mutex<Option<Error>>,
 }
 
-/// A snapshot that SQLite can open, until it is taken back.
+/// A snapshot that SQLite can open until it is taken back.
 pub(super) struct Offered {
     number: u64,
     shown: Option<Arc<Shown>>,
@@ -40,7 +40,7 @@ pub(super) struct Offered {
 /// Makes a snapshot a file of the VFS.
 ///
 /// # Errors
-/// SQLite's code, when the VFS cannot be registered.
+/// SQLite's code, if the VFS cannot be registered.
 pub(super) fn offer(snapshot: Box<dyn Snapshot>) -> Result<Offered, c_int> {
     static REGISTERED: OnceLock<c_int> = OnceLock::new();
     match *REGISTERED.get_or_init(register) {
@@ -65,21 +65,21 @@ pub(super) fn offer(snapshot: Box<dyn Snapshot>) -> Result<Offered, c_int> {
 
 impl Offered {
     pub(super) fn uri(&self) -> String {
-        // Immutable: SQLite looks for no log beside it, which the snapshot has in it.
+        // Immutable: SQLite looks for no log next to it, because the snapshot includes the log.
         format!(
             "file:/{}?vfs={}&immutable=1",
             self.number, "windlass-snapshot"
         )
     }
 
-    /// Why a read failed, told once.
+    /// Why a read failed; returned once.
     pub(super) fn failure(&self) -> Option<Error> {
         self.shown
             .as_ref()
             .and_then(|shown| lock(&shown.failure).take())
     }
 
-    /// The snapshot, when all connections to it are closed.
+    /// The snapshot, once all connections to it are closed.
     pub(super) fn take_back(mut self) -> Option<Box<dyn Snapshot>> {
         self.withdraw();
         let shown = Arc::into_inner(self.shown.take()?)?;
@@ -111,7 +111,7 @@ impl Shown {
             .map_or(0, |file| file.size_bytes)
     }
 
-    /// Fills as much of `buffer` as there is.
+    /// Fills as much of `buffer` as exists.
     fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
         let (size, extent_bytes) = (self.size_bytes(), EXTENT_BYTES as u64);
         let mut done = 0;
@@ -143,11 +143,11 @@ impl Shown {
     }
 }
 
-/// An open file. SQLite allocates it and knows its first field alone.
+/// An open file. SQLite allocates it and knows only its first field.
 #[repr(C)]
 struct File {
     base: ffi::sqlite3_file,
-    /// From `Arc::into_raw`; given back by `close`.
+    /// From `Arc::into_raw`; released by `close`.
     shown: *const Shown,
 }
 
@@ -160,7 +160,8 @@ fn register() -> c_int {
     let Some(default) = (unsafe { default.as_ref() }) else {
         return ffi::SQLITE_ERROR;
     };
-    // Sleep, time and randomness stay the default's, whose functions do not look at their VFS.
+    // Sleep, time and randomness come from the default VFS, whose functions ignore their VFS
+    // argument.
     let vfs = Box::leak(Box::new(ffi::sqlite3_vfs {
         iVersion: 1,
         szOsFile: size_of::<File>() as c_int,
@@ -232,10 +233,10 @@ unsafe extern "C" fn open(
     ffi::SQLITE_OK
 }
 
-/// The snapshot behind an open file.
+/// The snapshot of an open file.
 ///
 /// # Safety
-/// `file` was opened by [`open`] with success and is not closed before the reference is gone.
+/// `file` was opened successfully by [`open`] and is not closed while the reference is used.
 unsafe fn shown<'a>(file: *mut ffi::sqlite3_file) -> &'a Shown {
     // SAFETY: the caller's promise: the file is one of ours.
     let shown = unsafe { (*file.cast::<File>()).shown };
@@ -300,7 +301,7 @@ unsafe extern "C" fn truncate(_: *mut ffi::sqlite3_file, _: ffi::sqlite3_int64) 
     ffi::SQLITE_READONLY
 }
 
-/// Locks and syncs of what cannot change.
+/// Locks and syncs of an immutable file.
 unsafe extern "C" fn succeed(_: *mut ffi::sqlite3_file, _: c_int) -> c_int {
     ffi::SQLITE_OK
 }
@@ -327,7 +328,7 @@ unsafe extern "C" fn delete(_: *mut ffi::sqlite3_vfs, _: *const c_char, _: c_int
     ffi::SQLITE_READONLY
 }
 
-/// There is no file beside a snapshot.
+/// No other files exist next to a snapshot.
 unsafe extern "C" fn access(
     _: *mut ffi::sqlite3_vfs,
     _: *const c_char,

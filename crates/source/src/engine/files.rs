@@ -1,8 +1,9 @@
-//! Data files of an engine database put back from a backup set, the others staying as they are.
+//! Restores single data files of a page engine database from a backup set; the other files stay
+//! unchanged.
 //!
-//! Each is made beside its place, under the name that a whole restore would use, and renamed when all of
-//! them are verified and synced. A crash between the renames leaves some files restored and the others as
-//! they were; the restore is repeated.
+//! Each file is written next to its target, under the name that a whole restore would use, and
+//! renamed when all are verified and synced. A crash between the renames leaves some files restored
+//! and the others as they were; the restore is then repeated.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,15 +16,15 @@ use super::restore::sync_folder;
 use super::{LOG_FILE_ID, describe, engine_error, io_error, staged};
 use crate::Error;
 
-/// A restore of files under way; dropped before [`FilesTarget::finish`], it changes nothing.
+/// A restore of files in progress; dropped before [`FilesTarget::finish`], it changes nothing.
 #[derive(Debug)]
 pub struct FilesTarget(FileRestore);
 
 impl FilesTarget {
-    /// Makes the files beside their places. Nobody may have the database open.
+    /// Creates the files next to their targets. The database must not be open.
     ///
     /// # Errors
-    /// Those of the engine, which tell whether the set can serve.
+    /// Those of the engine, for example if the set cannot be used.
     pub fn begin(
         log: &Path,
         description: &[u8],
@@ -37,12 +38,12 @@ impl FilesTarget {
             .map_err(engine_error)
     }
 
-    /// Whether a file of the set is wanted.
+    /// Whether a file of the set is selected.
     pub fn wants(&self, file_id: u16) -> bool {
         self.0.wants(file_id.into())
     }
 
-    /// Takes bytes of a data file, or the next ones of the log, which comes behind all data.
+    /// Takes bytes of a data file, or the next bytes of the log, which follows all data.
     ///
     /// # Errors
     /// Those of the engine.
@@ -54,10 +55,10 @@ impl FilesTarget {
         taken.map_err(engine_error)
     }
 
-    /// Verifies the files and puts them in their places.
+    /// Verifies the files and moves them to their targets.
     ///
     /// # Errors
-    /// Those of the engine before anything is replaced; those of the operating system.
+    /// Those of the engine, before anything is replaced; those of the operating system.
     pub fn finish(mut self) -> Result<Vec<RestoredFile>, Error> {
         let restored = self.0.settle().map_err(engine_error)?;
         for file in &restored {

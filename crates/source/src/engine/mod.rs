@@ -1,14 +1,16 @@
-//! Databases of the page engine: copied while their files change, with the log that makes the copy one
-//! state; restored beside their targets.
+//! Databases of the page engine: copied while their files change, together with the log that makes
+//! the copy consistent; restored next to their targets.
 //!
-//! File numbers are SQL Server's: the first data file is 1, the log 2, further data files 3 and on.
+//! File numbers are SQL Server's: the first data file is 1, the log 2, further data files 3 and up.
 //!
-//! A restore writes every file under its name with `.windlass-restoring` behind it. The log of the
-//! backup is collected in such a file too, because chunks come in any order and its records must not;
-//! it is applied when all of it is there. Only then do files take their names, the log last: without a
-//! log no engine opens data files, so no crash leaves a database that opens and is not whole.
+//! A restore writes every file under its name with `.windlass-restoring` appended. The log of the
+//! backup is collected in such a file too, because chunks arrive in any order and its records must
+//! be applied in order, once all of it has arrived. Only then do files get their names, the log
+//! last: the engine does not open data files without a log, so no crash leaves an incomplete
+//! database that opens.
 //!
-//! With NORECOVERY the settled data files stay as they are, with a state file that says what they are.
+//! With NORECOVERY the restored data files stay under their temporary names, with a state file that
+//! describes them.
 
 mod files;
 mod pending;
@@ -30,12 +32,12 @@ use crate::Error;
 /// The log file's number.
 const LOG_FILE_ID: u16 = windlass_base::FileId::LOG.0;
 
-/// Where a file lies until the restore is complete.
+/// The path of a file until the restore is complete.
 fn staged(path: &Path) -> PathBuf {
     with_suffix(path, ".windlass-restoring")
 }
 
-/// Where the log bytes of the backup are collected.
+/// The path at which the log of the backup is collected.
 fn collected_log(log: &Path) -> PathBuf {
     with_suffix(log, ".windlass-redo")
 }
@@ -46,7 +48,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Index of a data file by its number; none for the log.
+/// Index of a data file by its number; `None` for the log.
 fn data_index(file_id: u16) -> Option<usize> {
     match file_id {
         1 => Some(0),
@@ -67,10 +69,10 @@ fn engine_error(error: EngineError) -> Error {
     Error::Engine(error)
 }
 
-/// Reads what a backup set says about its database.
+/// Reads the description of the database in a backup set.
 ///
 /// # Errors
-/// When it is damaged, or does not describe an engine database.
+/// If it is damaged, or does not describe a page engine database.
 pub fn describe(bytes: &[u8]) -> Result<BackupDescription, Error> {
     BackupDescription::decode(bytes).map_err(engine_error)
 }

@@ -1,7 +1,7 @@
-//! A restore that waits for more: what its data files are.
+//! The state of an unfinished restore sequence.
 //!
-//! The state file lies where the log will be staged. It is written after the data files are synced, to
-//! a temporary name, and renamed: it is there as a whole or not at all.
+//! The state file is stored next to the log's target. It is written to a temporary name after the
+//! data files are synced, and renamed, so it is always complete.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,26 +19,24 @@ use crate::{Error, Protection};
 pub struct PendingRestore {
     /// The set that was restored last.
     pub set_guid: Guid,
-    /// Its checkpoint.
     pub checkpoint_lsn: Lsn,
-    /// The data files' names, in the order of their numbers.
+    /// Paths of the data files, in the order of their numbers.
     pub data: Vec<PathBuf>,
-    /// The log file's name.
     pub log: PathBuf,
-    /// Bytes of the log file to be made.
+    /// Length of the log file to create.
     pub log_bytes: u64,
-    /// How the base of the sequence is protected: nothing less may follow.
+    /// Protection of the base; later backups of the sequence must not have less.
     pub(super) protection: Protection,
-    /// Permissions of the data files and the log, by number, for those that replace none.
+    /// Permissions of the data files and the log, by number, for files that replace none.
     pub(super) modes: BTreeMap<u16, u16>,
-    /// Whether the content need not be a database.
+    /// Whether the content may be something other than a database.
     pub(super) as_is: bool,
     pub(super) description: BackupDescription,
-    /// Whether data files may be half way between two backups.
+    /// Whether data files may be in a state between two backups.
     pub(super) is_interrupted: bool,
 }
 
-/// Longest state file that is read: most of it is the description, a page for each file.
+/// Maximum length of a state file; most of it is the description, one page per file.
 const STATE_BYTES_MAX: u64 = 64 << 20;
 
 #[derive(Serialize, Deserialize)]
@@ -58,12 +56,12 @@ fn state_path(log: &Path) -> PathBuf {
     with_suffix(log, ".windlass-state")
 }
 
-/// The restore that waits where the log is to be; `None` when there is none.
+/// The unfinished restore for this log path; `None` if there is none.
 ///
 /// # Errors
-/// When its state cannot be read or makes no sense.
+/// If its state cannot be read or is invalid.
 pub fn pending(log: &Path) -> Result<Option<PendingRestore>, Error> {
-    // A folder that is not there holds no state.
+    // A missing folder contains no state.
     let followed = directory::follow(log).unwrap_or_else(|_| log.to_owned());
     let log = followed.as_path();
     let path = state_path(log);
@@ -99,7 +97,7 @@ pub fn pending(log: &Path) -> Result<Option<PendingRestore>, Error> {
 }
 
 impl PendingRestore {
-    /// Writes the state file; `is_interrupted` until the data files are whole.
+    /// Writes the state file; `is_interrupted` until the data files are consistent.
     pub(super) fn store(&self, is_interrupted: bool) -> Result<(), Error> {
         let stored = Stored {
             set_guid: self.set_guid.to_string(),
@@ -117,16 +115,16 @@ impl PendingRestore {
         write().map_err(|error| io_error("write", &path, error))
     }
 
-    /// Where the data files lie.
+    /// The temporary paths of the data files.
     pub(super) fn staged_data(&self) -> Vec<PathBuf> {
         self.data.iter().map(|path| staged(path)).collect()
     }
 }
 
-/// Removes what a restore that waits for more, or one that was killed, has left.
+/// Removes the files of an unfinished restore, or of one that was killed.
 ///
 /// # Errors
-/// When a file cannot be removed; [`Error::RestoreRunning`].
+/// If a file cannot be removed; [`Error::RestoreRunning`].
 pub fn forget(log: &Path) -> Result<(), Error> {
     let followed = directory::follow(log).unwrap_or_else(|_| log.to_owned());
     let collected = collected_log(&followed);
@@ -139,7 +137,7 @@ pub fn forget(log: &Path) -> Result<(), Error> {
     forget_files(log)
 }
 
-/// The same for whoever holds the collected log.
+/// As [`forget`], for a caller that holds the collected log.
 pub(super) fn forget_files(log: &Path) -> Result<(), Error> {
     match pending(log)? {
         Some(pending) => {
@@ -150,7 +148,7 @@ pub(super) fn forget_files(log: &Path) -> Result<(), Error> {
     }
 }
 
-/// The collected log stays: whoever works on the target holds it.
+/// The collected log stays, because the caller still holds it.
 pub(super) fn remove_state(log: &Path) -> Result<(), Error> {
     remove_all(&[staged(log), state_path(log)])
 }

@@ -1,8 +1,9 @@
-//! A database of the page engine being put together again.
+//! The restore of a page engine database.
 //!
-//! Order at the end: the log is applied, data files are synced; the old log is removed (from here on the
-//! old database does not open any more); data files take their names; the new log takes its name. A
-//! crash between leaves data files without a log, which no engine opens; the restore is repeated.
+//! Order at the end: the log is applied and the data files are synced; the old log is removed (from
+//! here on the old database no longer opens); data files get their names; the new log gets its
+//! name. A crash in between leaves data files without a log, which the engine does not open; the
+//! restore is then repeated.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,46 +19,43 @@ use super::room::check_room;
 use super::{LOG_FILE_ID, collected_log, data_index, describe, engine_error, io_error, staged};
 use crate::{Error, Protection, Recovery, RestoreTarget};
 
-/// First bytes of the first page of every database that is not empty.
+/// First bytes of the first page of every non-empty database.
 const FIRST_BYTES: &[u8] = b"SQLite format 3\0";
 
 /// Bytes of log applied at a time.
 const APPLY_BYTES: usize = 1 << 20;
 
-/// Where a file of the set goes.
+/// The target of a file of the set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlacedFile {
     /// Its number in the set.
     pub file_id: u16,
     /// Its final path.
     pub path: PathBuf,
-    /// Its permissions, if it replaces no file; for its owner alone when nothing is known.
+    /// Its permissions, if it replaces no file; owner-only if unknown.
     pub mode: Option<u16>,
 }
 
-/// What a differential counts from.
+/// The base of a differential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineBase {
     /// The full backup's set.
     pub set_guid: Guid,
-    /// Its checkpoint.
     pub checkpoint_lsn: Lsn,
 }
 
-/// A restore to be begun.
 #[derive(Debug, Clone, Default)]
 pub struct EngineRestoreRequest {
     /// The set's description of the database.
     pub description: Vec<u8>,
-    /// Where each file goes, the log too.
+    /// The target of each file, including the log.
     pub files: Vec<PlacedFile>,
     /// Name of the database in its instance.
     pub database_name: String,
-    /// Bytes of the log file to be made.
+    /// Length of the log file to create.
     pub log_bytes: u64,
     /// The set being restored.
     pub set_guid: Guid,
-    /// Its checkpoint.
     pub checkpoint_lsn: Lsn,
     /// For a differential, the set that must have been restored before.
     pub base: Option<EngineBase>,
@@ -65,36 +63,38 @@ pub struct EngineRestoreRequest {
     pub redo_bytes: u64,
     /// How the set is protected.
     pub protection: Protection,
-    /// Whether a differential may follow upon a base that is better protected.
+    /// Whether a differential may follow a base that is better protected.
     pub allow_less_protected: bool,
-    /// Whether what is restored need not be a database.
+    /// Whether the content may be something other than a database.
     pub as_is: bool,
 }
 
-/// The restore of an engine database. See the module of [`super`] for what lies where meanwhile.
+/// The restore of a page engine database. For its temporary files, see [`super`].
 #[derive(Debug)]
 pub struct EngineTarget {
-    /// Made at the beginning of a full restore, and before the first byte of a differential.
+    /// Created at the start of a full restore, or before the first byte of a differential.
     restore: OnceLock<Restore>,
-    /// Held by whoever makes it.
+    /// Held while creating it.
     making: Mutex<()>,
-    /// Where the log of the set is collected; held, so that no second restore of the target begins.
+    /// The file that collects the log of the set; locked, so that no second restore of the target
+    /// starts.
     log_bytes: DirectFile,
     state: PendingRestore,
     name: String,
-    /// Whether there is nothing to give up any more.
+    /// Whether nothing is left to undo.
     is_over: bool,
-    /// The log of the database that is replaced, locked so that nobody opens it meanwhile.
+    /// The log of the replaced database, locked so that nobody opens it meanwhile.
     _replaced: Option<DirectFile>,
 }
 
 impl EngineTarget {
-    /// Takes the target for this restore alone, and, for a full backup, makes the files beside their
-    /// places. What is refused leaves everything as it was.
+    /// Claims the target for this restore and, for a full backup, creates the files next to their
+    /// targets. A refusal leaves everything unchanged.
     ///
     /// # Errors
     /// [`Error::RestoreRunning`], [`Error::InUse`], [`Error::NoSpace`], [`Error::NotRestoring`],
-    /// [`Error::WrongBase`], [`Error::LessProtected`], [`Error::RestoreInterrupted`], those of the engine.
+    /// [`Error::WrongBase`], [`Error::LessProtected`], [`Error::RestoreInterrupted`], those of the
+    /// engine.
     pub fn begin(request: &EngineRestoreRequest) -> Result<Self, Error> {
         let description = describe(&request.description)?;
         let (data, log) = places(&description, &request.files)?;
@@ -128,7 +128,7 @@ impl EngineTarget {
             Ok(replaced)
         })();
         let replaced = begun.inspect_err(|_| drop(own::remove(log_bytes.path())))?;
-        // From here on, what is made goes when the restore fails.
+        // From here on, created files are removed if the restore fails.
         let target = Self {
             restore: OnceLock::new(),
             making: Mutex::new(()),
@@ -144,7 +144,7 @@ impl EngineTarget {
         Ok(target)
     }
 
-    /// The files being put together, made at the first call.
+    /// The files being restored, created by the first call.
     fn files(&self) -> Result<&Restore, Error> {
         if let Some(restore) = self.restore.get() {
             return Ok(restore);
@@ -158,7 +158,8 @@ impl EngineTarget {
         let restore = if state.description.is_differential() {
             let restore = Restore::onto(files, &state.description, &staged_data);
             let restore = restore.map_err(engine_error)?;
-            // A crash from here on leaves data files that are neither the base nor the differential.
+            // From here on, a crash leaves data files that are neither the base nor the
+            // differential.
             state.store(true)?;
             restore
         } else {
@@ -169,7 +170,7 @@ impl EngineTarget {
         Ok(self.restore.get_or_init(|| restore))
     }
 
-    /// Applies the collected log, piece by piece.
+    /// Applies the collected log piece by piece.
     fn apply_log(&self, restore: &mut Restore) -> Result<(), Error> {
         let path = self.log_bytes.path();
         let fail = |error| io_error("read", path, error);
@@ -186,8 +187,8 @@ impl EngineTarget {
         restore.settle().map_err(engine_error)
     }
 
-    /// Removes what was made. The files of a differential's base stay: whole if nothing was written to
-    /// them, else marked as interrupted, and only a full backup makes them whole again.
+    /// Removes created files. The files of a differential's base stay: intact if nothing was
+    /// written to them, otherwise marked as interrupted, so that only a full backup can continue.
     fn give_up(&mut self) -> Result<(), Error> {
         if std::mem::replace(&mut self.is_over, true) {
             return Ok(());
@@ -241,7 +242,8 @@ impl RestoreTarget for EngineTarget {
             Recovery::NoRecovery => self.state.store(false)?,
             Recovery::Recovery => {
                 if self.state.description.is_differential() {
-                    // From here on a failure does not cost the sequence: RECOVERY alone can be repeated.
+                    // From here on, a failure does not cost the sequence: RECOVERY alone can be
+                    // repeated.
                     self.state.store(false)?;
                 }
                 put_in_place(restore, &self.state, &self.name)?;
@@ -258,12 +260,12 @@ impl RestoreTarget for EngineTarget {
 
 impl Drop for EngineTarget {
     fn drop(&mut self) {
-        // Nobody is left to tell; the next restore removes what is left.
+        // The error cannot be returned from a drop; the next restore removes the remains.
         let _left = self.give_up();
     }
 }
 
-/// Makes the file in which the log is collected, which only one restore of a target can have.
+/// Creates the file that collects the log; only one restore of a target can have it.
 fn claim(log: &Path) -> Result<DirectFile, Error> {
     let collected = collected_log(log);
     own::claim(&collected).map_err(|error| match error.kind() {
@@ -281,7 +283,7 @@ fn modes(files: &[PlacedFile]) -> BTreeMap<u16, u16> {
     known.collect()
 }
 
-/// Locks the log of an existing database; whoever has it open has it locked.
+/// Locks the log of an existing database; fails if the database is open.
 fn seize(log: &Path) -> Result<Option<DirectFile>, Error> {
     let file = match DirectFile::open(log, Access::ReadWrite) {
         Ok(file) => file,
@@ -298,7 +300,7 @@ fn seize(log: &Path) -> Result<Option<DirectFile>, Error> {
     }
 }
 
-/// Ends a sequence of restores: what waits at `log` becomes the database `name`.
+/// Ends a sequence of restores: the restored files at `log` become the database `name`.
 ///
 /// # Errors
 /// [`Error::NotRestoring`], [`Error::RestoreInterrupted`], those of the engine.
@@ -314,7 +316,7 @@ pub fn recover(log: &Path, name: &str) -> Result<(), Error> {
     recovered
 }
 
-/// The restore that waits at `log` and may go on.
+/// The unfinished restore at `log`, if it can continue.
 fn waiting(log: &Path) -> Result<PendingRestore, Error> {
     let state = pending(log)?.ok_or_else(|| Error::NotRestoring {
         path: log.to_owned(),
@@ -352,7 +354,7 @@ fn check_base(log: &Path, request: &EngineRestoreRequest) -> Result<PendingResto
     Ok(state)
 }
 
-/// What a link leads to is replaced, and the link stays.
+/// Follows links: the link stays and its target is replaced.
 fn follow(path: &Path) -> Result<PathBuf, Error> {
     directory::follow(path).map_err(|error| io_error("find", path, error))
 }
@@ -365,7 +367,7 @@ fn file_id(index: usize) -> u16 {
     }
 }
 
-/// The data files' places in order, and the log's.
+/// The paths of the data files in order, and of the log.
 fn places(
     description: &BackupDescription,
     files: &[PlacedFile],
@@ -389,7 +391,7 @@ fn places(
     Ok((data, follow(log)?))
 }
 
-/// Makes the log, and gives all files their names.
+/// Creates the log, and gives all files their names.
 fn put_in_place(mut restore: Restore, state: &PendingRestore, name: &str) -> Result<(), Error> {
     check_content(&restore, state)?;
     let staged_log = staged(&state.log);
@@ -400,7 +402,7 @@ fn put_in_place(mut restore: Restore, state: &PendingRestore, name: &str) -> Res
         ..state.description.log_file().clone()
     };
     log.size = log.size.max(state.log_bytes);
-    // Of a differential, the extents that differ from the base are not known any more.
+    // After a differential, the extents that differ from the base are no longer known.
     let base =
         (!state.description.is_differential()).then_some((state.set_guid, state.checkpoint_lsn));
     restore.finish(name, &log, base).map_err(engine_error)?;
@@ -424,8 +426,8 @@ fn put_in_place(mut restore: Restore, state: &PendingRestore, name: &str) -> Res
     remove_state(&state.log)
 }
 
-/// Gives a finished file the permissions and owner of the one that it replaces, or the permissions that it
-/// had where it was backed up.
+/// Gives a finished file the permissions and owner of the file it replaces, or else the permissions
+/// recorded in the backup.
 fn dress(from: &Path, to: &Path, mode: Option<u16>) -> Result<(), Error> {
     let file = DirectFile::open(from, Access::Own).map_err(|e| io_error("open", from, e))?;
     let dressed = match std::fs::symlink_metadata(to) {
@@ -441,7 +443,7 @@ fn dress(from: &Path, to: &Path, mode: Option<u16>) -> Result<(), Error> {
         .map_err(|error| io_error("set the attributes of", from, error))
 }
 
-/// The content of a set must be a database: its place can come from the medium, too.
+/// The content of a set must be a database, because its target path can come from the media, too.
 fn check_content(restore: &Restore, state: &PendingRestore) -> Result<(), Error> {
     if state.as_is {
         return Ok(());
@@ -451,7 +453,7 @@ fn check_content(restore: &Restore, state: &PendingRestore) -> Result<(), Error>
     match first {
         Some(page) if !page.starts_with(FIRST_BYTES) => Err(Error::NotADatabase {
             path: path.clone(),
-            defect: "its first page does not begin as that of a database does".to_owned(),
+            defect: "its first page does not begin with a SQLite header".to_owned(),
         }),
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! Whether there is room for the files of a restore, before the first of them is made.
+//! Checks for enough disk space before a restore creates its first file.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,11 +10,11 @@ use super::pending::PendingRestore;
 use super::{io_error, staged};
 use crate::Error;
 
-/// The unit in which file systems count what a file takes.
+/// The unit in which file systems count allocated space.
 const BLOCK_BYTES: u64 = 512;
 
-/// Bytes that the files need on one file system, and those that files left by an earlier restore give
-/// back there.
+/// Bytes that the files need on one file system, and bytes freed there by removing files of an
+/// earlier restore.
 #[derive(Debug, Default)]
 struct Need {
     folder: PathBuf,
@@ -22,7 +22,8 @@ struct Need {
     freed_bytes: u64,
 }
 
-/// Refuses a restore whose files, whole, do not fit. `redo_bytes` of log are collected beside the log.
+/// Refuses a restore whose complete files do not fit. `redo_bytes` of log are collected next to the
+/// log.
 ///
 /// # Errors
 /// [`Error::NoSpace`]; those of the operating system.
@@ -34,7 +35,7 @@ pub(super) fn check_room(state: &PendingRestore, redo_bytes: u64) -> Result<(), 
         let left_bytes = left.map_or(0, |left| left.blocks() * BLOCK_BYTES);
         let need = need_at(&mut needs, path)?;
         if is_differential {
-            // The base's files go on being used.
+            // The files of the base stay in use.
             let more = spec.size.saturating_sub(left_bytes);
             need.bytes = need.bytes.saturating_add(more);
         } else {
@@ -61,7 +62,7 @@ pub(super) fn check_room(state: &PendingRestore, redo_bytes: u64) -> Result<(), 
     Ok(())
 }
 
-/// What is needed so far on the file system that a file is to lie on.
+/// The need so far on the file system of a file.
 fn need_at<'a>(needs: &'a mut BTreeMap<u64, Need>, path: &Path) -> Result<&'a mut Need, Error> {
     let folder = directory::parent(path);
     let metadata = std::fs::metadata(&folder).map_err(|error| io_error("find", &folder, error))?;

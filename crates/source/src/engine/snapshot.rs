@@ -1,4 +1,4 @@
-//! A database of the page engine under copy.
+//! A snapshot of a page engine database that is in use.
 
 use std::io;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::{
 pub struct EngineSnapshot {
     database: Arc<Database>,
     kind: BackupMode,
-    /// Taken out by [`Snapshot::complete`].
+    /// Taken by [`Snapshot::complete`].
     backup: RwLock<Option<Backup>>,
     log: Mutex<Log>,
     phases: Arc<Mutex<Vec<PhaseReport>>>,
@@ -40,7 +40,7 @@ struct Log {
 }
 
 impl EngineSnapshot {
-    /// Begins a backup: on return its checkpoint is done and its data files can be copied.
+    /// Begins a backup: on return, its checkpoint is done and its data files can be copied.
     ///
     /// # Errors
     /// Those of the engine: the database is offline, a differential has no base, a write failed.
@@ -83,7 +83,7 @@ impl EngineSnapshot {
         })
     }
 
-    /// The differential base in force: the set and its checkpoint.
+    /// The current differential base: the set and its checkpoint.
     pub fn base(&self) -> (Guid, Lsn) {
         self.database.differential_base()
     }
@@ -136,7 +136,7 @@ fn source_file(file: &FileDescription) -> SourceFile {
     }
 }
 
-/// The stretches of one file, neighbours joined.
+/// The ranges of one file, adjacent ones joined.
 fn ranges_of(backup: &Backup, file_id: u16) -> Vec<Range<u64>> {
     let Some(index) = data_index(file_id) else {
         return Vec::new();
@@ -205,7 +205,7 @@ impl Snapshot for EngineSnapshot {
                 source,
             }
         })?;
-        // Space that was set aside and never written.
+        // Allocated space that was never written.
         buffer[bytes..].fill(0);
         Ok(())
     }
@@ -276,7 +276,7 @@ impl Snapshot for EngineSnapshot {
         let mut files: Vec<SourceFile> = self.database.files().iter().map(source_file).collect();
         for file in &mut files {
             if file.kind == FileKind::Log {
-                // Copied block by block, not by place: it may be longer than the file has become.
+                // Copied block by block, not by offset: it may be longer than the file is now.
                 file.size_bytes = file.size_bytes.max(log_bytes);
             }
         }
@@ -293,8 +293,8 @@ impl Snapshot for EngineSnapshot {
     }
 
     fn close(&self) -> Result<(), Error> {
-        // The engine confirmed the copy in `finish_data`; what happens to the database from then on does
-        // not touch the log that was held and copied.
+        // The engine confirmed the copy in `finish_data`; later changes to the database do not
+        // affect the log that was held and copied.
         Ok(())
     }
 

@@ -1,14 +1,14 @@
 //! Descriptors of live database files, opened once and kept.
 //!
-//! POSIX locks belong to the process and to the file, not to a descriptor: closing *any* descriptor
-//! of a database file drops the locks of every `SQLite` connection that this process has on it, also
-//! those of the application that embeds us. So the descriptors through which snapshots are read are
-//! never closed while the file has a name: they stay here, keyed by device and inode, and the next
-//! backup of the same file takes them again. A file without a name cannot be opened by anybody new;
-//! its entry goes at the next opportunity.
+//! POSIX locks belong to the process and the file, not to a descriptor: closing *any* descriptor of
+//! a database file drops the locks of every `SQLite` connection that this process has on it,
+//! including those of the embedding application. So the descriptors through which snapshots are
+//! read are never closed while the file has a name: they stay here, keyed by device and inode, and
+//! the next backup of the same file reuses them. A file without a name cannot be opened any more;
+//! its entry is removed at the next opportunity.
 //!
-//! The price is two descriptors per database ever backed up by this process. Locks on the -wal file
-//! do not exist, so its descriptors are ordinary ones.
+//! The cost is two descriptors per database ever backed up by this process. There are no locks on
+//! the -wal file, so its descriptors are ordinary ones.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -21,7 +21,7 @@ use windlass_io::{Access, DirectFile};
 use super::file_error;
 use crate::Error;
 
-/// Which file, whatever its name.
+/// Identifies a file independently of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FileId {
     pub(super) device: u64,
@@ -39,7 +39,7 @@ impl FileId {
 
 static OPEN: Mutex<BTreeMap<FileId, Arc<DirectFile>>> = Mutex::new(BTreeMap::new());
 
-/// The kept descriptors of the file at `path`, opened now if there are none.
+/// The cached descriptors of the file at `path`, opened now if there are none.
 pub(super) fn open(path: &Path) -> Result<Arc<DirectFile>, Error> {
     let before = std::fs::metadata(path).map_err(|error| file_error("examine", path, error))?;
     let mut all = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +51,7 @@ pub(super) fn open(path: &Path) -> Result<Arc<DirectFile>, Error> {
         DirectFile::open(path, Access::Read).map_err(|error| file_error("open", path, error))?;
     let opened = file.as_file().metadata();
     let opened = opened.map_err(|error| file_error("examine", path, error))?;
-    // Whatever it is that was opened, it must not be closed.
+    // Whatever was opened must not be closed.
     let file = Arc::new(file);
     all.insert(FileId::of(&opened), Arc::clone(&file));
     let after = std::fs::metadata(path).map_err(|error| file_error("examine", path, error))?;
@@ -70,7 +70,7 @@ pub(super) fn count(file: FileId) -> usize {
         .map_or(0, |file| 1 + usize::from(file.is_direct()))
 }
 
-/// Closes what belongs to files that have no name any more and that no snapshot reads.
+/// Closes descriptors of files that no longer have a name and that no snapshot reads.
 pub(super) fn close_unlinked() {
     sweep(&mut OPEN.lock().unwrap_or_else(PoisonError::into_inner));
 }

@@ -1,4 +1,4 @@
-//! The calls of `SQLite` that rusqlite does not wrap. The one module with `unsafe`.
+//! `SQLite` calls that rusqlite does not wrap. The only module with `unsafe`.
 #![expect(
     unsafe_code,
     reason = "SQLite's C interface for snapshots and file locks"
@@ -13,8 +13,8 @@ const MAIN: &CStr = c"main";
 
 /// The wal-index header as of a read transaction: the mark up to which its reader sees the log.
 ///
-/// The layout is `WalIndexHdr` of the WAL file format, "The WAL-Index Header"; it is in the byte
-/// order of the machine, being shared memory.
+/// The layout is `WalIndexHdr` of the WAL file format, "The WAL-Index Header", in the byte order of
+/// the machine because it is shared memory.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WalIndexHeader {
@@ -25,7 +25,7 @@ pub(super) struct WalIndexHeader {
     big_endian_checksums: u8,
     /// 1 stands for 65536.
     page_size_code: u16,
-    /// Last valid frame, from 1; 0 when the log holds nothing.
+    /// Last valid frame, from 1; 0 if the log is empty.
     pub(super) frame_max: u32,
     /// Pages in the database as of that frame.
     pub(super) page_count: u32,
@@ -46,11 +46,12 @@ impl WalIndexHeader {
     }
 }
 
-/// Pins the newest committed state and tells up to where it reaches into the log.
+/// Pins the newest committed state and returns how far it reaches into the log.
 ///
 /// Must be the first thing in a `BEGIN`, on a connection that has read before in WAL mode: then
-/// `SQLite` takes a read mark other than 0 unless the log is empty. `None` when there is no log: not
-/// in WAL mode, or nothing was ever written to it. The transaction may or may not have begun then.
+/// `SQLite` takes a read mark other than 0 unless the log is empty. `None` if there is no log: not
+/// in WAL mode, or nothing was ever written to it. The transaction may or may not have begun in
+/// that case.
 pub(super) fn pin_snapshot(connection: &Connection) -> Result<Option<WalIndexHeader>, c_int> {
     let mut snapshot: *mut ffi::sqlite3_snapshot = ptr::null_mut();
     // SAFETY: the handle is valid while `connection` lives and is not closed here.
@@ -62,15 +63,15 @@ pub(super) fn pin_snapshot(connection: &Connection) -> Result<Option<WalIndexHea
         ffi::SQLITE_ERROR => return Ok(None),
         other => return Err(other),
     }
-    // SAFETY: on SQLITE_OK the object holds a wal-index header, of the size asserted above; it need
-    // not be aligned for it.
+    // SAFETY: on SQLITE_OK the object contains a wal-index header, of the size asserted above; it
+    // need not be aligned.
     let header = unsafe { ptr::read_unaligned(snapshot.cast::<WalIndexHeader>()) };
     // SAFETY: obtained from sqlite3_snapshot_get above and freed once.
     unsafe { ffi::sqlite3_snapshot_free(snapshot) };
     Ok(Some(header))
 }
 
-/// Whether the database file is no longer what the connection's path leads to.
+/// Whether the connection's path no longer leads to its database file.
 pub(super) fn has_moved(connection: &Connection) -> bool {
     let mut moved: c_int = 0;
     let code = file_control(
@@ -83,7 +84,7 @@ pub(super) fn has_moved(connection: &Connection) -> bool {
 
 /// Whether the connection reads through a write-ahead log.
 ///
-/// `PRAGMA journal_mode` would tell too, but it reads the schema, which may be damaged.
+/// `PRAGMA journal_mode` would say so too, but it reads the schema, which may be damaged.
 pub(super) fn is_wal(connection: &Connection) -> bool {
     // Either the log or the rollback journal; the latter is not open while nothing is written.
     file_of(connection, ffi::SQLITE_FCNTL_JOURNAL_POINTER).is_ok()
@@ -96,7 +97,7 @@ fn file_control(connection: &Connection, operation: c_int, argument: *mut c_void
     unsafe { ffi::sqlite3_file_control(handle, MAIN.as_ptr(), operation, argument) }
 }
 
-/// A lock on a database file in `SQLite`'s own protocol, for content that `SQLite` itself refuses.
+/// A lock on a database file in `SQLite`'s own protocol, for content that `SQLite` itself rejects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileLock {
     /// Others may read.
@@ -105,9 +106,9 @@ pub(super) enum FileLock {
     Exclusive = ffi::SQLITE_LOCK_EXCLUSIVE as isize,
 }
 
-/// Takes `lock` through `SQLite`'s file object, so that its bookkeeping of locks within this process
-/// stays right. Held until the connection is closed. The connection must not run statements before
-/// or after: its pager does not know of the lock.
+/// Takes `lock` through `SQLite`'s file object, so that its bookkeeping of locks within this
+/// process stays correct. Held until the connection is closed. The connection must not run
+/// statements before or after: its pager does not know of the lock.
 pub(super) fn lock_file(connection: &Connection, lock: FileLock) -> Result<(), c_int> {
     let (file, methods) = file_of(connection, ffi::SQLITE_FCNTL_FILE_POINTER)?;
     let Some(take) = methods.xLock else {
@@ -122,7 +123,7 @@ pub(super) fn lock_file(connection: &Connection, lock: FileLock) -> Result<(), c
     }
 }
 
-/// Whether some connection holds RESERVED or more: a transaction that is being written.
+/// Whether some connection holds RESERVED or more, that is, a transaction is being written.
 pub(super) fn is_reserved(connection: &Connection) -> Result<bool, c_int> {
     let (file, methods) = file_of(connection, ffi::SQLITE_FCNTL_FILE_POINTER)?;
     let Some(check) = methods.xCheckReservedLock else {
@@ -144,10 +145,10 @@ const READ_LOCK_ZERO: c_int = 3;
 /// Bytes of the wal-index that are mapped at a time.
 const WAL_INDEX_PART_BYTES: c_int = 32768;
 
-/// Takes read lock 0 in the -shm file, where there is one: no checkpoint copies pages while it is held.
+/// Takes read lock 0 in the -shm file, if it exists: while held, no checkpoint copies pages.
 ///
-/// For a connection that was opened with `readonly_shm=1`, holds a [`FileLock`] and runs no statements.
-/// To be given back with [`release_checkpoints`] before the connection is closed.
+/// For a connection that was opened with `readonly_shm=1`, holds a [`FileLock`] and runs no
+/// statements. Release it with [`release_checkpoints`] before closing the connection.
 pub(super) fn hold_checkpoints(connection: &Connection) -> bool {
     let Ok((file, methods)) = file_of(connection, ffi::SQLITE_FCNTL_FILE_POINTER) else {
         return false;
@@ -156,8 +157,8 @@ pub(super) fn hold_checkpoints(connection: &Connection) -> bool {
         return false;
     };
     let mut memory: *mut c_void = ptr::null_mut();
-    // SAFETY: `file` is the open file of a live connection and `map` its own method. The memory is not
-    // looked at; without the right to extend, the file stays as it is.
+    // SAFETY: `file` is the open file of a live connection and `map` its own method. The memory is
+    // not accessed; without the right to extend it, the file stays as it is.
     let code = unsafe { map(file, 0, WAL_INDEX_PART_BYTES, 0, &raw mut memory) };
     let is_open = matches!(
         code,
@@ -176,7 +177,7 @@ pub(super) fn hold_checkpoints(connection: &Connection) -> bool {
     code == ffi::SQLITE_OK
 }
 
-/// Gives back what [`hold_checkpoints`] took.
+/// Releases the lock taken by [`hold_checkpoints`].
 pub(super) fn release_checkpoints(connection: &Connection) {
     let Ok((file, methods)) = file_of(connection, ffi::SQLITE_FCNTL_FILE_POINTER) else {
         return;
@@ -189,7 +190,7 @@ pub(super) fn release_checkpoints(connection: &Connection) {
     unmap(file, &methods);
 }
 
-/// Closes the -shm file again, without removing it. Harmless when it was not opened.
+/// Closes the -shm file without removing it. Harmless if it was not opened.
 fn unmap(file: *mut ffi::sqlite3_file, methods: &ffi::sqlite3_io_methods) {
     if let Some(unmap) = methods.xShmUnmap {
         // SAFETY: `file` is the open file of a live connection, and `unmap` its own method.
@@ -197,7 +198,7 @@ fn unmap(file: *mut ffi::sqlite3_file, methods: &ffi::sqlite3_io_methods) {
     }
 }
 
-/// A file object of the connection and its methods; `which` is a file control that gives one.
+/// A file object of the connection and its methods; `which` is a file control that returns one.
 fn file_of(
     connection: &Connection,
     which: c_int,

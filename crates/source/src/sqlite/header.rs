@@ -4,29 +4,28 @@
 
 use crate::Content;
 
-/// Bytes of the header.
 pub(super) const HEADER_BYTES: usize = 100;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// The parts of the header that a backup is interested in.
+/// The parts of the header that a backup uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Header {
-    /// Bytes per page; 0 when the content is not a database, as far as can be seen.
+    /// Bytes per page; 0 if the content does not look like a database.
     pub(super) page_bytes: u32,
-    /// Bytes at the end of each page that are not `SQLite`'s.
+    /// Bytes at the end of each page that `SQLite` does not use.
     pub(super) reserved_bytes: u8,
     pub(super) is_wal: bool,
-    /// Pages in the database; `None` when whoever wrote last did not keep the number.
+    /// Pages in the database; `None` if the last writer did not maintain the number.
     pub(super) page_count: Option<u32>,
     pub(super) user_version: u32,
     pub(super) application_id: u32,
-    /// `SQLITE_VERSION_NUMBER` of whoever wrote last.
+    /// `SQLITE_VERSION_NUMBER` of the last writer.
     pub(super) written_by: u32,
 }
 
 impl Header {
-    /// Reads a header; all zero when `bytes` do not begin a database.
+    /// Reads a header; all zero if `bytes` are not the start of a database.
     pub(super) fn parse(bytes: &[u8]) -> Self {
         let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
             return Self::default();
@@ -43,7 +42,7 @@ impl Header {
             page_bytes,
             reserved_bytes: bytes[20],
             is_wal: bytes[19] == 2,
-            // Valid where the change counter is the one that it was stored with.
+            // Valid if the change counter is the one stored with it.
             page_count: (be32(bytes, 24) == be32(bytes, 92) && be32(bytes, 28) > 0)
                 .then(|| be32(bytes, 28)),
             user_version: be32(bytes, 60),

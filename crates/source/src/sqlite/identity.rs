@@ -1,9 +1,9 @@
-//! Who a database file is, before and after it travels.
+//! Identities of a database file, across backup and restore.
 //!
-//! `SQLite` keeps no identity in a database. A restore writes two extended attributes to the file it
-//! makes; they stay through everything `SQLite` does to it. A file without them has identities that
-//! are a pure function of the machine and the file's path, so that a backup writes nothing to it and
-//! yet names it the same way every time.
+//! `SQLite` stores no identity in a database. A restore writes two extended attributes to its file;
+//! `SQLite` preserves them. A file without them gets identities that are a pure function of the
+//! machine and the file's path, so that a backup identifies it the same way every time without
+//! writing to it.
 
 use std::fs::File;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::Position;
 const FAMILY_ATTRIBUTE: &str = "user.windlass.family_guid";
 const DATABASE_ATTRIBUTE: &str = "user.windlass.database_guid";
 
-/// Name space of the identities that are derived from machine and path. Chosen once at random.
+/// Namespace of the identities derived from machine and path. Chosen once at random.
 const SPACE: [u8; 16] = [
     0x6E, 0x1B, 0x8D, 0x52, 0x09, 0xC7, 0x4A, 0x43, 0x9F, 0x60, 0xD4, 0x1E, 0x35, 0x7A, 0xE8, 0x2C,
 ];
@@ -28,15 +28,14 @@ const SPACE: [u8; 16] = [
 pub struct FileIdentity {
     /// Of the database and everything restored from its backups.
     pub family_guid: Guid,
-    /// Of this file.
     pub database_guid: Guid,
 }
 
 impl FileIdentity {
-    /// Reads the identities of the database at `path`, or derives what was never written.
+    /// Reads the identities of the database at `path`, or derives them if they were never written.
     ///
-    /// Opens nothing, so it is safe on databases in use; `path` must be absolute and free of links
-    /// for the result to be the same every time.
+    /// Opens nothing, so it is safe for databases in use; `path` must be absolute and free of links
+    /// for a stable result.
     pub fn of(path: &Path) -> Self {
         let family_guid = attribute(path, FAMILY_ATTRIBUTE).unwrap_or_else(|| {
             let machine = std::fs::read("/etc/machine-id").unwrap_or_default();
@@ -52,7 +51,7 @@ impl FileIdentity {
     }
 
     /// Writes both to a file. A file system without extended attributes is not an error: the
-    /// database then has the identities of its path, as any other.
+    /// database then has the identities of its path.
     pub(super) fn record(self, file: &File) -> std::io::Result<()> {
         for (name, guid) in [
             (FAMILY_ATTRIBUTE, self.family_guid),
@@ -75,13 +74,13 @@ fn attribute(path: &Path, name: &str) -> Option<Guid> {
     Guid::from_str(text).ok()
 }
 
-/// Bytes-and-seconds of a position: the second of the Unix clock is the virtual log file, the
-/// 512-nanosecond tick within it the block.
+/// Resolution of a position: the second of the Unix clock is the virtual log file, the
+/// 512-nanosecond tick within it is the block.
 const TICK_NANOSECONDS: u32 = 512;
 const TICKS_PER_SECOND: u32 = 1_000_000_000 / TICK_NANOSECONDS;
 
-/// Makes a position out of the moment a snapshot was pinned, since a `SQLite` file has no log to
-/// take it from: strictly after `after`, also when the clock was set back.
+/// Derives a position from the moment at which a snapshot was pinned, because a `SQLite` file has
+/// no LSNs: strictly after `after`, even if the clock was set back.
 ///
 /// First and checkpoint LSN are the moment in slot 1; the last LSN is one slot later.
 pub(super) fn position_at(moment: SystemTime, after: Lsn) -> Position {
@@ -121,7 +120,7 @@ fn next_tick(after: Lsn) -> Lsn {
     }
 }
 
-/// When the file was made, in local time, where the file system knows.
+/// When the file was created, in local time, if the file system knows.
 pub(super) fn created(path: &Path) -> Option<Moment> {
     let born = std::fs::metadata(path).ok()?.created().ok()?;
     Moment::of_system_time(born)

@@ -1,4 +1,4 @@
-//! The -wal and -shm that a backup had to make, and their removal.
+//! Removes the -wal and -shm files that a backup had to create.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::ffi::{self, FileLock};
 use super::open::connect;
 use super::{beside, wal_path};
 
-/// What lay beside a database before it was opened.
+/// Which files existed next to a database before it was opened.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SideFiles {
     pub(super) has_wal: bool,
@@ -24,8 +24,8 @@ impl SideFiles {
         }
     }
 
-    /// Removes what has come since and holds nothing, unless somebody uses it. All of this process's own
-    /// connections that may have made it must be closed.
+    /// Removes files created since then that are empty and unused. All connections of this process
+    /// that may have created them must be closed.
     pub(super) fn remove_others(self, path: &Path) {
         let now = Self::beside(path);
         let has_come = (now.has_wal && !self.has_wal) || (now.has_shm && !self.has_shm);
@@ -43,7 +43,7 @@ impl SideFiles {
             return;
         }
         let is_empty = std::fs::metadata(wal_path(path)).map_or(true, |log| log.len() == 0);
-        // What cannot be removed stays: empty, it harms nobody.
+        // A file that cannot be removed stays; empty, it is harmless.
         if is_empty && !self.has_wal {
             let _kept = std::fs::remove_file(wal_path(path));
         }
@@ -53,12 +53,12 @@ impl SideFiles {
     }
 }
 
-/// Lets the closing of `connection` remove the log that it made, while that is still empty: closing as
-/// the last connection does so, which includes a checkpoint of nothing. Any other log stays as found.
+/// Lets the closing of `connection` remove the log that it created, if that is still empty: closing
+/// the last connection does so, with a checkpoint of nothing. Any other log stays unchanged.
 pub(super) fn remove_log_with(connection: &Connection, path: &Path, made_log: bool) {
     let is_empty = || std::fs::metadata(wal_path(path)).is_ok_and(|log| log.len() == 0);
     if made_log && is_empty() {
-        // If it fails an empty file stays, which harms nobody.
+        // On failure an empty file stays, which is harmless.
         let _kept = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
     }
 }

@@ -1,53 +1,54 @@
-//! `SQLite` database files, backed up where they lie and restored beside their target.
+//! `SQLite` database files, backed up in place and restored next to their target.
 //!
 //! # Why a copy of a database in use is one committed state
 //!
 //! A connection of our own begins a read transaction and keeps it for the whole copy; the bytes are
-//! then read around `SQLite`, in large direct reads. What must be shown is that these bytes stay
+//! then read bypassing `SQLite`, in large direct reads. It remains to show that these bytes stay
 //! those of the transaction.
 //!
-//! *Rollback journal.* The transaction holds the SHARED lock. Whoever wants to change the file needs
+//! *Rollback journal.* The transaction holds the SHARED lock. A writer that changes the file needs
 //! EXCLUSIVE and waits (or gets `SQLITE_BUSY`) until the copy is done. The image is the whole file,
-//! including what lies behind the last page.
+//! including anything after the last page.
 //!
-//! *Write-ahead log.* `sqlite3_snapshot_get` as the first thing in the transaction makes `SQLite` take
-//! a read mark and tells the mark (a frame number), the salts of the log and the size of the
+//! *Write-ahead log.* `sqlite3_snapshot_get` as the first call in the transaction makes `SQLite`
+//! take a read mark and returns the mark (a frame number), the salts of the log and the size of the
 //! database at the mark.
 //!
-//! 1. *The log is empty (mark 0).* `SQLite` holds read lock 0, or a mark of 0. A checkpoint needs lock
-//!    0 exclusively, and copies no frame beyond any mark, so the file is frozen, and it alone is the
-//!    snapshot: the image is the whole file. Writers append to the log, which we do not read.
-//! 2. *The log holds frames.* The mark is locked at 1..4, never at 0: asked for a snapshot, `SQLite`
-//!    does so even if everything is checkpointed already. A writer may begin the log anew only when
-//!    no such lock is held, so the frames up to the mark stay where they are; later frames go behind
-//!    them. A checkpoint copies only frames up to the lowest locked mark. So while we read, the
-//!    database file may change in pages that have a frame up to our mark, and in no others. We take
-//!    the former from the log (the last frame up to the mark) and the latter from the file: either
-//!    way the bytes of the snapshot, and torn bytes of a page that is being checkpointed are
-//!    overwritten before anybody sees them. The image is page count times page size. A page beyond
-//!    the end of the file that has no frame was never written (`SQLite` does not write pages that
-//!    were freed in the transaction that made them) and reads as zero, as in `SQLite`.
+//! 1. *The log is empty (mark 0).* `SQLite` holds read lock 0, or a mark of 0. A checkpoint needs
+//!    lock 0 exclusively, and copies no frame beyond any mark, so the file is frozen and is itself
+//!    the snapshot: the image is the whole file. Writers append to the log, which we do not read.
+//! 2. *The log has frames.* The mark is locked at 1..4, never at 0: `sqlite3_snapshot_get` does so
+//!    even if everything is already checkpointed. A writer may restart the log only if no such lock
+//!    is held, so the frames up to the mark stay in place; later frames are appended. A checkpoint
+//!    copies only frames up to the lowest locked mark. So while we read, the database file may
+//!    change only in pages that have a frame up to our mark. These pages are taken from the log
+//!    (the last frame up to the mark) and all others from the file. Either way they are the bytes
+//!    of the snapshot: torn bytes of a page that is being checkpointed are overwritten before they
+//!    are used. The image is page count times page size. A page beyond the end of the file that has
+//!    no frame was never written (`SQLite` does not write pages that were freed in the transaction
+//!    that made them) and reads as zero, as in `SQLite`.
 //!
-//! The file is never shortened while the mark is held: a checkpoint does that only when it has
-//! copied the newest frame, that is, when its header is the snapshot's own or the mark is ours.
+//! The file is never truncated while the mark is held: a checkpoint does that only after copying
+//! the newest frame, that is, if its header is the snapshot's own or the mark is ours.
 //!
-//! Belt and braces: frame headers must carry the snapshot's salts and the last one its checksum; on
-//! closing, the log's header must still be the one from the beginning, a file that cannot have changed
-//! must have the length and the time of change that it had, and file and log still be those that the
-//! names lead to. A failure is an error, never a warning.
+//! In addition, frame headers must have the snapshot's salts, and the last one its checksum. On
+//! closing, the log's header must be unchanged, a file that cannot have changed must have the same
+//! length and modification time, and both names must still lead to the same file and log. A failure
+//! is an error, never a warning.
 //!
-//! *A log without locks.* Where `SQLite` cannot pin a database in WAL mode, or only by leaving files that
-//! lock its owner out, it is watched: see `watched.rs`.
+//! *A log without locks.* If `SQLite` cannot pin a database in WAL mode, or only by leaving files
+//! that lock its owner out, the database is watched: see `watched.rs`.
 //!
 //! # Temporary copies
 //!
-//! In rollback mode writers wait for as long as the transaction is held. A backup that takes longer than a
-//! plain copy clones or copies the file first, ends the transaction, and reads the copy: see `temporary_copy.rs`.
+//! In rollback mode writers wait as long as the transaction is held. A backup that takes longer
+//! than a plain copy clones or copies the file first, ends the transaction, and reads the copy: see
+//! `temporary_copy.rs`.
 //!
 //! # What is not `SQLite`
 //!
-//! Content that `SQLite` refuses (`SQLITE_NOTADB`, `SQLITE_CORRUPT`: encrypted, damaged, cut off) is
-//! copied as it is under the same SHARED lock, provided that no journal or log lies beside it.
+//! Content that `SQLite` rejects (`SQLITE_NOTADB`, `SQLITE_CORRUPT`: encrypted, damaged, truncated)
+//! is copied unchanged under the same SHARED lock, unless there is a journal or log next to it.
 //!
 //! # Descriptors
 //!
@@ -83,8 +84,9 @@ pub use snapshot::SqliteSnapshot;
 
 use crate::{Content, Error};
 
-/// What the file at `path` looks like. Unlike [`SqliteSnapshot`], this takes no lock, so it is not for a
-/// decision about a file that is being written: what lies in a write-ahead log is not seen.
+/// What the content of the file at `path` is. Unlike [`SqliteSnapshot`], this takes no lock and
+/// ignores the write-ahead log, so it must not be used for decisions about a file that is being
+/// written.
 ///
 /// # Errors
 /// Those of the file.
@@ -100,7 +102,7 @@ pub fn content(path: &Path) -> Result<Content, Error> {
     Ok(header.content(found))
 }
 
-/// Name of a file beside a database: the database's own name and a suffix.
+/// Path of a file next to a database: the database's own name and a suffix.
 fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(database);
     name.push(suffix);

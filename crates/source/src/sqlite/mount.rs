@@ -1,7 +1,7 @@
-//! What is mounted where a database lies, and what that proves.
+//! The mount of a database's file, and what it proves.
 //!
-//! `statvfs` tells of a read-only *mount*; others can write to the same file system through another one.
-//! `/proc/self/mountinfo` has both: the options of the mount and those of the file system behind it.
+//! `statvfs` reports a read-only *mount*; others can write to the same file system through another
+//! one. `/proc/self/mountinfo` has both: the options of the mount and those of its file system.
 //!
 //! Source: proc(5), "/proc/[pid]/mountinfo" and "/proc/[pid]/fdinfo".
 
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-/// A mount and the file system behind it.
+/// A mount and its file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mount {
     /// Kind of the file system: `ext4`, `nfs4`.
@@ -21,21 +21,21 @@ pub(super) struct Mount {
     pub(super) is_medium_read_only: bool,
 }
 
-/// File systems of which this kernel sees every change: times and locks of their files tell the truth.
-/// Network file systems and those of other programs are not among them.
+/// File systems of which this kernel sees every change: times and locks of their files are
+/// reliable. Network and FUSE file systems are not among them.
 const LOCAL: [&str; 28] = [
     "bcachefs", "btrfs", "cramfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "hfsplus",
     "iso9660", "jffs2", "jfs", "minix", "msdos", "nilfs2", "ntfs3", "overlay", "ramfs", "reiserfs",
     "romfs", "squashfs", "tmpfs", "ubifs", "udf", "vfat", "xfs", "zfs",
 ];
 
-/// File systems whose files take memory.
+/// File systems that store files in memory.
 const IN_MEMORY: [&str; 2] = ["ramfs", "tmpfs"];
 
 impl Mount {
-    /// The mount that `path` lies on; `None` where the system does not tell.
+    /// The mount of `path`; `None` if the system does not say.
     pub(super) fn of(path: &Path) -> Option<Self> {
-        // A descriptor of this kind opens nothing: when it is closed, no lock is lost.
+        // A descriptor of this kind opens nothing: closing it drops no lock.
         let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
         let known = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()));
         let known = known.ok()?;
@@ -70,12 +70,12 @@ impl Mount {
         LOCAL.contains(&self.kind.as_str())
     }
 
-    /// Whether files take memory.
+    /// Whether files are stored in memory.
     pub(super) fn is_in_memory(&self) -> bool {
         IN_MEMORY.contains(&self.kind.as_str())
     }
 
-    /// Whether nothing can change, whoever tries.
+    /// Whether nobody can change anything.
     pub(super) fn is_unchanging(&self) -> bool {
         self.is_local() && self.is_medium_read_only
     }

@@ -1,7 +1,7 @@
-//! Opening a database for a backup: which lock pins it, or why it cannot be pinned.
+//! Opens a database for a backup: pins it with a lock, or reports why it cannot be pinned.
 //!
-//! `SQLite` pins it, wherever that leaves no file behind that its owner could not use. Where it might, or
-//! where `SQLite` cannot make the files that it needs, the database is watched instead: see `watched.rs`.
+//! `SQLite` pins it, unless that would leave a file that its owner could not use. In that case, or
+//! if `SQLite` cannot create the files it needs, the database is watched instead: see `watched.rs`.
 
 use std::ffi::c_int;
 use std::fs::File;
@@ -31,23 +31,23 @@ pub(super) enum Pin {
     File,
     /// A read transaction; pages with frames up to the mark come from the log.
     Log(WalIndexHeader),
-    /// `SQLite`'s SHARED lock around content that `SQLite` does not read.
+    /// `SQLite`'s SHARED lock, for content that `SQLite` rejects.
     Raw,
-    /// Nothing that shuts out every writer; whether there was one is found out.
+    /// Nothing that locks out every writer; changes are detected instead.
     Watched(Watched),
 }
 
 /// A pinned database.
 #[derive(Debug)]
 pub(super) struct Pinned {
-    /// Holds the pin; absent where the user vouches that nobody writes.
+    /// Holds the pin; `None` if the user guarantees that nobody writes.
     pub(super) connection: Option<Connection>,
     pub(super) pin: Pin,
-    /// Pages of the log, where the pin does not tell.
+    /// Pages of the log, if the pin does not include them.
     pub(super) overlay: Option<Overlay>,
     pub(super) is_wal: bool,
     pub(super) is_read_only: bool,
-    /// Whether there was no log before this connection made an empty one.
+    /// Whether this connection created an empty log that did not exist before.
     pub(super) made_wal: bool,
 }
 
@@ -66,12 +66,12 @@ pub(super) fn pin(path: &Path, options: &SnapshotOptions) -> Result<Pinned, Erro
     pin_by_sqlite(path, &mut wait)
 }
 
-/// Whether the -wal and -shm that `SQLite` may have to make would be the owner's, so that the database is
-/// not locked for its owner by files of the backup's user.
+/// Whether -wal and -shm files that `SQLite` may create would belong to the database's owner; files
+/// of another user would lock the owner out.
 fn makes_files_for_owner(path: &Path) -> bool {
     let user = rustix::process::geteuid();
     let is_owner = std::fs::metadata(path).is_ok_and(|file| file.uid() == user.as_raw());
-    // What root makes, SQLite gives to the owner.
+    // SQLite gives files created by root to the owner.
     is_writable(path) && (is_owner || user.is_root())
 }
 
@@ -102,10 +102,10 @@ fn pin_by_sqlite(path: &Path, wait: &mut Wait<'_>) -> Result<Pinned, Error> {
     }
 }
 
-/// Pins a database in WAL mode without making files beside it. `None` when it is not in WAL mode: then
-/// none will be made.
+/// Pins a database in WAL mode without creating files next to it. `None` if it is not in WAL mode,
+/// where no files are created.
 fn pin_without_making(path: &Path, wait: &mut Wait<'_>) -> Result<Option<Pinned>, Error> {
-    // From here on the journal mode stays, and a -wal and -shm that are there stay, too.
+    // From here on the journal mode stays the same, and existing -wal and -shm files stay, too.
     let connection = lock_for_watching(path, wait)?;
     if !depends_on_log(path)? {
         return Ok(None);
@@ -128,7 +128,7 @@ fn pin_without_making(path: &Path, wait: &mut Wait<'_>) -> Result<Option<Pinned>
     watch(path, connection, wait).map(Some)
 }
 
-/// Lets `SQLite` pin a database whose -wal and -shm are there to stay; `None` when they do not help.
+/// Lets `SQLite` pin a database with permanent -wal and -shm files; `None` if they are not usable.
 fn pin_by_what_is_there(path: &Path, wait: &mut Wait<'_>) -> Result<Option<Pinned>, Error> {
     loop {
         match attempt(path)? {
@@ -143,7 +143,8 @@ fn pin_by_what_is_there(path: &Path, wait: &mut Wait<'_>) -> Result<Option<Pinne
     }
 }
 
-/// Whether what the database is depends on a log. The caller keeps the answer from changing.
+/// Whether the content of the database depends on a log. The caller prevents the answer from
+/// changing.
 fn depends_on_log(path: &Path) -> Result<bool, Error> {
     let mut header = [0; HEADER_BYTES];
     let file = descriptors::open(path)?;
@@ -157,7 +158,7 @@ fn depends_on_log(path: &Path) -> Result<bool, Error> {
     Ok(header.is_wal || std::fs::metadata(wal_path(path)).is_ok_and(|log| log.len() > 0))
 }
 
-/// The SHARED lock, on a connection that neither makes nor changes any file.
+/// The SHARED lock, on a connection that neither creates nor changes any file.
 fn lock_for_watching(path: &Path, wait: &mut Wait<'_>) -> Result<Connection, Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -178,7 +179,7 @@ fn lock_shared(connection: &Connection, path: &Path, wait: &mut Wait<'_>) -> Res
     }
 }
 
-/// Watches a database in WAL mode of which `connection` holds the SHARED lock.
+/// Watches a database in WAL mode while `connection` holds the SHARED lock.
 fn watch(path: &Path, connection: Connection, wait: &mut Wait<'_>) -> Result<Pinned, Error> {
     let mount = Mount::of(path);
     if !mount.as_ref().is_some_and(Mount::is_local) {
@@ -188,7 +189,7 @@ fn watch(path: &Path, connection: Connection, wait: &mut Wait<'_>) -> Result<Pin
     watched(path, Some(connection), is_unchanging, wait)
 }
 
-/// A database of which the user says that nobody writes to it.
+/// A database to which, according to the user, nobody writes.
 fn frozen(path: &Path, wait: &mut Wait<'_>) -> Result<Pinned, Error> {
     let depends_on_log = depends_on_log(path)?;
     let mut pinned = watched(path, None, true, wait)?;
@@ -223,7 +224,7 @@ fn not_provable(path: &Path, mount: Option<Mount>) -> Error {
     }
 }
 
-/// What can be done when `SQLite` refuses to read.
+/// What to do if `SQLite` refuses to read.
 enum Remedy {
     Wait,
     CopyRaw,
@@ -239,7 +240,7 @@ impl Remedy {
             (code::SQLITE_READONLY_ROLLBACK, _) => Self::HotJournal,
             (_, code::SQLITE_BUSY | code::SQLITE_LOCKED | code::SQLITE_PROTOCOL) => Self::Wait,
             (_, code::SQLITE_NOTADB | code::SQLITE_CORRUPT) => Self::CopyRaw,
-            // There is no place, no right or no room for the -wal or the -shm.
+            // No place, no permission or no space for the -wal or the -shm.
             (
                 code::SQLITE_IOERR_SHMOPEN | code::SQLITE_IOERR_SHMSIZE | code::SQLITE_IOERR_SHMMAP,
                 _,
@@ -257,7 +258,7 @@ fn extended_code(error: &rusqlite::Error) -> c_int {
     }
 }
 
-/// One attempt to let `SQLite` pin the database. What a failed one made beside the database is gone.
+/// One attempt to let `SQLite` pin the database. A failed attempt removes the files it created.
 fn attempt(path: &Path) -> Result<Result<Pinned, rusqlite::Error>, Error> {
     let side_files = SideFiles::beside(path);
     let connection = connect(path)?;
@@ -279,14 +280,14 @@ fn attempt(path: &Path) -> Result<Result<Pinned, rusqlite::Error>, Error> {
     Ok(Err(refusal))
 }
 
-/// A connection that never checkpoints: not by itself, not when it is closed.
+/// A connection that never checkpoints, neither automatically nor when closed.
 pub(super) fn connect(path: &Path) -> Result<Connection, Error> {
-    // Writable, so that SQLite can roll back what a crashed writer left; SQLite falls back to
-    // reading by itself.
+    // Writable, so that SQLite can roll back a crashed writer's transaction; SQLite falls back to
+    // read-only by itself.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || {
         let connection = Connection::open_with_flags(path, flags)?;
-        // Who waits is `Wait`, which looks more often and can be cancelled.
+        // `Wait` does the waiting: it polls more often and can be cancelled.
         connection.busy_timeout(std::time::Duration::ZERO)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
@@ -295,7 +296,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, Error> {
     open().map_err(|error| sqlite_error("open", path, error))
 }
 
-/// Begins the read transaction. See the parent module for why in this order.
+/// Begins the read transaction. The parent module explains the order.
 fn begin(connection: &Connection) -> Result<(Pin, bool), rusqlite::Error> {
     loop {
         // Outside of a transaction: rolls back a hot journal, finds and opens the log.
@@ -312,12 +313,12 @@ fn begin(connection: &Connection) -> Result<(Pin, bool), rusqlite::Error> {
             };
             return Ok((pin, is_wal));
         }
-        // Somebody changed the journal mode between the two: the pin may be of the wrong kind.
+        // The journal mode changed between the two: the pin may be of the wrong kind.
         connection.execute_batch("ROLLBACK")?;
     }
 }
 
-/// The smallest read there is: it does not even look at the schema, which may be damaged.
+/// The smallest possible read: it does not even read the schema, which may be damaged.
 fn touch(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.query_row("PRAGMA schema_version", [], |_| Ok(()))
 }
@@ -326,12 +327,12 @@ fn failure(code: c_int) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(code::Error::new(code), None)
 }
 
-/// Takes the SHARED lock on content that `SQLite` refuses to read.
+/// Takes the SHARED lock on content that `SQLite` rejects.
 fn pin_raw(path: &Path, wait: &mut Wait<'_>) -> Result<Pinned, Error> {
     let connection = connect(path)?;
     let failed = |code| sqlite_error("lock", path, failure(code));
     lock_shared(&connection, path, wait)?;
-    // The journal of a transaction under way is no concern: its writer cannot get at the file.
+    // The journal of a transaction in progress does not matter: its writer cannot change the file.
     if !ffi::is_reserved(&connection).map_err(failed)? && is_hot(&journal_path(path))? {
         return Err(hot_journal(path, Obstacle::NotADatabase));
     }
@@ -348,7 +349,7 @@ fn pin_raw(path: &Path, wait: &mut Wait<'_>) -> Result<Pinned, Error> {
     })
 }
 
-/// Content that `SQLite` does not read must not depend on a log.
+/// Content that `SQLite` rejects must not depend on a log.
 pub(super) fn refuse_log(path: &Path) -> Result<(), Error> {
     let journal = wal_path(path);
     match std::fs::metadata(&journal) {
@@ -364,8 +365,8 @@ pub(super) fn refuse_log(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Whoever opens a database of no length removes the log or the journal beside it, which may be all that
-/// is left of its content.
+/// Opening a database of length 0 removes the log or journal next to it, which may be all that is
+/// left of its content.
 fn refuse_emptied(path: &Path) -> Result<(), Error> {
     let database = std::fs::metadata(path).map_err(|error| file_error("examine", path, error))?;
     if database.len() > 0 {
@@ -380,7 +381,7 @@ fn refuse_emptied(path: &Path) -> Result<(), Error> {
         return emptied(log);
     }
     if is_hot(&journal_path(path))? {
-        // The very first transaction of a database is another matter.
+        // The very first transaction of a database is different.
         let connection = connect(path)?;
         let is_written = ffi::is_reserved(&connection)
             .map_err(|code| sqlite_error("lock", path, failure(code)))?;
@@ -399,8 +400,8 @@ fn hot_journal(path: &Path, obstacle: Obstacle) -> Error {
     }
 }
 
-/// Whether a journal says that a transaction must be rolled back: it begins with something else
-/// than zero, as `SQLite` decides it too.
+/// Whether a journal requires a rollback: it does not begin with zero, which is also `SQLite`'s
+/// criterion.
 fn is_hot(journal: &Path) -> Result<bool, Error> {
     let mut first = [0];
     match File::open(journal).and_then(|mut file| file.read(&mut first)) {

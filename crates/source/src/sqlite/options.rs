@@ -1,4 +1,4 @@
-//! What a backup may say about how a database is opened, and how it waits for others.
+//! Options for opening a database, and how to wait for locks.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use windlass_base::{Guid, Lsn};
 
 use crate::Error;
 
-/// What a backup may say about how a database is opened.
+/// Options for opening a database for a backup.
 #[derive(Debug, Clone)]
 pub struct SnapshotOptions {
-    /// The database's name; the file's name without extension when absent.
+    /// The database's name; by default the file's name without extension.
     pub database_name: Option<String>,
-    /// The family's identity, where the caller keeps it; else the file's own.
+    /// The family's identity, if the caller stores it; by default the file's own.
     pub family_guid: Option<Guid>,
-    /// The newest position that is known of this database: the snapshot's is later.
+    /// The newest known position of this database; the snapshot's will be later.
     pub after: Lsn,
     /// How long to wait for a connection that has locked the database.
     pub busy_timeout: Duration,
-    /// Ends the waiting, and the copying, as soon as it is set.
+    /// Cancels waiting and copying when set.
     pub cancel: Option<Arc<AtomicBool>>,
-    /// The user vouches that nobody writes: no lock is taken.
+    /// The user guarantees that nobody writes: no lock is taken.
     pub frozen: bool,
-    /// Whether a database whose writers wait for the copy is copied aside first.
+    /// Whether to make a temporary copy of a database whose writers would wait.
     pub temporary_copy: CopyPolicy,
 }
 
@@ -49,31 +49,30 @@ impl SnapshotOptions {
     }
 }
 
-/// Whether a database in rollback mode is copied aside, so that its writers wait for a plain copy and
-/// not for the backup.
+/// Whether a database in rollback mode is copied first, so that its writers wait only for a plain
+/// copy and not for the whole backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CopyPolicy {
-    /// It is not, and why.
+    /// No, and the reason.
     Off(&'static str),
-    /// It is, by a clone beside the database or a copy in the first folder that has room.
+    /// Yes: a clone next to the database, or a copy in the first folder that has room.
     Into(Vec<CopyFolder>),
 }
 
 /// A folder for temporary copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyFolder {
-    /// The folder.
     pub path: PathBuf,
     /// Whether the user named it: then it may be in memory.
     pub is_given: bool,
 }
 
-/// The first sleep while a lock is waited for. Gaps between two transactions can be short.
+/// The first sleep while waiting for a lock. Gaps between two transactions can be short.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
-/// The longest.
+/// The longest sleep.
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 
-/// Waiting for another connection, until it is too long or nobody wants the result any more.
+/// Waits for another connection until a time limit or cancellation.
 pub(super) struct Wait<'a> {
     options: &'a SnapshotOptions,
     begun: Instant,
@@ -89,7 +88,7 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Sleeps a moment before the next attempt at the database at `path`.
+    /// Sleeps before the next attempt to lock the database at `path`.
     pub(super) fn pause(&mut self, path: &Path) -> Result<(), Error> {
         let limit = self.options.busy_timeout;
         let left = limit.saturating_sub(self.begun.elapsed());
@@ -104,7 +103,7 @@ impl<'a> Wait<'a> {
         self.sleep(pause)
     }
 
-    /// Sleeps for a time that has nothing to do with locks.
+    /// Sleeps for a time unrelated to locks.
     pub(super) fn sleep(&self, time: Duration) -> Result<(), Error> {
         let begun = Instant::now();
         loop {

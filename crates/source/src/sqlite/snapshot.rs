@@ -28,19 +28,19 @@ use crate::{
 /// The number of the one file that a `SQLite` database has.
 pub(super) const FILE_ID: u16 = FileId::PRIMARY.0;
 
-/// The page size assumed for content that does not tell: `SQLite`'s default.
+/// The page size assumed if the content does not say: `SQLite`'s default.
 const PAGE_BYTES_ASSUMED: u32 = 4096;
 
-/// One committed state of a `SQLite` database. See the module for why it stays one.
+/// One committed state of a `SQLite` database. The module explains why it stays one.
 #[derive(Debug)]
 pub struct SqliteSnapshot {
     path: PathBuf,
-    /// Taken out when the pin is released. A connection may move between threads, not be shared.
+    /// Taken when the pin is released. A connection may move between threads but not be shared.
     connection: Mutex<Option<Connection>>,
     pin: Pin,
     made_wal: bool,
     file: Arc<DirectFile>,
-    /// What the system said of the file when it was pinned.
+    /// The state of the file when it was pinned.
     start: Stamp,
     overlay: Option<Overlay>,
     files: [SourceFile; 1],
@@ -55,7 +55,7 @@ pub struct SqliteSnapshot {
 #[derive(Debug)]
 struct Writers {
     held_since: Instant,
-    /// For how long they were held, once they no longer are.
+    /// How long they were locked out, once they no longer are.
     held: OnceLock<Duration>,
     copied: TemporaryCopy,
 }
@@ -63,8 +63,8 @@ struct Writers {
 impl SqliteSnapshot {
     /// Pins the newest committed state of the database at `path`.
     ///
-    /// Waits up to `options.busy_timeout` for a connection that has locked the database, and no
-    /// longer. Links are followed.
+    /// Waits up to `options.busy_timeout` for a connection that has locked the database. Follows
+    /// links.
     pub fn open(path: &Path, options: &SnapshotOptions) -> Result<Self, Error> {
         let path = std::fs::canonicalize(path).map_err(|error| file_error("open", path, error))?;
         let metadata =
@@ -134,7 +134,8 @@ impl SqliteSnapshot {
         })
     }
 
-    /// Copies the database aside, if its writers wait and that was asked for, and lets them go on.
+    /// Makes a temporary copy of the database, if its writers wait and a copy was requested, and
+    /// lets them continue.
     fn copy_first(&mut self, options: &SnapshotOptions) -> Result<(), Error> {
         let Some(writers) = &mut self.writers else {
             return Ok(());
@@ -148,7 +149,7 @@ impl SqliteSnapshot {
         Ok(())
     }
 
-    /// Takes from the first page, as of the snapshot, what it says about the database.
+    /// Reads the properties of the database from its first page, as of the snapshot.
     fn look_at_first_page(&mut self) -> Result<(), Error> {
         let mut bytes = vec![0; self.files[0].size_bytes.min(65536) as usize];
         if bytes.is_empty() {
@@ -171,8 +172,8 @@ impl SqliteSnapshot {
         Ok(())
     }
 
-    /// Whether a stretch is one that callers may ask for.
-    fn check_stretch(&self, file_id: u16, offset: u64, bytes: usize) -> Result<(), Error> {
+    /// Checks that callers may request this range.
+    fn check_range(&self, file_id: u16, offset: u64, bytes: usize) -> Result<(), Error> {
         let size_bytes = if file_id == FILE_ID {
             self.files[0].size_bytes
         } else {
@@ -190,7 +191,7 @@ impl SqliteSnapshot {
         }
     }
 
-    /// Whether everything that was read is what was pinned.
+    /// Confirms that everything that was read is what was pinned.
     fn confirm(&self, connection: Option<&Connection>) -> Result<(), Error> {
         let changed = || Error::ChangedWhileReading {
             path: self.path.clone(),
@@ -209,7 +210,7 @@ impl SqliteSnapshot {
         }
         let now = Stamp::of(&self.file);
         let now = now.map_err(|error| file_error("examine", &self.path, error))?;
-        // Elsewhere the time of a change that went before may become known late.
+        // On other file systems the time of an earlier change may become visible late.
         let is_local = Mount::of(&self.path).is_some_and(|mount| mount.is_local());
         let is_unchanged = match is_local {
             true => now.has_content_of(&self.start),
@@ -218,8 +219,8 @@ impl SqliteSnapshot {
         if is_unchanged { Ok(()) } else { Err(changed()) }
     }
 
-    /// Ends the transaction and gives the connection to be closed, so that what lies beside the
-    /// database is what was there before.
+    /// Ends the transaction and returns the connection to close, so that only the files that
+    /// existed before stay next to the database.
     fn release(&self) -> Result<Option<Connection>, rusqlite::Error> {
         let mut connection = self
             .connection
@@ -267,7 +268,7 @@ impl Snapshot for SqliteSnapshot {
         offset: u64,
         bytes: usize,
     ) -> Result<Option<Arc<DirectFile>>, Error> {
-        self.check_stretch(file_id, offset, bytes)?;
+        self.check_range(file_id, offset, bytes)?;
         let is_in_log = self
             .overlay
             .as_ref()
@@ -284,7 +285,7 @@ impl Snapshot for SqliteSnapshot {
     ) -> Result<(), Error> {
         let bytes = outcome.map_err(|error| file_error("read", &self.path, error))?;
         if let Pin::Watched(watched) = &self.pin {
-            // What changed already need not be read to its end.
+            // No need to read further if the file has already changed.
             watched.look(&self.connection)?;
         }
         let overlay = self.overlay.as_ref();
@@ -303,7 +304,7 @@ impl Snapshot for SqliteSnapshot {
             return;
         }
         let first = offset / page_bytes as u64 + 1;
-        // A part of a page at the end of the file is none.
+        // A partial page at the end of the file does not count.
         for (index, page) in bytes.chunks_exact(page_bytes).enumerate() {
             if !checksum::is_valid(page) {
                 on_bad(first + index as u64);
@@ -331,7 +332,7 @@ impl Snapshot for SqliteSnapshot {
     fn close(&self) -> Result<(), Error> {
         let is_copied = |writers: &Writers| writers.held.get().is_some();
         if self.writers.as_ref().is_some_and(is_copied) {
-            // The copy is nobody else's.
+            // The copy is private.
             return Ok(());
         }
         let confirmed = {
@@ -355,7 +356,7 @@ impl Snapshot for SqliteSnapshot {
 
 impl Drop for SqliteSnapshot {
     fn drop(&mut self) {
-        // Nobody is left to tell; the connection closes either way.
+        // Errors cannot be returned from a drop; the connection closes either way.
         drop(self.release());
     }
 }

@@ -1,11 +1,12 @@
-//! A private copy of a database whose writers wait, so that they wait for a plain copy at most.
+//! A private copy of a database whose writers would wait, so that they wait for a plain copy at
+//! most.
 //!
-//! A clone shares the blocks of the database and takes no time; file systems with copy-on-write have it
-//! (XFS, Btrfs), within one file system. A copy takes room, which must be there twice over: the media may
-//! grow on the same file system. It is not synced, because nobody needs it after a crash.
+//! A clone shares the blocks of the database and takes no time; copy-on-write file systems support
+//! it (XFS, Btrfs), within one file system. A copy needs free space for twice its size, because the
+//! media may grow on the same file system. It is not synced, because nobody needs it after a crash.
 //!
-//! A temporary copy has no name, so that nothing is left of it however the program ends, and is for nobody else to
-//! read. What goes wrong while it is made is a reason to do without it, never a failed backup.
+//! A temporary copy has no name, so that nothing remains of it however the program ends, and nobody
+//! else can read it. An error while making it only means doing without it, never a failed backup.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -23,15 +24,15 @@ use super::mount::Mount;
 use super::options::{CopyFolder, CopyPolicy, SnapshotOptions};
 use crate::{Error, TemporaryCopy};
 
-/// Bytes that the kernel copies at a time, between two looks at whether the backup goes on.
+/// Bytes that the kernel copies at a time, between two checks for cancellation.
 const STEP_BYTES: u64 = 64 << 20;
-/// Bytes of a read where the kernel does not copy between the two file systems.
+/// Bytes per read if the kernel cannot copy between the two file systems.
 const BUFFER_BYTES: usize = 4 << 20;
-/// Room that is left to others.
+/// Free space left for others.
 const SPARE_BYTES: u64 = 64 << 20;
 
-/// Makes a temporary copy of `source`, the locked database at `path`, as the options want it. Without a file where
-/// there is none.
+/// Makes a temporary copy of `source`, the locked database at `path`, if the options allow it.
+/// Returns no file if none was made.
 pub(super) fn make(
     path: &Path,
     source: &DirectFile,
@@ -62,14 +63,14 @@ pub(super) fn make(
     Ok((None, TemporaryCopy::None(because)))
 }
 
-/// The blocks of `source` under a file without a name, where the file system can share them.
+/// The blocks of `source` in a file without a name, if the file system can share them.
 fn clone(source: &DirectFile, folder: &Path) -> Option<File> {
     let file = nameless(folder).ok()?;
     rustix::fs::ioctl_ficlone(&file, source.as_file()).ok()?;
     Some(file)
 }
 
-/// A clone lies on the disk and not in the page cache: it is read as the database would be.
+/// A clone is on the disk and not in the page cache: it is read like the database.
 fn opened_directly(file: File, folder: &Path) -> DirectFile {
     let descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
     DirectFile::open(Path::new(&descriptor), Access::Read)
@@ -115,15 +116,15 @@ fn copy_into(
         )));
     }
     let file = nameless(&folder.path)?;
-    // More is read ahead; a kernel that does not heed it copies all the same.
+    // Read ahead more; a kernel that ignores this copies all the same.
     let _ignored = rustix::fs::fadvise(source.as_file(), 0, None, Advice::Sequential);
     copy(source, &file, size_bytes, options)?;
-    // What follows the last data is a hole.
+    // Everything after the last data is a hole.
     file.set_len(size_bytes)?;
     Ok(file)
 }
 
-/// Copies what is not a hole.
+/// Copies everything except holes.
 fn copy(
     source: &DirectFile,
     target: &File,
@@ -160,12 +161,12 @@ fn copy(
     Ok(())
 }
 
-/// Where the next data begin; `None` when only a hole follows.
+/// Offset of the next data; `None` if only a hole follows.
 fn next_data(file: &File, at: u64) -> io::Result<Option<u64>> {
     match rustix::fs::seek(file, SeekFrom::Data(at)) {
         Ok(data) => Ok(Some(data)),
         Err(Errno::NXIO) => Ok(None),
-        // A file system that does not know: all is data.
+        // The file system does not know: treat everything as data.
         Err(Errno::INVAL) => Ok(Some(at)),
         Err(error) => Err(error.into()),
     }
@@ -182,7 +183,7 @@ fn within_kernel(
     rustix::fs::copy_file_range(source, Some(&mut from), target, Some(&mut to), bytes)
 }
 
-/// Copies up to one buffer.
+/// Copies at most one buffer.
 fn through(
     buffer: &mut AlignedBuffer,
     source: &DirectFile,

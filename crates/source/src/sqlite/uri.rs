@@ -1,4 +1,4 @@
-//! A database's path as a URI, which can say more than a path.
+//! A database's path as a URI, which can have options.
 //!
 //! Source: `SQLite`, "URI Filenames".
 
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// For a connection that reads, and never makes a -shm file.
+/// For a connection that reads and never creates a -shm file.
 pub(super) fn read_only(path: &Path) -> String {
     let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_bytes() {

@@ -41,9 +41,9 @@ struct NewestFrame {
 impl Overlay {
     /// Collects the frames up to the mark of a pinned snapshot.
     ///
-    /// Frame headers must carry the salts of the snapshot, and the last one the checksum that the
-    /// wal-index remembers of it: then it is the very log that the snapshot was taken of. Page
-    /// content is not summed up here, as `SQLite` does not when it reads a frame.
+    /// Frame headers must have the salts of the snapshot, and the last one the checksum that the
+    /// wal-index has for it: this proves that it is the log of the snapshot. Page content is not
+    /// checksummed here, just as `SQLite` does not when it reads a frame.
     pub(super) fn pinned(path: &Path, mark: &WalIndexHeader) -> Result<Self, Error> {
         let file = File::open(path).map_err(|error| file_error("open", path, error))?;
         let mut overlay = Self {
@@ -89,8 +89,8 @@ impl Overlay {
     }
 
     /// Collects the committed frames of a log that nobody has open, as `SQLite`'s recovery would:
-    /// up to the last commit before the first frame whose checksum fails. `None` when nothing is
-    /// committed in it.
+    /// up to the last commit before the first frame with a wrong checksum. `None` if it has no
+    /// commit.
     pub(super) fn leftover(path: &Path) -> Result<Option<Self>, Error> {
         let file = File::open(path).map_err(|error| file_error("open", path, error))?;
         let length = file
@@ -149,14 +149,14 @@ impl Overlay {
         self.page_bytes
     }
 
-    /// Whether every page of a stretch of the database is in the log.
+    /// Whether every page of a range of the database is in the log.
     pub(super) fn covers(&self, offset: u64, bytes: usize) -> bool {
         let page_bytes = u64::from(self.page_bytes);
         let pages = (offset + bytes as u64).div_ceil(page_bytes) - offset / page_bytes;
         self.frames_within(offset, bytes).len() as u64 == pages
     }
 
-    /// Puts the pages of the log over `buffer`, which holds the database file from `offset` on.
+    /// Overlays the pages of the log on `buffer`, which has the database file from `offset` on.
     pub(super) fn apply(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let page_bytes = u64::from(self.page_bytes);
         let end = offset + buffer.len() as u64;
@@ -170,8 +170,8 @@ impl Overlay {
         Ok(())
     }
 
-    /// Confirms that the log was neither replaced nor begun anew since it was opened: a writer that begins
-    /// it anew rewrites the header, with other salts, before any frame.
+    /// Confirms that the log was neither replaced nor restarted since it was opened: a writer that
+    /// restarts it rewrites the header, with other salts, before any frame.
     pub(super) fn confirm(&self) -> Result<(), Error> {
         let is_named = || -> std::io::Result<bool> {
             let (opened, named) = (self.file.metadata()?, std::fs::metadata(&self.path)?);
@@ -193,7 +193,7 @@ impl Overlay {
         });
     }
 
-    /// Of each page the last frame only; none of pages that a later commit cut off.
+    /// Keeps the last frame of each page, and none of pages that a later commit truncated.
     fn keep_newest(&mut self) {
         let page_count = self.page_count;
         self.newest
@@ -248,14 +248,14 @@ fn read_header(file: &File, path: &Path) -> Result<[u8; HEADER_BYTES], Error> {
     Ok(header)
 }
 
-/// The checksum that runs through the log, each frame's beginning with the one before.
+/// The checksum of the log, chained from frame to frame.
 struct RunningSum {
     big_endian: bool,
     sum: [u32; 2],
 }
 
 impl RunningSum {
-    /// `None` when the header is not that of a log, which `SQLite` takes for an empty one.
+    /// `None` if the header is not that of a log; `SQLite` treats such a log as empty.
     fn of_header(header: &[u8; HEADER_BYTES]) -> Option<Self> {
         let magic = be32(header, 0);
         let page_bytes = be32(header, 8);
@@ -273,7 +273,7 @@ impl RunningSum {
         (sum.sum == [be32(header, 24), be32(header, 28)]).then_some(sum)
     }
 
-    /// Goes over a frame, header and page, and compares with the checksum stored in it.
+    /// Adds a frame, header and page, and compares with the checksum stored in it.
     fn matches(&mut self, frame: &[u8]) -> bool {
         self.update(&frame[..8]);
         self.update(&frame[FRAME_HEADER_BYTES..]);
@@ -331,7 +331,7 @@ mod tests {
         (fs::read(&path).unwrap(), log)
     }
 
-    /// What our own recovery makes of a log that was left.
+    /// The result of our own recovery of a leftover log.
     fn ours(path: &Path) -> Vec<u8> {
         let options = SnapshotOptions {
             frozen: true,
@@ -344,7 +344,7 @@ mod tests {
         bytes
     }
 
-    /// What `SQLite` makes of it.
+    /// The result of `SQLite`'s recovery.
     fn sqlites(path: &Path) -> Vec<u8> {
         let connection = Connection::open(path).unwrap();
         connection

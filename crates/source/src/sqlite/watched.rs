@@ -1,27 +1,28 @@
-//! A database in WAL mode that is read without a lock on its log, and proved not to have changed.
+//! A database in WAL mode that is read without a lock on its log, and proved unchanged.
 //!
-//! `SQLite` keeps the locks of a log in the -shm file. Where that file is not there and may not be made (a
-//! read-only mount, a user who may only read, a full disk), no lock keeps a checkpoint from
-//! copying newer pages into the database. This is what takes its place:
+//! `SQLite` keeps the locks of a log in the -shm file. If that file does not exist and cannot be
+//! created (a read-only mount, a user with read access only, a full disk), no lock prevents a
+//! checkpoint from copying newer pages into the database. The following takes its place:
 //!
-//! 1. The SHARED lock of the database file itself, which a descriptor for reading can take. While it is
-//!    held nobody changes the journal mode, and the last connection that closes neither folds its log
-//!    nor removes it. Writers connect and write to the log as ever; only a checkpoint in the midst of
+//! 1. The SHARED lock of the database file itself, which a read-only descriptor can take. While it
+//!    is held, nobody changes the journal mode, and the last connection to close neither folds its
+//!    log nor removes it. Writers can still connect and write to the log; only a checkpoint during
 //!    their work can change the file.
-//! 2. The file's identity, length, and times of change at the beginning. The state is that of the file
-//!    and of the committed frames in the log (checksums verified) in a stretch of time in which the file
-//!    did not change. The times have a grain: two changes within it look like one. So the last change
-//!    must lie further back than the grain, or that long is waited.
-//! 3. As soon as a writer has made a -shm: read lock 0 of the log, in that file, which shuts out checkpoints.
-//! 4. At the end, and at each read until then: the file must be the one of the beginning, the log must have
-//!    the header it had, and both must still be what the names lead to. Else the copy is refused.
-//!    A change within the window between 2 and 3 costs the backup, never its truth.
+//! 2. The file's identity, length, and times of change at the beginning. The state consists of the
+//!    file and of the committed frames in the log (checksums verified) during a period in which the
+//!    file did not change. Times have a resolution: two changes within it look like one. So the
+//!    last change must be older than the resolution, or we wait that long.
+//! 3. As soon as a writer has created a -shm: read lock 0 of the log, in that file, which locks out
+//!    checkpoints.
+//! 4. At the end, and at each read before it: the file must be the one from the beginning, the log
+//!    must have the same header, and both names must still lead to them. Otherwise the copy is
+//!    refused. A change in the window between 2 and 3 fails the backup but never corrupts it.
 //!
-//! The proof needs a file system of which this kernel sees all changes. On any other (NFS, SMB, FUSE) it is
-//! refused, unless the user vouches that nobody writes. Then point 4 still holds.
+//! The proof needs a file system of which this kernel sees all changes. On any other (NFS, SMB,
+//! FUSE) it is refused, unless the user guarantees that nobody writes. Then point 4 still holds.
 //!
-//! A program that writes through a memory map changes no times while a page stays mapped; `SQLite` never
-//! writes so.
+//! A program that writes through a memory map changes no times while a page stays mapped; `SQLite`
+//! never does so.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,14 +40,14 @@ use super::wal::Overlay;
 use super::{beside, file_error, wal_path};
 use crate::Error;
 
-/// Longer than the grain of times on file systems that have fractions of seconds: a timer tick.
+/// Longer than the resolution of times on file systems with fractions of seconds: a timer tick.
 const GRAIN: Duration = Duration::from_millis(50);
-/// Longer than the grain on those that have not: two seconds on FAT.
+/// Longer than the resolution on other file systems: two seconds on FAT.
 const COARSE_GRAIN: Duration = Duration::from_millis(2100);
-/// A change this far back is beyond any grain.
+/// A change this long ago is beyond any resolution.
 const LONG_AGO: Duration = Duration::from_secs(3);
 
-/// What the system says about a file's content.
+/// What the system reports about a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     size_bytes: u64,
@@ -55,7 +56,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// Asks, past what is remembered of a file system on another machine.
+    /// Queries it, bypassing what is cached of a file system on another machine.
     pub(super) fn of(file: &DirectFile) -> std::io::Result<Self> {
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
         let status = rustix::fs::statx(file.as_file(), c"", flags, StatxFlags::BASIC_STATS)?;
@@ -67,7 +68,7 @@ impl Stamp {
         })
     }
 
-    /// Whether the content is that of `earlier`, whatever became of owner, mode and links.
+    /// Whether the content is that of `earlier`, whatever the owner, mode and links.
     pub(super) fn has_content_of(&self, earlier: &Self) -> bool {
         (self.size_bytes, self.modified) == (earlier.size_bytes, earlier.modified)
     }
@@ -77,7 +78,7 @@ impl Stamp {
         self.size_bytes == earlier.size_bytes
     }
 
-    /// How long must be waited before a later change is sure to leave another stamp.
+    /// How long to wait so that a later change is sure to change the stamp.
     fn grain(&self) -> Duration {
         let (seconds, nanoseconds) = self.changed;
         let changed = u64::try_from(seconds)
@@ -100,14 +101,14 @@ pub(super) struct Watched {
     path: PathBuf,
     file: Arc<DirectFile>,
     start: Stamp,
-    /// Whether checkpoints are shut out by now.
+    /// Whether checkpoints are locked out by now.
     holds_checkpoints: AtomicBool,
 }
 
 impl Watched {
-    /// Begins to watch the database at `path` and reads the log beside it, in a moment without change.
-    /// The caller holds the SHARED lock, unless nobody can write or the user says that nobody does
-    /// (`is_unchanging`).
+    /// Starts watching the database at `path` and reads the log next to it, in a moment without
+    /// changes. The caller holds the SHARED lock, unless nobody can write or the user says that
+    /// nobody does (`is_unchanging`).
     pub(super) fn begin(
         path: &Path,
         is_unchanging: bool,
@@ -138,7 +139,7 @@ impl Watched {
         }
     }
 
-    /// Looks whether the file is still unchanged, and shuts out checkpoints once that is possible.
+    /// Checks that the file is still unchanged, and locks out checkpoints as soon as possible.
     pub(super) fn look(&self, connection: &Mutex<Option<Connection>>) -> Result<(), Error> {
         if !self.holds_checkpoints.load(Ordering::Acquire) && beside(&self.path, "-shm").exists() {
             let connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,7 +153,7 @@ impl Watched {
         self.compare()
     }
 
-    /// Whether the file is the one of the beginning.
+    /// Checks that the file is the one from the beginning.
     fn compare(&self) -> Result<(), Error> {
         let now = Stamp::of(&self.file);
         let now = now.map_err(|error| file_error("examine", &self.path, error))?;
@@ -163,7 +164,7 @@ impl Watched {
         }
     }
 
-    /// Confirms that nothing changed from the beginning to now.
+    /// Confirms that nothing changed since the beginning.
     pub(super) fn confirm(&self, overlay: Option<&Overlay>) -> Result<(), Error> {
         confirm_name(&self.path, &self.file)?;
         self.compare()?;
@@ -174,7 +175,7 @@ impl Watched {
         }
     }
 
-    /// Gives back what was locked, before the connection is closed.
+    /// Releases the locks before the connection is closed.
     pub(super) fn release(&self, connection: &Connection) {
         if self.holds_checkpoints.swap(false, Ordering::AcqRel) {
             ffi::release_checkpoints(connection);

@@ -1,4 +1,4 @@
-//! What is in an image, page size by page size, and what a snapshot says about itself.
+//! The content of an image, for each page size, and the properties of a snapshot.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -12,7 +12,7 @@ use windlass_source::{Error, Recovery, RecoveryModel, Snapshot, WalDamage};
 
 use crate::support::{image, open, request, restore};
 
-/// A database in WAL mode whose newest pages are in the log only; the connection keeps them there.
+/// A database in WAL mode whose newest pages are only in the log; the connection keeps them there.
 fn with_log(path: &Path, page_bytes: u32) -> Connection {
     let connection = Connection::open(path).unwrap();
     connection

@@ -1,4 +1,4 @@
-//! Every real database of the shared test data, there and back.
+//! Every real database of the shared test data: backed up and restored.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ fn databases(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Copies a database and what lies beside it, and returns the copy's path.
+/// Copies a database and the files next to it, and returns the copy's path.
 fn copy_of(original: &Path, folder: &Path) -> PathBuf {
     let name = original.file_name().unwrap().to_str().unwrap();
     for suffix in ["", "-wal", "-shm"] {
@@ -101,8 +101,8 @@ fn every_database_comes_back_byte_for_byte() {
     assert_eq!(count, 25, "databases in the test data");
 }
 
-/// The pages of a database as `SQLite` reads them, through the `sqlite_dbpage` table or, where that is
-/// not built in, by letting `SQLite` fold the log into a copy.
+/// The pages of a database as `SQLite` reads them, through the `sqlite_dbpage` table or, if that is
+/// not built in, by letting `SQLite` checkpoint the log of a copy.
 fn as_sqlite_sees_it(path: &Path) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let copy = copy_of(path, folder.path());

@@ -1,4 +1,4 @@
-//! Locks: those we wait for, those we must not lose, those that others left.
+//! Locks: those we wait for, those we must not lose, those left by others.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Media that refuse: mounted read-only, full. In a mount namespace of their own, where allowed.
+//! Media that refuse writes: mounted read-only, or full. Runs in a separate mount namespace, where
+//! allowed.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +14,7 @@ use crate::locks::notes;
 use crate::process::{Process, command, say};
 use crate::support::{image, open, request};
 
-/// Runs `role` where `mounts` (a shell script, the folder being `$1`) has been run before.
+/// Runs `role` after the shell script `mounts`, in which the folder is `$1`.
 pub(crate) fn elsewhere(role: &str, folder: &Path, mounts: &str) -> Option<String> {
     let play = command(role, folder);
     let mut command = Command::new("unshare");

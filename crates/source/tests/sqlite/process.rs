@@ -1,4 +1,4 @@
-//! Other processes: this test binary again, running one of the roles below.
+//! Other processes: this test binary again, in one of the roles below.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts `role` on a database and waits until it says that it is ready.
+    /// Starts `role` on a database and waits until it reports that it is ready.
     pub(crate) fn start(role: &str, database: &Path) -> Self {
         let mut process = Self::of(command(role, database));
         assert_eq!(process.answer(), "ready", "{role}");
@@ -34,10 +34,10 @@ impl Process {
         Self { child, answers }
     }
 
-    /// The next thing it says; empty when it has ended.
+    /// Its next line of output; empty when it has exited.
     pub(crate) fn answer(&mut self) -> String {
         let mut line = String::new();
-        // The test harness speaks on the same channel.
+        // The test harness writes to the same stream.
         while self.answers.read_line(&mut line).unwrap() > 0 {
             if let Some((_, answer)) = line.trim().split_once("answer: ") {
                 return answer.to_owned();
@@ -172,7 +172,7 @@ fn wait_for_the_lock(database: &Path) {
     });
 }
 
-/// A connection that has read something once and holds no lock.
+/// A connection that has read once and holds no lock.
 fn stay_connected(database: &Path) {
     let connection = Connection::open(database).unwrap();
     connection

@@ -1,4 +1,4 @@
-//! Restores: what is refused, what stays, what a sequence of full and differential makes.
+//! Restores: what is refused, what stays, and the results of full and differential sequences.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -46,7 +46,7 @@ fn an_existing_target_is_replaced_only_when_asked_for() {
         "as the replaced file"
     );
     assert_eq!(names(folder.path()), ["notes.db"]);
-    // Now what is there is no database; that does not matter.
+    // The existing file is not a database now; that does not matter.
     restore(&replacing(&path, &old), &old, Recovery::Recovery);
     assert!(fs::read(&path).unwrap() == old);
 }
@@ -122,7 +122,7 @@ fn whoever_waits_for_the_lock_of_a_restore_does_not_end_it() {
     let new = fs::read(&path).unwrap();
     let target = Box::new(SqliteTarget::begin(&replacing(&path, &new)).unwrap());
     fill(&*target, &new);
-    // It has the file open, waits in vain for the lock, and ends.
+    // It has the file open, waits in vain for the lock, and exits.
     let mut waiter = Process::of(crate::process::command("waits a second", &path));
     assert_eq!(waiter.answer(), "ready");
     target.finish(Recovery::Recovery).unwrap();
@@ -451,7 +451,7 @@ fn a_differential_that_was_given_up_ends_the_sequence() {
         base: Some(on),
         ..request(&path, 5)
     };
-    // Nothing was written: the base is what it was.
+    // Nothing was written: the base is unchanged.
     drop(SqliteTarget::begin(&next).unwrap());
     assert_eq!(restoring(&path).unwrap().unwrap().set_guid, full.set_guid);
     let begun = SqliteTarget::begin(&next).unwrap();

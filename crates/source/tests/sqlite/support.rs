@@ -1,4 +1,4 @@
-//! What all tests here need: a place, an image, a restore.
+//! Helpers of all tests here: a folder, an image, a restore.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use windlass_source::sqlite::{
 };
 use windlass_source::{Recovery, RestoreTarget, Snapshot};
 
-/// The folder of shared test data, or nothing, said loudly.
+/// The folder of shared test data; reports loudly if it is missing.
 pub(crate) fn shared() -> Option<PathBuf> {
     let folder = std::env::var_os("WINDLASS_SHARED").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
@@ -27,7 +27,7 @@ pub(crate) fn open(path: &Path) -> SqliteSnapshot {
     SqliteSnapshot::open(path, &SnapshotOptions::default()).unwrap()
 }
 
-/// Everything a snapshot holds, read in pieces of `extents`, checked and closed.
+/// The whole content of a snapshot, read in pieces of `extents`, checked and closed.
 pub(crate) fn image(snapshot: SqliteSnapshot, extents: usize) -> Vec<u8> {
     let mut content = Vec::new();
     let mut buffer = AlignedBuffer::new(extents * EXTENT_BYTES);
@@ -47,7 +47,7 @@ pub(crate) fn image(snapshot: SqliteSnapshot, extents: usize) -> Vec<u8> {
     content
 }
 
-/// A full restore's request for `bytes` content.
+/// The request for a full restore of `size_bytes`.
 pub(crate) fn request(target: &Path, size_bytes: u64) -> RestoreRequest {
     RestoreRequest {
         target: target.to_owned(),

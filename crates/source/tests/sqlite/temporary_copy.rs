@@ -1,4 +1,4 @@
-//! Databases in rollback mode that are copied aside, so that their writers go on.
+//! Databases in rollback mode that are copied first, so that their writers can continue.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn one_write(path: &Path) -> String {
 fn writers_go_on_as_soon_as_the_database_is_copied_aside() {
     let (folder, aside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = notes(folder.path());
-    // A hole must stay one, and what lies behind it must be there.
+    // A hole must stay a hole, and the data after it must be copied.
     let file = fs::File::options().append(true).open(&path).unwrap();
     let database_bytes = file.metadata().unwrap().len();
     file.set_len(database_bytes + (64 << 20)).unwrap();

@@ -17,7 +17,7 @@ use crate::support::{image, names, open};
 
 const NOBODY: u32 = 65534;
 
-/// A database in WAL mode without a log, of more than one extent: generation 0 in every row.
+/// A database in WAL mode without a log, larger than one extent: generation 0 in every row.
 fn generations(path: &Path) {
     let connection = Connection::open(path).unwrap();
     connection
@@ -29,7 +29,7 @@ fn generations(path: &Path) {
         .unwrap();
 }
 
-/// The role of a writer: one transaction over all rows, and perhaps a checkpoint.
+/// The role of a writer: one transaction over all rows, and optionally a checkpoint.
 pub(crate) fn write_generation(path: &Path, mode: &str) {
     let connection = Connection::open(path).unwrap();
     connection.execute_batch("UPDATE t SET g = g + 1").unwrap();
@@ -84,7 +84,7 @@ fn a_copy_through_a_read_only_mount_that_mixes_two_states_is_refused() {
     under_a_read_only_mount("torn");
 }
 
-/// The role in the namespace: others checkpoint a transaction when one extent has been read.
+/// The role in the namespace: others checkpoint a transaction after one extent has been read.
 pub(crate) fn torn_under_read_only_mount(folder: &Path) {
     say("ready");
     let (here, there) = (folder.join("ro/x.db"), folder.join("data/x.db"));
@@ -97,7 +97,8 @@ pub(crate) fn torn_under_read_only_mount(folder: &Path) {
     assert!(matches!(error, Error::ChangedUnlocked { .. }), "{error}");
     drop(snapshot);
 
-    // The very last moment counts, too. A connection that comes and goes removes the log that stayed.
+    // The very last moment counts, too. A connection that opens and closes removes the leftover
+    // log.
     let connection = Connection::open(&there).unwrap();
     let _count: i64 = connection
         .query_row("SELECT count(*) FROM t", [], |row| row.get(0))
@@ -136,7 +137,7 @@ pub(crate) fn joined_under_read_only_mount(folder: &Path) {
     drop(snapshot);
     assert!(bytes == before, "the state of the beginning");
     assert_eq!(one("generation checkpoint", &there), "copied");
-    // The -wal that a crash leaves counts, also without a -shm.
+    // The -wal that a crash leaves counts, even without a -shm.
     let bytes = image(open(&here), 1);
     assert!(bytes == fs::read(&there).unwrap());
     say("done");
@@ -147,7 +148,7 @@ fn what_others_write_while_they_are_connected_is_pinned_through_a_read_only_moun
     under_a_read_only_mount("connected");
 }
 
-/// The role in the namespace: a writer is connected all along.
+/// The role in the namespace: a writer is connected throughout.
 pub(crate) fn connected_under_read_only_mount(folder: &Path) {
     say("ready");
     let (here, there) = (folder.join("ro/x.db"), folder.join("data/x.db"));
@@ -174,7 +175,7 @@ pub(crate) fn connected_under_read_only_mount(folder: &Path) {
     say("done");
 }
 
-/// A folder that everybody may write to, with a database of another user that all may read.
+/// A world-writable folder with a database of another user that all may read.
 fn of_another_user() -> Option<(tempfile::TempDir, PathBuf)> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");
@@ -204,7 +205,7 @@ fn a_backup_by_who_may_only_read_leaves_nothing_that_locks_the_owner_out() {
     assert_eq!(names(folder.path()), ["x.db"]);
     assert_eq!(as_user(2, "generation", &path).answer(), "written");
 
-    // Neither while it runs, nor where that user could write to the database.
+    // Neither while it runs, nor afterwards if that user could write to the database.
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     let mut reader = as_user(NOBODY, "read by another user, slowly", &path);
     assert_eq!(reader.answer(), "reading");

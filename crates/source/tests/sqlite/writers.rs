@@ -1,7 +1,7 @@
 //! Snapshots of a database that other processes write to and checkpoint.
 //!
 //! Each transaction moves an amount between accounts (the sum stays 0), adds the next number to a
-//! sequence, and now and then makes the database grow or shrink.
+//! sequence, and sometimes makes the database grow or shrink.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -57,7 +57,7 @@ pub(crate) fn write_for_ever(path: &Path) {
             )
             .unwrap();
         connection.execute_batch("COMMIT").unwrap();
-        // Fast enough to be in the middle of something at any time, slow enough to stay small.
+        // Fast enough to be busy at any time, slow enough to stay small.
         std::thread::sleep(Duration::from_micros(500));
         if round % 150 == 149 {
             connection
@@ -72,7 +72,7 @@ pub(crate) fn write_for_ever(path: &Path) {
     }
 }
 
-/// Restores an image and returns the last number of the sequence, if all is as it must be.
+/// Restores an image, checks its invariants and returns the last number of the sequence.
 fn verify(bytes: &[u8]) -> i64 {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("copy.db");
@@ -126,7 +126,7 @@ fn wait_for_a_write(path: &Path, number: i64) {
     }
 }
 
-/// Reads as slowly as a slow medium would write.
+/// Reads as slowly as slow media would write.
 fn slow_image(snapshot: SqliteSnapshot, pause: Duration) -> Vec<u8> {
     let size_bytes = snapshot.files()[0].size_bytes as usize;
     let mut bytes = AlignedBuffer::new(size_bytes);

@@ -1,7 +1,8 @@
-//! What a finished staging file must be before it takes the target's name: a database.
+//! Checks that a finished staging file is a database before it gets the target's name.
 //!
-//! The place of a restore can come from the medium, and the content does. Together they would be a way to
-//! write any file; so what is no database is published only if the user says so.
+//! The target path can come from the media, and the content always does. Together they could be
+//! used to write any file, so content that is not a database is published only if the user allows
+//! it.
 
 use std::path::Path;
 
@@ -13,10 +14,10 @@ use crate::Error;
 /// First bytes of every `SQLite` database.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// Bytes of the header that are looked at.
+/// Bytes of the header that are examined.
 const HEADER_BYTES: usize = 100;
 
-/// Why a file is no `SQLite` database; none of one that is, or that has no bytes and will become one.
+/// Why a file is not a `SQLite` database; `None` if it is one, or is empty and will become one.
 pub(super) fn defect(file: &DirectFile, path: &Path) -> Result<Option<String>, Error> {
     let fail = |error| file_error("read", path, error);
     let length = file.len().map_err(fail)?;
@@ -30,9 +31,9 @@ pub(super) fn defect(file: &DirectFile, path: &Path) -> Result<Option<String>, E
 
 fn defect_of(header: &[u8]) -> Option<String> {
     if !header.starts_with(MAGIC) || header.len() < HEADER_BYTES {
-        return Some("it does not begin as a SQLite database does".to_owned());
+        return Some("it does not begin with a SQLite header".to_owned());
     }
-    // Its length may be any: SQLite reads databases that were cut, and a backup of one brings it back.
+    // Any length is fine: SQLite reads truncated databases, and a backup of one restores it.
     match u16::from_be_bytes([header[16], header[17]]) {
         1 => None,
         bytes if bytes >= 512 && bytes.is_power_of_two() => None,

@@ -1,4 +1,4 @@
-//! The database that a restore replaces: held exclusively until it is.
+//! The database that a restore replaces, locked exclusively until then.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::super::{file_error, journal_path, sqlite_error, wal_path};
 use super::{Existing, users};
 use crate::Error;
 
-/// How long others are waited for who have the target open when the restore is complete: longer than
+/// How long to wait for other users of the target when the restore is complete: longer than
 /// connections usually wait for a lock.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -25,19 +25,18 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) struct ExistingTarget {
     path: PathBuf,
     metadata: Metadata,
-    /// Never used by two threads at once; the lock only says so to the compiler.
+    /// Never used by two threads at once; the mutex only satisfies the compiler.
     connection: Mutex<Connection>,
-    /// Whether `SQLite` understands the file; if not it has no log that could be folded.
+    /// Whether `SQLite` recognises the file; if not, it has no log to fold.
     is_database: bool,
-    /// Whether there was no log before `SQLite` made an empty one.
+    /// Whether `SQLite` created an empty log that did not exist before.
     made_log: bool,
 }
 
 impl ExistingTarget {
-    /// Gets exclusive access to the file at `path`; `None` when there is no file.
+    /// Locks the file at `path` exclusively; `None` if there is no file.
     ///
-    /// Does not wait: a database that somebody uses is not to be pulled away in the first moment
-    /// when they do not look.
+    /// Does not wait: a database in use is not replaced in the first idle moment of its users.
     pub(super) fn seize(path: &Path, existing: Existing) -> Result<Option<Self>, Error> {
         let metadata = match std::fs::metadata(path) {
             Ok(metadata) => metadata,
@@ -69,7 +68,7 @@ impl ExistingTarget {
         &self.metadata
     }
 
-    /// Confirms that nobody else has the file open, and that it is still the one that was seized.
+    /// Confirms that nobody else has the file open, and that it is still the file that was locked.
     pub(super) fn confirm_unused(&self) -> Result<(), Error> {
         let path = self.path.clone();
         let file = FileId::of(&self.metadata);
@@ -77,7 +76,7 @@ impl ExistingTarget {
         if !named.is_ok_and(|named| FileId::of(&named) == file) {
             return Err(Error::ChangedWhileReading { path });
         }
-        // One descriptor is the connection's own.
+        // One descriptor belongs to the connection.
         match users::other_user(file, 1) {
             Some(process_id) => Err(Error::InUse {
                 path,
@@ -87,12 +86,12 @@ impl ExistingTarget {
         }
     }
 
-    /// Waits until nobody else has the file open. Whoever only waits for the lock that is held here has it
-    /// open, too: let go, they would go on with the file that was replaced. They give up before long.
+    /// Waits until nobody else has the file open. Programs that wait for our lock have it open,
+    /// too: once released, they would use the replaced file. They give up soon.
     pub(super) fn await_unused(&self, cancel: &AtomicBool) -> Result<(), Error> {
         let begun = Instant::now();
         loop {
-            // Each look takes a moment.
+            // Each check takes a moment.
             let process_id = match self.confirm_unused() {
                 Err(Error::InUse { process_id, .. }) => process_id,
                 answer => return answer,
@@ -112,8 +111,8 @@ impl ExistingTarget {
         }
     }
 
-    /// Copies the database's log into it, so that it is whole without the log. It is ours to
-    /// replace, so it is ours to checkpoint.
+    /// Copies the database's log into it, so that it is complete without the log. We may checkpoint
+    /// it, because we may replace it.
     pub(super) fn fold(&mut self) -> Result<(), Error> {
         if !self.is_database {
             return Ok(());
@@ -135,7 +134,7 @@ impl ExistingTarget {
 }
 
 impl Drop for ExistingTarget {
-    /// If the database was not replaced after all, a log that was not there before goes.
+    /// If the database was not replaced after all, removes a log that did not exist before.
     fn drop(&mut self) {
         let is_there = std::fs::metadata(&self.path)
             .is_ok_and(|named| FileId::of(&named) == FileId::of(&self.metadata));
@@ -161,8 +160,8 @@ fn connect(path: &Path) -> Result<Connection, Error> {
     open().map_err(|error| sqlite_error("open", path, error))
 }
 
-/// Locks a database for good, rolling back what a crashed writer left. `None` when `SQLite` does not
-/// take the file for a database.
+/// Locks a database permanently, after rolling back a crashed writer's transaction. `None` if
+/// `SQLite` does not recognise the file as a database.
 ///
 /// In exclusive locking mode the lock outlives the transaction, and the index of the log is kept in
 /// memory instead of a -shm file.
@@ -186,17 +185,18 @@ fn lock_database(path: &Path) -> Result<Option<Connection>, Error> {
     }
 }
 
-/// Lets `SQLite` roll back a crashed writer's journal, on a connection that closes the journal again: in
-/// exclusive locking mode it would stay open and be removed, by name, when the connection closes.
+/// Lets `SQLite` roll back a crashed writer's journal, on a connection that closes the journal
+/// again: in exclusive locking mode it would stay open and be removed, by name, when the connection
+/// closes.
 fn roll_back(path: &Path) -> Result<(), Error> {
     if journal_path(path).exists() {
-        // What is wrong will show again when the database is locked, if it matters.
+        // If it matters, the problem shows again when the database is locked.
         let _answer = connect(path)?.query_row("PRAGMA schema_version", [], |_| Ok(()));
     }
     Ok(())
 }
 
-/// Locks a file that is not a database, in case somebody else takes it for one.
+/// Locks a file that is not a database, in case another program treats it as one.
 fn lock_content(path: &Path) -> Result<Connection, Error> {
     let connection = connect(path)?;
     for lock in [FileLock::Shared, FileLock::Exclusive] {

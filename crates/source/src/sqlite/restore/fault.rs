@@ -1,6 +1,6 @@
-//! Places where tests end the process, to see what a crash there leaves.
+//! Points at which tests kill the process, to check what a crash there leaves.
 
-/// In a test process whose environment names `step`, ends it at once, as a power failure would.
+/// Exits a test process whose environment names `step` at once, like a power failure.
 #[cfg(test)]
 pub(super) fn point(step: &str) {
     if std::env::var("WINDLASS_CRASH_AFTER").is_ok_and(|wanted| wanted == step) {
@@ -8,6 +8,6 @@ pub(super) fn point(step: &str) {
     }
 }
 
-/// Nothing, outside of tests.
+/// No faults outside of tests.
 #[cfg(not(test))]
 pub(super) const fn point(_step: &str) {}

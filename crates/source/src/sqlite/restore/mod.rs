@@ -1,8 +1,8 @@
-//! Restoring a `SQLite` database beside its target.
+//! Restores a `SQLite` database next to its target.
 //!
 //! ```text
 //! app.db                              the target: the old database, or nothing, until the very end
-//! app.db.windlass-restoring           the new database while it is put together
+//! app.db.windlass-restoring           the new database during the restore
 //! app.db.windlass-restoring.json      only between NORECOVERY and RECOVERY: what was restored so far
 //! ```
 //!
@@ -10,22 +10,23 @@
 //!
 //! | step | after a crash |
 //! |---|---|
-//! | take the staging file, so that no second restore of the target begins | old |
-//! | exclusive access to the old database, held to the end | old |
+//! | claim the staging file, so that no second restore of the target starts | old |
+//! | lock the old database exclusively, until the end | old |
 //! | write the staging file, sync, check that it is a database, set identity, mode and owner | old, and a staging file that the next restore removes |
-//! | fold the old database's log into it, sync | old |
-//! | wait for others who have the target open: they wait for the lock that is held here | old |
+//! | checkpoint the old database's log, sync | old |
+//! | wait for programs that have the target open and wait for our lock | old |
 //! | remove the old -wal, -shm, -journal; sync the folder | old, without its (empty) log |
 //! | rename over the target; sync the folder | old or new |
 //! | remove the state file | new; the state file without a staging file means nothing |
 //!
-//! The old log goes before the rename because `SQLite` would apply it to the new file after it. A
-//! symbolic link as target stays: what it leads to is replaced.
+//! The old log is removed before the rename because `SQLite` would otherwise apply it to the new
+//! file. If the target is a symbolic link, the file it leads to is replaced.
 //!
-//! WITH NORECOVERY the staging file stays, so the database does not open, and the state file says which
-//! backup set it stands at. A differential marks the state as *applying* before its first byte: if it does
-//! not get to its end the staging file is neither the base nor the differential, and the sequence must begin again.
-//! One that is refused before leaves the sequence where it stood.
+//! WITH NORECOVERY the staging file stays, so the database does not open, and the state file says
+//! which backup set was restored last. A differential marks the state as *applying* before its
+//! first byte: if it is interrupted, the staging file is neither the base nor the differential, and
+//! the sequence must start again. A differential that is refused before that leaves the sequence
+//! unchanged.
 
 mod content;
 mod existing;
@@ -60,22 +61,22 @@ use crate::{Error, Protection, Recovery, RestoreTarget};
 pub struct SqliteTarget {
     target: PathBuf,
     existing: Option<ExistingTarget>,
-    /// Taken out when the restore ends, one way or the other.
+    /// Taken when the restore ends, successfully or not.
     staging: Option<StagingFile>,
-    /// What the state file will say after NORECOVERY.
+    /// The content of the state file after NORECOVERY.
     state: RestoringState,
-    /// For a differential, what its base left; it stays valid until the first byte is written.
+    /// For a differential, the state its base left; valid until the first byte is written.
     base: Option<RestoringState>,
     /// Whether the differential has been marked as being applied.
     is_marked: OnceLock<()>,
-    /// Held by whoever marks it.
+    /// Held while marking it.
     marking: Mutex<()>,
     cancel: Arc<AtomicBool>,
 }
 
 impl SqliteTarget {
-    /// Takes the staging file for this restore alone, gets exclusive access to what is at the target, and, for a
-    /// full backup, makes the staging file anew. What is refused leaves everything as it was.
+    /// Claims the staging file, locks the existing target and, for a full backup, recreates the
+    /// staging file. A refusal leaves everything unchanged.
     pub fn begin(request: &RestoreRequest) -> Result<Self, Error> {
         let target = resolve(&request.target)?;
         match request.base {
@@ -131,8 +132,8 @@ impl SqliteTarget {
         })
     }
 
-    /// Before the first byte of a differential: from here on the staging file is neither the base nor the
-    /// differential, until it is complete.
+    /// Called before the first byte of a differential: from here until it is complete, the staging
+    /// file is neither the base nor the differential.
     fn mark(&self, staging: &StagingFile) -> Result<(), Error> {
         let Some(base) = self
             .base
@@ -163,7 +164,7 @@ impl SqliteTarget {
             return Ok(());
         };
         match (&self.base, self.is_marked.get()) {
-            // Nothing was written: the sequence stands where it stood.
+            // Nothing was written: the sequence is unchanged.
             (Some(_), None) => return Ok(()),
             (Some(_), Some(())) => state::remove(&self.target)?,
             (None, _) => {}
@@ -222,7 +223,7 @@ impl RestoreTarget for SqliteTarget {
                 path: self.target.clone(),
             });
         };
-        // A differential in which nothing has changed.
+        // A differential without changes.
         self.mark(staging)?;
         staging.sync(self.state.size_bytes)?;
         fault::point("synced");
@@ -230,7 +231,7 @@ impl RestoreTarget for SqliteTarget {
             staging.check_content(&self.target, self.state.as_is)?;
         }
         if recovery == Recovery::NoRecovery || self.is_differential() {
-            // From here on a failure does not cost the sequence: RECOVERY alone can be repeated.
+            // From here on, a failure does not cost the sequence: RECOVERY alone can be repeated.
             self.state.progress = RestoreProgress::Ready;
             self.state.write(&self.target)?;
             fault::point("ready");
@@ -267,13 +268,14 @@ impl RestoreTarget for SqliteTarget {
 
 impl Drop for SqliteTarget {
     fn drop(&mut self) {
-        // Nobody is left to tell; the next restore of this target removes what remains.
+        // The error cannot be returned from a drop; the next restore of this target removes the
+        // remains.
         drop(self.discard());
     }
 }
 
 /// `RESTORE DATABASE ... WITH RECOVERY` alone: ends a sequence whose last restore was WITH
-/// NORECOVERY. What is at the target is replaced if `existing` says so.
+/// NORECOVERY. Replaces the file at the target if `existing` allows it.
 pub fn recover(target: &Path, existing: Existing, cancel: &AtomicBool) -> Result<(), Error> {
     let target = resolve(target)?;
     let state = state::read_ready(&target)?;
@@ -289,12 +291,12 @@ pub fn recover(target: &Path, existing: Existing, cancel: &AtomicBool) -> Result
     publish.run(old.as_mut(), staging)
 }
 
-/// What a sequence of restores to `target` stands at; `None` when none is under way.
+/// The state of a sequence of restores to `target`; `None` if none is in progress.
 pub fn restoring(target: &Path) -> Result<Option<RestoringState>, Error> {
     state::read(&resolve(target)?)
 }
 
-/// Ends a sequence of restores that will not be continued, and removes what was staged.
+/// Ends a sequence of restores that will not be continued, and removes its files.
 pub fn forget(target: &Path) -> Result<(), Error> {
     let target = resolve(target)?;
     state::remove(&target)?;
@@ -320,7 +322,7 @@ impl Publish<'_> {
         conclude(self.target)
     }
 
-    /// Everything that must be durable before the staging file may take the target's name.
+    /// Everything that must be durable before the staging file may get the target's name.
     fn prepare(
         &self,
         existing: Option<&mut ExistingTarget>,
@@ -348,14 +350,14 @@ impl Publish<'_> {
     }
 }
 
-/// What is left to do when the target is the new database.
+/// Steps after the target is the new database.
 fn conclude(target: &Path) -> Result<(), Error> {
     fault::point("renamed");
     super::descriptors::close_unlinked();
     state::remove(target)
 }
 
-/// Removes what `SQLite` would apply to the new file, so that not even a power failure brings it back.
+/// Removes files that `SQLite` would apply to the new file, durably.
 fn remove_side_files(target: &Path) -> Result<(), Error> {
     for suffix in ["-wal", "-shm", "-journal"] {
         remove_file(&beside(target, suffix))?;
@@ -368,7 +370,7 @@ fn remove_file(path: &Path) -> Result<(), Error> {
     own::remove(path).map_err(|error| file_error("remove", path, error))
 }
 
-/// The file that `path` means: absolute, with all links followed, also one that leads to nothing yet.
+/// The absolute path of `path` with all links followed, even if the last one leads to nothing.
 fn resolve(path: &Path) -> Result<PathBuf, Error> {
     let is_circle =
         |error: &io::Error| error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());

@@ -1,4 +1,4 @@
-//! What is restored, and where to.
+//! What is restored, and to which target.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,52 +8,44 @@ use windlass_base::{Guid, Lsn};
 
 use crate::Protection;
 
-/// What happens to a database that is at the target already.
+/// What to do with an existing file at the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Existing {
-    /// The restore is refused.
     #[default]
     Refuse,
-    /// It is replaced, provided that nobody has it open.
+    /// Replace it, unless it is open.
     Replace,
 }
 
-/// The full backup that a differential belongs on.
+/// The base that a differential needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequiredBase {
-    /// Its backup set.
     pub set_guid: Guid,
-    /// Its checkpoint.
     pub checkpoint_lsn: Lsn,
 }
 
-/// A restore to be begun.
 #[derive(Debug, Clone, Default)]
 pub struct RestoreRequest {
-    /// The database file.
     pub target: PathBuf,
-    /// What happens to a file that is there.
     pub existing: Existing,
-    /// Name of the database, for whoever finds the restore unfinished.
+    /// Name of the database, for the state of an unfinished restore.
     pub database_name: String,
     /// Family of the database that was backed up.
     pub family_guid: Guid,
-    /// The backup set.
     pub set_guid: Guid,
-    /// Its checkpoint.
     pub checkpoint_lsn: Lsn,
     /// Length of the database file as of the backup.
     pub size_bytes: u64,
-    /// For a differential, what it belongs on; a full backup begins a new sequence.
+    /// For a differential, its base; a full backup starts a new sequence.
     pub base: Option<RequiredBase>,
     /// How the set is protected.
     pub protection: Protection,
-    /// Whether a differential may follow upon a base that is better protected.
+    /// Whether a differential may follow a base that is better protected.
     pub allow_less_protected: bool,
-    /// Whether what is restored need not be a database.
+    /// Whether the content may be something other than a database.
     pub as_is: bool,
-    /// Permissions of a file that replaces none; for its owner alone when nothing is known.
+    /// Permissions of a file that replaces none; owner-only if unknown.
     pub mode: Option<u16>,
-    /// Set by whoever wants the restore to give up waiting.
+    /// Set it to make the restore stop waiting.
     pub cancel: Arc<AtomicBool>,
 }

@@ -1,4 +1,4 @@
-//! The file in which a database is put together, beside its target.
+//! The file in which a database is assembled, next to its target.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -13,19 +13,19 @@ use super::super::{beside, file_error};
 use super::{content, remove_file, state};
 use crate::Error;
 
-/// The unit in which file systems count what a file takes.
+/// The unit in which file systems count allocated space.
 const BLOCK_BYTES: u64 = 512;
 
 pub(super) fn staging_path(target: &Path) -> PathBuf {
     beside(target, ".windlass-restoring")
 }
 
-/// The right to make the staging file of a target: no other restore has it.
+/// The exclusive right to create the staging file of a target.
 #[derive(Debug)]
 pub(super) struct Claim<'a> {
     target: &'a Path,
     path: PathBuf,
-    /// What an earlier restore left, or an empty file, until it is used. It is never written.
+    /// The file of an earlier restore, or an empty file, until it is used. It is never written.
     held: Option<File>,
     is_new: bool,
 }
@@ -48,7 +48,8 @@ impl<'a> Claim<'a> {
         })
     }
 
-    /// Makes a staging file of `size_bytes`, all zero, with its space reserved. What an earlier restore left goes.
+    /// Creates a staging file of `size_bytes`, all zero, with reserved space. Removes the file of
+    /// an earlier restore.
     pub(super) fn create(mut self, size_bytes: u64) -> Result<StagingFile, Error> {
         let metadata = self.held.as_ref().and_then(|held| held.metadata().ok());
         let freed_bytes = metadata.map_or(0, |metadata| metadata.blocks() * BLOCK_BYTES);
@@ -72,13 +73,13 @@ impl<'a> Claim<'a> {
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         if self.is_new && self.held.is_some() {
-            // It is empty, and nobody's.
+            // It is empty and unowned.
             let _left = own::remove(&self.path);
         }
     }
 }
 
-/// A staging file that this process works on; nobody else does while it is open.
+/// A staging file in use by this process only.
 #[derive(Debug)]
 pub(super) struct StagingFile {
     target: PathBuf,
@@ -87,7 +88,7 @@ pub(super) struct StagingFile {
 }
 
 impl StagingFile {
-    /// Opens the staging file that a restore WITH NORECOVERY left.
+    /// Opens the staging file left by a restore WITH NORECOVERY.
     pub(super) fn reopen(target: &Path, size_bytes: u64) -> Result<Self, Error> {
         let path = staging_path(target);
         let file = own::reclaim(&path).map_err(|error| held_error("open", target, &path, error))?;
@@ -100,7 +101,7 @@ impl StagingFile {
         Ok(staging)
     }
 
-    /// Changes the length, new bytes being zero, and reserves their space.
+    /// Changes the length, with new bytes zero, and reserves their space.
     pub(super) fn resize(&self, from: u64, to: u64) -> Result<(), Error> {
         let more = to.saturating_sub(from);
         check_space(&self.target, more)?;
@@ -127,7 +128,7 @@ impl StagingFile {
         }
     }
 
-    /// Makes the content durable, and checks that it has the length it should have.
+    /// Makes the content durable, and checks its length.
     pub(super) fn sync(&self, size_bytes: u64) -> Result<(), Error> {
         self.file
             .sync()
@@ -151,7 +152,7 @@ impl StagingFile {
         }
     }
 
-    /// Refuses a staging file that is no database, unless it is restored as it is.
+    /// Refuses a staging file that is not a database, unless that is allowed.
     pub(super) fn check_content(&self, target: &Path, as_is: bool) -> Result<(), Error> {
         match content::defect(&self.file, &self.path)?.filter(|_| !as_is) {
             None => Ok(()),
@@ -162,8 +163,8 @@ impl StagingFile {
         }
     }
 
-    /// Gives the staging file the identity, and the permissions and owner of the file that it replaces; `mode`
-    /// are the permissions that the database had where it was backed up.
+    /// Gives the staging file the identity, and the permissions and owner of the file it replaces;
+    /// `mode` are the permissions recorded in the backup.
     pub(super) fn dress(
         &self,
         identity: FileIdentity,
@@ -185,8 +186,8 @@ impl StagingFile {
         dress().map_err(|error| file_error("set the attributes of", &self.path, error))
     }
 
-    /// Puts the staging file under the target's name in one step, and closes it: from then on it is a
-    /// database that others lock, and closing a descriptor later would drop their locks.
+    /// Renames the staging file to the target in one step, and closes it first: as a database it
+    /// may be locked by others, and closing a descriptor later would drop their locks.
     pub(super) fn publish(self, is_replacing: bool) -> Result<(), Error> {
         let Self { target, path, file } = self;
         drop(file);
@@ -211,7 +212,7 @@ impl StagingFile {
     }
 }
 
-/// Removes a staging file that nobody works on any more.
+/// Removes an unused staging file.
 pub(super) fn remove_stale(target: &Path) -> Result<(), Error> {
     let path = staging_path(target);
     own::remove_unheld(&path).map_err(|error| held_error("remove", target, &path, error))

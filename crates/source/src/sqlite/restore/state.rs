@@ -1,4 +1,4 @@
-//! The file that remembers a sequence of restores between two statements.
+//! The state file that connects the statements of a restore sequence.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,27 +12,25 @@ use super::super::{beside, file_error};
 use super::{RequiredBase, remove_file};
 use crate::{Error, Protection};
 
-/// Version of the file's layout.
 const VERSION: u32 = 1;
 
-/// Longest state file that is read.
+/// Maximum length of a state file.
 const STATE_BYTES_MAX: u64 = 1 << 20;
 
 /// How far the last restore of a sequence got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RestoreProgress {
-    /// A differential is being applied, or was when the restore ended without notice.
+    /// A differential is being applied, or was when the restore was killed.
     Applying,
-    /// The staging file holds the backup set entirely.
+    /// The staging file contains the whole backup set.
     Ready,
 }
 
-/// What a sequence of restores stands at.
+/// The state of a sequence of restores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RestoringState {
-    /// Name of the database.
     pub database_name: String,
     /// Family of the database that was backed up.
     #[serde(with = "as_text")]
@@ -40,20 +38,18 @@ pub struct RestoringState {
     /// The backup set that was restored last.
     #[serde(with = "as_text")]
     pub set_guid: Guid,
-    /// Its checkpoint.
     #[serde(with = "as_text")]
     pub checkpoint_lsn: Lsn,
-    /// Whether it was a differential; none can follow on it.
+    /// Whether it was a differential; no other can follow.
     pub is_differential: bool,
     /// Length of the database file.
     pub size_bytes: u64,
-    /// How the base of the sequence is protected: nothing less may follow.
+    /// Protection of the base; later backups of the sequence must not have less.
     pub protection: Protection,
     /// Permissions for the database, if it replaces none.
     pub mode: Option<u16>,
-    /// Whether it need not be a database.
+    /// Whether the content may be something other than a database.
     pub as_is: bool,
-    /// Whether it is there entirely.
     pub progress: RestoreProgress,
 }
 
@@ -63,7 +59,7 @@ struct Stored<T> {
     restoring: T,
 }
 
-/// Identities and positions as people read them.
+/// Identities and positions in human-readable form.
 mod as_text {
     use std::fmt::Display;
     use std::str::FromStr;
@@ -88,8 +84,9 @@ mod as_text {
 }
 
 impl RestoringState {
-    /// Whether a differential may be applied now: only on its very base. Extents that are again as
-    /// they were in the base are not part of a differential, so another one must not lie between.
+    /// Whether a differential may be applied now: only to exactly its base. Extents that changed
+    /// back to their state in the base are not part of a differential, so no other differential may
+    /// come in between.
     pub(super) fn check_base(&self, target: &Path, base: RequiredBase) -> Result<(), Error> {
         if self.set_guid == base.set_guid && !self.is_differential {
             return Ok(());
@@ -103,7 +100,7 @@ impl RestoringState {
         })
     }
 
-    /// Writes the state beside `target`, durably and in one step.
+    /// Writes the state next to `target`, durably and in one step.
     pub(super) fn write(&self, target: &Path) -> Result<(), Error> {
         let path = state_path(target);
         let stored = Stored {
@@ -122,8 +119,8 @@ fn state_path(target: &Path) -> PathBuf {
     beside(target, ".windlass-restoring.json")
 }
 
-/// The state beside `target`. One without a staging file is what a crash right after the end of a restore
-/// leaves, and means nothing.
+/// The state next to `target`. A state without a staging file comes from a crash right after the
+/// end of a restore, and means nothing.
 pub(super) fn read(target: &Path) -> Result<Option<RestoringState>, Error> {
     let path = state_path(target);
     let text = match own::read(&path, STATE_BYTES_MAX) {
@@ -141,7 +138,7 @@ fn parse(text: &[u8]) -> Result<RestoringState, serde_json::Error> {
     let stored: Stored<serde_json::Value> = serde_json::from_slice(text)?;
     if stored.version != VERSION {
         let (found, known) = (stored.version, VERSION);
-        let message = format!("version {found}, this program knows version {known}");
+        let message = format!("version {found}; this program supports version {known}");
         return Err(serde_json::Error::custom(message));
     }
     serde_json::from_value(stored.restoring)
@@ -157,7 +154,7 @@ pub(super) fn read_ready(target: &Path) -> Result<RestoringState, Error> {
     }
 }
 
-/// Removes the state beside `target`, if there is one.
+/// Removes the state next to `target`, if it exists.
 pub(super) fn remove(target: &Path) -> Result<(), Error> {
     let path = state_path(target);
     remove_file(&beside(&path, ".new"))?;

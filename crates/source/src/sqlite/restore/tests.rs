@@ -1,4 +1,4 @@
-//! Restores that are killed between two steps. The victim is this test binary again.
+//! Restores that are killed between two steps. The victim is another process of this test binary.
 
 use std::fs;
 use std::path::Path;
@@ -79,7 +79,7 @@ fn run(plan: &str, folder: &Path) -> Result<(), Error> {
     Box::new(target).finish(recovery)
 }
 
-/// `app.db` with a committed row in its log only, as a crash leaves it, and `new.db` to replace it.
+/// `app.db` with a committed row only in its log, as a crash leaves it, and `new.db` to replace it.
 fn prepare_folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let make = |name: &str, row: &str| {
@@ -108,7 +108,7 @@ fn prepare_folder() -> tempfile::TempDir {
     folder
 }
 
-/// Which of the two databases is at the target, found whole.
+/// Which of the two databases is at the target; checks that it is intact.
 fn found(folder: &Path) -> String {
     let connection = Connection::open(folder.join("app.db")).unwrap();
     let answer: String = connection

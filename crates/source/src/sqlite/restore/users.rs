@@ -1,10 +1,10 @@
-//! Who else has a file open.
+//! Finds other users of a file.
 //!
-//! A connection in rollback mode that is not in a transaction holds no lock at all, but would go on
-//! writing to the file that was replaced under it. The descriptors in `/proc` show it.
+//! A connection in rollback mode that is not in a transaction holds no lock, but would continue to
+//! write to the replaced file. The descriptors in `/proc` show it.
 //!
-//! Processes of other users are visible to a privileged process only. What cannot be seen is not
-//! counted; `SQLite`'s locks still protect whoever is in a transaction or in WAL mode.
+//! Only privileged processes can see the processes of other users. What cannot be seen is not
+//! counted; `SQLite`'s locks still protect users that are in a transaction or in WAL mode.
 
 use std::fs;
 use std::path::Path;
@@ -12,14 +12,13 @@ use std::time::Duration;
 
 use super::super::descriptors::{self, FileId};
 
-/// How often, and how long apart, a user must be seen: a process that is being started has the
-/// descriptors of the one that starts it, for a moment.
+/// How many times, and at what interval, a user must be seen: a process that is being started
+/// briefly has the descriptors of its parent.
 const LOOKS: u32 = 10;
 /// See [`LOOKS`].
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
-/// A process that has `file` open besides this one's `own_count` descriptors for reading and
-/// locking it.
+/// A process that has `file` open, other than this process with its `own_count` descriptors.
 pub(super) fn other_user(file: FileId, own_count: usize) -> Option<u32> {
     let mut user = look(file, own_count)?;
     for _ in 1..LOOKS {
