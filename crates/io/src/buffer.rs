@@ -1,4 +1,4 @@
-//! Memory that direct I/O accepts. The one place with allocation by alignment.
+//! Memory suitable for direct I/O. The only place with aligned allocation.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::fmt;
@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use crate::DIRECT_ALIGNMENT;
 
-/// Memory of at least this many bytes, the usual huge page, is aligned to it and asks for huge pages:
-/// compressors read a frame at random, and direct I/O pins fewer pages.
+/// Memory of at least this size, the usual huge page, is aligned to it and requests huge pages:
+/// compressors access a frame randomly, and direct I/O pins fewer pages.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// A fixed-size, zero-initialised buffer aligned to [`DIRECT_ALIGNMENT`].
 pub struct AlignedBuffer {
     start: NonNull<u8>,
     bytes: usize,
-    /// Where the bytes lie; buffers that were made together share it.
+    /// Keeps the bytes allocated; buffers that were allocated together share it.
     _memory: Arc<Allocation>,
 }
 
@@ -27,7 +27,7 @@ struct Allocation {
 }
 
 impl Allocation {
-    /// Zeros, in huge pages where the system has them.
+    /// Zeroed memory, in huge pages if the system has them.
     fn zeroed(bytes: usize) -> Self {
         let alignment = if bytes >= HUGE_PAGE_BYTES {
             HUGE_PAGE_BYTES
@@ -46,7 +46,7 @@ impl Allocation {
             let advice = rustix::mm::Advice::LinuxHugepage;
             #[expect(unsafe_code, reason = "advice on the allocation above")]
             // SAFETY: the range is the allocation; this advice changes no content. A kernel without
-            // huge pages refuses it, and the memory is as good as before.
+            // huge pages refuses it, which does no harm.
             let _advised = unsafe { rustix::mm::madvise(start.as_ptr().cast(), bytes, advice) };
         }
         #[expect(unsafe_code, reason = "makes the allocation above bytes")]
@@ -74,8 +74,9 @@ impl AlignedBuffer {
         }
     }
 
-    /// Allocates `count` buffers of `bytes` each, rounded up likewise, in one piece: buffers that are
-    /// smaller than a huge page lie in huge pages too. The memory is freed with the last of them.
+    /// Allocates `count` buffers of `bytes` each, rounded up likewise, in one piece, so that
+    /// buffers smaller than a huge page are in huge pages too. The memory is freed with the last of
+    /// them.
     ///
     /// # Panics
     /// As [`AlignedBuffer::new`], for all of them together.

@@ -1,4 +1,4 @@
-//! Durable changes of directories, and the space that is left.
+//! Durable changes of directories, and free space.
 
 use std::fs::File;
 use std::io;
@@ -6,13 +6,13 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Links that lead to links are followed this far, as Linux does.
+/// Maximum number of chained links, as in Linux.
 pub(crate) const LINKS_MAX: usize = 40;
 
-/// The file that `path` means: absolute, with all links followed, also one that leads to nothing yet.
+/// The absolute path of `path` with all links followed, even if the last one leads to nothing.
 ///
 /// # Errors
-/// When its folder does not exist or cannot be entered, and for links in a circle.
+/// If its folder does not exist or cannot be entered, or links form a loop.
 pub fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut wanted = path.to_owned();
     for _ in 0..LINKS_MAX {
@@ -23,7 +23,7 @@ pub fn follow(path: &Path) -> io::Result<PathBuf> {
         let file = folder.join(name);
         match std::fs::read_link(&file) {
             Ok(link) => wanted = folder.join(link),
-            // It is no link.
+            // Not a link.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(file),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(file),
             Err(error) => return Err(error),
@@ -32,8 +32,8 @@ pub fn follow(path: &Path) -> io::Result<PathBuf> {
     Err(rustix::io::Errno::LOOP.into())
 }
 
-/// The permissions that new files of this process do not get. Reading it from the system call means
-/// changing it for a moment, under the feet of other threads; the kernel also shows it.
+/// The process umask. The system call that reads it also changes it for a moment, which would
+/// affect other threads; `/proc` shows it without that.
 pub fn umask() -> u32 {
     static UMASK: OnceLock<u32> = OnceLock::new();
     *UMASK.get_or_init(|| {
@@ -44,7 +44,7 @@ pub fn umask() -> u32 {
     })
 }
 
-/// The folder that holds `path`; `.` for a bare file name.
+/// The folder of `path`; `.` for a bare file name.
 pub fn parent(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -52,20 +52,20 @@ pub fn parent(path: &Path) -> PathBuf {
     }
 }
 
-/// Makes the names in `folder` survive a power failure.
+/// Makes the names in `folder` durable.
 pub fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Renames `from` over `to` and syncs the folder, so that after a crash `to` is the old or the new
-/// file, whole either way. The content of `from` must have been synced before.
+/// Renames `from` to `to` and syncs the folder, so that after a crash `to` is either the old or the
+/// new file, complete. The content of `from` must have been synced before.
 pub fn replace(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)?;
     sync(&parent(to))
 }
 
-/// Makes a folder and those above it that do not exist, for nobody else to read, and makes their names
-/// survive a power failure. Returns the folders that were made, the highest first.
+/// Creates a folder and its missing parents, private to the owner, and makes their names durable.
+/// Returns the created folders, outermost first.
 pub fn create(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut missing: Vec<&Path> = folder
         .ancestors()
@@ -81,7 +81,7 @@ pub fn create(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(missing.into_iter().map(Path::to_owned).collect())
 }
 
-/// Bytes that an unprivileged user may still write on the file system that holds `path`.
+/// Bytes that an unprivileged user may still write on the file system of `path`.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let info = rustix::fs::statvfs(path)?;
     Ok(info.f_bavail.saturating_mul(info.f_frsize))

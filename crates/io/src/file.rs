@@ -1,13 +1,13 @@
-//! Files read and written by position, past the page cache where the file system allows it.
+//! Positioned file I/O that bypasses the page cache where the file system allows it.
 //!
-//! A [`DirectFile`] holds two descriptors of one file: an ordinary one and, where `O_DIRECT` is
+//! A [`DirectFile`] has two descriptors of one file: an ordinary one and, if `O_DIRECT` is
 //! accepted, a direct one. A transfer whose memory, offset and length are multiples of
-//! [`DIRECT_ALIGNMENT`] takes the direct one; any other (the tail of a file) takes the ordinary
-//! one. The kernel keeps both views coherent. What had to go through the page cache is dropped
-//! from it, so that a backup does not evict what the database's users need.
+//! [`DIRECT_ALIGNMENT`] uses the direct one; any other (the tail of a file) uses the ordinary one.
+//! The kernel keeps both views coherent. Data that had to go through the page cache are dropped
+//! from it, so that a backup does not evict pages of the database's users.
 //!
-//! Closing a descriptor drops the POSIX locks that this process holds on the file, whoever took
-//! them. Do not open a live SQLite database here; `source` keeps a registry for that.
+//! Closing a descriptor drops the POSIX locks that this process has on the file, whoever took them.
+//! Do not open a live SQLite database here; `source` has a registry for that.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -20,20 +20,20 @@ use rustix::fs::{Advice, FallocateFlags, OFlags};
 
 use crate::{DIRECT_ALIGNMENT, lock, own};
 
-/// What a [`DirectFile`] is opened for.
+/// How a [`DirectFile`] is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Reading an existing file.
+    /// Read an existing file.
     Read,
-    /// Reading and writing an existing file.
+    /// Read and write an existing file.
     ReadWrite,
-    /// Reading and writing a file that must not exist yet. Mode 0600 until the owner decides.
+    /// Read and write a file that must not exist yet. Mode 0600 until its owner changes it.
     CreateNew,
-    /// Reading and writing a file of our own that an earlier run left; see [`own`].
+    /// Read and write a file of our own from an earlier run; see [`own`].
     Own,
 }
 
-/// A file with positioned, direct where possible, blocking I/O from any number of threads.
+/// A file with positioned, blocking I/O from any number of threads, direct where possible.
 #[derive(Debug)]
 pub struct DirectFile {
     ordinary: File,
@@ -42,11 +42,11 @@ pub struct DirectFile {
 }
 
 impl DirectFile {
-    /// Opens a regular file, with a direct descriptor where the file system offers one.
+    /// Opens a regular file, with a direct descriptor if the file system supports one.
     ///
     /// # Errors
-    /// Those of `open(2)` for the ordinary descriptor; `InvalidInput` for what is not a regular file,
-    /// without waiting for the other end of a FIFO. A refused `O_DIRECT` is not an error.
+    /// Those of `open(2)` for the ordinary descriptor; `InvalidInput` for anything but a regular
+    /// file, without waiting for the other end of a FIFO. A refused `O_DIRECT` is not an error.
     pub fn open(path: &Path, access: Access) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(access != Access::Read);
@@ -77,8 +77,8 @@ impl DirectFile {
         })
     }
 
-    /// For a file that was opened already. Transfers go through the page cache, where a file that was just
-    /// written lies.
+    /// For a file that is already open. Transfers use the page cache, which has a newly written
+    /// file.
     pub fn of_file(file: File, path: &Path) -> Self {
         Self {
             ordinary: file,
@@ -87,7 +87,6 @@ impl DirectFile {
         }
     }
 
-    /// The path it was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -97,7 +96,7 @@ impl DirectFile {
         self.direct.is_some()
     }
 
-    /// The direct descriptor, where there is one.
+    /// The direct descriptor, if there is one.
     pub(crate) fn direct_descriptor(&self) -> Option<RawFd> {
         self.direct.as_ref().map(AsRawFd::as_raw_fd)
     }
@@ -112,12 +111,10 @@ impl DirectFile {
         self.ordinary
     }
 
-    /// Current length in bytes.
     pub fn len(&self) -> io::Result<u64> {
         Ok(self.ordinary.metadata()?.len())
     }
 
-    /// Whether the file has no bytes.
     pub fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
@@ -140,7 +137,7 @@ impl DirectFile {
     /// Fills `buffer` from `offset`.
     ///
     /// # Errors
-    /// `UnexpectedEof` when the file ends before.
+    /// `UnexpectedEof` if the file ends before that.
     pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         if self.read_at(buffer, offset)? < buffer.len() {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -192,47 +189,47 @@ impl DirectFile {
 
     /// Makes everything written so far survive a power failure.
     ///
-    /// After an error the file must be considered lost: the kernel may have dropped the very pages
-    /// it failed to write, so a second call would report success for nothing.
+    /// After an error the file must be considered lost: the kernel may have dropped the pages it
+    /// failed to write, so a second call would report success wrongly.
     pub fn sync(&self) -> io::Result<()> {
         self.ordinary.sync_all()
     }
 
-    /// As [`DirectFile::sync`], without the times: what a log needs at each commit.
+    /// As [`DirectFile::sync`], without the times: enough for a log at each commit.
     pub fn sync_data(&self) -> io::Result<()> {
         self.ordinary.sync_data()
     }
 
-    /// Takes the file for this open descriptor alone until it is closed (`flock`).
+    /// Locks the file exclusively for this open descriptor until it is closed (`flock`).
     ///
     /// # Errors
-    /// `WouldBlock` when another descriptor, here or in another process, holds it.
+    /// `WouldBlock` if another descriptor, here or in another process, holds a lock.
     pub fn lock_exclusive(&self) -> io::Result<()> {
         let operation = rustix::fs::FlockOperation::NonBlockingLockExclusive;
         Ok(rustix::fs::flock(&self.ordinary, operation)?)
     }
 
-    /// Gives back what [`DirectFile::lock_exclusive`] took, before the descriptor is closed.
+    /// Releases the lock of [`DirectFile::lock_exclusive`] before the descriptor is closed.
     pub fn unlock_exclusive(&self) -> io::Result<()> {
         let operation = rustix::fs::FlockOperation::NonBlockingUnlock;
         Ok(rustix::fs::flock(&self.ordinary, operation)?)
     }
 
-    /// Takes a write lock on a range of bytes for this open descriptor (`F_OFD_SETLK`). It keeps out
-    /// whoever locks by range, in whatever process, also this one; the bytes need not exist.
+    /// Takes a write lock on a byte range for this open descriptor (`F_OFD_SETLK`). It excludes all
+    /// others who lock the range, including this process; the bytes need not exist.
     ///
     /// # Errors
-    /// `WouldBlock` when somebody else holds a lock in the range.
+    /// `WouldBlock` if the range is locked by someone else.
     pub fn lock_range(&self, range: Range<u64>) -> io::Result<()> {
         lock::set(&self.ordinary, range, true)
     }
 
-    /// Gives back what [`DirectFile::lock_range`] took, before the descriptor is closed.
+    /// Releases the lock of [`DirectFile::lock_range`] before the descriptor is closed.
     pub fn unlock_range(&self, range: Range<u64>) -> io::Result<()> {
         lock::set(&self.ordinary, range, false)
     }
 
-    /// Cuts or extends (with zeros) the file.
+    /// Truncates or extends (with zeros) the file.
     pub fn set_len(&self, bytes: u64) -> io::Result<()> {
         self.ordinary.set_len(bytes)
     }
@@ -240,7 +237,7 @@ impl DirectFile {
     /// Reserves space from `offset` on without changing the length.
     ///
     /// # Errors
-    /// `StorageFull` when there is no room. A file system that cannot reserve is not an error.
+    /// `StorageFull` if there is no space. A file system that cannot reserve is not an error.
     pub fn reserve(&self, offset: u64, bytes: u64) -> io::Result<()> {
         if bytes == 0 {
             return Ok(());
@@ -251,25 +248,24 @@ impl DirectFile {
         }
     }
 
-    /// Tells the kernel that a range will not be needed from the page cache again.
+    /// Tells the kernel that a range is no longer needed in the page cache.
     pub fn drop_from_cache(&self, offset: u64, bytes: usize) {
         let length = std::num::NonZeroU64::new(bytes as u64);
-        // Advice may be ignored by the kernel; so may its refusal here.
+        // The kernel may ignore advice, so its errors are ignored too.
         let _ignored = rustix::fs::fadvise(&self.ordinary, offset, length, Advice::DontNeed);
     }
 }
 
-/// Opens a regular file for reading, through the page cache. Opening waits for nobody, whatever stands under the
-/// name.
+/// Opens a regular file for reading, through the page cache. Never blocks, whatever kind of file it
+/// is.
 ///
 /// # Errors
-/// Those of the operating system; what is not a regular file.
+/// Those of the operating system; anything but a regular file.
 pub fn open_readable(path: &Path) -> io::Result<File> {
     open_regular(path, OpenOptions::new().read(true), OFlags::empty()).map(|(file, _)| file)
 }
 
-/// Opens a regular file. Opening waits for nobody, whatever stands under the name, and what is not a
-/// regular file is refused.
+/// Opens a regular file and refuses anything else. Never blocks, whatever kind of file it is.
 pub(crate) fn open_regular(
     path: &Path,
     options: &mut OpenOptions,
@@ -283,13 +279,13 @@ pub(crate) fn open_regular(
     if !metadata.is_file() {
         return Err(own::not_regular(&metadata));
     }
-    // `io_uring` would give up where it has to wait for the disk.
+    // With O_NONBLOCK, `io_uring` would fail where it has to wait for the disk.
     let kept = rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK;
     rustix::fs::fcntl_setfl(&file, kept)?;
     Ok((file, metadata))
 }
 
-/// What stands under a name, in words.
+/// The kind of a file, in words.
 pub(crate) fn kind_of(metadata: &Metadata) -> &'static str {
     let kind = metadata.file_type();
     if kind.is_dir() {
@@ -311,7 +307,7 @@ fn is_aligned(buffer: &[u8], offset: u64) -> bool {
         && offset.is_multiple_of(DIRECT_ALIGNMENT as u64)
 }
 
-/// Some file systems accept `O_DIRECT` at open and refuse the transfer itself.
+/// Some file systems accept `O_DIRECT` when opening and then refuse the transfer.
 fn refused(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error())
 }

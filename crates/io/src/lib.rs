@@ -1,18 +1,19 @@
-//! The only door to the operating system's storage: aligned memory, direct files, directories.
+//! The only interface to the operating system's storage: aligned memory, direct files, directories.
 //!
-//! Everything that is special to an operating system stays in this crate. Callers above see plain
-//! blocking calls that are safe from many threads; what they must know is written on each item.
+//! Everything specific to an operating system stays in this crate. Callers see plain blocking calls
+//! that are safe from many threads; each item documents what they must know.
 //!
-//! - [`AlignedBuffer`], [`BufferPool`]: memory that direct I/O accepts, allocated once.
-//! - [`DirectFile`]: positioned reads and writes past the page cache, with a fallback by itself.
+//! - [`AlignedBuffer`], [`BufferPool`]: memory for direct I/O, allocated once.
+//! - [`DirectFile`]: positioned reads and writes that bypass the page cache, with an automatic
+//!   fallback.
 //! - [`queue`]: many transfers in flight from one thread, by `io_uring` or by threads.
-//! - [`processor`], [`priority`]: what threads cost, and how they stand behind others.
-//! - [`Reserved`]: arrays in reserved address space, for pools larger than what is used of them.
+//! - [`processor`], [`priority`]: CPU time and priority of threads.
+//! - [`Reserved`]: arrays in reserved address space, for pools of which only a part is used.
 //! - [`directory`]: durable renames and free space.
-//! - [`own`]: files of ours beside files of others, which nobody can replace by a link.
-//! - [`output`]: files that are written for the user under a name they gave.
+//! - [`own`]: files of Windlass next to files of others, protected against planted links.
+//! - [`output`]: files written for the user under a name they chose.
 //! - [`secret`]: small files with keys.
-//! - [`notify`]: telling a service manager how a service is.
+//! - [`notify`]: status notifications to a service manager.
 
 mod buffer;
 pub mod directory;

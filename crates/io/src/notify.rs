@@ -1,7 +1,7 @@
-//! Telling a service manager how a service is, as `sd_notify(3)` does: datagrams of `NAME=value` lines
-//! to the socket that `NOTIFY_SOCKET` names.
+//! Reports the state of a service to a service manager, as `sd_notify(3)` does: datagrams of
+//! `NAME=value` lines to the socket named by `NOTIFY_SOCKET`.
 //!
-//! Nothing here can fail a run: whoever does not listen is not told.
+//! Nothing here can make a run fail: errors are ignored.
 
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt as _;
@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// A service manager that listens.
+/// A service manager that listens for notifications.
 #[derive(Debug)]
 pub struct Notifier {
     socket: UnixDatagram,
@@ -18,7 +18,7 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// The service manager that started this process; `None` when none listens.
+    /// The service manager that started this process; `None` if none listens.
     pub fn from_environment() -> Option<Self> {
         let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
         let name = std::env::var_os("NOTIFY_SOCKET")?;
@@ -27,8 +27,8 @@ impl Notifier {
         Self::new(&name, watchdog.map(Duration::from_micros))
     }
 
-    /// A service manager at a socket: a path, or `@` and an abstract name. With `watchdog` it expects
-    /// to hear something that often.
+    /// A service manager at a socket: a path, or `@` and an abstract name. With `watchdog`, it
+    /// expects a sign of life at that interval.
     pub fn new(name: &OsStr, watchdog: Option<Duration>) -> Option<Self> {
         let address = match name.as_bytes() {
             [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
@@ -36,7 +36,7 @@ impl Notifier {
             _ => return None,
         };
         let socket = UnixDatagram::unbound().ok()?;
-        // A manager that does not read must not hold up a backup.
+        // A manager that does not read must not block a backup.
         socket.set_nonblocking(true).ok()?;
         Some(Self {
             socket,
@@ -45,7 +45,7 @@ impl Notifier {
         })
     }
 
-    /// How often the service manager expects [`Self::alive`], if it does.
+    /// The interval at which the service manager expects [`Self::alive`], if any.
     pub fn watchdog(&self) -> Option<Duration> {
         self.watchdog
     }
@@ -55,19 +55,19 @@ impl Notifier {
         self.send(&format!("READY=1\n{}", status_line(status)));
     }
 
-    /// What the service does.
+    /// Sets the status text.
     pub fn status(&self, status: &str) {
         self.send(&status_line(status));
     }
 
-    /// The service gets on.
+    /// Sends a sign of life.
     pub fn alive(&self) {
         if self.watchdog.is_some() {
             self.send("WATCHDOG=1");
         }
     }
 
-    /// The service ends.
+    /// The service is stopping.
     pub fn stopping(&self, status: &str) {
         self.send(&format!("STOPPING=1\n{}", status_line(status)));
     }
@@ -79,7 +79,7 @@ impl Notifier {
     }
 }
 
-/// One line, whatever the text: a second one would be read as another assignment.
+/// The text on one line: a second line would be read as another assignment.
 fn status_line(status: &str) -> String {
     let line = status.chars().map(|character| {
         if character.is_control() {

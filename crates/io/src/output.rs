@@ -1,8 +1,8 @@
-//! Files that are written for the user under a name they gave: reports, metrics, tables.
+//! Files written for the user under a name they chose: reports, metrics, tables.
 //!
-//! A regular file is replaced in one step and keeps its mode and owner; a symbolic link stays, and what
-//! it leads to is written. A FIFO, a terminal or another character device is written into and never
-//! replaced. Everything else is refused.
+//! A regular file is replaced in one step and keeps its mode and owner; a symbolic link stays, and
+//! the file it leads to is written. A FIFO, a terminal or another character device is written to
+//! and never replaced. Everything else is refused.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
@@ -16,19 +16,19 @@ use rustix::fs::{Gid, OFlags, Uid};
 use crate::file::kind_of;
 use crate::{directory, own};
 
-/// How long a reader of a FIFO is waited for.
+/// How long to wait for a reader of a FIFO.
 const READER_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Between two looks for one.
+/// Polling interval while waiting for one.
 const READER_POLL: Duration = Duration::from_millis(20);
 
-/// As any other file that a program makes: what the user's mask leaves of it.
+/// The usual mode of new files, before the umask.
 pub const MODE_PUBLIC: u32 = 0o666;
 
-/// Writes a file for the user. One that is made new gets `mode`, less the umask.
+/// Writes a file for the user. A new file gets `mode`, less the umask.
 ///
 /// # Errors
-/// Also for folders, block devices, and a FIFO that nobody reads.
+/// Also for folders, block devices, and a FIFO without a reader.
 pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_file() && !is_open_descriptor(path) => {
@@ -40,7 +40,7 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     }
 }
 
-/// `/dev/stdout` and its like mean a descriptor, also when it leads to a file.
+/// `/dev/stdout` and the like mean a descriptor, even if it leads to a file.
 fn is_open_descriptor(path: &Path) -> bool {
     let mut hop = path.to_owned();
     for _ in 0..directory::LINKS_MAX {
@@ -71,7 +71,7 @@ fn write_into(path: &Path, bytes: &[u8], found: &Metadata) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// Opens without waiting in the system call, which no signal would end.
+/// Opens without blocking in the system call, which no signal would interrupt.
 fn open_for_writing(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();
@@ -99,7 +99,7 @@ const NO_READER: i32 = rustix::io::Errno::NXIO.raw_os_error();
 fn replace(path: &Path, bytes: &[u8], found: Option<&Metadata>, mode: u32) -> io::Result<()> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let target = directory::follow(path)?;
-    // Two that write the same file at once do not meet: the later rename wins.
+    // Concurrent writers of the same file use different names: the later rename wins.
     let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     let beside = own::beside(&target, &format!(".windlass-new-{process}-{number}"));
     let write = || {
@@ -114,24 +114,24 @@ fn replace(path: &Path, bytes: &[u8], found: Option<&Metadata>, mode: u32) -> io
     };
     let written = write();
     if written.is_err() {
-        // The first error is the one that counts.
+        // Report the first error.
         let _left = std::fs::remove_file(&beside);
     }
     written
 }
 
-/// Gives a file that replaces another one its owner, as far as this process may, and its permissions.
+/// Gives a file the owner, as far as this process may, and the permissions of the file it replaces.
 pub fn keep(file: &File, replaced: &Metadata) -> io::Result<()> {
     let (user, group) = (Uid::from_raw(replaced.uid()), Gid::from_raw(replaced.gid()));
     if rustix::fs::fchown(file, Some(user), Some(group)).is_err() {
-        // Only a privileged process can give a file away; the group may be one of its own.
+        // Only a privileged process can change the owner; the group may be one of its own.
         let _refused = rustix::fs::fchown(file, None, Some(group));
     }
     file.set_permissions(PermissionsExt::from_mode(replaced.mode() & 0o777))
 }
 
-/// Permissions of a restored file that replaces none: at most those that it had where it was backed up,
-/// less the umask; for its owner alone when nothing is known of them.
+/// Permissions of a restored file that replaces none: at most those recorded in the backup, less
+/// the umask; owner-only if unknown.
 pub fn mode_for_new(stored: Option<u16>) -> u32 {
     match stored {
         Some(mode) => u32::from(mode) & 0o777 & !directory::umask(),

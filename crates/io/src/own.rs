@@ -1,11 +1,12 @@
-//! Files of our own beside files of others: stages, states, digests, copies.
+//! Files of Windlass next to files of others: staging files, states, digests, copies.
 //!
-//! They have names that anybody can guess, in folders that may belong to somebody else. So a new one is
-//! made exclusively, after what stood under its name is removed: a link goes, never what it leads to.
-//! One that an earlier run left is opened only if it is a file, ours, and has no second name; whoever
-//! plants something there gets an error and nothing of ours or of theirs is written.
+//! Their names are predictable, in folders that may belong to others. So a new file is created
+//! exclusively, after anything under its name is removed; a link is removed, never what it leads
+//! to. A file of an earlier run is opened only if it is a regular file, owned by us, with a single
+//! hard link. Anything planted causes an error, and nothing is written to it.
 //!
-//! Files that the user named are opened through [`crate::DirectFile`], and written by [`crate::output`].
+//! Files named by the user are opened through [`crate::DirectFile`], and written by
+//! [`crate::output`].
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -18,7 +19,7 @@ use rustix::fs::{FlockOperation, OFlags};
 use crate::file::{kind_of, open_regular};
 use crate::{Access, DirectFile, directory};
 
-/// Removes what stands under a name; nothing there is fine.
+/// Removes whatever has this name; a missing file is no error.
 pub fn remove(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -26,7 +27,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes an empty file of mode 0600 in the place of whatever stands under the name.
+/// Creates an empty file of mode 0600, replacing whatever has this name.
 pub fn create(path: &Path) -> io::Result<File> {
     remove(path)?;
     let mut options = OpenOptions::new();
@@ -34,11 +35,10 @@ pub fn create(path: &Path) -> io::Result<File> {
     Ok(open_regular(path, &mut options, OFlags::NOFOLLOW)?.0)
 }
 
-/// Makes an empty file in the place of whatever stands under the name, and keeps others from doing the
-/// same while it is open.
+/// Creates an empty file, replacing whatever has this name, and locks it while it is open.
 ///
 /// # Errors
-/// `WouldBlock` when somebody works on the file that is there.
+/// `WouldBlock` if the existing file is locked.
 pub fn claim(path: &Path) -> io::Result<DirectFile> {
     remove_unheld(path)?;
     create_held(path)
@@ -53,21 +53,21 @@ fn create_held(path: &Path) -> io::Result<DirectFile> {
     Ok(file)
 }
 
-/// Opens a file that an earlier run left, and keeps others from working on it while it is open.
+/// Opens a file of an earlier run, and locks it while it is open.
 ///
 /// # Errors
-/// `WouldBlock` when somebody works on it; those of [`open`].
+/// `WouldBlock` if it is locked; those of [`open`].
 pub fn reclaim(path: &Path) -> io::Result<DirectFile> {
     let file = DirectFile::open(path, Access::Own)?;
     hold(file.as_file(), path)?;
     Ok(file)
 }
 
-/// Keeps others from working on the file that stands under a name, whoever made it; it is not to be
-/// written. `None` when there is no regular file.
+/// Locks an existing file of any origin; it must not be written. `None` if there is no regular
+/// file.
 ///
 /// # Errors
-/// `WouldBlock` when somebody works on it.
+/// `WouldBlock` if it is locked.
 pub fn hold_existing(path: &Path) -> io::Result<Option<File>> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) if !metadata.is_file() => return Ok(None),
@@ -76,39 +76,39 @@ pub fn hold_existing(path: &Path) -> io::Result<Option<File>> {
         Err(error) => return Err(error),
     }
     let mut options = OpenOptions::new();
-    // Some file systems lock only for whoever may write.
+    // Some file systems lock only writable descriptors.
     let (file, _) = open_regular(path, options.read(true).write(true), OFlags::NOFOLLOW)
         .or_else(|_| open_regular(path, options.write(false), OFlags::NOFOLLOW))?;
     hold(&file, path)?;
     Ok(Some(file))
 }
 
-/// Makes a new file, held, in the place of one that is held here.
+/// Replaces a file that is locked here by a new, locked file.
 ///
 /// # Errors
-/// `WouldBlock` when somebody took the place in between.
+/// `WouldBlock` if another process replaced it in between.
 pub fn replace_held(path: &Path, held: Option<File>) -> io::Result<DirectFile> {
     remove(path)?;
     drop(held);
     create_held(path)
 }
 
-/// Removes what stands under a name, unless somebody works on it.
+/// Removes whatever has this name, unless it is locked.
 ///
 /// # Errors
-/// `WouldBlock` when somebody does.
+/// `WouldBlock` if it is.
 pub fn remove_unheld(path: &Path) -> io::Result<()> {
     let _held = hold_existing(path)?;
     remove(path)
 }
 
-/// How often, and how long apart, a lock is tried: a process that is being started shares the locks of
-/// the one that starts it, for a moment.
+/// How many times, and at what interval, a lock is tried: a process that is being started briefly
+/// shares the locks of its parent.
 const LOCK_TRIES: u32 = 10;
 /// See [`LOCK_TRIES`].
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
-/// Takes a file that `path` leads to for this descriptor alone.
+/// Locks the file that `path` leads to for this descriptor.
 fn hold(file: &File, path: &Path) -> io::Result<()> {
     let mut tries = LOCK_TRIES;
     loop {
@@ -122,17 +122,17 @@ fn hold(file: &File, path: &Path) -> io::Result<()> {
         }
     }
     let (held, named) = (file.metadata()?, std::fs::symlink_metadata(path)?);
-    // Whoever held it before may have renamed or removed it meanwhile.
+    // The previous owner of the lock may have renamed or removed it meanwhile.
     match (held.dev(), held.ino()) == (named.dev(), named.ino()) {
         true => Ok(()),
         false => Err(io::ErrorKind::WouldBlock.into()),
     }
 }
 
-/// Opens a file that an earlier run left, for reading.
+/// Opens a file of an earlier run for reading.
 ///
 /// # Errors
-/// Also when it is not a regular file, not ours, or has a second name.
+/// Also if it is not a regular file, not ours, or has a second hard link.
 pub fn open(path: &Path) -> io::Result<File> {
     let (file, metadata) =
         open_regular(path, OpenOptions::new().read(true), OFlags::NOFOLLOW).map_err(explain)?;
@@ -143,7 +143,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Reads such a file, of at most `bytes_max`.
 ///
 /// # Errors
-/// Those of [`open`]; `InvalidData` when it is longer.
+/// Those of [`open`]; `InvalidData` if it is longer.
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
@@ -154,7 +154,7 @@ pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Gives a file this content in one step: the content is written beside it, synced and renamed.
+/// Replaces the content of a file in one step: writes a temporary file, syncs and renames it.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = beside(path, ".new");
     let written = create(&beside)
@@ -164,20 +164,20 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         })
         .and_then(|()| directory::replace(&beside, path));
     if written.is_err() {
-        // The first error is the one that counts.
+        // Report the first error.
         let _left = std::fs::remove_file(&beside);
     }
     written
 }
 
-/// The path with something added to its last name.
+/// The path with a suffix appended to its last component.
 pub fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
 }
 
-/// Refuses a file that somebody else may have planted.
+/// Refuses a file that may have been planted.
 pub(crate) fn check(metadata: &Metadata) -> io::Result<()> {
     let user = rustix::process::geteuid().as_raw();
     let reason = if metadata.nlink() != 1 {
@@ -198,7 +198,7 @@ pub(crate) fn check(metadata: &Metadata) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }
 
-/// What the error of `O_NOFOLLOW` means.
+/// Explains the error of `O_NOFOLLOW`.
 pub(crate) fn explain(error: io::Error) -> io::Error {
     if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
         let reason = "it is a symbolic link in the place of a file of Windlass; remove it";
@@ -207,12 +207,12 @@ pub(crate) fn explain(error: io::Error) -> io::Error {
     error
 }
 
-/// Whether a name is taken, also by a link that leads nowhere.
+/// Whether a name is taken, even by a dangling link.
 pub fn is_there(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
-/// Refuses what is not a regular file, in words.
+/// The error for anything but a regular file.
 pub(crate) fn not_regular(metadata: &Metadata) -> io::Error {
     let reason = format!("it is {}, not a regular file", kind_of(metadata));
     io::Error::new(io::ErrorKind::InvalidInput, reason)
@@ -224,7 +224,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder with a victim's file, and the path at which something of ours is to be.
+    /// A folder with a victim's file, and the path of one of our own files.
     fn folder() -> (tempfile::TempDir, PathBuf, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let victim = folder.path().join("victim");

@@ -1,7 +1,7 @@
 //! A fixed number of equal buffers, passed around by ownership.
 //!
-//! Invariant: at most `count` buffers exist, all allocated in [`BufferPool::new`]; a buffer that is
-//! dropped anywhere comes back. This is what bounds the memory of a pipeline.
+//! Invariant: at most `count` buffers exist, all allocated in [`BufferPool::new`]; a dropped buffer
+//! returns to the pool. This bounds the memory of a pipeline.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -95,7 +95,7 @@ impl BufferPool {
         &self.shared.regions
     }
 
-    /// Wakes everybody who waits in [`BufferPool::take`] and gives out no more buffers.
+    /// Wakes all threads waiting in [`BufferPool::take`] and hands out no more buffers.
     pub fn close(&self) {
         self.shared
             .free
@@ -112,7 +112,7 @@ impl fmt::Debug for BufferPool {
     }
 }
 
-/// A buffer of a pool; goes back when dropped. Content is whatever its last user left.
+/// A buffer of a pool; returns to it when dropped. Has the content of its last use.
 pub struct PooledBuffer {
     buffer: Option<AlignedBuffer>,
     home: Arc<Shared>,

@@ -1,24 +1,23 @@
-//! Standing behind others: the calling thread's share of processors and disks.
+//! CPU and I/O priority of the calling thread.
 
 use std::io;
 
-/// The nice value of threads that give way: the lowest weight there is.
+/// The nice value of low-priority threads: the lowest priority.
 const NICEST: i32 = 19;
 
-/// `IOPRIO_CLASS_IDLE` in the bits of the class: served when nobody else asks.
+/// `IOPRIO_CLASS_IDLE` in the class bits: served only if there are no other requests.
 const IDLE_CLASS: libc::c_long = 3 << 13;
 
 /// `IOPRIO_WHO_PROCESS`; with 0, the calling thread.
 const WHO_THREAD: libc::c_long = 1;
 
-/// Puts the calling thread, and the threads that it starts from now on, behind all others: the lowest
-/// weight for processors, and the idle class for disks. It cannot be taken back, so call it on a
-/// thread that ends with the work.
+/// Gives the calling thread, and threads that it starts later, the lowest CPU priority and the idle
+/// I/O class. This cannot be undone, so call it on a thread that ends with the work.
 ///
-/// Which disks heed the class depends on the kernel's scheduler of their requests.
+/// Which disks honour the class depends on the kernel's I/O scheduler.
 ///
 /// # Errors
-/// When the kernel refuses one of both; the other holds.
+/// If the kernel refuses one of them; the other stays in effect.
 pub fn give_way() -> io::Result<()> {
     #[expect(unsafe_code, reason = "std does not set the weight of threads")]
     // SAFETY: two numbers; on Linux 0 is the calling thread.

@@ -1,10 +1,10 @@
-//! Processor time of threads.
+//! CPU time of threads.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Processor time that the calling thread has taken so far, in user and in kernel mode.
+/// CPU time used by the calling thread so far, in user and kernel mode.
 pub fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(

@@ -1,7 +1,7 @@
-//! Large zeroed arrays that cost memory only where they are touched.
+//! Large zeroed arrays that use memory only where they are touched.
 //!
-//! Address space comes from an anonymous mapping without reservation: a buffer pool of two terabytes
-//! can be made on a laptop, and grows as it is used.
+//! Address space comes from an anonymous mapping without reservation: a buffer pool of two
+//! terabytes can be created on a laptop, and grows as it is used.
 
 use std::fmt;
 use std::io;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-/// Types for which all bytes zero is a value, and which need no drop.
+/// Types for which all bytes zero is a valid value, and which need no drop.
 #[expect(unsafe_code, reason = "a promise about the representation of a type")]
 ///
 /// # Safety
@@ -42,7 +42,7 @@ impl<T: ZeroValid> Reserved<T> {
     /// Reserves `length` elements; at least one.
     ///
     /// # Errors
-    /// `OutOfMemory` when the address space does not suffice.
+    /// `OutOfMemory` if the address space does not suffice.
     pub fn new(length: usize) -> io::Result<Self> {
         let length = length.max(1);
         let bytes = length
@@ -89,7 +89,7 @@ impl<T: ZeroValid> Drop for Reserved<T> {
 }
 
 #[expect(unsafe_code, reason = "owns its elements")]
-// SAFETY: the mapping is owned alone, like a `Box<[T]>`.
+// SAFETY: the mapping has a single owner, like a `Box<[T]>`.
 unsafe impl<T: ZeroValid + Send> Send for Reserved<T> {}
 
 #[expect(unsafe_code, reason = "owns its elements")]

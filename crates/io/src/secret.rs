@@ -1,5 +1,5 @@
-//! Small files with secrets and keys: made for their owner alone, never over an existing file, and trusted
-//! only where nobody else could read them.
+//! Small files with secrets and keys: created for their owner only, never over an existing file,
+//! and trusted only if nobody else could read them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -10,16 +10,17 @@ use rustix::fs::OFlags;
 
 use crate::file::open_regular;
 
-/// Longest file that is read: certificates, keys and passphrases are far shorter.
+/// Maximum length read; certificates, keys and passphrases are far shorter.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// What the group and others may do.
+/// Permission bits of the group and others.
 const OTHERS: u32 = 0o077;
 
-/// Keeps the memory of this process, keys in it, out of core files and from debuggers of the same user.
+/// Keeps the memory of this process, which contains keys, out of core files and away from debuggers
+/// of the same user.
 ///
 /// # Errors
-/// When the kernel refuses either.
+/// If the kernel refuses either.
 pub fn keep_memory() -> io::Result<()> {
     use rustix::process::{DumpableBehavior, Resource, Rlimit};
     let maximum = rustix::process::getrlimit(Resource::Core).maximum;
@@ -32,16 +33,16 @@ pub fn keep_memory() -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a file of mode 0600, whatever the umask is, and syncs it.
+/// Creates a file of mode 0600, whatever the umask, and syncs it.
 ///
 /// # Errors
-/// Also when the file exists: somebody's key may be in it.
+/// Also if the file exists, because it may contain a key.
 pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     create_with(path, bytes, |_| Ok(()))
 }
 
-/// Makes an empty file of mode 0600 where there is none: for what others open by name and would make with the
-/// mode that the umask leaves.
+/// Creates an empty file of mode 0600 if there is none: for libraries that open a file by name and
+/// would create it with the umask's mode.
 ///
 /// # Errors
 /// Those of the operating system.
@@ -57,10 +58,10 @@ pub fn ensure(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a file that whoever can read the file `like` can read, too, and syncs it.
+/// Creates a file with the permissions and owner of the file `like`, and syncs it.
 ///
 /// # Errors
-/// Also when the file exists.
+/// Also if the file exists.
 pub fn create_like(path: &Path, bytes: &[u8], like: &Path) -> io::Result<()> {
     let like = std::fs::metadata(like)?;
     create_with(path, bytes, |file| {
@@ -68,7 +69,7 @@ pub fn create_like(path: &Path, bytes: &[u8], like: &Path) -> io::Result<()> {
         if (made.uid(), made.gid()) != (like.uid(), like.gid()) {
             let owner = rustix::fs::Uid::from_raw(like.uid());
             let group = rustix::fs::Gid::from_raw(like.gid());
-            // Only root may give files away; without it, the mode has to do.
+            // Only root can change owners; otherwise the mode must suffice.
             let _given = rustix::fs::fchown(file, Some(owner), Some(group));
         }
         let mode = like.mode() & 0o666 | 0o600;
@@ -76,10 +77,10 @@ pub fn create_like(path: &Path, bytes: &[u8], like: &Path) -> io::Result<()> {
     })
 }
 
-/// Makes a file with nothing secret in it, as the umask says, and syncs it.
+/// Creates a file without secrets, with the umask's mode, and syncs it.
 ///
 /// # Errors
-/// Also when the file exists.
+/// Also if the file exists.
 pub fn create_public(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let file = OpenOptions::new().write(true).create_new(true).open(path)?;
     fill(file, path, bytes)
@@ -108,7 +109,7 @@ fn fill(mut file: File, path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Reads a whole file of at most 1 MB.
 ///
 /// # Errors
-/// Also when it is longer, and when it is not a regular file.
+/// Also if it is longer, or not a regular file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     content(open_regular(path, OpenOptions::new().read(true), OFlags::empty())?.0)
 }
@@ -116,7 +117,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// Reads a file as [`read`] does, if it is ours and nobody else may read or write it.
 ///
 /// # Errors
-/// [`io::ErrorKind::PermissionDenied`] with what to do, if it is not.
+/// [`io::ErrorKind::PermissionDenied`], with advice, if not.
 pub fn read_private(path: &Path) -> io::Result<Vec<u8>> {
     let file = crate::own::open(path)?;
     let mode = file.metadata()?.mode() & 0o7777;

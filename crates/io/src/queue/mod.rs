@@ -1,14 +1,14 @@
 //! Many transfers in flight from one thread.
 //!
-//! A [`Queue`] takes [`Transfer`]s, each owning its memory, and gives them back when they are done,
-//! in any order. `io_uring` carries them where the kernel allows it; otherwise a few threads do, with
-//! the same outcome. Either way a transfer that is done is whole: short reads and writes are carried
-//! on, misaligned ones take the ordinary descriptor.
+//! A [`Queue`] takes [`Transfer`]s, each owning its memory, and returns them when they are
+//! complete, in any order. It uses `io_uring` where the kernel allows it; otherwise a few threads,
+//! with the same result. Either way a completed transfer is whole: short reads and writes are
+//! continued, and misaligned ones use the ordinary descriptor.
 //!
 //! Invariants:
-//! 1. Memory that the kernel may touch is owned by the queue: a transfer is given back only after its
-//!    completion, and dropping a queue waits for everything in flight.
-//! 2. At most `depth` transfers are in flight; [`Queue::submit`] says so instead of waiting.
+//! 1. Memory that the kernel may access is owned by the queue: a transfer is returned only after
+//!    its completion, and dropping a queue waits for everything in flight.
+//! 2. At most `depth` transfers are in flight; [`Queue::submit`] fails instead of waiting.
 
 mod ring;
 mod threads;
@@ -29,14 +29,13 @@ pub enum Direction {
     Write,
 }
 
-/// Memory of a transfer. It stays where it is while its owner moves.
+/// Memory of a transfer. It does not move when its owner moves.
 #[derive(Debug)]
 pub enum Memory {
-    /// A buffer of its own.
+    /// A separate buffer.
     Own(AlignedBuffer),
-    /// A buffer of a pool.
     Pooled(PooledBuffer),
-    /// A buffer of a pool that several writes share. Cannot be read into.
+    /// A pool buffer shared by several writes. Cannot be read into.
     Shared(Arc<PooledBuffer>),
 }
 
@@ -60,25 +59,23 @@ impl Memory {
     }
 }
 
-/// A stretch of a file and the memory it goes to or comes from.
+/// A range of a file and the memory that it is read into or written from.
 #[derive(Debug)]
 pub struct Transfer {
-    /// The file.
     pub file: Arc<DirectFile>,
-    /// Which way.
     pub direction: Direction,
-    /// First byte in the file.
+    /// File offset of the first byte.
     pub offset: u64,
-    /// The buffer.
     pub memory: Memory,
-    /// The bytes of the buffer that take part.
+    /// The bytes of the buffer to transfer.
     pub range: Range<usize>,
-    /// The caller's own number for it.
+    /// A number chosen by the caller.
     pub tag: u64,
 }
 
 impl Transfer {
-    /// Carries on after the first `done` bytes, blocking, until all is done or the file ends.
+    /// Continues after the first `done` bytes, blocking, until all are transferred or the file
+    /// ends.
     fn complete(&mut self, done: usize) -> io::Result<usize> {
         #[cfg(test)]
         assert_ne!(self.tag, tests::TAG_OF_PANIC, "the tests wish so");
@@ -106,33 +103,32 @@ fn not_writable() -> io::Error {
     )
 }
 
-/// A transfer that is done.
 #[derive(Debug)]
 pub struct Completion {
-    /// What was submitted, with its memory.
+    /// The submitted transfer, with its memory.
     pub transfer: Transfer,
-    /// Bytes transferred: fewer than asked only for a read at the end of the file.
+    /// Bytes transferred; fewer than requested only for a read at the end of the file.
     pub result: io::Result<usize>,
 }
 
-/// What carries transfers.
+/// What executes transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoMethod {
-    /// The kernel's submission and completion rings.
+    /// `io_uring`.
     Ring,
     /// Threads with blocking calls.
     Threads,
 }
 
-/// Which io_method to take.
+/// The requested I/O method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IoMethodChoice {
-    /// The ring where the kernel and the file allow it, else threads.
+    /// `io_uring` if the kernel and the file support it, else threads.
     #[default]
     Auto,
-    /// The ring, also for files that go through the page cache.
+    /// `io_uring`, even for buffered files.
     Ring,
-    /// Threads, whatever is possible.
+    /// Threads, always.
     Threads,
 }
 
@@ -149,9 +145,10 @@ impl FromStr for IoMethodChoice {
     }
 }
 
-/// The io_method for a file and why, in words for a plan.
+/// The I/O method for a file, and the reason for it in the plan's words.
 ///
-/// Buffered files get threads: a ring would hand each of their transfers to a kernel thread anyway.
+/// Buffered files get threads: `io_uring` would pass each of their transfers to a kernel thread
+/// anyway.
 pub fn io_method_for(choice: IoMethodChoice, is_direct: bool) -> (IoMethod, String) {
     if choice == IoMethodChoice::Threads {
         return (IoMethod::Threads, "as given".to_owned());
@@ -175,7 +172,7 @@ pub fn io_method_for(choice: IoMethodChoice, is_direct: bool) -> (IoMethod, Stri
     }
 }
 
-/// Why the kernel offers no ring; asked once per process.
+/// Why `io_uring` is not available; determined once per process.
 pub fn ring_refusal() -> Option<&'static str> {
     static REFUSAL: OnceLock<Option<String>> = OnceLock::new();
     REFUSAL
@@ -183,7 +180,7 @@ pub fn ring_refusal() -> Option<&'static str> {
         .as_deref()
 }
 
-/// Transfers in flight. One thread's own.
+/// Transfers in flight. Owned by one thread.
 #[derive(Debug)]
 pub struct Queue {
     depth: usize,
@@ -198,8 +195,8 @@ enum Backend {
 }
 
 impl Queue {
-    /// A queue for at most `depth` transfers. Buffers of `pools` are registered with the kernel, which
-    /// saves it mapping them for each transfer; a refused registration only costs that saving.
+    /// A queue for at most `depth` transfers. Registers the buffers of `pools` with the kernel,
+    /// which saves mapping them for each transfer; if registration fails, only that saving is lost.
     pub fn new(depth: usize, io_method: IoMethod, pools: &[&BufferPool]) -> Self {
         let depth = depth.max(1);
         let ring = match io_method {
@@ -216,7 +213,7 @@ impl Queue {
         }
     }
 
-    /// What carries the transfers.
+    /// The I/O method in use.
     pub fn io_method(&self) -> IoMethod {
         match self.backend {
             Backend::Ring(_) => IoMethod::Ring,
@@ -224,12 +221,10 @@ impl Queue {
         }
     }
 
-    /// Transfers in flight.
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// Whether another transfer may be submitted.
     pub fn has_room(&self) -> bool {
         self.in_flight < self.depth
     }
@@ -237,8 +232,8 @@ impl Queue {
     /// Starts a transfer.
     ///
     /// # Errors
-    /// The transfer comes back when the queue is full, its range is not in its memory, it would
-    /// read into shared memory, or what carries it does not take it.
+    /// Returns the transfer if the queue is full, its range is not in its memory, it would read
+    /// into shared memory, or the I/O method refuses it.
     pub fn submit(&mut self, transfer: Transfer) -> Result<(), Box<Transfer>> {
         let fits = transfer.range.start <= transfer.range.end
             && transfer.range.end <= transfer.memory.bytes().len();
@@ -255,10 +250,10 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for a transfer to be done. `None` when none is in flight.
+    /// Waits for a transfer to complete. `None` if none is in flight.
     ///
     /// # Errors
-    /// When a transfer that is in flight cannot come back any more.
+    /// If a transfer in flight is lost.
     pub fn wait(&mut self) -> io::Result<Option<Completion>> {
         if self.in_flight == 0 {
             return Ok(None);
@@ -273,7 +268,7 @@ impl Queue {
     }
 }
 
-/// Whether a transfer, or how much of its start, can bypass the page cache.
+/// How many bytes at the start of a transfer can bypass the page cache.
 fn direct_bytes(transfer: &Transfer) -> usize {
     let bytes = &transfer.memory.bytes()[transfer.range.clone()];
     let aligned = (bytes.as_ptr() as usize).is_multiple_of(DIRECT_ALIGNMENT)
@@ -293,7 +288,7 @@ mod tests {
 
     const PIECE: usize = 16384;
 
-    /// A transfer with this tag panics in the thread that carries it.
+    /// A transfer with this tag panics in its thread.
     pub(super) const TAG_OF_PANIC: u64 = u64::MAX;
 
     fn file(folder: &tempfile::TempDir) -> Arc<DirectFile> {

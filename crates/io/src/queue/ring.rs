@@ -1,11 +1,11 @@
-//! Transfers carried by `io_uring`.
+//! Transfers executed by `io_uring`.
 //!
 //! Invariants behind the `unsafe` of this file:
-//! 1. The memory of a submitted transfer lies in `slots` until its completion was taken; the buffer
-//!    types keep their bytes on the heap, so moving the owner does not move them.
-//! 2. Registered memory belongs to pools that the ring holds, so its addresses are not given to
-//!    anything else while the ring lives.
-//! 3. `Drop` takes the completion of everything in flight before the slots go.
+//! 1. The memory of a submitted transfer stays in `slots` until its completion was received; the
+//!    buffer types keep their bytes on the heap, so moving the owner does not move them.
+//! 2. Registered memory belongs to pools that the ring owns, so its addresses are not reused while
+//!    the ring lives.
+//! 3. `Drop` receives the completions of everything in flight before dropping the slots.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -15,7 +15,7 @@ use io_uring::{IoUring, opcode, squeue, types};
 use super::{Completion, Direction, Transfer, direct_bytes};
 use crate::BufferPool;
 
-/// A ring and what is in flight on it.
+/// A ring and its transfers in flight.
 pub(super) struct Ring {
     rings: IoUring,
     slots: Vec<Option<Transfer>>,
@@ -49,7 +49,7 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Registers buffers; on refusal (a limit on locked memory) transfers are mapped one by one.
+    /// Registers buffers; if refused (a limit on locked memory), transfers are mapped individually.
     fn register(&mut self, regions: &[(usize, usize)]) {
         if regions.is_empty() {
             return;
@@ -62,7 +62,7 @@ impl Ring {
             })
             .collect();
         #[expect(unsafe_code, reason = "the kernel is told addresses")]
-        // SAFETY: the stretches are buffers of pools that this ring holds (invariant 2).
+        // SAFETY: the ranges are buffers of pools that this ring owns (invariant 2).
         let registered = unsafe { self.rings.submitter().register_buffers(&vectors) };
         if registered.is_ok() {
             self.regions = (0..)
@@ -73,7 +73,7 @@ impl Ring {
         }
     }
 
-    /// The registered buffer that holds a stretch of memory.
+    /// The registered buffer that contains a memory range.
     fn region_of(&self, address: usize, bytes: usize) -> Option<u16> {
         let behind = self
             .regions
@@ -82,7 +82,7 @@ impl Ring {
         (address + bytes <= start + length).then_some(index)
     }
 
-    /// Gives a transfer to the kernel; it comes back when the ring has no room for it.
+    /// Submits a transfer to the kernel; returns it if the ring has no room.
     pub(super) fn submit(&mut self, mut transfer: Transfer) -> Result<(), Box<Transfer>> {
         let Some(slot) = self.slots.iter().position(Option::is_none) else {
             return Err(Box::new(transfer));
@@ -90,7 +90,7 @@ impl Ring {
         let entry = self.entry(&mut transfer).user_data(slot as u64);
         self.slots[slot] = Some(transfer);
         #[expect(unsafe_code, reason = "the kernel is told addresses")]
-        // SAFETY: the memory of the entry lies in its slot until completion (invariant 1), and the
+        // SAFETY: the memory of the entry stays in its slot until completion (invariant 1), and the
         // descriptor belongs to the file in the same slot.
         let pushed = unsafe { self.rings.submission().push(&entry) };
         if pushed.is_err() {
@@ -98,7 +98,8 @@ impl Ring {
             return back.map_or(Ok(()), |transfer| Err(Box::new(transfer)));
         }
         self.in_flight += 1;
-        // A refused submission stays in the ring and goes with the next call, `wait` at the latest.
+        // A refused submission stays in the ring and is submitted with the next call, at the latest
+        // in `wait`.
         drop(self.rings.submit());
         Ok(())
     }
@@ -111,7 +112,8 @@ impl Ring {
         };
         let (file, length) = (types::Fd(descriptor), bytes as u32);
         let (range, offset) = (transfer.range.clone(), transfer.offset);
-        // What the kernel writes to is borrowed as such. A read into shared memory was refused before.
+        // Memory written by the kernel is borrowed mutably. A read into shared memory was refused
+        // before.
         let writable = match transfer.direction {
             Direction::Read => transfer.memory.bytes_mut(),
             Direction::Write => None,
@@ -151,14 +153,14 @@ impl Ring {
         Some(Completion { transfer, result })
     }
 
-    /// Slot and raw result of whatever is done first.
+    /// Slot and raw result of the next completion.
     fn next_completion(&mut self) -> Option<(usize, i32)> {
         while self.in_flight > 0 {
             if let Some(entry) = self.rings.completion().next() {
                 self.in_flight -= 1;
                 return Some((entry.user_data() as usize, entry.result()));
             }
-            // Interrupted or out of memory for a moment: what is in flight is not given up.
+            // Interrupted, or temporarily out of memory: keep waiting for what is in flight.
             if self.rings.submit_and_wait(1).is_err() {
                 std::thread::yield_now();
             }

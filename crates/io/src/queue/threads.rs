@@ -1,4 +1,4 @@
-//! Transfers carried by threads with blocking calls, for kernels and files without rings.
+//! Transfers executed by threads with blocking calls, where `io_uring` is not available.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +34,7 @@ impl Threads {
         }
     }
 
-    /// Hands a transfer to whichever thread is free; it comes back when none is left.
+    /// Passes a transfer to a free thread; returns it if no thread is left.
     pub(super) fn submit(&mut self, transfer: Transfer) -> Result<(), Box<Transfer>> {
         match &self.submissions {
             Some(submissions) => submissions.send(transfer).map_err(|back| Box::new(back.0)),
@@ -47,7 +47,7 @@ impl Threads {
     }
 }
 
-/// Takes one transfer after the other until the queue is dropped.
+/// Executes one transfer after another until the queue is dropped.
 fn carry(waiting: &Mutex<Receiver<Transfer>>, done: &Sender<Completion>) {
     loop {
         let next = waiting
@@ -71,7 +71,7 @@ impl Drop for Threads {
     fn drop(&mut self) {
         self.submissions = None;
         for thread in self.handles.drain(..) {
-            // What panicked in it was told with its transfer.
+            // A panic is reported with its transfer.
             drop(thread.join());
         }
     }
