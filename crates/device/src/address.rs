@@ -1,4 +1,4 @@
-//! Names of devices, and how they are opened.
+//! Device names, and how devices are opened.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,7 +9,6 @@ use crate::error::{Error, Operation};
 use crate::nul::NulWriter;
 use crate::{DeviceReader, DeviceWriter, Start, WriteTuning};
 
-/// What kind of thing a device is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeviceKind {
     /// A file on disk.
@@ -18,21 +17,19 @@ pub enum DeviceKind {
     Nul,
 }
 
-/// A device as a statement names it.
+/// A device as named in a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DeviceAddress {
-    /// What it is.
     pub kind: DeviceKind,
     /// The name as the user wrote it, for messages.
     pub name: String,
-    /// Where it is; empty for [`DeviceKind::Nul`].
+    /// Empty for [`DeviceKind::Nul`].
     pub path: PathBuf,
-    /// The logical name under which the statement named it.
+    /// The logical name used in the statement.
     pub logical: Option<String>,
 }
 
 impl DeviceAddress {
-    /// A file on disk, named by its path.
     pub fn disk(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self {
@@ -43,7 +40,7 @@ impl DeviceAddress {
         }
     }
 
-    /// The device that discards.
+    /// The device that discards everything.
     pub fn nul() -> Self {
         Self {
             kind: DeviceKind::Nul,
@@ -56,7 +53,7 @@ impl DeviceAddress {
     /// Opens the device for writing.
     ///
     /// # Errors
-    /// When the device cannot be opened or another backup is writing to it.
+    /// If the device cannot be opened or another backup is writing to it.
     pub fn open_writer(
         &self,
         start: Start,
@@ -71,7 +68,7 @@ impl DeviceAddress {
     /// Opens the device for reading.
     ///
     /// # Errors
-    /// When it cannot be opened, does not exist, or is being written.
+    /// If it does not exist, cannot be opened, or is being written.
     pub fn open_reader(&self) -> Result<Box<dyn DeviceReader>, Error> {
         match self.kind {
             DeviceKind::Disk => Ok(Box::new(DiskReader::open(self)?)),
@@ -82,7 +79,7 @@ impl DeviceAddress {
         }
     }
 
-    /// Whether there is something on the device: a file that exists and is not empty.
+    /// Whether the device has content: a file that exists and is not empty.
     pub fn has_content(&self) -> Result<bool, Error> {
         if self.kind == DeviceKind::Nul {
             return Ok(false);

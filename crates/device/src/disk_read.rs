@@ -1,4 +1,4 @@
-//! Reading a media family from a file on disk.
+//! Reads a media family from a file on disk.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use windlass_io::{Access, DirectFile};
 use crate::error::{Error, Operation};
 use crate::{DeviceAddress, DeviceReader, lock};
 
-/// Reading end of a disk file. Holds a shared lock, so that no backup overwrites it meanwhile.
+/// Reads a disk file. Holds a shared lock, so that no backup overwrites it meanwhile.
 #[derive(Debug)]
 pub(crate) struct DiskReader {
     file: Arc<DirectFile>,

@@ -1,9 +1,9 @@
-//! Writing a media family to a file on disk.
+//! Writes a media family to a file on disk.
 //!
-//! A new or overwritten family is written to `NAME.windlass-new` beside its name and renamed on
-//! commit, so that an interrupted overwrite leaves the old backup whole and an interrupted new one
-//! leaves nothing that could be taken for a backup. An append goes into the file itself: earlier
-//! sets are never touched, and what an interrupted append left is cut off by the next one.
+//! A new or overwritten family is written to `NAME.windlass-new` in the same folder and renamed on
+//! commit, so that an interrupted overwrite leaves the old backup intact and an interrupted new
+//! backup leaves nothing that could be taken for one. An append writes to the file itself: earlier
+//! sets are never touched, and the next backup truncates the remains of an interrupted append.
 
 use std::fs::Metadata;
 use std::io;
@@ -22,20 +22,20 @@ use crate::error::{Error, Operation};
 use crate::transfer::TransferBuffer;
 use crate::{DeviceAddress, DeviceWriter, Start, WriteCounters, WriteTuning, busy, lock};
 
-/// Added to a device's name while its new content is being written.
+/// Appended to the name of a device while its new content is written.
 const STAGING_SUFFIX: &str = ".windlass-new";
 
 /// Space reserved ahead of the writes, so that the file system need not grow the file each time.
 const RESERVE_BYTES: u64 = 64 << 20;
 
-/// Writing end of a disk file, with several writes in flight.
+/// Writes a disk file, with several writes in flight.
 #[derive(Debug)]
 pub(crate) struct DiskWriter {
     file: Arc<DirectFile>,
     name: String,
     target: PathBuf,
     start: Start,
-    /// What is overwritten: its owner and permissions stay.
+    /// The overwritten file, whose owner and permissions are kept.
     replaced: Option<Metadata>,
     transfer: TransferBuffer,
     /// Transfer buffers that are neither gathering nor in flight.
@@ -43,11 +43,11 @@ pub(crate) struct DiskWriter {
     queue: Queue,
     io_method: (IoMethod, String),
     reserved_to: u64,
-    /// Writes in flight whose buffers belong to others.
+    /// Writes in flight whose buffers are borrowed from the caller.
     held: usize,
     counters: WriteCounters,
     committed: bool,
-    /// After a failed write or sync nothing more may be promised about this file.
+    /// After a failed write or sync, nothing about this file can be guaranteed.
     failed: bool,
 }
 
@@ -96,8 +96,8 @@ impl DiskWriter {
     fn reserve(&mut self, end: u64) -> io::Result<()> {
         if end > self.reserved_to {
             let bytes = (end - self.reserved_to).max(RESERVE_BYTES);
-            // Running out of space while reserving ahead is no error yet: the bytes at hand may
-            // still fit, and the write itself decides.
+            // Failing to reserve space is not an error yet: the bytes may still fit, and the write
+            // itself decides.
             match self.file.reserve(self.reserved_to, bytes) {
                 Ok(()) => self.reserved_to += bytes,
                 Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
@@ -107,7 +107,7 @@ impl DiskWriter {
         Ok(())
     }
 
-    /// Waits for one write in flight and keeps its buffer for the next; `false` when there was none.
+    /// Waits for one write in flight and keeps its buffer for reuse; `false` if there was none.
     fn complete(&mut self) -> Result<bool, Error> {
         let (begun, in_flight) = (Instant::now(), self.queue.in_flight() as u32);
         let waited_for = self.queue.wait();
@@ -132,7 +132,7 @@ impl DiskWriter {
         Error::new(Operation::Write, &self.name, error)
     }
 
-    /// Starts a write as soon as there is room for it.
+    /// Starts a write as soon as the queue has room.
     fn submit(&mut self, memory: Memory, range: Range<usize>, offset: u64) -> Result<(), Error> {
         self.check_usable()?;
         while !self.queue.has_room() {
@@ -156,7 +156,7 @@ impl DiskWriter {
         })
     }
 
-    /// Starts writing what is gathered; the next byte goes to `next`.
+    /// Starts writing the gathered bytes; the next byte goes to `next`.
     fn flush(&mut self, next: u64) -> Result<(), Error> {
         if self.transfer.is_empty() {
             self.transfer.restart(next);
@@ -177,8 +177,8 @@ impl DiskWriter {
     }
 
     fn undo(&self) {
-        // Nobody is left to report to: the cause is already on its way up. What stays behind is
-        // cut off by the next backup and ignored by every reader.
+        // Errors cannot be returned from a drop: the cause has already been reported. The next
+        // backup truncates the remains, and readers ignore them.
         match self.start {
             Start::Replace => drop(std::fs::remove_file(staging_path(&self.target))),
             Start::Append { at } => drop(self.file.set_len(at)),
@@ -239,7 +239,7 @@ impl DeviceWriter for DiskWriter {
 
     fn barrier(&mut self) -> Result<(), Error> {
         match self.start {
-            // Nothing survives under the device's name before the rename, which follows a sync.
+            // Nothing appears under the device's name before the rename, which follows a sync.
             Start::Replace => Ok(()),
             Start::Append { .. } => self.sync(),
         }
@@ -247,7 +247,7 @@ impl DeviceWriter for DiskWriter {
 
     fn commit(mut self: Box<Self>) -> Result<(), Error> {
         self.check_usable()?;
-        // Gives back what was reserved ahead; the length is exact already.
+        // Releases the space reserved ahead; the length is already exact.
         let end = self.transfer.position();
         self.file
             .set_len(end)
@@ -276,7 +276,7 @@ impl DeviceWriter for DiskWriter {
 impl Drop for DiskWriter {
     fn drop(&mut self) {
         if !self.committed {
-            // What is in flight must land before the file is cut.
+            // Writes in flight must finish before the file is truncated.
             while self.queue.in_flight() > 0 {
                 drop(self.queue.wait());
             }
@@ -289,12 +289,12 @@ fn staging_path(target: &Path) -> PathBuf {
     own::beside(target, STAGING_SUFFIX)
 }
 
-/// Makes the staging file, replacing one that a crash left behind but none that is in use. Also returns
-/// what is known of the file that is overwritten.
+/// Creates the staging file, replacing one left by a crash but not one in use. Also returns the
+/// metadata of the file to be overwritten.
 fn open_staging(target: &Path) -> io::Result<(DirectFile, Option<Metadata>)> {
     let replaced = match DirectFile::open(target, Access::ReadWrite) {
         Ok(file) => {
-            // Nobody may be reading what is about to be replaced.
+            // The file to be replaced must not be in use by a reader.
             lock(&file, FlockOperation::NonBlockingLockExclusive)?;
             Some(file.as_file().metadata()?)
         }

@@ -1,19 +1,15 @@
-//! What can go wrong with a device.
+//! Errors of devices.
 
 use std::io;
 
-/// What was being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Opening or creating it.
     Open,
-    /// Reading.
     Read,
-    /// Writing.
     Write,
     /// Waiting until written bytes are durable.
     Sync,
-    /// Giving a finished file its name.
+    /// Renaming a finished file.
     Rename,
 }
 
@@ -34,17 +30,14 @@ impl Operation {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {} backup device '{device}': {source}", operation.word())]
 pub struct Error {
-    /// What was being done.
     pub operation: Operation,
     /// The device's name as the user wrote it.
     pub device: String,
-    /// What the operating system said.
     #[source]
     pub source: io::Error,
 }
 
 impl Error {
-    /// Names the device and what was being done.
     pub fn new(operation: Operation, device: &str, source: io::Error) -> Self {
         Self {
             operation,
@@ -54,7 +47,7 @@ impl Error {
     }
 }
 
-/// `number(text)`, the way SQL Server quotes operating system errors; a reason of our own as it is.
+/// `number(text)`, as SQL Server quotes operating system errors; our own reasons unchanged.
 pub fn system_text(error: &io::Error) -> String {
     let text = error.to_string();
     match error.raw_os_error() {

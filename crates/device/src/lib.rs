@@ -1,14 +1,14 @@
-//! Where backup bytes go and come from.
+//! The destinations and sources of backup bytes.
 //!
-//! A device holds one media family, or one mirror of it. Writing is strictly forward, so that the
-//! same bytes can go to a disk file, to a tape or to an object store; reading is by position.
-//! Devices know nothing of tape format: `media` says what the bytes are, `pipeline` moves them.
+//! A device holds one media family, or one mirror of it. Writing is strictly sequential, so that
+//! the same bytes can go to a disk file, a tape or an object store; reading is by position. Devices
+//! know nothing of tape format: `media` defines the bytes, `pipeline` moves them.
 //!
-//! A writer that is dropped before [`DeviceWriter::commit`] takes back what it did: a new or
-//! overwritten file never appears under its name, an append is cut off again. The bytes of earlier
-//! backup sets are never touched.
+//! A writer that is dropped before [`DeviceWriter::commit`] undoes its work: a new or overwritten
+//! file never appears under its name, and an append is truncated. The bytes of earlier backup sets
+//! are never touched.
 //!
-//! Any number of readers may have a device open, or one writer.
+//! A device can be open for any number of readers or for one writer.
 #![forbid(unsafe_code)]
 
 mod address;
@@ -33,11 +33,11 @@ pub use error::{Error, Operation, system_text};
 /// Where a writer starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// A new family: the file is made beside its name and takes the name on commit.
+    /// A new family: the file is staged and renamed on commit.
     Replace,
-    /// After the bytes that are already there; what lies behind `at` (an interrupted append) goes.
+    /// After the existing bytes; anything after `at` (an interrupted append) is truncated.
     Append {
-        /// Where the good part of the family ends, in bytes from its start.
+        /// End of the intact part of the family, in bytes from its start.
         at: u64,
     },
 }
@@ -45,81 +45,75 @@ pub enum Start {
 /// How a device is written.
 #[derive(Debug, Clone, Copy)]
 pub struct WriteTuning {
-    /// Bytes in one write.
+    /// Bytes per write.
     pub transfer_bytes: usize,
     /// Writes in flight.
     pub depth: usize,
-    /// What carries them.
     pub io_method: IoMethodChoice,
 }
 
-/// What a writer did so far.
+/// Statistics of a writer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteCounters {
-    /// Bytes handed to the operating system.
+    /// Bytes passed to the operating system.
     pub bytes: u64,
-    /// Write calls.
     pub calls: u64,
     /// Time spent waiting for them.
     pub busy: Duration,
-    /// Writes in flight, summed over that time.
+    /// Writes in flight, integrated over that time.
     pub in_flight: Duration,
 }
 
-/// The writing end of a device, strictly forward.
+/// Writes a device, strictly sequentially.
 pub trait DeviceWriter: Send + fmt::Debug {
-    /// Where the next byte goes, counted from the start of the family.
+    /// Offset of the next byte in the family.
     fn position(&self) -> u64;
 
-    /// Adds bytes, copying them into the transfer buffer.
+    /// Appends bytes, copying them into the transfer buffer.
     fn append(&mut self, bytes: &[u8]) -> Result<(), Error>;
 
-    /// Adds the first `bytes` bytes of a buffer, which may be written straight from where they lie,
+    /// Appends the first `bytes` bytes of a buffer, which may be written directly from the buffer
     /// after this call has returned.
     ///
-    /// No copy is made when [`DeviceWriter::position`] and the memory are aligned to
+    /// Makes no copy if [`DeviceWriter::position`] and the memory are aligned to
     /// [`windlass_io::DIRECT_ALIGNMENT`]; otherwise the same as [`DeviceWriter::append`].
     fn append_in_place(&mut self, buffer: &Arc<PooledBuffer>, bytes: usize) -> Result<(), Error>;
 
-    /// Hands everything to the medium and waits until it would survive a power failure.
+    /// Writes everything out and waits until it would survive a power failure.
     fn sync(&mut self) -> Result<(), Error>;
 
-    /// Waits for one write that holds a buffer given to [`DeviceWriter::append_in_place`]; `false` when
-    /// there is none. For a caller that has nothing to append: whoever fills its buffers may be waiting
-    /// for just these.
+    /// Waits for one write of a buffer given to [`DeviceWriter::append_in_place`]; `false` if there
+    /// is none. Call it before blocking: the producer may be waiting for these buffers.
     fn release(&mut self) -> Result<bool, Error> {
         Ok(false)
     }
 
-    /// Waits until what comes next cannot survive a power failure that what was written so far does not.
+    /// Write barrier: nothing written later becomes durable before everything written so far.
     fn barrier(&mut self) -> Result<(), Error> {
         self.sync()
     }
 
-    /// Makes what was synced visible under the device's name, for good.
+    /// Makes what was synced visible under the device's name, permanently.
     fn commit(self: Box<Self>) -> Result<(), Error>;
 
-    /// What it did so far.
     fn counters(&self) -> WriteCounters;
 
-    /// What carries its writes, and why; `None` for a device that carries nothing.
+    /// The I/O method of its writes, and the reason; `None` for a device that does no I/O.
     fn io_method(&self) -> Option<(IoMethod, &str)> {
         None
     }
 }
 
-/// The reading end of a device.
 pub trait DeviceReader: Send + Sync + fmt::Debug {
     /// Length of the family in bytes.
     fn len(&self) -> u64;
 
-    /// Whether there is nothing on the device.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The file that holds the family, for callers that keep many reads in flight; `None` where
-    /// only [`DeviceReader::read_at`] will do.
+    /// The file of the family, for callers with many reads in flight; `None` if only
+    /// [`DeviceReader::read_at`] works.
     fn file(&self) -> Option<&Arc<DirectFile>> {
         None
     }
@@ -128,7 +122,7 @@ pub trait DeviceReader: Send + Sync + fmt::Debug {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error>;
 }
 
-/// Keeps other processes away from a device while it is open; never waits.
+/// Locks out other processes while a device is open; never waits.
 fn lock(file: &DirectFile, operation: FlockOperation) -> io::Result<()> {
     rustix::fs::flock(file.as_file(), operation).map_err(|error| match error {
         rustix::io::Errno::WOULDBLOCK => busy(operation),
@@ -136,7 +130,7 @@ fn lock(file: &DirectFile, operation: FlockOperation) -> io::Result<()> {
     })
 }
 
-/// Why somebody is kept away.
+/// The reason for a refused lock.
 fn busy(operation: FlockOperation) -> io::Error {
     let reason = match operation {
         FlockOperation::NonBlockingLockShared => {

@@ -6,7 +6,7 @@ use windlass_io::PooledBuffer;
 
 use crate::{DeviceWriter, Error, WriteCounters};
 
-/// Writing end of `DISK = 'NUL'`.
+/// Writes to `DISK = 'NUL'`.
 #[derive(Debug, Default)]
 pub(crate) struct NulWriter {
     counters: WriteCounters,

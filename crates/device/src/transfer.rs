@@ -1,26 +1,27 @@
 //! The transfer buffer of a device: gathers small pieces into large aligned writes.
 //!
-//! Invariant: the byte for file offset `o` lies in the buffer at an index congruent to `o` modulo
-//! the direct-I/O alignment, so that a buffer whose file range is aligned is aligned in memory too.
+//! Invariant: the byte for file offset `o` has an index in the buffer that is congruent to `o`
+//! modulo the direct-I/O alignment, so that a buffer with an aligned file range is aligned in
+//! memory too.
 
 use std::ops::Range;
 
 use windlass_io::{AlignedBuffer, DIRECT_ALIGNMENT};
 
-/// Bytes gathered for the next write, and where they go.
+/// Bytes gathered for the next write, and their offset.
 #[derive(Debug)]
 pub(crate) struct TransferBuffer {
     memory: AlignedBuffer,
     /// Index of the first gathered byte.
     start: usize,
-    /// Index behind the last gathered byte.
+    /// Index after the last gathered byte.
     end: usize,
     /// File offset of the first gathered byte.
     offset: u64,
 }
 
 impl TransferBuffer {
-    /// A buffer for transfers of `bytes` that begins at file offset `offset`.
+    /// A buffer for transfers of `bytes` that starts at file offset `offset`.
     pub(crate) fn new(bytes: usize, offset: u64) -> Self {
         let memory = AlignedBuffer::new(bytes.max(DIRECT_ALIGNMENT));
         let start = Self::phase(offset);
@@ -36,12 +37,12 @@ impl TransferBuffer {
         (offset % DIRECT_ALIGNMENT as u64) as usize
     }
 
-    /// File offset behind the last gathered byte.
+    /// File offset after the last gathered byte.
     pub(crate) fn position(&self) -> u64 {
         self.offset + (self.end - self.start) as u64
     }
 
-    /// Takes as much of `bytes` as fits and returns how many that was.
+    /// Takes as much of `bytes` as fits and returns how much.
     pub(crate) fn fill(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.memory.len() - self.end);
         self.memory[self.end..self.end + count].copy_from_slice(&bytes[..count]);
@@ -49,13 +50,12 @@ impl TransferBuffer {
         count
     }
 
-    /// Whether no more fits.
     pub(crate) fn is_full(&self) -> bool {
         self.end == self.memory.len()
     }
 
-    /// Gives away the memory with what is gathered, and goes on at `offset` in `fresh` memory of the
-    /// same length. Returns the memory, the bytes that count in it, and where they go.
+    /// Returns the memory with the gathered bytes, their range in it and their file offset, and
+    /// continues at `offset` in `fresh` memory of the same length.
     pub(crate) fn exchange(
         &mut self,
         fresh: AlignedBuffer,
@@ -67,14 +67,13 @@ impl TransferBuffer {
         gathered
     }
 
-    /// Forgets what is gathered; the next byte goes to `offset`.
+    /// Discards the gathered bytes; the next byte goes to `offset`.
     pub(crate) fn restart(&mut self, offset: u64) {
         self.start = Self::phase(offset);
         self.end = self.start;
         self.offset = offset;
     }
 
-    /// Whether nothing is gathered.
     pub(crate) fn is_empty(&self) -> bool {
         self.start == self.end
     }
