@@ -1,15 +1,15 @@
-//! What a backup asks for: algorithm and level, by SQL Server's names.
+//! Algorithms and levels, with SQL Server's names.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::Error;
 
-/// How a chunk is stored. The numbers stand on media and never change.
+/// How a chunk is stored. The numbers are stored on media and never change.
 #[repr(u8)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    /// As it is.
+    /// Uncompressed.
     None = 0,
     /// LZ77+Huffman of [MS-XCA], in independent blocks of 64 KiB.
     MsXpress = 1,
@@ -20,7 +20,6 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Every algorithm, in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::None, Self::MsXpress, Self::Zstd, Self::QatDeflate];
 
     /// The algorithm with a number found on media.
@@ -28,7 +27,7 @@ impl Algorithm {
         Self::ALL.into_iter().find(|algorithm| algorithm.id() == id)
     }
 
-    /// The number that stands on media.
+    /// The number stored on media.
     pub fn id(self) -> u8 {
         self as u8
     }
@@ -63,29 +62,29 @@ impl FromStr for Algorithm {
     }
 }
 
-/// How much time ZSTD spends on size.
+/// How much time ZSTD spends to reduce the size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// The fastest, and what is taken when none is given.
+    /// The fastest; the default.
     Low,
-    /// Between.
+    /// In between.
     Medium,
     /// The smallest.
     High,
 }
 
 impl Level {
-    /// Every level, from fast to small.
+    /// All levels, from fast to small.
     pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
 
     /// The number on media of a set whose chunks have different levels: `LEVEL = AUTO`.
     pub const AUTO_ID: u8 = 4;
 
-    /// The level with a number found on media; none for 0, where none was given, and for
-    /// [`Level::AUTO_ID`], where it varies.
+    /// The level with a number found on media; `None` for 0 (no level given) and for
+    /// [`Level::AUTO_ID`] (it varies).
     ///
     /// # Errors
-    /// [`Error::LevelId`] for a number that stands for no level.
+    /// [`Error::LevelId`] for an unknown number.
     pub fn from_id(id: u8) -> Result<Option<Self>, Error> {
         match id {
             0 | Self::AUTO_ID => Ok(None),
@@ -96,7 +95,7 @@ impl Level {
         }
     }
 
-    /// The number that stands on media: 1, 2 or 3, and 0 when none was given.
+    /// The number stored on media: 1, 2 or 3, or 0 if no level was given.
     pub fn to_id(level: Option<Self>) -> u8 {
         match level {
             None => 0,
@@ -106,7 +105,7 @@ impl Level {
         }
     }
 
-    /// The name of a number found on media: of a level, or `AUTO`; `None` where there is no level.
+    /// The name of a number found on media: of a level, or `AUTO`; `None` if there is no level.
     pub fn name_of_id(id: u8) -> Option<&'static str> {
         match id {
             Self::AUTO_ID => Some("AUTO"),
@@ -143,32 +142,30 @@ impl FromStr for Level {
     }
 }
 
-/// What a backup asks for.
+/// The requested compression.
 ///
-/// Printed and read as `MS_XPRESS` or `ZSTD:HIGH`.
+/// Formatted and parsed as `MS_XPRESS` or `ZSTD:HIGH`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Compression {
-    /// How chunks are stored.
     pub algorithm: Algorithm,
     /// Only for [`Algorithm::Zstd`], where `None` means [`Level::Low`].
     pub level: Option<Level>,
 }
 
 impl Compression {
-    /// No compression.
     pub const NONE: Self = Self::of(Algorithm::None, None);
     /// SQL Server's default algorithm.
     pub const MS_XPRESS: Self = Self::of(Algorithm::MsXpress, None);
     /// Zstandard, fastest.
     pub const ZSTD_LOW: Self = Self::of(Algorithm::Zstd, Some(Level::Low));
-    /// Zstandard, between.
+    /// Zstandard, in between.
     pub const ZSTD_MEDIUM: Self = Self::of(Algorithm::Zstd, Some(Level::Medium));
     /// Zstandard, smallest.
     pub const ZSTD_HIGH: Self = Self::of(Algorithm::Zstd, Some(Level::High));
     /// DEFLATE, as Intel `QuickAssist` hardware makes it.
     pub const QAT_DEFLATE: Self = Self::of(Algorithm::QatDeflate, None);
 
-    /// Every combination, in the order of the documentation's table.
+    /// All combinations, in the order of the table in the documentation.
     pub const ALL: [Self; 6] = [
         Self::NONE,
         Self::MS_XPRESS,
@@ -190,7 +187,7 @@ impl Compression {
         Self::of(algorithm, level).resolved()
     }
 
-    /// The same with the level filled in where one applies.
+    /// The same compression with the level filled in where one applies.
     pub(crate) fn resolved(self) -> Result<Self, Error> {
         match (self.algorithm, self.level) {
             (Algorithm::Zstd, None) => Ok(Self::ZSTD_LOW),

@@ -1,6 +1,6 @@
-//! The chosen numbers: frame size, library level, window, and the memory they cost.
+//! Tuning values: frame size, library level, window, and the memory they use.
 //!
-//! `docs/codecs.md` holds the measurements behind each.
+//! `docs/codecs.md` has the measurements behind each.
 
 use std::ffi::c_int;
 
@@ -8,44 +8,45 @@ use zstd_safe::zstd_sys::{ZSTD_cParameter, ZSTD_strategy};
 
 use crate::{Algorithm, Compression, Effort, Level};
 
-/// The shortest frame a backup uses.
+/// The shortest frame of a backup.
 pub const FRAME_BYTES_MIN: usize = 64 << 10;
 
-/// The longest frame a backup uses, and the longest chunk any encoder takes.
+/// The longest frame of a backup, and the longest chunk an encoder accepts.
 pub const FRAME_BYTES_MAX: usize = 8 << 20;
 
-/// What one level of ZSTD means.
+/// The meaning of one level of ZSTD.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ZstdChoice {
-    /// libzstd's level, from which all that is not in `tuned` follows.
+    /// libzstd's level, which determines everything not in `tuned`.
     level: i32,
-    /// Parameters that are better for database pages than the level's own.
+    /// Parameters that suit database pages better than those of the level.
     tuned: &'static [(ZSTD_cParameter, c_int)],
-    /// Upper bound of a compression context's memory, as `ZSTD_sizeof_CCtx` tells it.
+    /// Upper bound on the memory of a compression context, as reported by `ZSTD_sizeof_CCtx`.
     context_bytes: usize,
 }
 
-/// `ZSTD_c_blockSplitterLevel`, which the bindings know by its experimental number alone.
+/// `ZSTD_c_blockSplitterLevel`, which the bindings expose only under its experimental number.
 const ZSTD_C_BLOCK_SPLITTER_LEVEL: ZSTD_cParameter = ZSTD_cParameter::ZSTD_c_experimentalParam20;
 
-/// Blocks of 128 KB are not looked at for places to split them: pages are alike, and looking takes time.
+/// Blocks of 128 KB are not examined for places to split them: pages are alike, and the search
+/// takes time.
 const BLOCKS_UNSPLIT: c_int = 1;
 
-/// Matches of fewer than six bytes are not searched for: two characters of UTF-16 are four, and
-/// occur everywhere without saving much. The time goes into more candidates instead.
+/// Matches of fewer than six bytes are not searched for: two characters of UTF-16 are four bytes,
+/// and occur everywhere without saving much. The time is spent on more candidates instead.
 const SIX_BYTES: (ZSTD_cParameter, c_int) = (ZSTD_cParameter::ZSTD_c_minMatch, 6);
 
-/// The window reaches over a whole frame of LOW.
+/// The window covers a whole frame of LOW.
 const WINDOW_OF_4_MIB: (ZSTD_cParameter, c_int) = (ZSTD_cParameter::ZSTD_c_windowLog, 22);
 
-/// The window reaches over a whole frame.
+/// The window covers a whole frame.
 const WINDOW_OF_8_MIB: (ZSTD_cParameter, c_int) = (
     ZSTD_cParameter::ZSTD_c_windowLog,
     FRAME_BYTES_MAX.ilog2() as c_int,
 );
 
-/// Of LOW, whose level looks a position up by eight bytes and by six: more room for the long ones,
-/// and no more for the short ones than lies beside it in the core's own cache.
+/// For LOW, whose level looks up positions by eight bytes and by six: more room for the long ones,
+/// and for the short ones no more than fits with them into the core's own cache.
 const TUNED_LOW: &[(ZSTD_cParameter, c_int)] = &[
     WINDOW_OF_4_MIB,
     SIX_BYTES,
@@ -103,7 +104,7 @@ impl ZstdChoice {
 pub(crate) const DEFLATE_LEVEL: i32 = 1;
 
 impl Compression {
-    /// The preferred length of a chunk: a multiple of 64 KiB between 64 KiB and 8 MiB.
+    /// The preferred chunk length: a multiple of 64 KiB between 64 KiB and 8 MiB.
     pub fn frame_bytes(&self) -> usize {
         match self.algorithm {
             Algorithm::Zstd if self.level >= Some(Level::Medium) => FRAME_BYTES_MAX,
@@ -112,7 +113,7 @@ impl Compression {
         }
     }
 
-    /// Upper bound of the memory that one encoder takes for chunks up to `frame_bytes`.
+    /// Upper bound on the memory of one encoder for chunks up to `frame_bytes`.
     pub fn encoder_bytes(&self, _frame_bytes: usize) -> usize {
         match self.algorithm {
             Algorithm::None => 0,
@@ -123,13 +124,13 @@ impl Compression {
         }
     }
 
-    /// Upper bound of the memory of an encoder whose [`Effort`] changes.
+    /// Upper bound on the memory of an encoder whose [`Effort`] changes.
     pub fn adaptive_encoder_bytes() -> usize {
         let bytes = Effort::ALL.map(|effort| ZstdChoice::of(effort).context_bytes);
         bytes.into_iter().max().unwrap_or(0)
     }
 
-    /// Upper bound of the memory that one decoder takes for chunks up to `frame_bytes`.
+    /// Upper bound on the memory of one decoder for chunks up to `frame_bytes`.
     pub fn decoder_bytes(&self, _frame_bytes: usize) -> usize {
         match self.algorithm {
             Algorithm::None => 0,

@@ -5,7 +5,7 @@ use crate::xpress::{BlockDecoder, frame};
 use crate::zstd::ZstdDecoder;
 use crate::{Algorithm, Error};
 
-/// Expands chunks of every algorithm; contexts are made when first needed and reused.
+/// Expands chunks of every algorithm; contexts are created when first needed and reused.
 #[derive(Debug, Default)]
 pub struct Decoder {
     xpress: Option<Box<BlockDecoder>>,
@@ -55,7 +55,7 @@ impl Decoder {
     }
 }
 
-/// The context in `slot`, made now if this is its first use.
+/// The context in `slot`, created on first use.
 fn context<T>(
     slot: &mut Option<T>,
     make: impl FnOnce() -> Result<T, Error>,
@@ -66,7 +66,7 @@ fn context<T>(
     }
 }
 
-/// A chunk stored as it is; returns the length of the payload.
+/// An uncompressed chunk; returns the length of the payload.
 fn copy(input: &[u8], output: &mut [u8]) -> usize {
     if input.len() == output.len() {
         output.copy_from_slice(input);

@@ -1,6 +1,6 @@
 //! `QAT_DEFLATE`: one raw DEFLATE stream (RFC 1951) per chunk.
 //!
-//! Compressed by what a [`DeflateProvider`] hands out, or by libdeflate; always expanded by
+//! Compressed by the compressor of a [`DeflateProvider`] or by libdeflate; always expanded by
 //! libdeflate, which treats the payload as hostile.
 
 use std::fmt;
@@ -32,7 +32,7 @@ impl DeflateEncoder {
 
     /// The length of the stream, or `None` if it does not fit into `output`.
     ///
-    /// When the provided implementation fails, this chunk and all later ones are the bundled one's.
+    /// If the provided implementation fails, libdeflate compresses this chunk and all later ones.
     pub(crate) fn encode(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
         if let Self::Provided(provided) = self {
             match provided.deflate(input, output) {
@@ -65,7 +65,7 @@ impl DeflateDecoder {
         Self(Decompressor::new())
     }
 
-    /// The number of bytes that came out; more than `output` holds is an error.
+    /// The number of bytes produced; an error if they do not fit `output`.
     pub(crate) fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, Error> {
         self.0.deflate_decompress(input, output).map_err(|error| {
             let reason = match error {

@@ -1,33 +1,29 @@
-//! What a compressor may change from chunk to chunk: how much time it spends on size.
+//! What a compressor may change from chunk to chunk: how much time it spends to reduce the size.
 
 use std::fmt;
 
-/// How hard ZSTD tries. What comes out is the same format at every step, so a set may mix them.
+/// How hard ZSTD tries. Every step gives the same format, so a set may mix them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effort {
     /// Less than LOW; only `LEVEL = AUTO` uses it.
     Least,
-    /// As LOW.
     Low,
-    /// As MEDIUM.
     Medium,
-    /// As HIGH.
     High,
 }
 
 impl Effort {
-    /// Every step, from fast to small.
+    /// All steps, from fast to small.
     pub const ALL: [Self; 4] = [Self::Least, Self::Low, Self::Medium, Self::High];
 
-    /// How many steps there are.
+    /// The number of steps.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// Its place in [`Effort::ALL`].
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// The name in reports: that of the level where there is one.
+    /// The name in reports: that of the level, if there is one.
     pub fn name(self) -> &'static str {
         match self {
             Self::Least => "LEAST",

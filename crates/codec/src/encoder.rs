@@ -6,16 +6,16 @@ use crate::xpress::{BlockEncoder, frame};
 use crate::zstd::ZstdEncoder;
 use crate::{Algorithm, Compression, DeflateProvider, Effort, Error, Level};
 
-/// What became of a chunk.
+/// The result of compressing a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
-    /// The first so many bytes of the output are the payload; fewer than the input has.
+    /// The payload is the first bytes of the output, as many as given here; fewer than the input.
     Compressed(usize),
-    /// The chunk would not shrink: store the input as it is, with [`Algorithm::None`].
+    /// The chunk would not shrink: store the input uncompressed, with [`Algorithm::None`].
     Plain,
 }
 
-/// Compresses one chunk after the other with the same contexts.
+/// Compresses chunks one after another with the same contexts.
 #[derive(Debug)]
 pub struct Encoder {
     compression: Compression,
@@ -41,7 +41,7 @@ impl Encoder {
         Self::with_provider(compression, frame_bytes_max, None)
     }
 
-    /// As [`Encoder::new`], but `QAT_DEFLATE` is made by what `provider` hands out, as long as it works.
+    /// As [`Encoder::new`], but compresses `QAT_DEFLATE` with `provider`, as long as it works.
     ///
     /// # Errors
     /// As [`Encoder::new`].
@@ -72,10 +72,11 @@ impl Encoder {
         })
     }
 
-    /// Compresses the chunks that follow with another effort.
+    /// Changes the effort for the following chunks.
     ///
     /// # Errors
-    /// [`Error::LevelNotTaken`] if the algorithm has no levels, [`Error::Encode`] if the library fails.
+    /// [`Error::LevelNotTaken`] if the algorithm has no levels, [`Error::Encode`] if the library
+    /// fails.
     pub fn set_effort(&mut self, effort: Effort) -> Result<(), Error> {
         match &mut self.method {
             Method::Zstd(encoder) => encoder.change(ZstdChoice::of(effort)),
@@ -85,7 +86,7 @@ impl Encoder {
         }
     }
 
-    /// What this encoder was made for, with the level filled in.
+    /// The compression of this encoder, with the level filled in.
     pub fn compression(&self) -> Compression {
         self.compression
     }

@@ -1,4 +1,4 @@
-//! What can go wrong between bytes and bytes.
+//! Errors of compression and decompression.
 
 use crate::Algorithm;
 use crate::choice::FRAME_BYTES_MAX;
@@ -6,84 +6,57 @@ use crate::choice::FRAME_BYTES_MAX;
 /// Why a chunk was not compressed or expanded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Text that names no algorithm.
+    /// An unknown algorithm name.
     #[error("'{found}' is not a compression algorithm: NONE, MS_XPRESS, ZSTD or QAT_DEFLATE")]
-    AlgorithmName {
-        /// The text.
-        found: String,
-    },
-    /// Text that names no level.
+    AlgorithmName { found: String },
+    /// An unknown level name.
     #[error("'{found}' is not a compression level: LOW, MEDIUM or HIGH")]
-    LevelName {
-        /// The text.
-        found: String,
-    },
-    /// A number that stands for no level.
+    LevelName { found: String },
+    /// An unknown level number.
     #[error("{found} is not the number of a compression level (0 to 3)")]
-    LevelId {
-        /// The number.
-        found: u8,
-    },
+    LevelId { found: u8 },
     /// A level for an algorithm that has none.
     #[error("{algorithm} takes no level; only ZSTD does")]
-    LevelNotTaken {
-        /// The algorithm asked for.
-        algorithm: Algorithm,
-    },
-    /// An encoder for chunks longer than any we store.
+    LevelNotTaken { algorithm: Algorithm },
+    /// An encoder for chunks longer than the maximum.
     #[error("a chunk of {found} bytes is longer than the limit of {FRAME_BYTES_MAX}")]
     FrameTooLong {
-        /// Bytes asked for.
+        /// Bytes requested.
         found: usize,
     },
-    /// A chunk longer than the encoder was made for.
+    /// A chunk longer than the encoder's maximum.
     #[error("a chunk of {found} bytes was given to an encoder made for {max}")]
-    ChunkTooLong {
-        /// Bytes given.
-        found: usize,
-        /// Bytes the encoder was made for.
-        max: usize,
-    },
-    /// Room for less than the chunk itself.
+    ChunkTooLong { found: usize, max: usize },
+    /// The output is shorter than the chunk itself.
     #[error("room for {found} bytes cannot hold a chunk of {needed}")]
-    OutputTooShort {
-        /// Bytes of room given.
-        found: usize,
-        /// Bytes of the chunk.
-        needed: usize,
-    },
+    OutputTooShort { found: usize, needed: usize },
     /// A library could not allocate its context.
     #[error("not enough memory for a {algorithm} context")]
-    Memory {
-        /// Whose context.
-        algorithm: Algorithm,
-    },
-    /// A library refused to compress for another reason than lack of room.
+    Memory { algorithm: Algorithm },
+    /// A library failed to compress for a reason other than lack of room.
     #[error("{algorithm} cannot compress: {reason}")]
     Encode {
-        /// Whose library.
         algorithm: Algorithm,
-        /// The library's words.
+        /// The library's message.
         reason: &'static str,
     },
-    /// A payload that is not what the algorithm writes.
+    /// A payload that the algorithm cannot have written.
     #[error("the {algorithm} payload of {payload} bytes is damaged: {reason}")]
     Corrupt {
-        /// The algorithm the chunk claims.
+        /// According to the chunk.
         algorithm: Algorithm,
-        /// Bytes of the payload.
+        /// Length of the payload.
         payload: usize,
-        /// What is wrong.
         reason: &'static str,
     },
-    /// A payload that expands to another length than its chunk has.
+    /// A payload whose expanded length differs from the chunk's.
     #[error("the {algorithm} payload expands to {found} bytes, not {expected}")]
     Length {
-        /// The algorithm the chunk claims.
+        /// According to the chunk.
         algorithm: Algorithm,
-        /// Bytes the chunk has.
+        /// Length of the chunk.
         expected: usize,
-        /// Bytes the payload gives.
+        /// Expanded length.
         found: usize,
     },
 }

@@ -1,11 +1,11 @@
-//! Entry points for fuzzing; they never panic, but for a broken round trip.
+//! Entry points for fuzzing; they panic only if a round trip fails.
 
 use crate::{Algorithm, Compression, Decoder, Encoder, Stored};
 
-/// The longest chunk that fuzzing expands to or compresses.
+/// The longest chunk in fuzzing.
 const CHUNK_BYTES_MAX: usize = 256 << 10;
 
-/// Expands arbitrary bytes: the first chooses the algorithm, the next three the chunk's length.
+/// Expands arbitrary bytes: the first selects the algorithm, the next three the chunk's length.
 pub fn fuzz_decode(data: &[u8]) {
     let Some((&[choice, low, middle, high], payload)) = data.split_first_chunk::<4>() else {
         return;
@@ -13,14 +13,14 @@ pub fn fuzz_decode(data: &[u8]) {
     let algorithm = Algorithm::ALL[usize::from(choice) % Algorithm::ALL.len()];
     let length = u32::from_le_bytes([low, middle, high, 0]) as usize % (CHUNK_BYTES_MAX + 1);
     let mut chunk = vec![0; length];
-    // Damage is the usual result; what counts is that there is one.
+    // Errors are the usual result; returning at all is what counts.
     drop(Decoder::new().decode(algorithm, payload, &mut chunk));
 }
 
-/// Compresses and expands arbitrary bytes: the first chooses the compression.
+/// Compresses and expands arbitrary bytes: the first selects the compression.
 ///
 /// # Panics
-/// If the bytes do not come back.
+/// If the result differs from the input.
 pub fn fuzz_round_trip(data: &[u8]) {
     let Some((&choice, chunk)) = data.split_first() else {
         return;

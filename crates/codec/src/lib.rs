@@ -1,17 +1,17 @@
 //! The codecs of Windlass: bytes to bytes.
 //!
-//! A *chunk* is what one call compresses: independent of every other chunk, so that all cores
-//! compress and all cores expand. This crate does no I/O, knows no media and no pages; checksums,
-//! lengths and the number of the algorithm are kept by whoever stores the chunk.
+//! A *chunk* is the input of one call. Chunks are independent of each other, so that all cores can
+//! compress and expand. This crate does no I/O and knows nothing of media or pages; the caller
+//! stores checksums, lengths and the number of the algorithm.
 //!
 //! Invariants:
-//! 1. [`Decoder::decode`] of what [`Encoder::encode`] wrote gives the input back, whatever the input.
-//! 2. A chunk that would not shrink is reported as [`Stored::Plain`] and stored as it is, with
-//!    [`Algorithm::None`]: no payload is ever longer than its chunk.
-//! 3. Contexts are made once and reused; a call allocates nothing after the first, unless
-//!    it is the first with a higher [`Effort`].
-//! 4. A decoder given any bytes whatever returns an error or the right number of bytes; it neither
-//!    panics nor allocates by what the input claims.
+//! 1. [`Decoder::decode`] reverses [`Encoder::encode`] for any input.
+//! 2. A chunk that would not shrink is reported as [`Stored::Plain`] and stored uncompressed, with
+//!    [`Algorithm::None`]: no payload is longer than its chunk.
+//! 3. Contexts are created once and reused; after the first call nothing is allocated, except by
+//!    the first call with a higher [`Effort`].
+//! 4. For any input, a decoder returns an error or the right number of bytes; it neither panics nor
+//!    allocates what the input claims.
 //!
 //! The layout of each payload, and the measurements behind every level and frame size, are in
 //! `docs/codecs.md`.

@@ -1,21 +1,22 @@
-//! The bit stream with bytes woven in, read four bytes at a time.
+//! The bit stream with interleaved bytes, read four bytes at a time.
 //!
-//! [MS-XCA]'s decoder holds 16 to 31 bits after each symbol and finds the extra bytes of a length
-//! behind the words it has read. Ours reads further ahead, so it must know where that other decoder
-//! would stand: words have 16 bits, so the number of bits held modulo 16 is the same for both.
+//! [MS-XCA]'s decoder has 16 to 31 bits buffered after each symbol and finds the extra bytes of a
+//! length after the words it has read. Ours reads further ahead, so it must compute the position of
+//! that decoder: words have 16 bits, so the number of buffered bits modulo 16 is the same for both.
 
 /// Two of the four words in 64 bits.
 const EVEN_WORDS: u64 = 0x0000_FFFF_0000_FFFF;
 
-/// Reads bits and bytes of a slice; behind its end come zeros, which [`BitReader::overran`] tells.
+/// Reads bits and bytes of a slice; after its end it returns zeros, which [`BitReader::overran`]
+/// reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BitReader<'a> {
     input: &'a [u8],
     /// The next bits, from the most significant.
     bits: u64,
-    /// How many of them are there.
+    /// How many of them are valid.
     held: u32,
-    /// The byte behind the last word read.
+    /// The byte after the last word read.
     next: usize,
 }
 
@@ -33,7 +34,8 @@ impl<'a> BitReader<'a> {
     #[inline]
     pub(super) fn refill(&mut self) {
         if self.held <= 32 {
-            // Nothing but what is counted, because the end of the input is followed by zeros.
+            // Nothing but the counted bits may be set, because the end of the input is followed by
+            // zeros.
             self.bits &= !(u64::MAX >> self.held);
             let bytes = match self.input.get(self.next..self.next + 4) {
                 Some(bytes) => [bytes[0], bytes[1], bytes[2], bytes[3]],
@@ -46,20 +48,20 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// Makes at least 49 bits available, without a branch on how many there were, which would be hard to
-    /// predict. There may be 63 at most.
+    /// Makes at least 49 bits available, without a branch on the number of bits, which would be
+    /// hard to predict. There may be at most 63.
     ///
-    /// False, and nothing is done, if the input is near its end.
+    /// Does nothing and returns false if the input is near its end.
     #[inline(always)]
     pub(super) fn refill_evenly(&mut self) -> bool {
         let rest = self.input.get(self.next..);
         let Some(bytes) = rest.and_then(|rest| rest.first_chunk::<8>()) else {
             return false;
         };
-        // The words stand in the order of the stream, the first at the top.
+        // The words are in the order of the stream, the first at the top.
         let words = u64::from_le_bytes(*bytes).rotate_left(32);
         let words = (words & EVEN_WORDS) << 16 | (words >> 16 & EVEN_WORDS);
-        // Bits of a word that is not counted come again with it, and are the same.
+        // Bits of a word that is not counted are read again with it, and are the same.
         self.bits |= words >> (self.held & 63);
         let words_taken = (64 - self.held) / 16;
         self.held += words_taken * 16;
@@ -67,7 +69,7 @@ impl<'a> BitReader<'a> {
         true
     }
 
-    /// How many bits are there.
+    /// The number of buffered bits.
     #[inline]
     pub(super) fn held(&self) -> u32 {
         self.held
@@ -79,21 +81,21 @@ impl<'a> BitReader<'a> {
         (self.bits >> (64 - count)) as usize
     }
 
-    /// An offset of `count` bits that follow the next `skipped`, its leading one added.
+    /// An offset of `count` bits that follow the next `skipped`, with its leading one added.
     #[inline]
     pub(super) fn offset(&self, skipped: u32, count: u32) -> usize {
-        // Two shifts, because a shift by 64 is none.
+        // Two shifts, because a shift by 64 has no effect.
         1 << count | (self.bits << skipped >> 1 >> (63 - count)) as usize
     }
 
-    /// Takes `count` bits, up to 63.
+    /// Consumes `count` bits, up to 63.
     #[inline]
     pub(super) fn skip(&mut self, count: u32) {
         self.bits <<= count & 63;
         self.held -= count;
     }
 
-    /// The next `N` bytes behind the words that [MS-XCA]'s decoder would have read; `None` if the
+    /// The next `N` bytes after the words that [MS-XCA]'s decoder would have read; `None` if the
     /// input ends.
     ///
     /// Must follow the skipping of a symbol, and leaves at least 16 bits.
@@ -107,13 +109,13 @@ impl<'a> BitReader<'a> {
         Some(bytes)
     }
 
-    /// Whether bits were taken that are not in the input.
+    /// Whether bits beyond the end of the input were consumed.
     pub(super) fn overran(&self) -> bool {
         self.next * 8 - self.held as usize > self.input.len() * 8
     }
 }
 
-/// The bytes from `start` on, and zeros behind the end.
+/// The bytes from `start` on, followed by zeros.
 #[cold]
 fn last_bytes(input: &[u8], start: usize) -> [u8; 4] {
     let mut bytes = [0; 4];

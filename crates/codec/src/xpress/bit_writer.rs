@@ -1,22 +1,22 @@
-//! The bit stream with bytes woven in.
+//! The bit stream with interleaved bytes.
 //!
 //! Bits go into 16-bit little-endian words, the most significant first. The decoder reads two words
-//! ahead, and finds the extra bytes of a length behind the words it has read. So the places of the
-//! next two words are kept free, and extra bytes go behind them.
+//! ahead, and finds the extra bytes of a length after the words it has read. So the places of the
+//! next two words are reserved, and extra bytes go after them.
 
-/// Writes codes and bytes into a slice that is known to be long enough.
+/// Writes codes and bytes into a slice that is long enough.
 #[derive(Debug)]
 pub(super) struct BitWriter<'a> {
     output: &'a mut [u8],
-    /// Bits not yet written, in the low `pending` places; what lies above was written.
+    /// Bits not yet written, in the low `pending` places; the bits above were written.
     bits: u64,
-    /// 1 to 16 between calls, but for the very start.
+    /// 1 to 16 between calls, except at the very start.
     pending: u32,
-    /// Where the next word goes.
+    /// Position of the next word.
     word: usize,
-    /// Where the word after it goes.
+    /// Position of the word after it.
     word_after: usize,
-    /// Where the byte or the word after those goes.
+    /// Position of the byte or word after those.
     next: usize,
 }
 
@@ -32,14 +32,14 @@ impl<'a> BitWriter<'a> {
         }
     }
 
-    /// Appends up to 48 bits that [`BitWriter::flush`] must follow.
+    /// Appends up to 48 bits; [`BitWriter::flush`] must follow.
     #[inline]
     pub(super) fn put(&mut self, bits: u64, count: u32) {
         self.bits = self.bits << count | bits;
         self.pending += count;
     }
 
-    /// Writes all full words but the last: the decoder has read no further at this point.
+    /// Writes all full words except the last: the decoder has read no further at this point.
     #[inline]
     pub(super) fn flush(&mut self) {
         while self.pending > 16 {
@@ -48,14 +48,14 @@ impl<'a> BitWriter<'a> {
         }
     }
 
-    /// Appends bytes behind the words that the decoder has read.
+    /// Appends bytes after the words that the decoder has read.
     pub(super) fn put_bytes(&mut self, bytes: &[u8]) {
         let end = self.next + bytes.len();
         self.output[self.next..end].copy_from_slice(bytes);
         self.next = end;
     }
 
-    /// Writes what is pending and returns the length of the stream.
+    /// Writes pending bits and returns the length of the stream.
     pub(super) fn finish(mut self) -> usize {
         let last = (self.bits << (16 - self.pending)) as u16;
         self.put_word(last);

@@ -7,7 +7,7 @@ use super::{BLOCK_BYTES_MAX, LENGTH_CODE_EXTRA, LENGTH_TABLE_BYTES, MATCH_BYTES_
 /// What is wrong with a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    /// Fewer bytes than the code lengths take.
+    /// Shorter than the code lengths.
     #[error("it ends within the code lengths")]
     Truncated,
     /// Code lengths that do not fill the code space exactly.
@@ -16,7 +16,7 @@ pub enum Damage {
     /// A match from before the start of the block.
     #[error("a match reaches before the start of the block")]
     Offset,
-    /// A match beyond the end of the block, or a length in a longer form than needed.
+    /// A match beyond the end of the block, or a length in a longer form than necessary.
     #[error("a match has an impossible length")]
     Length,
     /// Bits or bytes missing at the end.
@@ -28,7 +28,7 @@ pub enum Damage {
 }
 
 impl Damage {
-    /// The same words as `Display`, without allocation.
+    /// The same text as `Display`, without allocation.
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Truncated => "it ends within the code lengths",
@@ -41,14 +41,13 @@ impl Damage {
     }
 }
 
-/// Expands one block after the other with the same table.
+/// Expands blocks one after another with the same table.
 #[derive(Debug)]
 pub struct BlockDecoder {
     table: DecodeTable,
 }
 
 impl BlockDecoder {
-    /// A decoder with its table.
     pub fn new() -> Self {
         Self {
             table: DecodeTable::new(),
@@ -57,7 +56,7 @@ impl BlockDecoder {
 
     /// Expands `input` into exactly `block.len()` bytes.
     ///
-    /// Bytes left over at the end of the input are not looked at.
+    /// Ignores extra bytes at the end of the input.
     ///
     /// # Errors
     /// [`Damage`] if `input` does not expand to that many bytes; `block` is then undefined.
@@ -82,7 +81,7 @@ impl BlockDecoder {
     #[inline(never)]
     fn decode_fast(&self, reader: &mut BitReader<'_>, block: &mut [u8]) -> Result<usize, Damage> {
         let mut position = 0;
-        // A copy, which the compiler can keep in registers because nobody else holds it.
+        // A copy, which the compiler can keep in registers because nothing else refers to it.
         let mut bits = *reader;
         let Some(limit) = block.len().checked_sub(SLACK) else {
             return Ok(0);
@@ -103,7 +102,7 @@ impl BlockDecoder {
                 continue;
             }
             position = expand(&mut bits, entry, block, position)?;
-            // Most often the bits suffice for one more.
+            // Usually there are enough bits for one more.
             let entry = self.table.entry(bits.peek(TABLE_BITS));
             if entry.is_rare() || entry.total_bits() > bits.held() {
                 continue;
@@ -128,7 +127,8 @@ impl BlockDecoder {
         Ok(())
     }
 
-    /// Expands one symbol with a code of any length at `position` and returns the position behind it.
+    /// Expands one symbol with a code of any length at `position` and returns the position after
+    /// it.
     #[inline(never)]
     fn decode_longer(
         &self,
@@ -152,13 +152,13 @@ impl Default for BlockDecoder {
     }
 }
 
-/// Bytes that two turns of the fast loop may move on and write beyond, and some more.
+/// Bytes that two iterations of the fast loop may advance and write beyond, and some more.
 const SLACK: usize = 64;
 
-/// Expands what an entry that is not rare tells, and returns the position behind it.
+/// Expands an entry that is not rare, and returns the position after it.
 ///
-/// Whether a match follows the literals is as good as random, and a wrong guess of the processor costs
-/// more than a copy. So there is no branch: where no match follows, one of no bytes is copied from the
+/// Whether a match follows the literals is practically random, and a branch misprediction costs
+/// more than a copy. So there is no branch: if no match follows, zero bytes are copied from the
 /// start of the block.
 #[inline(always)]
 fn expand(
@@ -181,7 +181,7 @@ fn expand(
     Ok(position + length)
 }
 
-/// Expands a match of any length to its exact end, and returns the position behind it.
+/// Expands a match of any length to its exact end, and returns the position after it.
 #[inline(always)]
 fn expand_long_match(
     bits: &mut BitReader<'_>,
@@ -199,7 +199,7 @@ fn expand_long_match(
     copy_match(block, position, offset, length + MATCH_BYTES_MIN)
 }
 
-/// The length that did not fit into its code, less the shortest.
+/// The part of a length that did not fit into its code, less the minimum.
 #[inline(always)]
 fn read_extra(reader: &mut BitReader<'_>) -> Result<usize, Damage> {
     let [byte] = reader.bytes().ok_or(Damage::InputEnds)?;
@@ -216,7 +216,7 @@ fn read_extra(reader: &mut BitReader<'_>) -> Result<usize, Damage> {
     Ok(length as usize)
 }
 
-/// Copies a match of up to 17 bytes; up to [`SLACK`] are written.
+/// Copies a match of up to 17 bytes; writes up to [`SLACK`].
 #[inline(always)]
 fn copy_short_match(block: &mut [u8], position: usize, offset: usize, length: usize) {
     let from = position - offset;
@@ -236,10 +236,10 @@ fn copy_short_match(block: &mut [u8], position: usize, offset: usize, length: us
     }
 }
 
-/// Copies a match that overlaps itself closely; up to 7 bytes more are written.
+/// Copies a match that overlaps itself closely; writes up to 7 bytes more.
 #[inline]
 fn repeat(block: &mut [u8], position: usize, offset: usize, length: usize) {
-    // Each copy makes only `offset` bytes right, and the next one starts behind them.
+    // Each copy makes only `offset` bytes correct, and the next one starts after them.
     let mut to = position;
     while to < position + length {
         copy_bytes::<8>(block, to - offset, to);
@@ -255,7 +255,7 @@ fn copy_bytes<const N: usize>(block: &mut [u8], from: usize, to: usize) {
     block[to..to + N].copy_from_slice(&bytes);
 }
 
-/// Copies a match of any length to its exact end, and returns the position behind it.
+/// Copies a match of any length to its exact end, and returns the position after it.
 #[inline(always)]
 fn copy_match(
     block: &mut [u8],

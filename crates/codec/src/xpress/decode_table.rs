@@ -1,12 +1,12 @@
 //! From bits to symbols.
 //!
-//! The next [`TABLE_BITS`] bits choose an entry that tells one match, or one or two literals: on
-//! UTF-16 text every other literal is a zero with a short code. Longer codes are rare and are found
-//! by comparing with the first code of each length.
+//! The next [`TABLE_BITS`] bits select an entry that describes one match, or one or two literals:
+//! in UTF-16 text every other literal is a zero with a short code. Longer codes are rare and are
+//! found by comparison with the first code of each length.
 
 use super::{CODE_BITS_MAX, Damage, LENGTH_CODE_EXTRA, LENGTH_TABLE_BYTES, SYMBOLS};
 
-/// Bits that choose an entry.
+/// Bits that select an entry.
 pub(super) const TABLE_BITS: u32 = 12;
 
 const ENTRIES: usize = 1 << TABLE_BITS;
@@ -15,12 +15,12 @@ const ENTRIES: usize = 1 << TABLE_BITS;
 ///
 /// | bits | |
 /// |---|---|
-/// | 0 to 7 | bits to skip, those of the offset included |
+/// | 0 to 7 | bits to skip, including those of the offset |
 /// | 8 to 15 | the first literal, if any |
 /// | 16 to 23 | the second literal; or the length code in 16 to 19, offset bits in 20 to 23 |
 /// | 24 to 27 | bits before those of the offset |
-/// | 28, 29 | how many literals |
-/// | 30 | rare: a longer code, or a match whose length takes extra bytes |
+/// | 28, 29 | number of literals |
+/// | 30 | rare: a longer code, or a match whose length needs extra bytes |
 /// | 31 | a match |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry(u32);
@@ -33,7 +33,6 @@ impl Entry {
     /// The code is longer than the table's index.
     pub(super) const LONGER: Self = Self(Self::RARE);
 
-    /// One symbol.
     fn new(symbol: u16, length: u32) -> Self {
         let symbol = u32::from(symbol);
         if symbol < 256 {
@@ -49,9 +48,9 @@ impl Entry {
         Self(Self::MATCH | rare | length << 24 | offset_bits << 20 | length_code << 16 | total)
     }
 
-    /// This literal and one more symbol, which is not rare.
+    /// This literal followed by one more symbol, which is not rare.
     fn with(self, second: Self) -> Self {
-        // All fields add up, but for a second literal, which goes to another place.
+        // All fields add up, except for a second literal, which goes to another place.
         let literal_moved = if second.is_match() {
             0
         } else {
@@ -65,7 +64,7 @@ impl Entry {
         self.0 & Self::MATCH != 0
     }
 
-    /// All bits set for a match, else none.
+    /// All bits set for a match, else zero.
     #[inline]
     pub(super) fn match_mask(self) -> usize {
         (self.0.cast_signed() >> 31) as usize
@@ -81,7 +80,7 @@ impl Entry {
         self == Self::LONGER
     }
 
-    /// Up to two literals; those beyond their count mean nothing.
+    /// Up to two literals; those beyond their count are undefined.
     #[inline]
     pub(super) fn literals(self) -> [u8; 2] {
         [(self.0 >> 8) as u8, (self.0 >> 16) as u8]
@@ -92,7 +91,7 @@ impl Entry {
         (self.0 >> 28 & 3) as usize
     }
 
-    /// Bits of all that this entry tells.
+    /// Bits of everything in this entry.
     #[inline]
     pub(super) fn total_bits(self) -> u32 {
         self.0 & 0xFF
@@ -119,11 +118,11 @@ impl Entry {
 #[derive(Debug)]
 pub(super) struct DecodeTable {
     entries: Box<[Entry; ENTRIES]>,
-    /// The symbols that have codes, in the order of their codes.
+    /// The symbols with codes, in the order of their codes.
     order: [u16; SYMBOLS],
     /// For each length: one past its last code, shifted to the top of 16 bits.
     code_end: [u32; CODE_BITS_MAX + 1],
-    /// For each length: what to add to a code to get its place in `order`.
+    /// For each length: add this to a code to get its index in `order`.
     order_base: [i32; CODE_BITS_MAX + 1],
 }
 
@@ -167,7 +166,7 @@ impl DecodeTable {
         self.entries[index % ENTRIES]
     }
 
-    /// The one symbol whose code begins the next 16 bits, however long.
+    /// The symbol whose code starts the next 16 bits, however long the code.
     #[cold]
     pub(super) fn symbol(&self, bits: u32) -> Entry {
         let length = (1..CODE_BITS_MAX)
@@ -199,7 +198,7 @@ impl DecodeTable {
         }
     }
 
-    /// Codes ascend with the order, so each fills the next entries; what follows a literal fills
+    /// Codes ascend in this order, so each fills the next entries; the symbols after a literal fill
     /// parts of the literal's entries in the same way.
     fn fill(&mut self, count_of: &[usize; CODE_BITS_MAX + 1]) {
         let mut singles = [Entry::LONGER; SYMBOLS];
@@ -225,7 +224,7 @@ impl DecodeTable {
     }
 }
 
-/// Fills the entries of a literal with the symbols that may follow, as far as their codes fit.
+/// Fills the entries of a literal with the symbols that may follow, if their codes fit.
 fn fill_pairs(own: &mut [Entry], first: Entry, singles: &[Entry]) {
     let bits_left = TABLE_BITS - first.code_bits();
     let mut rest = own;

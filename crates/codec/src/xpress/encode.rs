@@ -6,7 +6,7 @@ use super::match_finder::{MatchFinder, Weights};
 use super::parse::{Parse, Sequence};
 use super::{BLOCK_BYTES_MAX, END_SYMBOL, LENGTH_CODE_EXTRA, LENGTH_TABLE_BYTES, SYMBOLS};
 
-/// Compresses one block after the other with the same tables.
+/// Compresses blocks one after another with the same tables.
 #[derive(Debug)]
 pub struct BlockEncoder {
     finder: MatchFinder,
@@ -17,7 +17,6 @@ pub struct BlockEncoder {
 }
 
 impl BlockEncoder {
-    /// An encoder with its tables.
     pub fn new() -> Self {
         Self {
             finder: MatchFinder::new(),
@@ -28,7 +27,8 @@ impl BlockEncoder {
         }
     }
 
-    /// Forgets what earlier blocks were like, so that the next one gives the same bytes always.
+    /// Resets what was learned from earlier blocks, so that the next one always gives the same
+    /// bytes.
     pub fn restart(&mut self) {
         self.weights = WEIGHTS_AT_FIRST;
     }
@@ -58,14 +58,14 @@ impl BlockEncoder {
         Some(length)
     }
 
-    /// What literals cost here is taken to be what they will cost in the next block.
+    /// Literals are assumed to cost the same in the next block as in this one.
     fn learn_weights(&self) -> Weights {
         let literals = self.parse.frequencies.iter().zip(&self.codes).take(256);
         let (count, bits) = literals.fold((1, 5), |(count, bits), (frequency, code)| {
             (count + frequency, bits + frequency * code.length())
         });
         let literal = (4 * bits / count).clamp(16, 32).cast_signed();
-        // Two bytes never make a match.
+        // Two bytes are never a match.
         let matched = (2 * literal + 4).max(36);
         Weights { literal, matched }
     }
@@ -78,7 +78,7 @@ impl BlockEncoder {
         {
             bits += frequency as usize * (code.length() as usize + offset_bits(symbol));
         }
-        // The decoder reads a word ahead of the last.
+        // The decoder reads one word beyond the last.
         let words = bits.div_ceil(16) + 1;
         LENGTH_TABLE_BYTES + 2 * words + self.parse.extra_bytes
     }
@@ -131,7 +131,7 @@ impl BlockEncoder {
     }
 }
 
-/// Those of UTF-16 text.
+/// Weights of UTF-16 text.
 const WEIGHTS_AT_FIRST: Weights = Weights {
     literal: 20,
     matched: 44,
@@ -154,7 +154,7 @@ fn write_extra(writer: &mut BitWriter<'_>, length_less_min: u16) {
     }
 }
 
-/// How many bits of offset follow a symbol.
+/// The number of offset bits that follow a symbol.
 fn offset_bits(symbol: usize) -> usize {
     symbol.saturating_sub(256) >> 4
 }

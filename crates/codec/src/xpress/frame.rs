@@ -1,7 +1,7 @@
-//! A chunk as a row of independent blocks.
+//! A chunk as a sequence of independent blocks.
 //!
-//! Layout: for each 64 KiB of the chunk a little-endian `u16`, the stored length of its block, where
-//! 0 means that the block is stored as it is; then the blocks. See `docs/codecs.md`.
+//! Layout: for each 64 KiB of the chunk a little-endian `u16`, the stored length of its block,
+//! where 0 means that the block is stored uncompressed; then the blocks. See `docs/codecs.md`.
 
 use super::{BLOCK_BYTES_MAX, BlockDecoder, BlockEncoder};
 use crate::{Algorithm, Error};

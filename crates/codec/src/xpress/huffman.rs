@@ -1,11 +1,11 @@
 //! Code lengths and canonical codes of the 512 symbols.
 //!
-//! Lengths are at most 15 bits and fill the code space exactly, as in every block that SQL Server
-//! writes; the decoder relies on it.
+//! Lengths are at most 15 bits and fill the code space exactly, as in every block written by SQL
+//! Server; the decoder relies on it.
 
 use super::{CODE_BITS_MAX, LENGTH_TABLE_BYTES, SYMBOLS};
 
-/// Makes code lengths and codes from how often each symbol occurs.
+/// Computes code lengths and codes from symbol frequencies.
 #[derive(Debug)]
 pub(super) struct HuffmanBuilder {
     /// `frequency << 9 | symbol` of the symbols that occur, ascending.
@@ -54,7 +54,7 @@ impl HuffmanBuilder {
         self.assign(count, &lengths_of, codes);
     }
 
-    /// Orders the symbols that occur by frequency; returns how many there are.
+    /// Sorts the symbols that occur by frequency; returns their number.
     fn sort(&mut self, frequencies: &[u32; SYMBOLS]) -> usize {
         let mut count = 0;
         for (symbol, &frequency) in (0_u32..).zip(frequencies) {
@@ -68,10 +68,11 @@ impl HuffmanBuilder {
         count
     }
 
-    /// How many symbols have each depth in the optimal tree, however deep.
+    /// The number of symbols at each depth of the optimal tree, without a depth limit.
     ///
-    /// The in-place method of Moffat and Katajainen: `nodes` holds weights of leaves not yet merged,
-    /// weights of internal nodes not yet merged, and parents of those merged, all in one array.
+    /// The in-place method of Moffat and Katajainen: `nodes` contains weights of leaves not yet
+    /// merged, weights of internal nodes not yet merged, and parents of merged nodes, all in one
+    /// array.
     fn depth_counts(&mut self, count: usize) -> [u32; SYMBOLS] {
         let nodes = &mut self.nodes[..count];
         for (node, &leaf) in nodes.iter_mut().zip(&self.order) {
@@ -101,8 +102,7 @@ impl HuffmanBuilder {
             nodes[index] = depth;
             internals_at[depth as usize] += 1;
         }
-        // Each internal node has two children one level down; those that are not internal are
-        // leaves.
+        // Each internal node has two children one level down; the others are leaves.
         let mut leaves_at = [0_u32; SYMBOLS];
         for depth in 1..SYMBOLS {
             leaves_at[depth] = 2 * internals_at[depth - 1] - internals_at[depth];
@@ -131,11 +131,11 @@ impl HuffmanBuilder {
     }
 }
 
-/// Moves leaves deeper than the limit up to it, and as many shallower ones down as make room.
+/// Moves leaves deeper than the limit up to it, and moves shallower ones down to make room.
 ///
-/// Each leaf beyond the limit is cut to it. The code space is then overfull by a whole number of
+/// Each leaf beyond the limit is moved to it. The code space is then overfull by a whole number of
 /// codes of the longest length; splitting the deepest shorter leaf frees one such code at the least
-/// cost. Source: the heuristic that zlib and its descendants use.
+/// cost. Source: the heuristic of zlib and its descendants.
 fn limit_depths(lengths_of: &mut [u32; SYMBOLS]) {
     let beyond: u32 = lengths_of[CODE_BITS_MAX + 1..].iter().sum();
     if beyond == 0 {
@@ -157,7 +157,7 @@ fn limit_depths(lengths_of: &mut [u32; SYMBOLS]) {
     }
 }
 
-/// Writes the lengths of all codes, two in a byte, the lower symbol in the low half.
+/// Writes the lengths of all codes, two per byte, the lower symbol in the low half.
 pub(super) fn write_lengths(codes: &[Code; SYMBOLS], table: &mut [u8; LENGTH_TABLE_BYTES]) {
     for (byte, pair) in table.iter_mut().zip(codes.as_chunks::<2>().0) {
         *byte = (pair[0].length() | pair[1].length() << 4) as u8;
@@ -170,7 +170,7 @@ mod tests {
     use crate::xpress::Damage;
     use crate::xpress::decode_table::DecodeTable;
 
-    /// Builds the codes and checks what every reader relies on.
+    /// Builds the codes and checks what readers rely on.
     fn codes_of(frequencies: &[u32; SYMBOLS]) -> [Code; SYMBOLS] {
         let mut codes = [Code::default(); SYMBOLS];
         HuffmanBuilder::new().build(frequencies, &mut codes);

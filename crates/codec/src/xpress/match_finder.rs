@@ -1,20 +1,20 @@
 //! Finds earlier occurrences within a block.
 //!
-//! Each position is kept under two hashes: of its next four bytes, which finds short matches near
-//! by, and of its next seven, which finds long ones wherever they are. Each hash has the newest two
+//! Each position is stored under two hashes: of its next four bytes, which finds short matches near
+//! by, and of its next seven, which finds long ones anywhere. Each hash has the newest two
 //! positions. All four candidates are always compared over sixteen bytes, without a branch: on a
-//! database page it cannot be predicted which candidate is best, and a wrong prediction costs more
-//! than all the comparisons. Chains of positions find more, but each step waits for the one before.
+//! database page the best candidate cannot be predicted, and a misprediction costs more than all
+//! the comparisons. Chains of positions find more, but each step waits for the previous one.
 //!
-//! The block is copied into a window of fixed length, so that any 16-bit position can be loaded from
+//! The block is copied into a window of fixed length, so that any 16-bit position can be loaded
 //! without a check.
 
 use super::BLOCK_BYTES_MAX;
 
-/// Bytes that a position must have before it, to be looked up or inserted.
+/// Bytes that must follow a position so that it can be looked up or inserted.
 pub(super) const LOOKAHEAD_BYTES: usize = 16;
 
-/// Bytes that candidates are compared over at first.
+/// Bytes compared per candidate at first.
 const COMPARED_BYTES: usize = LOOKAHEAD_BYTES;
 
 const NEAR_BYTES: u32 = 4;
@@ -33,7 +33,7 @@ pub(super) struct Match {
 #[derive(Debug)]
 pub(super) struct MatchFinder {
     window: Box<Window>,
-    /// Bytes of the window that are the block; zeros follow.
+    /// Bytes of the window that belong to the block; zeros follow.
     block_bytes: usize,
     near: Box<[Newest; 1 << NEAR_BITS]>,
     far: Box<[Newest; 1 << FAR_BITS]>,
@@ -43,12 +43,12 @@ type Window = [u8; BLOCK_BYTES_MAX + COMPARED_BYTES];
 
 /// The newest two positions of a hash, the newer one in the low half.
 ///
-/// An empty place stands for position 0. That is a real earlier position for all but position 0
+/// An empty slot means position 0. That is a real earlier position for all positions except 0
 /// itself, which is therefore never looked up.
 #[derive(Debug, Clone, Copy, Default)]
 struct Newest(u32);
 
-/// The candidates of a position, and what is known of the best.
+/// The candidates of a position, and what is known of the best one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found {
     /// How many bytes match, if fewer than [`COMPARED_BYTES`].
@@ -58,10 +58,9 @@ pub(super) struct Found {
     far: Newest,
 }
 
-/// What literals and matches cost, in quarters of a bit.
+/// The cost of literals and matches, in quarters of a bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Weights {
-    /// A literal.
     pub(super) literal: i32,
     /// A match without the bits of its offset.
     pub(super) matched: i32,
@@ -77,7 +76,7 @@ impl MatchFinder {
         }
     }
 
-    /// Forgets the previous block and begins with this one.
+    /// Discards the previous block and starts with this one.
     pub(super) fn start(&mut self, block: &[u8]) {
         self.near.fill(Newest::default());
         self.far.fill(Newest::default());
@@ -86,7 +85,6 @@ impl MatchFinder {
         self.block_bytes = block.len();
     }
 
-    /// Inserts `position`.
     #[inline]
     pub(super) fn insert(&mut self, position: u16) {
         let (near, far) = self.places(position);
@@ -94,7 +92,7 @@ impl MatchFinder {
         self.far[far].push(position);
     }
 
-    /// The best earlier occurrence of what stands at `position`, which is inserted.
+    /// The best earlier occurrence of the bytes at `position`, which is inserted.
     ///
     /// `position` must not be 0, and must not have been inserted.
     #[inline]
@@ -104,7 +102,7 @@ impl MatchFinder {
         self.near[near_place].push(position);
         self.far[far_place].push(position);
         let here = self.load(position);
-        // The longest match, and the newest of those: equal bytes count more than the position.
+        // The longest match, and the newest of those: matching bytes count more than the position.
         let rank = |earlier: u16| {
             let equal_bits = (self.load(earlier) ^ here).trailing_zeros() & !7;
             equal_bits << 16 | u32::from(earlier)
@@ -119,7 +117,7 @@ impl MatchFinder {
         }
     }
 
-    /// The match to take of those found at `position`.
+    /// The match to use among those found at `position`.
     #[inline]
     pub(super) fn longest(&self, position: u16, found: Found) -> Match {
         if found.is_long() {
@@ -153,7 +151,7 @@ impl MatchFinder {
         best
     }
 
-    /// How many bytes repeat those `offset` before; at least [`COMPARED_BYTES`] do.
+    /// The number of bytes that repeat those `offset` before; at least [`COMPARED_BYTES`].
     fn match_length(&self, position: usize, offset: usize) -> usize {
         let block = &self.window[..self.block_bytes];
         let ahead = &block[position + COMPARED_BYTES..];
@@ -176,7 +174,7 @@ impl MatchFinder {
         length + equal.count()
     }
 
-    /// Where the positions with the same bytes as `position` are kept.
+    /// The slots for positions with the same bytes as `position`.
     #[inline]
     fn places(&self, position: u16) -> (usize, usize) {
         const MULTIPLIER: u64 = 0x9E37_79B1_85EB_CA87;
@@ -215,13 +213,13 @@ impl Newest {
 }
 
 impl Found {
-    /// Whether all the compared bytes match, and perhaps more.
+    /// Whether all the compared bytes match, and possibly more.
     #[inline]
     pub(super) fn is_long(&self) -> bool {
         self.length >= COMPARED_BYTES
     }
 
-    /// What the match saves, in quarters of a bit; 0 or less if literals cost no more.
+    /// Savings of the match, in quarters of a bit; 0 or less if literals are no worse.
     #[inline]
     pub(super) fn savings(&self, weights: Weights) -> i32 {
         let offset_bits = (u32::from(self.offset) | 1).ilog2();
@@ -229,7 +227,7 @@ impl Found {
     }
 }
 
-/// A large array made on the heap.
+/// A large array allocated on the heap.
 fn boxed<T: Copy + std::fmt::Debug, const N: usize>(value: T) -> Box<[T; N]> {
     vec![value; N]
         .into_boxed_slice()

@@ -1,8 +1,8 @@
-//! `MS_XPRESS`: the LZ77+Huffman format of [MS-XCA] section 2.1 and 2.2, our own.
+//! `MS_XPRESS`: our own implementation of the LZ77+Huffman format of [MS-XCA] section 2.1 and 2.2.
 //!
-//! One block is up to 64 KiB that stands for itself: 256 bytes of code lengths, then the bit
-//! stream. This is what one record of a compressed SQL Server backup holds, so that the same decoder
-//! reads those. A chunk of ours is a row of such blocks, see `frame`.
+//! One block is up to 64 KiB and independent: 256 bytes of code lengths, then the bit stream. One
+//! record of a compressed SQL Server backup has this form, so the same decoder reads those. Our
+//! chunks are sequences of such blocks, see `frame`.
 
 #[expect(
     clippy::inline_always,
@@ -25,7 +25,7 @@ mod parse;
 pub use decode::{BlockDecoder, Damage};
 pub use encode::BlockEncoder;
 
-/// The most bytes one block stands for.
+/// Maximum expanded length of a block.
 pub const BLOCK_BYTES_MAX: usize = 1 << 16;
 
 /// Literals 0 to 255, then matches: 16 length codes for each of 16 offset bit counts.
@@ -43,5 +43,5 @@ const MATCH_BYTES_MIN: usize = 3;
 /// The length code that announces extra bytes with the rest of the length.
 const LENGTH_CODE_EXTRA: u32 = 15;
 
-/// The end of the data: a match of the shortest length and offset that is never carried out.
+/// The end of the data: a match of the shortest length and offset that is never executed.
 const END_SYMBOL: usize = 256;

@@ -1,39 +1,38 @@
-//! Divides a block into literals and matches, and counts the symbols they take.
+//! Divides a block into literals and matches, and counts the symbols they need.
 //!
-//! Lazy: a match gives way to a better one that begins a byte later. The search at the next
-//! position is begun before the one at this position is judged, because it is needed in nearly all
+//! Lazy: a match yields to a better one that starts a byte later. The search at the next position
+//! is started before the match at this position is judged, because it is needed in nearly all
 //! cases, and so neither waits for the other.
 
 use super::match_finder::{Found, LOOKAHEAD_BYTES, Match, MatchFinder, Weights};
 use super::{BLOCK_BYTES_MAX, END_SYMBOL, LENGTH_CODE_EXTRA, MATCH_BYTES_MIN, SYMBOLS};
 
-/// A run of literals and the match behind it.
+/// A run of literals and the match after it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sequence {
-    /// How many literals come first; a match follows, so it is never a whole block.
+    /// The number of literals; a match follows, so it is never a whole block.
     pub(super) literals: u16,
     /// The length of the match less [`MATCH_BYTES_MIN`].
     pub(super) length_less_min: u16,
-    /// Bytes back to the earlier occurrence.
+    /// Distance back to the earlier occurrence.
     pub(super) offset: u16,
     /// The symbol of length and offset.
     pub(super) symbol: u16,
 }
 
-/// A divided block.
 #[derive(Debug)]
 pub(super) struct Parse {
     sequences: Box<[Sequence]>,
     count: usize,
-    /// How often each symbol occurs, the end of the data included.
+    /// Frequency of each symbol, including the end of the data.
     pub(super) frequencies: [u32; SYMBOLS],
-    /// Bytes that lengths take outside their symbols.
+    /// Bytes of lengths outside of their symbols.
     pub(super) extra_bytes: usize,
 }
 
 const SEQUENCES_MAX: usize = BLOCK_BYTES_MAX / MATCH_BYTES_MIN;
 
-/// After so many literals in a row the search begins to skip positions.
+/// After this many consecutive literals the search starts to skip positions.
 const LITERALS_PATIENCE: usize = 128;
 
 /// How much more a later match must save, in quarters of a bit: it costs a literal's symbol.
@@ -49,18 +48,17 @@ impl Parse {
         }
     }
 
-    /// The sequences; what follows the last one is literals.
+    /// The sequences; everything after the last one is literals.
     pub(super) fn sequences(&self) -> &[Sequence] {
         &self.sequences[..self.count]
     }
 
-    /// Divides `block`.
     pub(super) fn run(&mut self, block: &[u8], finder: &mut MatchFinder, weights: Weights) {
         finder.start(block);
         self.count = 0;
         self.frequencies.fill(0);
         self.extra_bytes = 0;
-        // The last position that can be looked up lies one before the end.
+        // The last position that can be looked up is one before the end.
         let end = block.len().saturating_sub(LOOKAHEAD_BYTES);
         if end > 0 {
             finder.insert(0);
@@ -72,7 +70,7 @@ impl Parse {
             let (start, taken) = extend_back(block, anchor, at, longest);
             self.push(&block[anchor..start], taken);
             anchor = start + taken.length;
-            // The position behind the match's first was inserted when it was searched.
+            // The position after the match's first was inserted when it was searched.
             for covered in at + 2..anchor.min(end) {
                 finder.insert(covered as u16);
             }
@@ -107,8 +105,8 @@ impl Parse {
     }
 }
 
-/// The first position from `position` on whose match is worth taking, and its match; it and the
-/// position behind it have been inserted.
+/// The first position from `position` on whose match is worth using, and its match; it and the
+/// position after it have been inserted.
 #[inline]
 fn next_match(
     finder: &mut MatchFinder,
@@ -141,7 +139,7 @@ fn next_match(
     }
 }
 
-/// Whether a match is worth more than literals and not less than the one a byte later.
+/// Whether a match is better than literals and at least as good as the one a byte later.
 #[inline]
 fn is_taken(found: Found, next: Found, weights: Weights) -> bool {
     let savings = found.savings(weights);
@@ -163,7 +161,7 @@ fn extend_back(block: &[u8], anchor: usize, position: usize, found: Match) -> (u
     (start, Match { length, ..found })
 }
 
-/// How many bytes the rest of a length takes that its symbol cannot hold.
+/// The number of bytes for the rest of a length that its symbol cannot represent.
 fn extra_bytes(length_less_min: usize) -> usize {
     if length_less_min < 15 + 255 { 1 } else { 3 }
 }

@@ -1,6 +1,6 @@
-//! A compression context of libzstd whose memory is [`super::memory`]'s.
+//! A compression context of libzstd that uses [`super::memory`].
 //!
-//! `zstd_safe` has no way to hand an allocator in; the calls are made here instead.
+//! `zstd_safe` has no way to pass in an allocator, so the calls are made here.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -13,7 +13,7 @@ use zstd_safe::zstd_sys::{
 
 use super::memory;
 
-/// Owns the context; one thread at a time uses it.
+/// Owns the context; used by one thread at a time.
 pub(super) struct Context(NonNull<ZSTD_CCtx>);
 
 impl Context {
@@ -24,7 +24,7 @@ impl Context {
         NonNull::new(context).map(Self)
     }
 
-    /// Sets one parameter for all frames to come.
+    /// Sets one parameter for all following frames.
     ///
     /// # Errors
     /// libzstd's code.
@@ -34,7 +34,7 @@ impl Context {
         checked(code).map(drop)
     }
 
-    /// Forgets all parameters; memory is kept.
+    /// Resets all parameters; memory is kept.
     ///
     /// # Errors
     /// libzstd's code.
@@ -45,7 +45,7 @@ impl Context {
         checked(code).map(drop)
     }
 
-    /// Compresses `input` as one frame; the length of the frame.
+    /// Compresses `input` as one frame; returns its length.
     ///
     /// # Errors
     /// libzstd's code.
@@ -67,7 +67,7 @@ impl Context {
 }
 
 fn checked(code: usize) -> Result<usize, usize> {
-    // SAFETY: looks at the number alone.
+    // SAFETY: only looks at the number.
     match unsafe { ZSTD_isError(code) } {
         0 => Ok(code),
         _ => Err(code),
@@ -76,12 +76,12 @@ fn checked(code: usize) -> Result<usize, usize> {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: the context is freed here alone, by the functions that allocated it.
+        // SAFETY: the context is freed only here, by the functions that allocated it.
         let _always_zero = unsafe { ZSTD_freeCCtx(self.0.as_ptr()) };
     }
 }
 
-// SAFETY: a context has no ties to the thread that made it, and nobody else knows its address.
+// SAFETY: a context is not tied to the thread that created it, and nothing else knows its address.
 unsafe impl Send for Context {}
 
 impl fmt::Debug for Context {

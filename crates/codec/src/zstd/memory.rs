@@ -1,10 +1,10 @@
-//! Memory of libzstd's compression contexts, in huge pages where the system gives them.
+//! Memory of libzstd's compression contexts, in huge pages if the system has them.
 //!
-//! The tables of a match finder are megabytes read at random. In pages of 4 KB nearly every look-up
-//! misses the processor's address cache; in huge pages none does (`docs/codecs.md` has the gain).
+//! The tables of a match finder are megabytes accessed randomly. With pages of 4 KB nearly every
+//! look-up misses the TLB; with huge pages none does (`docs/codecs.md` has the gain).
 //!
-//! Every block begins with a [`Header`] that tells how it was allocated, because libzstd does not say
-//! so when it frees one. Only this module's blocks come here.
+//! Every block begins with a [`Header`] that records its layout, because libzstd does not pass it
+//! when freeing. Only blocks of this module are freed here.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ffi::c_void;
@@ -12,16 +12,16 @@ use std::ptr::{NonNull, null_mut};
 
 use zstd_safe::zstd_sys::ZSTD_customMem;
 
-/// Blocks of at least this many bytes, the usual huge page, are aligned to it.
+/// Blocks of at least this size, the usual huge page, are aligned to it.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// In front of a block; a cache line, so that what follows stays aligned.
+/// Precedes a block; a cache line, so that what follows stays aligned.
 #[repr(align(64))]
 struct Header(Layout);
 
 const HEADER_BYTES: usize = size_of::<Header>();
 
-/// The functions by which a context gets and frees its memory.
+/// The functions by which a context allocates and frees its memory.
 pub(super) fn functions() -> ZSTD_customMem {
     ZSTD_customMem {
         customAlloc: Some(allocate),
@@ -43,7 +43,7 @@ extern "C" fn allocate(_opaque: *mut c_void, bytes: usize) -> *mut c_void {
     if layout.align() == HUGE_PAGE_BYTES {
         let advice = rustix::mm::Advice::LinuxHugepage;
         // SAFETY: the range is the block just allocated; this advice changes no content. A kernel
-        // without huge pages refuses it, and the block is as good as before.
+        // without huge pages refuses it, which does no harm.
         let _advised = unsafe { rustix::mm::madvise(start.cast(), layout.size(), advice) };
     }
     let header = start.cast::<c_void>().cast::<Header>();
@@ -53,12 +53,12 @@ extern "C" fn allocate(_opaque: *mut c_void, bytes: usize) -> *mut c_void {
     unsafe { start.add(HEADER_BYTES) }.cast()
 }
 
-/// Frees what [`allocate`] gave; null is nothing.
+/// Frees a block of [`allocate`]; null is ignored.
 extern "C" fn free(_opaque: *mut c_void, address: *mut c_void) {
     let Some(address) = NonNull::new(address.cast::<u8>()) else {
         return;
     };
-    // SAFETY: libzstd hands back what `allocate` gave, which lies behind its header.
+    // SAFETY: libzstd passes what `allocate` returned, which follows its header.
     let start = unsafe { address.as_ptr().sub(HEADER_BYTES) };
     // SAFETY: `allocate` wrote the header there.
     let Header(layout) = unsafe { start.cast::<c_void>().cast::<Header>().read() };

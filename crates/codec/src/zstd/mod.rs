@@ -1,7 +1,7 @@
 //! ZSTD: one Zstandard frame per chunk, through libzstd.
 //!
-//! The frame carries its content size, so that any zstd program can expand a payload taken out of
-//! the media, but no checksum: the media has its own.
+//! The frame has its content size, so that any zstd program can expand a payload extracted from the
+//! media, but no checksum, because the media has its own.
 
 #[expect(unsafe_code, reason = "calls libzstd with an allocator of ours")]
 mod context;
@@ -30,7 +30,7 @@ impl ZstdEncoder {
         Ok(Self(context))
     }
 
-    /// Goes on with other parameters and the same context.
+    /// Changes the parameters of the context.
     pub(crate) fn change(&mut self, choice: ZstdChoice) -> Result<(), Error> {
         self.0.reset().map_err(encode_error)?;
         for (parameter, value) in choice.parameters() {
@@ -67,7 +67,7 @@ impl ZstdDecoder {
         DCtx::try_create().map(Self).ok_or(OUT_OF_MEMORY)
     }
 
-    /// The number of bytes that came out; more than `output` holds is an error.
+    /// The number of bytes produced; an error if they do not fit `output`.
     pub(crate) fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, Error> {
         self.0
             .decompress(output, input)
@@ -103,7 +103,7 @@ const OUTPUT_FULL: usize = (ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall as usize
 mod tests {
     use super::*;
 
-    /// A frame of one raw block that names no content size and asks for a window of 2^`log` bytes.
+    /// A frame of one raw block without a content size that requests a window of 2^`log` bytes.
     fn windowed(log: u8, body: &[u8]) -> Vec<u8> {
         let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0, (log - 10) << 3];
         let block = (body.len() as u32) << 3 | 1;

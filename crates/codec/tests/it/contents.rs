@@ -1,17 +1,17 @@
-//! Bytes of many kinds, from a seed.
+//! Test data of many kinds, generated from a seed.
 
 use std::path::PathBuf;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// What a chunk may look like.
+/// The kind of data in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Zero,
     OneValue,
     Random,
-    /// Few values without order: only the code saves anything.
+    /// Few values without order: only entropy coding saves anything.
     FewValues,
     Text,
     TextUtf16,
@@ -101,7 +101,7 @@ fn page(random: &mut StdRng, bytes: &mut Vec<u8>) {
     bytes.resize(end, 0);
 }
 
-/// Real files that are not part of the repository; `None`, said aloud, where they are absent.
+/// Real files that are not part of the repository; `None`, with a message, if they are absent.
 pub(crate) fn shared(folder: &str) -> Option<PathBuf> {
     let root = std::env::var_os("WINDLASS_SHARED").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
@@ -115,7 +115,7 @@ pub(crate) fn shared(folder: &str) -> Option<PathBuf> {
     None
 }
 
-/// Complete files of a folder, in the order of their names.
+/// Complete files of a folder, ordered by name.
 pub(crate) fn files(folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let Some(folder) = shared(folder) else {
         return Vec::new();

@@ -65,7 +65,7 @@ fn a_payload_of_another_length_is_refused() {
         let payload = payload(*compression, Kind::Text, 5000);
         let algorithm = compression.algorithm;
         for wrong in [0, 1, 4990, 5100, 70_000] {
-            // An XPRESS stream does not say where it ends, so that a shorter prefix may expand.
+            // An XPRESS stream does not encode its end, so a shorter prefix may expand.
             if algorithm == Algorithm::MsXpress && (1..5000).contains(&wrong) {
                 continue;
             }

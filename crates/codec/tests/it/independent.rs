@@ -1,4 +1,4 @@
-//! A decoder written by others accepts what the XPRESS encoder writes.
+//! A third-party decoder accepts the output of the XPRESS encoder.
 
 use proptest::prelude::*;
 use windlass_codec::xpress::{BLOCK_BYTES_MAX, BlockDecoder, BlockEncoder};
@@ -17,7 +17,7 @@ fn expands_elsewhere(encoder: &mut BlockEncoder, block: &[u8]) {
         .decode_block(&payload, &mut ours)
         .unwrap();
     assert!(ours == block, "our decoder");
-    // That decoder stops as soon as it has read the last word, although it still holds bits of it.
+    // That decoder stops as soon as it has read the last word, although it still has bits of it.
     payload.extend([0, 0]);
     let theirs = xpress_huffman::decompress(&payload, block.len()).unwrap();
     assert!(theirs == block, "their decoder, {} bytes", block.len());
@@ -50,7 +50,7 @@ proptest! {
 
     #[test]
     fn any_size_expands_elsewhere(kind in 0..Kind::ALL.len(), length in 1..=65_536_usize, seed: u64) {
-        // Small sizes have the most edges.
+        // Small sizes have the most edge cases.
         let length = if seed % 2 == 0 { length } else { 1 + length % 700 };
         expands_elsewhere(&mut BlockEncoder::new(), &Kind::ALL[kind].bytes(length, seed));
     }

@@ -1,4 +1,4 @@
-//! What the codecs promise, tried from outside.
+//! What the codecs promise, tested through the public interface.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,

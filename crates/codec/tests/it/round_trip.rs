@@ -1,11 +1,11 @@
-//! What goes in comes out.
+//! Decompression restores the input.
 
 use proptest::prelude::*;
 use windlass_codec::{Algorithm, Compression, Decoder, Encoder, Error, FRAME_BYTES_MAX, Stored};
 
 use crate::contents::{self, Kind};
 
-/// Compresses and expands `chunk` and returns what became of it.
+/// Compresses and expands `chunk` and returns the result of compression.
 fn round_trip(encoder: &mut Encoder, decoder: &mut Decoder, chunk: &[u8]) -> Stored {
     let mut output = vec![0xEE; chunk.len()];
     let stored = encoder.encode(chunk, &mut output).unwrap();
@@ -146,7 +146,7 @@ proptest! {
     fn any_bytes_come_back(data in prop::collection::vec(any::<u8>(), 0..3000), choice: u8) {
         let mut input = vec![choice];
         input.extend(&data);
-        // Twice over, so that there is something to find.
+        // Repeated, so that there are matches to find.
         input.extend(&data);
         windlass_codec::fuzzing::fuzz_round_trip(&input);
     }

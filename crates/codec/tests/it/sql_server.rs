@@ -1,6 +1,6 @@
-//! The XPRESS decoder on backups written by real SQL Servers.
+//! The XPRESS decoder on backups written by SQL Server.
 //!
-//! Framing: `sql-server-bak` section 7. Records follow each other from 0x1E0 on; each holds one
+//! Framing: `sql-server-bak` section 7. Records follow each other from 0x1E0 on; each has one
 //! block.
 
 use windlass_codec::xpress::BlockDecoder;
@@ -29,7 +29,7 @@ fn record_checksum(payload: &[u8]) -> u32 {
     })
 }
 
-/// Expands every data record of a backup; returns how many there are.
+/// Expands every data record of a backup; returns their number.
 fn expand_records(backup: &[u8]) -> usize {
     let mut decoder = BlockDecoder::new();
     let mut block = vec![0; 65_536];
