@@ -22,16 +22,16 @@ use crate::{Error, pkcs12};
 const CERTIFICATE: &str = "certificate";
 const PRIVATE_KEY: &str = "private key";
 
-/// The smallest RSA key that is taken.
+/// The smallest accepted RSA key.
 const KEY_BITS_MIN: usize = 2048;
 
-/// Most rounds of PBKDF2 for the password of a key: some seconds.
+/// Maximum number of PBKDF2 rounds for the password of a key: some seconds.
 const ITERATIONS_MAX: u32 = 10_000_000;
 
-/// Most memory times parallelization of scrypt for the password of a key.
+/// Maximum of memory times parallelization of scrypt for the password of a key.
 const SCRYPT_BYTES_MAX: u64 = 512 << 20;
 
-/// A certificate: who may read a backup.
+/// A certificate, which identifies a reader of backups.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Certificate {
     der: Vec<u8>,
@@ -113,22 +113,19 @@ impl Certificate {
         thumbprint
     }
 
-    /// Its subject's name.
     pub fn subject(&self) -> &str {
         &self.subject
     }
 
-    /// Its serial number.
     pub fn serial(&self) -> &[u8] {
         &self.serial
     }
 
-    /// First and last second of its validity, counted from 1970 UTC.
+    /// First and last second of its validity, since 1970 UTC.
     pub fn validity(&self) -> (i64, i64) {
         (self.not_before, self.not_after)
     }
 
-    /// DER form.
     pub fn der(&self) -> &[u8] {
         &self.der
     }
@@ -204,12 +201,12 @@ impl PrivateKey {
             .map_err(|_| unreadable(PRIVATE_KEY, "it is not an RSA key in PKCS#8".to_owned()))
     }
 
-    /// PKCS#8, DER: for sealing under a master key.
+    /// PKCS#8, DER: for sealing with a master key.
     pub fn pkcs8(&self) -> &[u8] {
         &self.pkcs8
     }
 
-    /// PKCS#8 in PEM, encrypted under a password (PBES2: scrypt and AES-256).
+    /// PKCS#8 in PEM, encrypted with a password (PBES2: scrypt and AES-256).
     ///
     /// # Errors
     /// [`Error::Library`].
@@ -248,7 +245,8 @@ impl PrivateKey {
     }
 }
 
-/// Refuses key derivations that cost minutes, or more memory than any program that writes keys asks for.
+/// Refuses key derivations that take minutes, or more memory than any program uses that writes
+/// keys.
 fn check_cost(encrypted: &EncryptedPrivateKeyInfoRef<'_>) -> Result<(), Error> {
     let is_bounded = match encrypted
         .encryption_algorithm
@@ -287,7 +285,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Puts both together.
+    /// Combines both.
     ///
     /// # Errors
     /// [`Error::KeyMismatch`] if they do not belong together.
@@ -298,7 +296,7 @@ impl Identity {
         Ok(Self { certificate, key })
     }
 
-    /// A new RSA-3072 key and a certificate that it signs for itself, valid from now.
+    /// A new RSA-3072 key and a self-signed certificate, valid from now.
     ///
     /// # Errors
     /// [`Error::Library`].
@@ -353,12 +351,10 @@ impl Identity {
         pkcs12::write(name, self.certificate.der(), self.key.pkcs8(), password)
     }
 
-    /// The certificate.
     pub fn certificate(&self) -> &Certificate {
         &self.certificate
     }
 
-    /// The private key.
     pub fn key(&self) -> &PrivateKey {
         &self.key
     }
@@ -368,7 +364,8 @@ fn unreadable(what: &'static str, reason: String) -> Error {
     Error::Unreadable { what, reason }
 }
 
-/// Label and content of the first PEM block with a wanted label, else of the first; if it is PEM.
+/// Label and content of the first PEM block with a wanted label, else of the first block; `None` if
+/// it is not PEM.
 fn pem_of(bytes: &[u8], wanted: &[&str]) -> Option<(String, Zeroizing<Vec<u8>>)> {
     let mut text = std::str::from_utf8(bytes).ok()?;
     let mut first = None;

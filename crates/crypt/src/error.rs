@@ -1,4 +1,4 @@
-//! Why keys could not be made, read or used. No error holds a secret.
+//! Errors of making, reading and using keys. No error contains a secret.
 
 /// What went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -6,18 +6,13 @@ pub enum Error {
     /// The random number generator or the library failed.
     #[error("the cryptographic library failed: {doing}")]
     Library {
-        /// What it was asked to do.
+        /// The attempted action.
         doing: &'static str,
     },
-    /// Bytes that are no certificate or key of a kind that is taken.
+    /// Bytes that are not a certificate or key of a supported kind.
     #[error("{what}: {reason}")]
-    Unreadable {
-        /// What was to be read.
-        what: &'static str,
-        /// What is wrong.
-        reason: String,
-    },
-    /// A password that opens nothing.
+    Unreadable { what: &'static str, reason: String },
+    /// A wrong or missing password.
     #[error("the password for {what} is missing or wrong")]
     Password {
         /// What it should open.
@@ -26,7 +21,7 @@ pub enum Error {
     /// A private key and a certificate that do not belong together.
     #[error("the private key does not belong to the certificate")]
     KeyMismatch,
-    /// None of the keys at hand belongs to a recipient of the set.
+    /// None of the given keys belongs to a recipient of the set.
     #[error("none of the given keys belongs to a recipient of the set: {recipients}")]
     KeyMissing {
         /// Thumbprints of the certificates in hexadecimal with `0x`, and `a passphrase`.
@@ -40,7 +35,7 @@ pub enum Error {
         /// `private key` or `passphrase`.
         what: &'static str,
     },
-    /// What was sealed was changed, or comes from elsewhere.
+    /// Sealed data was changed, or belongs elsewhere.
     #[error("the authentication failed: changed, moved, or of another set")]
     Unauthentic,
 }

@@ -1,12 +1,12 @@
-//! What the fuzz target `crypt_keys` runs on arbitrary bytes, and tests on damaged files.
+//! The entry point of the fuzz target `crypt_keys`, and tests on damaged files.
 
 use crate::{Certificate, Identity, KeyBlock, KeyFile, Passphrase, PrivateKey};
 
-/// Reads bytes as each file that people or media hand over. Nothing may panic; what is read can be written
-/// and read again.
+/// Reads bytes as each kind of file supplied by users or media. Nothing may panic; what is read can
+/// be written and read again.
 ///
 /// # Panics
-/// When what was read does not come back: the fuzzer's finding.
+/// If it does not read back the same: the fuzzer's finding.
 pub fn fuzz_keys(bytes: &[u8]) {
     if let Ok(block) = KeyBlock::from_stored(bytes) {
         assert_eq!(KeyBlock::from_stored(&block.to_stored()), Ok(block));
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
     use crate::{Cipher, Error, Recipient, SetKey};
 
-    /// Every kind of file, as it should be. An unencrypted key lets a mutation reach what is inside.
+    /// A valid file of every kind. An unencrypted key lets mutations reach its content.
     fn files() -> Vec<(&'static str, Vec<u8>)> {
         let identity = Identity::create("Backup", 365).unwrap();
         let password = Passphrase::new("password".to_owned());
@@ -63,7 +63,7 @@ mod tests {
             (seed % below as u64) as usize
         };
         for (what, good) in files() {
-            // Those whose password is stretched take their time.
+            // Key derivation from a password takes time.
             let tries = if matches!(what, "PKCS#12" | "encrypted key") {
                 60
             } else {
@@ -92,7 +92,7 @@ mod tests {
             let mut out = vec![tag, 0x82];
             out.extend_from_slice(&(body.len() as u16).to_be_bytes());
             out.extend_from_slice(&body);
-            // The shortest form of the length is the only one in DER.
+            // DER allows only the shortest form of a length.
             if body.len() < 128 {
                 out.splice(1..4, [body.len() as u8]);
             }
@@ -139,7 +139,7 @@ mod tests {
         }
         let said = refused(&pbkdf2(90_000_000_u32.to_be_bytes()));
         assert!(said.contains("costs more"), "{said}");
-        // The same shape with a cost that is paid: it was the cost that was refused.
+        // The same structure with an acceptable cost: so the cost was the reason for refusal.
         let paid = pbkdf2(16_777_216_u32.to_be_bytes());
         assert!(PrivateKey::read(&encrypted_key(&paid), Some(&password)).is_err());
         let cheap = pbkdf2(8_388_609_u32.to_be_bytes());

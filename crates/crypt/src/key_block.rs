@@ -1,13 +1,14 @@
-//! A set's key, wrapped for its recipients: what lies in the set's headers.
+//! A set's key, wrapped for its recipients, as stored in the set's headers.
 //!
 //! `u8` version (1), `u8` algorithm, `u16` number of recipients, then for each `u8` kind, `u16` length, body.
 //! Kind 1, certificate: SHA-1 of its DER form (20), RSA-OAEP-SHA256 ciphertext. Kind 2, passphrase: salt
 //! (16), `u32` memory in KiB, `u32` passes, `u32` lanes, commitment (32), sealed key. Both are bound to set and
 //! algorithm.
 //!
-//! AES-GCM commits to no key: one sealed text can be made that opens under many passphrases, and whoever sees
-//! which of them succeeds can divide the guesses among the recipients of one block. So what Argon2id gives is
-//! expanded (HKDF-SHA256) to the sealing key and the commitment, which is compared before anything is opened.
+//! AES-GCM is not key-committing: a crafted ciphertext can open with many passphrases, and an
+//! attacker who sees which of them succeeds can test many guesses at once. So the output of
+//! Argon2id is expanded (HKDF-SHA256) to the sealing key and a commitment, which is compared before
+//! anything is opened.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,16 +23,16 @@ use crate::set_key::{Length, SECRET_BYTES};
 use crate::vault::VaultKey;
 use crate::{Cipher, Error, SetKey};
 
-/// Most recipients of a set.
+/// Maximum number of recipients of a set.
 pub const RECIPIENTS_MAX: usize = 64;
 
-/// Most passphrases among them: each costs whoever tries one time and memory.
+/// Maximum number of passphrases among them: each costs time and memory to try.
 pub const PASSPHRASES_MAX: usize = 4;
 
-/// Most that all passphrases of a block may cost together: 1 GiB times passes.
+/// Maximum total cost of the passphrases of a block: 1 GiB times passes.
 const COST_MAX: u64 = 1 << 20;
 
-/// Longest stored form.
+/// Maximum length of the stored form.
 const BYTES_MAX: usize = u16::MAX as usize;
 
 const COMMITMENT_BYTES: usize = 32;
@@ -40,32 +41,30 @@ const VERSION: u8 = 1;
 const KIND_CERTIFICATE: u8 = 1;
 const KIND_PASSPHRASE: u8 = 2;
 
-/// Whom a set's key is wrapped for.
+/// For whom a set's key is wrapped.
 #[derive(Debug, Clone)]
 pub enum Recipient {
-    /// Whoever has the private key of a certificate.
+    /// The owner of a certificate's private key.
     Certificate(Certificate),
-    /// Whoever knows a passphrase.
+    /// Anyone who knows a passphrase.
     Passphrase(Passphrase),
 }
 
-/// What is known of a recipient without any key.
+/// What is known of a recipient without a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecipientKind {
     /// A certificate with this thumbprint.
     Certificate([u8; 20]),
-    /// A passphrase.
     Passphrase,
 }
 
-/// Keys at hand for reading.
+/// The given keys for reading.
 #[derive(Debug, Clone, Default)]
 pub struct KeyRing {
     /// Certificates with their private keys.
     pub identities: Vec<Arc<Identity>>,
-    /// Private keys whose certificate is not known.
+    /// Private keys without a known certificate.
     pub keys: Vec<Arc<PrivateKey>>,
-    /// Passphrases.
     pub passphrases: Vec<Passphrase>,
 }
 
@@ -102,7 +101,8 @@ impl KeyBlock {
         none.with(key, recipients)
     }
 
-    /// This block with further recipients. One with the same certificate takes the place of the earlier.
+    /// This block with additional recipients. One with the same certificate replaces the earlier
+    /// one.
     ///
     /// # Errors
     /// As [`KeyBlock::wrap`].
@@ -159,21 +159,19 @@ impl KeyBlock {
         })
     }
 
-    /// How chunks are encrypted.
     pub fn algorithm(&self) -> Cipher {
         self.algorithm
     }
 
-    /// For whom the key is wrapped.
     pub fn recipients(&self) -> Vec<RecipientKind> {
         self.recipients.iter().map(Wrapped::kind).collect()
     }
 
-    /// The set's key, unwrapped with whatever key at hand fits.
+    /// The set's key, unwrapped with any given key that fits.
     ///
     /// # Errors
-    /// [`Error::KeyMissing`] if none belongs to a recipient, [`Error::WrongKey`] if one should fit and
-    /// does not.
+    /// [`Error::KeyMissing`] if none belongs to a recipient, [`Error::WrongKey`] if one should fit
+    /// and does not.
     pub fn unlock(&self, set_guid: [u8; 16], ring: &KeyRing) -> Result<SetKey, Error> {
         let context = context(self.algorithm, set_guid);
         let mut failed = None;
@@ -300,7 +298,7 @@ fn wrap(recipient: &Recipient, key: &SetKey, context: &[u8]) -> Result<Wrapped, 
     })
 }
 
-/// The key that seals under a passphrase, and what commits to it.
+/// The key that seals with a passphrase, and the commitment to it.
 fn committed(
     stretched: &VaultKey,
     context: &[u8],
@@ -328,7 +326,7 @@ impl Wrapped {
         }
     }
 
-    /// The secret, if a key at hand belongs to this recipient.
+    /// The secret, if a given key belongs to this recipient.
     fn open(
         &self,
         ring: &KeyRing,
@@ -374,7 +372,7 @@ impl Wrapped {
     }
 }
 
-/// What a wrapped key is bound to.
+/// The context to which a wrapped key is bound.
 fn context(algorithm: Cipher, set_guid: [u8; 16]) -> Vec<u8> {
     let mut context = b"windlass set key 1".to_vec();
     context.push(algorithm as u8);
@@ -423,7 +421,7 @@ mod tests {
         assert!(missing.to_string().ends_with(", a passphrase"), "{missing}");
     }
 
-    /// As [`KeyBlock::with`], without its bounds.
+    /// As [`KeyBlock::with`], without its limits.
     fn unbounded(count: usize, memory_kib: u32, passes: u32) -> Vec<u8> {
         let mut stored = vec![VERSION, Cipher::Aes256 as u8];
         stored.extend_from_slice(&(count as u16).to_le_bytes());
@@ -473,7 +471,7 @@ mod tests {
     fn recipients_whose_keys_overflow_the_stored_length_are_refused() {
         let der = include_bytes!("testdata/rsa8192.der");
         let key = SetKey::generate(Cipher::Aes256, [3; 16]).unwrap();
-        // Another signature makes another certificate; nobody checks who signed one.
+        // A different signature makes a different certificate; nobody checks the issuer.
         let certificates: Vec<_> = (0..RECIPIENTS_MAX as u8)
             .map(|number| {
                 let mut der = der.to_vec();

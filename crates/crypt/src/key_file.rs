@@ -1,4 +1,4 @@
-//! Keys wrapped anew for other recipients, in a file beside the media, which stay as they are.
+//! Keys rewrapped for other recipients, in a file next to the media, which do not change.
 //!
 //! 8 bytes `WLKEYS1\0`, `u16` number of entries, then for each 16 bytes set GUID, `u16` length of the key
 //! block, key block, 32 bytes HMAC-SHA256; at the end 16 bytes of the BLAKE3 hash of all before. The
@@ -12,7 +12,7 @@ const MAGIC: &[u8; 8] = b"WLKEYS1\0";
 const PURPOSE: &[u8] = b"windlass key file 1";
 const HASH_BYTES: usize = 16;
 
-/// A set's key, wrapped anew.
+/// A rewrapped set key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyFileEntry {
     set_guid: [u8; 16],
@@ -21,12 +21,12 @@ pub struct KeyFileEntry {
 }
 
 impl KeyFileEntry {
-    /// The key block that counts instead of the one on the media.
+    /// The key block that replaces the one on the media.
     pub fn block(&self) -> &KeyBlock {
         &self.block
     }
 
-    /// Whether whoever wrote the entry had the set's key.
+    /// Checks that the writer of the entry had the set's key.
     ///
     /// # Errors
     /// [`Error::Unauthentic`].
@@ -45,12 +45,11 @@ pub struct KeyFile {
 }
 
 impl KeyFile {
-    /// The entry of a set.
     pub fn entry(&self, set_guid: [u8; 16]) -> Option<&KeyFileEntry> {
         self.entries.iter().find(|entry| entry.set_guid == set_guid)
     }
 
-    /// Puts a set's key in, in place of what was there for the set.
+    /// Stores a set's key, replacing the previous one of the set.
     ///
     /// # Errors
     /// [`Error::Library`].
@@ -72,7 +71,7 @@ impl KeyFile {
     /// The stored form.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] if it would not be read back as it is.
+    /// [`Error::Unreadable`] if it would not read back the same.
     pub fn to_stored(&self) -> Result<Vec<u8>, Error> {
         let too_many = |_| Error::Unreadable {
             what: "key file",
@@ -91,7 +90,7 @@ impl KeyFile {
         }
         let hash = blake3::hash(&out);
         out.extend_from_slice(&hash.as_bytes()[..HASH_BYTES]);
-        // It takes the place of a file whose keys may exist nowhere else.
+        // It replaces a file whose keys may exist nowhere else.
         match Self::parse(&out) {
             Some(read) if read == *self => Ok(out),
             _ => Err(Error::Unreadable {

@@ -1,19 +1,19 @@
 //! Keys of encrypted backups: bytes to bytes.
 //!
-//! A backup set has a key of its own ([`SetKey`]). It seals the chunks, each bound to the set and to its
-//! number, and authenticates the set's configuration. The key lies in the set's headers, wrapped for
-//! one or more recipients ([`KeyBlock`]): the public key of a certificate, or a passphrase. Whoever only
-//! holds a certificate can write backups that they cannot read.
+//! Each backup set has its own key ([`SetKey`]). It seals the chunks, each bound to the set and to
+//! its number, and authenticates the set's configuration. The key is stored in the set's headers,
+//! wrapped for one or more recipients ([`KeyBlock`]): the public key of a certificate, or a
+//! passphrase. With only a certificate, one can write backups but not read them.
 //!
 //! Neighbours: `media` stores key blocks, tags and the authentication; `pipeline` seals and opens;
-//! `instance` keeps certificates. The crate knows no files. The cryptography is AWS-LC's, the key
-//! derivation from passphrases the crate `argon2`; `docs/format/media.md` has the construction and
-//! `docs/security.md` what it is good for.
+//! `instance` stores certificates. The crate does no file I/O. The cryptography is AWS-LC's, the
+//! key derivation from passphrases the crate `argon2`; `docs/format/media.md` has the construction
+//! and `docs/security.md` explains what it protects against.
 //!
 //! Invariants:
 //! 1. No secret is in any error, any `Debug` output or any name; secrets are wiped when dropped.
-//! 2. A nonce is used once under a key: it is the chunk's number, and a key belongs to one set.
-//! 3. Hostile key blocks neither panic nor make anything allocate without bound.
+//! 2. A nonce is used once per key: it is the chunk's number, and a key belongs to one set.
+//! 3. Hostile key blocks cause neither panics nor unbounded allocations.
 #![forbid(unsafe_code)]
 
 mod certificate;

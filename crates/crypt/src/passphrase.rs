@@ -10,12 +10,13 @@ use zeroize::Zeroizing;
 use crate::Error;
 use crate::vault::VaultKey;
 
-/// What a new key costs: 64 MiB, three passes; about a tenth of a second.
+/// The cost of a new key: 64 MiB, three passes; about a tenth of a second.
 const MEMORY_KIB: u32 = 64 << 10;
 const PASSES: u32 = 3;
 const LANES: u32 = 1;
 
-/// What is accepted from media: no hostile set can ask for all memory, and none can make guessing cheap.
+/// Limits for parameters from media: a hostile set can neither exhaust memory nor make guessing
+/// cheap.
 const MEMORY_KIB_MIN: u32 = 8 << 10;
 const MEMORY_KIB_MAX: u32 = 256 << 10;
 const PASSES_MAX: u32 = 16;
@@ -28,19 +29,17 @@ const SALT_BYTES: usize = 16;
 pub struct Passphrase(Zeroizing<String>);
 
 impl Passphrase {
-    /// Takes a text.
     pub fn new(text: String) -> Self {
         Self(Zeroizing::new(text))
     }
 
-    /// The first line of a file's text, without its end.
+    /// The first line of a file's text, without its line end.
     pub fn from_file_text(text: String) -> Self {
         let text = Zeroizing::new(text);
         let line = text.lines().next().unwrap_or_default();
         Self(Zeroizing::new(line.to_owned()))
     }
 
-    /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -56,7 +55,7 @@ impl fmt::Debug for Passphrase {
     }
 }
 
-/// Salt and costs with which a passphrase becomes a key.
+/// Salt and cost parameters that turn a passphrase into a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stretch {
     salt: [u8; SALT_BYTES],
@@ -99,12 +98,11 @@ impl Stretch {
         is_bounded.then_some(stretch)
     }
 
-    /// What it costs, in KiB times passes.
+    /// The cost, in KiB times passes.
     pub(crate) fn cost(&self) -> u64 {
         u64::from(self.memory_kib) * u64::from(self.passes)
     }
 
-    /// The key.
     pub(crate) fn key(&self, passphrase: &Passphrase) -> Result<VaultKey, Error> {
         let failed = |_| Error::Library {
             doing: "deriving a key from a passphrase",

@@ -1,4 +1,4 @@
-//! PKCS#12 files: a certificate with its private key under one password.
+//! PKCS#12 files: a certificate and its private key, protected by one password.
 
 use p12_keystore::{
     Certificate, KeyStore, KeyStoreEntry, Pkcs12ImportPolicy, PrivateKey, PrivateKeyChain,
@@ -8,8 +8,8 @@ use zeroize::Zeroizing;
 use crate::Error;
 use crate::passphrase::Passphrase;
 
-/// Longest file that is taken. Each key in it may ask for a million rounds of key derivation (more is refused
-/// by the library), so its length bounds the time.
+/// Maximum length of a file. Each key in it may request a million rounds of key derivation (the
+/// library refuses more), so its length bounds the time.
 const BYTES_MAX: usize = 64 << 10;
 
 /// Certificate (DER) and key (PKCS#8) of the first entry that has both.

@@ -17,7 +17,7 @@ pub const TAG_BYTES: usize = 16;
 
 pub(crate) const SECRET_BYTES: usize = 32;
 
-/// How chunks are encrypted. The numbers stand on media and never change.
+/// How chunks are encrypted. The numbers are stored on media and never change.
 #[repr(u8)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cipher {
@@ -30,7 +30,6 @@ pub enum Cipher {
 }
 
 impl Cipher {
-    /// Every algorithm.
     pub const ALL: [Self; 3] = [Self::Aes128, Self::Aes192, Self::Aes256];
 
     /// The algorithm with a number found on media.
@@ -70,7 +69,7 @@ impl SetKey {
     /// A new key for the set with this GUID.
     ///
     /// # Errors
-    /// [`Error::Library`] when there is no randomness to be had.
+    /// [`Error::Library`] if no randomness is available.
     pub fn generate(algorithm: Cipher, set_guid: [u8; 16]) -> Result<Self, Error> {
         let mut secret = Zeroizing::new([0; SECRET_BYTES]);
         rand::fill(secret.as_mut_slice()).map_err(|_| Error::Library {
@@ -110,12 +109,11 @@ impl SetKey {
         })
     }
 
-    /// How chunks are encrypted.
     pub fn algorithm(&self) -> Cipher {
         self.algorithm
     }
 
-    /// The set it belongs to.
+    /// The set to which it belongs.
     pub fn set_guid(&self) -> [u8; 16] {
         self.set_guid
     }
@@ -150,7 +148,7 @@ impl SetKey {
     ///
     /// # Errors
     /// [`Error::Unauthentic`] if payload, header or ordinal are not what was sealed; the payload is
-    /// undefined then.
+    /// then undefined.
     pub fn open(
         &self,
         ordinal: u64,
@@ -164,9 +162,9 @@ impl SetKey {
             .map_err(|_| Error::Unauthentic)
     }
 
-    /// Hides bytes of a chunk's header, or shows them again: the same call does both.
+    /// Masks or unmasks bytes of a chunk's header; the operation is its own inverse.
     ///
-    /// Each chunk has one stream of mask bytes, so everything of one chunk goes into one call.
+    /// Each chunk has one stream of mask bytes, so everything of one chunk must go into one call.
     pub fn mask(&self, ordinal: u64, bytes: &mut [u8]) {
         let mut stream = blake3::Hasher::new_keyed(&self.mask)
             .update(&ordinal.to_le_bytes())
@@ -180,14 +178,14 @@ impl SetKey {
         }
     }
 
-    /// What authenticates a configuration.
+    /// The authentication of a configuration.
     pub fn authenticate(&self, configuration: &[u8]) -> Vec<u8> {
         hmac::sign(&self.configuration, configuration)
             .as_ref()
             .to_vec()
     }
 
-    /// Compares what authenticates a configuration, in constant time.
+    /// Verifies the authentication of a configuration, in constant time.
     ///
     /// # Errors
     /// [`Error::Unauthentic`].

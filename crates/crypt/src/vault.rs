@@ -1,8 +1,8 @@
-//! Small secrets under a key: private keys under an instance's master key, the master key under the key
-//! of the service or of a password.
+//! Seals small secrets with a key: private keys with an instance's master key, the master key with
+//! the service key or a password.
 //!
-//! Sealed form: 12 bytes of nonce, AES-256-GCM, the tag behind. A purpose is authenticated with it, so
-//! that one secret cannot be put in another's place.
+//! Sealed form: 12 bytes of nonce, AES-256-GCM ciphertext, the tag. A purpose is authenticated with
+//! it, so that one secret cannot replace another.
 
 use std::fmt;
 
@@ -23,10 +23,10 @@ const SEALING: Error = Error::Library {
 pub struct VaultKey(Zeroizing<[u8; 32]>);
 
 impl VaultKey {
-    /// A new one.
+    /// A new key.
     ///
     /// # Errors
-    /// [`Error::Library`] when there is no randomness to be had.
+    /// [`Error::Library`] if no randomness is available.
     pub fn generate() -> Result<Self, Error> {
         let mut bytes = Zeroizing::new([0; 32]);
         rand::fill(bytes.as_mut_slice()).map_err(|_| Error::Library {
@@ -35,12 +35,12 @@ impl VaultKey {
         Ok(Self(bytes))
     }
 
-    /// From bytes that [`VaultKey::bytes`] gave.
+    /// From the bytes of [`VaultKey::bytes`].
     pub fn from_bytes(bytes: Zeroizing<[u8; 32]>) -> Self {
         Self(bytes)
     }
 
-    /// What is kept in a file that only its owner reads, or sealed under another key.
+    /// The bytes to store in a private file, or sealed with another key.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -95,7 +95,7 @@ impl VaultKey {
         Ok(body)
     }
 
-    /// This key under a passphrase: salt, costs, sealed key.
+    /// This key, sealed with a passphrase: salt, cost parameters, sealed key.
     ///
     /// # Errors
     /// [`Error::Library`].
@@ -107,10 +107,10 @@ impl VaultKey {
         Ok(locked)
     }
 
-    /// The key that [`VaultKey::lock`] put under a passphrase.
+    /// The key that [`VaultKey::lock`] sealed with a passphrase.
     ///
     /// # Errors
-    /// [`Error::Password`] if it is another passphrase, or the bytes were changed.
+    /// [`Error::Password`] if the passphrase is wrong, or the bytes were changed.
     pub fn unlock(purpose: &[u8], passphrase: &Passphrase, locked: &[u8]) -> Result<Self, Error> {
         const WRONG: Error = Error::Password { what: "the key" };
         let mut reader = Reader::new(locked);
