@@ -1,7 +1,8 @@
-//! Which full backup a differential counts from.
+//! Which full backup is the base of a differential.
 //!
-//! A registered database has its base in its own row: the newest full backup, or what was restored
-//! last. Of any other the history knows the newest full backup of the same file, else of its family.
+//! A registered database has its base in its own row: the newest full backup, or the set restored
+//! last. For any other, it is the newest full backup of the same file in the history, else of its
+//! family.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 use windlass_base::Guid;
@@ -13,7 +14,7 @@ use crate::{Base, Catalog, Error};
 
 const DOING: &str = "looking up a differential base";
 
-/// Makes a full backup its database's base if it is newer than the one in force.
+/// Makes a full backup its database's base if it is newer than the current one.
 pub(crate) fn propose(connection: &Connection, of: &BackedUp) -> Result<bool, Error> {
     let doing = "storing a differential base";
     connection
@@ -57,7 +58,8 @@ fn in_force(
     if own.is_some() {
         return Ok(own);
     }
-    // Positions beyond 64 bits are text, which sorts behind all integers; of more digits, the longer.
+    // Positions beyond 64 bits are text, which sorts after all integers; longer text has more
+    // digits.
     for (column, guid) in [
         ("database_guid", database_guid),
         ("family_guid", family_guid),
@@ -108,7 +110,7 @@ fn query(
 }
 
 impl Catalog {
-    /// The differential base in force of a database, known or not (a number below zero).
+    /// The current differential base of a database, registered or not (a negative number).
     ///
     /// # Errors
     /// [`Error::Sqlite`], [`Error::Stored`].
@@ -121,7 +123,7 @@ impl Catalog {
         in_force(self.connection(), database_id, database_guid, family_guid)
     }
 
-    /// The identities of all sets that may be some database's base: whose digests are worth keeping.
+    /// The identities of all sets that may be a database's base: their digests are worth keeping.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -170,7 +172,7 @@ mod tests {
         }
     }
 
-    /// Registered and not, and with log positions on both sides of 64 bits.
+    /// Registered or not, and with log positions on both sides of 64 bits.
     #[test]
     fn of_two_full_backups_the_newer_one_is_the_base_whichever_ends_last() {
         for is_registered in [true, false] {

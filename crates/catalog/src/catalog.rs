@@ -1,4 +1,4 @@
-//! Opening a catalog.
+//! Opens a catalog.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,25 +12,25 @@ use crate::{Error, schema};
 /// The catalog's file in the directory of an instance.
 pub const FILE_NAME: &str = "windlass.catalog";
 
-/// How long a call waits for another process that is writing.
+/// How long a call waits for another writing process.
 pub const BUSY_SECONDS: u64 = 30;
 
 /// An open catalog.
 #[derive(Debug)]
 pub struct Catalog {
     connection: Connection,
-    /// What names it to other connections.
+    /// How other connections can open it.
     location: Location,
 }
 
 #[derive(Debug)]
 enum Location {
     File(PathBuf),
-    /// A name that all connections of this process share, see SQLite's `memdb` VFS.
+    /// A name shared by all connections of this process; see SQLite's `memdb` VFS.
     Memory(String),
 }
 
-/// A name of its own for a database in memory.
+/// A unique name for a database in memory.
 fn memory_name() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -49,8 +49,8 @@ fn open_memory(name: &str) -> Result<Connection, Error> {
 }
 
 impl Catalog {
-    /// Opens the catalog in `folder`, making both when they do not exist, for their owner alone: the master
-    /// key and private keys are in it, sealed. SQLite gives its journal the mode of the file.
+    /// Opens the catalog in `folder`, creating both if missing, for their owner only: the sealed
+    /// master key and private keys are in it. SQLite gives its journal the mode of the file.
     ///
     /// # Errors
     /// [`Error::Folder`], [`Error::Open`], [`Error::Version`].
@@ -72,14 +72,14 @@ impl Catalog {
     /// A catalog that lives as long as the value.
     ///
     /// # Errors
-    /// [`Error::Open`] when memory cannot be had.
+    /// [`Error::Open`] if memory is short.
     pub fn in_memory() -> Result<Self, Error> {
         let name = memory_name();
         Self::prepare(open_memory(&name)?, Location::Memory(name))
     }
 
-    /// A copy in memory of the catalog in `folder`, or of a new one where there is none: it is read as it
-    /// is, and whatever is done to the copy is lost.
+    /// A copy in memory of the catalog in `folder`, or of a new one if there is none: the file is
+    /// not changed, and changes to the copy are lost.
     ///
     /// # Errors
     /// [`Error::Open`], [`Error::Version`].
@@ -118,14 +118,14 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Makes the tables of a new catalog.
+    /// Creates the tables of a new catalog.
     fn create(&mut self) -> Result<(), Error> {
         let path = self.path();
         if version_of(&self.connection, &path)? == schema::VERSION {
             return Ok(());
         }
         let transaction = self.write("beginning a new catalog")?;
-        // Another process may have made it while this one waited.
+        // Another process may have created it while this one waited.
         match version_of(&transaction, &path)? {
             0 => {}
             schema::VERSION => return Ok(()),
@@ -158,7 +158,7 @@ impl Catalog {
         matches!(self.location, Location::Memory(_))
     }
 
-    /// A connection of its own that can only read the catalog.
+    /// A separate, read-only connection to the catalog.
     ///
     /// # Errors
     /// [`Error::Open`].
@@ -185,7 +185,7 @@ impl Catalog {
         &self.connection
     }
 
-    /// Begins a transaction that will write, waiting for other writers now rather than later.
+    /// Begins a write transaction, waiting for other writers at once.
     pub(crate) fn write(&mut self, doing: &'static str) -> Result<Transaction<'_>, Error> {
         self.connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -202,7 +202,7 @@ fn version_of(connection: &Connection, path: &Path) -> Result<u32, Error> {
         })
 }
 
-/// The read-only URI of a file, with the characters escaped that mean something in a URI.
+/// The read-only URI of a file, with special characters escaped.
 fn file_uri(path: &Path) -> String {
     use std::fmt::Write as _;
     let mut uri = String::from("file:");

@@ -1,4 +1,5 @@
-//! The master key and the certificates. Every secret in here is sealed; what opens them is not here.
+//! The master key and the certificates. Every secret is sealed; the keys that open them are not
+//! stored here.
 
 use rusqlite::{OptionalExtension as _, Row, params};
 use windlass_base::Moment;
@@ -9,22 +10,19 @@ use crate::{Catalog, Error};
 /// The master key, sealed twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MasterKeyRecord {
-    /// Under the instance's service key.
+    /// With the instance's service key.
     pub by_service: Vec<u8>,
-    /// Under its password.
     pub by_password: Vec<u8>,
 }
 
-/// A certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateRecord {
-    /// Its name.
     pub name: String,
     /// SHA-1 of its DER form.
     pub thumbprint: [u8; 20],
     /// DER form.
     pub certificate: Vec<u8>,
-    /// The private key under the master key, if it is there.
+    /// The private key, sealed with the master key, if present.
     pub private_key: Option<Vec<u8>>,
     /// Its subject's name.
     pub subject: String,
@@ -85,7 +83,7 @@ impl Catalog {
             .doing("reading the master key")
     }
 
-    /// Keeps the master key; false when there is one.
+    /// Stores the master key; false if there is one.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -100,7 +98,7 @@ impl Catalog {
         Ok(added > 0)
     }
 
-    /// Forgets the master key; false when there is none.
+    /// Deletes the master key; false if there is none.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -127,7 +125,7 @@ impl Catalog {
         rows.doing(doing)
     }
 
-    /// Adds a certificate; false when there is one of that name or with that thumbprint.
+    /// Adds a certificate; false if its name or thumbprint exists.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -151,7 +149,7 @@ impl Catalog {
         Ok(added > 0)
     }
 
-    /// Drops a certificate with its private key; false when there is none of that name.
+    /// Drops a certificate with its private key; false if the name does not exist.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -163,7 +161,7 @@ impl Catalog {
         Ok(dropped > 0)
     }
 
-    /// Notes that a private key has been backed up.
+    /// Records that a private key has been backed up.
     ///
     /// # Errors
     /// [`Error::Sqlite`].

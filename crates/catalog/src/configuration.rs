@@ -1,15 +1,16 @@
-//! Server options: what `sp_configure` sets, `RECONFIGURE` installs and `sys.configurations` shows.
+//! Server options: `sp_configure` sets them, `RECONFIGURE` installs them, `sys.configurations`
+//! shows them.
 //!
-//! A value goes through three places: `value` (set), `installed` (RECONFIGURE has run), `value_in_use`
-//! (acts). A dynamic option acts as soon as it is installed; the others when the instance is opened
-//! the next time, which stands for SQL Server's restart.
+//! A value passes through three places: `value` (set), `installed` (RECONFIGURE has run),
+//! `value_in_use` (in effect). A dynamic option takes effect when it is installed; the others when
+//! the instance is next opened, which corresponds to a restart of SQL Server.
 
 use rusqlite::{Row, params};
 
 use crate::error::Doing;
 use crate::{Catalog, Error};
 
-/// The options that this program asks for by name.
+/// The options that this program reads by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerOption {
     /// `recovery interval (min)`
@@ -26,7 +27,7 @@ pub enum ServerOption {
     HardwareOffloadEnabled,
     /// `hardware offload config`: a bit for each accelerator; QAT is 1.
     HardwareOffloadConfig,
-    /// `hardware offload mode`: a bit for each accelerator that is held to software.
+    /// `hardware offload mode`: a bit for each accelerator restricted to software.
     HardwareOffloadMode,
     /// `backup compression algorithm`
     BackupCompressionAlgorithm,
@@ -61,11 +62,11 @@ pub struct Configuration {
     pub minimum: i64,
     /// `maximum`
     pub maximum: i64,
-    /// `value`: what `sp_configure` has set.
+    /// `value`: as set by `sp_configure`.
     pub value: i64,
-    /// `value_in_use`: what acts.
+    /// `value_in_use`: in effect.
     pub value_in_use: i64,
-    /// `is_dynamic`: acts without a restart.
+    /// `is_dynamic`: takes effect without a restart.
     pub is_dynamic: bool,
     /// `is_advanced`: shown only with `show advanced options`.
     pub is_advanced: bool,
@@ -103,7 +104,7 @@ impl Catalog {
         rows.doing(doing)
     }
 
-    /// The value of an option that acts.
+    /// The value of an option that is in effect.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -117,7 +118,8 @@ impl Catalog {
             .doing("reading a server option")
     }
 
-    /// Sets an option, which acts after [`Catalog::reconfigure`]. The caller has checked the range.
+    /// Sets an option, which takes effect after [`Catalog::reconfigure`]. The caller has checked
+    /// the range.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -131,7 +133,7 @@ impl Catalog {
             .doing("setting a server option")
     }
 
-    /// Installs what has been set: dynamic options act now, the others after a restart.
+    /// Installs all set options: dynamic options take effect now, the others after a restart.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -147,7 +149,7 @@ impl Catalog {
             .doing("installing server options")
     }
 
-    /// Sets and installs an option in one step, as statements other than `sp_configure` do.
+    /// Sets and installs an option in one step, for statements other than `sp_configure`.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -163,7 +165,7 @@ impl Catalog {
             .doing("installing a server option")
     }
 
-    /// Makes all installed options act: what a restart of the server does.
+    /// Makes all installed options take effect, like a restart of the server.
     ///
     /// # Errors
     /// [`Error::Sqlite`].

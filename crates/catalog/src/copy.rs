@@ -1,7 +1,7 @@
-//! The queue of copies: what was backed up here and must still get elsewhere.
+//! The copy queue: backups that must still be copied elsewhere.
 //!
-//! A copy stays in the queue until it has been made, across programs, and each failure moves its next
-//! attempt further away.
+//! A copy stays in the queue until it has been made, across processes; each failure postpones its
+//! next attempt further.
 
 use std::path::PathBuf;
 
@@ -12,27 +12,22 @@ use crate::error::Doing;
 use crate::value::{Stored, path_text, read, text_path};
 use crate::{Catalog, Error};
 
-/// A copy that has not been made yet.
+/// A pending copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedCopy {
-    /// Its number.
     pub id: i64,
     /// The backup file.
     pub source: PathBuf,
-    /// Where the copy goes.
     pub target: PathBuf,
-    /// Whether a file that is there is overwritten.
+    /// Whether an existing file is overwritten.
     pub overwrite: bool,
-    /// How often it has been tried.
     pub attempts: u32,
-    /// When it is tried next.
     pub next_attempt: Option<Moment>,
-    /// Why it failed the last time.
     pub last_error: Option<String>,
 }
 
 impl Catalog {
-    /// Queues a copy, to be made at once.
+    /// Queues a copy, due at once.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -54,8 +49,8 @@ impl Catalog {
         Ok(connection.last_insert_rowid())
     }
 
-    /// All copies that have not been made, in the order they were queued: log backups must arrive in
-    /// their order.
+    /// All pending copies, in the order in which they were queued, because log backups must arrive
+    /// in order.
     ///
     /// # Errors
     /// [`Error::Sqlite`], [`Error::Stored`].
@@ -81,7 +76,7 @@ impl Catalog {
         Ok(copies)
     }
 
-    /// Takes a copy that was made out of the queue.
+    /// Removes a finished copy from the queue.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -92,7 +87,7 @@ impl Catalog {
             .doing("ending a copy")
     }
 
-    /// Notes that a copy failed and when it is tried again.
+    /// Records that a copy failed and when it is tried again.
     ///
     /// # Errors
     /// [`Error::Sqlite`].

@@ -9,20 +9,19 @@ use crate::error::Doing;
 use crate::value::{Stored, path_text, read, text_path};
 use crate::{Catalog, Error};
 
-/// The first number given to a database that is not a system database.
+/// The first number for databases that are not system databases.
 pub const FIRST_USER_DATABASE_ID: i64 = 5;
 
-/// Whether a database can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseState {
     /// It can be used.
     Online = 0,
-    /// A restore has begun and waits for more, or for recovery.
+    /// A restore has begun and awaits further backups, or recovery.
     Restoring = 1,
 }
 
 impl DatabaseState {
-    /// SQL Server's word in `state_desc`.
+    /// SQL Server's name in `state_desc`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Online => "ONLINE",
@@ -31,54 +30,52 @@ impl DatabaseState {
     }
 }
 
-/// How a database came to be registered: what `DROP DATABASE` may do depends on it.
+/// How a database was registered, which determines what `DROP DATABASE` may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The file existed and was attached.
     Attached = 0,
-    /// A restore of this instance made the file.
+    /// This instance created the file by a restore.
     Restored = 1,
 }
 
-/// The full backup from which a differential counts.
+/// The base of a differential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Base {
     /// Identity of the backup set.
     pub set_guid: Guid,
     /// Its checkpoint.
     pub lsn: Lsn,
-    /// When it finished.
     pub finished: Moment,
 }
 
 /// A registered database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseRecord {
-    /// Its number; 0 lets [`Catalog::register`] choose the next one.
+    /// 0 lets [`Catalog::register`] choose the next number.
     pub database_id: i64,
-    /// Its name, compared without regard to case.
+    /// Compared case-insensitively.
     pub name: String,
     /// The logical name of its file.
     pub logical_name: String,
-    /// Its file, absolute; of a database of the page engine, the first data file.
+    /// Its absolute path; for a page engine database, the first data file.
     pub path: PathBuf,
-    /// The log file of a database of the page engine; a SQLite file has none.
+    /// The log file of a page engine database; `None` for a SQLite file.
     pub log_path: Option<PathBuf>,
-    /// Whether its file need not begin as SQLite's do: it was attached, or restored, as it is.
+    /// Whether its file may lack a SQLite header, because it was attached or restored with AS_IS.
     pub is_as_is: bool,
-    /// The identity it shares with its restored copies, once known.
+    /// The identity shared with its restored copies, if known.
     pub family_guid: Option<Guid>,
     /// Whether it can be used.
     pub state: DatabaseState,
-    /// How it came here.
     pub origin: Origin,
     /// When it was registered.
     pub create_date: Moment,
-    /// Its differential base: the last full backup that was not copy-only, or the set restored last.
+    /// The last full backup that was not copy-only, or the set restored last.
     pub base: Option<Base>,
 }
 
-/// A file of a registered database of the page engine.
+/// A file of a registered page engine database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRecord {
     /// Its number within the database.
@@ -87,7 +84,7 @@ pub struct FileRecord {
     pub is_log: bool,
     /// Its name within the database.
     pub logical_name: String,
-    /// Where it lies, absolute.
+    /// Absolute.
     pub path: PathBuf,
 }
 
@@ -95,7 +92,7 @@ const COLUMNS: &str = "database_id, name, logical_name, path, family_guid, state
                        create_date, base_set_guid, base_lsn, base_date, log_path, is_as_is";
 
 impl Catalog {
-    /// All registered databases, in the order of their numbers.
+    /// All registered databases, ordered by number.
     ///
     /// # Errors
     /// [`Error::Sqlite`], [`Error::Stored`].
@@ -191,10 +188,10 @@ impl Catalog {
         Ok(chosen.database_id)
     }
 
-    /// Stores which files a registered database of the page engine has, in place of those known.
+    /// Replaces the stored files of a registered page engine database.
     ///
     /// # Errors
-    /// [`Error::Sqlite`], also when a file belongs to another database.
+    /// [`Error::Sqlite`], also if a file belongs to another database.
     pub fn set_files(&mut self, database_id: i64, files: &[FileRecord]) -> Result<(), Error> {
         let doing = "storing the files of a database";
         let transaction = self.write(doing)?;
@@ -218,7 +215,7 @@ impl Catalog {
         transaction.commit().doing(doing)
     }
 
-    /// The files of a database of the page engine, by number; none of a SQLite file.
+    /// The files of a page engine database, by number; empty for a SQLite file.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -244,7 +241,7 @@ impl Catalog {
             .doing(doing)
     }
 
-    /// Stores what changed of a registered database, found by its number.
+    /// Stores changes of a registered database, found by its number.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -254,7 +251,7 @@ impl Catalog {
         transaction.commit().doing("changing a database's entry")
     }
 
-    /// Forgets a database; false when it was not registered.
+    /// Removes a database; false if it was not registered.
     ///
     /// # Errors
     /// [`Error::Sqlite`].

@@ -1,4 +1,4 @@
-//! Logical backup devices: names that stand for files, made by `sp_addumpdevice`.
+//! Logical backup devices: names for files, created by `sp_addumpdevice`.
 
 use rusqlite::OptionalExtension as _;
 
@@ -8,14 +8,14 @@ use crate::{Catalog, Error};
 /// A logical backup device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupDevice {
-    /// Its name, as it was given.
+    /// As given.
     pub name: String,
-    /// The path it stands for, as it was given: drive letters and name tags are resolved at each use.
+    /// The path as given: drive letters and name tags are resolved at each use.
     pub physical_name: String,
 }
 
 impl Catalog {
-    /// The device of that name, in any case.
+    /// The device of that name, case-insensitively.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -35,7 +35,7 @@ impl Catalog {
             .doing("looking up a backup device")
     }
 
-    /// Adds a device; false when there is one of that name.
+    /// Adds a device; false if the name exists.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -50,7 +50,7 @@ impl Catalog {
         Ok(added > 0)
     }
 
-    /// Drops a device; false when there is none of that name.
+    /// Drops a device; false if the name does not exist.
     ///
     /// # Errors
     /// [`Error::Sqlite`].

@@ -1,4 +1,4 @@
-//! How the backups that are remembered were encrypted.
+//! How the backups in the history were encrypted.
 
 use windlass_base::Guid;
 
@@ -6,8 +6,8 @@ use crate::error::Doing;
 use crate::{Catalog, Error};
 
 impl Catalog {
-    /// For whom a set was encrypted, as `encryptor_type` says: each kind once. Nothing of one that is not
-    /// known or not encrypted.
+    /// The kinds of recipients of a set, as in `encryptor_type`, each once. Empty if it is unknown
+    /// or not encrypted.
     ///
     /// # Errors
     /// [`Error::Sqlite`].

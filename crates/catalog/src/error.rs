@@ -1,24 +1,19 @@
-//! Why the catalog could not be read or written.
+//! Errors of reading and writing the catalog.
 
 use std::path::PathBuf;
 
-/// An error of the catalog.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The directory of the instance could not be made or found.
+    /// The instance directory could not be created or found.
     #[error("the directory {} cannot be used: {source}", path.display())]
     Folder {
-        /// The directory.
         path: PathBuf,
-        /// What the operating system says.
         source: std::io::Error,
     },
-    /// The catalog's file is none, or cannot be opened.
+    /// The file is not a catalog, or cannot be opened.
     #[error("the catalog {} cannot be opened: {source}", path.display())]
     Open {
-        /// The file.
         path: PathBuf,
-        /// What SQLite says.
         source: rusqlite::Error,
     },
     /// The catalog was written by another version of the program.
@@ -27,48 +22,36 @@ pub enum Error {
         path.display()
     )]
     Version {
-        /// The file.
         path: PathBuf,
-        /// The version found.
         found: u32,
-        /// The version known here.
         supported: u32,
     },
     /// A name is taken by another database.
     #[error("a database named '{name}' is already registered")]
-    NameTaken {
-        /// The name.
-        name: String,
-    },
+    NameTaken { name: String },
     /// A file belongs to another registered database.
     #[error("the file {} belongs to the database '{database}'", path.display())]
     PathTaken {
-        /// The file.
         path: PathBuf,
-        /// The database it belongs to.
+        /// The database that owns it.
         database: String,
     },
-    /// A stored value cannot be read.
     #[error("the catalog contains '{found}' where {expected} is expected")]
     Stored {
-        /// What stands there.
+        /// The stored value.
         found: String,
-        /// What should.
         expected: &'static str,
     },
-    /// A statement on the catalog failed.
     #[error("the catalog failed while {doing}: {source}")]
     Sqlite {
-        /// What was being done.
+        /// The action.
         doing: &'static str,
-        /// What SQLite says.
         source: rusqlite::Error,
     },
 }
 
-/// Turns an error of SQLite into ours, saying what was being done.
+/// Converts an error of SQLite into ours, naming the action.
 pub(crate) trait Doing<T> {
-    /// Adds what was being done.
     fn doing(self, doing: &'static str) -> Result<T, Error>;
 }
 

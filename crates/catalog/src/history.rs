@@ -1,6 +1,6 @@
-//! Writing the backup history of `msdb`: media sets, media families, backup sets and their files.
+//! Writes the backup history of `msdb`: media sets, media families, backup sets and their files.
 //!
-//! Columns with one value for every set we make are filled in here; callers name what differs.
+//! Columns with a constant value are filled in here; callers provide the others.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -12,8 +12,8 @@ use crate::value::{Stored, path_text};
 use crate::{Catalog, Error, base};
 
 impl Catalog {
-    /// Adds a backup to the history. Whether it is its database's differential base from now on is decided
-    /// in the same transaction: only the newest is, whichever of several ends last.
+    /// Adds a backup to the history. The same transaction decides whether it becomes its database's
+    /// differential base: only the newest does, whichever of several ends last.
     ///
     /// # Errors
     /// [`Error::Sqlite`], [`Error::Stored`].
@@ -33,7 +33,7 @@ impl Catalog {
     }
 }
 
-/// The row of a set that is known already, or a new one.
+/// The existing row of a set, or a new one.
 pub(crate) fn find_or_insert(connection: &Connection, record: &BackupRecord) -> Result<i64, Error> {
     let known = connection
         .query_row(
@@ -125,7 +125,7 @@ fn insert_family(
         .doing("recording a media family")
 }
 
-/// What the medium must hold for the set.
+/// What the medium must contain for the set.
 fn insert_end(connection: &Connection, set_id: i64, family: &FamilyRecord) -> Result<(), Error> {
     let Some(end_bytes) = family.end_bytes else {
         return Ok(());

@@ -1,26 +1,27 @@
-//! What an instance remembers: its databases, its settings and the backup history of `msdb`.
+//! The persistent data of an instance: its databases, its settings and the backup history of
+//! `msdb`.
 //!
-//! One SQLite file, `windlass.catalog`, in the instance's directory; a database in memory when there
-//! is no instance. Neighbours: `instance` above gives the rows their meaning; nothing below.
+//! One SQLite file, `windlass.catalog`, in the instance's directory; a database in memory if there
+//! is no instance. Neighbours: `instance` above interprets the rows; nothing below.
 //!
 //! | file | what |
 //! |---|---|
 //! | [`Catalog`] | opening, a connection for readers |
-//! | [`ShownTable`] | what scripts see of it |
+//! | [`ShownTable`] | what scripts can read |
 //! | [`DatabaseRecord`] | the registered databases |
 //! | [`BackupSetRecord`], [`RestoreRecord`] | the history tables, with SQL Server's columns |
-//! | [`PastBackup`] | the history as it is read, with the media of each set; [`BackedUp`]: whose it is, and what differentials count from |
-//! | [`FailureRecord`], [`Depth`] | backups that failed, sets that were read back |
-//! | [`Drive`] | settings: folders that stand for drive letters |
+//! | [`PastBackup`] | the history for readers, with the media of each set; [`BackedUp`]: the database of a backup, and the base of its differentials |
+//! | [`FailureRecord`], [`Depth`] | failed backups, verified sets |
+//! | [`Drive`] | settings: folders mapped to drive letters |
 //! | [`Configuration`] | server options: configured, installed and in use |
-//! | [`CertificateRecord`], [`MasterKeyRecord`] | certificates, and private keys under the master key |
+//! | [`CertificateRecord`], [`MasterKeyRecord`] | certificates, and private keys sealed with the master key |
 //! | [`BackupDevice`] | logical names of backup devices |
 //!
 //! Invariants:
-//! 1. Several processes may use one catalog at once: every call is one short transaction, begun as a
-//!    writer when it will write, and waits up to [`BUSY_SECONDS`] for others.
-//! 2. A catalog of another version is refused, never guessed at.
-//! 3. Scripts see its views (`sys.databases`, `msdb.dbo.backupset`) by a connection that can only read.
+//! 1. Several processes may use one catalog at once: every call is one short transaction, started
+//!    as a writer if it will write, and waits up to [`BUSY_SECONDS`] for others.
+//! 2. A catalog of another version is refused.
+//! 3. Scripts see its views (`sys.databases`, `msdb.dbo.backupset`) through a read-only connection.
 //!
 //! Layout: `docs/format/catalog.md`.
 #![forbid(unsafe_code)]

@@ -1,7 +1,6 @@
-//! Reading the history, and forgetting it.
+//! Queries and deletes backup history.
 //!
-//! Neighbours: `history` and `restore_history` write what is read here. Deleting rows deletes no
-//! backups: the media say what they hold.
+//! Neighbours: `history` and `restore_history` write it. Deleting rows deletes no backups.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -14,16 +13,15 @@ use crate::error::Doing;
 use crate::value::{Stored, read, text_path};
 use crate::{Catalog, Error};
 
-/// Which rows of the history go.
+/// Which rows of the history to delete.
 #[derive(Debug, Clone, Copy)]
 pub enum Forgotten<'a> {
     /// Backups that finished, and restores that were made, before then.
     Before(Moment),
-    /// Those of a database.
     Database(&'a str),
 }
 
-/// A backup as the history has it.
+/// A backup in the history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastBackup {
     /// `backup_set_id`
@@ -62,7 +60,7 @@ pub struct PastBackup {
     pub devices: Vec<String>,
     /// `media_uuid`
     pub media_set_guid: Option<Guid>,
-    /// All its media, mirrors too.
+    /// All its media, including mirrors.
     pub media: Vec<PastMedium>,
     /// `family_guid`
     pub family_guid: Option<Guid>,
@@ -70,11 +68,11 @@ pub struct PastBackup {
     pub recovery_fork: Option<Guid>,
     /// `time_zone`: quarter hours from UTC.
     pub time_zone: i32,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub seconds: Option<f64>,
-    /// Whether a later backup went over it.
+    /// Whether a later backup has overwritten it.
     pub is_overwritten: bool,
-    /// When its media were first found gone.
+    /// When its media were first found missing.
     pub missing_since: Option<Moment>,
 }
 
@@ -87,9 +85,9 @@ pub struct PastMedium {
     pub mirror: u32,
     /// `physical_device_name`
     pub device: String,
-    /// The least length that the medium has if it holds the set.
+    /// The minimum length of the medium if it has the set.
     pub end_bytes: Option<u64>,
-    /// Where its file system is mounted.
+    /// The mount point of its file system.
     pub mount_point: Option<PathBuf>,
 }
 
@@ -151,8 +149,7 @@ impl PastBackup {
 }
 
 impl Catalog {
-    /// The backups of a database, or of all, the oldest first. Runs to `NUL` kept nothing: they are not
-    /// among them.
+    /// The backups of a database, or of all databases, oldest first. Excludes runs to `NUL`.
     ///
     /// # Errors
     /// [`Error::Sqlite`], [`Error::Stored`].
@@ -192,7 +189,7 @@ impl Catalog {
         Ok(backups)
     }
 
-    /// The media of every set, by its number.
+    /// The media of every set, by set number.
     fn past_media(&self) -> Result<HashMap<i64, Vec<PastMedium>>, Error> {
         let doing = "reading the media of the history";
         let mut statement = self
@@ -226,8 +223,8 @@ impl Catalog {
         Ok(media)
     }
 
-    /// Notes of some sets since when their media are gone and why, or that they are there again.
-    /// What was noted first stays.
+    /// Records for some sets since when and why their media are missing, or that they exist again.
+    /// The first record is kept.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -247,7 +244,7 @@ impl Catalog {
         transaction.commit().doing(doing)
     }
 
-    /// What the last backup of a kind (`D`, `I`) with an algorithm took: bytes before and after
+    /// The sizes of the last backup of a kind (`D`, `I`) with an algorithm, before and after
     /// compression.
     ///
     /// # Errors
@@ -275,7 +272,7 @@ impl Catalog {
         }))
     }
 
-    /// Deletes rows of the history and returns how many backup sets were forgotten.
+    /// Deletes rows of the history and returns the number of deleted backup sets.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -342,7 +339,7 @@ fn forget_empty_media(transaction: &Transaction<'_>) -> Result<(), Error> {
 }
 
 impl Catalog {
-    /// Enters a page in `suspect_pages`, or counts it once more.
+    /// Adds a page to `suspect_pages`, or increments its count.
     ///
     /// `event_type` is SQL Server's: 2 is a bad checksum.
     ///
@@ -367,7 +364,7 @@ impl Catalog {
             )
             .doing(doing)?;
         if known == 0 {
-            // As on SQL Server the table holds a thousand rows and takes no more.
+            // As on SQL Server, the table is limited to a thousand rows.
             transaction
                 .execute(
                     "INSERT INTO suspect_pages SELECT ?1, ?2, ?3, ?4, 1, ?5 \
@@ -379,8 +376,7 @@ impl Catalog {
         transaction.commit().doing(doing)
     }
 
-    /// Notes in `suspect_pages` that a page was restored: `event_type` 4. A page that the table does not
-    /// hold does not enter it.
+    /// Records in `suspect_pages` that a page was restored: `event_type` 4. Does not add pages.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -395,7 +391,7 @@ impl Catalog {
         self.restored(database_id, file_id, page..=page, at)
     }
 
-    /// The same for all pages of a file.
+    /// As [`Self::page_restored`], for all pages of a file.
     ///
     /// # Errors
     /// [`Error::Sqlite`].

@@ -1,4 +1,4 @@
-//! What one backup adds to the history: the rows of `msdb`, with SQL Server's columns.
+//! What one backup adds to the history: rows of `msdb`, with SQL Server's columns.
 
 use std::path::PathBuf;
 
@@ -44,9 +44,9 @@ pub struct FamilyRecord {
     pub block_bytes: u32,
     /// `mirror`, from 0.
     pub mirror: u32,
-    /// How long the medium was when the set was finished; `None` where nobody knows.
+    /// Length of the medium when the set was finished, if known.
     pub end_bytes: Option<u64>,
-    /// Where the file system of the medium is mounted.
+    /// The mount point of the medium's file system.
     pub mount_point: Option<PathBuf>,
 }
 
@@ -122,17 +122,15 @@ pub struct BackupSetRecord {
     pub base: Option<(Lsn, Guid)>,
     /// `compression_algorithm`
     pub compression_algorithm: Option<String>,
-    /// `compression_level`, which SQL Server does not have.
+    /// `compression_level`; SQL Server has no such column.
     pub compression_level: Option<String>,
-    /// How the set is encrypted.
     pub encryption: Option<EncryptionRecord>,
-    /// How long it took, in milliseconds, which SQL Server tells in whole seconds.
+    /// Duration in milliseconds; SQL Server has whole seconds.
     pub duration_ms: Option<u64>,
-    /// It went to `NUL`: nothing of it was kept.
+    /// It went to `NUL`: nothing was kept.
     pub is_discarded: bool,
 }
 
-/// How a set is encrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncryptionRecord {
     /// `key_algorithm`
@@ -169,25 +167,20 @@ pub struct BackupFileRecord {
 /// Everything that one backup adds to the history.
 #[derive(Debug, Clone)]
 pub struct BackupRecord {
-    /// The media set; written once for all its backup sets.
+    /// Written once for all its backup sets.
     pub media: MediaSetRecord,
-    /// Its families, all mirrors.
+    /// Including all mirrors.
     pub families: Vec<FamilyRecord>,
-    /// The backup set.
     pub set: BackupSetRecord,
-    /// Its files.
     pub files: Vec<BackupFileRecord>,
 }
 
-/// Which database was backed up.
 #[derive(Debug, Clone, Copy)]
 pub struct BackedUp {
-    /// The number of its database; below zero when the catalog does not know it.
+    /// Negative if the database is not registered.
     pub database_id: i64,
-    /// The identity of its database.
     pub database_guid: Guid,
-    /// The family of its database.
     pub family_guid: Guid,
-    /// The backup as the differential base that it may be; none of what is no base.
+    /// The differential base that this backup may become, if any.
     pub base: Option<Base>,
 }

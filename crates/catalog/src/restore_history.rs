@@ -9,12 +9,10 @@ use crate::record::BackupRecord;
 use crate::value::Stored;
 use crate::{Catalog, Error};
 
-/// What was restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestoreType {
     /// A whole database.
     Database,
-    /// A differential.
     Differential,
     /// Files, or pages of files.
     File,
@@ -46,7 +44,7 @@ pub struct RestoreFileRecord {
 /// A row of `restorehistory`, with what was restored.
 #[derive(Debug, Clone)]
 pub struct RestoreRecord {
-    /// The backup set; its rows are added when the history does not know it.
+    /// The backup set; its rows are added if they are not in the history.
     pub backup: BackupRecord,
     /// `restore_date`
     pub restored: Moment,
@@ -64,7 +62,6 @@ pub struct RestoreRecord {
     pub restart: bool,
     /// `device_count`
     pub device_count: u32,
-    /// The files that were written.
     pub files: Vec<RestoreFileRecord>,
 }
 

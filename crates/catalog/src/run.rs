@@ -1,4 +1,4 @@
-//! What became of runs: backups that failed, and sets that were read back.
+//! Results of runs: failed backups and verifications.
 
 use std::collections::HashMap;
 
@@ -9,48 +9,42 @@ use crate::error::Doing;
 use crate::value::{Stored, read};
 use crate::{Catalog, Error, Forgotten};
 
-/// The most failures of one database that are kept, the newest.
+/// Maximum number of failures kept per database; older ones are deleted.
 const FAILURES_MAX: u32 = 1000;
 
-/// A backup that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailureRecord {
-    /// The database.
     pub database: String,
-    /// What failed, in capitals: `BACKUP DATABASE`.
+    /// The operation in capitals: `BACKUP DATABASE`.
     pub operation: String,
-    /// When.
     pub failed: Moment,
     /// The number of its first error.
     pub error_number: u32,
-    /// The text of that.
+    /// Its text.
     pub message: String,
 }
 
-/// The failures of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failures {
-    /// How many are known.
     pub count: u64,
-    /// The last one.
     pub last: FailureRecord,
-    /// Whether no backup of the database was finished since.
+    /// Whether no backup of the database finished since.
     pub is_latest: bool,
 }
 
-/// How much of a set was read back.
+/// How much of a set was verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
     /// Every byte against its checksums; an encrypted set without its key.
     Checksums,
-    /// Every byte, decrypted where it is encrypted, decompressed and compared with the set's totals.
+    /// Every byte: decrypted, decompressed, and compared with the set's totals.
     Content,
-    /// A database was made of it.
+    /// The set was restored to a database.
     Restored,
 }
 
 impl Depth {
-    /// How it is stored and told.
+    /// Its stored and displayed form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Checksums => "checksums",
@@ -60,17 +54,17 @@ impl Depth {
     }
 }
 
-/// What the verifications of a set have shown.
+/// The results of the verifications of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// When it was last found valid, and how deep that looked.
+    /// When it was last found valid, and at what depth.
     pub valid: Option<(Moment, String)>,
-    /// The number of the error with which the last verification ended; 0 for none.
+    /// The error number of the last verification; 0 for none.
     pub last_error: u32,
 }
 
 impl Catalog {
-    /// Remembers a backup that failed.
+    /// Records a failed backup.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -102,7 +96,7 @@ impl Catalog {
         transaction.commit().doing(doing)
     }
 
-    /// The failures of each database that has any, in the order of the names.
+    /// The failures of each database that has any, ordered by name.
     ///
     /// # Errors
     /// [`Error::Sqlite`], [`Error::Stored`].
@@ -141,7 +135,7 @@ impl Catalog {
         Ok(failures)
     }
 
-    /// Remembers that a set was read back, and what came of it: an error's number, or 0.
+    /// Records the verification of a set and its result: an error number, or 0.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -170,7 +164,7 @@ impl Catalog {
             .doing("recording a verification")
     }
 
-    /// What is known of the sets that were read back.
+    /// The verifications of all sets.
     ///
     /// # Errors
     /// [`Error::Sqlite`], [`Error::Stored`].
@@ -200,7 +194,7 @@ impl Catalog {
     }
 }
 
-/// Forgets runs along with the history.
+/// Deletes runs together with the history.
 pub(crate) fn forget(
     transaction: &Transaction<'_>,
     which: Forgotten<'_>,

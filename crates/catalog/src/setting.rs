@@ -1,4 +1,4 @@
-//! Settings of an instance: the folders that stand for drive letters.
+//! Settings of an instance: folders mapped to drive letters, and folders for restores.
 
 use std::path::{Path, PathBuf};
 
@@ -6,12 +6,11 @@ use crate::error::Doing;
 use crate::value::{path_text, text_path};
 use crate::{Catalog, Error};
 
-/// A folder that stands for a drive letter.
+/// A folder mapped to a drive letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drive {
-    /// The letter, upper case.
+    /// Upper case.
     pub letter: char,
-    /// The folder.
     pub folder: PathBuf,
 }
 
@@ -40,7 +39,7 @@ impl Catalog {
         Ok(drives)
     }
 
-    /// The folders that restores are confined to; none for anywhere.
+    /// The folders to which restores are confined; empty for no limit.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -57,7 +56,7 @@ impl Catalog {
         folders.collect::<Result<_, _>>().doing(doing)
     }
 
-    /// Lets restores go to a folder.
+    /// Allows restores to a folder.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -71,7 +70,7 @@ impl Catalog {
             .doing("adding a folder of restores")
     }
 
-    /// Takes a folder off the list; false when it was not on it.
+    /// Removes a folder from the list; false if it was not listed.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -85,7 +84,7 @@ impl Catalog {
             .doing("removing a folder of restores")
     }
 
-    /// Maps a drive, replacing what the letter stood for.
+    /// Maps a drive, replacing its previous folder.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -99,7 +98,7 @@ impl Catalog {
             .doing("mapping a drive")
     }
 
-    /// Forgets a drive; false when it was not mapped.
+    /// Removes a drive; false if it was not mapped.
     ///
     /// # Errors
     /// [`Error::Sqlite`].

@@ -1,36 +1,34 @@
-//! What scripts see of a catalog: its tables and views under SQL Server's names, with their columns.
+//! What scripts can read of a catalog: its tables and views under SQL Server's names, with their
+//! columns.
 
 use rusqlite::Connection;
 
 use crate::Error;
 use crate::error::Doing;
 
-/// The columns whose text compares without regard to case, as the names behind them are unique.
+/// The columns with case-insensitive text, corresponding to unique names.
 const IGNORING_CASE: &[(&str, &str)] = &[("backup_devices", "name"), ("certificates", "name")];
 
 /// A table or view that scripts may read.
 #[derive(Debug, Clone)]
 pub struct ShownTable {
-    /// Its name.
     pub name: String,
-    /// Its columns.
     pub columns: Vec<ShownColumn>,
 }
 
 /// A column of a [`ShownTable`].
 #[derive(Debug, Clone)]
 pub struct ShownColumn {
-    /// Its name.
     pub name: String,
-    /// Its declared type; empty for none.
+    /// Its declared type; may be empty.
     pub declared_type: String,
-    /// Whether its text compares without regard to case.
+    /// Whether its text compares case-insensitively.
     pub ignores_case: bool,
 }
 
-/// All that scripts may read; what begins with `own_` is not among it.
+/// All tables and views that scripts may read; names with the prefix `own_` are excluded.
 ///
-/// `reader` is a connection to the catalog that knows the functions which its views call.
+/// `reader` is a connection to the catalog with the functions used by its views.
 ///
 /// # Errors
 /// [`Error::Sqlite`].

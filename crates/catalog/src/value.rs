@@ -1,4 +1,4 @@
-//! How identities, log positions and dates stand in the catalog.
+//! How identities, log positions and dates are stored in the catalog.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use windlass_base::{Guid, Lsn, Moment};
 
 use crate::Error;
 
-/// A value of ours as SQLite stores it.
+/// One of our values in the form stored by SQLite.
 pub(crate) struct Stored<T>(pub(crate) T);
 
 impl ToSql for Stored<Guid> {
@@ -61,7 +61,7 @@ fn lsn_value(lsn: Lsn) -> Value {
     }
 }
 
-/// Reads a column that holds text of a known form; `None` for NULL.
+/// Reads a column with text of a known form; `None` for NULL.
 pub(crate) fn read<T: FromStr>(
     row: &Row<'_>,
     column: &str,
@@ -86,7 +86,7 @@ pub(crate) fn read<T: FromStr>(
     }
 }
 
-/// The text under which a path is stored: the path itself, or a lossy form when it is no UTF-8.
+/// The stored text of a path: the path itself, or a lossy form if it is not UTF-8.
 pub(crate) fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
