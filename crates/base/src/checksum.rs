@@ -1,12 +1,12 @@
-//! The one checksum of our formats, and the digest that finds changed extents.
+//! The checksum of our formats, and the digest that finds changed extents.
 //!
-//! CRC-64/NVME guards every byte on media: it finds every single-bit and every burst error up to
-//! 64 bits, and runs at memory speed with carry-less multiplication. It is not a defence against
-//! somebody who edits a backup on purpose; encryption with authentication is.
+//! CRC-64/NVME protects every byte on media: it detects every single-bit error and every burst
+//! error up to 64 bits, and runs at memory speed with carry-less multiplication. It does not
+//! protect against deliberate changes; authenticated encryption does.
 //!
 //! Digests (the first 128 bits of BLAKE3) decide whether an extent changed since a full backup. A
-//! collision would silently lose a change, and the content of a database is often chosen by its
-//! users, so a fast but forgeable hash will not do.
+//! collision would silently lose a change, and users often control the content of a database, so a
+//! fast but forgeable hash is not sufficient.
 
 use crc_fast::CrcAlgorithm;
 
@@ -42,7 +42,7 @@ impl Default for ChecksumBuilder {
     }
 }
 
-/// 128 bits that stand for the content of an extent.
+/// 128 bits that represent the content of an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Digest(pub [u8; 16]);
 
@@ -51,7 +51,8 @@ impl Digest {
     pub const BYTES: usize = 16;
 }
 
-/// BLAKE3 of several pieces, each with its length before it, so that no byte can move from one to the next.
+/// BLAKE3 of several pieces, each preceded by its length, so that no byte can move from one to the
+/// next.
 pub fn hash(pieces: &[&[u8]]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     for piece in pieces {

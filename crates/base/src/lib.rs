@@ -1,8 +1,8 @@
-//! The words every other crate speaks: identities, positions, sizes, checksums and messages.
+//! The types shared by all other crates: identities, positions, sizes, checksums and messages.
 //!
-//! Pure values: no I/O, no clock, no randomness of its own. Everything that is stored on media or
-//! compared across files is a type of its own here, so that a family number cannot be taken for a
-//! set number.
+//! Pure values without I/O, except for the current local time in [`Moment`]. Everything that is
+//! stored on media or compared across files has its own type, so that values of different kinds
+//! cannot be confused.
 //!
 //! - [`Lsn`]: a log sequence number as SQL Server composes and prints it.
 //! - [`Guid`]: a 16-byte identity, printed as SQL Server prints `uniqueidentifier`.
@@ -11,10 +11,10 @@
 //! - [`page`]: pages, extents, file numbers, the checksums of SQLite's pages.
 //! - [`mod@checksum`]: the one checksum of our formats, and the digest that finds changed extents.
 //! - [`rate`]: a limit on bytes per second.
-//! - [`size`]: bytes, rates and durations for people.
+//! - [`size`]: bytes, rates and durations in human-readable form.
 //! - [`mod@panic`]: panics of threads as errors.
 //! - [`message`]: the single table of numbered messages.
-//! - [`mod@visible`]: text for people in which nothing acts on their terminal.
+//! - [`mod@visible`]: text without characters that act on a terminal.
 #![forbid(unsafe_code)]
 
 pub mod bytes;

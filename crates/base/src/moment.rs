@@ -1,4 +1,4 @@
-//! Dates and times as media headers keep them.
+//! Dates and times as stored in media headers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-/// Where the system keeps the rules of its time zone, unless `TZ` names another.
+/// Where the system stores the rules of its time zone, unless `TZ` names another.
 const LOCAL_ZONE_FILE: &str = "/etc/localtime";
 
 /// A local date and time of day, to the second.
@@ -21,7 +21,7 @@ const LOCAL_ZONE_FILE: &str = "/etc/localtime";
 pub struct Moment(DateTime);
 
 impl Moment {
-    /// Takes a civil date and time, dropping the fraction of a second.
+    /// From a civil date and time, dropping the fraction of a second.
     pub fn new(at: DateTime) -> Self {
         Self(at.with().subsec_nanosecond(0).build().unwrap_or(at))
     }
@@ -36,13 +36,12 @@ impl Moment {
         )
     }
 
-    /// The local time of the system's clock; `None` beyond the calendar.
+    /// The local time of the system's clock; `None` outside of the calendar's range.
     pub fn of_system_time(time: SystemTime) -> Option<Self> {
         let stamp = Timestamp::try_from(time).ok()?;
         Some(Self::new(stamp.to_zoned(local_zone()).datetime()))
     }
 
-    /// The civil date and time.
     pub fn to_civil(self) -> DateTime {
         self.0
     }
@@ -104,7 +103,7 @@ impl fmt::Debug for Moment {
     }
 }
 
-/// The text is not a date in a form that T-SQL scripts use.
+/// The text is not a date in a form used in T-SQL scripts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not a date and time")]
 pub struct MomentError(String);
@@ -143,14 +142,14 @@ impl FromStr for Moment {
 
 /// The current local time, to the nanosecond, and its offset from UTC.
 ///
-/// The one place where this crate looks at the outside: callers that must be deterministic
-/// pass moments in.
+/// The only place where this crate has an external input: callers that must be deterministic pass
+/// moments in.
 pub fn local_now() -> Zoned {
     Timestamp::now().to_zoned(local_zone())
 }
 
-/// The time zone of the system. To learn its name as well, which nobody needs here, the library would read
-/// the whole folder of time zones: that takes longer than a small backup.
+/// The time zone of the system. To find its name as well, which is not needed, the library would
+/// read the whole time zone folder, which takes longer than a small backup.
 fn local_zone() -> TimeZone {
     static ZONE: OnceLock<TimeZone> = OnceLock::new();
     let found = || {

@@ -1,19 +1,18 @@
-//! Panics caught in the thread where they happen, so that they go up like any other error.
+//! Turns panics of a thread into ordinary errors.
 //!
-//! A thread that dies without a word leaves work undone that others take for done, or lets them wait
-//! for ever. Whoever gives work to a thread gives it through [`contained`].
+//! A thread that dies silently leaves work undone that others take for done, or makes them wait for
+//! ever. Work of threads is therefore run through [`contained`].
 
 use std::any::Any;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Work that ended in a panic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Panicked {
-    /// What was at work, as in "the reader".
+    /// What panicked, for example "the reader".
     pub worker: &'static str,
-    /// What the panic said.
+    /// The message of the panic.
     pub reason: String,
 }
 
@@ -32,13 +31,13 @@ impl From<Panicked> for io::Error {
     }
 }
 
-/// Does the work. A panic in it becomes an error that names `worker`.
+/// Runs the work. A panic in it becomes an error that names `worker`.
 ///
-/// What the work had in its hands counts as broken: the caller gives it up, or uses only what a
-/// failure cannot leave half done.
+/// Consider everything the work was changing as broken: discard it, or use only what a failure
+/// cannot leave half done.
 ///
 /// # Errors
-/// When the work panicked.
+/// If the work panicked.
 pub fn contained<T>(worker: &'static str, work: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| Panicked {
         worker,
@@ -46,7 +45,7 @@ pub fn contained<T>(worker: &'static str, work: impl FnOnce() -> T) -> Result<T,
     })
 }
 
-/// What `panic!` was given.
+/// The message passed to `panic!`.
 fn reason_of(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));

@@ -1,18 +1,18 @@
-//! How fast bytes may move when somebody has set a limit: a token bucket without a clock.
+//! Rate limit: a token bucket without a clock.
 //!
-//! The caller brings the time, counted from any fixed moment, so that the arithmetic can be tested
+//! The caller passes the time, relative to any fixed moment, so that the arithmetic can be tested
 //! without waiting.
 
 use std::time::Duration;
 
-/// Time for which an unused allowance is kept: long enough to cover the gaps between two calls, too
-/// short for a burst that others would notice.
+/// How long an unused allowance is kept: long enough to cover the gap between two calls, too short
+/// for a noticeable burst.
 const CREDIT: Duration = Duration::from_millis(100);
 
 /// A limit on bytes per second.
 ///
-/// Invariant: in any stretch of time, no more bytes are taken than the rate gives in that time and in
-/// a tenth of a second, and one call's worth.
+/// Invariant: in any period, no more bytes are taken than the rate allows in that period plus a
+/// tenth of a second, plus one call.
 #[derive(Debug, Clone)]
 pub struct RateLimit {
     bytes_per_second: u64,
@@ -29,7 +29,7 @@ impl RateLimit {
         }
     }
 
-    /// How long bytes have to wait at the time `now`; zero when they may move.
+    /// How long bytes have to wait at the time `now`; zero if they may move.
     pub fn wait(&self, now: Duration) -> Duration {
         self.next.saturating_sub(now)
     }
@@ -52,7 +52,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Takes pieces as fast as the limit lets it until `end`; bytes taken.
+    /// Takes pieces as fast as the limit allows until `end`; returns the bytes taken.
     fn busily(limit: &mut RateLimit, piece: u64, begin: Duration, end: Duration) -> u64 {
         let (mut now, mut taken) = (begin, 0);
         while now < end {

@@ -1,4 +1,4 @@
-//! Bytes, rates and durations for people.
+//! Bytes, rates and durations in human-readable form.
 
 use std::fmt;
 use std::time::Duration;
@@ -35,9 +35,9 @@ pub fn megabytes_per_second(bytes: u64, elapsed: Duration) -> f64 {
     }
 }
 
-/// Reads a size with an optional unit: `1048576`, `64K`, `1MB`, `4 MiB`, `2g`.
+/// Parses a size with an optional unit: `1048576`, `64K`, `1MB`, `4 MiB`, `2g`.
 ///
-/// Units are powers of 1024. `None` when the text is not such a size or does not fit.
+/// Units are powers of 1024. `None` if the text is not such a size or does not fit.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits_end = text

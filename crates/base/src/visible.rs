@@ -1,15 +1,14 @@
-//! Text that drives nothing: what a terminal would obey, or a reader could not see, is spelled out.
+//! Safe text: characters that a terminal would obey or a reader could not see are escaped.
 //!
-//! Names come from media and databases that somebody else made. Sent to a terminal as they are, they
-//! could colour it, rename its window, turn the order of letters, or forge a line of ours. Whatever
-//! goes to people passes [`visible`] or [`visible_lines`]; what goes to programs as JSON passes
-//! [`json_escaped`].
+//! Names come from media and databases of others. Printed unchanged, they could change colours,
+//! rename the window, reverse the direction of text, or forge a line of ours. Text for people goes
+//! through [`visible`] or [`visible_lines`]; JSON goes through [`json_escaped`].
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character acts on a terminal or hides from a reader: control characters (C0, DEL, C1),
-/// those that turn the direction of text, and Unicode's own ends of line.
+/// Whether a character acts on a terminal or is hidden from a reader: control characters (C0, DEL,
+/// C1), those that change the direction of text, and Unicode line separators.
 pub fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -18,19 +17,19 @@ pub fn is_hidden(character: char) -> bool {
         )
 }
 
-/// A text on one line: hidden characters, also tabs and ends of line, as `\u{..}`.
+/// A text on one line: hidden characters, including tabs and line ends, as `\u{..}`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     spelled(text, is_hidden, braced)
 }
 
-/// A text of several lines: like [`visible`], but ends of line and tabs stay.
+/// A text of several lines: like [`visible`], but keeps line ends and tabs.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     let is_hidden = |character| !matches!(character, '\n' | '\t') && is_hidden(character);
     spelled(text, is_hidden, braced)
 }
 
-/// JSON text with the hidden characters in its strings as `\u00XX`. What JSON itself escapes has been
-/// escaped; the white space between its tokens stays.
+/// JSON text with the hidden characters in its strings as `\u00XX`. Does not change existing
+/// escapes or white space between tokens.
 pub fn json_escaped(json: &str) -> Cow<'_, str> {
     let is_hidden = |character| !matches!(character, '\n' | '\r' | '\t') && is_hidden(character);
     spelled(json, is_hidden, |character, out| {

@@ -1,8 +1,8 @@
-//! Numbered messages for people: SQL Server's numbers, severities, states and wording.
+//! Numbered messages: SQL Server's numbers, severities, states and wording.
 //!
-//! Users search the web for a message's number and text, so where SQL Server has a message for a
-//! situation its own words are used. Our own messages start at 50,000. [`table`] lists them all;
-//! `docs/messages.md` is printed from it. Errors are values of the crates below; only `instance`
+//! Users search the web for a message's number and text, so SQL Server's own words are used where
+//! it has a message for a situation. Our own messages start at 50,000. [`table`] lists them all;
+//! `docs/messages.md` is generated from it. Errors are values of the crates below; only `instance`
 //! turns them into messages.
 
 pub mod table;
@@ -12,7 +12,8 @@ use std::fmt;
 
 use crate::visible::{visible, visible_lines};
 
-/// How serious a message is, on SQL Server's scale: up to 10 informs, 11 and more is an error.
+/// How serious a message is, on SQL Server's scale: up to 10 is informational, 11 and above is an
+/// error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Severity(pub u8);
 
@@ -24,20 +25,19 @@ impl Severity {
 /// A message as a client receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// SQL Server's number, or ours from 50,000 on. 0 is what PRINT sends.
+    /// SQL Server's number, or ours from 50,000 on. 0 is the output of PRINT.
     pub number: u32,
-    /// How serious it is.
     pub severity: Severity,
-    /// Tells places apart that raise the same number.
+    /// Distinguishes places that raise the same number.
     pub state: u8,
-    /// Line of the script it belongs to, counted from 1; 0 when there is none.
+    /// Line of the script it belongs to, from 1; 0 if there is none.
     pub line: u32,
     /// The text, with its parameters filled in.
     pub text: String,
 }
 
 impl Message {
-    /// What `PRINT` sends: text without a number.
+    /// The output of `PRINT`: text without a number.
     pub fn print(text: impl Into<String>) -> Self {
         Self {
             number: 0,
@@ -62,8 +62,8 @@ impl Message {
         self
     }
 
-    /// The text for people. Only what `PRINT` sends has several lines: elsewhere the end of a line
-    /// comes out of a name, and could forge a message.
+    /// The text for display. Only the output of `PRINT` has several lines: elsewhere a line end
+    /// comes from a name, and could forge a message.
     pub fn visible_text(&self) -> Cow<'_, str> {
         match self.number {
             0 => visible_lines(&self.text),
@@ -78,7 +78,7 @@ impl Message {
 }
 
 impl fmt::Display for Message {
-    /// As `sqlcmd` prints it: errors carry a heading, informational messages are bare text.
+    /// As `sqlcmd` prints it: errors have a heading, informational messages are bare text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_error() {
             write!(

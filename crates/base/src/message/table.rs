@@ -1,6 +1,6 @@
-//! Every message, in the order of its number.
+//! Every message, ordered by number.
 //!
-//! One row is number, severity, name with parameters, text. The row makes a constructor of that
+//! A row has the number, severity, name with parameters, and text. It defines a constructor of that
 //! name and an entry of [`ALL`]. Numbers below 50,000, their severities and texts are SQL Server's
 //! (its published list, or captured output); the others are ours.
 
@@ -13,9 +13,8 @@ use super::{Message, Severity};
 pub struct Entry {
     /// The message number.
     pub number: u32,
-    /// Its severity.
     pub severity: u8,
-    /// Its text, parameters in braces.
+    /// Its text, with parameters in braces.
     pub template: &'static str,
 }
 
