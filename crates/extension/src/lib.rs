@@ -1,6 +1,6 @@
 //! The loadable extension: `.load libwindlass`, then `file:/path/x.db?vfs=windlass`.
 //!
-//! It brings the page engine but no SQLite: it talks to the one that loads it. All databases that a
+//! It contains the page engine but no SQLite: it uses the one that loads it. All databases that a
 //! process opens through it share one instance. The library stays loaded for the rest of the
 //! process, as a VFS must.
 #![expect(unsafe_code, reason = "the entry point is called by SQLite, in C")]
@@ -15,7 +15,7 @@ use windlass_vfs::{Library, PathDatabases, Result, register};
 const OK_LOAD_PERMANENTLY: c_int = 256;
 const ERROR: c_int = 1;
 
-/// The outcome of the one registration in this process.
+/// The result of the only registration in this process.
 static REGISTERED: OnceLock<Result<()>> = OnceLock::new();
 
 /// SQLite calls this when the library is loaded.

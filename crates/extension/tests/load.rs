@@ -1,6 +1,6 @@
-//! The extension in programs that bring their own SQLite: the sqlite3 shell and Python.
+//! The extension in programs with their own SQLite: the sqlite3 shell and Python.
 //!
-//! A tool that is absent is said loudly; the test then shows nothing.
+//! A missing tool is reported loudly; the test then proves nothing.
 #![expect(clippy::print_stderr, reason = "says what could not be tested")]
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
@@ -9,10 +9,11 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The library as `cargo build -p windlass-extension` makes it.
+/// The library as built by `cargo build -p windlass-extension`.
 ///
-/// A build of the whole workspace joins the features of all its packages, and would give the library
-/// the SQLite that other packages link. So it is built by itself, in a target folder of its own.
+/// A build of the whole workspace merges the features of all its packages, which would give the
+/// library the SQLite that other packages link. So it is built separately, in its own target
+/// folder.
 fn library() -> PathBuf {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
@@ -55,7 +56,7 @@ fn has_shell() -> bool {
     found
 }
 
-/// A Python whose sqlite3 module loads extensions; many are built without.
+/// A Python whose sqlite3 module can load extensions; many cannot.
 fn python() -> Option<&'static str> {
     let check = "import sqlite3; sqlite3.connect(':memory:').enable_load_extension(True)";
     let found = ["python3", "/usr/bin/python3"].into_iter().find(|python| {
@@ -157,7 +158,7 @@ print(sqlite3.connect('{path}').execute('SELECT sum(y) FROM t').fetchall())
     assert_eq!(output, "[] [(2000,)] [('ok',)]\n[(2000,)]\n");
 }
 
-/// A second SQLite in the library would work on the same files with locks of its own.
+/// A second SQLite in the library would use the same files with separate locks.
 #[test]
 fn the_library_brings_no_sqlite_and_exports_only_its_entry_point() {
     let bytes = std::fs::read(library()).unwrap();
