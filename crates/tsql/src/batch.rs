@@ -1,9 +1,10 @@
-//! A script is a row of batches, each ended by a line that says `GO`.
+//! A script is a sequence of batches, each ended by a line with `GO`.
 //!
-//! `GO` is not T-SQL: the tools that send scripts to the server (`sqlcmd`, SSMS) split at it, so the
-//! server never sees it. A batch is parsed as a whole, and a syntax error in it stops all of it.
+//! `GO` is not T-SQL: the tools that send scripts to the server (`sqlcmd`, SSMS) split at it, so
+//! the server never sees it. A batch is parsed as a whole, and a syntax error in it stops all of
+//! it.
 //!
-//! Neighbours: whoever reads scripts splits with [`split`], parses each [`Batch::text`], and passes
+//! Neighbours: readers of scripts split them with [`split`], parse each [`Batch::text`], and pass
 //! errors through [`Batch::locate`] so that they name the line in the file.
 
 use crate::error::ParseError;
@@ -18,12 +19,12 @@ pub struct Batch<'a> {
     pub offset: usize,
     /// The line of the script on which `text` begins, counted from 1.
     pub first_line: u32,
-    /// How often the batch is to run: the number after `GO`, otherwise 1.
+    /// How many times to run the batch: the number after `GO`, otherwise 1.
     pub count: u32,
 }
 
 impl Batch<'_> {
-    /// `error`, which was found in this batch, with its place in the script.
+    /// Translates the position of `error` in this batch to its position in the script.
     #[must_use]
     pub fn locate(&self, error: ParseError) -> ParseError {
         let mut error = error.moved_down(self.first_line.saturating_sub(1));
@@ -31,15 +32,15 @@ impl Batch<'_> {
         error
     }
 
-    /// The line in the script of a line of this batch, both counted from 1.
+    /// The line in the script of a line of this batch, both from 1.
     pub fn line_in_script(&self, line: u32) -> u32 {
         line.saturating_add(self.first_line.saturating_sub(1))
     }
 }
 
-/// Splits a script at its `GO` lines. Batches that are empty or white space are left out.
+/// Splits a script at its `GO` lines. Omits empty batches.
 ///
-/// A `GO` line holds `GO` in any case, an optional count, and an optional comment after that; `GO`
+/// A `GO` line has `GO` in any case, an optional count, and an optional comment after that; `GO`
 /// inside a string, a quoted identifier or a block comment does not count.
 pub fn split(script: &str) -> Vec<Batch<'_>> {
     let mut batches = Vec::new();
@@ -84,7 +85,7 @@ fn push<'a>(batches: &mut Vec<Batch<'a>>, script: &'a str, start: Start, end: us
     }
 }
 
-/// The count of a `GO` whose line goes on with `tokens`; `None` when the line holds more than it may.
+/// The count of a `GO` whose line continues with `tokens`; `None` if the line has more than it may.
 /// Leaves `tokens` before the white space that ends the line.
 fn go_count(script: &str, tokens: &mut Lexer<'_>) -> Option<u32> {
     let mut count = None;
@@ -109,7 +110,7 @@ fn go_count(script: &str, tokens: &mut Lexer<'_>) -> Option<u32> {
     }
 }
 
-/// Where the line after that of `go` begins; `end` is the end of the white space that closes it.
+/// The start of the line after that of `go`; `end` is the end of the white space that closes it.
 fn after_line(script: &str, go: Token, end: usize) -> Start {
     let rest = script.get(go.span.end..end).unwrap_or("");
     match rest.find('\n') {

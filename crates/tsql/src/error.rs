@@ -1,9 +1,9 @@
-//! Why a text is not a statement, with SQL Server's number and wording where it has one.
+//! Syntax errors, with SQL Server's number and wording if it has one.
 //!
-//! Neighbours: the lexer and the parser make these; the `instance` crate turns them into messages.
+//! Neighbours: the lexer and the parser create them; the `instance` crate turns them into messages.
 //!
-//! Invariant: the position is that of the offending token, in the text that was handed in; `text` is
-//! what SQL Server says, `hint` what it does not say but the reader needs.
+//! Invariant: the position is that of the offending token in the given text; `text` is SQL Server's
+//! wording, `hint` adds what the reader needs beyond it.
 
 use thiserror::Error;
 
@@ -28,7 +28,7 @@ pub struct ParseError {
     pub offset: usize,
     /// The message in SQL Server's wording.
     pub text: String,
-    /// What to do about it, as whole sentences.
+    /// Advice, in whole sentences.
     pub hint: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl ParseError {
         self
     }
 
-    /// The same error for a text that began `lines` lines further down in its file.
+    /// The same error for a text that starts `lines` lines further down in its file.
     #[must_use]
     pub fn moved_down(mut self, lines: u32) -> Self {
         self.line = self.line.saturating_add(lines);
@@ -99,7 +99,7 @@ impl ParseError {
         Self::new(113, span, "Missing end comment mark '*/'.".to_owned())
     }
 
-    /// 155: a word after `WITH` that `statement` does not know.
+    /// 155: a word after `WITH` that `statement` does not have.
     pub(crate) fn unknown_option(span: Span, option: &str, statement: &str) -> Self {
         let text = format!(
             "'{}' is not a recognized {statement} option.",
@@ -108,7 +108,7 @@ impl ParseError {
         Self::new(155, span, text)
     }
 
-    /// Ours: T-SQL that SQL Server would run and this product does not.
+    /// T-SQL that SQL Server would run and Windlass does not.
     pub(crate) fn not_supported(span: Span, what: &str, hint: &str) -> Self {
         Self::new(
             50005,
@@ -119,7 +119,7 @@ impl ParseError {
     }
 }
 
-/// At most so many characters of the source appear in a message.
+/// Maximum number of source characters in a message.
 const SHOWN_CHARACTERS_MAX: usize = 128;
 
 fn shortened(text: &str) -> String {

@@ -1,15 +1,15 @@
-//! The entry point for fuzzing: everything this crate does to a hostile script.
+//! The entry point for fuzzing: everything this crate does with a hostile script.
 
 use crate::batch;
 use crate::parser::parse_batch;
 use crate::printer::print_batch;
 use crate::sqlite;
 
-/// Reads `data` as a script, parses its batches, prints what parsed, and parses that again.
+/// Parses the batches of the script `data`, prints what parsed, and parses that again.
 ///
 /// # Panics
 ///
-/// When a printed batch does not parse, or parses to something else.
+/// If a printed batch does not parse, or parses to something else.
 pub fn fuzz_parse(data: &[u8]) {
     let script = String::from_utf8_lossy(data);
     for batch in batch::split(&script) {

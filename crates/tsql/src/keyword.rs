@@ -3,7 +3,7 @@
 //! Neighbours: the parser refuses them as names, the printer puts them in brackets, errors call them
 //! keywords (156 instead of 102).
 
-/// The words of T-SQL that are names only in brackets, sorted.
+/// Words that are names in T-SQL only in brackets, sorted.
 pub const RESERVED: &[&str] = &[
     "ADD",
     "ALL",

@@ -1,7 +1,7 @@
 //! T-SQL text to statements and back: the language front of Windlass.
 //!
-//! Pure: no I/O and no meaning. A statement that parses may still be refused by whoever executes it;
-//! this crate only decides whether the text *is* a statement, as SQL Server's own parser does.
+//! Pure: no I/O and no semantics. A statement that parses may still be refused when executed; this
+//! crate only decides whether the text *is* a statement, as SQL Server's own parser does.
 //!
 //! | step | where |
 //! |---|---|
@@ -11,12 +11,12 @@
 //! | the `WITH` options of BACKUP and RESTORE | [`option`] |
 //! | statements to canonical text | [`printer`] |
 //! | commands of SQL Backup Pro | [`sqlbackup`] |
-//! | SQL that is not ours, made fit for `SQLite` | [`dialect`] its grammar, [`sqlite`] its lexis |
+//! | pass-through SQL, adapted to `SQLite` | [`dialect`] its grammar, [`sqlite`] its lexical syntax |
 //!
 //! Invariants:
 //! * No input panics, recursion is bounded ([`NESTING_MAX`]), time is linear in the input.
 //! * `parse(print(statement)) == statement`; positions do not take part in equality.
-//! * Every node that an error message may have to name carries a [`Span`].
+//! * Every node that an error message may name has a [`Span`].
 //!
 //! ```
 //! use windlass_tsql::{ast::Statement, parse_batch};

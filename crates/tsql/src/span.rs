@@ -1,13 +1,13 @@
 //! Positions in the source text.
 //!
-//! Neighbours: the lexer makes spans, the parser joins them, errors and the AST carry them.
+//! Neighbours: the lexer creates spans, the parser joins them, errors and the AST contain them.
 //!
-//! Invariant: equality of AST nodes ignores positions, so [`Spanned`] compares its node only. That is
-//! what lets a test say `parse(print(statement)) == statement`.
+//! Invariant: equality of AST nodes ignores positions, so [`Spanned`] compares only its node. This
+//! allows tests such as `parse(print(statement)) == statement`.
 
 use std::ops::Deref;
 
-/// A stretch of source text and where it begins for a human reader.
+/// A range of source text and its human-readable position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
     /// Byte offset of the first byte, from the start of the parsed text.
@@ -30,28 +30,25 @@ impl Span {
         }
     }
 
-    /// The text the span covers; empty when the span does not belong to `text`.
+    /// The text of the span; empty if the span does not belong to `text`.
     pub fn text(self, text: &str) -> &str {
         text.get(self.start..self.end).unwrap_or("")
     }
 }
 
-/// A node and the text it was read from.
+/// A node and its position in the text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spanned<T> {
-    /// What was read.
     pub node: T,
-    /// Where it was read.
     pub span: Span,
 }
 
 impl<T> Spanned<T> {
-    /// Joins a node and its position.
     pub fn new(node: T, span: Span) -> Self {
         Self { node, span }
     }
 
-    /// A node that was built by a program rather than read.
+    /// A node that was built by a program, not parsed.
     pub fn unplaced(node: T) -> Self {
         Self {
             node,

@@ -1,4 +1,4 @@
-//! The commands of SQL Backup Pro: what `sqlbackup '-SQL "..."'` carries.
+//! The commands of SQL Backup Pro: the argument of `sqlbackup '-SQL "..."'`.
 //!
 //! ```text
 //! BACKUP DATABASE name | [name]         TO DISK = 'f' [, [DISK =] 'g']... [WITH option, ...]
@@ -10,26 +10,24 @@
 //! value : 'x' | "x" | [x] | 12 | 5h | word
 //! ```
 //!
-//! Brackets may stand for quotes, so that nothing need be doubled inside a procedure's argument. What an
-//! option means, and whether there is such an option, is decided by the instance.
+//! Brackets can replace quotes, so that nothing need be doubled inside a procedure's argument. The
+//! instance decides which options exist and what they mean.
 //!
-//! Invariant: one pass over the tokens, no recursion; any text gives a command or an error.
+//! Invariant: one pass over the tokens, no recursion; every text gives a command or an error.
 
 use crate::ParseError;
 use crate::lexer::{TokenKind, tokenize, unquoted};
 
-/// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
-    /// What to do.
     pub verb: Verb,
-    /// The files, as written.
+    /// The files, in source form.
     pub disks: Vec<String>,
     /// `SOURCE = 'name'`
     pub source: Option<String>,
-    /// `LATEST_FULL` and its kin, in capitals.
+    /// `LATEST_FULL` and the like, in capitals.
     pub latest: Option<String>,
-    /// The options in the order they were written.
+    /// The options in source order.
     pub options: Vec<Setting>,
 }
 
@@ -52,12 +50,11 @@ pub enum Verb {
     FileListOnly,
 }
 
-/// Which databases are backed up.
+/// The databases to back up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Databases {
-    /// These.
     Named(Vec<String>),
-    /// `[*]`, or everything but those that were excepted.
+    /// `[*]`: all except the listed ones.
     All {
         /// `EXCEPT [a, b]`
         except: Vec<String>,
@@ -69,16 +66,16 @@ pub enum Databases {
 pub struct Setting {
     /// Its name in capitals.
     pub name: String,
-    /// Its value; of MOVE the logical name, or `DATAFILES` without quotes.
+    /// Its value; for MOVE, the logical name, or `DATAFILES` without quotes.
     pub value: Option<String>,
-    /// What follows `TO`, of MOVE.
+    /// What follows `TO` in MOVE.
     pub target: Option<String>,
 }
 
-/// Takes the command out of a procedure's argument: `-SQL "..."`.
+/// Extracts the command from a procedure's argument: `-SQL "..."`.
 ///
 /// # Errors
-/// What stands there instead.
+/// A description of the invalid argument.
 pub fn command_of(argument: &str) -> Result<String, String> {
     let text = argument.trim();
     let rest = text
@@ -100,10 +97,10 @@ pub fn command_of(argument: &str) -> Result<String, String> {
     }
 }
 
-/// Reads a command.
+/// Parses a command.
 ///
 /// # Errors
-/// [`ParseError`] 102 near what is not understood.
+/// [`ParseError`] 102 at the invalid text.
 pub fn parse(text: &str) -> Result<Command, ParseError> {
     let mut reader = Reader {
         items: items(text)?,
@@ -112,10 +109,10 @@ pub fn parse(text: &str) -> Result<Command, ParseError> {
     reader.command()
 }
 
-/// A token without its place.
+/// A token without its position.
 #[derive(Debug, Clone)]
 struct Item {
-    /// What it stands for: without quotes where it had any.
+    /// Its content: without quotes, if it had any.
     text: String,
     kind: ItemKind,
     error: ParseError,
@@ -132,7 +129,7 @@ enum ItemKind {
 
 fn items(text: &str) -> Result<Vec<Item>, ParseError> {
     let tokens = tokenize(text).map_err(|error| untold(error, text))?;
-    // Where the word PASSWORD stood last: what follows is not shown.
+    // Index of the last word PASSWORD: what follows is not shown.
     let mut secret: Option<usize> = None;
     Ok(tokens
         .iter()
@@ -167,7 +164,7 @@ fn items(text: &str) -> Result<Vec<Item>, ParseError> {
         .collect())
 }
 
-/// An error of the lexer, which repeats what it did not understand; not where a password may be in it.
+/// An error of the lexer, without the offending text if that may be a password.
 fn untold(mut error: ParseError, text: &str) -> ParseError {
     if text.to_ascii_uppercase().contains("PASSWORD") {
         "A string is not terminated, or a character is invalid. The text is not shown, because it \
@@ -207,7 +204,7 @@ impl Reader {
         }
     }
 
-    /// The error at the item that is next, or at the last one.
+    /// The error at the next item, or at the last one.
     fn unexpected(&self) -> ParseError {
         let item = self.peek().or(self.items.last());
         item.map_or_else(
@@ -361,7 +358,7 @@ impl Reader {
                 .peek()
                 .is_some_and(|item| item.kind == ItemKind::Number);
             let mut text = format!("{sign}{}", self.take(&kinds)?);
-            // `5h` is read as a number and a word.
+            // `5h` is lexed as a number and a word.
             if is_number
                 && let Some(unit) = self.peek()
                 && unit.kind == ItemKind::Word

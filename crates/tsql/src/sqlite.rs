@@ -1,19 +1,19 @@
-//! Pass-through SQL made fit for `SQLite`.
+//! Adapts pass-through SQL to `SQLite`.
 //!
-//! T-SQL's lexis is not quite `SQLite`'s. What differs and can be said in `SQLite`'s way is rewritten,
-//! everything else stays byte for byte:
+//! T-SQL's lexical syntax differs slightly from `SQLite`'s. Differences with a counterpart in
+//! `SQLite` are rewritten; everything else stays byte for byte:
 //!
 //! | T-SQL | becomes |
 //! |---|---|
 //! | `N'text'` | `'text'` |
-//! | `[a]]b]` | `"a]b"` (only when it holds `]]`, which `SQLite` does not know) |
+//! | `[a]]b]` | `"a]b"` (only if it contains `]]`, which `SQLite` does not support) |
 //! | `/* a /* b */ c */` | the same length without the inner marks (`SQLite` does not nest comments) |
 //! | `msdb.dbo.x`, `master.dbo.x`, `master..x` | `msdb.x`, `sys.x` |
 //! | `master.sys.x` | `sys.x` |
-//! | `@@x`, `@a#b` | a placeholder that `SQLite` can bind, see [`Parameter`] |
+//! | `@@x`, `@a#b` | a placeholder supported by `SQLite`, see [`Parameter`] |
 //! | white space that is not ASCII | a space |
 //!
-//! Neighbours: the parser finds [`crate::ast::Sql`]; the `instance` crate runs what this makes of it.
+//! Neighbours: the parser finds [`crate::ast::Sql`]; the `instance` crate runs the result.
 
 use std::collections::HashMap;
 
@@ -35,9 +35,10 @@ pub struct SqliteText {
 /// A variable in pass-through SQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// The variable, as it was first written.
+    /// The variable in its first spelling.
     pub variable: Variable,
-    /// Its name in the SQL: usually the same; `$p1` and so on for names that `SQLite` cannot read.
+    /// Its name in the SQL: usually the same; `$p1` and so on for names that `SQLite` does not
+    /// support.
     pub placeholder: String,
 }
 
@@ -77,7 +78,8 @@ pub fn rewrite(sql: &str) -> SqliteText {
     }
 }
 
-/// The text encoding that a statement asks for, when it is `PRAGMA encoding = ...` with one that `SQLite` has.
+/// The text encoding requested by a statement, if it is `PRAGMA encoding = ...` with one that
+/// `SQLite` supports.
 ///
 /// ```
 /// let asked = windlass_tsql::sqlite::encoding_asked("PRAGMA encoding = 'UTF-16le'");
@@ -112,7 +114,7 @@ pub fn encoding_asked(sql: &str) -> Option<String> {
 struct Rewriter {
     text: String,
     parameters: Vec<Parameter>,
-    /// Where in `parameters` a variable is, by its name in lower case.
+    /// Index of each variable in `parameters`, by its name in lower case.
     indexes: HashMap<String, usize>,
 }
 
@@ -142,7 +144,7 @@ impl Rewriter {
         }
     }
 
-    /// The comment with blanks for all marks but the outermost.
+    /// The comment with blanks in place of all inner marks.
     fn push_flat_comment(&mut self, text: &str) {
         let inner = text.get(2..text.len().saturating_sub(2)).unwrap_or("");
         self.text.push_str("/*");
@@ -151,8 +153,9 @@ impl Rewriter {
         self.text.push_str("*/");
     }
 
-    /// The placeholder of a variable, which is entered in the list when it is new. T-SQL does not tell
-    /// variables apart by case and `SQLite` does, so all spellings share the placeholder of the first.
+    /// The placeholder of a variable, which is added to the list if new. T-SQL names are
+    /// case-insensitive and `SQLite`'s are not, so all spellings share the placeholder of the
+    /// first.
     fn placeholder(&mut self, name: &str) -> String {
         let index = self
             .indexes
@@ -178,8 +181,8 @@ impl Rewriter {
     }
 }
 
-/// `master.dbo.x` and its kin at the front of `tokens`: what it becomes and how many tokens it takes.
-/// The object itself is left to the caller.
+/// `master.dbo.x` and the like at the start of `tokens`: the replacement and the number of tokens
+/// replaced. The caller handles the object itself.
 fn system_name(sql: &str, tokens: &[Token]) -> Option<(String, usize)> {
     let database = name_of(sql, tokens.first()?)?;
     let database = SYSTEM_DATABASES
@@ -211,7 +214,7 @@ fn system_name(sql: &str, tokens: &[Token]) -> Option<(String, usize)> {
     }
 }
 
-/// What a system database is attached as: the objects of `master` are the views of `sys`.
+/// The attached name of a system database: the objects of `master` are the views of `sys`.
 fn attached(database: &str) -> &str {
     if database == "master" {
         "sys"

@@ -12,7 +12,7 @@ pub struct BackupStatement {
     pub devices: Vec<Spanned<Device>>,
     /// The devices of each `MIRROR TO`, at most three lists, none empty.
     pub mirrors: Vec<Vec<Spanned<Device>>>,
-    /// The options in source order; repetitions and conflicts are kept.
+    /// The options in source order, including repetitions and conflicts.
     pub options: Vec<Spanned<BackupOption>>,
 }
 
@@ -40,7 +40,7 @@ pub enum BackupTarget {
     Server,
 }
 
-/// One option after `WITH`. The option table says what each is for.
+/// One option after `WITH`. The option table describes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BackupOption {
     /// `DIFFERENTIAL`
@@ -125,27 +125,28 @@ pub enum BackupOption {
     Standby(Value),
     /// `NO_TRUNCATE` (log)
     NoTruncate,
-    /// `NOWRITE`: ours. Read and transform, write nothing.
+    /// `NOWRITE`: a Windlass option. Read and transform, write nothing.
     NoWrite,
-    /// `NOCOMPRESSWRITE`: ours. Read only, neither compress nor write.
+    /// `NOCOMPRESSWRITE`: a Windlass option. Read only, neither compress nor write.
     NoCompressWrite,
-    /// `THREADCOUNT = x | AUTO`: ours.
+    /// `THREADCOUNT = x | AUTO`: a Windlass option.
     ThreadCount(ThreadCount),
-    /// `LEVEL = AUTO`: ours. The level of ZSTD is picked chunk by chunk while the backup runs.
+    /// `LEVEL = AUTO`: a Windlass option. The ZSTD level is picked chunk by chunk while the backup
+    /// runs.
     LevelAuto,
-    /// `GOAL = x`: ours. What the backup adapts itself to.
+    /// `GOAL = x`: a Windlass option. What the backup adapts to.
     Goal(Goal),
-    /// `AS_IS`: ours. Content without a header of `SQLite`'s is taken as it is.
+    /// `AS_IS`: a Windlass option. Accepts content without a `SQLite` header.
     AsIs,
-    /// `INTEGRITY = x`: ours. `SQLite`'s own check before the copy.
+    /// `INTEGRITY = x`: a Windlass option. `SQLite`'s own check before the copy.
     Integrity(Integrity),
-    /// `MAXRATE = x`: ours. MB of the database that may be read in a second.
+    /// `MAXRATE = x`: a Windlass option. MB of the database that may be read per second.
     MaxRate(Value),
-    /// `MAXWRITERATE = x`: ours. MB that may be written to each device in a second.
+    /// `MAXWRITERATE = x`: a Windlass option. MB that may be written to each device per second.
     MaxWriteRate(Value),
 }
 
-/// How far the check of `INTEGRITY = ...` goes.
+/// The depth of the check of `INTEGRITY = ...`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Integrity {
     /// `QUICK`
@@ -165,7 +166,7 @@ pub enum Goal {
     Gentle,
 }
 
-/// What stands in parentheses after `COMPRESSION`.
+/// The parentheses after `COMPRESSION`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compression {
     /// `ALGORITHM = x`
@@ -194,16 +195,16 @@ pub enum CompressionLevel {
     Medium,
     /// `HIGH`
     High,
-    /// `AUTO`: ours.
+    /// `AUTO`: a Windlass extension.
     Auto,
 }
 
-/// What stands in parentheses after `ENCRYPTION`.
+/// The parentheses after `ENCRYPTION`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encryption {
     /// `ALGORITHM = x`
     pub algorithm: EncryptionAlgorithm,
-    /// Who holds the key.
+    /// The owner of the key.
     pub encryptor: Encryptor,
 }
 
@@ -220,7 +221,7 @@ pub enum EncryptionAlgorithm {
     TripleDes3Key,
 }
 
-/// Who holds the key of an encrypted backup.
+/// The owner of the key of an encrypted backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Encryptor {
     /// `SERVER CERTIFICATE = x`
@@ -243,6 +244,5 @@ pub enum Credential {
 pub enum ThreadCount {
     /// `AUTO`
     Auto,
-    /// A number of threads.
     Count(Value),
 }

@@ -11,22 +11,21 @@ pub struct CreateDatabase {
     pub name: Spanned<Identifier>,
     /// The files of the primary filegroup.
     pub primary_files: Vec<Spanned<FileDefinition>>,
-    /// Further filegroups, in source order.
+    /// Other filegroups, in source order.
     pub filegroups: Vec<Filegroup>,
     /// The files after `LOG ON`.
     pub log_files: Vec<Spanned<FileDefinition>>,
-    /// How the database comes into being.
     pub origin: DatabaseOrigin,
 }
 
-/// How `CREATE DATABASE` makes its database.
+/// How `CREATE DATABASE` creates its database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DatabaseOrigin {
     /// A new, empty database.
     New,
     /// `FOR ATTACH`
     Attach,
-    /// `FOR ATTACH WITH AS_IS`: ours. The file need not begin as `SQLite`'s do.
+    /// `FOR ATTACH WITH AS_IS`: a Windlass extension. The file may lack a `SQLite` header.
     AttachAsIs,
     /// `FOR ATTACH_REBUILD_LOG`
     AttachRebuildLog,
@@ -37,7 +36,6 @@ pub enum DatabaseOrigin {
 /// `FILEGROUP name files` in `CREATE DATABASE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filegroup {
-    /// The filegroup.
     pub name: Spanned<Identifier>,
     /// Its files; never empty.
     pub files: Vec<Spanned<FileDefinition>>,
@@ -63,7 +61,7 @@ pub struct FileDefinition {
 pub struct FileSize {
     /// The number.
     pub count: u64,
-    /// The unit; without one SQL Server reads megabytes.
+    /// The unit; without one, SQL Server assumes megabytes.
     pub unit: Option<SizeUnit>,
 }
 
@@ -83,7 +81,6 @@ pub enum SizeUnit {
 /// The value of `MAXSIZE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSizeLimit {
-    /// A size.
     Size(FileSize),
     /// `UNLIMITED`
     Unlimited,
@@ -101,7 +98,7 @@ pub enum FileGrowth {
 /// `DROP DATABASE [IF EXISTS] name, ...`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DropDatabase {
-    /// Whether a missing database is no error.
+    /// Whether a missing database is not an error.
     pub if_exists: bool,
     /// The databases; never empty.
     pub names: Vec<Spanned<Identifier>>,
@@ -110,16 +107,13 @@ pub struct DropDatabase {
 /// `ALTER DATABASE name action`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlterDatabase {
-    /// Which database.
     pub database: AlteredDatabase,
-    /// What happens to it.
     pub action: AlterDatabaseAction,
 }
 
-/// The database `ALTER DATABASE` names.
+/// The database named by `ALTER DATABASE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AlteredDatabase {
-    /// By name.
     Named(Spanned<Identifier>),
     /// `CURRENT`
     Current,
@@ -128,13 +122,13 @@ pub enum AlteredDatabase {
 /// What `ALTER DATABASE` does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AlterDatabaseAction {
-    /// `SET option, ...`, when every option is one that we know and nothing follows; never empty.
+    /// `SET option, ...`, if every option is known and nothing follows; never empty.
     Set(Vec<Spanned<DatabaseOption>>),
     /// `ADD FILE file, ... [TO FILEGROUP name]`
     AddFiles {
         /// The files; never empty.
         files: Vec<Spanned<FileDefinition>>,
-        /// The filegroup they join.
+        /// The filegroup of the files.
         filegroup: Option<Spanned<Identifier>>,
     },
     /// `ADD LOG FILE file, ...`
@@ -158,12 +152,10 @@ pub enum DatabaseOption {
     TargetRecoveryTime {
         /// The number.
         count: u32,
-        /// Its unit.
         unit: TimeUnit,
     },
 }
 
-/// The recovery models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecoveryModel {
     /// `FULL`
@@ -186,13 +178,12 @@ pub enum TimeUnit {
 /// `ALTER SERVER CONFIGURATION SET HARDWARE_OFFLOAD = ON|OFF [(ACCELERATOR = QAT [, MODE = SOFTWARE])]`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlterServerConfiguration {
-    /// Whether offloading is turned on or off.
     pub hardware_offload: Switch,
-    /// The accelerator; must be given to turn it on.
+    /// The accelerator; required to turn it on.
     pub accelerator: Option<Accelerator>,
 }
 
-/// `(ACCELERATOR = QAT [, MODE = SOFTWARE])`: QAT is the only accelerator there is.
+/// `(ACCELERATOR = QAT [, MODE = SOFTWARE])`: QAT is the only accelerator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accelerator {
     /// Whether `MODE = SOFTWARE` forbids the hardware.

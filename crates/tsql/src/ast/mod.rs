@@ -1,8 +1,8 @@
-//! The typed syntax tree: one type per statement, positions kept, meaning left out.
+//! The typed syntax tree: one type per statement, with positions, without semantics.
 //!
-//! Neighbours: the parser builds it, the printer writes it, the `instance` crate gives it
-//! meaning. Forms that SQL Server's parser accepts and its executor refuses (`RETAINDAYS = 'x'`) are in
-//! the tree; what its parser refuses is not.
+//! Neighbours: the parser builds it, the printer formats it, the `instance` crate executes it.
+//! Forms that SQL Server's parser accepts and its executor refuses (`RETAINDAYS = 'x'`) are in the
+//! tree; forms that its parser refuses are not.
 //!
 //! Invariant: comparing two trees ignores positions, see [`Spanned`].
 
@@ -39,7 +39,7 @@ pub enum Statement {
     AlterDatabase(AlterDatabase),
     /// `CREATE MASTER KEY ENCRYPTION BY PASSWORD = '...'`
     CreateMasterKey {
-        /// What opens the key if the instance's service key is lost.
+        /// Opens the key if the instance's service key is lost.
         password: Secret,
     },
     /// `DROP MASTER KEY`
@@ -58,7 +58,7 @@ pub enum Statement {
     Declare(Vec<Spanned<Declaration>>),
     /// `SET @a = value`
     SetVariable(SetVariable),
-    /// `SET NOCOUNT ON` and its kin
+    /// `SET NOCOUNT ON` and the like
     SetOption(SetOption),
     /// `PRINT expression`
     Print(Spanned<Expr>),
@@ -68,7 +68,7 @@ pub enum Statement {
     Reconfigure(Reconfigure),
     /// `CHECKPOINT [seconds]`
     Checkpoint {
-        /// The time the checkpoint should take, in seconds.
+        /// The requested duration of the checkpoint, in seconds.
         duration_seconds: Option<Spanned<Value>>,
     },
     /// `DBCC command ...`
@@ -77,6 +77,6 @@ pub enum Statement {
     WaitForDelay(Spanned<Value>),
     /// `BEGIN TRANSACTION`, `COMMIT`, `ROLLBACK`
     Transaction(Transaction),
-    /// SQL that is not ours, verbatim, for `SQLite`.
+    /// Pass-through SQL, verbatim, for `SQLite`.
     Sql(Sql),
 }

@@ -8,20 +8,18 @@ use crate::span::Spanned;
 pub struct RestoreStatement {
     /// What is restored or read.
     pub action: RestoreAction,
-    /// Where it comes from.
     pub source: RestoreSource,
-    /// The options in source order; repetitions and conflicts are kept.
+    /// The options in source order, including repetitions and conflicts.
     pub options: Vec<Spanned<RestoreOption>>,
 }
 
-/// What a RESTORE statement does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestoreAction {
     /// `DATABASE name [files]`
     Database {
         /// The database.
         name: Spanned<Name>,
-        /// The files, filegroups and pages; empty for all that the set holds.
+        /// The files, filegroups and pages; empty for the whole set.
         files: Vec<Spanned<FileSpec>>,
     },
     /// `LOG name [files]`
@@ -43,7 +41,7 @@ pub enum RestoreAction {
     RewindOnly,
 }
 
-/// Where a RESTORE statement reads.
+/// The source of a RESTORE statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestoreSource {
     /// No `FROM`: recovery only. Only with [`RestoreAction::Database`] and [`RestoreAction::Log`].
@@ -54,7 +52,7 @@ pub enum RestoreSource {
     DatabaseSnapshot(Spanned<Name>),
 }
 
-/// One option after `WITH`. The option table says what each is for.
+/// One option after `WITH`. The option table describes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestoreOption {
     /// `PARTIAL`
@@ -151,7 +149,8 @@ pub enum RestoreOption {
     Verbose,
     /// `LOADHISTORY` (VERIFYONLY)
     LoadHistory,
-    /// `WITHOUTKEY` (VERIFYONLY): ours. Checks an encrypted set by its checksums, without its key.
+    /// `WITHOUTKEY` (VERIFYONLY): a Windlass option. Checks an encrypted set by its checksums,
+    /// without a key.
     WithoutKey,
     /// `COMMIT_DIFFERENTIAL_BASE`
     CommitDifferentialBase,
@@ -168,6 +167,6 @@ pub enum RestoreOption {
 pub struct StopMark {
     /// The name of the mark: a string or a variable.
     pub mark: Spanned<Value>,
-    /// `AFTER 'datetime'`: the first mark of that name from then on.
+    /// `AFTER 'datetime'`: the first mark of that name after this time.
     pub after: Option<Spanned<Value>>,
 }

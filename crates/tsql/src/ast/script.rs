@@ -6,9 +6,7 @@ use crate::span::Spanned;
 /// One variable of a `DECLARE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declaration {
-    /// The variable.
     pub variable: Variable,
-    /// Its type.
     pub data_type: DataType,
     /// Its initial value; NULL when absent.
     pub value: Option<Spanned<Expr>>,
@@ -17,11 +15,9 @@ pub struct Declaration {
 /// `SET @x = value`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetVariable {
-    /// The variable.
     pub variable: Spanned<Variable>,
-    /// `=`, or the operator of `+=` and its kin.
+    /// `=`, or the operator of `+=` and the like.
     pub operator: AssignmentOperator,
-    /// The value.
     pub value: Spanned<Expr>,
 }
 
@@ -45,10 +41,9 @@ pub enum AssignmentOperator {
 /// `SET option, ... value`: a session setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetOption {
-    /// The settings, several when separated by commas (`SET ANSI_NULLS, QUOTED_IDENTIFIER ON`), in
-    /// capitals. Settings of several words are joined by one space.
+    /// The settings in capitals; several if separated by commas (`SET ANSI_NULLS, QUOTED_IDENTIFIER
+    /// ON`). The words of a setting are joined by one space.
     pub names: Vec<Spanned<String>>,
-    /// What they are set to.
     pub value: SetOptionValue,
 }
 
@@ -68,7 +63,6 @@ pub enum SetOptionValue {
 pub struct Execute {
     /// The variable that receives the return code.
     pub return_code: Option<Spanned<Variable>>,
-    /// The procedure.
     pub procedure: Spanned<ObjectName>,
     /// Its arguments in source order.
     pub arguments: Vec<Spanned<Argument>>,
@@ -79,7 +73,6 @@ pub struct Execute {
 pub struct Argument {
     /// `@name =`
     pub name: Option<Variable>,
-    /// The value.
     pub value: ArgumentValue,
     /// Whether `OUTPUT` or `OUT` follows.
     pub direction: ArgumentDirection,
@@ -94,7 +87,7 @@ pub enum ArgumentDirection {
     Output,
 }
 
-/// The value of an argument: T-SQL allows no expressions here.
+/// The value of an argument, which cannot be an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArgumentValue {
     /// `NULL`
@@ -103,11 +96,11 @@ pub enum ArgumentValue {
     Default,
     /// A string, an integer or a variable.
     Value(Value),
-    /// A number with a point or an exponent, with its sign, as written.
+    /// A number with a point or an exponent and its sign, in source form.
     Decimal(String),
     /// `0x...`: the bytes.
     Binary(Vec<u8>),
-    /// A bare word, which T-SQL reads as a string.
+    /// A bare word, which T-SQL treats as a string.
     Word(Identifier),
 }
 
@@ -129,33 +122,33 @@ pub enum Dbcc {
         switch: Switch,
         /// The trace flags, without the `-1`.
         flags: Vec<u32>,
-        /// Whether `-1` asks for all sessions.
+        /// Whether `-1` requests all sessions.
         scope: TraceScope,
         /// Whether `WITH NO_INFOMSGS` follows.
         messages: InformationMessages,
     },
     /// `DBCC CHECKDB [(database)] [WITH option, ...]`
     CheckDatabase {
-        /// Name or number; the current database when absent.
+        /// Name or number; the current database if absent.
         database: Option<Spanned<Value>>,
-        /// Whether `PHYSICAL_ONLY` is among the options: indexes are not compared with their tables.
+        /// Whether `PHYSICAL_ONLY` is among the options: indexes are not compared with their
+        /// tables.
         is_physical_only: bool,
-        /// Whether `NO_INFOMSGS` is.
+        /// Whether `NO_INFOMSGS` is among the options.
         messages: InformationMessages,
     },
     /// Any other command, verbatim.
     Other {
         /// The command in capitals.
         command: String,
-        /// What follows it, as written, without the closing `;`.
+        /// The rest in source form, without the closing `;`.
         text: String,
     },
 }
 
-/// Which sessions a trace flag concerns.
+/// Which sessions a trace flag affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceScope {
-    /// This session.
     Session,
     /// All sessions (`-1`).
     Global,
@@ -175,33 +168,25 @@ pub enum InformationMessages {
 pub enum Transaction {
     /// `BEGIN TRAN[SACTION] [name [WITH MARK ['description']]]`
     Begin {
-        /// The name.
         name: Option<Spanned<super::Name>>,
-        /// `WITH MARK`: the log gets a mark of that name.
+        /// `WITH MARK`: adds a mark of that name to the log.
         mark: Option<TransactionMark>,
     },
     /// `COMMIT [TRAN[SACTION] [name] | WORK]`
-    Commit {
-        /// The name.
-        name: Option<Spanned<super::Name>>,
-    },
+    Commit { name: Option<Spanned<super::Name>> },
     /// `ROLLBACK [TRAN[SACTION] [name] | WORK]`
-    Rollback {
-        /// The name.
-        name: Option<Spanned<super::Name>>,
-    },
+    Rollback { name: Option<Spanned<super::Name>> },
 }
 
 /// `WITH MARK ['description']`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransactionMark {
-    /// The description.
     pub description: Option<Value>,
 }
 
-/// SQL that is passed on: one statement, verbatim, without the closing `;`.
+/// Pass-through SQL: one statement, verbatim, without the closing `;`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sql {
-    /// The text; the rewriter for pass-through SQL makes it fit for `SQLite`.
+    /// The text; the rewriter adapts it to `SQLite`.
     pub text: String,
 }

@@ -7,17 +7,15 @@ use zeroize::Zeroizing;
 use super::Identifier;
 use crate::span::Spanned;
 
-/// A password as it was written; wiped when dropped. `Debug` does not show it; only the printer does.
+/// A password in source form; wiped when dropped. `Debug` does not show it; only the printer does.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Takes a text.
     pub fn new(text: String) -> Self {
         Self(Zeroizing::new(text))
     }
 
-    /// The text.
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -34,14 +32,14 @@ impl fmt::Debug for Secret {
 pub struct CreateCertificate {
     /// The new certificate.
     pub name: Spanned<Identifier>,
-    /// Where it comes from.
+    /// Where its key comes from.
     pub origin: CertificateOrigin,
 }
 
 /// Where a certificate comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CertificateOrigin {
-    /// `WITH SUBJECT = '...'`: a new key, signed by itself.
+    /// `WITH SUBJECT = '...'`: a new key, self-signed.
     New {
         /// `SUBJECT`
         subject: String,
@@ -61,7 +59,6 @@ pub enum CertificateOrigin {
     Pfx {
         /// The file with both.
         file: String,
-        /// Its password.
         password: Secret,
     },
 }
@@ -71,36 +68,33 @@ pub enum CertificateOrigin {
 pub struct PrivateKeyFile {
     /// The key, PKCS#8 in PEM or DER.
     pub file: String,
-    /// What it is encrypted with.
+    /// The password that encrypts it.
     pub password: Option<Secret>,
 }
 
 /// `BACKUP CERTIFICATE name TO FILE = '...' ...`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupCertificate {
-    /// Which one.
     pub name: Spanned<Identifier>,
-    /// Where it goes.
+    /// The target file.
     pub file: String,
-    /// What goes with it.
     pub content: CertificateContent,
 }
 
 /// What `BACKUP CERTIFICATE` writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CertificateContent {
-    /// The certificate.
     Public,
     /// The certificate, and the private key in another file.
     WithKey {
         /// The other file.
         file: String,
-        /// What the key is encrypted with.
+        /// The password that encrypts the key.
         password: Secret,
     },
     /// `FORMAT = 'PFX'`: both in one file.
     Pfx {
-        /// What it is encrypted with.
+        /// The password that encrypts it.
         password: Secret,
     },
 }

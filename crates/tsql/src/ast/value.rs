@@ -5,17 +5,17 @@ use crate::span::Spanned;
 /// A name, without its brackets or quotation marks: `x`, `[x]` and `"x"` are the same identifier.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identifier {
-    /// The name itself, `]]` and `""` undone.
+    /// The name itself, with `]]` and `""` unescaped.
     pub text: String,
 }
 
 impl Identifier {
-    /// The identifier with this name.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into() }
     }
 
-    /// Whether the name is `word` in SQL Server's default, case-insensitive collation (ASCII only).
+    /// Whether the name equals `word` in SQL Server's default, case-insensitive collation (ASCII
+    /// only).
     pub fn is(&self, word: &str) -> bool {
         self.text.eq_ignore_ascii_case(word)
     }
@@ -24,12 +24,11 @@ impl Identifier {
 /// A local or global variable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Variable {
-    /// The name with its sign: `@path`, `@@SERVERNAME`.
+    /// The name with its prefix: `@path`, `@@SERVERNAME`.
     pub name: String,
 }
 
 impl Variable {
-    /// The variable with this name, `@` included.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into() }
     }
@@ -40,7 +39,7 @@ impl Variable {
     }
 }
 
-/// A database or logical device: named, or held by a variable.
+/// A database or logical device: a name, or a variable that contains it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Name {
     /// `x`, `[x]`, `"x"`
@@ -49,12 +48,12 @@ pub enum Name {
     Variable(Variable),
 }
 
-/// A constant or a variable: what the grammar allows where an option takes a value.
+/// A constant or a variable: the possible values of options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     /// `'text'` or `N'text'`
     Text {
-        /// The characters, `''` undone.
+        /// The characters, with `''` unescaped.
         text: String,
         /// Whether it was written with the `N` of national (UTF-16) strings.
         national: bool,
@@ -82,7 +81,6 @@ impl Value {
 pub struct ObjectName {
     /// The qualifiers, outermost first.
     pub qualifiers: Vec<Option<Identifier>>,
-    /// The object.
     pub object: Identifier,
 }
 
@@ -103,14 +101,13 @@ impl ObjectName {
 pub struct DataType {
     /// The name, with its schema when given (`sys.sysname`).
     pub name: ObjectName,
-    /// What stands in parentheses after the name.
+    /// The arguments in parentheses after the name.
     pub arguments: Vec<TypeArgument>,
 }
 
 /// A length, precision or scale of a data type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypeArgument {
-    /// A number.
     Number(u32),
     /// `MAX`
     Max,
@@ -128,9 +125,9 @@ pub enum Switch {
 /// A backup device in a `TO` or `FROM` list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Device {
-    /// A device registered with `sp_addumpdevice`, or a variable that holds its name.
+    /// A device registered with `sp_addumpdevice`, or a variable with its name.
     Logical(Name),
-    /// `DISK = '...'` and its kin.
+    /// `DISK = '...'` and the like.
     Physical {
         /// The word before `=`.
         kind: DeviceKind,
@@ -152,7 +149,7 @@ pub enum DeviceKind {
     VirtualDevice,
 }
 
-/// The part of a database that a BACKUP or RESTORE names.
+/// The part of a database named in a BACKUP or RESTORE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileSpec {
     /// `FILE = 'name'` or `FILE = ('a', 'b')`: strings and variables only.

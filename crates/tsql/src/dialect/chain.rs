@@ -1,7 +1,7 @@
-//! `+` and `-` where T-SQL joins texts or moves dates, and `SQLite` would add numbers.
+//! `+` and `-` where T-SQL concatenates strings or shifts dates, and `SQLite` would add numbers.
 //!
-//! Types are not known here. What shows them: a string, a function that makes texts, a function that
-//! makes dates, a column of the history whose name ends in `_date`.
+//! Types are not known here. They are inferred from: a string, a function that returns strings, a
+//! function that returns dates, a column of the history whose name ends in `_date`.
 
 use super::Untranslatable;
 use super::tree::{Node, next, previous, text};
@@ -39,7 +39,6 @@ const DATE_FUNCTIONS: &[&str] = &[
     "SYSUTCDATETIME",
 ];
 
-/// What is known of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -53,7 +52,7 @@ struct Joint {
     at: usize,
     left: Kind,
     right: Kind,
-    /// Where the left operand begins and the right one ends.
+    /// The start of the left operand and the end of the right one.
     span: (usize, usize),
 }
 
@@ -89,7 +88,7 @@ fn find(nodes: &[Node], from: usize) -> Option<Joint> {
         }
         let last = previous(nodes, at)?;
         let first = next(nodes, at + 1)?;
-        // Behind an operator or a keyword it is a sign.
+        // After an operator or a keyword it is a sign.
         if matches!(nodes[last], Node::Symbol(_)) || is_keyword(&nodes[last]) {
             return None;
         }
@@ -112,7 +111,7 @@ fn is_keyword(node: &Node) -> bool {
     .any(|word| node.is_word(word))
 }
 
-/// Where an operand that ends at `last` begins: `a.b.c`, `f(x)`.
+/// The start of an operand that ends at `last`: `a.b.c`, `f(x)`.
 fn operand_start(nodes: &[Node], last: usize) -> usize {
     let mut start = last;
     if matches!(nodes[start], Node::Group(_))
@@ -131,7 +130,7 @@ fn operand_start(nodes: &[Node], last: usize) -> usize {
     start
 }
 
-/// Where an operand that begins at `first` ends.
+/// The end of an operand that starts at `first`.
 fn operand_end(nodes: &[Node], first: usize) -> usize {
     let mut end = first;
     while let Some(dot) = next(nodes, end + 1)
@@ -183,7 +182,7 @@ fn kind(nodes: &[Node], begin: usize, end: usize) -> Kind {
     }
 }
 
-/// `date - 7` becomes `DATEADD('day', -7, date)`; where the search goes on.
+/// `date - 7` becomes `DATEADD('day', -7, date)`; returns where the search continues.
 fn move_date(nodes: &mut Vec<Node>, joint: &Joint) -> usize {
     let (begin, end) = joint.span;
     let sign = if nodes[joint.at].is_symbol("-") {
@@ -201,7 +200,7 @@ fn move_date(nodes: &mut Vec<Node>, joint: &Joint) -> usize {
     begin
 }
 
-/// The other `+` of a chain that joins texts join texts too: `a + b + 'x' + c`.
+/// The other `+` of a chain with a string concatenate too: `a + b + 'x' + c`.
 fn join_neighbours(nodes: &mut [Node], at: usize) {
     let mut left = at;
     while let Some(last) = previous(nodes, left)

@@ -1,25 +1,28 @@
-//! What T-SQL says in its own way and `SQLite` in another: the grammar part of pass-through SQL.
+//! Differences between T-SQL and `SQLite`: the grammar part of pass-through SQL.
 //!
-//! Queries on the history are written for SQL Server. What differs and has a counterpart is translated,
-//! what would silently mean something else is refused, everything else stays as it was written:
+//! Queries on the history are written for SQL Server. Constructs with a counterpart in `SQLite` are
+//! translated, those that would silently mean something else are refused, and everything else is
+//! unchanged:
 //!
 //! | T-SQL | becomes |
 //! |---|---|
 //! | `SELECT TOP (n) ...` | `... LIMIT n` |
 //! | `CAST(x AS varchar(9))`, `CONVERT(type, x, style)`, `TRY_` | a call of `TSQL_CONVERT` |
-//! | `DATEDIFF(hour, a, b)` and its kin | the part as a string |
+//! | `DATEDIFF(hour, a, b)` and the like | the date part as a string |
 //! | `ISNULL(a, b)`, `COUNT_BIG(x)` | `IFNULL`, `COUNT` |
-//! | `DB_NAME(x)`, `DB_ID(x)` | a look into `sys.databases` |
-//! | `FORMAT(x, y)` where x is no string | `TSQL_FORMAT` |
+//! | `DB_NAME(x)`, `DB_ID(x)` | a query on `sys.databases` |
+//! | `FORMAT(x, y)` if x is not a string | `TSQL_FORMAT` |
 //! | `'a' + b` | `'a' \|\| b` |
 //! | `GETDATE() - 7`, `finish_date + 1` | `DATEADD` |
 //! | `SELECT a = b` in a list | `b AS a` |
 //! | `WITH (NOLOCK)`, `OPTION (...)` | nothing: `SQLite` isolates fully |
 //! | `CURRENT_TIMESTAMP` | `GETDATE()`: local time |
 //!
-//! Neighbours: [`crate::sqlite`] makes the lexis fit afterwards; `instance` registers the functions.
+//! Neighbours: [`crate::sqlite`] then adapts the lexical syntax; `instance` registers the
+//! functions.
 //!
-//! Invariant: brackets nest at most [`DEPTH_MAX`] deep, so that no text can exhaust the stack.
+//! Invariant: brackets nest at most [`DEPTH_MAX`] levels deep, so that no text can exhaust the
+//! stack.
 
 mod chain;
 mod select;
@@ -27,13 +30,12 @@ mod tree;
 
 use tree::Node;
 
-/// How deep brackets may nest in SQL that is translated.
+/// Maximum nesting of brackets in translated SQL.
 pub const DEPTH_MAX: usize = 100;
 
 /// Why a statement cannot be translated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Untranslatable {
-    /// What it says.
     pub what: String,
     /// What to write instead.
     pub hint: &'static str,
@@ -57,12 +59,12 @@ const DATE_FUNCTIONS: &[&str] = &[
     "DATEPART",
 ];
 
-/// Types of `CAST` that `SQLite` converts to as T-SQL does.
+/// Types that `CAST` converts alike in `SQLite` and T-SQL.
 const SHARED_TYPES: &[&str] = &[
     "INT", "INTEGER", "BIGINT", "REAL", "TEXT", "BLOB", "NUMERIC",
 ];
 
-/// What may stand in `WITH (...)` behind a table. `SQLite`'s isolation satisfies them all.
+/// Table hints accepted in `WITH (...)`. `SQLite`'s isolation satisfies them all.
 const HINTS: &[&str] = &[
     "HOLDLOCK",
     "NOLOCK",
@@ -97,7 +99,7 @@ pub fn translate(sql: &str) -> Result<String, Untranslatable> {
     Ok(tree::text(&nodes))
 }
 
-/// Translates the nodes of one level, those of the levels below first.
+/// Translates the nodes of one level, after those of the levels below.
 fn statement(nodes: &mut Vec<Node>) -> Result<(), Untranslatable> {
     for node in nodes.iter_mut() {
         if let Node::Group(inner) = node {
@@ -110,7 +112,7 @@ fn statement(nodes: &mut Vec<Node>) -> Result<(), Untranslatable> {
     select::rewrite(nodes)
 }
 
-/// Drops `WITH (NOLOCK)`, `(NOLOCK)` behind a name, and `OPTION (...)`.
+/// Drops `WITH (NOLOCK)`, `(NOLOCK)` after a name, and `OPTION (...)`.
 fn drop_hints(nodes: &mut Vec<Node>) {
     let mut index = 0;
     while index < nodes.len() {
@@ -142,7 +144,7 @@ fn drop_hints(nodes: &mut Vec<Node>) {
     }
 }
 
-/// Translates the calls of functions on one level.
+/// Translates the function calls on one level.
 fn calls(nodes: &mut [Node]) -> Result<(), Untranslatable> {
     for index in 0..nodes.len() {
         let Some(name) = nodes[index].word().map(str::to_ascii_uppercase) else {
@@ -166,7 +168,7 @@ fn calls(nodes: &mut [Node]) -> Result<(), Untranslatable> {
     Ok(())
 }
 
-/// Translates one call: changes its arguments and gives its new name, when it gets one.
+/// Translates one call: changes its arguments and returns its new name, if any.
 fn call(name: &str, arguments: &mut Vec<Node>) -> Result<Option<&'static str>, Untranslatable> {
     match name {
         "ISNULL" => return Ok(Some("IFNULL")),
@@ -203,7 +205,7 @@ fn call(name: &str, arguments: &mut Vec<Node>) -> Result<Option<&'static str>, U
     Ok(None)
 }
 
-/// `CAST(x AS type)`: the types that T-SQL converts in its own way.
+/// `CAST(x AS type)`, for types that T-SQL converts differently.
 fn cast(name: &str, arguments: &mut Vec<Node>) -> Result<Option<&'static str>, Untranslatable> {
     let Some(at) = arguments.iter().rposition(|node| node.is_word("AS")) else {
         return Ok(None);
@@ -243,7 +245,8 @@ fn convert(name: &str, arguments: &mut Vec<Node>) -> Result<&'static str, Untran
     })
 }
 
-/// A type as a string. Types hold letters, digits and brackets, nothing that could end the string.
+/// A type as a string. Types consist of letters, digits and brackets, so they cannot end the
+/// string.
 fn quoted(data_type: &str) -> Result<String, Untranslatable> {
     let harmless = |character: char| {
         character.is_ascii_alphanumeric()

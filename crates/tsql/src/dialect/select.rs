@@ -115,7 +115,7 @@ fn aliases(nodes: &mut Vec<Node>, select: usize) {
     }
 }
 
-/// Translates one column; where it ends afterwards.
+/// Translates one column; returns its new end.
 fn alias(nodes: &mut Vec<Node>, start: usize, end: usize) -> usize {
     let named = next(nodes, start).filter(|name| *name < end);
     let Some(mut name) = named else { return end };

@@ -3,7 +3,7 @@
 use super::{DEPTH_MAX, Untranslatable};
 use crate::lexer::{Lexer, TokenKind};
 
-/// A token, or what stands between two brackets.
+/// A token, or the content of a pair of brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Node {
     /// White space or a comment.
@@ -12,15 +12,12 @@ pub(super) enum Node {
     Word(String),
     /// A name in brackets or double quotes.
     Quoted(String),
-    /// A string.
     Text(String),
-    /// A variable.
     Variable(String),
-    /// A number.
     Number(String),
-    /// An operator or punctuation, and anything else.
+    /// An operator, punctuation, or anything else.
     Symbol(String),
-    /// SQL that was made here; nothing looks into it again.
+    /// Generated SQL, which is not translated again.
     Raw(String),
     /// `(...)`
     Group(Vec<Node>),
@@ -56,7 +53,7 @@ impl Node {
     }
 }
 
-/// Reads a text. Brackets that do not match stay tokens, for `SQLite` to complain about.
+/// Parses a text. Unmatched brackets stay tokens, for `SQLite` to report.
 pub(super) fn read(sql: &str) -> Result<Vec<Node>, Untranslatable> {
     let mut open: Vec<Vec<Node>> = vec![Vec::new()];
     for token in Lexer::new(sql) {
@@ -102,7 +99,6 @@ pub(super) fn read(sql: &str) -> Result<Vec<Node>, Untranslatable> {
     Ok(nodes)
 }
 
-/// The text of nodes.
 pub(super) fn text(nodes: &[Node]) -> String {
     let mut text = String::new();
     push(nodes, &mut text);
@@ -129,13 +125,13 @@ fn push(nodes: &[Node], text: &mut String) {
     }
 }
 
-/// The first node from `from` on that is no trivia.
+/// The first node from `from` on that is not trivia.
 pub(super) fn next(nodes: &[Node], from: usize) -> Option<usize> {
     let found = nodes.get(from..)?.iter().position(|node| !node.is_trivia());
     found.map(|found| from + found)
 }
 
-/// The last node before `until` that is no trivia.
+/// The last node before `until` that is not trivia.
 pub(super) fn previous(nodes: &[Node], until: usize) -> Option<usize> {
     nodes
         .get(..until)?

@@ -1,7 +1,7 @@
-//! Characters that web pages and word processors put in the place of quotes and dashes.
+//! Characters that web pages and word processors put in place of quotes and dashes.
 //!
-//! T-SQL gives them no meaning outside strings and comments, so a script that holds one was damaged
-//! on its way, and saying "incorrect syntax" would leave the reader looking at a quote that looks right.
+//! T-SQL gives them no meaning outside strings and comments, so a script with one was damaged in
+//! transit, and "incorrect syntax" would leave the reader looking at a quote that seems right.
 
 use crate::error::ParseError;
 use crate::span::Span;
@@ -10,7 +10,7 @@ const APOSTROPHES: &str = "‘’‚‛′‹›´ʼ＇";
 const QUOTATION_MARKS: &str = "“”„‟″«»＂";
 const DASHES: &str = "‐‑‒–—―−";
 
-/// Whether `character` passes for a quote or a dash.
+/// Whether `character` resembles a quote or a dash.
 pub(super) fn is_lookalike(character: char) -> bool {
     !character.is_ascii()
         && [APOSTROPHES, QUOTATION_MARKS, DASHES]

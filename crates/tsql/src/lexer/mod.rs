@@ -4,9 +4,9 @@
 //! and comments; the parser reads those of [`tokenize`], without.
 //!
 //! Invariants:
-//! * The raw tokens cover the text without gap or overlap, whatever the text: [`Lexer`] cannot fail.
-//! * What T-SQL does not know is still a token ([`TokenKind::Other`]), so that pass-through SQL reaches
-//!   `SQLite` as it was written.
+//! * The raw tokens cover any text without gaps or overlaps: [`Lexer`] cannot fail.
+//! * Characters unknown to T-SQL are tokens too ([`TokenKind::Other`]), so that pass-through SQL
+//!   reaches `SQLite` unchanged.
 //! * One pass, no recursion: nested comments are counted.
 
 mod lookalike;
@@ -15,7 +15,6 @@ mod scan;
 use crate::error::ParseError;
 use crate::span::Span;
 
-/// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
     /// White space, line ends included.
@@ -24,7 +23,7 @@ pub enum TokenKind {
     LineComment,
     /// `/* ... */`
     BlockComment {
-        /// Whether another comment stands inside (T-SQL nests them, `SQLite` does not).
+        /// Whether it contains another comment (T-SQL nests them, `SQLite` does not).
         nested: bool,
     },
     /// A keyword or a regular identifier.
@@ -37,7 +36,7 @@ pub enum TokenKind {
     Variable,
     /// `'...'`, `N'...'`
     Text {
-        /// Whether `N` stands before the quote.
+        /// Whether `N` precedes the quote.
         national: bool,
     },
     /// Digits.
@@ -48,9 +47,9 @@ pub enum TokenKind {
     Hexadecimal,
     /// An operator or punctuation, as long as possible (`+=`, `<>`).
     Symbol,
-    /// A character that opens nothing we know.
+    /// A character that starts no known token.
     Other,
-    /// A string, identifier or comment that does not end before the text does.
+    /// A string, identifier or comment without its end.
     Unterminated(Unterminated),
 }
 
@@ -65,12 +64,10 @@ pub enum Unterminated {
     Comment,
 }
 
-/// A token and where it stands.
+/// A token and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
     pub kind: TokenKind,
-    /// Where it is.
     pub span: Span,
 }
 
@@ -144,7 +141,7 @@ impl Iterator for Lexer<'_> {
     }
 }
 
-/// The tokens of `text` without white space and comments, or the first thing that is no token.
+/// The tokens of `text` without white space and comments, or an error at the first invalid token.
 pub fn tokenize(text: &str) -> Result<Vec<Token>, ParseError> {
     let mut tokens = Vec::new();
     for token in Lexer::new(text) {
@@ -175,7 +172,7 @@ fn unterminated(text: &str, token: Token, what: Unterminated) -> ParseError {
     }
 }
 
-/// The content of a string or identifier token, its quotes taken off and doubled ones undone.
+/// The content of a string or identifier token, without quotes and with doubled ones unescaped.
 pub fn unquoted(token: &Token, text: &str) -> String {
     let found = token.span.text(text);
     let (open, close) = match token.kind {
@@ -197,7 +194,7 @@ pub fn unquoted(token: &Token, text: &str) -> String {
     result
 }
 
-/// Whether `text` is a regular identifier, one that needs no brackets (reserved words aside).
+/// Whether `text` is a regular identifier, which needs no brackets (apart from reserved words).
 pub fn is_regular_identifier(text: &str) -> bool {
     let mut characters = text.chars();
     characters.next().is_some_and(scan::starts_word) && characters.all(scan::continues_word)

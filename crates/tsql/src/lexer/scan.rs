@@ -1,4 +1,4 @@
-//! One token from the front of a text: its kind and its length in bytes.
+//! Scans one token at the start of a text: its kind and its length in bytes.
 
 use super::{TokenKind, Unterminated, lookalike};
 
@@ -10,7 +10,7 @@ const LONG_SYMBOLS: &[&str] = &[
 
 const SHORT_SYMBOLS: &str = "+-*/%&|^~=<>!.,;:()?";
 
-/// The first token of `text`; `None` when it is empty.
+/// The first token of `text`; `None` if it is empty.
 pub(super) fn token(text: &str) -> Option<(TokenKind, usize)> {
     let first = text.chars().next()?;
     let (kind, length) = match first {
@@ -29,22 +29,22 @@ pub(super) fn token(text: &str) -> Option<(TokenKind, usize)> {
         _ if starts_word(first) => (TokenKind::Word, length_while(text, continues_word)),
         _ => symbol(text, first),
     };
-    // A token of no length would stop the lexer from ever moving on.
+    // A token of length zero would make the lexer loop for ever.
     Some((kind, length.max(first.len_utf8())))
 }
 
-/// White space, the invisible characters of web pages included.
+/// White space, including the invisible characters of web pages.
 pub(super) fn is_space(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\u{feff}' | '\u{200b}'..='\u{200d}')
 }
 
-/// Whether a regular identifier may begin with `character`.
+/// Whether a regular identifier may start with `character`.
 pub(super) fn starts_word(character: char) -> bool {
     (character.is_alphabetic() || matches!(character, '_' | '#'))
         && !lookalike::is_lookalike(character)
 }
 
-/// Whether a regular identifier may go on with `character`.
+/// Whether a regular identifier may continue with `character`.
 pub(super) fn continues_word(character: char) -> bool {
     (character.is_alphanumeric() || matches!(character, '_' | '#' | '@' | '$'))
         && !lookalike::is_lookalike(character)
@@ -67,7 +67,7 @@ fn digits(text: &str) -> usize {
     length_while(text, |character| character.is_ascii_digit())
 }
 
-/// From `opening` on, up to the `close` that is not doubled.
+/// From `opening` up to the first `close` that is not doubled.
 fn quoted(text: &str, opening: usize, close: char, kind: TokenKind) -> (TokenKind, usize) {
     let mut at = opening + 1;
     while let Some(found) = text.get(at..).and_then(|rest| rest.find(close)) {
@@ -134,7 +134,7 @@ fn number(text: &str) -> (TokenKind, usize) {
     (kind, length + exponent)
 }
 
-/// The length of `e5`, `E-5` and so on; 0 when the text does not begin with an exponent.
+/// The length of `e5`, `E-5` and so on; 0 if the text does not start with an exponent.
 fn exponent_length(text: &str) -> usize {
     let Some(rest) = text.strip_prefix(['e', 'E']) else {
         return 0;

@@ -1,7 +1,7 @@
-//! The way between the words of the table and the variants of the syntax tree.
+//! Conversion between the words of the table and the variants of the syntax tree.
 //!
-//! Invariant: a plain option's variant has the name of its [`OptionWord`], so one list of names gives
-//! both directions.
+//! Invariant: a plain option's variant has the name of its [`OptionWord`], so one list of names
+//! serves both directions.
 
 use super::OptionWord;
 use crate::ast::{BackupOption, RestoreOption, Value};
@@ -14,7 +14,7 @@ macro_rules! plain_options {
         others: [$($other:ident $other_word:ident)*]
     ) => {
         impl $option {
-            /// The word that begins the option.
+            /// The first word of the option.
             pub fn word(&self) -> OptionWord {
                 match self {
                     $(Self::$flag => OptionWord::$flag,)*
@@ -23,7 +23,7 @@ macro_rules! plain_options {
                 }
             }
 
-            /// The value of an option that is a word and a value; `None` for all other options.
+            /// The value of an option with a word and a value; `None` for all other options.
             pub fn value(&self) -> Option<&Value> {
                 match self {
                     $(Self::$valued(value) => Some(value),)*
@@ -31,7 +31,7 @@ macro_rules! plain_options {
                 }
             }
 
-            /// The option that is nothing but `word`.
+            /// The option that consists only of `word`.
             pub(crate) fn from_flag(word: OptionWord) -> Option<Self> {
                 match word {
                     $(OptionWord::$flag => Some(Self::$flag),)*
@@ -39,7 +39,7 @@ macro_rules! plain_options {
                 }
             }
 
-            /// The option that is `word` and a value.
+            /// The option that consists of `word` and a value.
             pub(crate) fn from_value(word: OptionWord, value: Value) -> Option<Self> {
                 match word {
                     $(OptionWord::$valued => Some(Self::$valued(value)),)*

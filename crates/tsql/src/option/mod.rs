@@ -1,7 +1,7 @@
-//! The options after `WITH` of BACKUP and RESTORE: which there are, what they take, where they apply.
+//! The options after `WITH` of BACKUP and RESTORE: their arguments, and where they apply.
 //!
-//! One table, [`table`], is the source: the parser reads options by it, and help, documentation and
-//! fuzz dictionaries can be derived from it. Adding an option is one row, one variant of
+//! One table, [`table`], is the source: it drives the parser, and help, documentation and fuzz
+//! dictionaries can be derived from it. Adding an option is one row, one variant of
 //! [`BackupOption`] or [`RestoreOption`], and its name in the list in `convert.rs`.
 //!
 //! [`BackupOption`]: crate::ast::BackupOption
@@ -15,28 +15,27 @@ pub use table::{BACKUP, OptionWord, RESTORE};
 /// A row of the option table.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionRow {
-    /// The word that begins the option.
+    /// The first word of the option.
     pub word: OptionWord,
     /// What follows the word.
     pub argument: ArgumentKind,
-    /// The statements that know the option; the parser accepts it in every statement of the same
+    /// The statements that have the option; the parser accepts it in every statement of the same
     /// verb, as SQL Server's does, and the others are refused later (message 3032).
     pub applies_to: &'static [StatementKind],
-    /// The options that cannot stand beside it (message 3031).
+    /// The options that conflict with it (message 3031).
     pub conflicts: &'static [OptionWord],
-    /// Who made it up.
     pub defined_by: DefinedBy,
-    /// What it is for, in one sentence.
+    /// Its purpose, in one sentence.
     pub doc: &'static str,
 }
 
 impl OptionRow {
-    /// How the option is written, with its argument in the notation of SQL Server's documentation.
+    /// The option with its argument, in the notation of SQL Server's documentation.
     pub fn synopsis(&self) -> String {
         format!("{}{}", self.word.spelling(), self.argument.synopsis())
     }
 
-    /// Whether `statement` knows the option.
+    /// Whether `statement` has the option.
     pub fn applies(&self, statement: StatementKind) -> bool {
         self.applies_to.contains(&statement)
     }
@@ -57,7 +56,7 @@ pub fn restore_row(word: OptionWord) -> Option<&'static OptionRow> {
 pub enum ArgumentKind {
     /// Nothing.
     None,
-    /// `= value`: a string, an integer or a variable. Which of them makes sense is decided later.
+    /// `= value`: a string, an integer or a variable; checked later.
     Value,
     /// `[= value]`
     OptionalValue,
@@ -67,7 +66,7 @@ pub enum ArgumentKind {
     Compression,
     /// `(ALGORITHM = x, SERVER CERTIFICATE | SERVER ASYMMETRIC KEY = y)`
     Encryption,
-    /// `[= 'credential']`, a name being allowed in the place of the string.
+    /// `[= 'credential']`; a name is allowed instead of the string.
     Credential,
     /// `= n | AUTO`
     ThreadCount,
@@ -83,7 +82,7 @@ pub enum ArgumentKind {
     Filestream,
     /// `= 'mark' [AFTER 'datetime']`
     StopMark,
-    /// `= name`, where a string or a variable may hold the name.
+    /// `= name`; a string or a variable may have the name.
     DatabaseName,
 }
 
@@ -141,12 +140,10 @@ pub enum StatementKind {
     RewindOnly,
 }
 
-/// Who made an option up.
+/// Who defined an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DefinedBy {
-    /// SQL Server has it.
     SqlServer,
-    /// Windlass adds it.
     Windlass,
 }
 

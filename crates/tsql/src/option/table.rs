@@ -6,7 +6,7 @@ use super::{ArgumentKind, DefinedBy, OptionRow, StatementKind};
 
 macro_rules! option_words {
     ($($word:ident $spelling:literal,)*) => {
-        /// The words that begin an option.
+        /// The first words of options.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum OptionWord {
             $(#[doc = concat!("`", $spelling, "`")] $word,)*
@@ -16,7 +16,6 @@ macro_rules! option_words {
             /// All words, in the order of the documentation: BACKUP first.
             pub const ALL: &[Self] = &[$(Self::$word),*];
 
-            /// How the word is written.
             pub fn spelling(self) -> &'static str {
                 match self {
                     $(Self::$word => $spelling,)*
@@ -281,7 +280,7 @@ const RESTORE_MEDIA: &[StatementKind] = &[
     LabelOnly,
     VerifyOnly,
 ];
-/// Statements that pick a backup set.
+/// Statements that select a backup set.
 const RESTORE_SETS: &[StatementKind] = &[
     RestoreDatabase,
     RestoreLog,

@@ -5,7 +5,7 @@ use super::value::Pages;
 use crate::ast::{BackupStatement, BackupTarget, Statement};
 use crate::error::ParseError;
 
-/// How many `MIRROR TO` clauses a statement may have.
+/// Maximum number of `MIRROR TO` clauses in a statement.
 const MIRRORS_MAX: usize = 3;
 
 impl Parser<'_> {

@@ -1,4 +1,4 @@
-//! The parser's place in the tokens, and the smallest steps forward.
+//! The parser's position in the tokens, and its basic steps.
 
 use crate::ast::Identifier;
 use crate::error::ParseError;
@@ -6,13 +6,13 @@ use crate::keyword;
 use crate::lexer::{Token, TokenKind, unquoted};
 use crate::span::{Span, Spanned};
 
-/// How deep parentheses, signs and functions may nest in one expression.
+/// Maximum nesting of parentheses, signs and functions in an expression.
 pub const NESTING_MAX: usize = 100;
 
-/// The longest identifier, in characters.
+/// Maximum length of an identifier, in characters.
 const IDENTIFIER_CHARACTERS_MAX: usize = 128;
 
-/// A place in the tokens of one batch.
+/// A position in the tokens of one batch.
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     tokens: &'a [Token],
@@ -50,7 +50,7 @@ impl<'a> Parser<'a> {
         self.token().is_none()
     }
 
-    /// The text of the token `ahead` of here; empty past the end.
+    /// The text of the token `ahead` positions ahead; empty past the end.
     pub(super) fn text_at(&self, ahead: usize) -> &'a str {
         self.token_at(ahead)
             .map_or("", |token| token.span.text(self.text))
@@ -62,7 +62,7 @@ impl<'a> Parser<'a> {
             .map_or_else(|| self.previous_span(), |token| token.span)
     }
 
-    /// The span of the token before.
+    /// The span of the previous token.
     pub(super) fn previous_span(&self) -> Span {
         let before = self
             .position
@@ -89,18 +89,17 @@ impl<'a> Parser<'a> {
         self.position == 0 || gap.is_some_and(|gap| gap.contains('\n'))
     }
 
-    /// The source from the token at `start` to the one before here.
+    /// The source from the token at `start` to the previous one.
     pub(super) fn text_since(&self, start: Place) -> &'a str {
         let first = self.tokens.get(start.0).map_or(0, |token| token.span.start);
         self.text.get(first..self.previous_span().end).unwrap_or("")
     }
 
-    /// A place to come back to.
+    /// The current position, to return to.
     pub(super) fn place(&self) -> Place {
         Place(self.position)
     }
 
-    /// Goes back to `place`.
     pub(super) fn return_to(&mut self, place: Place) {
         self.position = place.0;
     }
@@ -109,7 +108,7 @@ impl<'a> Parser<'a> {
         self.position = self.position.saturating_add(1).min(self.tokens.len());
     }
 
-    /// The next token's text when it is a regular word.
+    /// The next token's text if it is a regular word.
     pub(super) fn word(&self) -> Option<&'a str> {
         (self.kind() == Some(TokenKind::Word)).then(|| self.text_at(0))
     }
@@ -169,7 +168,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The value of the next word in `choices`; an error when there is none.
+    /// The value of the next word in `choices`; an error if it is not among them.
     pub(super) fn one_of<T: Copy>(&mut self, choices: &[(&str, T)]) -> Result<T, ParseError> {
         let found = choices.iter().find(|(word, _)| self.is_word(word));
         let (_, value) = found.ok_or_else(|| self.unexpected())?;
@@ -189,7 +188,7 @@ impl<'a> Parser<'a> {
         Ok(items)
     }
 
-    /// What `read` reads, with its place.
+    /// Runs `read` and adds the position.
     pub(super) fn spanned<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, ParseError>,
@@ -199,7 +198,7 @@ impl<'a> Parser<'a> {
         Ok(Spanned::new(node, start.to(self.previous_span())))
     }
 
-    /// Runs `read` one level deeper; refuses what nests too deep.
+    /// Runs `read` one level deeper; refuses excessive nesting.
     pub(super) fn nested<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, ParseError>,
@@ -213,7 +212,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// The error for an expression that nests too deep.
+    /// The error for excessive nesting.
     pub(super) fn too_deep(&self) -> ParseError {
         let text = "Some part of your SQL statement is nested too deeply. Rewrite the query or break \
                     it up into smaller queries.";
@@ -238,7 +237,7 @@ impl<'a> Parser<'a> {
         Ok(identifier)
     }
 
-    /// The error that the next token should not be there.
+    /// The error for an unexpected next token.
     pub(super) fn unexpected(&self) -> ParseError {
         match self.token() {
             Some(token) => ParseError::near(token.span, shown(token, self.text)),
@@ -248,13 +247,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The error that the next token begins something we do not do.
+    /// The error for an unsupported construct at the next token.
     pub(super) fn not_supported(&self, what: &str, hint: &str) -> ParseError {
         ParseError::not_supported(self.here(), what, hint)
     }
 }
 
-/// How SQL Server names a token in message 102: strings and names without their quotes.
+/// How SQL Server shows a token in message 102: strings and names without their quotes.
 fn shown<'a>(token: &Token, text: &'a str) -> &'a str {
     let found = token.span.text(text);
     let quotes = match token.kind {

@@ -182,7 +182,7 @@ impl Parser<'_> {
         Ok(Statement::AlterDatabase(AlterDatabase { database, action }))
     }
 
-    /// An action that we have a type for, if that is what stands here.
+    /// An action with its own type, if there is one here.
     fn known_alteration(&mut self) -> Option<AlterDatabaseAction> {
         if self.accept_word("SET") {
             let options = self

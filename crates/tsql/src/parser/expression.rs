@@ -1,8 +1,8 @@
 //! Scalar expressions.
 //!
-//! Invariant: a tree is never higher than [`HEIGHT_MAX`], so that those who walk it (printer, evaluator,
-//! comparison, `Drop`) may recurse. Nesting is bounded by [`super::NESTING_MAX`]; a long chain such as
-//! `'a' + 'b' + ...` grows the tree without nesting, hence the second bound.
+//! Invariant: a tree is never higher than [`HEIGHT_MAX`], so that code that walks it (printer,
+//! evaluator, comparison, `Drop`) may recurse. Nesting is bounded by [`super::NESTING_MAX`]; a long
+//! chain such as `'a' + 'b' + ...` grows the tree without nesting, hence the second bound.
 
 use super::cursor::Parser;
 use crate::ast::{Expr, InfixOperator, OnConversionFailure, Statement, UnaryOperator};
@@ -10,7 +10,7 @@ use crate::error::ParseError;
 use crate::lexer::{TokenKind, unquoted};
 use crate::span::{Span, Spanned};
 
-/// The greatest height of an expression tree.
+/// Maximum height of an expression tree.
 pub const HEIGHT_MAX: usize = 1000;
 
 /// Functions whose names are reserved words.
@@ -231,7 +231,8 @@ impl Parser<'_> {
         )
     }
 
-    /// A part of a date is a bare word (`day`); it is kept as a text, which the functions take too.
+    /// A date part is a bare word (`day`); it is stored as a string, which the functions accept
+    /// too.
     fn date_part(&mut self) -> Read {
         match self.token() {
             Some(token) if token.kind == TokenKind::Word && self.is_symbol_at(1, ",") => {
@@ -295,7 +296,7 @@ impl Parser<'_> {
         )
     }
 
-    /// The closing parenthesis of a function whose arguments are `height` high.
+    /// The closing parenthesis of a function whose arguments have height `height`.
     fn finish(&mut self, start: Span, expression: Expr, height: usize) -> Read {
         self.expect_symbol(")")?;
         if height >= HEIGHT_MAX {
@@ -327,7 +328,7 @@ fn name_not_permitted(span: Span, text: &str) -> ParseError {
     ParseError::new(128, span, message)
 }
 
-/// The bytes of `0x...`; an odd digit count means a leading zero, as on SQL Server.
+/// The bytes of `0x...`; an odd number of digits implies a leading zero, as on SQL Server.
 pub(super) fn bytes_of_hexadecimal(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text
         .chars()

@@ -1,13 +1,13 @@
 //! Tokens to statements: recursive descent, one file per family of statements.
 //!
 //! Neighbours: [`crate::lexer`] below, [`crate::option`] for the options of BACKUP and RESTORE,
-//! [`crate::printer`] the way back.
+//! [`crate::printer`] for the reverse.
 //!
 //! Invariants:
-//! * A batch is all or nothing: the first syntax error refuses the whole of it, as on SQL Server.
+//! * A batch is all or nothing: a syntax error refuses the whole batch, as on SQL Server.
 //! * Recursion goes through `Parser::nested`, so that no input exhausts the stack.
-//! * The parser looks ahead a few tokens at most and goes back in one place only (`ALTER DATABASE`), so
-//!   that time stays linear.
+//! * The parser looks ahead at most a few tokens and backtracks in only one place (`ALTER
+//!   DATABASE`), so that time stays linear.
 
 mod backup;
 mod cursor;
@@ -48,7 +48,7 @@ pub fn parse_batch(text: &str) -> Result<Vec<Spanned<Statement>>, ParseError> {
     }
 }
 
-/// Words that begin statements which SQL Server runs and this product does not.
+/// First words of statements that SQL Server runs and Windlass does not.
 const CONTROL_FLOW: &[&str] = &[
     "IF",
     "ELSE",
@@ -99,7 +99,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What begins with no word that we know: a procedure if it is the first of its batch.
+    /// A statement without a known first word: a procedure call if it is the first of its batch.
     fn unworded_statement(&mut self, first_in_batch: bool) -> Result<Statement, ParseError> {
         if first_in_batch && self.is_at_identifier() {
             return self.bare_execute();

@@ -1,4 +1,4 @@
-//! What stands after `WITH` in BACKUP and RESTORE, read by the option table.
+//! The options after `WITH` in BACKUP and RESTORE, parsed according to the option table.
 
 use super::cursor::Parser;
 use crate::ast::{
@@ -134,7 +134,7 @@ impl Parser<'_> {
             return Err(self.unexpected());
         };
         let Some(row) = OptionWord::find(word).and_then(find) else {
-            // FILE is reserved, so where it is no option it is a syntax error like any keyword.
+            // FILE is reserved, so where it is not an option it is a syntax error like any keyword.
             if !self.is_at_identifier() {
                 return Err(self.unexpected());
             }

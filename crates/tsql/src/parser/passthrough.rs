@@ -1,13 +1,13 @@
-//! Where SQL that is not ours ends.
+//! Finds the end of a pass-through SQL statement.
 //!
-//! We do not parse it, so the end is found by its outline: parentheses, `CASE ... END`, trigger bodies,
-//! and then a `;`, or a line that begins with a word that begins a statement. T-SQL needs no `;`, so the
-//! second rule is what lets a script say `SELECT ...` and `BACKUP ...` on two lines. Words that begin a
-//! statement in one place and continue one in another (`SELECT` after `INSERT`, `SET` after `UPDATE`,
-//! `DELETE` after `ON`) are told apart by what the statement still waits for.
+//! It is not parsed, so its end is found by its outline: parentheses, `CASE ... END`, trigger
+//! bodies, and then a `;`, or a line whose first word starts a statement. T-SQL needs no `;`, so
+//! the second rule lets a script contain `SELECT ...` and `BACKUP ...` on two lines. Words that
+//! start a statement in one place and continue one in another (`SELECT` after `INSERT`, `SET` after
+//! `UPDATE`, `DELETE` after `ON`) are distinguished by what the statement still lacks.
 //!
-//! Invariant: the end depends on the statement's own text and on what follows it, never on what came
-//! before, so a statement that is printed and parsed again ends at the same place.
+//! Invariant: the end depends only on the statement's own text and on what follows it, so a
+//! statement that is printed and parsed again ends at the same place.
 
 use super::cursor::Parser;
 use super::script::is_setting;
@@ -15,7 +15,7 @@ use crate::ast::{Sql, Statement};
 use crate::error::ParseError;
 use crate::lexer::TokenKind;
 
-/// Words that begin SQL which is passed on.
+/// First words of pass-through SQL.
 pub(super) const STARTERS: &[&str] = &[
     "ALTER",
     "ANALYZE",
@@ -40,7 +40,7 @@ pub(super) const STARTERS: &[&str] = &[
     "WITH",
 ];
 
-/// Words that begin a statement of ours, or one that we refuse, and nothing else.
+/// Words that only start a statement of ours, or one that is refused.
 const OWNED: &[&str] = &[
     "BACKUP",
     "BEGIN",
@@ -64,7 +64,7 @@ const OWNED: &[&str] = &[
     "WHILE",
 ];
 
-/// After these a statement goes on, whatever word the next line begins with.
+/// After these words a statement continues, whatever the first word of the next line.
 const CONTINUED_AFTER: &[&str] = &[
     ",",
     ".",
@@ -117,17 +117,17 @@ fn contains(words: &[&str], word: &str) -> bool {
         .any(|candidate| candidate.eq_ignore_ascii_case(word))
 }
 
-/// Whether `word` begins SQL that is passed on.
+/// Whether `word` starts pass-through SQL.
 pub(crate) fn is_starter(word: &str) -> bool {
     contains(STARTERS, word)
 }
 
-/// Whether `word` begins a statement of ours.
+/// Whether `word` starts a statement of ours.
 pub(super) fn is_owned(word: &str) -> bool {
     contains(OWNED, word)
 }
 
-/// What is known of a statement up to some token.
+/// The state of a statement up to some token.
 #[derive(Debug, Default)]
 struct Outline {
     /// Open parentheses.
@@ -136,11 +136,11 @@ struct Outline {
     blocks: usize,
     /// `CREATE TRIGGER`, which ends with its body.
     trigger: TriggerPart,
-    /// `ALTER ...`: DROP at the start of a line goes on with it.
+    /// `ALTER ...`: DROP at the start of a line continues it.
     alters: bool,
-    /// Whether a SELECT or VALUES is still to come (`INSERT INTO t`, `WITH c AS (...)`).
+    /// Whether a SELECT or VALUES must still come (`INSERT INTO t`, `WITH c AS (...)`).
     awaits_rows: bool,
-    /// Whether an INSERT, UPDATE or DELETE is still to come (`WITH c AS (...)`).
+    /// Whether an INSERT, UPDATE or DELETE must still come (`WITH c AS (...)`).
     awaits_change: bool,
 }
 
@@ -171,7 +171,7 @@ impl<'a> Parser<'a> {
         Ok(Statement::Sql(Sql { text }))
     }
 
-    /// SQL that `SQLite` would take for something else, or of which it would run the pieces.
+    /// SQL that `SQLite` would misunderstand, or of which it would run only parts.
     fn refuse_unrunnable_sql(&self) -> Result<(), ParseError> {
         if self.is_word("SELECT")
             && self
@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The statement whose first token is the next one, verbatim; an error when there is none.
+    /// The statement that starts with the next token, verbatim; an error if there is none.
     pub(super) fn words_to_end(&mut self) -> Result<&'a str, ParseError> {
         if self.is_at_end() || self.is_symbol(";") {
             return Err(self.unexpected());
@@ -210,7 +210,7 @@ impl<'a> Parser<'a> {
         Ok(self.text_since(start))
     }
 
-    /// What follows the head of a statement, verbatim; may be nothing.
+    /// The rest of a statement, verbatim; may be empty.
     pub(super) fn arguments_to_end(&mut self) -> Result<&'a str, ParseError> {
         let start = self.place();
         self.skip_to_end(Outline::default())?;
@@ -258,7 +258,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Moves past the next token.
+    /// Consumes the next token.
     fn take(&mut self, outline: &mut Outline) {
         match self.kind() {
             Some(TokenKind::Symbol) => match self.text_at(0) {
@@ -307,7 +307,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether the next token begins a statement after one whose outline is closed.
+    /// Whether the next token starts a new statement after one with a closed outline.
     fn begins_next_statement(&self, outline: &Outline) -> bool {
         if outline.trigger == TriggerPart::Head || !self.is_at_line_start() {
             return false;
@@ -334,7 +334,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Everything up to the parenthesis that closes the one before here, verbatim.
+    /// Everything up to the closing parenthesis, verbatim.
     pub(super) fn skip_to_closing_parenthesis(&mut self) -> Result<&'a str, ParseError> {
         let start = self.place();
         let mut outline = Outline::default();

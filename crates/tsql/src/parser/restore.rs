@@ -19,7 +19,7 @@ impl Parser<'_> {
         let action = self.restore_action()?;
         let source = self.restore_source(&action)?;
         let options = match source {
-            // A revert takes no options: its WITH is a syntax error, not another statement.
+            // A revert has no options: its WITH is a syntax error, not another statement.
             RestoreSource::DatabaseSnapshot(_) if self.is_word("WITH") => {
                 return Err(self.unexpected());
             }

@@ -1,4 +1,4 @@
-//! Variables, settings, transactions and the small statements of the server.
+//! Variables, settings, transactions and small server statements.
 
 use super::cursor::Parser;
 use super::passthrough;
@@ -256,8 +256,8 @@ impl Parser<'_> {
         Ok(Statement::Dbcc(Dbcc::Other { command, text }))
     }
 
-    /// `[(database [, NOINDEX])] [WITH option, ...]`. Options that ask for what is done anyway, or that only
-    /// say how, are taken; repairs are not.
+    /// `[(database [, NOINDEX])] [WITH option, ...]`. Accepts options that request what is done
+    /// anyway or only affect how; refuses repairs.
     fn check_database(&mut self) -> Result<Dbcc, ParseError> {
         let (mut is_physical_only, mut messages) = (false, InformationMessages::Shown);
         let mut database = None;

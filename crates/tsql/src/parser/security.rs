@@ -8,7 +8,7 @@ use crate::ast::{
 use crate::error::ParseError;
 use crate::span::Spanned;
 
-/// What may stand in `PRIVATE KEY ( ... )`.
+/// The content of `PRIVATE KEY ( ... )`.
 #[derive(Default)]
 struct PrivateKeyClause {
     file: Option<String>,
@@ -16,7 +16,7 @@ struct PrivateKeyClause {
     encryption: Option<Secret>,
 }
 
-/// What may stand after the `WITH` of a file.
+/// The content of the `WITH` of a file.
 #[derive(Default)]
 struct FileClause {
     is_pfx: bool,

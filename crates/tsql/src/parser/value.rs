@@ -1,4 +1,4 @@
-//! Names, values, devices and files: what several statements share.
+//! Names, values, devices and files, which several statements share.
 
 use super::cursor::{Parser, checked_identifier};
 use crate::ast::{DataType, Device, DeviceKind, FileSpec, Identifier, Name, ObjectName};
@@ -7,7 +7,7 @@ use crate::error::ParseError;
 use crate::lexer::{TokenKind, unquoted};
 use crate::span::Spanned;
 
-/// The most parts a name may have: server, database, schema, object.
+/// Maximum number of parts of a name: server, database, schema, object.
 const NAME_PARTS_MAX: usize = 4;
 
 const DEVICE_KINDS: &[(&str, DeviceKind)] = &[
@@ -95,7 +95,7 @@ impl Parser<'_> {
         self.integer(sign)
     }
 
-    /// Digits as any integer type; `sign` stands before them.
+    /// Digits as any integer type; `sign` precedes them.
     pub(super) fn integer<T: std::str::FromStr>(&mut self, sign: &str) -> Result<T, ParseError> {
         if self.kind() != Some(TokenKind::Integer) {
             return Err(self.unexpected());
@@ -112,7 +112,7 @@ impl Parser<'_> {
         self.one_of(&[("ON", Switch::On), ("OFF", Switch::Off)])
     }
 
-    /// `[server.][database.][schema.]object`, where middle parts may be left out.
+    /// `[server.][database.][schema.]object`, where middle parts may be omitted.
     pub(super) fn object_name(&mut self) -> Result<ObjectName, ParseError> {
         let mut object = self.identifier()?;
         let mut qualifiers = Vec::new();
@@ -205,11 +205,11 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a list of files may hold pages.
+/// Whether a list of files may contain pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pages {
-    /// RESTORE.
+    /// For RESTORE.
     Allowed,
-    /// BACKUP.
+    /// For BACKUP.
     Refused,
 }

@@ -1,4 +1,4 @@
-//! Scalar expressions, with the parentheses that precedence needs and no others.
+//! Scalar expressions, with only the parentheses that precedence requires.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -83,7 +83,7 @@ fn unary(f: &mut Formatter<'_>, operator: UnaryOperator, operand: &Expr) -> fmt:
     })?;
     match operand {
         Expr::Infix { .. } => write!(f, "({operand})"),
-        // Two minus signs in a row would begin a comment.
+        // Two minus signs in a row would start a comment.
         Expr::Unary { .. } => write!(f, " {operand}"),
         _ => operand.fmt(f),
     }
@@ -126,8 +126,9 @@ fn is_one_of(function: &ObjectName, words: &[&str]) -> bool {
     function.qualifiers.is_empty() && words.iter().any(|word| function.object.is(word))
 }
 
-/// The name of a function: reserved words that name functions stand bare, as does `REPLACE`, which
-/// elsewhere begins a statement; a function that only looks like `CAST` stands in brackets.
+/// The name of a function: reserved words that name functions have no brackets, and neither has
+/// `REPLACE`, which elsewhere starts a statement; a function that only looks like `CAST` has
+/// brackets.
 struct FunctionName<'a>(&'a ObjectName);
 
 impl Display for FunctionName<'_> {

@@ -1,10 +1,10 @@
 //! Statements to canonical text: keywords in capitals, one space, names in brackets only where needed.
 //!
-//! Neighbours: [`crate::ast`] is what is printed, [`crate::parser`] reads it back.
+//! Neighbours: [`crate::ast`] is printed, [`crate::parser`] reads it back.
 //!
 //! Invariants:
 //! * `parse(print(statement)) == statement` for every statement the parser can make.
-//! * The text nests no deeper than the one that was parsed, so it can be parsed again.
+//! * The text nests no deeper than the parsed one, so it can be parsed again.
 
 mod backup;
 mod database;
@@ -19,7 +19,7 @@ use std::fmt::{self, Display, Formatter};
 use crate::ast::Statement;
 use crate::span::Spanned;
 
-/// The text of a batch: one statement after another, each ended by `;` and a line end.
+/// The text of a batch: its statements, each ended by `;` and a line end.
 pub fn print_batch(statements: &[Spanned<Statement>]) -> String {
     Batch(statements).to_string()
 }

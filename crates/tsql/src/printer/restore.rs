@@ -32,7 +32,7 @@ impl Display for RestoreAction {
     }
 }
 
-/// With a space before it, so that no `FROM` leaves no trace.
+/// With a space before it, so that an absent `FROM` prints nothing.
 impl Display for RestoreSource {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {

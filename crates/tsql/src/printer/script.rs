@@ -41,7 +41,7 @@ impl Display for SetOption {
             if index == 0 {
                 f.write_str(name)?;
             } else {
-                // STATISTICS is written once for all that follow it.
+                // STATISTICS is printed once for all that follow it.
                 write!(f, ", {}", name.strip_prefix("STATISTICS ").unwrap_or(name))?;
             }
         }

@@ -1,4 +1,4 @@
-//! Keys and certificates. Passwords are printed: the text must be one that can be run.
+//! Keys and certificates. Passwords are printed, because the text must be runnable.
 
 use std::fmt::{self, Display, Formatter};
 

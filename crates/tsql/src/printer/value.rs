@@ -15,7 +15,7 @@ use crate::span::Spanned;
 impl Display for Identifier {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let text = &self.text;
-        // A word that begins a statement would be taken for one where a name may be left out.
+        // A word that starts a statement would be taken for one where a name may be omitted.
         if is_regular_identifier(text) && !is_reserved(text) && !is_sql_starter(text) {
             f.write_str(text)
         } else {
@@ -53,7 +53,7 @@ impl Display for Value {
     }
 }
 
-/// A string as T-SQL writes it.
+/// A string in T-SQL syntax.
 pub(super) struct Quoted<'a> {
     pub(super) text: &'a str,
     pub(super) national: bool,
@@ -66,7 +66,7 @@ impl Display for Quoted<'_> {
     }
 }
 
-/// Bytes as T-SQL writes them.
+/// Bytes in T-SQL syntax.
 pub(super) struct Hexadecimal<'a>(pub(super) &'a [u8]);
 
 impl Display for Hexadecimal<'_> {

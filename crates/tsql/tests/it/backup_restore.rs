@@ -1,4 +1,4 @@
-//! The grammar of BACKUP and RESTORE: what SQL Server's parser takes and what it refuses.
+//! The grammar of BACKUP and RESTORE: what SQL Server's parser accepts and refuses.
 
 use windlass_tsql::ast::{
     BackupOption, BackupTarget, Compression, CompressionAlgorithm, CompressionLevel, Credential,
@@ -331,7 +331,7 @@ fn what_sql_servers_parser_refuses_is_refused() {
     }
 }
 
-/// An argument that the row's kind allows, as the printer writes it.
+/// A valid argument for the row's kind, in printed form.
 fn sample_argument(row: &OptionRow) -> &'static [&'static str] {
     match row.argument {
         ArgumentKind::None => &[""],

@@ -1,4 +1,4 @@
-//! No text, however odd, panics, exhausts the stack, or takes more than linear time.
+//! No text panics, exhausts the stack, or takes more than linear time.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use windlass_tsql::{NESTING_MAX, fuzz_parse, parse_batch, print_batch};
 
 use crate::refused;
 
-/// Statements that between them touch every part of the parser.
+/// Statements that together touch every part of the parser.
 const CORPUS: &[&str] = &[
     "BACKUP DATABASE [a]]b] FILE = ('x', @y), READ_WRITE_FILEGROUPS TO DISK = N'it''s', TAPE = @t, d \
      MIRROR TO URL = 'u' WITH DIFFERENTIAL, COMPRESSION (ALGORITHM = ZSTD, LEVEL = LOW), STATS = -5, \
@@ -71,7 +71,7 @@ const SEASONING: &[&str] = &[
     "::",
 ];
 
-/// A deterministic sequence of numbers below a bound.
+/// A deterministic sequence of numbers below a limit.
 struct Dice(u64);
 
 impl Dice {
@@ -178,8 +178,8 @@ fn the_deepest_expression_that_parses_also_prints_and_parses() {
     parse_batch(&printed).unwrap();
 }
 
-/// Times a text and one eight times as long. Only a slowness that comes back counts: the machine may be
-/// busy with something else.
+/// Times a text and one eight times as long. Only repeated slowness counts, because the machine may
+/// be busy.
 fn assert_linear(what: &str, piece: &str, suffix: &str) {
     let time = |count: usize| {
         let text = format!("{}{suffix}", piece.repeat(count));

@@ -1,4 +1,4 @@
-//! The crate as its users see it: texts in, statements out, and back.
+//! Tests of the public interface: text to statements and back.
 
 mod backup_restore;
 mod generate;
@@ -12,7 +12,7 @@ mod scripts_of_articles;
 use windlass_tsql::ast::{BackupStatement, RestoreStatement, Statement};
 use windlass_tsql::{ParseError, Spanned, parse_batch, print_batch};
 
-/// The statements of a batch that must parse, and print to something that parses to the same.
+/// The statements of a valid batch; checks that it prints to something that parses to the same.
 fn parsed(text: &str) -> Vec<Spanned<Statement>> {
     let statements = parse_batch(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let printed = print_batch(&statements);
@@ -41,7 +41,7 @@ fn restore(text: &str) -> RestoreStatement {
     }
 }
 
-/// The error of a batch that must not parse.
+/// The error of an invalid batch.
 fn refused(text: &str) -> ParseError {
     match parse_batch(text) {
         Ok(statements) => panic!("{text}\nparsed as\n{}", print_batch(&statements)),

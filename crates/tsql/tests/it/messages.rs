@@ -1,4 +1,4 @@
-//! Errors: SQL Server's numbers and wording, and where they point.
+//! Errors: SQL Server's numbers and wording, and their positions.
 
 use crate::refused;
 

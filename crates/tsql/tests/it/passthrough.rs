@@ -1,10 +1,10 @@
-//! SQL that is not ours: whole, verbatim, and ended at the right place.
+//! Pass-through SQL: complete, verbatim, and ended at the right place.
 
 use windlass_tsql::ast::Statement;
 
 use crate::{parsed, refused};
 
-/// The first words of each statement, `sql:` before those that are passed on.
+/// The first words of each statement, with `sql:` before pass-through ones.
 fn outline(text: &str) -> Vec<String> {
     parsed(text)
         .iter()

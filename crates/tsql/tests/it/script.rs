@@ -8,7 +8,7 @@ use windlass_tsql::ast::{
 
 use crate::{only, parsed};
 
-/// The expression that PRINT prints, as the printer writes it.
+/// The expression of PRINT, in printed form.
 fn printed_expression(text: &str) -> String {
     match only(&format!("PRINT {text}")) {
         Statement::Print(expression) => expression.node.to_string(),

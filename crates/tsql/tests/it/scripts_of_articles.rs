@@ -1,4 +1,4 @@
-//! The statements of the articles this product answers to.
+//! The statements of the articles that this product implements.
 
 use windlass_tsql::ast::{
     Accelerator, AcceleratorMode, BackupOption, CompressionAlgorithm, RestoreAction, RestoreOption,
@@ -141,7 +141,7 @@ fn the_options_the_other_articles_speak_of() {
     parsed("DBCC TRACEON (3213, 3605, -1)");
 }
 
-/// The articles as they were saved, when the test data is there.
+/// The saved articles, if the test data exists.
 #[test]
 fn the_articles_themselves_parse_from_their_first_statement_on() {
     let shared = std::env::var("WINDLASS_SHARED").map_or_else(
