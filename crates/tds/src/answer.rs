@@ -1,15 +1,15 @@
 //! The tokens of an answer (MS-TDS 2.2.7).
 //!
-//! An answer is one message: results, messages and at its end a DONE. The caller moves what is written
-//! into packets with [`Packets`](crate::packet::Packets) whenever it likes; messages of a running backup
-//! are moved at once, because drivers stop their clocks at the first packet.
+//! An answer is one message: results, messages, and a DONE at its end. The caller moves the written
+//! tokens into packets with [`Packets`](crate::packet::Packets) at any time; messages of a running
+//! backup are moved at once, because drivers stop their timers at the first packet.
 
 use crate::Error;
 use crate::collation::Collation;
 use crate::data_type::{DataType, Length};
 use crate::value::Value;
 
-/// Status and command of a DONE.
+/// Status bits and commands of a DONE.
 pub mod done {
     /// More results follow.
     pub const MORE: u16 = 0x0001;
@@ -27,43 +27,37 @@ pub mod done {
     pub const CANCEL: u16 = 0x00FD;
 }
 
-/// Which statement, batch or procedure ends.
+/// What ends: a statement of a batch, or a procedure, or a statement of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Ends {
     /// A statement of a batch.
     Statement = 0xFD,
-    /// A procedure.
     Procedure = 0xFE,
-    /// A statement of a procedure.
     StatementInProcedure = 0xFF,
 }
 
 /// A column of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name; empty where it has none.
+    /// Its name; may be empty.
     pub name: String,
-    /// Its type.
     pub data_type: DataType,
-    /// Whether it may hold NULL.
+    /// Whether it may be NULL.
     pub is_nullable: bool,
 }
 
 /// A message for the client: information, or an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Note<'a> {
-    /// Its number.
     pub number: i32,
-    /// Its state.
     pub state: u8,
     /// Its severity: above 10 is an error.
     pub class: u8,
-    /// What it says.
     pub text: &'a str,
     /// The server's name.
     pub server: &'a str,
-    /// The procedure in which it arose; empty in a batch.
+    /// The procedure in which it occurred; empty in a batch.
     pub procedure: &'a str,
     /// The line of the batch or procedure.
     pub line: i32,
@@ -78,22 +72,19 @@ pub enum Change<'a> {
     Language(&'a str, &'a str),
     /// The packet size: new, old.
     PacketBytes(u16, u16),
-    /// The collation.
     Collation(Collation),
     /// A transaction began.
     Begun(u64),
-    /// It was committed.
     Committed(u64),
-    /// It was rolled back.
     RolledBack(u64),
-    /// The session began anew.
+    /// The session was reset.
     Reset,
 }
 
 /// Writes tokens.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// What has been written and not been moved into packets.
+    /// Tokens that have not been moved into packets.
     pub tokens: Vec<u8>,
     columns: Vec<DataType>,
 }
@@ -113,7 +104,7 @@ impl Answer {
         });
     }
 
-    /// INFO or ERROR, by the class.
+    /// INFO or ERROR, depending on the class.
     pub fn note(&mut self, note: Note<'_>) {
         let token = if note.class > 10 { 0xAA } else { 0xAB };
         self.with_length(token, |out| {
@@ -136,7 +127,7 @@ impl Answer {
         });
     }
 
-    /// FEATUREEXTACK for the one feature that is granted: UTF-8.
+    /// FEATUREEXTACK for the only supported feature: UTF-8.
     pub fn utf8_accepted(&mut self) {
         self.tokens.extend([0xAE, 0x0A, 1, 0, 0, 0, 1, 0xFF]);
     }
@@ -157,10 +148,10 @@ impl Answer {
             .extend(columns.iter().map(|column| column.data_type));
     }
 
-    /// A row. Where most values are NULL, the form that leaves them out is shorter and is taken.
+    /// A row. If most values are NULL, the shorter form that omits them is used.
     ///
     /// # Errors
-    /// A value that does not fit its column, or another number of values: nothing is written then.
+    /// A value that does not fit its column, or a wrong number of values: nothing is written then.
     pub fn row(&mut self, values: &[Value]) -> Result<(), Error> {
         if values.len() != self.columns.len() {
             return Err(Error::invalid(
@@ -237,12 +228,12 @@ impl Answer {
         self.tokens.extend(rows.to_le_bytes());
     }
 
-    /// The whole second message after a cancel; the first ends the answer that was cut off.
+    /// The whole second message after a cancel; the first ends the interrupted answer.
     pub fn cancel_acknowledged(&mut self) {
         self.done(Ends::Statement, done::ATTENTION, done::CANCEL, 0);
     }
 
-    /// A token with two bytes of length before its content.
+    /// A token with a two-byte length before its content.
     fn with_length(&mut self, token: u8, content: impl FnOnce(&mut Vec<u8>)) {
         self.tokens.extend([token, 0, 0]);
         let start = self.tokens.len();
@@ -266,14 +257,14 @@ fn bytes(out: &mut Vec<u8>, code: u8, new: &[u8], old: &[u8]) {
     }
 }
 
-/// Text with the count of its units in one byte; what is longer is cut.
+/// Text with the number of its UTF-16 units in one byte; longer text is truncated.
 fn short_text(out: &mut Vec<u8>, text: &str) {
     let units = units(text, 255);
     out.push(units.len() as u8);
     out.extend(units.iter().flat_map(|unit| unit.to_le_bytes()));
 }
 
-/// The longest text of a message: with all else in it, its token stays below 64 KB.
+/// Maximum length of a message text: its token, with everything else in it, stays below 64 KB.
 const MESSAGE_UNITS_MAX: usize = 30_000;
 
 fn long_text(out: &mut Vec<u8>, text: &str) {
@@ -282,7 +273,7 @@ fn long_text(out: &mut Vec<u8>, text: &str) {
     out.extend(units.iter().flat_map(|unit| unit.to_le_bytes()));
 }
 
-/// At most `most` units, without half a pair at the end.
+/// At most `most` units, without half a surrogate pair at the end.
 fn units(text: &str, most: usize) -> Vec<u16> {
     let mut units: Vec<u16> = text.encode_utf16().take(most).collect();
     if units.len() == most
@@ -295,7 +286,7 @@ fn units(text: &str, most: usize) -> Vec<u16> {
     units
 }
 
-/// A column of text as most catalog views have it: `nvarchar(128)`.
+/// The type of names in most catalog views: `nvarchar(128)`.
 pub fn name_column(name: &str) -> Column {
     Column {
         name: name.to_owned(),

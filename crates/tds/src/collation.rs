@@ -1,4 +1,4 @@
-//! Collations as the protocol carries them: five bytes (MS-TDS 2.2.5.1.2).
+//! Collations as encoded in the protocol: five bytes (MS-TDS 2.2.5.1.2).
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1250, WINDOWS_1251, WINDOWS_1252, WINDOWS_1253};
 
@@ -22,7 +22,7 @@ impl Collation {
     /// Text of a `varchar` in this collation.
     ///
     /// # Errors
-    /// A code page that is not known here; a driver can send `nvarchar` instead.
+    /// An unsupported code page; a driver can send `nvarchar` instead.
     pub fn decode(self, bytes: &[u8]) -> Result<String, Error> {
         let encoding = self.encoding()?;
         Ok(encoding.decode_without_bom_handling(bytes).0.into_owned())

@@ -1,4 +1,4 @@
-//! Reads fields out of a message, never past its end.
+//! Reads fields of a message, never past its end.
 
 use windlass_base::bytes::Reader;
 
@@ -14,7 +14,7 @@ pub(crate) fn utf16(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// What is left of a structure named `what`.
+/// The rest of a structure named `what`.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor<'a> {
     rest: Reader<'a>,
@@ -42,7 +42,7 @@ impl<'a> Cursor<'a> {
         self.rest.take(count).ok_or(Error::CutShort { what })
     }
 
-    /// A window over the next `count` bytes, which are taken.
+    /// A window over the next `count` bytes, which are consumed.
     pub(crate) fn window(&mut self, count: usize) -> Result<Self, Error> {
         Ok(Self::new(self.take(count)?, self.what))
     }
@@ -77,13 +77,13 @@ impl<'a> Cursor<'a> {
         self.array()
     }
 
-    /// `B_VARCHAR`: a count of UTF-16 units in one byte, and the units.
+    /// `B_VARCHAR`: the number of UTF-16 units in one byte, then the units.
     pub(crate) fn short_text(&mut self) -> Result<String, Error> {
         let units = usize::from(self.u8()?);
         self.take(2 * units).map(utf16)
     }
 
-    /// `US_VARCHAR`: the same with a count of two bytes.
+    /// `US_VARCHAR`: the same with a two-byte number.
     pub(crate) fn long_text(&mut self) -> Result<String, Error> {
         let units = usize::from(self.u16()?);
         self.take(2 * units).map(utf16)

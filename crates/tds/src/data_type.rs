@@ -4,14 +4,14 @@ use crate::Error;
 use crate::collation::Collation;
 use crate::cursor::Cursor;
 
-/// In place of a length: up to 2 GB, in pieces.
+/// Instead of a length: up to 2 GB, in pieces.
 const MAX: u16 = 0xFFFF;
-/// The longest text or binary that is not `max`.
+/// Maximum length of text or binary without `max`.
 const SHORT_BYTES_MAX: u16 = 8000;
 const PRECISION_MAX: u8 = 38;
 const FRACTION_MAX: u8 = 7;
 
-/// The longest value of a text or binary type.
+/// Maximum length of a value of a text or binary type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
     /// Bytes, at most 8000.
@@ -27,17 +27,17 @@ pub enum DataType {
     Null,
     /// `bit`
     Bit,
-    /// `tinyint`, `smallint`, `int` or `bigint`, by its bytes: 1, 2, 4 or 8.
+    /// `tinyint`, `smallint`, `int` or `bigint`, by size in bytes: 1, 2, 4 or 8.
     Integer(u8),
-    /// `real` or `float`, by its bytes: 4 or 8.
+    /// `real` or `float`, by size in bytes: 4 or 8.
     Float(u8),
-    /// `smallmoney` or `money`, by its bytes: 4 or 8.
+    /// `smallmoney` or `money`, by size in bytes: 4 or 8.
     Money(u8),
     /// `decimal` and `numeric`: precision and scale.
     Decimal {
-        /// All digits.
+        /// Number of digits.
         precision: u8,
-        /// Those behind the point.
+        /// Number of digits after the point.
         scale: u8,
     },
     /// `uniqueidentifier`
@@ -50,7 +50,7 @@ pub enum DataType {
     DateTime2(u8),
     /// `datetimeoffset(n)`
     DateTimeOffset(u8),
-    /// `smalldatetime` or `datetime`, by its bytes: 4 or 8.
+    /// `smalldatetime` or `datetime`, by size in bytes: 4 or 8.
     DateTime(u8),
     /// `nvarchar`, `nchar`, `ntext`
     NVarChar(Length, Collation),
@@ -58,14 +58,14 @@ pub enum DataType {
     VarChar(Length, Collation),
     /// `varbinary`, `binary`, `image`
     VarBinary(Length),
-    /// `xml`, which travels as text in pieces.
+    /// `xml`, sent as text in pieces.
     Xml,
     /// `sql_variant`
     Variant,
 }
 
 impl DataType {
-    /// `nvarchar(n)` in the server's collation; more than 4000 characters make it `nvarchar(max)`.
+    /// `nvarchar(n)` in the server's collation; `nvarchar(max)` above 4000 characters.
     pub fn nvarchar(characters: usize) -> Self {
         let length = match u16::try_from(characters.saturating_mul(2)) {
             Ok(bytes) if bytes <= SHORT_BYTES_MAX => Length::Bytes(bytes.max(2)),
@@ -74,7 +74,7 @@ impl DataType {
         Self::NVarChar(length, Collation::DEFAULT)
     }
 
-    /// `varbinary(n)`; more than 8000 bytes make it `varbinary(max)`.
+    /// `varbinary(n)`; `varbinary(max)` above 8000 bytes.
     pub fn varbinary(bytes: usize) -> Self {
         Self::VarBinary(match u16::try_from(bytes) {
             Ok(bytes) if bytes <= SHORT_BYTES_MAX => Length::Bytes(bytes.max(1)),
@@ -82,7 +82,7 @@ impl DataType {
         })
     }
 
-    /// Writes the type as it stands before a column's name or a parameter's value.
+    /// Writes the type as it precedes a column's name or a parameter's value.
     pub fn emit(&self, out: &mut Vec<u8>) {
         match *self {
             Self::Null => out.push(0x1F),
@@ -113,7 +113,7 @@ impl DataType {
         }
     }
 
-    /// Reads a type, and how its values are laid out.
+    /// Reads a type and the layout of its values.
     pub(crate) fn parse(from: &mut Cursor<'_>) -> Result<(Self, Layout), Error> {
         let code = from.u8()?;
         if let Some((data_type, bytes)) = fixed(code) {
@@ -154,18 +154,18 @@ impl DataType {
     }
 }
 
-/// How long a value is, and where that stands.
+/// How the length of a value is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Always so many bytes; never NULL, but for the type of a bare NULL.
+    /// Always this many bytes; never NULL, except for the type of a bare NULL.
     Fixed(usize),
-    /// A byte before it; 0 is NULL.
+    /// One byte before it; 0 is NULL.
     BytePrefix,
     /// Two bytes before it; 0xFFFF is NULL.
     WordPrefix,
     /// Four bytes before it; 0 is NULL in a variant, 0xFFFFFFFF in the old large types.
     LongPrefix,
-    /// Pieces, each with four bytes before it, behind a total of eight.
+    /// Pieces, each preceded by four bytes, after an eight-byte total.
     Pieces,
 }
 
@@ -229,7 +229,7 @@ fn sized(code: u8, from: &mut Cursor<'_>) -> Result<(DataType, Layout), Error> {
     Ok((data_type, layout))
 }
 
-/// `text`, `ntext` and `image`, as old drivers send them.
+/// `text`, `ntext` and `image`, as sent by old drivers.
 fn large(code: u8, from: &mut Cursor<'_>) -> Result<(DataType, Layout), Error> {
     let _longest = from.u32()?;
     let data_type = match code {
@@ -263,7 +263,7 @@ fn text(out: &mut Vec<u8>, code: u8, length: Length, collation: Collation) {
     out.extend(collation.0);
 }
 
-/// Bytes of a decimal of `precision` digits, its sign among them.
+/// Bytes of a decimal of `precision` digits, including its sign.
 pub(crate) fn decimal_bytes(precision: u8) -> u8 {
     match precision {
         ..=9 => 5,
@@ -273,7 +273,7 @@ pub(crate) fn decimal_bytes(precision: u8) -> u8 {
     }
 }
 
-/// Bytes of a time of day with `scale` digits behind the second.
+/// Bytes of a time of day with `scale` fractional digits.
 pub(crate) fn time_bytes(scale: u8) -> usize {
     match scale {
         ..=2 => 3,

@@ -1,4 +1,4 @@
-//! `LOGIN7`: who logs in, to which database, with which driver (MS-TDS 2.2.6.4).
+//! `LOGIN7`: the user, the database and the driver (MS-TDS 2.2.6.4).
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::Error;
 use crate::cursor::{Cursor, utf16};
 
 const WHAT: &str = "LOGIN7";
-/// The fields at fixed places.
+/// Length of the fixed fields.
 const FIXED_BYTES: usize = 94;
 const CHARACTERS_MAX: usize = 128;
 const FILE_CHARACTERS_MAX: usize = 260;
@@ -21,12 +21,11 @@ const FEDERATED: u8 = 0x02;
 const UTF8: u8 = 0x0A;
 const USER_AGENT: u8 = 0x10;
 
-/// A password, which is wiped when it goes and never printed.
+/// A password, wiped when dropped and never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password(String);
 
 impl Password {
-    /// The password itself.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -44,55 +43,52 @@ impl Drop for Password {
     }
 }
 
-/// What a client proves itself by. Only a password is supported.
+/// The authentication method of a client. Only a password is supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// Name and password.
     Password,
     /// Integrated security.
     Integrated,
-    /// A token of a federation.
+    /// A federated token.
     Federated,
 }
 
-/// What a client logs in with.
+/// The login data of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Login {
-    /// TDS version as the client spells it; the answer repeats it.
+    /// TDS version in the client's encoding; the answer repeats it.
     pub tds_version: u32,
-    /// The packet size it asks for; 0 leaves it to the server.
+    /// The requested packet size; 0 leaves it to the server.
     pub packet_bytes: u32,
     /// The client's process.
     pub process: u32,
     /// Locale of the client.
     pub locale: u32,
-    /// The driver asks for ODBC's defaults: all ANSI settings on.
+    /// The driver requests ODBC's defaults: all ANSI settings on.
     pub is_odbc: bool,
-    /// What it proves itself by.
     pub proof: Proof,
-    /// The driver understands UTF-8 collations.
+    /// The driver supports UTF-8 collations.
     pub knows_utf8: bool,
     /// The client's machine.
     pub host: String,
     /// The login's name.
     pub user: String,
-    /// Its password.
     pub password: Password,
-    /// The application's name.
     pub application: String,
-    /// The server as the client knows it.
+    /// The server's name, as used by the client.
     pub server: String,
     /// The driver's name.
     pub library: String,
-    /// The language asked for; empty for the default.
+    /// The requested language; empty for the default.
     pub language: String,
-    /// The database to begin in; empty for the default.
+    /// The initial database; empty for the default.
     pub database: String,
-    /// A file to attach, which is not supported.
+    /// A file to attach; not supported.
     pub attach_file: String,
-    /// Whether the login brings a new password with it.
+    /// Whether the login contains a new password.
     pub changes_password: bool,
-    /// What the driver says of itself: name, version, system.
+    /// The driver's description of itself: name, version, system.
     pub user_agent: Option<String>,
 }
 
@@ -163,7 +159,7 @@ impl Login {
     }
 }
 
-/// The bytes that the next pair of offset and length in `fixed` points to.
+/// The bytes at the next pair of offset and length in `fixed`.
 fn text_at<'a>(
     payload: &'a [u8],
     fixed: &mut Cursor<'_>,
@@ -184,7 +180,7 @@ fn text_at<'a>(
         .ok_or(Error::CutShort { what: WHAT })
 }
 
-/// The list of features, which stands where an offset points that itself stands where an offset points.
+/// The list of features, found through a pointer to a pointer.
 fn extension_at<'a>(payload: &'a [u8], fixed: &mut Cursor<'_>) -> Result<&'a [u8], Error> {
     let (offset, length) = (usize::from(fixed.u16()?), fixed.u16()?);
     if length == 0 {
@@ -196,7 +192,7 @@ fn extension_at<'a>(payload: &'a [u8], fixed: &mut Cursor<'_>) -> Result<&'a [u8
     payload.get(start as usize..).ok_or(cut)
 }
 
-/// Passwords cross the wire with their nibbles exchanged and 0xA5 over them.
+/// Passwords are sent with their nibbles swapped, XORed with 0xA5.
 fn unscramble(bytes: &[u8]) -> String {
     let mut clear: Vec<u8> = bytes
         .iter()
@@ -242,7 +238,7 @@ impl Features {
     }
 }
 
-/// The user agent is UTF-16 behind a version byte, or UTF-8 in early drivers.
+/// The user agent is UTF-16 after a version byte, or UTF-8 in early drivers.
 fn agent_text(data: &[u8]) -> String {
     let body = data.get(1..).unwrap_or_default();
     let is_utf16 = body.get(1) == Some(&0);
@@ -266,7 +262,7 @@ mod tests {
         wide.iter().map(|byte| byte.rotate_left(4) ^ 0xA5).collect()
     }
 
-    /// A login of `user` with `password`, to `database`, that knows UTF-8.
+    /// A login of `user` with `password` to `database`, with UTF-8 support.
     fn login(user: &str, password: &str, database: &str) -> Vec<u8> {
         let mut out = vec![0; 4];
         for field in [0x7400_0004_u32, 4096, 7, 4711, 0] {

@@ -1,17 +1,18 @@
-//! Messages out of packets, and packets out of messages (MS-TDS 2.2.3).
+//! Packets to messages, and messages to packets (MS-TDS 2.2.3).
 //!
-//! A packet is a header of eight bytes and its payload; a message is all packets up to the one marked as
-//! the last. A cancel (attention) may come at any packet boundary and ends what was begun before it.
+//! A packet is an eight-byte header and its payload; a message is all packets up to the one marked
+//! as the last. A cancel (attention) may arrive at any packet boundary and ends an unfinished
+//! message.
 
 use crate::Error;
 
 /// Bytes of a packet header.
 pub const HEADER_BYTES: usize = 8;
 
-/// What clients get until they have asked for another packet size.
+/// Packet size until the client has requested another.
 pub const PACKET_BYTES_DEFAULT: u16 = 4096;
 
-/// The smallest and the largest packet that may be asked for.
+/// The allowed packet sizes.
 pub const PACKET_BYTES_LEGAL: std::ops::RangeInclusive<u16> = 512..=32_767;
 
 const END_OF_MESSAGE: u8 = 0x01;
@@ -20,7 +21,7 @@ const RESET: u8 = 0x08;
 const RESET_KEEP_TRANSACTION: u8 = 0x10;
 const ANSWER: u8 = 0x04;
 
-/// What a client's message is.
+/// The kind of a client's message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -58,27 +59,25 @@ impl Kind {
     }
 }
 
-/// What a pool asks for before a request runs.
+/// The reset requested by a connection pool before a request runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reset {
-    /// The session stays as it is.
+    /// The session does not change.
     None,
-    /// The session begins anew.
     Session,
-    /// The session begins anew, its transaction stays.
+    /// The session is reset, its transaction stays.
     KeepTransaction,
 }
 
 /// A whole message of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What it is.
     pub kind: Kind,
     /// What to reset before it runs.
     pub reset: Reset,
-    /// The client gave the message up while it sent it: it is answered, not run.
+    /// The client cancelled the message while sending it: it is answered, not run.
     pub is_ignored: bool,
-    /// The payloads of all its packets, one behind the other.
+    /// The concatenated payloads of all its packets.
     pub payload: Vec<u8>,
 }
 
@@ -105,19 +104,19 @@ impl Header {
     }
 }
 
-/// Puts messages together from bytes as they arrive.
+/// Assembles messages from bytes as they arrive.
 #[derive(Debug)]
 pub struct Assembler {
     message_bytes_max: usize,
     header: [u8; HEADER_BYTES],
     header_filled: usize,
-    /// The packet that is being read, and how much of its payload is still to come.
+    /// The current packet, and the missing length of its payload.
     packet: Option<(Header, usize)>,
     message: Option<Message>,
 }
 
 impl Assembler {
-    /// Refuses messages of more than `message_bytes_max`.
+    /// Refuses messages longer than `message_bytes_max`.
     pub fn new(message_bytes_max: usize) -> Self {
         Self {
             message_bytes_max,
@@ -128,17 +127,17 @@ impl Assembler {
         }
     }
 
-    /// From the next packet on, messages may have this many bytes.
+    /// Changes the maximum message length from the next packet on.
     pub fn set_limit(&mut self, message_bytes_max: usize) {
         self.message_bytes_max = message_bytes_max;
     }
 
-    /// Whether a message has begun that is not whole yet.
+    /// Whether a message is incomplete.
     pub fn is_within_message(&self) -> bool {
         self.header_filled > 0 || self.packet.is_some() || self.message.is_some()
     }
 
-    /// Takes bytes off the front of `input` until a message is whole or nothing is left.
+    /// Consumes bytes of `input` until a message is complete or nothing is left.
     pub fn push(&mut self, input: &mut &[u8]) -> Result<Option<Message>, Error> {
         loop {
             let Some((header, left)) = self.packet.take() else {
@@ -162,7 +161,7 @@ impl Assembler {
         }
     }
 
-    /// Reads a header; `false` while its end has not arrived.
+    /// Reads a header; `false` until it is complete.
     fn fill_header(&mut self, input: &mut &[u8]) -> Result<bool, Error> {
         let wanted = HEADER_BYTES - self.header_filled;
         let (now, rest) = input.split_at(wanted.min(input.len()));
@@ -182,7 +181,7 @@ impl Assembler {
 
     fn begin_packet(&mut self, header: &Header) -> Result<(), Error> {
         if header.kind == Kind::Attention {
-            // Whoever cancels does not care for what they had begun to send.
+            // A client that cancels does not need what it had started to send.
             self.message = None;
         }
         if let Some(message) = &self.message
@@ -225,7 +224,7 @@ fn reset_of(status: u8) -> Reset {
     }
 }
 
-/// Cuts an answer into packets of one size.
+/// Divides an answer into packets of one size.
 #[derive(Debug)]
 pub struct Packets {
     packet_bytes: usize,
@@ -234,7 +233,7 @@ pub struct Packets {
 }
 
 impl Packets {
-    /// For the session `session`; its packets have the default size for now.
+    /// For the session `session`; the packets initially have the default size.
     pub fn new(session: u16) -> Self {
         Self {
             packet_bytes: usize::from(PACKET_BYTES_DEFAULT),
@@ -243,26 +242,26 @@ impl Packets {
         }
     }
 
-    /// From the next packet on, packets have this many bytes, or the next legal size.
+    /// Sets the packet size from the next packet on, adjusted to the allowed range.
     pub fn set_packet_bytes(&mut self, bytes: u16) {
         let (least, most) = PACKET_BYTES_LEGAL.into_inner();
         self.packet_bytes = usize::from(bytes.clamp(least, most));
     }
 
-    /// Bytes of a packet, its header among them.
+    /// Length of a packet, including its header.
     pub fn packet_bytes(&self) -> usize {
         self.packet_bytes
     }
 
-    /// A new message begins: its packets count from 1.
+    /// Starts a new message: its packets are numbered from 1.
     pub fn begin_message(&mut self) {
         self.number = 0;
     }
 
-    /// Moves all full packets from `tokens` to `out`, and keeps what does not fill one.
+    /// Moves all full packets from `tokens` to `out`, and keeps the rest.
     ///
-    /// The last packet of a message carries the mark of its end, so a packet that is just full stays
-    /// until it is known whether it is the last.
+    /// The last packet of a message is marked, so a packet that is exactly full stays until it is
+    /// known whether it is the last.
     pub fn move_full(&mut self, tokens: &mut Vec<u8>, out: &mut Vec<u8>) {
         let payload_bytes = self.packet_bytes - HEADER_BYTES;
         let mut moved = 0;
@@ -273,7 +272,7 @@ impl Packets {
         tokens.drain(..moved);
     }
 
-    /// Moves everything to `out`, so that the client sees it now; the message goes on.
+    /// Moves everything to `out`, so that the client sees it now; the message continues.
     pub fn move_all(&mut self, tokens: &mut Vec<u8>, out: &mut Vec<u8>) {
         self.move_full(tokens, out);
         if !tokens.is_empty() {

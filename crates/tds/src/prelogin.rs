@@ -1,59 +1,56 @@
-//! The first message of a connection: versions, and whether it is encrypted (MS-TDS 2.2.6.5).
+//! The first message of a connection: versions, and encryption (MS-TDS 2.2.6.5).
 
 use crate::Error;
 use crate::cursor::Cursor;
 
 const WHAT: &str = "PRELOGIN";
 const END: u8 = 0xFF;
-/// The protocol knows ten kinds of options; more than this is no client's.
+/// The protocol has ten kinds of options; no client sends more than this.
 const OPTIONS_MAX: usize = 32;
 
-/// What a side says of encryption.
+/// The encryption setting of one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Encryption {
-    /// Only the login, if the other side wants no more.
+    /// Only the login, unless the other side requires more.
     Off = 0,
-    /// All of the connection.
+    /// The whole connection.
     On = 1,
     /// This side has no TLS.
     NotSupported = 2,
-    /// All of the connection, or none at all.
+    /// The whole connection, or no connection.
     Required = 3,
 }
 
-/// What the server does about TLS.
+/// The server's TLS policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// No connection without it.
+    /// TLS is mandatory.
     Required,
-    /// Whoever can have it has it.
+    /// TLS is used if the client supports it.
     Offered,
-    /// There is none.
     Absent,
 }
 
-/// How a connection goes on after `PRELOGIN`.
+/// How a connection continues after `PRELOGIN`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Continuation {
-    /// The TLS handshake comes next, in packets of `PRELOGIN`.
+    /// The TLS handshake follows, in packets of `PRELOGIN`.
     Tls,
-    /// The login comes next, in clear.
+    /// The login follows, unencrypted.
     Plain,
     /// The sides cannot agree: the connection is closed after the answer.
     Close,
 }
 
-/// The message of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prelogin {
-    /// Version of the client's library: major, minor, build of two bytes, and two of a sub-build.
+    /// Version of the client's library: major, minor, two-byte build, two-byte sub-build.
     pub version: [u8; 6],
-    /// What it says of encryption.
     pub encryption: Encryption,
-    /// Whether it asks for several requests at once on one connection.
+    /// Whether it requests several concurrent requests on one connection.
     pub wants_mars: bool,
-    /// Whether it asks if a federated login is needed.
+    /// Whether it asks if a federated login is required.
     pub asks_federated: bool,
 }
 
@@ -95,13 +92,13 @@ impl Prelogin {
             (4, &[flag]) => self.wants_mars = flag != 0,
             (6, &[flag]) => self.asks_federated = flag != 0,
             (1 | 4 | 6, _) => return Err(Error::invalid("length of a PRELOGIN option", token)),
-            // Instance names, thread ids, traces and nonces change nothing here.
+            // Instance names, thread ids, traces and nonces have no effect here.
             _ => {}
         }
         Ok(())
     }
 
-    /// What the server answers of encryption, and how the connection goes on.
+    /// The server's answer about encryption, and how the connection continues.
     pub fn negotiate(&self, policy: Policy) -> (Encryption, Continuation) {
         use Encryption::{NotSupported, Off, On, Required};
         match (policy, self.encryption) {
@@ -140,7 +137,7 @@ impl Prelogin {
 }
 
 fn encryption_of(code: u8) -> Result<Encryption, Error> {
-    // The high bit offers a certificate of the client's, which nobody asks for.
+    // The high bit offers a client certificate, which is not used.
     match code & 0x7F {
         0 => Ok(Encryption::Off),
         1 => Ok(Encryption::On),
@@ -154,7 +151,7 @@ fn encryption_of(code: u8) -> Result<Encryption, Error> {
 mod tests {
     use super::*;
 
-    /// VERSION 18.6, ENCRYPTION on, MARS 0, as a current driver sends them.
+    /// VERSION 18.6, ENCRYPTION on, MARS 0, as sent by current drivers.
     const CLIENT: [u8; 24] = [
         0, 0, 16, 0, 6, 1, 0, 22, 0, 1, 4, 0, 23, 0, 1, END, 18, 6, 0, 2, 0, 0, 1, 0,
     ];

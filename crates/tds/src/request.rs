@@ -1,4 +1,4 @@
-//! What a client asks for after its login: batches, procedure calls, transactions.
+//! Requests of a client after its login: batches, procedure calls, transactions.
 
 use crate::Error;
 use crate::cursor::{Cursor, utf16};
@@ -9,7 +9,7 @@ use crate::value::Value;
 pub const PARAMETERS_MAX: usize = 2100;
 
 const TRANSACTION_HEADER: u16 = 2;
-/// Between two calls of one message.
+/// Separates two calls of one message.
 const NEXT_CALL: u8 = 0xFF;
 const NEXT_CALL_UNRUN: u8 = 0xFE;
 const BY_NUMBER: u16 = 0xFFFF;
@@ -17,7 +17,7 @@ const OUTPUT: u8 = 0x01;
 const DEFAULT: u8 = 0x02;
 const ENCRYPTED: u8 = 0x08;
 
-/// `ALL_HEADERS`, which stand before every request. Only the transaction matters.
+/// `ALL_HEADERS`, which precede every request. Only the transaction matters.
 fn headers(from: &mut Cursor<'_>) -> Result<u64, Error> {
     const WHAT: &str = "ALL_HEADERS";
     let invalid = |found: u32| Error::invalid(WHAT, found);
@@ -36,12 +36,10 @@ fn headers(from: &mut Cursor<'_>) -> Result<u64, Error> {
     Ok(transaction)
 }
 
-/// Text of SQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
-    /// The transaction that the client believes it is in; 0 is none.
+    /// The client's current transaction; 0 for none.
     pub transaction: u64,
-    /// The text.
     pub text: String,
 }
 
@@ -61,10 +59,9 @@ impl Batch {
     }
 }
 
-/// Which procedure is called.
+/// The called procedure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Procedure {
-    /// One of any name.
     Named(String),
     /// `sp_executesql`
     ExecuteSql,
@@ -76,7 +73,7 @@ pub enum Procedure {
     PrepareExecute,
     /// `sp_unprepare`
     Unprepare,
-    /// `sp_cursor` and its sisters, by their numbers.
+    /// `sp_cursor` and related procedures, by number.
     Cursor(u16),
 }
 
@@ -115,35 +112,30 @@ impl Procedure {
 /// A parameter of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
-    /// Its name with the `@`; empty where it counts by its place.
+    /// Its name including the `@`; empty for a positional parameter.
     pub name: String,
-    /// Whether its value after the call is wanted.
+    /// Whether its value after the call is requested.
     pub is_output: bool,
-    /// Whether the procedure's own default is meant.
+    /// Whether the procedure's default is requested.
     pub is_default: bool,
-    /// Its type.
     pub data_type: DataType,
-    /// Its value.
     pub value: Value,
 }
 
-/// A call of a procedure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// Which.
     pub procedure: Procedure,
-    /// The results' descriptions are not wanted again.
+    /// Column descriptions are not to be sent again.
     pub omits_metadata: bool,
     /// The call is only described, not run.
     pub is_unrun: bool,
-    /// Its parameters, in order.
     pub parameters: Vec<Parameter>,
 }
 
 /// All calls of one message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rpc {
-    /// The transaction that the client believes it is in; 0 is none.
+    /// The client's current transaction; 0 for none.
     pub transaction: u64,
     /// The calls, in order; at least one.
     pub calls: Vec<Call>,
@@ -168,7 +160,7 @@ impl Rpc {
     }
 }
 
-/// A call, up to the end or the mark of the next one, which is left.
+/// A call, up to the end or the separator before the next one, which is not consumed.
 fn call(from: &mut Cursor<'_>) -> Result<Call, Error> {
     let procedure = Procedure::parse(from)?;
     let options = from.u16()?;
@@ -215,29 +207,25 @@ fn parameter(from: &mut Cursor<'_>) -> Result<Parameter, Error> {
 /// A request to the transaction manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transaction {
-    /// Begins one.
     Begin {
-        /// Its name, if it has one.
+        /// May be empty.
         name: String,
     },
-    /// Makes it durable, and may begin the next.
+    /// Commits, and may begin the next.
     Commit {
         /// Whether the next one begins at once.
         begins_next: bool,
     },
-    /// Takes it back, to a named point or altogether, and may begin the next.
+    /// Rolls back, to a savepoint or entirely, and may begin the next.
     Rollback {
-        /// The point.
+        /// The savepoint.
         name: String,
         /// Whether the next one begins at once.
         begins_next: bool,
     },
-    /// Marks a point to go back to.
-    Save {
-        /// The point.
-        name: String,
-    },
-    /// A step of a distributed transaction, which is not supported.
+    /// Creates a savepoint.
+    Save { name: String },
+    /// A step of a distributed transaction; not supported.
     Distributed(u16),
 }
 
@@ -280,7 +268,7 @@ mod tests {
     use super::*;
     use crate::data_type::Length;
 
-    /// The headers that every current driver sends.
+    /// The headers sent by all current drivers.
     fn all_headers(transaction: u64) -> Vec<u8> {
         let mut out = vec![0x16, 0, 0, 0, 0x12, 0, 0, 0, 2, 0];
         out.extend(transaction.to_le_bytes());

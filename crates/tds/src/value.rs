@@ -1,4 +1,4 @@
-//! Values, as rows of an answer and parameters of a request (MS-TDS 2.2.5.5).
+//! Values of rows and parameters (MS-TDS 2.2.5.5).
 
 use windlass_base::Guid;
 
@@ -10,7 +10,7 @@ use crate::data_type::{DataType, Layout, Length, decimal_bytes, time_bytes};
 const NULL_WORD: u16 = 0xFFFF;
 const NULL_PIECES: u64 = u64::MAX;
 const NULL_LONG: u32 = u32::MAX;
-/// The largest piece of a value of unbounded length.
+/// Maximum length of a piece of a `max` value.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// A day, counted from 0001-01-01.
@@ -21,10 +21,8 @@ pub struct Day(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimeOfDay(pub u64);
 
-/// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// None.
     Null,
     /// `bit`
     Bit(bool),
@@ -36,11 +34,10 @@ pub enum Value {
     Money(i64),
     /// `decimal` and `numeric`
     Decimal {
-        /// Below zero.
         is_negative: bool,
         /// All digits, as one number.
         digits: u128,
-        /// How many of them stand behind the point.
+        /// Number of digits after the point.
         scale: u8,
     },
     /// `uniqueidentifier`
@@ -64,10 +61,10 @@ pub enum Value {
 }
 
 impl Value {
-    /// Writes the value as one of `data_type`.
+    /// Writes the value with type `data_type`.
     ///
     /// # Errors
-    /// [`Error::DoesNotFit`] of a value that the type does not hold. Nothing is written then.
+    /// [`Error::DoesNotFit`] if the type cannot represent the value. Nothing is written then.
     pub fn emit(&self, data_type: DataType, out: &mut Vec<u8>) -> Result<(), Error> {
         let start = out.len();
         self.emit_inner(data_type, out)
@@ -98,7 +95,7 @@ impl Value {
         }
     }
 
-    /// A value whose length stands in one byte before it.
+    /// A value with a one-byte length before it.
     fn emit_short(&self, data_type: DataType, out: &mut Vec<u8>) -> Option<()> {
         match (data_type, self) {
             (DataType::Bit, Self::Bit(bit)) => out.push(u8::from(*bit)),
@@ -317,7 +314,7 @@ fn time(at: TimeOfDay, scale: u8, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Puts a value of unbounded length together. Its stated total is only believed where it is NULL.
+/// Assembles a value sent in pieces. Its stated total is only used for NULL.
 fn pieces<'a>(from: &mut Cursor<'a>) -> Result<Option<std::borrow::Cow<'a, [u8]>>, Error> {
     if from.u64()? == NULL_PIECES {
         return Ok(None);
@@ -415,13 +412,13 @@ fn read_time(from: &mut Cursor<'_>, scale: u8) -> Result<TimeOfDay, Error> {
     Ok(TimeOfDay(u64::from_le_bytes(wide).saturating_mul(unit)))
 }
 
-/// A value that says itself what it is; never a variant again.
+/// A value that includes its type; never another variant.
 fn variant(from: &mut Cursor<'_>) -> Result<Value, Error> {
     let code = from.u8()?;
     let properties_bytes = usize::from(from.u8()?);
     let properties = from.take(properties_bytes)?;
     let rest = from.rest();
-    // A type of its own is what a parameter's would be, but that its lengths stand elsewhere.
+    // The nested type is encoded like a parameter's, except that its lengths are elsewhere.
     let mut info = vec![code];
     match code {
         0x26 | 0x68 | 0x6D | 0x6E | 0x6F | 0x24 => info.push(rest.len() as u8),
