@@ -1,4 +1,4 @@
-//! Who compresses `QAT_DEFLATE`, decided by what is installed and what the server options allow.
+//! Selects what compresses `QAT_DEFLATE`, from what is installed and what the server options allow.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use windlass_codec::{DeflateFailed, DeflateProvider, RawDeflate};
 use crate::isal::{Isal, IsalUnavailable};
 use crate::qatzip::{Qat, QatProblem, QatSession, QatVersions};
 
-/// What the server options say about the accelerator.
+/// The server options for the accelerator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offload {
     /// `hardware offload enabled` is 0.
@@ -21,17 +21,17 @@ pub enum Offload {
     Automatic,
 }
 
-/// What is installed: looked for once, shared by all threads.
+/// The installed libraries: detected once, shared by all threads.
 #[derive(Debug)]
 pub struct Accelerator {
     isal: Result<Isal, IsalUnavailable>,
     qat: Result<Qat, QatProblem>,
-    /// The last failure of a device that had worked, and how often that happened.
+    /// The last failure of a device that had worked, and the number of failures.
     failed: Mutex<Option<(QatProblem, u64)>>,
 }
 
 impl Accelerator {
-    /// Looks for both libraries and tries them. `libqatzip` is looked for at `qatzip` alone if given.
+    /// Loads both libraries and tests them. `libqatzip` is loaded from `qatzip` only, if given.
     pub fn detect(qatzip: Option<&Path>) -> Self {
         Self {
             isal: Isal::load(),
@@ -49,7 +49,7 @@ impl Accelerator {
         }
     }
 
-    /// The maker of compressors under these options.
+    /// The provider of compressors under these options.
     pub fn provider(self: &Arc<Self>, offload: Offload) -> Arc<dyn DeflateProvider> {
         Arc::new(Provider {
             accelerator: Arc::clone(self),
@@ -57,7 +57,7 @@ impl Accelerator {
         })
     }
 
-    /// Which software compresses when no device does.
+    /// The software that compresses if no device does.
     pub fn software(&self) -> &'static str {
         match self.isal {
             Ok(_) => "ISA-L",
@@ -65,7 +65,7 @@ impl Accelerator {
         }
     }
 
-    /// What `libqatzip` can be asked for, if it works.
+    /// The versions reported by `libqatzip`, if it works.
     pub fn versions(&self) -> QatVersions {
         self.qat
             .as_ref()
@@ -73,12 +73,12 @@ impl Accelerator {
             .unwrap_or_default()
     }
 
-    /// Whether a device was found when the libraries were looked for.
+    /// Whether a device was detected at the start.
     pub fn is_hardware_detected(&self) -> bool {
         self.qat.is_ok()
     }
 
-    /// What keeps a device from compressing, if anything.
+    /// What prevents a device from compressing, if anything.
     pub fn problem(&self) -> Option<QatProblem> {
         match &self.qat {
             Err(problem) => Some(*problem),
@@ -86,7 +86,7 @@ impl Accelerator {
         }
     }
 
-    /// The last failure of a device that had worked, and how many sessions it has cost.
+    /// The last failure of a device that had worked, and the number of lost sessions.
     pub fn failure(&self) -> Option<(QatProblem, u64)> {
         *self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,7 +105,7 @@ struct Provider {
 }
 
 impl Provider {
-    /// A session with the device; every backup tries anew, so a device that came back is used again.
+    /// A session with the device; every backup tries again, so a recovered device is used again.
     fn session(&self) -> Option<QatSession> {
         let qat = self.accelerator.qat.as_ref().ok()?;
         if !self.uses_device {
@@ -131,7 +131,7 @@ impl DeflateProvider for Provider {
     }
 }
 
-/// A session with the device, and what takes over when it fails.
+/// A session with the device, and its replacement after a failure.
 #[derive(Debug)]
 struct Falling {
     accelerator: Arc<Accelerator>,

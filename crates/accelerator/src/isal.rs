@@ -1,9 +1,9 @@
 //! Intel ISA-L, the system's `libisal.so.2`, as a compressor.
 //!
-//! Only what its public header declares is used: the fields in front of the stream's internal state,
-//! which have been where they are since 2018, and the two calls of stateless compression. The
-//! internal state is reserved with room to spare, and the library initialises it. A library that does
-//! not compress a test pattern to something that expands again is not used.
+//! Only declarations of its public header are used: the fields before the stream's internal state,
+//! whose layout has not changed since 2018, and the two calls of stateless compression. The
+//! internal state is reserved with room to spare, and the library initialises it. A library whose
+//! output for a test pattern does not expand again is not used.
 
 use std::ffi::{c_int, c_void};
 use std::fmt;
@@ -16,16 +16,17 @@ use windlass_codec::{Algorithm, Decoder, DeflateFailed, DeflateProvider, RawDefl
 /// The name that fixes the binary interface.
 pub const ISAL_LIBRARY: &str = "libisal.so.2";
 
-/// The level of [`Isal::load`]: `docs/codecs.md` holds the measurements.
+/// The level of [`Isal::load`]: `docs/codecs.md` has the measurements.
 pub const ISAL_LEVEL: u32 = 1;
 
-/// The deepest level that ISA-L has.
+/// The highest level of ISA-L.
 pub const ISAL_LEVEL_MAX: u32 = 3;
 
-/// Bytes of internal state, of which version 2.30 uses 83 KB.
+/// Bytes of internal state; version 2.30 uses 83 KB.
 const STATE_BYTES: usize = 160 << 10;
 
-/// The library's own suggestion for level 3, which is enough for every level. Longer ones change nothing.
+/// The library's own suggestion for level 3, which is sufficient for every level. Longer buffers
+/// change nothing.
 const LEVEL_BUFFER_BYTES: usize = 388 << 10;
 
 const COMP_OK: c_int = 0;
@@ -54,14 +55,14 @@ struct Stream {
 type Initialize = unsafe extern "C" fn(*mut Stream);
 type Deflate = unsafe extern "C" fn(*mut Stream) -> c_int;
 
-/// The two calls, and the library that must stay loaded as long as they are made.
+/// The two calls, and the library, which must stay loaded.
 struct Calls {
     initialize: Initialize,
     deflate: Deflate,
     _library: Library,
 }
 
-/// ISA-L, loaded and tried.
+/// ISA-L, loaded and tested.
 #[derive(Clone)]
 pub struct Isal {
     calls: Arc<Calls>,
@@ -69,10 +70,10 @@ pub struct Isal {
 }
 
 impl Isal {
-    /// Loads the system's library and tries it.
+    /// Loads the system's library and tests it.
     ///
     /// # Errors
-    /// [`IsalUnavailable`] when it is not there, lacks a function, or fails the trial.
+    /// [`IsalUnavailable`] if it does not exist, lacks a function, or fails the test.
     pub fn load() -> Result<Self, IsalUnavailable> {
         Self::load_level(ISAL_LEVEL)
     }
@@ -109,7 +110,7 @@ impl Isal {
         }
     }
 
-    /// Whether the bundled library expands what ISA-L makes of a test pattern.
+    /// Whether the bundled library expands ISA-L's output for a test pattern.
     fn passes_trial(&self) -> bool {
         let pattern: Vec<u8> = (0..1_u32 << 16)
             .map(|at| (at.wrapping_mul(at >> 5) >> 7) as u8 & 0x3F)
@@ -152,7 +153,7 @@ impl DeflateProvider for Isal {
 pub enum IsalUnavailable {
     /// There is no such library.
     NotFound,
-    /// It lacks a function, or does not do what its header says.
+    /// It lacks a function, or deviates from its header.
     Incompatible,
 }
 

@@ -1,13 +1,13 @@
-//! Makers of DEFLATE that are not bundled: the system's Intel ISA-L and, when a device is there,
-//! Intel QAT.
+//! DEFLATE implementations that are not bundled: the system's Intel ISA-L and, if there is a
+//! device, Intel QAT.
 //!
-//! Both are shared libraries that are looked for when the program runs; without them `windlass-codec`
-//! uses the one it brings. All write the same format. Neighbours: `windlass-codec` declares the traits
-//! that are implemented here, `windlass-pipeline` passes them on.
+//! Both are shared libraries loaded at run time; without them `windlass-codec` uses the bundled
+//! one. All write the same format. Neighbours: `windlass-codec` declares the traits that are
+//! implemented here, `windlass-pipeline` passes the implementations on.
 //!
 //! Invariants:
-//! 1. A library or a device that is missing, fails its trial or fails later never fails a backup.
-//! 2. Nothing is expanded here: what comes from media goes to the bundled library.
+//! 1. A library or device that is missing, fails its test or fails later never makes a backup fail.
+//! 2. Nothing is expanded here: data from media go to the bundled library.
 #![expect(
     unsafe_code,
     reason = "calls into C libraries that are loaded at run time"

@@ -1,11 +1,11 @@
 //! Intel QAT through the vendor's `libqatzip`.
 //!
-//! The library is loaded when the program runs; its own fallback to software is switched off, because
-//! ours is faster and says so. Every session's first chunk is expanded again and compared before the
-//! device is trusted with the next.
+//! The library is loaded at run time. Its own software fallback is turned off, because ours is
+//! faster and reports that it is used. The first chunk of every session is expanded again and
+//! compared before the device is trusted with the next.
 //!
-//! Only the heads of the library's structures are touched: the defaults come from the library, and room
-//! is left behind them, because later versions append fields.
+//! Only the first fields of the library's structures are accessed: the defaults come from the
+//! library, and room is left after the fields, because later versions append more.
 
 use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 use std::fmt;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use libloading::Library;
 use windlass_codec::{Algorithm, Decoder};
 
-/// The names under which the library is installed.
+/// The file names of the library.
 pub const QATZIP_LIBRARIES: [&str; 2] = ["libqatzip.so.3", "libqatzip.so"];
 
 /// SQL Server's level for QAT.
@@ -33,7 +33,7 @@ const QZ_DEFLATE_RAW: c_int = 3;
 const NO_SOFTWARE: u8 = 0;
 const LAST: c_uint = 1;
 
-/// Room behind the known fields of a structure.
+/// Room after the known fields of a structure.
 const SPARE_BYTES: usize = 256;
 
 /// `QzSession_T`.
@@ -98,7 +98,7 @@ type Compress = unsafe extern "C" fn(
 type End = unsafe extern "C" fn(*mut Session) -> c_int;
 type Versions = unsafe extern "C" fn(*mut VersionInfo, *mut c_uint) -> c_int;
 
-/// The library's calls; it stays loaded as long as they may be made.
+/// The library's calls; it stays loaded as long as they may be used.
 struct Calls {
     init: Init,
     defaults: Defaults,
@@ -139,15 +139,13 @@ fn symbol<T: Copy>(library: &Library, name: &[u8]) -> Result<T, QatProblem> {
 /// Why QAT hardware does not compress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QatProblem {
-    /// There is no `libqatzip`.
     LibraryNotFound,
-    /// The library lacks a function, or its work cannot be expanded.
+    /// The library lacks a function, or its output cannot be expanded.
     Incompatible,
     /// The library finds no device.
     NoDevice,
     /// The library does not start: no memory driver, no free instance, no pinned memory.
     StartFailed(i32),
-    /// No session could be set up.
     SessionFailed(i32),
     /// A device that worked has failed.
     DeviceFailed(i32),
@@ -166,16 +164,16 @@ impl fmt::Display for QatProblem {
     }
 }
 
-/// Versions that the library tells.
+/// Versions reported by the library.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QatVersions {
     /// Of `libqatzip`.
     pub library: Option<String>,
-    /// Of the kernel's driver.
+    /// Of the kernel driver.
     pub driver: Option<String>,
 }
 
-/// `libqatzip` with a device that passed a trial.
+/// `libqatzip` with a device that passed a test.
 #[derive(Clone)]
 pub(crate) struct Qat {
     calls: Arc<Calls>,
@@ -183,7 +181,7 @@ pub(crate) struct Qat {
 }
 
 impl Qat {
-    /// Loads the library, `given` or under its usual names, and tries the device.
+    /// Loads the library, `given` or under its usual names, and tests the device.
     pub(crate) fn load(given: Option<&Path>) -> Result<Self, QatProblem> {
         let calls = match given {
             Some(path) => Calls::load(path)?,
@@ -332,7 +330,7 @@ pub(crate) struct QatSession {
 unsafe impl Send for QatSession {}
 
 impl QatSession {
-    /// The length of the stream, `None` if it does not fit, or what is wrong with the device.
+    /// The length of the stream, `None` if it does not fit, or the device's problem.
     pub(crate) fn deflate(
         &mut self,
         input: &[u8],

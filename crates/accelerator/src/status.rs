@@ -3,27 +3,27 @@
 use crate::accelerator::{Accelerator, Offload};
 use crate::qatzip::QatProblem;
 
-/// The row; the names are the columns'.
+/// The row; field names are column names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// NONE, SOFTWARE or HARDWARE.
     pub mode_desc: &'static str,
-    /// Why, in SQL Server's words where it has one.
+    /// The reason, in SQL Server's words if it has some.
     pub mode_reason_desc: &'static str,
     /// 1 if a device was found.
     pub accelerator_hardware_detected: u8,
-    /// Of `libqatzip`, if it works and tells.
+    /// Of `libqatzip`, if it works and reports it.
     pub accelerator_library_version: Option<String>,
-    /// Of the device's kernel driver, if `libqatzip` tells.
+    /// Of the device's kernel driver, if `libqatzip` reports it.
     pub accelerator_driver_version: Option<String>,
-    /// Ours: what compresses when no device does.
+    /// A Windlass column: what compresses if no device does.
     pub software_desc: &'static str,
-    /// Ours: what is wrong, in a sentence.
+    /// A Windlass column: the problem, in a sentence.
     pub problem_desc: Option<String>,
 }
 
 impl Status {
-    /// What `accelerator` does under these options.
+    /// The state of `accelerator` under these options.
     pub fn of(accelerator: &Accelerator, offload: Offload) -> Self {
         let (mode_desc, mode_reason_desc) = mode(offload, accelerator.problem());
         let versions = accelerator.versions();
@@ -50,7 +50,7 @@ fn mode(offload: Offload, problem: Option<QatProblem>) -> (&'static str, &'stati
     }
 }
 
-/// SQL Server has no software mode without the vendor's library; here there is always one.
+/// SQL Server has no software mode without the vendor's library; Windlass always has one.
 fn reason(problem: QatProblem) -> &'static str {
     match problem {
         QatProblem::LibraryNotFound | QatProblem::NoDevice => {

@@ -1,7 +1,7 @@
-//! The way to the device, against a stand-in library with the binary interface of `libqatzip`.
+//! The device code, tested with a stand-in library with the binary interface of `libqatzip`.
 //!
-//! What the stand-in does wrong is asked for in the environment, so every case is a process of its own:
-//! the test runs itself again with one case.
+//! Environment variables select the stand-in's failures, so every case is a separate process: the
+//! test runs itself again with one case.
 #![expect(clippy::unwrap_used, reason = "what cannot be set up fails its test")]
 
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ fn stand_in() -> &'static PathBuf {
     })
 }
 
-/// Runs `case` of this program in a process of its own, with what the stand-in shall do.
+/// Runs `case` of this program in a separate process, with the requested failures.
 fn run(case: &str, asked: &str) {
     let ran = Command::new(std::env::current_exe().unwrap())
         .args([
@@ -125,7 +125,7 @@ fn compresses(accelerator: &Arc<Accelerator>, chunks: usize) {
     }
 }
 
-/// What runs in a process of its own.
+/// What runs in a separate process.
 mod case {
     use super::*;
 

@@ -1,7 +1,7 @@
-//! A stand-in for `libqatzip` with its binary interface: fixed Huffman codes and runs, so that pages
-//! with repeated bytes shrink. Failures are asked for in `WINDLASS_STAND_IN`, read when each session
-//! begins: `init=-101`, `setup=-2`, `fail_after=3`, `garbage_after=1`, `count=/path` (appends a line for
-//! each chunk).
+//! A stand-in for `libqatzip` with its binary interface: fixed Huffman codes and runs, so that
+//! pages with repeated bytes shrink. `WINDLASS_STAND_IN` requests failures and is read at the start
+//! of each session: `init=-101`, `setup=-2`, `fail_after=3`, `garbage_after=1`, `count=/path`
+//! (appends a line for each chunk).
 
 use std::io::Write;
 use std::os::raw::{c_int, c_uint, c_ulong, c_void};
@@ -188,7 +188,8 @@ impl Bits {
     }
 }
 
-/// One block of fixed codes: literals, and repetitions of the byte before, three to ten or 258 long.
+/// One block of fixed codes: literals, and repetitions of the previous byte, of length three to ten
+/// or 258.
 fn deflate(input: &[u8]) -> Vec<u8> {
     let mut bits = Bits {
         bytes: Vec::new(),
