@@ -1,5 +1,5 @@
-//! The figures that the articles publish, to stand beside ours as ratios. Their machines are not
-//! ours, so only ratios within one article compare.
+//! The figures published in the articles, for comparison with ours as ratios. The machines differ,
+//! so only ratios within one article are comparable.
 
 use windlass_codec::Compression;
 
@@ -12,7 +12,7 @@ pub(crate) struct ZstdArticle {
     pub(crate) disk_rate: f64,
     /// MB/s to NUL.
     pub(crate) nul_rate: f64,
-    /// Processor use while backing up to a file, in percent.
+    /// CPU use while backing up to a file, in percent.
     pub(crate) cpu_percent: f64,
     /// Size of the file in GB.
     pub(crate) gigabytes: f64,
@@ -46,18 +46,18 @@ impl ZstdArticle {
         }
     }
 
-    /// The article's line for a compression; it has none for `QAT_DEFLATE`.
+    /// The article's line for a compression; `None` for `QAT_DEFLATE`.
     pub(crate) fn of(compression: Compression) -> Option<Self> {
         let same = |line: &Self| line.compression == compression;
         Self::ALL.into_iter().find(same)
     }
 
-    /// The line that others are compared with.
+    /// The line with which others are compared.
     pub(crate) fn baseline() -> Self {
         Self::ALL[1]
     }
 
-    /// How many times the file fits into the database.
+    /// Compression ratio: database size divided by file size.
     pub(crate) fn ratio(&self) -> f64 {
         ZSTD_DATABASE_GIGABYTES / self.gigabytes
     }
@@ -70,7 +70,7 @@ pub(crate) const QAT_SECONDS: [(Compression, f64); 2] = [
     (Compression::QAT_DEFLATE, 2.423),
 ];
 
-/// Files of those backups.
+/// Number of files of those backups.
 pub(crate) const QAT_FILES: usize = 4;
 
 /// "SQL Server Backup I/O Performance" (Linchi Shea, 2007): files, MB/s without BLOCKSIZE, MB/s with

@@ -1,4 +1,4 @@
-//! The database that is measured, and what is done about the page cache.
+//! The measured database, and the treatment of the page cache.
 
 use std::fmt;
 use std::path::Path;
@@ -9,7 +9,6 @@ use windlass_source::{FileKind, Snapshot, SourceDatabase, SourceFile};
 
 use crate::Error;
 
-/// A database to be measured.
 #[derive(Debug, Clone)]
 pub struct Database {
     source: SourceDatabase,
@@ -22,7 +21,7 @@ impl Database {
     /// A database of either kind.
     ///
     /// # Errors
-    /// When it cannot be read, or holds nothing.
+    /// If it cannot be read, or has no pages.
     pub fn open(source: SourceDatabase) -> Result<Self, Error> {
         let snapshot = copy_only(&source)?;
         let database = Self {
@@ -38,7 +37,6 @@ impl Database {
         Ok(database)
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -56,8 +54,8 @@ impl Database {
         self.bytes
     }
 
-    /// Bytes on disk that a restore of it takes: what is not restored of data files is a hole, but a
-    /// log is written from end to end.
+    /// Disk space for restoring it: data files have holes for what is not restored, but a log is
+    /// written completely.
     pub(crate) fn restored_bytes(&self) -> u64 {
         let log_bytes: u64 = self.logs().map(|file| file.size_bytes).sum();
         self.bytes + log_bytes
@@ -68,7 +66,7 @@ impl Database {
         files.filter(|file| file.kind == FileKind::Log)
     }
 
-    /// How many files it has.
+    /// Its number of files.
     pub(crate) fn files_in_words(&self) -> String {
         let logs = self.logs().count();
         let data = self.files.len() - logs;
@@ -87,7 +85,7 @@ impl Database {
         self.files.iter().map(|file| file.path.as_path())
     }
 
-    /// The database as it is now. No differential will count from what is read of it.
+    /// A snapshot of the database now, which will never be a differential base.
     pub(crate) fn snapshot(&self) -> Result<Box<dyn Snapshot>, Error> {
         copy_only(&self.source)
     }
@@ -97,27 +95,27 @@ fn copy_only(source: &SourceDatabase) -> Result<Box<dyn Snapshot>, Error> {
     Ok(source.snapshot(BackupMode::CopyOnly)?)
 }
 
-/// Bytes of the data files that are to be read.
+/// Bytes of the data files to read.
 pub(crate) fn bytes_of(snapshot: &dyn Snapshot) -> u64 {
     let files = snapshot.files().iter();
     let ranges = files.flat_map(|file| snapshot.ranges(file.id));
     ranges.map(|range| range.end - range.start).sum()
 }
 
-/// What happens to the page cache before each run.
+/// Treatment of the page cache before each run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CachePolicy {
-    /// The kernel is asked to forget the files that the run will read.
+    /// Drop the files that the run will read.
     Drop,
-    /// It stays as it is.
+    /// Leave it unchanged.
     Keep,
 }
 
 impl CachePolicy {
     /// Prepares a run that reads `paths`.
     ///
-    /// To be called while this process has no `SQLite` connection to them: closing any descriptor of
-    /// a file drops the locks that such connections have on it. The page engine's locks stay.
+    /// Call it while this process has no `SQLite` connection to them: closing any descriptor of a
+    /// file drops the locks of such connections. The page engine's locks stay.
     pub(crate) fn prepare<'a>(
         self,
         mut paths: impl Iterator<Item = &'a Path>,
@@ -131,7 +129,7 @@ impl CachePolicy {
                 path: path.to_owned(),
                 source,
             })?;
-            // An empty range stands for the whole file.
+            // An empty range means the whole file.
             file.drop_from_cache(0, 0);
             Ok(())
         })

@@ -1,27 +1,27 @@
 //! Measures backups and restores of one database: the experiments of the articles, one call each,
-//! and the procedure that finds the settings which suit a database.
+//! and the procedure that finds the best settings for a database.
 //!
 //! | module | what |
 //! |---|---|
-//! | `measure` | one run: a pipeline request, its report, its processor time |
-//! | `target` | where a restore that is measured goes |
-//! | `sample` | a snapshot of which only pieces are read |
-//! | `rounds` | repetitions, variants taking turns; medians and spread |
-//! | `article` | the figures that the articles publish |
+//! | `measure` | one run: a pipeline request, its report, its CPU time |
+//! | `target` | the target of a measured restore |
+//! | `sample` | a snapshot that is only partly read |
+//! | `rounds` | repetitions with alternating variants; medians and spread |
+//! | `article` | the figures published in the articles |
 //! | [`experiment`] | compression, devices, stages, restore |
-//! | [`advice`] | read ceiling, compression, devices: what to use, and what to expect of it |
+//! | [`advice`] | read ceiling, compression, devices: recommended settings and their expected result |
 //! | `present` | results as a report, a text, JSON |
 //!
-//! Neighbours: `pipeline` below does the work that is measured; `report` below holds what comes out;
-//! the command line above asks, prints and writes files.
+//! Neighbours: `pipeline` below does the measured work; `report` below has the types of the
+//! results; the command line above takes requests, prints and writes files.
 //!
 //! Invariants:
-//! 1. The database is only read, as a copy-only backup reads it: whatever counts from its last full
-//!    backup still does. Everything that a measurement writes lies in temporary folders of its own
-//!    and is removed, also after an error or Ctrl-C.
-//! 2. All measurements come from one place, `measure`, and mean the same: from opening the database
-//!    or the media to the last sync.
-//! 3. Variants that are compared take turns within each round, so that drift hits all alike.
+//! 1. The database is only read, as by a copy-only backup, so its differential base does not
+//!    change. Everything that a measurement writes is in its own temporary folders and is removed,
+//!    even after an error or Ctrl-C.
+//! 2. All measurements are made in one place, `measure`, over the same interval: from opening the
+//!    database or the media to the last sync.
+//! 3. Compared variants alternate within each round, so that drift affects all alike.
 #![forbid(unsafe_code)]
 
 pub mod advice;

@@ -1,4 +1,4 @@
-//! One measurement: a request to the pipeline, and what it took.
+//! One measurement: a request to the pipeline, and its cost.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,31 +21,31 @@ use crate::error::Error;
 use crate::sample::sampled;
 use crate::target;
 
-/// How much of a backup is done.
+/// How much of a backup is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// The database is read; nothing is compressed or written (`NOCOMPRESSWRITE`).
+    /// Only reading (`NOCOMPRESSWRITE`).
     Read,
-    /// It is read and compressed; nothing is written (`NOWRITE`).
+    /// Reading and compressing (`NOWRITE`).
     Transform,
-    /// A whole backup to the device that discards.
+    /// A whole backup to NUL.
     Nul,
     /// A whole backup to files.
     Disk,
 }
 
-/// What is measured.
+/// The measured settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) scope: Scope,
     pub(crate) compression: Compression,
     /// Media families.
     pub(crate) files: usize,
-    /// Bytes; the default when absent.
+    /// Bytes; by default that of the plan.
     pub(crate) block_bytes: Option<u32>,
-    /// Bytes; the default when absent.
+    /// Bytes; by default that of the plan.
     pub(crate) transfer_bytes: Option<u32>,
-    /// One for each processor when absent.
+    /// By default one per core.
     pub(crate) threads: Option<u32>,
 }
 
@@ -61,38 +61,37 @@ impl Setting {
         }
     }
 
-    /// Bytes of the longest chunk, so that samples can be cut as chunks are.
+    /// Bytes of the longest chunk, so that samples can be cut like chunks.
     fn frame_bytes(&self) -> u64 {
         let transfer_bytes = self.transfer_bytes.unwrap_or_default() as usize;
         self.compression.frame_bytes().max(transfer_bytes) as u64
     }
 }
 
-/// What a run took.
+/// The cost of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Measured {
-    /// From opening the database or the media to the last sync. That of a sample begins when the
-    /// database is open: opening does not take longer the more is read.
+    /// From opening the database or the media to the last sync. For a sample, from when the
+    /// database is open, because the opening cost is independent of the sample size.
     pub elapsed: Duration,
-    /// Opening the database.
+    /// Time for opening the database.
     pub opening: Duration,
-    /// Processor time of this process meanwhile, user and system.
+    /// CPU time of this process during the run, user and system.
     pub cpu: Duration,
     /// Bytes of the database.
     pub processed_bytes: u64,
     /// Bytes on media.
     pub stored_bytes: u64,
-    /// What the stages did.
     pub stages: Stages,
 }
 
 impl Measured {
-    /// Megabytes (2^20) of the database in a second.
+    /// Megabytes (2^20) of the database per second.
     pub fn rate(&self) -> f64 {
         megabytes_per_second(self.processed_bytes, self.elapsed)
     }
 
-    /// Share of all processors, in percent.
+    /// Share of all cores, in percent.
     pub fn cpu_percent(&self) -> f64 {
         let elapsed = self.elapsed.as_secs_f64() * processors() as f64;
         if elapsed > 0.0 {
@@ -103,12 +102,12 @@ impl Measured {
     }
 }
 
-/// Processors that this process may use.
+/// Cores available to this process.
 pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Ends a run when somebody asks for it.
+/// Stops a run when the flag is set.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Observer for Stop<'_> {
@@ -117,7 +116,7 @@ impl Observer for Stop<'_> {
     }
 }
 
-/// Where and how measurements run.
+/// The environment of measurements.
 #[derive(Debug)]
 pub(crate) struct Laboratory<'a> {
     pub(crate) database: &'a Database,
@@ -127,7 +126,7 @@ pub(crate) struct Laboratory<'a> {
 }
 
 impl<'a> Laboratory<'a> {
-    /// Makes a temporary folder within each of `folders`; they go with the value.
+    /// Creates a temporary folder in each of `folders`; they are removed with the value.
     pub(crate) fn new(
         database: &'a Database,
         folders: &[PathBuf],
@@ -154,13 +153,13 @@ impl<'a> Laboratory<'a> {
         let devices = self.devices(setting, needed)?;
         let result = self.backup_to(&devices, setting, sample_bytes);
         for device in &devices {
-            // An absent file is what is wanted.
+            // A missing file is fine.
             std::fs::remove_file(&device.path).ok();
         }
         result
     }
 
-    /// Backs up the database to media that stay until [`Media`] is dropped.
+    /// Backs up the database to media that exist until [`Media`] is dropped.
     pub(crate) fn keep_backup(&self, setting: &Setting, name: &str) -> Result<Media, Error> {
         let folder = self.folder(0)?;
         check_space(folder, self.database.bytes())?;
@@ -186,8 +185,8 @@ impl<'a> Laboratory<'a> {
             snapshot = Box::new(sampled(snapshot, bytes, setting.frame_bytes()));
             clock = Clock::start();
         }
-        // Not what the pipeline reports: that counts the log too, of which a sample has as much as the
-        // whole backup.
+        // Not the pipeline's figure, which includes the log; the log of a sample is as large as
+        // that of the whole backup.
         let processed_bytes = bytes_of(&*snapshot);
         let stop = Stop(self.cancel);
         let (stored_bytes, stages) = match probe(setting) {
@@ -286,7 +285,7 @@ impl<'a> Laboratory<'a> {
     }
 }
 
-/// A folder within `folder` that goes with the value.
+/// A folder in `folder` that is removed with the value.
 fn temporary_folder(folder: &Path) -> Result<TempDir, Error> {
     let made = tempfile::Builder::new()
         .prefix("windlass-bench-")
@@ -298,7 +297,7 @@ fn temporary_folder(folder: &Path) -> Result<TempDir, Error> {
     })
 }
 
-/// Refuses a folder whose file system has no room.
+/// Refuses a folder without enough free space.
 fn check_space(folder: &Path, needed: u64) -> Result<(), Error> {
     let path = folder.parent().unwrap_or(folder).to_owned();
     let free = windlass_io::directory::free_bytes(folder);
@@ -327,7 +326,7 @@ impl Drop for Media {
     }
 }
 
-/// Everything is checked, and nothing is carried on from.
+/// Checks everything and stops at any damage.
 fn read_request() -> ReadRequest {
     ReadRequest {
         keys: ReadKeys::default(),
@@ -336,7 +335,7 @@ fn read_request() -> ReadRequest {
     }
 }
 
-/// The measuring run that a setting stands for; `None` when it is a backup.
+/// The measuring run for a setting; `None` if it is a backup.
 fn probe(setting: &Setting) -> Option<ProbeRequest> {
     let probe = match setting.scope {
         Scope::Read => Probe::Read,
@@ -353,7 +352,6 @@ fn probe(setting: &Setting) -> Option<ProbeRequest> {
     })
 }
 
-/// The backup that a setting stands for.
 pub(crate) fn request(setting: &Setting, devices: &[DeviceAddress]) -> BackupRequest {
     let mut request = BackupRequest::new(devices.to_vec(), setting.compression);
     request.media.overwrite = Overwrite::Format;
@@ -367,7 +365,7 @@ pub(crate) fn request(setting: &Setting, devices: &[DeviceAddress]) -> BackupReq
     }
 }
 
-/// What compresses `QAT_DEFLATE`: the software that a backup would take, found once.
+/// Compresses `QAT_DEFLATE`: the software that a backup would use, detected once.
 fn deflate(setting: &Setting) -> Option<Arc<dyn DeflateProvider>> {
     static ACCELERATOR: LazyLock<Arc<Accelerator>> =
         LazyLock::new(|| Arc::new(Accelerator::detect(None)));
@@ -383,7 +381,7 @@ fn tuning(setting: &Setting) -> Tuning {
     }
 }
 
-/// Wall clock and processor time since a moment.
+/// Wall clock and CPU time since a moment.
 pub(crate) struct Clock {
     begun: Instant,
     cpu: Duration,
@@ -403,7 +401,7 @@ impl Clock {
     }
 }
 
-/// Processor time of this process, user and system, all threads.
+/// CPU time of this process, user and system, all threads.
 fn cpu_of_process() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();

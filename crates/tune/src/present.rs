@@ -1,4 +1,4 @@
-//! Results as a report, as text for a terminal, as JSON. The tables are the same in all three.
+//! Results as a report, as text for a terminal, and as JSON. The tables are the same in all three.
 
 use serde_json::{Map, Value as Json, json};
 use windlass_base::size::Bytes;
@@ -9,21 +9,21 @@ use crate::database::{CachePolicy, Database};
 use crate::measure::{Measured, processors};
 use crate::rounds::Runs;
 
-/// What a measurement found.
+/// The results of a measurement.
 #[derive(Debug)]
 pub struct Outcome {
     /// What was measured, for programs: `compression`, `devices`, `stages`, `restore`, `tune`.
     pub kind: &'static str,
-    /// Everything for people.
+    /// The results for people.
     pub report: Report,
     /// Every run, for programs.
     pub runs: Vec<Json>,
-    /// What is to be told to programs beside tables and runs.
+    /// Additional data for programs besides tables and runs.
     pub extra: Map<String, Json>,
 }
 
 impl Outcome {
-    /// The tables as text, with what stands above and beneath them.
+    /// The tables as text, with the text above and below them.
     pub fn to_text(&self) -> String {
         let mut parts = Vec::new();
         for section in &self.report.sections {
@@ -80,7 +80,7 @@ fn rows(table: &Table) -> Json {
     table.rows.iter().map(row).collect()
 }
 
-/// What every report says about its measurements.
+/// The facts about the measurements in every report.
 pub(crate) fn facts(database: &Database, cache: CachePolicy, repetition: String) -> Vec<Fact> {
     vec![
         Fact::new("database", database.name()),
@@ -93,7 +93,7 @@ pub(crate) fn facts(database: &Database, cache: CachePolicy, repetition: String)
     ]
 }
 
-/// What is true of every measurement.
+/// The notes common to all measurements.
 pub(crate) fn notes() -> Vec<String> {
     [
         "1 MB is 2^20 bytes. A run lasts from opening the database or media to the last sync.",
@@ -106,7 +106,6 @@ pub(crate) fn notes() -> Vec<String> {
     .to_vec()
 }
 
-/// Runs for programs.
 pub(crate) fn runs_json<'a>(named: impl Iterator<Item = (String, &'a Runs)>) -> Vec<Json> {
     let all = named.flat_map(|(name, runs)| {
         let runs = runs.iter().enumerate();
@@ -150,7 +149,7 @@ fn stage_json(counters: &StageCounters) -> Json {
     })
 }
 
-/// The stage that limited a run, by the name that reports use.
+/// The name in reports of the stage that limited a run.
 pub(crate) fn limit(stages: &Stages) -> &'static str {
     match stages.limiting() {
         Stage::Transform => TRANSFORM,
@@ -160,7 +159,7 @@ pub(crate) fn limit(stages: &Stages) -> &'static str {
 
 const TRANSFORM: &str = "compress";
 
-/// How the stages of runs spent their time.
+/// A chart of how the stages of runs spent their time.
 pub(crate) fn stage_chart<'a>(named: impl Iterator<Item = (String, &'a Runs)>) -> ChartKind {
     let group = |(label, runs): (String, &Runs)| {
         let run = runs.typical()?;

@@ -1,5 +1,5 @@
-//! Repetitions: in every round each variant runs once, and the next round begins with another one.
-//! The order of variants then favours none, and drift of the machine hits all alike.
+//! Repetitions: every round runs each variant once, starting with a different one. So the order
+//! favours no variant, and drift of the machine affects all alike.
 
 use windlass_report::Spread;
 
@@ -11,27 +11,27 @@ use crate::measure::Measured;
 pub(crate) struct Runs(Vec<Measured>);
 
 impl Runs {
-    /// Seconds from beginning to end.
+    /// Duration in seconds.
     pub(crate) fn seconds(&self) -> Spread {
         self.spread(|run| run.elapsed.as_secs_f64())
     }
 
-    /// Seconds that opening the database took.
+    /// Seconds for opening the database.
     pub(crate) fn opening(&self) -> f64 {
         self.spread(|run| run.opening.as_secs_f64()).median
     }
 
-    /// Megabytes of the database in a second.
+    /// Megabytes of the database per second.
     pub(crate) fn rate(&self) -> Spread {
         self.spread(Measured::rate)
     }
 
-    /// Share of all processors, in percent.
+    /// Share of all cores, in percent.
     pub(crate) fn cpu_percent(&self) -> f64 {
         self.spread(Measured::cpu_percent).median
     }
 
-    /// How far the slowest and the fastest run lie apart, in percent of the median.
+    /// The difference between the slowest and the fastest run, in percent of the median.
     pub(crate) fn spread_percent(&self) -> f64 {
         let seconds = self.seconds();
         if seconds.median > 0.0 {
@@ -41,24 +41,24 @@ impl Runs {
         }
     }
 
-    /// The run in the middle by its time.
+    /// The median run by time.
     pub(crate) fn typical(&self) -> Option<&Measured> {
         let mut sorted: Vec<&Measured> = self.0.iter().collect();
         sorted.sort_by_key(|run| run.elapsed);
         sorted.get(sorted.len() / 2).copied()
     }
 
-    /// Bytes on media of the run in the middle.
+    /// Bytes on media of the median run.
     pub(crate) fn stored_bytes(&self) -> u64 {
         self.typical().map_or(0, |run| run.stored_bytes)
     }
 
-    /// Bytes of the database of the run in the middle.
+    /// Bytes of the database of the median run.
     pub(crate) fn processed_bytes(&self) -> u64 {
         self.typical().map_or(0, |run| run.processed_bytes)
     }
 
-    /// How many times the backup fits into the database.
+    /// Compression ratio: database size divided by backup size.
     pub(crate) fn ratio(&self) -> f64 {
         let stored = self.stored_bytes();
         if stored == 0 {
@@ -77,7 +77,8 @@ impl Runs {
     }
 }
 
-/// Least, middle and greatest of some values; the middle of two is their mean. Zeros for none.
+/// Minimum, median and maximum; the median of two values is their mean. Zeros if there are no
+/// values.
 pub(crate) fn spread(values: impl Iterator<Item = f64>) -> Spread {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);
@@ -95,7 +96,7 @@ pub(crate) fn spread(values: impl Iterator<Item = f64>) -> Spread {
     }
 }
 
-/// Runs every variant `rounds` times, in turns.
+/// Runs every variant `rounds` times, alternately.
 pub(crate) fn interleaved<V>(
     variants: &[V],
     rounds: usize,
@@ -104,7 +105,7 @@ pub(crate) fn interleaved<V>(
     interleaved_while(variants, rounds, || true, run)
 }
 
-/// The same, ended as soon as `goes_on` says so. Every variant runs once in any case.
+/// As [`interleaved`], stopped when `goes_on` returns false. Every variant runs at least once.
 pub(crate) fn interleaved_while<V>(
     variants: &[V],
     rounds: usize,

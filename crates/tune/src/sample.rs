@@ -1,7 +1,7 @@
-//! A snapshot of which only pieces are read, so that a huge database is measured in bounded time.
+//! A snapshot that is only partly read, so that a huge database is measured in bounded time.
 //!
-//! The pieces are contiguous, as long as a frame or a multiple of it, and spread evenly: chunks cut
-//! from them are like those of the whole database, and so are their ratios.
+//! The pieces are contiguous, one frame or a multiple of it long, and evenly spread: chunks cut
+//! from them resemble those of the whole database, and so do their ratios.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use windlass_source::{FileRanges, Snapshot, View};
 
 const EXTENT_BYTES: u64 = windlass_base::EXTENT_BYTES as u64;
 
-/// More pieces than these would be more seeks than a backup makes.
+/// Maximum number of pieces: more would mean more seeks than in a backup.
 const PIECES_MAX: u64 = 32;
 
-/// About `wanted_bytes` of a snapshot in pieces of `frame_bytes` or a multiple, which is a multiple of
-/// the extent size; all of it if it has no more, and at least one piece.
+/// About `wanted_bytes` of a snapshot in pieces of `frame_bytes`, a multiple of the extent size, or
+/// a multiple of that; everything if it is not larger, and at least one piece.
 pub(crate) fn sampled(inner: Box<dyn Snapshot>, wanted_bytes: u64, frame_bytes: u64) -> View {
     let ids: Vec<u16> = inner.files().iter().map(|file| file.id).collect();
     let all: FileRanges = ids.into_iter().map(|id| (id, inner.ranges(id))).collect();
@@ -33,7 +33,7 @@ fn pick(all: &[(u16, Vec<Range<u64>>)], wanted_bytes: u64, frame_bytes: u64) -> 
     let stride = total / count;
     let starts = (0..count).map(|index| index * stride / EXTENT_BYTES * EXTENT_BYTES);
     let wanted: Vec<Range<u64>> = starts.map(|start| start..start + piece).collect();
-    // `wanted` counts bytes as if all ranges of all files stood one behind the other.
+    // `wanted` counts bytes as if all ranges of all files were concatenated.
     let mut before = 0;
     let mut picked = Vec::new();
     for (id, ranges) in all {
@@ -46,7 +46,7 @@ fn pick(all: &[(u16, Vec<Range<u64>>)], wanted_bytes: u64, frame_bytes: u64) -> 
                     .saturating_sub(before)
                     .min(range.end - range.start);
                 if start < end {
-                    // Behind a range of odd length the places are no multiples of an extent any more.
+                    // After a range of odd length, positions are no longer multiples of an extent.
                     let start = start / EXTENT_BYTES * EXTENT_BYTES;
                     push(
                         &mut parts,
@@ -62,7 +62,7 @@ fn pick(all: &[(u16, Vec<Range<u64>>)], wanted_bytes: u64, frame_bytes: u64) -> 
     picked
 }
 
-/// Adds a part, rounded up to an extent, and joined with the one before where they meet.
+/// Adds a part, rounded up to an extent, and joins it with the previous one if they touch.
 fn push(parts: &mut Vec<Range<u64>>, part: Range<u64>, limit: u64) {
     let end = part.end.next_multiple_of(EXTENT_BYTES).min(limit);
     match parts.last_mut() {

@@ -1,4 +1,4 @@
-//! Where a restore that is measured goes: files of a folder that is removed with all it holds.
+//! The target of a measured restore: files in a folder that is removed with its content.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use windlass_source::{RestoreTarget, SourceDatabase};
 
 use crate::Error;
 
-/// Begins the restore of a full backup of `source` into `folder`, each file under its number.
+/// Begins the restore of a full backup of `source` into `folder`, naming each file by its number.
 pub(crate) fn begin(
     source: &SourceDatabase,
     entry: &SetEntry,

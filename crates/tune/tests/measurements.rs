@@ -1,4 +1,4 @@
-//! Measurements of small databases: what they yield, and that they leave nothing behind.
+//! Measurements of small databases: their results, and that they leave nothing behind.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::path::Path;
@@ -20,7 +20,7 @@ struct Place {
 }
 
 impl Place {
-    /// A database of about `megabytes`, in a folder with nothing else.
+    /// A database of about `megabytes`, alone in its folder.
     fn new(megabytes: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("app.db");
@@ -292,7 +292,7 @@ fn a_prediction_from_samples_is_near_the_whole() {
     let advice = place.advice(Goal::Small, Duration::from_millis(200));
     let prediction = advice.prediction;
     assert!(prediction.sampled < 0.9, "{}", prediction.sampled);
-    // Half of every row is noise in sixteen letters, half is zeros: the ratio is about four.
+    // Half of every row is noise of sixteen letters, half is zeros: the ratio is about four.
     let expected = place.database.bytes() as f64 / 4.0;
     let stored = prediction.stored_bytes as f64;
     assert!(

@@ -1,14 +1,14 @@
-//! What is better: faster, smaller, or both in proportion.
+//! Compares settings: faster, smaller, or both in proportion.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What the settings are to serve.
+/// What to optimise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Goal {
     /// The shortest backup.
     Fast,
-    /// The least product of time and size: taking twice as long must halve the size.
+    /// The lowest product of time and size: taking twice as long must halve the size.
     #[default]
     Balanced,
     /// The smallest backup.
@@ -16,7 +16,7 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// How good a throughput (MB/s) and a compression ratio are together; more is better.
+    /// A score for a throughput (MB/s) and a compression ratio; higher is better.
     pub(super) fn score(self, rate: f64, ratio: f64) -> f64 {
         match self {
             Self::Fast => rate,
@@ -25,7 +25,6 @@ impl Goal {
         }
     }
 
-    /// The goal in words.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Fast => "the shortest backup",

@@ -1,5 +1,5 @@
-//! The steps. Each runs its candidates in turns on samples that fit its share of the time, and hands
-//! the best of them to the next.
+//! The steps. Each runs its candidates alternately on samples that fit its share of the time, and
+//! passes the best to the next step.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -19,26 +19,27 @@ use crate::rounds::interleaved_while;
 /// Shares of the time: reading, compressing, files, transfers, confirming.
 const SHARES: [f64; 5] = [0.08, 0.40, 0.22, 0.10, 0.20];
 
-/// Each candidate runs so often, if time allows.
+/// Runs of each candidate, if time allows.
 const ROUNDS: usize = 2;
 
-/// The recommended setting runs so often.
+/// Runs of the recommended setting.
 const CONFIRMATIONS: usize = 3;
 
-/// MAXTRANSFERSIZE: what is tried beside the default.
+/// Values of MAXTRANSFERSIZE to try besides the default.
 const TRANSFERS: [u32; 3] = [256 << 10, DEFAULT_TRANSFER, 4 << 20];
 const DEFAULT_TRANSFER: u32 = 1 << 20;
 
-/// Fewer threads are preferred when they reach this share of the best.
+/// Fewer threads are preferred if they reach this share of the best rate.
 const ENOUGH_THREADS: f64 = 0.97;
 
-/// Fewer files and the default transfer are preferred when they reach this share of the best.
+/// Fewer files and the default transfer size are preferred if they reach this share of the best
+/// rate.
 const ENOUGH_DEVICES: f64 = 0.95;
 
-/// Compressions that are tried to the end, beside none.
+/// Number of compressions tried to the end, besides none.
 const FINALISTS: usize = 2;
 
-/// Runs the procedure. `tell` hears what is being measured; `cancel` ends it.
+/// Runs the procedure. Reports progress to `tell`; `cancel` stops it.
 ///
 /// # Errors
 /// The first run that failed; nothing is left behind.
@@ -89,7 +90,7 @@ pub fn advise(
     })
 }
 
-/// What every step needs.
+/// Data shared by all steps.
 struct Procedure<'a> {
     laboratory: &'a Laboratory<'a>,
     request: &'a Request,
@@ -97,19 +98,19 @@ struct Procedure<'a> {
 }
 
 impl Procedure<'_> {
-    /// Time that a step may take.
+    /// Time budget of a step.
     fn share(&self, step: usize) -> Duration {
         self.request.time.mul_f64(SHARES[step])
     }
 
-    /// Bytes of a run that takes about `seconds` at `rate` MB/s, but enough to keep all threads busy.
+    /// Bytes for a run of about `seconds` at `rate` MB/s, but enough to keep all threads busy.
     fn sample_bytes(&self, compression: Compression, rate: f64, seconds: f64) -> u64 {
         let least = 2 * processors().max(2) as u64 * compression.frame_bytes() as u64;
         let wanted = (rate * seconds * f64::from(1 << 20)) as u64;
         wanted.max(least).min(self.laboratory.database.bytes())
     }
 
-    /// Runs settings with their samples in turns for as long as the step lasts.
+    /// Runs settings alternately on their samples for the duration of the step.
     fn trials(&self, step: usize, settings: Vec<(Setting, u64)>) -> Result<Vec<Trial>, Error> {
         let begun = Instant::now();
         let limit = self.share(step);
@@ -167,8 +168,8 @@ impl Procedure<'_> {
         Ok(trials)
     }
 
-    /// Second step: every compression with every number of threads. Chosen are, for each
-    /// compression, the fewest threads that are about as fast as any number.
+    /// Second step: every compression with every number of threads. For each compression, chooses
+    /// the fewest threads that are about as fast as any number.
     fn transform(&self) -> Result<Vec<Trial>, Error> {
         let compressions: Vec<Compression> = Compression::ALL
             .into_iter()
@@ -209,8 +210,8 @@ impl Procedure<'_> {
         Ok(trials)
     }
 
-    /// Third step, first half: whole backups of the best compressions, and of none, by the number of
-    /// files.
+    /// Third step, first half: whole backups with the best compressions, and with none, by number
+    /// of files.
     fn files(
         &self,
         transform: &[Trial],
@@ -243,7 +244,7 @@ impl Procedure<'_> {
         self.trials(2, settings)
     }
 
-    /// Third step, second half: other transfers than the default.
+    /// Third step, second half: other transfer sizes than the default.
     fn transfers(&self, base: Setting, known: &[Trial]) -> Result<Vec<Trial>, Error> {
         let known = known.iter().find(|trial| trial.setting == base);
         let rate = known.map_or(1.0, Trial::rate);
@@ -284,7 +285,7 @@ impl Procedure<'_> {
     }
 }
 
-/// The best compression by the goal, with the fewest files that are about as fast as any number.
+/// The best compression for the goal, with the fewest files that are about as fast as any number.
 fn best_device<'a>(full: &'a [Trial], request: &Request) -> Option<&'a Trial> {
     let score = |trial: &Trial| request.goal.score(trial.rate(), trial.runs.ratio());
     let best = full.iter().max_by(|a, b| score(a).total_cmp(&score(b)))?;
@@ -297,7 +298,7 @@ fn best_device<'a>(full: &'a [Trial], request: &Request) -> Option<&'a Trial> {
         trial.setting.compression == best.setting.compression
             && trial.rate() >= fastest * ENOUGH_DEVICES
     };
-    // Fewest files first, the default transfer before others.
+    // Fewest files first, the default transfer size before others.
     let simplest = full.iter().filter(is_enough);
     simplest.min_by_key(|trial| (trial.setting.files, trial.setting.transfer_bytes.is_some()))
 }
@@ -311,7 +312,7 @@ fn mark_device(full: &mut [Trial], request: &Request) -> Option<Setting> {
     Some(setting)
 }
 
-/// From the sample to the whole.
+/// Extrapolates from the sample to the whole.
 fn predict(whole_bytes: u64, confirmed: &Trial) -> Prediction {
     let runs = &confirmed.runs;
     let sampled = runs.processed_bytes().max(1) as f64 / whole_bytes as f64;
@@ -330,7 +331,7 @@ fn predict(whole_bytes: u64, confirmed: &Trial) -> Prediction {
     }
 }
 
-/// What is being measured, in words.
+/// A description of the current measurement.
 pub(super) fn describe(setting: &Setting) -> String {
     let scope = match setting.scope {
         Scope::Read => return format!("read only, {}", options(setting)),
@@ -341,7 +342,7 @@ pub(super) fn describe(setting: &Setting) -> String {
     format!("{scope}, {}", options(setting))
 }
 
-/// The same where it is clear how much of a backup is done.
+/// The settings alone, if the scope is clear from the context.
 pub(super) fn options(setting: &Setting) -> String {
     let counted = |count: u64, one: &str| {
         let plural = if count == 1 { "" } else { "s" };

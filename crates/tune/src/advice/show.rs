@@ -1,4 +1,4 @@
-//! The results of the procedure as a report.
+//! Formats the results of the procedure as a report.
 
 use serde_json::{Map, Value as Json, json};
 use windlass_base::size::Bytes;
@@ -13,17 +13,16 @@ use crate::experiment::{megabytes, name};
 use crate::measure::Setting;
 use crate::present::{self, Outcome, limit, runs_json, stage_chart};
 
-/// The recommendation as it is typed.
+/// The recommendation as commands.
 #[derive(Debug, Clone)]
 pub struct Statements {
-    /// T-SQL.
     pub tsql: String,
     /// A command line.
     pub command: String,
 }
 
 impl Advice {
-    /// Everything that was found, with the recommendation spelled out.
+    /// All results, with the recommendation as commands.
     pub fn outcome(&self, statements: &Statements) -> Outcome {
         let trials = || {
             let all = self.read.iter().chain(&self.transform).chain(&self.full);
@@ -276,7 +275,6 @@ impl Advice {
         }
     }
 
-    /// Trials in numbers.
     fn table(&self, key: &'static str, trials: &[Trial]) -> Table {
         let ceiling = self.ceiling();
         let row = |trial: &Trial| {
@@ -346,7 +344,7 @@ impl Advice {
     }
 }
 
-/// Seconds as people say them.
+/// Seconds in human-readable form.
 fn duration(seconds: f64) -> String {
     if seconds < 1.0 {
         return format!("{:.0} ms", seconds * 1000.0);

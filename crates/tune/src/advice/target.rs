@@ -1,14 +1,13 @@
-//! Where the backups are to go: folders, in which files get the database's name, or files.
+//! Where the backups go: folders, whose files are named after the database, or files.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::database::Database;
 
-/// A media set has no more files.
+/// Maximum number of files of a media set.
 const FILES_MAX: usize = 64;
 
-/// Where backups go.
 #[derive(Debug, Clone)]
 pub(super) struct Targets {
     all: Vec<Target>,
@@ -22,7 +21,7 @@ enum Target {
 }
 
 impl Targets {
-    /// The targets that the user named, or the folder of the database.
+    /// The targets named by the user, or the folder of the database.
     pub(super) fn new(named: &[PathBuf], database: &Database) -> Self {
         let own = || windlass_io::directory::parent(database.path());
         let of = |path: &PathBuf| {
@@ -44,7 +43,7 @@ impl Targets {
         }
     }
 
-    /// The folders to try, one for each target.
+    /// The folders to try, one per target.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         let folder = |target: &Target| match target {
             Target::Folder(folder) => folder.clone(),
@@ -92,7 +91,7 @@ fn numbered(file: &Path, number: usize) -> PathBuf {
     file.with_file_name(name)
 }
 
-/// A database's name without what a file name cannot hold.
+/// A database's name without characters that file names cannot have.
 fn file_name(database: &str) -> String {
     let allowed = |character: char| {
         if character.is_control() || matches!(character, '/' | '\\' | ':') {

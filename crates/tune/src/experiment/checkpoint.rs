@@ -1,9 +1,9 @@
-//! The 2017 article's experiment: the backup of a small database on a server with a large buffer pool,
-//! with automatic and with indirect checkpoints, and the same on a pool a thousand times smaller.
+//! The 2017 article's experiment: backup of a small database on a server with a large buffer pool,
+//! with automatic and with indirect checkpoints, and the same with a pool a thousand times smaller.
 //!
-//! The pools are the page engine's. Of a large one the address space of the pages is reserved and the
-//! descriptors are real and in use, as on a server that has been running for a while: the older kind
-//! of checkpoint visits each of them.
+//! The pools are the page engine's. For a large pool, address space is reserved for the pages, but
+//! the descriptors are real and in use, as on a server that has been running for a while: automatic
+//! checkpoints visit all of them.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,26 +32,26 @@ use crate::rounds::{Runs, interleaved, spread};
 /// Buffers of 8 KB in a pool of 2 TB.
 pub const POOL_PAGES: u64 = 268_435_456;
 
-/// One of so many pages is dirty when a backup begins.
+/// One page in this many is dirty when a backup starts.
 const DIRTY_SHARE: usize = 13;
 
-/// The article's figures for 2 TB of memory: a factor between 30 and 100.
+/// The article's figure for 2 TB of memory: a factor between 30 and 100.
 const ARTICLE_FACTOR: &str = "The article reports backups 30 to 100 times as fast.";
 
-/// How the experiment is run.
+/// Conditions of the experiment.
 #[derive(Debug, Clone)]
 pub struct CheckpointConditions {
-    /// Where databases and backups are made.
+    /// Folder for databases and backups.
     pub folder: PathBuf,
-    /// Buffers of the large pool; the small one has a thousandth.
+    /// Buffers of the large pool; the small one has a thousandth of them.
     pub pool_pages: u64,
     /// Sizes of the databases in bytes.
     pub database_bytes: Vec<u64>,
-    /// How often each variant runs.
+    /// Runs of each variant.
     pub rounds: usize,
 }
 
-/// Which checkpoints a database has.
+/// The kind of checkpoints of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Automatic,
@@ -71,7 +71,7 @@ impl Kind {
     }
 }
 
-/// Where a backup goes: to a file, synced, or nowhere, so that only the database's part is measured.
+/// The target of a backup: a file, synced, or nowhere, to measure only the database's part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     File,
@@ -87,7 +87,7 @@ impl Place {
     }
 }
 
-/// A database on a pool, and where its backups go.
+/// A database on a pool, and the target of its backups.
 struct Subject {
     database: Arc<Database>,
     bytes: u64,
@@ -117,7 +117,7 @@ impl Subject {
 /// A database and its runs.
 type Line<'a> = (&'a Subject, Runs);
 
-/// Runs the experiment. `tell` hears what is being measured; `cancel` ends it.
+/// Runs the experiment. Reports progress to `tell`; `cancel` stops it.
 ///
 /// # Errors
 /// The first run that failed; nothing is left behind.
@@ -232,11 +232,12 @@ fn commit(
     writer.commit().map(drop)
 }
 
-/// Makes some pages dirty, then backs up to a file: what is measured is a whole BACKUP, synced.
+/// Makes some pages dirty, then backs up to a file: measures a whole BACKUP, synced.
 fn back_up(subject: &Subject, device: &DeviceAddress, round: usize) -> Result<Measured, Error> {
     let database = &subject.database;
     let dirty = (1..=pages_of(subject.bytes)).step_by(DIRTY_SHARE);
-    // Other content than in any run before: a page that is written as it is does not become dirty.
+    // The content must differ from all earlier runs: a page written with its old content does not
+    // become dirty.
     let fill = 2 * (round as u64 + 1) + u64::from(subject.place == Place::Nul);
     commit(database, dirty, fill).map_err(engine_error)?;
     let setting = Setting::new(Scope::Disk, Compression::NONE);

@@ -144,7 +144,7 @@ fn overview(disk: &[&Line], nul: &[&Line]) -> Section {
     }
 }
 
-/// The article's table: time, throughput, processor, size; and its ratios beside ours.
+/// The article's table: time, throughput, CPU, size; and its ratios next to ours.
 fn table_section(heading: &str, key: &'static str, lines: &[&Line]) -> Section {
     let baseline = lines
         .iter()

@@ -1,5 +1,5 @@
 //! The table of "SQL Server Backup I/O Performance" (2007): one and several files, with and without
-//! BLOCKSIZE = 65536; and MAXTRANSFERSIZE, which the article's readers asked for.
+//! BLOCKSIZE = 65536; and MAXTRANSFERSIZE, which readers of the article asked for.
 
 use serde_json::Map;
 use windlass_base::size::Bytes;
@@ -15,7 +15,7 @@ use crate::measure::{Scope, Setting};
 use crate::present::{Outcome, runs_json, stage_chart};
 use crate::rounds::{Runs, interleaved};
 
-/// What is combined with what.
+/// The values to combine.
 pub(super) struct Grid<'a> {
     pub(super) files: &'a [usize],
     pub(super) block_bytes: &'a [u32],
@@ -24,7 +24,7 @@ pub(super) struct Grid<'a> {
 }
 
 impl Grid<'_> {
-    /// Block and transfer sizes, each with each.
+    /// All combinations of block and transfer sizes.
     fn options(&self) -> Vec<(u32, u32)> {
         let blocks = self.block_bytes.iter();
         blocks
@@ -109,7 +109,6 @@ pub(crate) fn short_size(bytes: u32) -> String {
     Bytes(u64::from(bytes)).to_string().replace(".0 ", " ")
 }
 
-/// What came out.
 struct Results<'a> {
     grid: &'a Grid<'a>,
     options: &'a [(u32, u32)],
@@ -128,7 +127,7 @@ impl Results<'_> {
         line.map(|(_, runs)| runs.rate().median)
     }
 
-    /// The fastest of the lines that `wanted` lets through.
+    /// The fastest of the lines accepted by `wanted`.
     fn best(&self, wanted: impl Fn(&Setting) -> bool) -> Option<&(Setting, Runs)> {
         let lines = self.lines.iter().filter(|(setting, _)| wanted(setting));
         lines.max_by(|a, b| a.1.rate().median.total_cmp(&b.1.rate().median))
@@ -272,7 +271,7 @@ impl Results<'_> {
 
 const ARTICLE_BLOCK_BYTES: u32 = 65536;
 
-/// The article's own figures, in the same shape.
+/// The article's own figures, in the same form.
 fn article_section() -> Section {
     let [one, striped, drive] = DEVICES_OF_120;
     let row = |(files, plain, large): &(usize, f64, f64)| {

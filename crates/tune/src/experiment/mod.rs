@@ -1,5 +1,5 @@
-//! The articles' experiments. Each makes its variants, runs them in turns, and puts our figures
-//! beside the article's, as ratios within one article and within one run of ours.
+//! The articles' experiments. Each creates its variants, runs them alternately, and compares our
+//! figures with the article's, as ratios within one article and within one run of ours.
 
 mod checkpoint;
 mod compression;
@@ -21,51 +21,42 @@ pub use checkpoint::{CheckpointConditions, POOL_PAGES, run_checkpoint};
 pub(crate) use devices::short_size;
 pub(crate) use stages::limits_table;
 
-/// Which experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Experiment {
-    /// Algorithms and levels, to a file and to NUL, and `QAT_DEFLATE` beside `MS_XPRESS` on four files.
-    Compression {
-        /// What is compared.
-        compressions: Vec<Compression>,
-    },
+    /// Algorithms and levels, to a file and to NUL, and `QAT_DEFLATE` and `MS_XPRESS` to four
+    /// files.
+    Compression { compressions: Vec<Compression> },
     /// Files, BLOCKSIZE, MAXTRANSFERSIZE.
     Devices {
-        /// How many files.
+        /// Numbers of files.
         files: Vec<usize>,
         /// BLOCKSIZE in bytes.
         block_bytes: Vec<u32>,
         /// MAXTRANSFERSIZE in bytes.
         transfer_bytes: Vec<u32>,
-        /// How the backups are compressed.
         compression: Compression,
     },
-    /// Reading alone, reading and compressing, whole backups, for each number of threads.
+    /// Reading only, reading and compressing, whole backups, for each number of threads.
     Stages {
-        /// What is compared.
         compressions: Vec<Compression>,
-        /// How many threads compress.
+        /// Numbers of compression threads.
         threads: Vec<u32>,
     },
     /// Backup, verification and restore.
-    Restore {
-        /// What is compared.
-        compressions: Vec<Compression>,
-    },
+    Restore { compressions: Vec<Compression> },
 }
 
-/// How an experiment is run.
+/// Conditions of an experiment.
 #[derive(Debug, Clone)]
 pub struct Conditions {
-    /// How often each variant runs.
+    /// Runs of each variant.
     pub rounds: usize,
-    /// What happens to the page cache.
     pub cache: CachePolicy,
     /// Folders for the backups; files are spread over them.
     pub folders: Vec<PathBuf>,
 }
 
-/// Runs an experiment on a database. `tell` hears what is being measured; `cancel` ends it.
+/// Runs an experiment on a database. Reports progress to `tell`; `cancel` stops it.
 ///
 /// # Errors
 /// The first run that failed; nothing is left behind.
@@ -113,7 +104,7 @@ pub fn run(
     Ok(outcome)
 }
 
-/// What every experiment needs.
+/// Data shared by all experiments.
 struct Bench<'a> {
     laboratory: &'a Laboratory<'a>,
     conditions: &'a Conditions,
@@ -121,13 +112,13 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Says which run begins.
+    /// Reports that a run starts.
     fn announce(&self, round: usize, label: &str) {
         let rounds = self.conditions.rounds;
         (self.tell)(&format!("round {} of {rounds}: {label}", round + 1));
     }
 
-    /// Runs a variant after saying so.
+    /// Reports and runs a variant.
     fn step(
         &self,
         round: usize,
@@ -143,8 +134,8 @@ impl Bench<'_> {
     }
 }
 
-/// The numbers of threads that are worth comparing: powers of two, all processors, and one more, which
-/// should gain nothing.
+/// The numbers of threads worth comparing: powers of two, all cores, and one more, which should
+/// gain nothing.
 pub fn thread_counts() -> Vec<u32> {
     let processors = crate::measure::processors() as u32;
     let powers = (0..10).map(|power| 1 << power);
@@ -153,7 +144,7 @@ pub fn thread_counts() -> Vec<u32> {
     counts
 }
 
-/// How a compression is called in tables and charts.
+/// The name of a compression in tables and charts.
 pub(crate) fn name(compression: Compression) -> String {
     match compression.level {
         Some(level) => format!("{} {level}", compression.algorithm),

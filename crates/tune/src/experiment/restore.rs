@@ -10,7 +10,7 @@ use crate::measure::{Laboratory, Measured, Media, Scope, Setting};
 use crate::present::{Outcome, runs_json, stage_chart};
 use crate::rounds::{Runs, interleaved};
 
-/// What is done with a compression.
+/// The measured operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Backup,
@@ -30,7 +30,7 @@ impl Way {
     }
 }
 
-/// A compression with the media that are read again and again.
+/// A compression with its media, which are read repeatedly.
 struct Kept {
     compression: Compression,
     media: Media,
@@ -96,7 +96,7 @@ pub(super) fn run(bench: &Bench<'_>, compressions: &[Compression]) -> Result<Out
     })
 }
 
-/// What was done, and its runs.
+/// An operation and its runs.
 struct Line {
     compression: Compression,
     way: Way,

@@ -1,5 +1,5 @@
-//! The procedure of "Optimizing backup speed" (2013), all of it: reading alone, reading and
-//! compressing, whole backups, for each number of threads.
+//! The full procedure of "Optimizing backup speed" (2013): reading only, reading and compressing,
+//! whole backups, for each number of threads.
 
 use serde_json::Map;
 use windlass_codec::Compression;
@@ -79,7 +79,6 @@ fn label(setting: &Setting) -> String {
     }
 }
 
-/// What came out.
 struct Results<'a> {
     compressions: &'a [Compression],
     threads: &'a [u32],
@@ -252,7 +251,7 @@ impl Results<'_> {
     }
 }
 
-/// How the stages of runs spent their time, in numbers.
+/// A table of how the stages of runs spent their time.
 pub(crate) fn limits_table<'a>(
     key: &'static str,
     named: impl Iterator<Item = (String, &'a Runs)>,
@@ -299,7 +298,7 @@ pub(crate) fn limits_table<'a>(
     }
 }
 
-/// The article's own figures, in the same shape.
+/// The article's own figures, in the same form.
 fn article_section() -> Section {
     let transform = STAGES_TRANSFORM.iter().flat_map(|(level, rates)| {
         rates.iter().enumerate().map(move |(index, rate)| {

@@ -1,8 +1,8 @@
-//! A headless Chromium that looks at pages.
+//! A headless Chromium that inspects pages.
 //!
-//! Each page stands in a frame of its width within one host page, because the browser's own window
+//! Each page is in a frame of its width within one host page, because the browser's own window
 //! cannot be as narrow as a phone. A script of the host, not of the page, measures the frames and
-//! leaves what it found in the host's document, which the browser prints.
+//! writes its findings into the host's document, which the browser prints.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
-/// Which colours the reader prefers.
+/// The reader's preferred colour scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scheme {
     Light,
@@ -26,44 +26,44 @@ pub(crate) struct View {
     pub(crate) width: u32,
 }
 
-/// What was seen.
+/// The observations.
 pub(crate) struct Seen {
     pub(crate) views: Vec<Findings>,
-    /// What the pages wrote to the console, errors of the browser included.
+    /// Console output of the pages, including errors of the browser.
     pub(crate) complaints: Vec<String>,
 }
 
-/// What was seen of a page.
+/// The observations of a page.
 #[derive(Debug)]
 pub(crate) struct Findings {
     pub(crate) name: String,
-    /// Drawings that are shown.
+    /// Number of visible drawings.
     pub(crate) charts: u64,
     /// Texts in them.
     pub(crate) texts: u64,
-    /// Pairs of texts that overlap.
+    /// Pairs of overlapping texts.
     pub(crate) overlaps: Vec<String>,
-    /// Texts that leave their drawing.
+    /// Texts that extend beyond their drawing.
     pub(crate) outside: Vec<String>,
-    /// Texts in drawings that hardly differ from the page.
+    /// Texts in drawings with too little contrast to the page.
     pub(crate) faint: Vec<String>,
     /// Width of the page's content, and of its window.
     pub(crate) scroll_width: u64,
     pub(crate) inner_width: u64,
-    /// Whether the page was asked to be dark.
+    /// Whether dark mode was requested.
     pub(crate) is_dark: bool,
     /// Relative luminance of the page and of its text, 0 to 1.
     pub(crate) paper: f64,
     pub(crate) ink: f64,
 }
 
-/// The browser takes at most this long for all pages of a test.
+/// Time limit of the browser for all pages of a test.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Looks at pages. `None`, after saying so, where there is no browser.
+/// Inspects pages. `None`, with a message, if there is no browser.
 ///
 /// # Panics
-/// Where there is no browser although `CI` is set, and when the browser fails.
+/// If there is no browser although `CI` is set, or the browser fails.
 pub(crate) fn look(views: &[View], scheme: Scheme) -> Option<Seen> {
     let Some(program) = find() else {
         assert!(
@@ -101,7 +101,7 @@ fn find() -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// What the browser printed: the document, and its log.
+/// The browser's output: the document, and its log.
 fn run(program: &Path, folder: &Path, host: &Path, scheme: Scheme) -> (String, String) {
     let (document, log) = (folder.join("document"), folder.join("log"));
     let dark = match scheme {

@@ -1,4 +1,4 @@
-//! Reports that are hard to lay out, and one that is not.
+//! Reports that are hard to lay out, and an ordinary one.
 
 use jiff::civil::DateTime;
 use windlass_report::{
@@ -206,7 +206,7 @@ pub(crate) fn many() -> Report {
     report("Many bars", &labels, 6, 24)
 }
 
-/// As reports usually are.
+/// An ordinary report.
 pub(crate) fn plain() -> Report {
     let labels = ["NONE", "MS_XPRESS", "ZSTD LOW", "ZSTD MEDIUM", "ZSTD HIGH"];
     report("Compression", &labels.map(str::to_owned), 2, 4)

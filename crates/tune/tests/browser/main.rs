@@ -1,7 +1,7 @@
-//! Report pages in a browser: charts are there, nothing overlaps, nothing scrolls sideways, nothing
-//! complains, at the width of a phone and of a desk, by day and by night.
+//! Report pages in a browser: charts exist, nothing overlaps, scrolls sideways or logs an error, at
+//! the width of a phone and of a desktop, in light and dark mode.
 //!
-//! Needs Chromium. Where it is absent the tests say so and pass, except under `CI`, where they fail.
+//! Needs Chromium. Without it the tests say so and pass, except under `CI`, where they fail.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -14,7 +14,7 @@ mod measured;
 
 use chromium::{Findings, Scheme, View, look};
 
-/// A phone and a desk, in CSS pixels.
+/// A phone and a desktop, in CSS pixels.
 const WIDTHS: [u32; 2] = [400, 1200];
 
 fn views(pages: &[(&str, String)]) -> Vec<View> {
@@ -29,7 +29,7 @@ fn views(pages: &[(&str, String)]) -> Vec<View> {
         .collect()
 }
 
-/// What must be true of every page.
+/// Conditions that every page must meet.
 #[track_caller]
 fn check(findings: &Findings, scheme: Scheme) {
     let name = &findings.name;
@@ -72,7 +72,7 @@ fn check(findings: &Findings, scheme: Scheme) {
     assert!(findings.faint.is_empty(), "{name}: {:#?}", findings.faint);
 }
 
-/// Writes pages to the folder that `WINDLASS_PAGES` names, to be looked at by eye.
+/// Writes pages to the folder named by `WINDLASS_PAGES`, for visual inspection.
 fn keep(pages: &[(&str, String)]) {
     if let Some(folder) = std::env::var_os("WINDLASS_PAGES") {
         for (name, html) in pages {
