@@ -7,15 +7,15 @@
 //!    `-- Table::to_text  for terminals
 //! ```
 //!
-//! Neighbours: `tune` above fills the types. Nothing here knows what a backup is, measures anything,
-//! or does I/O.
+//! Neighbours: `tune` above fills the types. Nothing here depends on backups, measures anything, or
+//! does I/O.
 //!
 //! Invariants:
-//! 1. Whatever the texts hold, the page is well-formed and runs nothing: texts are escaped by the
-//!    template library, and the page's own policy forbids scripts and any request.
-//! 2. Every chart is drawn twice, for a phone and for a desk, at its natural size; the style shows
-//!    one of them. So letters keep their size and labels do not overlap at either width.
-//! 3. A chart never tells more than the table that stands beneath it.
+//! 1. Whatever the texts contain, the page is well-formed and runs no code: the template library
+//!    escapes texts, and the page's own policy forbids scripts and requests.
+//! 2. Every chart is drawn twice, for a phone and for a desktop, at its natural size; the style
+//!    shows one of them. So letters keep their size and labels do not overlap at either width.
+//! 3. A chart never shows more than the table below it.
 #![forbid(unsafe_code)]
 
 mod chart;

@@ -1,47 +1,41 @@
-//! What a report consists of. All texts are plain texts; all numbers are in the unit that stands
-//! beside them.
+//! The parts of a report. All texts are plain text; all numbers are in the stated unit.
 
 use crate::over_time::{Timeline, Times};
 
-/// A whole page.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// What the page is about.
     pub title: String,
-    /// One line beneath it.
+    /// One line below it.
     pub subtitle: String,
-    /// The few results that matter most, shown large.
+    /// The few most important results, shown large.
     pub figures: Vec<Figure>,
-    /// What was measured, on what, how.
+    /// What was measured, on what, and how.
     pub facts: Vec<Fact>,
     /// The results.
     pub sections: Vec<Section>,
-    /// What a reader must know to judge them.
+    /// What a reader must know to judge the results.
     pub notes: Vec<String>,
 }
 
 /// One result, shown large.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// What it is.
     pub label: String,
     /// The result with its unit.
     pub value: String,
-    /// A line beneath; may be empty.
+    /// A line below it; may be empty.
     pub detail: String,
 }
 
-/// A name and what it stands for.
+/// A name and a value.
 #[derive(Debug, Clone)]
 pub struct Fact {
-    /// The name.
     pub name: String,
     /// The value with its unit.
     pub value: String,
 }
 
 impl Fact {
-    /// A fact.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -53,42 +47,36 @@ impl Fact {
 /// A part of the page.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
-    /// Its heading.
     pub heading: String,
     /// Paragraphs.
     pub text: Vec<String>,
-    /// Texts to be copied: statements, commands.
+    /// Statements and commands to copy.
     pub listings: Vec<Listing>,
-    /// Charts.
     pub charts: Vec<Chart>,
-    /// Tables with the charts' numbers.
+    /// Tables with the values of the charts.
     pub tables: Vec<Table>,
 }
 
-/// A text to be copied as it is.
+/// A text to copy.
 #[derive(Debug, Clone)]
 pub struct Listing {
-    /// What it is.
     pub caption: String,
-    /// The text; lines are kept.
+    /// The text, with its line breaks.
     pub text: String,
 }
 
-/// A table.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
     /// Name for programs, unique in the report.
     pub key: &'static str,
-    /// What it shows.
     pub caption: String,
-    /// Its columns.
     pub columns: Vec<Column>,
-    /// Its rows, each with a cell for every column.
+    /// Each row has a cell for every column.
     pub rows: Vec<Row>,
 }
 
 impl Table {
-    /// The table without the columns that tell nothing: those in which every row has no value, or zero.
+    /// The table without columns in which every value is missing or zero.
     #[must_use]
     pub fn without_empty_columns(mut self) -> Self {
         let tells = |cell: Option<&Cell>| match cell {
@@ -112,35 +100,33 @@ impl Table {
     }
 }
 
-/// A column.
 #[derive(Debug, Clone)]
 pub struct Column {
     /// Name for programs, unique in the table.
     pub key: &'static str,
     /// Name for people.
     pub heading: String,
-    /// What its cells hold.
     pub kind: ColumnKind,
 }
 
-/// What the cells of a column hold.
+/// The content of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Texts, flush left.
+    /// Texts, left-aligned.
     Text,
-    /// Dates and times as texts, `YYYY-MM-DD hh:mm:ss`; the page shows them to the minute, in one line.
+    /// Dates and times as texts, `YYYY-MM-DD hh:mm:ss`; the page shows them to the minute, without
+    /// line breaks.
     Moment,
     /// Numbers, aligned at the decimal point.
     Number {
         /// Unit, shown in the heading; may be empty.
         unit: &'static str,
-        /// Digits behind the point.
+        /// Decimal places.
         decimals: usize,
     },
 }
 
 impl Column {
-    /// A column of texts.
     pub fn text(key: &'static str, heading: impl Into<String>) -> Self {
         Self {
             key,
@@ -149,7 +135,7 @@ impl Column {
         }
     }
 
-    /// A column of dates and times, which stay in one line.
+    /// A column of dates and times, shown without line breaks.
     pub fn moment(key: &'static str, heading: impl Into<String>) -> Self {
         Self {
             key,
@@ -158,7 +144,6 @@ impl Column {
         }
     }
 
-    /// A column of numbers.
     pub fn number(
         key: &'static str,
         heading: impl Into<String>,
@@ -183,17 +168,15 @@ impl Column {
     }
 }
 
-/// A row.
 #[derive(Debug, Clone, Default)]
 pub struct Row {
-    /// Its cells.
     pub cells: Vec<Cell>,
-    /// Whether it is the one to look at.
+    /// Whether it is highlighted.
     pub is_marked: bool,
 }
 
 impl Row {
-    /// A row like any other.
+    /// An ordinary row.
     pub fn new(cells: Vec<Cell>) -> Self {
         Self {
             cells,
@@ -201,20 +184,18 @@ impl Row {
         }
     }
 
-    /// The same, to be looked at if `is_marked`.
+    /// The same row, highlighted if `is_marked`.
     pub fn marked(self, is_marked: bool) -> Self {
         Self { is_marked, ..self }
     }
 }
 
-/// A cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// A text.
     Text(String),
     /// A number in the column's unit.
     Number(f64),
-    /// There is no such value.
+    /// No value.
     Missing,
 }
 
@@ -242,14 +223,12 @@ impl From<Option<f64>> for Cell {
     }
 }
 
-/// A chart with what it says in words.
+/// A chart and its description.
 #[derive(Debug, Clone)]
 pub struct Chart {
-    /// What it shows.
     pub title: String,
-    /// The same for those who cannot see it: what is compared, and what comes out.
+    /// A description for those who cannot see it: what is compared, and the result.
     pub description: String,
-    /// The chart itself.
     pub kind: ChartKind,
 }
 
@@ -264,7 +243,7 @@ pub enum ChartKind {
     Stages(StageBars),
     /// Values over time.
     Times(Times),
-    /// What happened when, and for how long something was wrong.
+    /// Events over time, and periods in which something was wrong.
     Timeline(Timeline),
 }
 
@@ -273,7 +252,7 @@ pub enum ChartKind {
 pub struct Bars {
     /// Unit of the values.
     pub unit: String,
-    /// Digits behind the point of the values.
+    /// Decimal places of the values.
     pub decimals: usize,
     /// Names of the series, in the order of their bars.
     pub series: Vec<String>,
@@ -283,23 +262,20 @@ pub struct Bars {
     pub mark: Option<Mark>,
 }
 
-/// A group of bars.
 #[derive(Debug, Clone)]
 pub struct BarGroup {
-    /// What the group is.
     pub label: String,
     /// A value for each series; `None` draws no bar.
     pub values: Vec<Option<Spread>>,
 }
 
-/// The middle of several measurements, and how far they lie apart.
+/// The median of several measurements, and their range.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// The least.
+    /// The minimum.
     pub low: f64,
-    /// The one in the middle.
     pub median: f64,
-    /// The greatest.
+    /// The maximum.
     pub high: f64,
 }
 
@@ -317,24 +293,20 @@ impl Spread {
 /// A line across a chart.
 #[derive(Debug, Clone)]
 pub struct Mark {
-    /// What it stands for.
     pub label: String,
-    /// Where it is.
     pub value: f64,
 }
 
-/// Lines over steps that stand at equal distances.
+/// Lines over equidistant steps.
 #[derive(Debug, Clone, Default)]
 pub struct Lines {
-    /// What the steps are.
     pub step_name: String,
     /// The steps from left to right.
     pub steps: Vec<String>,
     /// Unit of the values.
     pub unit: String,
-    /// Digits behind the point of the values.
+    /// Decimal places of the values.
     pub decimals: usize,
-    /// The lines.
     pub series: Vec<Series>,
     /// A value to compare all lines with.
     pub mark: Option<Mark>,
@@ -343,7 +315,6 @@ pub struct Lines {
 /// A line.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// Its name.
     pub name: String,
     /// A value for each step; `None` leaves it out.
     pub values: Vec<Option<f64>>,
@@ -361,21 +332,18 @@ pub struct StageBars {
 pub struct StageGroup {
     /// What ran.
     pub label: String,
-    /// Its stages.
     pub stages: Vec<StageShares>,
 }
 
 /// How a stage spent its time: shares of the time of its threads, 0 to 1.
 #[derive(Debug, Clone)]
 pub struct StageShares {
-    /// The stage.
     pub name: String,
-    /// At work.
     pub busy: f64,
-    /// Waiting for the stage before.
+    /// Waiting for the previous stage.
     pub wait_input: f64,
-    /// Waiting for the stage behind.
+    /// Waiting for the next stage.
     pub wait_output: f64,
-    /// Whether this stage limited the run.
+    /// Whether this stage was the bottleneck.
     pub is_limit: bool,
 }

@@ -1,21 +1,21 @@
-//! Numbers as people read them.
+//! Numbers in human-readable form.
 
-/// Between groups of three digits: a narrow space at which no line breaks.
+/// Separates groups of three digits: a narrow no-break space.
 const GROUP: char = '\u{202f}';
 
-/// A number with `decimals` digits behind the point, and a narrow space between thousands from five
-/// digits on. `-` for what is not a number.
+/// A number with `decimals` decimal places, and a narrow space between thousands from five digits
+/// on. `-` for what is not a number.
 pub fn number(value: f64, decimals: usize) -> String {
     grouped(&plain(value, decimals))
 }
 
-/// A number with `decimals` digits behind the point.
+/// A number with `decimals` decimal places.
 pub(crate) fn plain(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return "-".to_owned();
     }
     let text = format!("{value:.decimals$}");
-    // A negative number that rounds to nothing.
+    // A negative number that rounds to zero.
     match text.strip_prefix('-') {
         Some(rest) if rest.chars().all(|digit| matches!(digit, '0' | '.')) => rest.to_owned(),
         _ => text,

@@ -1,10 +1,10 @@
-//! Charts over time. Dates and times are local and carry no zone, as backup histories keep them.
+//! Charts over time. Dates and times are local and have no zone, as in backup histories.
 
 use jiff::civil::DateTime;
 
 use crate::model::Mark;
 
-/// The time that a chart shows.
+/// The period that a chart shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moments {
     /// Its left end.
@@ -16,11 +16,11 @@ pub struct Moments {
 /// Values over time.
 #[derive(Debug, Clone)]
 pub struct Times {
-    /// The time that is shown; values outside it are not.
+    /// The period shown; values outside of it are omitted.
     pub moments: Moments,
     /// Unit of the values.
     pub unit: String,
-    /// Digits behind the point of the values.
+    /// Decimal places of the values.
     pub decimals: usize,
     /// The lines.
     pub series: Vec<TimeSeries>,
@@ -31,59 +31,49 @@ pub struct Times {
 /// A line over time.
 #[derive(Debug, Clone)]
 pub struct TimeSeries {
-    /// Its name.
     pub name: String,
-    /// Its values, the oldest first.
+    /// Its values, oldest first.
     pub points: Vec<TimePoint>,
 }
 
 /// A value at a time.
 #[derive(Debug, Clone, Copy)]
 pub struct TimePoint {
-    /// When.
     pub at: DateTime,
-    /// How much.
     pub value: f64,
 }
 
-/// What happened when, a row for each subject.
+/// Events over time, one row per subject.
 #[derive(Debug, Clone)]
 pub struct Timeline {
-    /// The time that is shown; what happened outside it is not.
+    /// The period shown; events outside of it are omitted.
     pub moments: Moments,
-    /// Names of the kinds of events, the most important first: its ticks are the tallest.
+    /// Names of the kinds of events, most important first: its ticks are the tallest.
     pub kinds: Vec<String>,
-    /// What the marked periods are.
+    /// The meaning of the marked periods.
     pub trouble: String,
     /// The subjects from top to bottom.
     pub rows: Vec<TimelineRow>,
 }
 
-/// What happened to a subject.
 #[derive(Debug, Clone)]
 pub struct TimelineRow {
     /// The subject.
     pub label: String,
-    /// What happened.
     pub events: Vec<Event>,
-    /// When something was wrong.
+    /// Periods in which something was wrong.
     pub troubles: Vec<Period>,
 }
 
-/// An event.
 #[derive(Debug, Clone, Copy)]
 pub struct Event {
-    /// When.
     pub at: DateTime,
-    /// Which of the timeline's kinds.
+    /// Index of the event's kind in the timeline.
     pub kind: usize,
 }
 
-/// A time with a beginning and an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Period {
-    /// Its beginning.
     pub from: DateTime,
-    /// Its end.
     pub to: DateTime,
 }

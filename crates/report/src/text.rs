@@ -4,7 +4,7 @@ use crate::model::{Cell, Column, ColumnKind, Row, Table};
 use crate::number::plain;
 
 impl Table {
-    /// The table as lines of text, with its caption above and without an end of line behind.
+    /// The table as lines of text, with its caption above and no final line end.
     pub fn to_text(&self) -> String {
         let has_marks = self.rows.iter().any(|row| row.is_marked);
         let headings: Vec<String> = self.columns.iter().map(Column::title).collect();
@@ -32,7 +32,6 @@ impl Table {
         lines.join("\n")
     }
 
-    /// The cells of a row as texts.
     fn texts(&self, row: &Row) -> Vec<String> {
         let text = |(column, cell): (&Column, &Cell)| match (column.kind, cell) {
             (_, Cell::Missing) => "-".to_owned(),
@@ -65,7 +64,7 @@ impl Table {
     }
 }
 
-/// A text without what would break the table or drive the terminal.
+/// The text without characters that would break the table or act on the terminal.
 fn one_line(text: &str) -> String {
     let visible = |character: char| {
         if character.is_control() {

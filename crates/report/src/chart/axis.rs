@@ -3,10 +3,9 @@
 use super::canvas::Role;
 use crate::number::number;
 
-/// An axis.
 #[derive(Debug)]
 pub(super) struct Axis {
-    /// The last tick: a round number, at least the greatest value.
+    /// The last tick: a round number, at least the maximum value.
     max: f64,
     step: f64,
     decimals: usize,
@@ -14,8 +13,8 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// An axis of `length` pixels for values from 0 to `greatest`, with at least `gap` pixels between
-    /// ticks, and more where their labels stand side by side and need it.
+    /// An axis of `length` pixels for values from 0 to `greatest`, with at least `gap` pixels
+    /// between ticks, and more if adjacent labels need it.
     pub(super) fn new(greatest: f64, length: f64, gap: f64, is_horizontal: bool) -> Self {
         let greatest = if greatest.is_finite() && greatest > 0.0 {
             greatest
@@ -56,7 +55,7 @@ impl Axis {
         })
     }
 
-    /// Pixels from the beginning of the axis to a value.
+    /// Pixels from the start of the axis to a value.
     pub(super) fn place(&self, value: f64) -> f64 {
         let value = if value.is_finite() { value } else { 0.0 };
         (value / self.max).clamp(0.0, 1.0) * self.length

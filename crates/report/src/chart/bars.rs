@@ -1,7 +1,7 @@
-//! Horizontal bars in groups, each with its value behind it and a whisker from the least to the
-//! greatest measurement.
+//! Horizontal bars in groups, each with its value after it and a whisker from the minimum to the
+//! maximum.
 //!
-//! On a desk the names of the groups stand left of the bars, on a phone above them.
+//! On a desktop the names of the groups are left of the bars, on a phone above them.
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Area, Canvas, Label, Point, Role};
@@ -14,18 +14,18 @@ const BAR: f64 = 15.0;
 const BAR_GAP: f64 = 4.0;
 const GROUP_GAP: f64 = 12.0;
 const LINE: f64 = 17.0;
-/// Between a name and the bars beneath it.
+/// Between a name and the bars below it.
 const NAME_GAP: f64 = 3.0;
 const NAME_LINES_MAX: usize = 3;
 /// Room for half a tick label left of the axis.
 const EDGE: f64 = 8.0;
 
-/// Below this the names of groups stand above the bars.
+/// Below this width the names of groups are above the bars.
 const NARROW_MAX: f64 = 500.0;
 
-/// Where things are, from left to right.
+/// The horizontal layout.
 struct Columns {
-    /// Room for the names, when they stand left of the bars.
+    /// Width for the names, if they are left of the bars.
     names: Option<f64>,
     left: f64,
     right: f64,
@@ -61,7 +61,7 @@ impl Columns {
 }
 
 impl Bars {
-    /// The greatest number in the chart.
+    /// The maximum value in the chart.
     fn greatest(&self) -> f64 {
         let values = self.groups.iter().flat_map(|group| group.values.iter());
         let values = values.flatten().map(|value| value.high.max(value.median));
@@ -120,7 +120,7 @@ impl Plot<'_> {
         }
     }
 
-    /// The grid with its numbers beneath, and the unit beneath those.
+    /// The grid with its numbers below, and the unit below those.
     fn draw_axis(&self, canvas: &mut Canvas, top: f64, bottom: f64) {
         for (value, text) in self.axis.ticks() {
             let x = self.columns.left + self.axis.place(value);

@@ -1,5 +1,5 @@
-//! What a chart is drawn on: shapes and texts with known places, so that overlaps can be found
-//! before anybody sees them.
+//! The drawing surface of charts: shapes and texts with known positions, so that overlaps can be
+//! detected.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ pub(crate) struct Canvas {
     labels: Vec<Label>,
 }
 
-/// A shape; `class` names its colour in the page's style.
+/// A shape; `class` is its colour class in the page's style.
 #[derive(Debug)]
 pub(super) enum Shape {
     Bar {
@@ -55,7 +55,7 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// Whether two rectangles have more than an edge in common.
+    /// Whether two rectangles share more than an edge.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         self.x < other.x + other.width
             && other.x < self.x + self.width
@@ -64,18 +64,16 @@ impl Area {
     }
 }
 
-/// What a text is for, which decides its size.
+/// The role of a text, which determines its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// A number on an axis, or its unit.
     Tick,
-    /// What a bar or group is.
+    /// The name of a bar or group.
     Name,
-    /// A measured value.
     Value,
-    /// A measured value that is to be noticed.
+    /// A highlighted value.
     Strong,
-    /// What a line across the chart stands for.
+    /// The label of a line across the chart.
     Mark,
 }
 
@@ -99,14 +97,14 @@ impl Role {
         }
     }
 
-    /// Width of a text in this role. What is set in bold takes more.
+    /// Width of a text in this role. Bold text is wider.
     pub(super) fn width(self, text: &str) -> f64 {
         let bold = if self == Self::Strong { 1.12 } else { 1.0 };
         width(text, self.size()) * bold
     }
 }
 
-/// Which end of a text is at its place.
+/// The part of a text that is at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -124,7 +122,7 @@ impl Anchor {
     }
 }
 
-/// A text; `at` is on its base line.
+/// A text; `at` is on its baseline.
 #[derive(Debug, Clone)]
 pub(super) struct Label {
     pub(super) at: Point,
@@ -193,7 +191,7 @@ impl Canvas {
         is_inside && !self.labels.iter().any(|label| label.area().overlaps(area))
     }
 
-    /// The drawing as an SVG element that says what it is.
+    /// The drawing as an SVG element with a description.
     pub(crate) fn to_svg(&self, id: &str, title: &str, description: &str) -> Markup {
         let title_id = format!("{id}-title");
         let description_id = format!("{id}-text");
@@ -229,7 +227,7 @@ impl Shape {
     }
 }
 
-/// A mark of another shape for every series, so that colours need not be told apart.
+/// A marker with a different shape for every series, so that it can be read without colours.
 pub(super) fn marker(at: Point, series: usize) -> Markup {
     const R: f64 = 4.5;
     let class = format!("s{} dot", series % SERIES_COLORS);
@@ -251,7 +249,7 @@ pub(super) fn marker(at: Point, series: usize) -> Markup {
     }
 }
 
-/// How many colours the page's style has for series.
+/// Number of series colours in the page's style.
 pub(super) const SERIES_COLORS: usize = 6;
 
 impl Label {
@@ -272,7 +270,7 @@ fn point_list(points: &[Point]) -> String {
     list
 }
 
-/// A coordinate with at most one digit behind the point.
+/// A coordinate with at most one decimal.
 fn short(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
@@ -280,7 +278,7 @@ fn short(value: f64) -> String {
 
 #[cfg(test)]
 impl Canvas {
-    /// The first two texts that overlap or leave the drawing.
+    /// The first two texts that overlap, or one that extends beyond the drawing.
     pub(super) fn first_overlap(&self) -> Option<String> {
         for (index, label) in self.labels.iter().enumerate() {
             let area = label.area();

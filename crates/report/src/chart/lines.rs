@@ -1,5 +1,5 @@
-//! Lines over steps: thread counts, transfer sizes. Every point carries its value where there is
-//! room; the table beneath has them all.
+//! Lines over steps: thread counts, transfer sizes. Every point shows its value if there is room;
+//! the table below has all values.
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Area, Canvas, Label, Point, Role};
@@ -9,10 +9,10 @@ use crate::model::Lines;
 use crate::number::number;
 
 const PLOT: f64 = 250.0;
-/// The unit, and above the highest point its value.
+/// Room for the unit, and for the value above the highest point.
 const TOP: f64 = 40.0;
 const TICK_GAP: f64 = 38.0;
-/// A cut label with less room would tell nothing.
+/// A truncated label with less room would be meaningless.
 const ROOM_MIN: f64 = 30.0;
 
 /// The rectangle of the plot and its vertical axis.
@@ -30,7 +30,7 @@ impl Plot {
         self.left + slot * (step as f64 + 0.5)
     }
 
-    /// Width that belongs to a step.
+    /// Width per step.
     fn slot(&self) -> f64 {
         (self.right - self.left) / self.steps.max(1) as f64
     }
@@ -101,7 +101,8 @@ fn draw_axes(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
             text,
         });
     }
-    // Short labels stand under each step; long ones are cut, many are thinned out.
+    // Short labels are below each step; long ones are truncated, and if there are many, some are
+    // omitted.
     let longest = lines.steps.iter().map(|step| Role::Tick.width(step));
     let longest = longest.fold(0.0, f64::max).min(90.0) + 8.0;
     let every = (longest / plot.slot()).ceil().max(1.0) as usize;
@@ -139,7 +140,7 @@ fn draw_axes(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
     );
 }
 
-/// The line across the plot; its label stands where the unit leaves room above the plot's right end.
+/// The line across the plot; its label is where the unit leaves room above the plot's right end.
 fn draw_mark(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
     let Some(mark) = &lines.mark else { return };
     let y = plot.y(mark.value);
@@ -165,7 +166,7 @@ fn draw_mark(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
     }
 }
 
-/// Markers, and the values beside them wherever that covers no other text and no other marker.
+/// Markers, and their values wherever they cover no other text or marker.
 fn draw_points(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
     let points: Vec<(Point, usize, f64)> = lines
         .series

@@ -1,5 +1,5 @@
-//! How wide texts will be, without a font at hand: an upper estimate over the common sans-serif
-//! fonts, so that what does not overlap here does not overlap on the page.
+//! Estimates the width of texts without a font: an upper bound over the common sans-serif fonts, so
+//! that what does not overlap here does not overlap on the page.
 
 /// Width of a text at a font size, both in the chart's units.
 pub(super) fn width(text: &str, size: f64) -> f64 {
@@ -19,8 +19,8 @@ fn advance(character: char) -> f64 {
     }
 }
 
-/// Breaks a text into at most `lines_max` lines of at most `width_max`; what does not fit ends with
-/// an ellipsis. Lines break behind spaces and punctuation, and anywhere if they must.
+/// Breaks a text into at most `lines_max` lines of at most `width_max`; longer text ends with an
+/// ellipsis. Lines break after spaces and punctuation, or anywhere if necessary.
 pub(super) fn wrap(text: &str, size: f64, width_max: f64, lines_max: usize) -> Vec<String> {
     let text = text.replace(['\n', '\r', '\t'], " ");
     let mut lines: Vec<String> = Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn wrap(text: &str, size: f64, width_max: f64, lines_max: usize) -> V
     lines
 }
 
-/// Where the first line of a text that is too long ends, in bytes; at least one character.
+/// The end of the first line of a text that is too long, in bytes; at least one character.
 fn break_at(text: &str, size: f64, width_max: f64) -> usize {
     let fits = fitting(text, size, width_max);
     let good = text[..fits]
@@ -54,7 +54,7 @@ fn break_at(text: &str, size: f64, width_max: f64) -> usize {
         .map(|(at, character)| at + character.len_utf8())
         .next_back();
     match good {
-        // A break that wastes more than half of the line is none.
+        // Ignore a break that wastes more than half of the line.
         Some(at) if at * 2 >= fits => at,
         _ => fits,
     }

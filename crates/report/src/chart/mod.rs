@@ -6,11 +6,11 @@
 //! | `lines` | lines over steps |
 //! | `stages` | shares of time of the stages of runs |
 //! | `times` | values over time |
-//! | `timeline` | what happened when, a row for each subject |
+//! | `timeline` | events over time, one row per subject |
 //! | `axis` | round ticks |
 //! | `time_axis` | ticks at the beginnings of hours, days, months, years |
-//! | `canvas` | shapes and texts with known places |
-//! | `measure` | how wide texts will be |
+//! | `canvas` | shapes and texts with known positions |
+//! | `measure` | estimated widths of texts |
 
 mod axis;
 mod bars;
@@ -32,7 +32,7 @@ use canvas::{Canvas, Point};
 /// Width of a chart on a phone.
 const NARROW: f64 = 340.0;
 
-/// Width of a chart on a desk and on paper.
+/// Width of a chart on a desktop and on paper.
 const WIDE: f64 = 760.0;
 
 /// The figure of a chart: title, legend, and the drawing for both widths. `id` is unique on the page.
@@ -61,7 +61,7 @@ fn draw(kind: &ChartKind, width: f64) -> Canvas {
     }
 }
 
-/// The names of the series, in the order in which they are drawn. One series needs none.
+/// The names of the series, in drawing order. Omitted for a single series.
 fn legend(kind: &ChartKind) -> Markup {
     let entries: Vec<(Markup, &str)> = match kind {
         ChartKind::Bars(bars) => numbered(&bars.series, |index| swatch(&series_class(index))),

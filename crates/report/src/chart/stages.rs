@@ -1,5 +1,5 @@
-//! How the stages of runs spent their time: for each stage a bar of the run's whole time, divided
-//! into work, waiting for what comes before, and waiting for what comes behind.
+//! How the stages of runs spent their time: for each stage a bar over the run's whole time, divided
+//! into work, waiting for the previous stage, and waiting for the next one.
 
 use super::canvas::{Anchor, Area, Canvas, Label, Point, Role};
 use super::measure::wrap;
@@ -14,7 +14,7 @@ const LINE: f64 = 17.0;
 const NAME_GAP: f64 = 4.0;
 const NAME_LINES_MAX: usize = 2;
 
-/// Classes and names of the parts of a bar, in their order; the last is what the others leave.
+/// Classes and names of the parts of a bar, in order; the last is the remainder.
 pub(super) const LEGEND: [(&str, &str); 4] = [
     ("busy", "at work"),
     ("before", "waiting for input"),
@@ -88,7 +88,8 @@ fn draw_stage(
     canvas.bar(whole, "idle");
     let mut x = left;
     let parts = [stage.busy, stage.wait_input, stage.wait_output];
-    // Clocks are read at slightly different moments, so the shares may add up to a little more than 1.
+    // Clocks are read at slightly different moments, so the shares may add up to slightly more than
+    // 1.
     let sum = parts.iter().sum::<f64>().max(1.0);
     for (part, (class, _)) in parts.into_iter().zip(LEGEND) {
         let width = (part.max(0.0) / sum * length).min(right - x);

@@ -1,4 +1,4 @@
-//! Layout of charts: nothing overlaps, nothing leaves the drawing, whatever the texts.
+//! Layout of charts: nothing overlaps or extends beyond the drawing, whatever the texts.
 
 use super::*;
 use crate::model::{

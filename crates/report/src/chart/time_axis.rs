@@ -1,4 +1,5 @@
-//! Time axes: ticks where hours, days, months or years begin, as many as their labels leave room for.
+//! Time axes: ticks at the beginnings of hours, days, months or years, as many as their labels
+//! leave room for.
 
 use jiff::Span;
 use jiff::civil::{DateTime, Time};
@@ -18,7 +19,7 @@ pub(super) struct TimeAxis {
     right: f64,
 }
 
-/// From one tick to the next.
+/// The distance between two ticks.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Minutes(i64),
@@ -64,12 +65,12 @@ impl TimeAxis {
         }
     }
 
-    /// Pixels of a time; `None` when the axis does not show it.
+    /// Pixels of a time; `None` if it is outside of the axis.
     pub(super) fn x(&self, at: DateTime) -> Option<f64> {
         (self.from..=self.to).contains(&at).then(|| self.place(at))
     }
 
-    /// Pixels of a time, or of the end that is nearer to it.
+    /// Pixels of a time, clamped to the axis.
     pub(super) fn place(&self, at: DateTime) -> f64 {
         let whole = seconds(self.from, self.to).max(1.0);
         let share = (seconds(self.from, at) / whole).clamp(0.0, 1.0);
@@ -91,7 +92,7 @@ impl TimeAxis {
         candidates.flatten().find(fits).unwrap_or_default()
     }
 
-    /// The ticks at a step; `None` when there are more than `most`.
+    /// The ticks at a step; `None` if there are more than `most`.
     fn at_steps(&self, step: Step, most: usize) -> Option<Vec<(f64, String)>> {
         let mut ticks = Vec::new();
         let mut at = step.at_or_before(self.from);
@@ -118,8 +119,8 @@ impl Step {
         }
     }
 
-    /// The last tick at or before a time. Days count from the beginning of the month before, so that
-    /// ticks do not jump about when the axis grows by an hour.
+    /// The last tick at or before a time. Days count from the beginning of the previous month, so
+    /// that ticks do not jump when the axis grows by an hour.
     fn at_or_before(self, at: DateTime) -> DateTime {
         let midnight = at.date().to_datetime(Time::midnight());
         match self {

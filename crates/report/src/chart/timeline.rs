@@ -1,8 +1,8 @@
-//! What happened when: a row for each subject, a tick for each event, a band for each period in which
-//! something was wrong.
+//! Events over time: a row per subject, a tick per event, a band for each period in which something
+//! was wrong.
 //!
-//! Kinds of events differ in height as well as in colour. On a desk the subjects stand left of their
-//! rows, on a phone above them.
+//! Kinds of events differ in height as well as in colour. On a desktop the subjects are left of
+//! their rows, on a phone above them.
 
 use super::canvas::{Anchor, Area, Canvas, Label, Point, Role};
 use super::measure::wrap;
@@ -15,9 +15,9 @@ const ROW: f64 = 22.0;
 const ROW_GAP: f64 = 10.0;
 const LINE: f64 = 17.0;
 const EVENT: f64 = 2.5;
-/// Periods are never so short that they cannot be seen.
+/// Minimum width of a period, so that it is visible.
 const TROUBLE_MIN: f64 = 2.0;
-/// Below this the subjects stand above their rows.
+/// Below this width the subjects are above their rows.
 const NARROW_MAX: f64 = 500.0;
 const NAME_LINES_MAX: usize = 2;
 
@@ -89,7 +89,7 @@ fn draw_row(canvas: &mut Canvas, time: &TimeAxis, row: &TimelineRow, top: f64, k
         let events = row.events.iter().filter(|event| event.kind == kind);
         let mut last = f64::NEG_INFINITY;
         for x in events.filter_map(|event| time.x(event.at)) {
-            // Ticks on one another look like one.
+            // Overlapping ticks look like one.
             if x - last < 0.5 {
                 continue;
             }

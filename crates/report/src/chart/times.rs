@@ -1,5 +1,5 @@
-//! Lines over time. The last point of a line carries its value where there is room; the table
-//! beneath has them all.
+//! Lines over time. The last point of a line shows its value if there is room; the table below has
+//! all values.
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, Label, Point, Role};
@@ -10,10 +10,10 @@ use crate::number::number;
 use crate::over_time::Times;
 
 const PLOT: f64 = 180.0;
-/// The unit, and above the highest point its value.
+/// Room for the unit, and for the value above the highest point.
 const TOP: f64 = 34.0;
 const TICK_GAP: f64 = 36.0;
-/// More points than this stand too close for a marker each.
+/// With more points than this, markers would overlap.
 const MARKERS_MAX: usize = 60;
 
 pub(super) fn draw(times: &Times, width: f64) -> Canvas {
@@ -115,7 +115,7 @@ fn draw_series(canvas: &mut Canvas, times: &Times, time: &TimeAxis, y: impl Fn(f
     }
 }
 
-/// Ticks of time with their labels beneath `bottom`.
+/// Time ticks with their labels below `bottom`.
 pub(super) fn draw_time(canvas: &mut Canvas, time: &TimeAxis, bottom: f64) {
     for (x, text) in time.ticks() {
         canvas.rule(Point { x, y: bottom }, Point { x, y: bottom + 5.0 }, "axis");

@@ -1,7 +1,7 @@
-//! The page: one file with everything in it.
+//! The page: one self-contained file.
 //!
-//! Its policy allows inline style and nothing else, so whatever a text might smuggle in does not
-//! run, and opening a report sends nothing anywhere.
+//! Its policy allows inline style and nothing else, so injected scripts do not run, and opening a
+//! report sends no requests.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -14,7 +14,7 @@ const STYLE: &str = include_str!("style.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
 impl Report {
-    /// The report as an HTML page that needs no other file.
+    /// The report as a self-contained HTML page.
     pub fn to_html(&self) -> String {
         let page = html! {
             (DOCTYPE)
@@ -50,7 +50,7 @@ impl Report {
 }
 
 /// Control characters are not allowed in a page, and those that change the direction of writing
-/// could make a statement read other than it is.
+/// could make a statement read differently.
 fn harmless(character: char) -> char {
     match character {
         '\n' | '\t' => character,
@@ -113,7 +113,7 @@ fn listing(listing: &Listing) -> Markup {
     }
 }
 
-/// A table in a frame of its own, which scrolls where the page is too narrow for it.
+/// A table in its own frame, which scrolls if the page is too narrow.
 fn table(table: &Table) -> Markup {
     html! {
         div class="scroll" tabindex="0" role="region" aria-label=(table.caption) {
@@ -168,7 +168,7 @@ fn class(kind: ColumnKind) -> Option<&'static str> {
 fn text(column: &Column, cell: &Cell) -> String {
     match (column.kind, cell) {
         (_, Cell::Missing) => "–".to_owned(),
-        // `YYYY-MM-DD hh:mm` is all that a reader compares.
+        // Readers compare only `YYYY-MM-DD hh:mm`.
         (ColumnKind::Moment, Cell::Text(text)) => text.get(..16).unwrap_or(text).to_owned(),
         (_, Cell::Text(text)) => text.clone(),
         (ColumnKind::Number { decimals, .. }, Cell::Number(value)) => number(*value, decimals),
@@ -195,7 +195,7 @@ mod tests {
     const HOSTILE: &str =
         r#"</title><script>alert(1)</script>"'><img src=x onerror=alert(2)>&amp;"#;
 
-    /// A report with the hostile text in every place that takes one.
+    /// A report with a hostile text in every field.
     fn hostile() -> Report {
         let text = || HOSTILE.to_owned();
         let table = Table {
