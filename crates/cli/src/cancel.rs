@@ -1,8 +1,8 @@
 //! Signals: the first ends the running statement cleanly, the second ends the program.
 //!
-//! A cancellation belongs to what runs. At a prompt nothing runs: there an interrupt discards what was
-//! typed, and a batch begins with a fresh flag, so that none is ever cut by a signal that was sent before
-//! it. A process has one set of signals, so their state is known to the whole program.
+//! A cancellation applies to what is running. At a prompt nothing runs: there an interrupt discards
+//! the input, and a batch starts with a fresh flag, so that no batch is cancelled by an earlier
+//! signal. A process has one set of signals, so their state is global.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -10,13 +10,13 @@ use std::sync::{Arc, LazyLock};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// What the shell reports for a program that a signal ended, less the signal's number.
+/// What the shell reports for a program killed by a signal, less the signal's number.
 const KILLED: i32 = 128;
 
-/// Who sends the input that is waited for.
+/// The source of the awaited input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// A person: an interrupt discards what was typed.
+    /// A person: an interrupt discards the input.
     Terminal,
     /// Another program: an interrupt ends this one.
     Pipe,
@@ -24,7 +24,7 @@ pub(crate) enum Waiting {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The next interrupt, or the next request to terminate, ends the program at once.
+    /// If set, the next interrupt or termination request ends the program at once.
     interrupt_ends: Arc<AtomicBool>,
     terminate_ends: Arc<AtomicBool>,
     is_terminated: Arc<AtomicBool>,
@@ -32,12 +32,12 @@ struct State {
 
 static STATE: LazyLock<State> = LazyLock::new(State::default);
 
-/// Lets signals set `cancel`. Where signals cannot be caught, they end the program as ever.
+/// Lets signals set `cancel`. Signals that cannot be caught end the program as usual.
 pub(crate) fn watch(cancel: &Arc<AtomicBool>) {
     let ends = [
         (SIGINT, &STATE.interrupt_ends, None),
         (SIGTERM, &STATE.terminate_ends, Some(&STATE.is_terminated)),
-        // The terminal is gone, with whoever sat at it.
+        // The terminal was closed.
         (SIGHUP, &STATE.terminate_ends, Some(&STATE.is_terminated)),
     ];
     for (signal, end, also) in ends {
@@ -61,7 +61,7 @@ pub(crate) fn watch(cancel: &Arc<AtomicBool>) {
     }
 }
 
-/// Nothing runs from here on: the program waits for input.
+/// Called when nothing runs: the program waits for input.
 pub(crate) fn wait_for_input(waiting: Waiting) {
     STATE
         .interrupt_ends
@@ -69,7 +69,7 @@ pub(crate) fn wait_for_input(waiting: Waiting) {
     STATE.terminate_ends.store(true, Ordering::SeqCst);
 }
 
-/// A batch begins, with a fresh cancellation: what was sent before is not meant for it.
+/// Starts a batch with a fresh cancellation flag: earlier signals do not apply to it.
 pub(crate) fn begin_batch(cancel: &AtomicBool) {
     STATE.interrupt_ends.store(false, Ordering::SeqCst);
     STATE.terminate_ends.store(false, Ordering::SeqCst);
@@ -81,7 +81,7 @@ pub(crate) fn is_terminated() -> bool {
     STATE.is_terminated.load(Ordering::SeqCst)
 }
 
-/// Whether whoever started the program wants a signal to be ignored: proc(5), `SigIgn` of the status.
+/// Whether the parent process wants a signal to be ignored: proc(5), `SigIgn` of the status.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| {

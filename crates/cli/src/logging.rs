@@ -1,7 +1,7 @@
-//! The program's log: where what the sessions tell is written, and as what.
+//! The program's log: its destination, format and level.
 //!
-//! Lines are appended one at a time, so several programs may share a file, and a file that is renamed
-//! by log rotation is a new one for the next program. The file is made for its owner only.
+//! Lines are appended one at a time, so several programs may share a file, and after log rotation
+//! the next program creates a new file. The file is private to its owner.
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -72,7 +72,7 @@ pub(crate) fn begin(file: Option<&Path>, format: Format, level: Level) -> std::i
         .with_timer(LocalTime)
         .with_target(false)
         .with_ansi(false)
-        // A full disk must not spoil the output of the command.
+        // A full disk must not disturb the output of the command.
         .log_internal_errors(false)
         .with_writer(writer);
     let result = match format {

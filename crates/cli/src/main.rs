@@ -2,13 +2,13 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`args`] | the command line as it is written |
-//! | `command/` | one file per command: builds the statement that says the same, and runs it |
+//! | [`args`] | parsing of the command line |
+//! | `command/` | one file per command: builds the equivalent statement and runs it |
 //! | `output/` | tables, JSON, progress |
 //! | `operate/` | commands for operators: history, retention, configuration, metrics, checks |
-//! | `demo/` | the self-contained demonstration |
-//! | `logging` | the log: statements begun, ended, failed |
-//! | `service` | what a service manager is told |
+//! | `demo/` | the self-contained demo |
+//! | `logging` | the log: start, end and errors of statements |
+//! | `service` | notifications to a service manager |
 //!
 //! Results go to standard output, messages to standard error; the exit code is 0 only on success.
 #![forbid(unsafe_code)]
@@ -32,13 +32,13 @@ use args::{Arguments, Command, Common};
 use command::Outcome;
 use operate::settings::Settings;
 
-/// The exit code of `check` when nothing was checked.
+/// The exit code of `check` if nothing was checked.
 const UNKNOWN: u8 = 3;
 
 fn main() -> ExitCode {
-    // Whoever forbids it in a sandbox has other ways to keep core files away.
+    // A sandbox that forbids it has other ways to prevent core files.
     let _kept = windlass_io::secret::keep_memory();
-    // SQL Backup's own spelling has one dash, which would be read as single letters.
+    // SQL Backup's own spelling has one dash, which would be parsed as single letters.
     let written = std::env::args_os().map(|argument| {
         if argument.eq_ignore_ascii_case("-SQL") {
             "--sql".into()
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
             (told(&visibly(&written).unwrap_or(error)), is_check)
         }
     };
-    // Whoever reads a result that is cut must not take it for the whole.
+    // A truncated result must not be mistaken for a complete one.
     let outcome = match output::finish() {
         Ok(()) => outcome,
         Err(error) => {
@@ -70,14 +70,14 @@ fn main() -> ExitCode {
             }
         }
     };
-    // To monitoring systems 2 is CRITICAL: what was not checked is UNKNOWN.
+    // For monitoring systems 2 means CRITICAL, but what was not checked is UNKNOWN.
     ExitCode::from(match outcome {
         Outcome::Misused | Outcome::Failed if is_check => UNKNOWN,
         outcome => outcome.code(),
     })
 }
 
-/// What is wrong with a command line whose words act on no terminal: a refusal quotes them.
+/// The error for a command line, with its words escaped, because errors quote them.
 fn visibly(written: &[OsString]) -> Option<clap::Error> {
     let words = written
         .iter()
@@ -85,11 +85,11 @@ fn visibly(written: &[OsString]) -> Option<clap::Error> {
     Arguments::command().try_get_matches_from(words).err()
 }
 
-/// Help, a version, or what is wrong with the command line.
+/// Prints help, the version, or the error in the command line.
 fn told(error: &clap::Error) -> Outcome {
     let printed = error.print();
     if error.use_stderr() {
-        // Nobody could be told of a failure.
+        // A failure to print could not be reported.
         return Outcome::Misused;
     }
     output::printed(printed);
@@ -141,7 +141,7 @@ fn run(matches: &ArgMatches) -> Outcome {
     outcome
 }
 
-/// Runs a command, and renews the metrics after one that changes them.
+/// Runs a command, and updates the metrics after one that changes them.
 fn execute(command: Command, common: &Common, settings: &Settings) -> Outcome {
     let is_dry_run = match &command {
         Command::Backup(arguments) => arguments.run.dry_run,

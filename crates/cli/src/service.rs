@@ -1,8 +1,6 @@
-//! What a service manager is told of a run: that it has begun, how far it is, that it gets on, how it
-//! ended.
+//! Notifications to a service manager: start, progress, signs of life, end.
 //!
-//! A process has one service manager at most, so it is known to the whole program. Where there is none,
-//! nothing happens.
+//! A process has at most one service manager, so it is global. Without one, nothing happens.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,12 +10,12 @@ use windlass_base::visible;
 use windlass_instance::Progress;
 use windlass_io::notify::Notifier;
 
-/// Time between two words to the service manager.
+/// Minimum time between two notifications.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 struct Service {
     notifier: Notifier,
-    /// When it was last told how far it is, and when that it gets on.
+    /// When the last status and the last sign of life were sent.
     told: Mutex<[Option<Instant>; 2]>,
 }
 
@@ -34,7 +32,7 @@ fn service() -> Option<&'static Service> {
 }
 
 impl Service {
-    /// Whether a kind of word was not sent within `interval`; it is taken to be sent now.
+    /// Whether a kind of notification was not sent within `interval`; records it as sent now.
     fn is_due(&self, kind: usize, interval: Duration) -> bool {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = told[kind].is_none_or(|told| told.elapsed() >= interval);
@@ -52,7 +50,7 @@ pub(crate) fn begin(command: &str) {
     }
 }
 
-/// A long operation goes on.
+/// Reports the progress of a long operation.
 pub(crate) fn progress(progress: &Progress) {
     let Some(service) = service() else { return };
     if service.is_due(0, INTERVAL) {

@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     session.backup(&statement, &extras, &mut console).into()
 }
 
-/// The statement that the command line stands for.
+/// The statement equivalent to the command line.
 pub(super) fn statement(
     arguments: &BackupArguments,
     common: &Common,
@@ -69,7 +69,7 @@ pub(super) fn statement(
             files: Vec::new(),
         },
         devices: match arguments.to.as_slice() {
-            // Only a measuring run goes without: it names a device and touches none.
+            // Only a measuring run may omit it: it names a device and touches none.
             [] => devices(&["NUL".to_owned()]),
             to => devices(to),
         },

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &BenchArguments, common: &Common) -> Outcome {
     }
 }
 
-/// The experiment that makes its own databases.
+/// The experiment that creates its own databases.
 fn checkpoint(command: &BenchCommand, common: &Common) -> Outcome {
     let BenchCommand::Checkpoint {
         to,
@@ -79,7 +79,7 @@ fn checkpoint(command: &BenchCommand, common: &Common) -> Outcome {
     }
 }
 
-/// An experiment on a database of the user's; `None` for the one that makes its own.
+/// An experiment on a database of the user; `None` for the one that creates its own.
 fn experiment(command: &BenchCommand) -> Option<(&BenchRun, Experiment)> {
     Some(match command {
         BenchCommand::Checkpoint { .. } => return None,

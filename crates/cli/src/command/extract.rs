@@ -1,4 +1,4 @@
-//! `windlass extract`: the tables in backups of SQL Server, or their data files.
+//! `windlass extract`: extracts the tables of SQL Server backups, or their data files.
 
 use serde_json::{Value as Json, json};
 use windlass_sqlserver::{
@@ -81,7 +81,7 @@ fn print(extracted: &Extracted) {
     table.finish();
 }
 
-/// Whatever was not written, in words.
+/// Everything that was not written, in words.
 fn problems(extracted: &Extracted) -> Vec<String> {
     let mut problems: Vec<String> = extracted
         .problems
@@ -156,7 +156,7 @@ fn data_files(arguments: &ExtractArguments, common: &Common) -> Result<Outcome, 
         ..Destination::default()
     };
     let restored = restore(&steps, &destination).inspect_err(|_| {
-        // It is empty: nothing is left of a restore that failed.
+        // It is empty: a failed restore leaves nothing.
         std::fs::remove_dir(&arguments.to).ok();
     })?;
     if common.json {

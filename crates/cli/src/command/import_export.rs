@@ -1,4 +1,4 @@
-//! `windlass import` and `windlass export`: SQLite files into the page engine and out of it.
+//! `windlass import` and `windlass export`: SQLite files to and from the page engine.
 
 use windlass_base::message::table;
 use windlass_instance::{Failure, ImportRequest, Sink as _};
@@ -10,7 +10,7 @@ use crate::output::{Console, Layout};
 const NO_CHECKSUMS: &str = "Its pages have no checksums, because the file has no room for them; \
                             import it with --page-checksums to make room.";
 
-/// Makes a database of the page engine from a SQLite file.
+/// Imports a SQLite file into the page engine.
 pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {
     let mut console = Console::new(common.json, Layout::Table);
     let Some(mut session) = session(common, &mut console) else {
@@ -37,7 +37,7 @@ pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {
     outcome
 }
 
-/// Writes a database of the page engine to a SQLite file.
+/// Exports a page engine database to a SQLite file.
 pub(crate) fn export(arguments: &ExportArguments, common: &Common) -> Outcome {
     let mut console = Console::new(common.json, Layout::Table);
     let Some(mut session) = session(common, &mut console) else {

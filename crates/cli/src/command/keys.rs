@@ -1,4 +1,4 @@
-//! Keys of the command line: files only, so that no secret is in a process's title or in a shell's
+//! Keys of the command line: only in files, so that no secret is in a process's title or a shell's
 //! history.
 
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn unusable(path: &Path, error: &windlass_crypt::Error) -> Message {
     table::encryption_failed(format!("'{}': {error}", path.display()))
 }
 
-/// The first line of a file. An empty passphrase would be none.
+/// The first line of a file. An empty passphrase is refused.
 fn passphrase(path: &Path) -> Result<Passphrase, Message> {
     let text = String::from_utf8(read(path)?)
         .map_err(|_| table::encryption_failed(format!("'{}' is not UTF-8", path.display())))?;
@@ -48,7 +48,7 @@ pub(super) fn recipients(
     Ok(recipients)
 }
 
-/// What a backup is read with.
+/// The keys for reading a backup.
 pub(super) fn ring(arguments: &KeyArguments) -> Result<KeyRing, Message> {
     let mut ring = KeyRing::default();
     let password = match &arguments.key_password_file {

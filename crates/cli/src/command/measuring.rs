@@ -1,4 +1,4 @@
-//! What `bench` and `tune` share: the database that is meant, and where results go.
+//! Shared by `bench` and `tune`: the measured database, and the destinations of results.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use super::{Outcome, absolute, database_name, misused, session};
 use crate::args::{Common, ResultFiles};
 use crate::output::{Console, Layout, message_line, result_json, result_text};
 
-/// A database to be measured, and what Ctrl-C sets.
+/// A measured database, and the flag set by Ctrl-C.
 pub(super) struct Subject {
     pub(super) database: Database,
-    /// How another command line names it: by its registered name, or an absolute path.
+    /// How to name it on another command line: its registered name, or an absolute path.
     pub(super) argument: String,
     pub(super) cancel: Arc<AtomicBool>,
-    /// Has the database open, if it is one of the page engine.
+    /// Keeps a page engine database open.
     _session: Session,
 }
 
-/// Finds the database that the command line names. What is wrong has been said when there is none.
+/// Finds the database named on the command line. Reports the error if there is none.
 pub(super) fn subject(written: &str, common: &Common) -> Option<Subject> {
     let mut console = Console::new(common.json, Layout::Table);
     let mut session = session(common, &mut console)?;
@@ -55,7 +55,7 @@ pub(super) fn subject(written: &str, common: &Common) -> Option<Subject> {
     }
 }
 
-/// Says what is being measured, unless the output is for programs.
+/// Reports what is being measured, unless the output is for programs.
 pub(super) fn tell(common: &Common) -> impl Fn(&str) {
     let is_json = common.json;
     move |text: &str| {
@@ -65,7 +65,7 @@ pub(super) fn tell(common: &Common) -> impl Fn(&str) {
     }
 }
 
-/// Refuses files that cannot be written before anything is measured for them.
+/// Refuses unwritable files before anything is measured.
 pub(super) fn check_files(files: &ResultFiles) -> Result<(), Outcome> {
     for path in [&files.report, &files.json_to].into_iter().flatten() {
         let folder = std::path::absolute(path)
@@ -81,7 +81,7 @@ pub(super) fn check_files(files: &ResultFiles) -> Result<(), Outcome> {
     Ok(())
 }
 
-/// Prints the results and writes the files that were asked for.
+/// Prints the results and writes the requested files.
 pub(super) fn publish(
     measurements: &Measurements,
     files: &ResultFiles,

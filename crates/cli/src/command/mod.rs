@@ -27,21 +27,19 @@ use windlass_tsql::span::Spanned;
 use crate::args::Common;
 use crate::output::{Console, message_line};
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It did all it was asked to do.
     Succeeded,
-    /// It did not, and said why.
+    /// It failed and reported why.
     Failed,
-    /// The command line makes no sense.
+    /// The command line is invalid.
     Misused,
-    /// It looked for trouble; the exit code that says how much there is.
+    /// A check: the exit code gives its result.
     Checked(u8),
 }
 
 impl Outcome {
-    /// What the program tells whoever started it.
+    /// The exit code of the program.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Succeeded => 0,
@@ -61,7 +59,7 @@ impl From<BatchEnd> for Outcome {
     }
 }
 
-/// A session on the instance that the command line names, or on none.
+/// A session on the instance of the command line, or without an instance.
 pub(crate) fn session(common: &Common, console: &mut Console) -> Option<Session> {
     match open(common) {
         Ok(instance) => {
@@ -78,7 +76,7 @@ pub(crate) fn session(common: &Common, console: &mut Console) -> Option<Session>
     }
 }
 
-/// The same for a command that may be a dry run: then on a copy of what the instance remembers.
+/// As [`session`], for a command that may be a dry run: then on a copy of the instance's data.
 pub(crate) fn session_for(
     is_dry_run: bool,
     common: &Common,
@@ -110,14 +108,14 @@ fn with_drives(mut instance: Instance, common: &Common) -> Instance {
     instance
 }
 
-/// The instance that the command line names, or none.
+/// The instance of the command line, or a temporary one.
 pub(crate) fn open(common: &Common) -> Result<Instance, Vec<Message>> {
     let instance = Instance::open(common.instance.as_deref())
         .map_err(|error| Failure::from(error).messages)?;
     Ok(with_drives(instance, common))
 }
 
-/// The name under which the session knows the database: a registered name, or that of a file.
+/// The session's name for the database: a registered name, or that of a file.
 pub(crate) fn database_name(
     session: &mut Session,
     written: &str,
@@ -137,7 +135,8 @@ pub(crate) fn database_name(
     }
 }
 
-/// `DISK = 'path'` for a file of the command line, absolute so that nothing else is read into it.
+/// `DISK = 'path'` for a file of the command line, absolute so that it cannot be interpreted
+/// otherwise.
 pub(crate) fn disk(path: &str, common: &Common) -> Spanned<Device> {
     let is_mapped = path.split_once(':').is_some_and(|(letter, _)| {
         common
@@ -165,12 +164,12 @@ pub(crate) fn absolute(path: &Path) -> String {
         .into_owned()
 }
 
-/// An option that was made rather than read.
+/// An option that was generated, not parsed.
 pub(crate) fn made<T>(node: T) -> Spanned<T> {
     Spanned::unplaced(node)
 }
 
-/// Says what is wrong with the instance.
+/// Reports an error of the instance.
 pub(crate) fn failed(error: &windlass_catalog::Error, console: &mut Console) -> Outcome {
     for message in Failure::from(error).messages {
         console.message(message);
@@ -178,7 +177,7 @@ pub(crate) fn failed(error: &windlass_catalog::Error, console: &mut Console) -> 
     Outcome::Failed
 }
 
-/// The refusal of `--io io_uring` where the kernel has none: an option must not do nothing.
+/// Refuses `--io io_uring` if it is not available: an option must not be ignored silently.
 pub(crate) fn io_method_refused(choice: IoMethodChoice) -> Option<Outcome> {
     let refusal = ring_refusal().filter(|_| choice == IoMethodChoice::Ring)?;
     message_line(&format!(
@@ -187,13 +186,13 @@ pub(crate) fn io_method_refused(choice: IoMethodChoice) -> Option<Outcome> {
     Some(Outcome::Failed)
 }
 
-/// Says that the command line makes no sense.
+/// Reports an invalid command line.
 pub(crate) fn misused(text: &str) -> Outcome {
     message_line(&format!("error: {text}"));
     Outcome::Misused
 }
 
-/// Says why the command cannot begin.
+/// Reports why the command cannot start.
 pub(crate) fn refused(message: Message, console: &mut Console) -> Outcome {
     console.message(message);
     Outcome::Failed

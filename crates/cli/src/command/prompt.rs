@@ -1,6 +1,7 @@
 //! The prompt: lines become batches at `GO`, as in `sqlcmd`.
 //!
-//! A person's lines are edited and remembered by [`Lines`]; another program's are read as they are.
+//! Lines typed by a person are edited and remembered by [`Lines`]; lines from another program are
+//! read unchanged.
 
 mod lines;
 
@@ -47,18 +48,18 @@ pub(crate) fn run(
     }
 }
 
-/// What goes on between the lines.
+/// State between the lines.
 struct Prompt<'a> {
     session: &'a mut Session,
     waiting: Waiting,
     stops_on_error: bool,
     typed: Typed,
-    /// Whether the lines ended once, with text that was not sent.
+    /// Whether the input ended once with unsent text.
     is_leaving: bool,
 }
 
 impl Prompt<'_> {
-    /// Does what a line says; the outcome when nothing more is read.
+    /// Handles a line; returns the outcome when reading should stop.
     fn take(&mut self, line: Line, lines: &mut Lines, console: &mut Console) -> Option<Outcome> {
         let was_leaving = std::mem::take(&mut self.is_leaving);
         let line = match line {
@@ -88,7 +89,7 @@ impl Prompt<'_> {
         }
     }
 
-    /// Forgets what was typed, and says so.
+    /// Discards the input and reports it.
     fn forget(&mut self, what: &str) {
         let typed = std::mem::take(&mut self.typed);
         if !typed.text.trim().is_empty() {
@@ -97,7 +98,7 @@ impl Prompt<'_> {
         }
     }
 
-    /// The lines have ended. What another program did not send with GO runs; a person is asked.
+    /// The input has ended. Text from another program without a final GO runs; a person is asked.
     fn end(
         &mut self,
         was_leaving: bool,
@@ -133,14 +134,14 @@ impl Prompt<'_> {
     }
 }
 
-/// What was typed since the last `GO`.
+/// The input since the last `GO`.
 #[derive(Debug, Default)]
 struct Typed {
     text: String,
     lines: usize,
 }
 
-/// How what was typed ended.
+/// The result of running the input.
 struct Ran {
     end: BatchEnd,
     is_cancelled: bool,
@@ -153,14 +154,14 @@ impl Typed {
         self.lines += 1;
     }
 
-    /// Whether the last line is a `GO` that counts: not one within a string or a comment.
+    /// Whether the last line is a real `GO`, not one within a string or a comment.
     fn is_complete(&self) -> bool {
         let last = self.text.trim_end().lines().next_back().unwrap_or("");
         let mut words = last.split_whitespace();
         let is_go = words
             .next()
             .is_some_and(|word| word.eq_ignore_ascii_case("GO"));
-        // A mark behind it tells whether the splitter takes it for the end of a batch.
+        // A marker after it shows whether the splitter takes it for the end of a batch.
         let with_mark = format!("{}x", self.text);
         is_go
             && batch::split(&with_mark)
@@ -168,7 +169,7 @@ impl Typed {
                 .is_some_and(|batch| batch.text.trim() == "x")
     }
 
-    /// Runs the batches. A cancellation ends the rest of them, and no more than them.
+    /// Runs the batches. A cancellation ends the rest of them, and nothing else.
     fn run(&self, session: &mut Session, console: &mut Console) -> Ran {
         let cancel = session.cancel_flag();
         cancel::begin_batch(&cancel);

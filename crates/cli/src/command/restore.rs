@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         let end = session.restore(&statement, &name, &extras, &mut console);
         match end {
             BatchEnd::Clean => {}
-            // What comes behind it may even have what it lost.
+            // Later sets may even contain what it lost.
             BatchEnd::Lost => outcome = Outcome::Failed,
             BatchEnd::Failed => {
                 advise(&mut console);
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     }
 }
 
-/// The restores, one after the other: of the set that is named, or of those that give the newest state.
+/// The restores in order: of the named set, or of those that give the newest state.
 fn steps(
     session: &mut Session,
     arguments: &RestoreArguments,
@@ -132,7 +132,7 @@ fn steps(
     Ok(parts.map(statement_of).collect())
 }
 
-/// What to do about the refusals that speak of T-SQL's options.
+/// Advice for refusals that mention T-SQL options.
 fn advise(console: &mut Console) {
     const EXISTING: [u32; 2] = [3142, 3154];
     const OCCUPIED: [u32; 2] = [1834, 3156];
@@ -155,7 +155,7 @@ struct Part {
     recovers: bool,
 }
 
-/// The name of the database: as given, or as its file is called.
+/// The name of the database: as given, or that of its file.
 fn name(arguments: &RestoreArguments) -> String {
     match (&arguments.database, &arguments.to, arguments.moves.first()) {
         (Some(name), ..) => name.clone(),

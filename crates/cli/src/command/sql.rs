@@ -45,19 +45,19 @@ pub(crate) fn run(arguments: &SqlArguments, common: &Common) -> Outcome {
     };
     session.close(&mut console);
     match outcome {
-        // Who types sees the errors and goes on.
+        // A person at the prompt sees the errors and continues.
         Outcome::Succeeded if console.has_failed() && waiting == Waiting::Pipe => Outcome::Failed,
         outcome => outcome,
     }
 }
 
-/// What is to run.
+/// What to run.
 enum Input<'a> {
     Text(&'a String),
     File(&'a std::path::PathBuf),
 }
 
-/// Runs one after the other, until one must not be followed.
+/// Runs each input in turn; stops at the first that returns an outcome.
 fn all<T>(items: impl Iterator<Item = T>, mut run: impl FnMut(T) -> Option<Outcome>) -> Outcome {
     for item in items {
         if let Some(outcome) = run(item) {
@@ -86,7 +86,7 @@ fn prepare(session: &mut Session, arguments: &SqlArguments, console: &mut Consol
     }
 }
 
-/// Knows a file under a name for this run.
+/// Attaches a file under a name for this run.
 fn attach(
     session: &mut Session,
     name: &str,
@@ -131,7 +131,8 @@ fn file(
     }
 }
 
-/// The text of a script: UTF-8 with or without a mark, or UTF-16 with one, as Windows saves it.
+/// The text of a script: UTF-8 with or without a byte order mark, or UTF-16 with one, as saved by
+/// Windows.
 fn decode(bytes: &[u8]) -> Option<String> {
     let wide = |read: fn([u8; 2]) -> u16, bytes: &[u8]| {
         let units = bytes
@@ -149,7 +150,7 @@ fn decode(bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// Runs a script; the outcome when nothing more may follow.
+/// Runs a script; returns the outcome if nothing may follow.
 fn script(
     session: &mut Session,
     text: &str,

@@ -1,4 +1,4 @@
-//! `windlass inspect`: what lies where in a backup of SQL Server.
+//! `windlass inspect`: shows the layout of a SQL Server backup.
 
 use std::path::Path;
 

@@ -14,7 +14,7 @@ use crate::output::{Console, Layout};
 /// The closing message of a statement that failed.
 const TERMINATING: u32 = 3013;
 
-/// Runs the command: every backup set unless one is named.
+/// Verifies every backup set, or the named one.
 pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
     if let Some(outcome) = io_method_refused(arguments.io) {
         return outcome;
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
     outcome
 }
 
-/// The positions of the sets on the media. What RESTORE HEADERONLY complains about is passed on.
+/// The positions of the sets on the media. Passes on the messages of RESTORE HEADERONLY.
 fn positions(
     session: &mut Session,
     arguments: &VerifyArguments,
@@ -69,7 +69,7 @@ fn positions(
     session.execute_statements(&[header], 1, &mut collected);
     let failed = collected.has_failed();
     for message in collected.messages {
-        // Whoever verifies has not asked for headers.
+        // A verification does not print headers.
         console.message(match message.number {
             TERMINATING => table::terminating_abnormally("VERIFY DATABASE"),
             _ => message,
@@ -87,7 +87,7 @@ fn positions(
             arguments.media.first().map_or("", String::as_str),
         ));
     }
-    // Damage among the headers is a failure, however many sets before it are whole.
+    // Damage among the headers is a failure, however many intact sets precede it.
     (!failed && !positions.is_empty()).then_some(positions)
 }
 

@@ -1,7 +1,7 @@
-//! The database of the demonstration: made up, or a copy of the user's.
+//! The database of the demo: generated, or a copy of the user's.
 //!
-//! Beside its content it has accounts whose balances always add up to zero, and a ledger with every
-//! transfer between them, numbered without gaps. Any state in which a balance does not follow from
+//! Besides its content it has accounts whose balances add up to zero, and a ledger with every
+//! transfer between them, numbered without gaps. A state in which a balance does not follow from
 //! the ledger was never committed.
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 
 use super::text::Writer;
 
-/// How many accounts there are.
+/// Number of accounts.
 pub(super) const ACCOUNTS: i64 = 100;
 
 const SCHEMA: &str = "
@@ -30,17 +30,17 @@ CREATE TABLE demo_ledger (sequence INTEGER PRIMARY KEY, giver INTEGER NOT NULL,
     taker INTEGER NOT NULL, amount INTEGER NOT NULL, note TEXT NOT NULL);
 ";
 
-/// Posts that are inserted in one transaction.
+/// Posts per transaction while generating.
 const POSTS_PER_TRANSACTION: i64 = 2000;
 
-/// Makes a database of about `bytes`.
+/// Creates a database of about `bytes`.
 pub(super) fn make(path: &Path, bytes: i64) -> rusqlite::Result<()> {
     let mut connection = Connection::open(path)?;
-    // As SQL Server stores nvarchar, in pages as large as its own.
+    // Like nvarchar in SQL Server, in pages of the same size.
     connection.pragma_update(None, "page_size", 8192)?;
     connection.pragma_update(None, "encoding", "UTF-16le")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // It can be made again at any time, so it need not survive a power failure.
+    // It can be recreated at any time, so it need not survive a power failure.
     connection.pragma_update(None, "synchronous", "OFF")?;
     connection.execute_batch(SCHEMA)?;
     let mut writer = Writer::new(20_170_101);
@@ -53,7 +53,7 @@ pub(super) fn make(path: &Path, bytes: i64) -> rusqlite::Result<()> {
     add_ledger(&mut connection)
 }
 
-/// Takes a consistent copy of a database that may be in use.
+/// Makes a consistent copy of a database that may be in use.
 pub(super) fn copy(from: &Path, to: &Path) -> rusqlite::Result<()> {
     let source = Connection::open_with_flags(from, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     source.execute("VACUUM INTO ?1", [to.to_string_lossy()])?;

@@ -1,4 +1,4 @@
-//! `windlass demo`: the main job on a database that is being written to, with proof.
+//! `windlass demo`: backup, verification and restore of a database under write load, with proof.
 //!
 //! Everything happens in a temporary folder, in T-SQL that is printed before it runs, through the
 //! same session as `windlass sql`.
@@ -23,22 +23,22 @@ use proof::Disproof;
 use run::{Measured, Runner};
 use writer::WriterProcess;
 
-/// Why the demonstration ended early.
+/// Why the demo failed.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     /// A statement failed; its messages have the reason.
     #[error("the statement failed")]
     Statement(Vec<Message>),
-    /// The copy is not what it should be.
+    /// The copy is wrong.
     #[error("the restored copy is wrong: {0}")]
     Disproved(#[from] Disproof),
-    /// The database could not be made or read.
+    /// The database could not be created or read.
     #[error("SQLite: {0}")]
     Sqlite(#[from] rusqlite::Error),
-    /// The folder or the writer could not be had.
+    /// The folder or the writer could not be created.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// The writer ended by itself.
+    /// The writer exited by itself.
     #[error("the writer failed")]
     Writer,
 }
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &DemoArguments, common: &Common) -> Outcome {
     }
 }
 
-/// What happens goes to standard output for people, out of the way of JSON for programs.
+/// Progress goes to standard output for people, but not with JSON.
 fn tell(is_json: bool, text: &str) {
     if is_json {
         message_text(text);
@@ -129,7 +129,7 @@ fn make_database(arguments: &DemoArguments, places: &Places, is_json: bool) -> R
     let begun = Instant::now();
     match &arguments.database {
         Some(from) => {
-            // SQLite would make an empty database of a name that does not exist.
+            // SQLite would create an empty database under a name that does not exist.
             std::fs::metadata(from)?;
             tell(is_json, &format!("Taking a copy of {} ...", from.display()));
             database::copy(from, &places.database)?;
@@ -159,7 +159,7 @@ fn make_database(arguments: &DemoArguments, places: &Places, is_json: bool) -> R
     Ok(())
 }
 
-/// One backup and restore for each algorithm, with a writer at work.
+/// One backup and restore for each algorithm, under write load.
 fn while_writing(runner: &mut Runner, places: &Places) -> Result<Vec<Measured>, Error> {
     let mut all = Vec::new();
     for compression in Compression::ALL {
@@ -178,9 +178,9 @@ fn while_writing(runner: &mut Runner, places: &Places) -> Result<Vec<Measured>, 
     Ok(all)
 }
 
-/// One backup and restore for each algorithm, with nobody at work.
+/// One backup and restore for each algorithm, without write load.
 fn at_rest(runner: &mut Runner, places: &Places) -> Result<Vec<Measured>, Error> {
-    // The last program to close a database in WAL mode folds the log into it.
+    // The last connection to a database in WAL mode folds the log into it.
     proof::last_commit(&places.database)?;
     let mut all = Vec::new();
     for compression in Compression::ALL {
@@ -250,7 +250,7 @@ fn report(busy: &[Measured], quiet: &[Measured], is_json: bool) {
     );
 }
 
-/// How an algorithm is written in T-SQL.
+/// The T-SQL syntax of an algorithm.
 fn with_clause(compression: Compression) -> String {
     match (compression.algorithm, compression.level) {
         (Algorithm::None, _) => "NO_COMPRESSION".to_owned(),

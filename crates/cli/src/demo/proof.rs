@@ -1,11 +1,10 @@
-//! Why a restored database may be trusted.
+//! Proves that a restored database is correct.
 
 use std::io::Read as _;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
-/// What is wrong with a restored database.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Disproof {
     /// SQLite finds damage.
@@ -22,28 +21,25 @@ pub(super) enum Disproof {
         /// Number of the last.
         last: i64,
     },
-    /// The state is older than the backup, or younger.
+    /// The state is from before or after the backup.
     #[error("the copy stands at commit {found}; it should be between {from} and {to}")]
     OutOfTime {
-        /// Found.
         found: i64,
-        /// Committed before the backup began.
+        /// Last commit before the backup started.
         from: i64,
-        /// Committed after it had ended.
+        /// Last commit after it had ended.
         to: i64,
     },
     /// A file differs.
     #[error("the files differ at byte {0}")]
     Differs(u64),
-    /// SQLite cannot read it.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// The system cannot read it.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 
-/// The number of the last transaction that has been committed.
+/// The number of the last committed transaction.
 pub(super) fn last_commit(database: &Path) -> rusqlite::Result<i64> {
     let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.busy_timeout(std::time::Duration::from_secs(30))?;
@@ -87,7 +83,7 @@ pub(super) fn is_committed_state(copy: &Path, from: i64, to: i64) -> Result<i64,
     Ok(last)
 }
 
-/// Proves that two files are the same, byte by byte.
+/// Proves that two files are identical, byte by byte.
 pub(super) fn is_identical(one: &Path, other: &Path) -> Result<u64, Disproof> {
     let mut files = (std::fs::File::open(one)?, std::fs::File::open(other)?);
     let mut buffers = (vec![0; 1 << 20], vec![0; 1 << 20]);

@@ -1,4 +1,4 @@
-//! Runs the statements of the demonstration and measures them.
+//! Runs and times the statements of the demo.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl Measured {
         megabytes_per_second(self.database_bytes, self.restore)
     }
 
-    /// A row of the closing table; `busy` is the same with a writer at work.
+    /// A row of the closing table; `busy` is the same measurement under write load.
     pub(super) fn to_row(&self, busy: &Self, baseline: Option<&Self>) -> Vec<String> {
         let relative = |value: f64, base: Option<f64>| match base {
             Some(base) if base > 0.0 => format!("{:.2}", value / base),
@@ -75,14 +75,14 @@ impl Measured {
     }
 }
 
-/// A session on the demonstration's database.
+/// A session on the demo's database.
 pub(super) struct Runner {
     session: Session,
     folder: PathBuf,
     is_json: bool,
 }
 
-/// Keeps results and numbers, prints nothing.
+/// Collects results and numbers, prints nothing.
 #[derive(Debug, Default)]
 struct Quiet {
     collected: Collected,
@@ -112,7 +112,7 @@ impl Sink for Quiet {
 
     fn completed(&mut self, completed: Completed<'_>) {
         self.numbers = Some(match completed {
-            // The demonstration rehearses nothing.
+            // The demo has no dry runs.
             Completed::Rehearsal(_) => return,
             Completed::Backup { report, .. } => (
                 report.processed_bytes,
@@ -152,7 +152,7 @@ impl Runner {
         self.say(&format!("\n{text}\n"));
     }
 
-    /// Runs a statement after showing it, the folder left out.
+    /// Prints a statement without its folder, and runs it.
     fn run(&mut self, text: &str) -> Result<Quiet, Error> {
         let folder = format!("{}/", self.folder.display());
         self.say(&shortened(&text.replace(&folder, "")));
@@ -237,7 +237,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Shows the part of HEADERONLY that tells the algorithms apart.
+    /// Shows the columns of HEADERONLY that distinguish the algorithms.
     pub(super) fn show_header(&mut self) -> Result<(), Error> {
         let columns = [
             "Position",
@@ -258,7 +258,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Shows the part of FILELISTONLY that matters.
+    /// Shows the most important columns of FILELISTONLY.
     pub(super) fn show_files(&mut self) -> Result<(), Error> {
         let columns = [
             "LogicalName",
@@ -305,7 +305,7 @@ fn measured(compression: Compression, sink: &Quiet) -> Measured {
     }
 }
 
-/// A statement with the middle of its device list left out.
+/// A statement with the middle of its device list omitted.
 fn shortened(text: &str) -> String {
     let (first, last) = ("_1.bak', ", "DISK = '");
     match (text.find(first), text.rfind(last)) {

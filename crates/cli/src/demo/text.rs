@@ -1,9 +1,9 @@
-//! Made-up posts, comments and people that compress as real ones do.
+//! Generated posts, comments and people that compress like real ones.
 //!
-//! Words are drawn so that the n-th most frequent comes n times as rarely as the first, as in any
-//! language; identifiers, numbers and links are random, as in posts about programs.
+//! Words follow Zipf's law, as in any language; identifiers, numbers and links are random, as in
+//! posts about programs.
 
-/// A small generator of random numbers: the same seed gives the same database everywhere.
+/// A small random number generator: the same seed gives the same database everywhere.
 #[derive(Debug, Clone)]
 pub(super) struct Dice(u64);
 
@@ -31,7 +31,7 @@ impl Dice {
     }
 }
 
-/// Frequent words, the most frequent first.
+/// Frequent words, most frequent first.
 const WORDS: &str = "the a to i is in of and it you that this for on with be not can as have if are \
 or do use from an but your my will at by we so when what there was how one all get would like need \
 set has using which just other then value data some should only code want here does new work more \
@@ -101,14 +101,13 @@ impl Writer {
         into.push_str(if self.dice.below(8) == 0 { "? " } else { ". " });
     }
 
-    /// A title.
     pub(super) fn title(&mut self) -> String {
         let mut title = String::new();
         self.sentence(&mut title);
         title.trim_end_matches(['.', '?', ' ']).to_owned()
     }
 
-    /// A comment: a sentence or three.
+    /// A comment of one to three sentences.
     pub(super) fn comment(&mut self) -> String {
         let mut comment = String::new();
         for _ in 0..=self.dice.below(3) {
@@ -172,7 +171,7 @@ impl Writer {
     }
 }
 
-/// The rare word of a rank: always the same one.
+/// The rare word of a rank: always the same.
 fn rare_word(rank: u64, into: &mut String) {
     let mut own = Dice::new(rank);
     for _ in 0..2 + own.below(3) {

@@ -1,7 +1,7 @@
 //! The process that writes while backups run.
 //!
-//! Each transaction moves an amount from one account to another, enters it in the ledger and touches
-//! a post somewhere in the database. It ends when its standard input does.
+//! Each transaction moves an amount from one account to another, records it in the ledger and
+//! updates a post somewhere in the database. The process exits at the end of its standard input.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -25,7 +25,6 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(super) struct WriterProcess(Child);
 
 impl WriterProcess {
-    /// Starts it.
     pub(super) fn start(database: &Path) -> std::io::Result<Self> {
         let program = std::env::current_exe()?;
         Command::new(program)
@@ -37,7 +36,7 @@ impl WriterProcess {
             .map(Self)
     }
 
-    /// Ends it and waits until it has ended.
+    /// Stops it and waits until it has exited.
     pub(super) fn stop(mut self) -> std::io::Result<bool> {
         drop(self.0.stdin.take());
         Ok(self.0.wait()?.success())
@@ -46,13 +45,12 @@ impl WriterProcess {
 
 impl Drop for WriterProcess {
     fn drop(&mut self) {
-        // The end of its input ends it as well; this is for the way of an error.
+        // The end of its input stops it as well; this is for error paths.
         self.0.kill().ok();
         self.0.wait().ok();
     }
 }
 
-/// The writer itself.
 pub(crate) fn run(database: &Path) -> Outcome {
     let stopped = Arc::new(AtomicBool::new(false));
     let stop = Arc::clone(&stopped);

@@ -1,4 +1,4 @@
-//! `windlass copies`: the queue of copies.
+//! `windlass copies`: the copy queue.
 
 use windlass_base::Moment;
 use windlass_base::size::Bytes;
@@ -22,7 +22,7 @@ pub(super) fn run(arguments: &CopiesArguments, common: &Common) -> Outcome {
     if arguments.run {
         session.make_folders(arguments.make_folders);
         let now = Moment::now().0;
-        // Whatever waits is due in a year.
+        // All pending copies are due within a year.
         let now = if arguments.now {
             now.plus_days(365)
         } else {

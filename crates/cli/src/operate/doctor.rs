@@ -1,4 +1,4 @@
-//! `windlass doctor`: looks at a set-up and says what it found. Nothing is changed.
+//! `windlass doctor`: checks a set-up and reports problems. Changes nothing.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -17,13 +17,13 @@ use crate::args::Common;
 use crate::command::{Outcome, session};
 use crate::output::{Console, Layout};
 
-/// A database without a backup for so long gets a warning.
+/// A database without a backup for this long gets a warning.
 const HOURS_WITHOUT_BACKUP: i64 = 24;
 
-/// Of the backups of a database that cannot be restored so many are named, the newest.
+/// Maximum number of unrestorable backups listed per database, newest first.
 const LOST_TOLD: usize = 5;
 
-/// Less room than this gets a warning.
+/// Less free space than this gets a warning.
 const FREE_BYTES_LOW: u64 = 1 << 30;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ enum State {
     Error,
 }
 
-/// What was found so far.
+/// The findings so far.
 struct Findings(Vec<(State, String, String)>);
 
 impl Findings {
@@ -162,7 +162,7 @@ fn databases(
     Ok(())
 }
 
-/// A registered database: is it there, is it a database, is it backed up?
+/// Checks a registered database: does it exist, is it a database, is it backed up?
 fn database(record: &DatabaseRecord, standing: Option<&Standing<'_>>, findings: &mut Findings) {
     let what = format!("database {}", record.name);
     if let Err(error) = std::fs::metadata(&record.path) {
@@ -171,7 +171,7 @@ fn database(record: &DatabaseRecord, standing: Option<&Standing<'_>>, findings: 
     }
     let opened = match &record.log_path {
         None => check_header(&record.path),
-        // Of a page engine database the log says what it is; opening it would mean to recover it.
+        // The log identifies a page engine database; opening it would run recovery.
         Some(log) => match std::fs::metadata(log) {
             Ok(_) => Ok(()),
             Err(error) => Err(format!("{}: {error}", log.display())),
@@ -222,7 +222,7 @@ fn copies(catalog: &Catalog, findings: &mut Findings) {
     }
 }
 
-/// Reads the schema: the file is a database and can be opened.
+/// Reads the schema: checks that the file is a database and can be opened.
 fn check_header(path: &Path) -> Result<(), String> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(path, flags)

@@ -1,11 +1,11 @@
-//! What a failure would have cost: for each database the times in which more would have been lost
-//! than a stated recovery point objective allows.
+//! Potential data loss: for each database the periods in which a failure would have lost more than
+//! a recovery point objective allows.
 //!
-//! At any time the newest restorable backup decides: what changed since that backup *began* would be
-//! lost. So a gap begins when the newest backup's beginning is older than the objective, and ends when
-//! the next restorable backup is *finished*. Which backups are restorable, [`windlass_instance::chain`]
-//! says. For times that are over a backup counts that could be restored then, although it may have been
-//! deleted since; for the time from the newest backup until now only what can be restored now.
+//! At any time the newest restorable backup decides: changes since that backup *started* would be
+//! lost. So a gap begins when the newest backup's start is older than the objective, and ends when
+//! the next restorable backup is *finished*. [`windlass_instance::chain`] determines which backups
+//! are restorable. For the past, a backup counts if it was restorable then, even if it was deleted
+//! since; for the time from the newest backup until now, only what can be restored now counts.
 
 use windlass_base::Moment;
 use windlass_catalog::PastBackup;
@@ -13,41 +13,41 @@ use windlass_instance::standing::Standing;
 
 use super::history::seconds;
 
-/// A time in which a failure would have lost too much.
+/// A period in which a failure would have lost too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Gap {
-    /// When the loss came to exceed the objective.
+    /// When the potential loss exceeded the objective.
     pub(super) from: Moment,
-    /// When a restorable backup was finished; now, for a gap that goes on.
+    /// When a restorable backup was finished; now, for an open gap.
     pub(super) to: Moment,
-    /// Whether it goes on.
+    /// Whether it continues.
     pub(super) is_open: bool,
-    /// When the newest restorable backup of that time had begun.
+    /// Start of the newest restorable backup at that time.
     pub(super) newest: Moment,
-    /// The greatest loss, in seconds: from the newest backup's beginning to the end of the gap.
+    /// The maximum loss in seconds: from the newest backup's start to the end of the gap.
     pub(super) loss: i64,
 }
 
-/// A database's backups, judged.
+/// The backups of a database, evaluated.
 #[derive(Debug)]
 pub(super) struct Exposure<'a> {
     pub(super) database: &'a str,
-    /// All its backups, the oldest first.
+    /// All its backups, oldest first.
     pub(super) backups: Vec<&'a PastBackup>,
-    /// Those that cannot be restored, and why. Of backups older than the newest state it is not told that
-    /// their media are gone: they may well be.
+    /// Those that cannot be restored, with the reason. Missing media of backups older than the
+    /// newest state are not listed: they may have been deleted on purpose.
     pub(super) unusable: Vec<(&'a PastBackup, String)>,
     /// The newest backup that can be restored now.
     pub(super) newest: Option<&'a PastBackup>,
-    /// The backups of the newest state whose media could not be looked at, and why.
+    /// The backups of the newest state whose media could not be examined, with the reason.
     pub(super) unseen: Vec<(&'a PastBackup, String)>,
     pub(super) gaps: Vec<Gap>,
-    /// The greatest loss that was possible at any time since the first restorable backup, in seconds.
+    /// The maximum potential loss at any time since the first restorable backup, in seconds.
     pub(super) worst: i64,
 }
 
 impl<'a> Exposure<'a> {
-    /// The newest backup of a kind (`D`, `I`, `L`) that can be restored.
+    /// The newest restorable backup of a kind (`D`, `I`, `L`).
     pub(super) fn last(&self, kind: &str) -> Option<&'a PastBackup> {
         let is_usable =
             |backup: &PastBackup| !self.unusable.iter().any(|(other, _)| other.id == backup.id);
@@ -57,7 +57,7 @@ impl<'a> Exposure<'a> {
     }
 }
 
-/// Judges the backups of each database.
+/// Evaluates the backups of each database.
 pub(super) fn judge(
     standings: Vec<Standing<'_>>,
     rpo_seconds: i64,
@@ -80,7 +80,7 @@ fn judge_one(standing: Standing<'_>, rpo_seconds: i64, now: Moment) -> Exposure<
         gaps: Vec::new(),
         worst: 0,
     };
-    // The beginning of the newest restorable backup.
+    // The start of the newest restorable backup.
     let mut covered: Option<Moment> = None;
     for (backup, verdict) in standing.backups {
         if let Err(reason) = verdict {
@@ -106,7 +106,7 @@ fn judge_one(standing: Standing<'_>, rpo_seconds: i64, now: Moment) -> Exposure<
 }
 
 impl Exposure<'_> {
-    /// Notes that until `to` everything since `since` would have been lost.
+    /// Records that until `to` everything since `since` would have been lost.
     fn note(&mut self, since: Moment, to: Moment, is_open: bool, rpo_seconds: i64) {
         let loss = seconds(since, to);
         self.worst = self.worst.max(loss);
@@ -139,7 +139,7 @@ mod tests {
         format!("2026-11-{text}").parse().unwrap()
     }
 
-    /// A backup that took an hour; its log goes from one slot to another.
+    /// A backup that took an hour, with a log from one slot to another.
     fn backup(
         kind: &str,
         finished: &str,
@@ -186,7 +186,7 @@ mod tests {
         let mut past = vec![
             backup("D", "01 02:00:00", 1, None, (1, 1)),
             backup("I", "02 01:00:00", 2, Some(1), (2, 2)),
-            // Of a full backup that nobody remembers.
+            // Based on a full backup that is not in the history.
             backup("I", "03 02:00:00", 3, Some(9), (3, 3)),
             backup("D", "04 02:00:00", 4, None, (4, 4)),
         ];
@@ -207,13 +207,13 @@ mod tests {
         assert_eq!(app.unusable.len(), 1);
         assert_eq!(app.newest.unwrap().id, 4);
         assert_eq!(app.last("I").unwrap().id, 2, "the other cannot be restored");
-        // The gap goes on where the last full backup is of no use.
+        // The gap continues if the last full backup is unusable.
         past[3].is_damaged = true;
         let judged = judge_all(&past, DAY, now);
         assert_eq!(judged[0].gaps.len(), 1);
         assert!(judged[0].gaps[0].is_open);
         assert_eq!(judged[0].gaps[0].to, now);
-        // Nothing is missed where two days are allowed and the next comes after 50 hours less one.
+        // Nothing is missed if two days are allowed and the next backup starts 49 hours later.
         past[3].is_damaged = false;
         assert!(judge_all(&past, 50 * 3600, now)[0].gaps.is_empty());
         assert_eq!(judge_all(&past, 50 * 3600 - 1, now)[0].gaps.len(), 1);

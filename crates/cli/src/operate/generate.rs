@@ -1,4 +1,4 @@
-//! Completions and manual pages, from the command line's own description.
+//! Completions and manual pages, generated from the command line definition.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `windlass history`: the backups that the instance remembers, and the times without any.
+//! `windlass history`: the backup history of the instance, and the periods without backups.
 
 use windlass_base::Moment;
 use windlass_catalog::PastBackup;
@@ -12,7 +12,7 @@ use crate::args::Common;
 use crate::command::{Outcome, misused, session};
 use crate::output::{Console, Layout};
 
-/// Reads a time without backups: minutes, hours or days; in minutes.
+/// Parses a period as minutes, hours or days; returns minutes.
 pub(super) fn parse_rpo(text: &str) -> Result<i64, String> {
     let digits = text.trim_end_matches(|last: char| !last.is_ascii_digit());
     let factor = match &text[digits.len()..] {
@@ -81,7 +81,7 @@ pub(super) fn seconds(from: Moment, to: Moment) -> i64 {
     total.map_or(0, |seconds| seconds as i64)
 }
 
-/// What became of a backup's media.
+/// The state of a backup's media.
 fn media(backup: &PastBackup, looker: &mut Looker, now: Moment) -> String {
     if backup.is_overwritten {
         return "overwritten".to_owned();
@@ -144,7 +144,7 @@ fn list(past: &[PastBackup], looker: &mut Looker, now: Moment) -> ResultSet {
     }
 }
 
-/// SQL Server's letters in words.
+/// The meaning of SQL Server's letters.
 pub(super) fn kind(letter: &str) -> &str {
     match letter {
         "D" => "full",
@@ -154,7 +154,7 @@ pub(super) fn kind(letter: &str) -> &str {
     }
 }
 
-/// For each database the greatest loss that was possible, and how often it was too great.
+/// For each database the maximum potential loss, and how many times it exceeded the objective.
 fn gaps(subjects: &Subjects<'_>) -> ResultSet {
     let rows = subjects.all.iter().map(|subject| {
         let judged = subject.exposure.as_ref();

@@ -1,8 +1,7 @@
-//! Metrics for Prometheus: a text file that `node_exporter`'s textfile collector reads.
+//! Metrics for Prometheus: a text file for the textfile collector of `node_exporter`.
 //!
-//! The numbers come from the instance's history, so that they are the same whoever made the backups, and
-//! from a look at the media.
-//! The file is replaced as a whole.
+//! The numbers come from the instance's history, so that they are independent of the program that
+//! made the backups, and from examining the media. The file is replaced atomically.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -49,7 +48,8 @@ pub(super) fn run(arguments: &MetricsArguments, common: &Common) -> Outcome {
     }
 }
 
-/// Renews the file that the settings name. A failure is told and nothing more: the backup was made.
+/// Updates the metrics file named in the settings. Only reports failures, because the backup was
+/// made.
 pub(crate) fn renew(common: &Common, settings: &Settings) {
     let (Some(path), Some(instance)) = (settings.metrics(), &common.instance) else {
         return;
@@ -63,7 +63,8 @@ pub(crate) fn renew(common: &Common, settings: &Settings) {
     }
 }
 
-/// Writes the file, or what stands in its place. It is readable for everybody: a collector runs as somebody else.
+/// Writes the file; a device or link under its name is kept. It is world-readable, because the
+/// collector runs as another user.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     windlass_io::output::write(path, text.as_bytes(), windlass_io::output::MODE_PUBLIC)
 }
@@ -91,7 +92,7 @@ fn text(catalog: &Catalog) -> Result<String, windlass_catalog::Error> {
     Ok(text)
 }
 
-/// The last backup of each database and kind, whatever became of it.
+/// The last backup of each database and kind, in whatever state.
 fn backups(past: &[PastBackup], text: &mut String) {
     let mut last: BTreeMap<(&str, &str), &PastBackup> = BTreeMap::new();
     let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
@@ -156,7 +157,7 @@ fn backups(past: &[PastBackup], text: &mut String) {
     }
 }
 
-/// What of each database can be restored now; also of those that were never backed up.
+/// What can be restored now of each database, including those never backed up.
 fn databases(standings: &[Standing<'_>], registered: &[DatabaseRecord], text: &mut String) {
     let mut all: BTreeMap<&str, Option<&Standing<'_>>> = standings
         .iter()
@@ -240,7 +241,7 @@ fn failures(failures: &[Failures], registered: &[DatabaseRecord], text: &mut Str
     );
 }
 
-/// When a backup of each database was last found whole.
+/// When a backup of each database was last verified.
 fn verifications(past: &[PastBackup], known: &HashMap<Guid, Verified>, text: &mut String) {
     let mut last: BTreeMap<&str, Moment> = BTreeMap::new();
     for backup in past {

@@ -2,16 +2,16 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`settings`] | the configuration files, and what wins over what |
-//! | `history` | the backups that the instance remembers |
-//! | `exposure` | what a failure would have cost |
+//! | [`settings`] | the configuration files and their precedence |
+//! | `history` | the backup history of the instance |
+//! | `exposure` | potential data loss over time |
 //! | `report` | both as one page |
 //! | `top` | what runs on the instance |
 //! | `expire` | retention on folders |
-//! | `sqlbackup`, `copies` | the dialect of SQL Backup, and its queue of copies |
+//! | `sqlbackup`, `copies` | the dialect of SQL Backup, and its copy queue |
 //! | [`metrics`] | a text file for Prometheus |
 //! | `check` | the state of all backups, for monitoring systems |
-//! | `doctor` | looks at a set-up and says what it found |
+//! | `doctor` | checks a set-up and reports problems |
 //! | `generate` | completions and manual pages |
 
 mod check;

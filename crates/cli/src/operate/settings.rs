@@ -1,8 +1,8 @@
-//! The configuration files, and what wins over what.
+//! The configuration files and their precedence.
 //!
-//! The command line wins over the environment, that over the file of the user, that over the file of
-//! the system, that over what is built in. `--config` (or `WINDLASS_CONFIG`) names the one file that is
-//! read instead of both. A key that is not known is an error: a misspelt setting must not be silent.
+//! The command line overrides the environment, which overrides the user's file, which overrides the
+//! system's file, which overrides built-in defaults. `--config` (or `WINDLASS_CONFIG`) names a file
+//! that replaces both. An unknown key is an error, so that misspelt settings are noticed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ const LEVEL: Level = Level::Info;
 
 const SYSTEM_FILE: &str = "/etc/windlass/config.toml";
 
-/// What a file may say.
+/// The content of a file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -44,14 +44,14 @@ struct Written {
     drives: BTreeMap<String, PathBuf>,
 }
 
-/// A value and where it comes from.
+/// A value and its source.
 #[derive(Debug, Clone)]
 struct Setting<T> {
     value: T,
     origin: String,
 }
 
-/// The settings as they act.
+/// The effective settings.
 #[derive(Debug)]
 pub(crate) struct Settings {
     instance: Setting<Option<PathBuf>>,
@@ -65,11 +65,10 @@ pub(crate) struct Settings {
     restore_folders: Setting<Option<Vec<PathBuf>>>,
     restores_must_be_encrypted: Setting<Option<bool>>,
     drives: BTreeMap<char, Setting<PathBuf>>,
-    /// The files that were looked for, and whether they were there.
+    /// The files searched for, and whether they exist.
     pub(super) files: Vec<(PathBuf, bool)>,
 }
 
-/// Why the settings cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("{path}: {source}")]
@@ -91,7 +90,7 @@ pub(crate) enum Error {
     Drive { path: String, letter: String },
 }
 
-/// Reads the files and puts the command line over them.
+/// Reads the files and applies the command line.
 pub(crate) fn load(common: &Common, matches: &ArgMatches) -> Result<Settings, Error> {
     let mut settings = Settings {
         instance: built_in(None),
@@ -108,7 +107,7 @@ pub(crate) fn load(common: &Common, matches: &ArgMatches) -> Result<Settings, Er
         files: Vec::new(),
     };
     match &common.config {
-        // A file that was asked for must be there.
+        // A file given by the user must exist.
         Some(path) => settings.read(path, true)?,
         None => {
             settings.read(Path::new(SYSTEM_FILE), false)?;
@@ -128,7 +127,8 @@ fn built_in<T>(value: T) -> Setting<T> {
     }
 }
 
-/// Whether a file is not there, or in a folder that this user cannot enter, as the home of another.
+/// Whether a file does not exist, or is in a folder that this user cannot enter, such as another
+/// user's home.
 fn is_out_of_reach(path: &Path, error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     match error.kind() {
@@ -241,7 +241,7 @@ impl Settings {
         }
     }
 
-    /// Makes the settings those of the command line.
+    /// Copies the settings to the command line arguments.
     pub(crate) fn apply(&self, common: &mut Common) {
         common.instance.clone_from(&self.instance.value);
         common.json = self.json.value;
@@ -256,7 +256,7 @@ impl Settings {
             .collect();
     }
 
-    /// Begins the log, if there is to be one.
+    /// Starts the log, if one is requested.
     pub(crate) fn begin_log(&self) -> Result<(), Error> {
         let file = self.log_file.value.as_deref();
         if file.is_none() && self.log_format.value.is_none() && self.log_level.value.is_none() {
@@ -270,7 +270,7 @@ impl Settings {
         })
     }
 
-    /// The file that is renewed after each run.
+    /// The metrics file, updated after each run.
     pub(crate) fn metrics(&self) -> Option<&Path> {
         self.metrics.value.as_deref()
     }
@@ -287,7 +287,7 @@ impl Settings {
 }
 
 impl<T> Setting<Option<T>> {
-    /// Takes a value that was found, and where.
+    /// Takes a value and its source.
     fn put(&mut self, found: Option<T>, origin: &str) {
         if found.is_some() {
             self.value = found;

@@ -50,19 +50,20 @@ pub(super) fn run(arguments: &SqlbackupArguments, common: &Common, settings: &Se
     }
 }
 
-/// Runs a hook with the report as its input and the codes in its environment; whether it succeeded.
+/// Runs a hook with the report as its input and the codes in its environment; returns whether it
+/// succeeded.
 fn run_hook(hook: &str, report: &Report) -> bool {
     let result = Command::new("/bin/sh")
         .args(["-c", hook])
         .env("WINDLASS_EXIT_CODE", report.exit_code.to_string())
         .env("WINDLASS_SQL_ERROR_CODE", report.sql_error.to_string())
-        // What a hook says is not said by the service.
+        // A hook must not send messages in the name of the service.
         .env_remove("NOTIFY_SOCKET")
         .stdin(Stdio::piped())
         .spawn()
         .and_then(|mut child| {
             if let Some(mut input) = child.stdin.take() {
-                // A hook that does not read its input is no error.
+                // A hook that does not read its input is not an error.
                 for line in &report.lines {
                     if writeln!(input, "{line}").is_err() {
                         break;

@@ -1,4 +1,4 @@
-//! `windlass top`: the backups and restores that run on an instance, again and again.
+//! `windlass top`: the backups and restores running on an instance, updated continuously.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const QUERY: &str = "SELECT session_id, command, database_name, percent_complete
     round(done_bytes * 1.0 / max(stored_bytes, 1), 2) AS ratio \
     FROM sys.dm_exec_requests";
 
-/// What the threads of each stage do with their time, in percent of it, and what they moved.
+/// How the threads of each stage spend their time, in percent, and what they moved.
 const STAGES: &str = "SELECT session_id, stage, threads, bytes_in / 1048576 AS mb_in, \
     bytes_out / 1048576 AS mb_out, bytes_per_call / 1024 AS kb_per_call, \
     mean_in_flight AS in_flight, \
@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &TopArguments, common: &Common) -> Outcome {
         if arguments.once {
             return Outcome::Succeeded;
         }
-        // A wait of one piece would make Ctrl-C seem dead.
+        // A single long wait would delay the response to Ctrl-C.
         for _ in 0..arguments.every * 10 {
             if stop.load(Ordering::Relaxed) {
                 return Outcome::Succeeded;

@@ -1,4 +1,4 @@
-//! What is told about a backup, restore or verification that succeeded: a line, or an object.
+//! The result of a successful backup, restore or verification: a line, or an object.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ pub(super) fn line(completed: Completed<'_>) -> String {
     }
 }
 
-/// Algorithm and level; the share of each level where they were picked.
+/// Algorithm and level; the share of each level if they were picked.
 fn method(plan: &Plan, adapted: &Adapted) -> String {
     let threads = match plan.adapts_threads && adapted.mean_threads > 0.0 {
         true => format!("; {:.1} threads", adapted.mean_threads),
@@ -70,7 +70,7 @@ fn method(plan: &Plan, adapted: &Adapted) -> String {
     }
 }
 
-/// How long writers were locked out; nothing when they were not.
+/// How long writers were locked out; empty if they were not.
 fn writers(held: Option<Duration>) -> String {
     held.map_or_else(String::new, |held| {
         format!(", writers locked out for {:.3} s", held.as_secs_f64())
@@ -219,7 +219,7 @@ fn read(operation: &str, position: u16, report: &ReadReport) -> Json {
     })
 }
 
-/// What was lost: the first stretches by name, and all of it in numbers.
+/// The losses: the first ranges by name, and the totals.
 fn ranges(ranges: &FileRanges) -> Json {
     let named = ranges.named.iter().map(|range| {
         json!({

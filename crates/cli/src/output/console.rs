@@ -15,16 +15,16 @@ use super::{
     result_json_piece, result_line,
 };
 
-/// How result sets are laid out for people.
+/// The layout of result sets for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Aligned columns, and a line that counts the rows.
+    /// Aligned columns, and a line with the number of rows.
     Table,
-    /// A line for each column.
+    /// One line per column.
     Vertical,
 }
 
-/// Prints what statements yield.
+/// Prints the output of statements.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch")]
 #[derive(Debug)]
 pub(crate) struct Console {
@@ -40,11 +40,11 @@ pub(crate) struct Console {
     has_failed: bool,
     /// The numbers of the errors so far.
     told: BTreeSet<u32>,
-    /// Whether standard output is for T-SQL: what people are told goes beside it.
+    /// Whether standard output is reserved for T-SQL: text for people goes to standard error.
     is_script: bool,
 }
 
-/// A result set that is being printed.
+/// A result set being printed.
 #[derive(Debug)]
 enum Open {
     Table(Table),
@@ -70,7 +70,7 @@ impl Console {
         }
     }
 
-    /// A console for scripts: row counts, no summaries beside SQL Server's messages.
+    /// A console for scripts: row counts, but no summaries in addition to SQL Server's messages.
     pub(crate) fn for_scripts(is_json: bool, layout: Layout) -> Self {
         Self {
             summarizes: false,
@@ -87,8 +87,8 @@ impl Console {
         }
     }
 
-    /// Prints the T-SQL that says the same. Then standard output holds nothing else that is for
-    /// people: it can be piped.
+    /// Prints the equivalent T-SQL. Standard output then contains nothing else for people, so it
+    /// can be piped.
     pub(crate) fn tsql(&mut self, statement: &Statement) {
         self.is_script = true;
         let text = format!("{statement};");
@@ -98,7 +98,7 @@ impl Console {
         }
     }
 
-    /// Whether an error of this number was told.
+    /// Whether an error with this number was printed.
     pub(crate) fn has_told(&self, number: u32) -> bool {
         self.told.contains(&number)
     }
@@ -108,7 +108,8 @@ impl Console {
         self.has_failed
     }
 
-    /// Also behind a statement that failed after some rows: what is on standard output stays well-formed.
+    /// Also after a statement that failed after some rows, so that standard output stays
+    /// well-formed.
     fn close_result(&mut self) {
         match self.result.take() {
             Some(Open::Table(table)) => table.finish(),

@@ -1,11 +1,12 @@
-//! The only way out: every byte that the program says passes here.
+//! The only place that writes output.
 //!
-//! Results go to standard output, messages to standard error. Text for people is made visible, so that
-//! no name from media or a database acts on a terminal; JSON is escaped. (A clippy rule of this crate
-//! keeps everything else from the two streams.)
+//! Results go to standard output, messages to standard error. Text for people is escaped, so that
+//! no name from media or a database acts on a terminal; JSON is escaped as well. (A clippy rule of
+//! this crate keeps all other code from the two streams.)
 //!
-//! A result that nobody reads any more (`windlass header x | head`) is no error and ends in silence. One
-//! that is lost for another reason, as on a full disk, makes the program fail at its end: see [`finish`].
+//! A result that is no longer read (`windlass header x | head`) is not an error and ends silently.
+//! If it is lost for another reason, such as a full disk, the program fails at its end: see
+//! [`finish`].
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::io::{self, ErrorKind, Write};
@@ -22,12 +23,12 @@ pub(crate) fn result_line(line: &str) {
     to_result(&[&visible(line), "\n"]);
 }
 
-/// Writes a result of several lines, none of whose ends comes from a name.
+/// Writes a result of several lines; line ends must not come from names.
 pub(crate) fn result_text(text: &str) {
     to_result(&[&visible_lines(text), "\n"]);
 }
 
-/// Writes JSON, and the end of a line.
+/// Writes JSON, and a line end.
 pub(crate) fn result_json(json: &str) {
     to_result(&[&json_escaped(json), "\n"]);
 }
@@ -37,7 +38,7 @@ pub(crate) fn result_json_piece(json: &str) {
     to_result(&[&json_escaped(json)]);
 }
 
-/// Writes what was made from the program's own description of itself, as it is.
+/// Writes generated output of the program itself, without escaping.
 pub(crate) fn result_bytes(bytes: &[u8]) {
     keep(io::stdout().lock().write_all(bytes));
 }
@@ -47,7 +48,7 @@ pub(crate) fn message_line(line: &str) {
     to_message(&[&visible(line), "\n"]);
 }
 
-/// Writes several lines for people, none of whose ends comes from a name.
+/// Writes several lines for people; line ends must not come from names.
 pub(crate) fn message_text(text: &str) {
     to_message(&[&visible_lines(text), "\n"]);
 }
@@ -57,7 +58,7 @@ pub(crate) fn message_json(json: &str) {
     to_message(&[&json_escaped(json), "\n"]);
 }
 
-/// Ends the results: what of them did not get out, if that was not because nobody listens.
+/// Ends the results: returns the error if output was lost for any reason but a closed pipe.
 pub(crate) fn finish() -> io::Result<()> {
     keep(io::stdout().lock().flush());
     let lost = LOST.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -77,14 +78,14 @@ fn to_result(pieces: &[&str]) {
 }
 
 fn to_message(pieces: &[&str]) {
-    // One write, so that lines of several programs do not mix. Nobody could be told of a failure.
+    // One write, so that lines of several programs do not mix. Failures could not be reported.
     io::stderr()
         .lock()
         .write_all(pieces.concat().as_bytes())
         .ok();
 }
 
-/// Takes note of how a library's own printing to standard output ended.
+/// Records the result of a library's own printing to standard output.
 pub(crate) fn printed(result: io::Result<()>) {
     keep(result);
 }
@@ -96,7 +97,7 @@ fn keep(result: io::Result<()>) {
     }
 }
 
-/// Where the log goes that has no file.
+/// The destination of a log without a file.
 pub(crate) fn standard_error() -> impl Write {
     io::stderr()
 }

@@ -7,7 +7,6 @@ use serde_json::{Map, Value as Json, json};
 use windlass_base::Message;
 use windlass_instance::{Column, Value};
 
-/// A value.
 pub(super) fn value(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,
@@ -28,7 +27,7 @@ pub(super) fn value(value: &Value) -> Json {
 
 /// A row as an object keyed by column names.
 ///
-/// Columns without a name, or with one that was there before, get a number behind it.
+/// Columns without a name, or with a repeated one, get a number appended.
 pub(super) fn row(columns: &[Column], row: &[Value]) -> Json {
     let mut object = Map::new();
     for (index, (column, cell)) in columns.iter().zip(row).enumerate() {
@@ -41,7 +40,6 @@ pub(super) fn row(columns: &[Column], row: &[Value]) -> Json {
     Json::Object(object)
 }
 
-/// A message.
 pub(super) fn message(message: &Message) -> Json {
     json!({
         "number": message.number,

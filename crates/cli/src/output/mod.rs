@@ -1,4 +1,4 @@
-//! Everything the program says: results to standard output, messages to standard error.
+//! All output of the program: results to standard output, messages to standard error.
 
 mod completed;
 mod console;

@@ -4,7 +4,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use windlass_base::size::{Bytes, megabytes_per_second};
 use windlass_instance::Progress;
 
-/// A bar with percent, rate, ratio and time left. Draws nothing when standard error is no terminal.
+/// A bar with percent, rate, ratio and time left. Draws nothing if standard error is not a
+/// terminal.
 #[derive(Debug)]
 pub(super) struct Bar {
     bar: Option<ProgressBar>,
@@ -16,7 +17,6 @@ impl Bar {
         Self { bar: None }
     }
 
-    /// Shows how far it is.
     pub(super) fn show(&mut self, progress: &Progress) {
         let bar = self.bar.get_or_insert_with(|| {
             // `stderr` draws at most 20 times a second, and not at all into a file.
@@ -42,7 +42,7 @@ impl Bar {
         bar.set_message(text);
     }
 
-    /// Writes something else, the bar out of its way.
+    /// Writes something else without disturbing the bar.
     pub(super) fn aside(&self, write: impl FnOnce()) {
         match &self.bar {
             Some(bar) => bar.suspend(write),
@@ -50,7 +50,7 @@ impl Bar {
         }
     }
 
-    /// Takes the bar away for good.
+    /// Removes the bar permanently.
     pub(super) fn clear(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! Result sets for people: aligned columns, or a line for each column.
+//! Result sets for people: aligned columns, or one line per column.
 
 use std::borrow::Cow;
 
@@ -7,18 +7,18 @@ use windlass_instance::{Column, ColumnType, Value};
 
 use super::result_line;
 
-/// Rows that are looked at before the first is printed, to find the widths.
+/// Rows that are measured before the first is printed, to find the widths.
 const ROWS_MEASURED: usize = 1000;
 
-/// No column is wider than this; longer texts stick out.
+/// Maximum column width; longer texts extend beyond it.
 const WIDTH_MAX: usize = 256;
 
-/// Prints a result set as it comes: the widths are those of its first rows.
+/// Prints a result set as it arrives, with the widths of its first rows.
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<Column>,
     waiting: Vec<Vec<String>>,
-    /// The width and side of each column, once rows are being printed.
+    /// The width and alignment of each column, once rows are being printed.
     shapes: Option<Vec<Shape>>,
 }
 
@@ -38,7 +38,7 @@ impl Table {
         }
     }
 
-    /// Begins a table of texts with these headings; those of `numbers` are flush right.
+    /// Begins a table of texts with these headings; the columns in `numbers` are right-aligned.
     pub(crate) fn of_texts(headings: &[&str], numbers: &[usize]) -> Self {
         let column = |(index, heading): (usize, &&str)| {
             let column_type = if numbers.contains(&index) {
@@ -75,7 +75,7 @@ impl Table {
         }
     }
 
-    /// Prints what is waiting.
+    /// Prints the buffered rows.
     pub(crate) fn finish(mut self) {
         if self.shapes.is_none() {
             self.flush();
@@ -140,7 +140,7 @@ fn print_row(row: &[String], shapes: &[Shape]) {
     result_line(line.trim_end());
 }
 
-/// Prints a row with a line for each column.
+/// Prints a row with one line per column.
 pub(super) fn print_vertical(columns: &[Column], row: &[Value]) {
     let width = columns
         .iter()

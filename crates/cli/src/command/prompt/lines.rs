@@ -1,7 +1,7 @@
-//! Where the prompt's lines come from: an editor with a history, or another program.
+//! The source of the prompt's lines: an editor with a history, or another program.
 //!
-//! The history is the user's own: a file for its owner only, in the folder where programs keep their
-//! state. Lines get there when their batch is sent, and those of a batch that names a secret never do.
+//! The history is private: a file for its owner only, in the folder for program state. Lines are
+//! stored when their batch is sent; those of a batch that names a secret never are.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use rustyline::{Editor, history::MemHistory};
 
 use crate::cancel::Waiting;
 
-/// Lines that are remembered.
+/// Number of stored lines.
 const HISTORY_LINES: usize = 2000;
 
 /// A batch with one of these words may hold a secret.
@@ -28,7 +28,7 @@ pub(super) enum Line {
     After(String),
     /// Ctrl-C.
     Interrupted,
-    /// Ctrl-D, or there is nothing more.
+    /// Ctrl-D, or the end of the input.
     End,
     Failed(String),
 }
@@ -43,17 +43,18 @@ pub(super) enum Lines {
 pub(super) struct Typed {
     editor: Editor<(), MemHistory>,
     interrupted: Arc<AtomicBool>,
-    /// What goes to the file, if there is a place for one.
+    /// The history file, if there is a place for one.
     kept: Option<(FileHistory, PathBuf)>,
 }
 
 impl Lines {
-    /// Begins to read. An interrupt that the terminal's driver makes a signal sets `interrupted`.
+    /// Starts reading. An interrupt that the terminal driver turns into a signal sets
+    /// `interrupted`.
     pub(super) fn new(waiting: Waiting, interrupted: Arc<AtomicBool>) -> Result<Self, String> {
         if waiting == Waiting::Pipe {
             return Ok(Self::Sent(std::io::stdin().lines()));
         }
-        // Results may go to a file: then the editor still has the terminal.
+        // Results may go to a file; the editor still uses the terminal.
         let config = Config::builder()
             .behavior(Behavior::PreferTerm)
             .auto_add_history(false)
@@ -66,7 +67,7 @@ impl Lines {
         let kept = history_file().map(|path| (FileHistory::with_config(&config), path));
         if let Some((_, path)) = &kept {
             let mut before = FileHistory::with_config(&config);
-            // Without a history there is still a prompt.
+            // The prompt works without a history.
             before.load(path).ok();
             for line in before.iter() {
                 editor.add_history_entry(line).ok();
@@ -79,7 +80,7 @@ impl Lines {
         })))
     }
 
-    /// The next line; `number` stands in the prompt.
+    /// The next line; `number` is shown in the prompt.
     pub(super) fn next(&mut self, number: usize) -> Line {
         match self {
             Self::Sent(lines) => match lines.next() {
@@ -91,7 +92,7 @@ impl Lines {
         }
     }
 
-    /// Keeps the lines of a batch that is sent.
+    /// Stores the lines of a batch that is sent.
     pub(super) fn remember(&mut self, batch: &str) {
         if let Self::Typed(typed) = self {
             typed.remember(batch);
@@ -127,18 +128,18 @@ impl Typed {
         for line in batch.lines().filter(|line| !line.trim().is_empty()) {
             history.add(line).ok();
         }
-        // A full disk takes the history away, not the prompt.
+        // A full disk disables the history, not the prompt.
         history.append(path).ok();
     }
 }
 
-/// Whether a batch may hold what must not be in a file.
+/// Whether a batch may contain a secret.
 fn names_secret(batch: &str) -> bool {
     let batch = batch.to_ascii_uppercase();
     SECRETS.iter().any(|word| batch.contains(word))
 }
 
-/// The file of the history, its folder made; `None` where the user has no place for one.
+/// The history file; creates its folder. `None` if the user has no place for one.
 fn history_file() -> Option<PathBuf> {
     use std::os::unix::fs::DirBuilderExt as _;
     let state = std::env::var_os("XDG_STATE_HOME")

@@ -1,4 +1,4 @@
-//! What an instance knows, held against its media.
+//! Compares an instance's history with its media.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,9 +16,9 @@ use crate::args::Common;
 use crate::command::open;
 use crate::operate::history::seconds;
 
-/// Checks the databases of the instance in `folder`, or those asked for.
+/// Checks the requested or all databases of the instance in `folder`.
 pub(super) fn check(folder: &Path, common: &Common, asked: &[String], limits: Limits) -> Verdict {
-    // A check makes no instance where there is none.
+    // A check does not create an instance.
     match folder.join(FILE_NAME).try_exists() {
         Ok(true) => {}
         Ok(false) => {
@@ -50,8 +50,8 @@ fn read(session: &mut Session, asked: &[String], limits: Limits) -> Result<Verdi
     let mut looker = Looker::default();
     let standings = standings(&past, Some(&mut looker));
     let mut names: Vec<&str> = registered.iter().map(|one| one.name.as_str()).collect();
-    // Without databases registered, those of the history: plain commands register none. A database that was
-    // dropped is checked when it is asked for.
+    // If no databases are registered, checks those in the history, because plain commands register
+    // none. A dropped database is checked if requested.
     for name in standings
         .iter()
         .map(|one| one.database)
@@ -138,7 +138,7 @@ fn database(
     subject
 }
 
-/// Seconds since a backup began.
+/// Seconds since a backup started.
 fn age(backup: Option<&PastBackup>, limits: Limits) -> Option<i64> {
     let backup = backup?;
     let began = Times::of(backup.started, backup.started, backup.time_zone)?;
@@ -182,7 +182,7 @@ fn media(standing: &Standing<'_>, limits: Limits, age: Option<i64>, reasons: &mu
     }
 }
 
-/// When backups were read back last.
+/// When backups were last verified.
 fn verified(
     standing: &Standing<'_>,
     verifications: &HashMap<Guid, Verified>,

@@ -1,4 +1,4 @@
-//! What lies in folders, whoever made it.
+//! Checks the backups in folders, whatever their origin.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use windlass_instance::retention;
 use super::verdict::{Reason, State, Subject, Verdict, told};
 use super::{Limits, is_asked, missing};
 
-/// Checks the databases whose backups lie in some folders.
+/// Checks the databases that have backups in the folders.
 pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Verdict {
     let scan = match retention::scan(folders) {
         Ok(scan) => scan,

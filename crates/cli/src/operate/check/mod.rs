@@ -1,14 +1,14 @@
-//! `windlass check`: whether every database can be restored to a state that is young enough, for
-//! monitoring systems that understand Nagios' plugins.
+//! `windlass check`: checks whether every database can be restored to a recent enough state, as a
+//! Nagios plugin.
 //!
-//! One line on standard output: the state, each reason with its number, and performance data; or one JSON
-//! object. The exit code is the state: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN. Of several the worst
-//! counts, in the order CRITICAL, WARNING, UNKNOWN, OK.
+//! One line on standard output: the state, each reason with its number, and performance data; or
+//! one JSON object. The exit code is the state: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN. The worst
+//! state wins, in the order CRITICAL, WARNING, UNKNOWN, OK.
 //!
 //! | file | what |
 //! |---|---|
-//! | `instance` | what an instance knows, held against its media |
-//! | `media` | what lies in folders |
+//! | `instance` | compares an instance's history with its media |
+//! | `media` | checks the backups in folders |
 //! | `verdict` | states, reasons, the line and the JSON |
 
 mod instance;

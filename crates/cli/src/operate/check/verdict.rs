@@ -1,4 +1,4 @@
-//! States, reasons, and how they are told.
+//! States, reasons, and their output.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::Limits;
 
-/// A state as monitoring systems know it, the better the smaller.
+/// A state of monitoring systems; smaller is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
     Ok,
@@ -39,11 +39,11 @@ impl State {
 #[derive(Debug, Clone)]
 pub(super) struct Reason {
     pub(super) state: State,
-    /// What kind of reason it is: a word for programs.
+    /// The kind of reason: a word for programs.
     pub(super) kind: &'static str,
-    /// Its number: seconds, a count, or a message's number.
+    /// A value: seconds, a count, or a message's number.
     pub(super) number: Option<i64>,
-    /// The same for people.
+    /// The reason in words.
     pub(super) text: String,
 }
 
@@ -65,15 +65,15 @@ impl Reason {
     }
 }
 
-/// A database, or what is checked beside databases.
+/// A database, or something else that is checked.
 #[derive(Debug, Clone)]
 pub(super) struct Subject {
-    /// Its name; none for what belongs to no database.
+    /// Its name; `None` for what belongs to no database.
     pub(super) database: Option<String>,
     pub(super) reasons: Vec<Reason>,
-    /// Seconds since the newest restorable backup began.
+    /// Seconds since the start of the newest restorable backup.
     pub(super) age: Option<i64>,
-    /// Further numbers: name and value.
+    /// Additional values: name and value.
     pub(super) counts: Vec<(&'static str, u64)>,
 }
 
@@ -100,7 +100,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// Nothing could be checked.
+    /// The verdict if nothing could be checked.
     pub(super) fn unknown(text: impl Into<String>) -> Self {
         let mut subject = Subject::new(None);
         subject
@@ -116,7 +116,7 @@ impl Verdict {
         states.max().unwrap_or(State::Ok)
     }
 
-    /// The line of a plugin: what people read, a bar, what programs read.
+    /// The output line of a plugin: text, a bar, performance data.
     pub(super) fn to_line(&self, limits: Limits) -> String {
         let mut reasons: Vec<(State, String)> = Vec::new();
         for subject in &self.subjects {
@@ -134,7 +134,7 @@ impl Verdict {
             [] => self.summary(),
             told => told.join("; "),
         };
-        // A bar begins the performance data, and a line is one line.
+        // A bar would start the performance data, and the output is one line.
         let told = told.replace('|', "/");
         let told: String = told
             .chars()
@@ -166,7 +166,7 @@ impl Verdict {
         let mut data = Vec::new();
         for subject in &self.subjects {
             let label = |name: &str| match &subject.database {
-                // In quotes anything is a label but quotes and the equals sign.
+                // In quotes, a label may contain anything except quotes and equals signs.
                 Some(database) => {
                     let is_safe = |one: char| !matches!(one, '\'' | '=' | '|') && !one.is_control();
                     let database: String = database
@@ -218,7 +218,7 @@ impl Verdict {
     }
 }
 
-/// A time for people.
+/// A duration for people.
 pub(super) fn told(seconds: i64) -> String {
     match seconds {
         ..120 => format!("{seconds} s"),

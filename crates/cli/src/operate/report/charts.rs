@@ -9,16 +9,16 @@ use windlass_report::{
 use super::subject::{Subject, Subjects, rate, ratio};
 use crate::operate::history::kind;
 
-/// SQL Server's letters in the order in which charts show them.
+/// SQL Server's letters in the order of the charts.
 const KINDS: [&str; 3] = ["D", "I", "L"];
 
-/// The most points of a line; of more, every second, third... is drawn, and the last.
+/// Maximum number of points in a line; of more, every second, third... and the last are drawn.
 const POINTS_MAX: usize = 250;
 
-/// The most databases in a timeline.
+/// Maximum number of databases in a timeline.
 const ROWS_MAX: usize = 60;
 
-/// What happened when to all databases.
+/// The events of all databases over time.
 pub(super) fn timeline(subjects: &Subjects<'_>) -> Chart {
     let row = |subject: &Subject<'_>| {
         let events = subjects.backups(subject).into_iter().filter_map(|backup| {
@@ -107,7 +107,7 @@ pub(super) fn of_database(subjects: &Subjects<'_>, subject: &Subject<'_>) -> Vec
         .collect()
 }
 
-/// Where each line begins and ends, in words.
+/// The start and end of each line, in words.
 fn described(series: &[TimeSeries], unit: &str) -> String {
     let line = |series: &TimeSeries| {
         let first = series.points.first()?.value;
@@ -124,7 +124,7 @@ fn described(series: &[TimeSeries], unit: &str) -> String {
 
 type Measure<'a> = (&'a str, &'a dyn Fn(&PastBackup) -> Option<f64>);
 
-/// A line for each measure and each kind of backup that there is.
+/// A line for each measure and each kind of backup.
 fn lines(backups: &[&PastBackup], measures: &[Measure<'_>]) -> Vec<TimeSeries> {
     let mut lines = Vec::new();
     for letter in KINDS {
@@ -155,7 +155,7 @@ fn thinned(points: Vec<TimePoint>) -> Vec<TimePoint> {
     let every = points.len().div_ceil(POINTS_MAX).max(1);
     let last = points.len().saturating_sub(1);
     let kept = points.into_iter().enumerate();
-    // Counted from the end, so that the newest is always there.
+    // Counted from the end, so that the newest is always included.
     kept.filter(|(index, _)| (last - index).is_multiple_of(every))
         .map(|(_, point)| point)
         .collect()

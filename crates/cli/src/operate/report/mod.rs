@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `subject` | what is known of each database: its history, judged, and its newest backups' files |
+//! | `subject` | the data of each database: its evaluated history, and its newest backups' files |
 //! | `tables` | the same as tables |
 //! | `charts` | the same as charts |
 //! | `page` | the page made of both |
@@ -88,7 +88,7 @@ fn text_of(gaps: &Table) -> String {
     }
 }
 
-/// Replaces the file as a whole, so that whoever reads it while it is made reads the old one.
+/// Replaces the file atomically, so that concurrent readers see the old one.
 fn write(path: &Path, text: &str) -> Outcome {
     match output::write(path, text.as_bytes(), output::MODE_PUBLIC) {
         Ok(()) => Outcome::Succeeded,

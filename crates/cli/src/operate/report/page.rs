@@ -7,7 +7,7 @@ use windlass_report::{Fact, Figure, Report, Section};
 use super::subject::{Subject, Subjects, Verdict};
 use super::{charts, tables};
 
-/// The most databases with charts of their own.
+/// Maximum number of databases with their own charts.
 const SECTIONS_MAX: usize = 50;
 
 /// The report on all databases.

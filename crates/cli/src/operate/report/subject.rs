@@ -1,4 +1,4 @@
-//! What is known of each database.
+//! The data of each database.
 
 use jiff::civil::DateTime;
 use windlass_base::Moment;
@@ -10,14 +10,14 @@ use crate::command::Outcome;
 use crate::operate::exposure::{Exposure, Gap, judge};
 use crate::operate::history::seconds;
 
-/// All databases, and what they are held against.
+/// All databases, and the objective.
 #[derive(Debug)]
 pub(in crate::operate) struct Subjects<'a> {
-    /// The databases in the order of their names.
+    /// The databases, ordered by name.
     pub(in crate::operate) all: Vec<Subject<'a>>,
     pub(super) rpo_minutes: i64,
     pub(in crate::operate) now: Moment,
-    /// The time that is shown.
+    /// The period shown.
     pub(super) moments: Moments,
 }
 
@@ -25,22 +25,22 @@ pub(in crate::operate) struct Subjects<'a> {
 #[derive(Debug)]
 pub(in crate::operate) struct Subject<'a> {
     pub(in crate::operate) name: &'a str,
-    /// Whether the instance knows it, beside the history.
+    /// Whether it is registered with the instance, not only in the history.
     pub(super) is_registered: bool,
-    /// Its backups, judged; none when there were none.
+    /// Its evaluated backups; `None` if there were none.
     pub(in crate::operate) exposure: Option<Exposure<'a>>,
 }
 
-/// How a database does against the objective.
+/// How a database meets the objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::operate) enum Verdict {
-    /// No time without a restorable backup.
+    /// No period without a restorable backup.
     Kept,
-    /// There were such times; now all is well.
+    /// There were such periods; now all is well.
     Missed,
-    /// It is such a time now.
+    /// Such a period is open now.
     Exposed,
-    /// There are backups, and none of them can be restored.
+    /// There are backups, but none can be restored.
     Lost,
     /// There is no backup.
     Never,
@@ -116,8 +116,8 @@ impl<'a> Subjects<'a> {
         all.filter(|subject| matches!(self.verdict(subject), Verdict::Never | Verdict::Lost))
     }
 
-    /// Whether all databases are well now. One that nobody has registered any more is told of, and asks for
-    /// nothing.
+    /// Whether all databases are well now. A database that is no longer registered is reported but
+    /// does not count.
     pub(in crate::operate) fn outcome(&self) -> Outcome {
         let is_due = |subject: &&Subject<'_>| {
             let all_pass = !self.all.iter().any(|subject| subject.is_registered);
@@ -132,7 +132,7 @@ impl<'a> Subjects<'a> {
         }
     }
 
-    /// The gaps of a database in the time that is shown.
+    /// The gaps of a database in the period shown.
     pub(super) fn gaps(&self, subject: &Subject<'a>) -> Vec<Gap> {
         let gaps = subject.exposure.iter().flat_map(|judged| &judged.gaps);
         gaps.filter(|gap| gap.to.to_civil() > self.moments.from)
@@ -152,7 +152,7 @@ impl<'a> Subjects<'a> {
         }
     }
 
-    /// The backups of a database in the time that is shown.
+    /// The backups of a database in the period shown.
     pub(super) fn backups(&self, subject: &Subject<'a>) -> Vec<&'a PastBackup> {
         let all = subject.exposure.iter().flat_map(|judged| &judged.backups);
         let is_shown = |backup: &&PastBackup| {
@@ -163,26 +163,27 @@ impl<'a> Subjects<'a> {
     }
 }
 
-/// Seconds that a backup took; `None` when the history, which may count whole seconds, has none.
+/// Duration of a backup in seconds; `None` if the history, which may have only whole seconds, has
+/// none.
 pub(super) fn duration(backup: &PastBackup) -> Option<f64> {
     let whole = || Some(seconds(backup.started?, backup.finished?) as f64);
     let elapsed = backup.seconds.or_else(whole)?;
     (elapsed > 0.0).then_some(elapsed)
 }
 
-/// Megabytes of a database in a second.
+/// Megabytes of a database per second.
 pub(super) fn rate(backup: &PastBackup) -> Option<f64> {
     let elapsed = duration(backup)?;
     Some(backup.raw_bytes as f64 / f64::from(1 << 20) / elapsed)
 }
 
-/// What a backup holds for each byte it takes.
+/// Compression ratio of a backup.
 pub(super) fn ratio(backup: &PastBackup) -> Option<f64> {
     let stored = (backup.stored_bytes > 0).then_some(backup.stored_bytes as f64)?;
     (backup.raw_bytes > 0).then_some(backup.raw_bytes as f64 / stored)
 }
 
-/// Whether the files of the newest restorable backup, and of what it needs, are where they were written to.
+/// Whether the files of the newest restorable backup, and of those it needs, still exist.
 pub(super) fn files(judged: &Exposure<'_>) -> String {
     match judged.unseen.first() {
         _ if judged.newest.is_none() => String::new(),

@@ -1,4 +1,4 @@
-//! The report as tables, and those as JSON.
+//! The report as tables, and as JSON.
 
 use serde_json::{Map, Value as Json, json};
 use windlass_base::Moment;
@@ -8,7 +8,7 @@ use windlass_report::{Cell, Column, Row, Table};
 use super::subject::{Subject, Subjects, Verdict, duration, files, rate, ratio};
 use crate::operate::history::kind;
 
-/// The most backups that a table lists, the newest.
+/// Maximum number of backups in a table; the newest are listed.
 const BACKUPS_MAX: usize = 200;
 
 fn at(moment: Option<Moment>) -> Cell {
@@ -64,7 +64,7 @@ pub(super) fn databases(subjects: &Subjects<'_>) -> Table {
     }
 }
 
-/// A row for each time in which too much would have been lost.
+/// A row for each period in which too much would have been lost.
 pub(super) fn gaps(subjects: &Subjects<'_>) -> Table {
     let rows = subjects.all.iter().flat_map(|subject| {
         subjects.gaps(subject).into_iter().map(|gap| {
@@ -140,7 +140,7 @@ pub(super) fn unusable(subjects: &Subjects<'_>) -> Table {
     }
 }
 
-/// The backups of a database, the newest first.
+/// The backups of a database, newest first.
 pub(super) fn backups(backups: &[&PastBackup]) -> Table {
     let mb = |bytes: u64| Cell::Number(bytes as f64 / f64::from(1 << 20));
     let row = |backup: &&PastBackup| {
@@ -186,7 +186,7 @@ pub(super) fn backups(backups: &[&PastBackup]) -> Table {
     }
 }
 
-/// A time as people say it.
+/// A duration in human-readable form.
 pub(super) fn objective(minutes: i64) -> String {
     match minutes {
         minutes if minutes % 1440 == 0 && minutes > 1440 => format!("{} days", minutes / 1440),
