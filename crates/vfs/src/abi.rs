@@ -1,13 +1,13 @@
-//! SQLite's C interface for a VFS, as far as one is implemented here: `sqlite3_vfs`,
-//! `sqlite3_io_methods`, `sqlite3_file` and the constants they speak.
+//! SQLite's C interface of a VFS, as far as it is implemented here: `sqlite3_vfs`,
+//! `sqlite3_io_methods`, `sqlite3_file` and their constants.
 //!
-//! Written out here instead of taken from a binding crate, because the loadable extension must not
-//! bring a second SQLite along. SQLite promises that these layouts only ever grow at their ends, and
-//! the version fields say how much of them is there.
+//! Declared here instead of taken from a binding crate, because the loadable extension must not
+//! contain a second SQLite. SQLite guarantees that these structures only grow at their ends, and
+//! the version fields say how much of them exists.
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// `sqlite3_file`: what SQLite allocates for an open file; ours are larger and begin with this.
+/// `sqlite3_file`: what SQLite allocates for an open file; ours are larger and start with this.
 #[repr(C)]
 pub(crate) struct File {
     /// Null while the file is not open.

@@ -1,8 +1,8 @@
-//! One SQLite connection to one engine database: what its locks, reads and writes mean here.
+//! One SQLite connection to one engine database: the meaning of its locks, reads and writes.
 //!
-//! Neighbours: `file` translates the C calls; the engine keeps the pages.
+//! Neighbours: `file` translates the C calls; the engine stores the pages.
 //!
-//! # The way of a transaction
+//! # The states of a transaction
 //!
 //! ```text
 //! NONE --lock(SHARED)--> SHARED ------lock(RESERVED)------> RESERVED .. EXCLUSIVE
@@ -16,12 +16,12 @@
 //! 1. All reads between SHARED and NONE are of one snapshot, or of the transaction built on it.
 //! 2. SQLite's page cache and `snapshot` show the same state: after a commit `snapshot` is replaced by
 //!    exactly the committed state, never a later one.
-//! 3. A page enters the database only by `commit`; every other way out drops the transaction.
-//! 4. After a commit that failed, SQLite writes the old pages back. The transaction is gone, so they
-//!    are in place already: `Failed` swallows these writes instead of needing log for them.
+//! 3. A page enters the database only by `commit`; every other transition drops the transaction.
+//! 4. After a failed commit, SQLite writes the old pages back. The transaction is gone, so they are
+//!    already in place: `Failed` ignores these writes instead of using log for them.
 //! 5. SQLite keeps its page cache between transactions only if sixteen bytes of page 1 (change
-//!    counter, size, freelist) are those that it saw last. They are answered here from the commit
-//!    number, so that the answer is right even where the bytes repeat, and costs no page read.
+//!    counter, size, freelist) are unchanged. They are computed from the commit number here, so
+//!    that the answer is right even if the bytes repeat, and costs no page read.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -33,27 +33,29 @@ use crate::abi;
 use crate::error::{Result, VfsError};
 use crate::snapshots::Snapshots;
 
-/// Where SQLite looks whether its cache is current: change counter, size, freelist, in page 1.
+/// The bytes of page 1 by which SQLite checks whether its cache is current: change counter, size,
+/// freelist.
 const VERSION_OFFSET: usize = 24;
 const VERSION_BYTES: usize = 16;
 /// Where page 1 repeats the change counter for which its size field is valid.
 const VALID_FOR_OFFSET: usize = 92;
 const HEADER_BYTES: usize = 100;
 
-/// Pages written from which on a commit does without a snapshot of its own connection. The engine keeps
-/// the old versions of replaced pages while a snapshot may need them, and refuses to keep too much.
+/// From this number of written pages on, a commit releases the snapshot of its own connection. The
+/// engine keeps the old versions of replaced pages while a snapshot may need them, and limits their
+/// size.
 const LARGE_PAGES: usize = 64;
 
 type Version = [u8; VERSION_BYTES];
 
-/// How far the open write transaction is.
+/// The state of the open write transaction.
 #[derive(Debug)]
 enum Writing {
     /// None is open.
     Not,
     /// Open; pages may have been written.
     Open(Box<Changes>),
-    /// Its commit failed; SQLite is undoing what is undone already.
+    /// Its commit failed; SQLite is undoing what is already undone.
     Failed,
 }
 
@@ -73,13 +75,13 @@ pub(crate) struct Connection {
     lock: c_int,
     snapshot: Option<Arc<ReadSnapshot>>,
     writing: Writing,
-    /// The commit that SQLite's page cache shows, if it is known to show one.
+    /// The commit that SQLite's page cache shows, if known.
     cached_commit: Option<u64>,
-    /// The sixteen bytes as SQLite saw them last.
+    /// The sixteen bytes that SQLite saw last.
     cached_version: Version,
-    /// Set when the snapshot is a later one than what SQLite has in its cache; nothing may be read.
+    /// Set if the snapshot is later than SQLite's cache; nothing may be read.
     is_lost: bool,
-    /// When it last let others have the processor.
+    /// When it last yielded the CPU.
     offered: Option<Instant>,
     last_error: Option<String>,
 }
@@ -108,7 +110,7 @@ impl Connection {
         self.lock
     }
 
-    /// Remembers an error for `PRAGMA windlass_last_error`.
+    /// Stores an error for `PRAGMA windlass_last_error`.
     pub(crate) fn remember(&mut self, error: &VfsError) {
         self.last_error = Some(error.to_string());
     }
@@ -117,11 +119,11 @@ impl Connection {
         self.last_error.as_deref()
     }
 
-    /// Raises the lock. Never waits: there is nothing here that a reader could hold against a writer.
+    /// Raises the lock. Never waits, because readers do not block writers.
     ///
     /// # Errors
-    /// `Busy` when another connection writes; `BusySnapshot` when the snapshot is no longer the
-    /// newest state, so that what was read may not be what would be built upon.
+    /// `Busy` if another connection writes; `BusySnapshot` if the snapshot is no longer the newest
+    /// state, because then a write could be based on outdated reads.
     pub(crate) fn lock(&mut self, level: c_int) -> Result<()> {
         if level <= self.lock {
             return Ok(());
@@ -137,7 +139,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Lowers the lock; a transaction that was not committed never was.
+    /// Lowers the lock; discards a transaction that was not committed.
     pub(crate) fn unlock(&mut self, level: c_int) {
         if level >= self.lock {
             return;
@@ -185,7 +187,7 @@ impl Connection {
         u64::from(pages) * PAGE_SIZE as u64
     }
 
-    /// Reads at `offset`; returns how many bytes there were. The rest of `buffer` is left alone.
+    /// Reads at `offset`; returns how many bytes existed. Does not change the rest of `buffer`.
     pub(crate) fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let asks_version = offset == VERSION_OFFSET as u64 && buffer.len() == VERSION_BYTES;
         if asks_version && self.lock == abi::LOCK_SHARED {
@@ -233,7 +235,7 @@ impl Connection {
         Ok(done)
     }
 
-    /// Answers SQLite's question whether its page cache still shows the database.
+    /// Answers SQLite's check whether its page cache still shows the database.
     fn read_version(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let commit = self.snapshot.as_deref().map(ReadSnapshot::sequence);
         if commit.is_some() && commit == self.cached_commit {
@@ -279,8 +281,8 @@ impl Connection {
 
     /// The open transaction; `None` while a failed one is being undone.
     ///
-    /// SQLite may write after a commit without a new lock: with `locking_mode=EXCLUSIVE`, or to take
-    /// back a commit because another database of the same transaction failed.
+    /// SQLite may write after a commit without a new lock: with `locking_mode=EXCLUSIVE`, or to
+    /// undo a commit because another database of the same transaction failed.
     fn changes(&mut self) -> Result<Option<&mut Changes>> {
         if self.lock < abi::LOCK_RESERVED {
             return Err(misuse(self.database(), "a write without a write lock"));
@@ -306,8 +308,7 @@ impl Connection {
         };
         changes.transaction.truncate(page_count)?;
         if after_commit {
-            // The commit has left pages behind the size that its header tells; nobody waits for
-            // another sync now.
+            // The commit left pages beyond the size in its header; no other sync will follow.
             self.commit()?;
         }
         Ok(())
@@ -355,11 +356,11 @@ impl Connection {
         }
     }
 
-    /// Whether the transaction leaves everything as it was: a ROLLBACK after pages had been spilled
-    /// ends, like a commit, with all old pages written and a sync.
+    /// Whether the transaction changes nothing: a ROLLBACK after pages were spilled ends, like a
+    /// commit, with all old pages written and a sync.
     ///
     /// A commit changes the change counter (unless SQLite locks exclusively), so the comparison of
-    /// pages is not made for nothing.
+    /// pages is rarely made in vain.
     fn is_undone(&self, changes: &Changes) -> Result<bool> {
         let Some(snapshot) = &self.snapshot else {
             return Ok(false);
@@ -390,7 +391,7 @@ impl Connection {
     }
 }
 
-/// Refuses a first page that tells SQLite other pages than these.
+/// Refuses a first page that makes SQLite expect other pages than these.
 fn check_header(transaction: &WriteTransaction, first_page: &[u8]) -> Result<()> {
     let found = u32::from(first_page[16]) << 8 | u32::from(first_page[17]) << 16;
     if found as usize == PAGE_SIZE || !first_page.starts_with(b"SQLite format 3\0") {
@@ -402,7 +403,7 @@ fn check_header(transaction: &WriteTransaction, first_page: &[u8]) -> Result<()>
     })
 }
 
-/// Drops the pages behind the size that page 1 tells, as SQLite would only after the commit.
+/// Drops the pages beyond the size in page 1, as SQLite would only after the commit.
 fn cut_to_header(changes: &mut Changes) -> Result<()> {
     let Some(header) = &changes.header else {
         return Ok(());

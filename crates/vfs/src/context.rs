@@ -1,4 +1,4 @@
-//! What one registration of the VFS knows: the library, its default VFS, the databases.
+//! The data of one registration of the VFS: the library, its default VFS, the databases.
 
 use std::ffi::CString;
 use std::fmt::Debug;
@@ -13,27 +13,27 @@ use crate::snapshots::Snapshots;
 
 /// How SQLite's file names become engine databases.
 pub trait Databases: Debug + Send + Sync {
-    /// The one name of the database that `name` means, wherever it is asked from.
+    /// The unique name of the database that `name` means.
     fn full_name(&self, name: &str) -> Result<String>;
 
-    /// Whether there is a database of this full name.
+    /// Whether a database with this full name exists.
     fn exists(&self, full_name: &str) -> bool;
 
     /// Opens the database, for one connection.
     ///
     /// # Errors
-    /// When there is none and `create` is not set, or the engine cannot open it.
+    /// If there is none and `create` is not set, or the engine cannot open it.
     fn open(&self, full_name: &str, create: bool) -> Result<Arc<Database>>;
 
-    /// Takes back what a connection got from `open`.
+    /// Releases a database returned by `open`.
     fn release(&self, database: Arc<Database>) -> Result<()>;
 }
 
-/// Lives as long as the process, as the VFS that it belongs to.
+/// Lives as long as the process, like the VFS to which it belongs.
 pub(crate) struct Context {
     pub(crate) name: CString,
     pub(crate) library: Library,
-    /// Takes temporary files, randomness and time.
+    /// Handles temporary files, randomness and time.
     pub(crate) default_vfs: *mut Vfs,
     pub(crate) databases: Box<dyn Databases>,
     /// What the connections of each open database share.

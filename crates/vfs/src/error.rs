@@ -1,4 +1,4 @@
-//! What can go wrong between SQLite and the engine, and which code SQLite gets for it.
+//! Errors between SQLite and the engine, and their SQLite codes.
 
 use std::ffi::c_int;
 use std::path::PathBuf;
@@ -10,31 +10,24 @@ use crate::abi;
 /// Result of the crate's calls.
 pub type Result<T> = std::result::Result<T, VfsError>;
 
-/// An error of the VFS or of a transfer.
+/// An error of the VFS or of an import or export.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum VfsError {
     /// The engine's own.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// Nothing to open under this name.
+    /// No database has this name.
     #[error("no database '{name}' is open in this instance")]
     UnknownDatabase {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
-    /// The name is taken.
     #[error("a database '{name}' is already open in this instance")]
-    NameTaken {
-        /// The name.
-        name: String,
-    },
-    /// No file there, and SQLite was not asked to create one.
+    NameTaken { name: String },
+    /// The file does not exist, and SQLite did not request its creation.
     #[error("there is no database '{}'", path.display())]
-    NotFound {
-        /// Where.
-        path: PathBuf,
-    },
-    /// A SQLite file that no engine made.
+    NotFound { path: PathBuf },
+    /// A plain SQLite file, not a database of the engine.
     #[error(
         "'{}' is a SQLite file without the log '{}' of an engine database; import it, or open it \
          without vfs=windlass", path.display(), log.display()
@@ -42,10 +35,10 @@ pub enum VfsError {
     NotAnEngineDatabase {
         /// The file.
         path: PathBuf,
-        /// Where its log was looked for.
+        /// The expected path of its log.
         log: PathBuf,
     },
-    /// A page size that cannot be.
+    /// An unsupported page size.
     #[error("the SQLite database in '{database}' has pages of {found} bytes; the engine has 8192")]
     PageSize {
         /// Name of the database or file.
@@ -53,7 +46,7 @@ pub enum VfsError {
         /// Bytes in its pages.
         found: u32,
     },
-    /// A write that is not one page.
+    /// A write that is not exactly one page.
     #[error(
         "a write of {bytes} bytes at byte {offset} of database '{database}' is not one page of \
          8192; SQLite was given another page size"
@@ -63,7 +56,6 @@ pub enum VfsError {
         database: String,
         /// Length.
         bytes: usize,
-        /// Where.
         offset: u64,
     },
     /// SQLite called out of order.
@@ -71,7 +63,7 @@ pub enum VfsError {
     Misuse {
         /// Name of the database.
         database: String,
-        /// What was called, and when it may be.
+        /// The call, and when it is allowed.
         what: &'static str,
     },
     /// The operating system refused something.
@@ -81,7 +73,6 @@ pub enum VfsError {
         action: &'static str,
         /// On which file.
         path: PathBuf,
-        /// The reason.
         reason: String,
     },
     /// The SQLite library refused something.
@@ -92,18 +83,18 @@ pub enum VfsError {
         /// Its message.
         reason: String,
     },
-    /// The file to import is not a database that can be taken.
+    /// The file cannot be imported.
     #[error("'{}' cannot be imported: {reason}", path.display())]
     NotImportable {
         /// The file.
         path: PathBuf,
-        /// Why, and what helps.
+        /// The reason, and advice.
         reason: String,
     },
 }
 
 impl VfsError {
-    /// SQLite's result code; `otherwise` for what has no code of its own.
+    /// SQLite's result code; `otherwise` for errors without a code of their own.
     pub(crate) fn code(&self, otherwise: c_int) -> c_int {
         match self {
             Self::Engine(error) => match error {

@@ -1,7 +1,7 @@
-//! An engine database as SQLite's main database file: the C calls, each handed to [`Connection`].
+//! An engine database as SQLite's main database file: C calls, each passed to [`Connection`].
 //!
-//! A panic ends the process instead of unwinding into C; the engine's log makes that a crash like any
-//! other.
+//! A panic ends the process instead of unwinding into C; the engine's log handles that like any
+//! other crash.
 #![expect(unsafe_code, reason = "implements SQLite's C interface for files")]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -14,7 +14,7 @@ use crate::error::VfsError;
 use crate::pragma::{self, Answer};
 use crate::raw;
 
-/// Bytes at the end of each page of a new database, for the checksum that the engine puts there.
+/// Bytes at the end of each page of a new database for the engine's checksum.
 const CHECKSUM_BYTES: c_int = 8;
 
 /// The file as SQLite sees it.
@@ -24,17 +24,17 @@ pub(crate) struct DatabaseFile {
     open: *mut Open,
 }
 
-/// What belongs to one open file.
+/// The data of one open file.
 struct Open {
     connection: Connection,
-    /// Where SQLite keeps the `sqlite3` that uses the file; null until it has said so.
+    /// Where SQLite stores the `sqlite3` that uses the file; null until it has done so.
     user: *mut *mut c_void,
-    /// Whether room for page checksums was asked for.
+    /// Whether room for page checksums was requested.
     has_reserved: bool,
     context: &'static Context,
 }
 
-/// Makes an open file in SQLite's memory.
+/// Creates an open file in SQLite's memory.
 ///
 /// # Safety
 /// `file` points to memory for a [`DatabaseFile`] that SQLite gives to `xOpen`.
@@ -71,10 +71,11 @@ static METHODS: IoMethods = IoMethods {
     device_characteristics: raw::device_characteristics,
 };
 
-/// What is behind a file of [`METHODS`].
+/// The data of a file of [`METHODS`].
 ///
 /// # Safety
-/// `file` was opened by [`open`], is not closed, and is used by one thread at a time: SQLite's promises.
+/// `file` was opened by [`open`], is not closed, and is used by one thread at a time, as SQLite
+/// guarantees.
 unsafe fn opened<'a>(file: *mut File) -> &'a mut Open {
     // SAFETY: opened by `open`, so it is a `DatabaseFile`.
     let file = unsafe { &*file.cast::<DatabaseFile>() };
@@ -160,7 +161,7 @@ unsafe extern "C" fn truncate(file: *mut File, size: i64) -> c_int {
     open.code(result, abi::IOERR_TRUNCATE)
 }
 
-/// Nothing is left to do: `FCNTL_SYNC`, which precedes it, has committed. With `synchronous=OFF` SQLite
+/// Does nothing: `FCNTL_SYNC`, which precedes it, has committed. With `synchronous=OFF` SQLite
 /// sends only the former.
 unsafe extern "C" fn sync(_file: *mut File, _flags: c_int) -> c_int {
     abi::OK
@@ -200,7 +201,7 @@ unsafe extern "C" fn unlock(file: *mut File, level: c_int) -> c_int {
     abi::OK
 }
 
-/// Only asked when a journal of a crashed writer is suspected; there are none.
+/// Only called when a crashed writer's journal is suspected; there are none.
 unsafe extern "C" fn check_reserved_lock(_file: *mut File, answer: *mut c_int) -> c_int {
     // SAFETY: SQLite gives a place for the answer.
     unsafe { answer.write(0) };

@@ -1,9 +1,9 @@
-//! A rollback journal in memory, for the case that SQLite wants one as a file.
+//! A rollback journal in memory, for the rare case that SQLite wants one as a file.
 //!
-//! SQLite keeps the journal of an engine database in memory by itself. Only
-//! `PRAGMA journal_mode = DELETE` without a schema name, given while another database is the main one,
-//! reaches an attached engine database without the VFS being asked; its next transaction then opens
-//! a journal by name. Nobody else may read it, and after a crash it is not needed.
+//! SQLite normally keeps the journal of an engine database in memory by itself. Only `PRAGMA
+//! journal_mode = DELETE` without a schema name, given while another database is the main one,
+//! reaches an attached engine database without a call of the VFS; its next transaction then opens a
+//! journal by name. Nobody else may read it, and it is not needed after a crash.
 #![expect(unsafe_code, reason = "implements SQLite's C interface for files")]
 
 use std::ffi::{c_int, c_void};
@@ -18,7 +18,7 @@ pub(crate) struct JournalFile {
     content: *mut Vec<u8>,
 }
 
-/// Makes an open, empty journal in SQLite's memory.
+/// Creates an open, empty journal in SQLite's memory.
 ///
 /// # Safety
 /// `file` points to memory for a [`JournalFile`] that SQLite gives to `xOpen`.
@@ -49,10 +49,11 @@ static METHODS: IoMethods = IoMethods {
     device_characteristics: raw::device_characteristics,
 };
 
-/// The journal behind a file of [`METHODS`].
+/// The journal of a file of [`METHODS`].
 ///
 /// # Safety
-/// `file` was opened by [`open`], is not closed, and is used by one thread at a time: SQLite's promises.
+/// `file` was opened by [`open`], is not closed, and is used by one thread at a time, as SQLite
+/// guarantees.
 unsafe fn content<'a>(file: *mut File) -> &'a mut Vec<u8> {
     // SAFETY: opened by `open`, so it is a `JournalFile`.
     let journal = unsafe { &*file.cast::<JournalFile>() };

@@ -1,16 +1,17 @@
-//! Tables and views of one SQLite connection, lent read-only to another.
+//! Makes tables and views of one SQLite connection available, read-only, in another.
 //!
-//! `ATTACH` would do, but SQLite attaches no database of another text encoding: a UTF-16 database would
-//! have no catalog. Here the borrower gets schemas of virtual tables, whose rows come from the lender's
-//! connection and are converted on the way as every text is. It also means that a transaction of the
-//! borrower holds no lock on the lender's file.
+//! `ATTACH` would suffice, but SQLite does not attach databases with another text encoding: a
+//! UTF-16 database would have no catalog. Here the borrower gets schemas of virtual tables, whose
+//! rows come from the lender's connection, with texts converted. It also means that a transaction
+//! of the borrower holds no lock on the lender's file.
 //!
 //! Invariants:
-//! - The borrower's schemas are read-only images: nothing can be changed, made or dropped in them.
-//! - All that a statement reads comes from one state of the lender: its read transaction lasts from the
-//!   first open cursor to the last.
-//! - A condition is handed on only where the lender's comparison cannot find less than the borrower's,
-//!   which checks each row again.
+//! - The borrower's schemas are read-only images: nothing can be changed, created or dropped in
+//!   them.
+//! - A statement reads one state of the lender: its read transaction lasts from the first open
+//!   cursor to the last.
+//! - A condition is passed on only if the lender's comparison cannot find fewer rows than the
+//!   borrower's, which checks each row again.
 #![expect(unsafe_code, reason = "SQLite's virtual tables are C structures")]
 
 use std::borrow::Cow;
@@ -28,7 +29,7 @@ use rusqlite::{Connection, Error, Result, ffi};
 /// The name of the module in `CREATE VIRTUAL TABLE`.
 const MODULE: &str = "windlass_lent";
 
-/// How many rows SQLite shall expect of a whole table; only the ratio to one row matters.
+/// The row count that SQLite should assume for a whole table; only the ratio to one row matters.
 const ROWS_EXPECTED: f64 = 10_000.0;
 
 /// A table or view that is lent.
@@ -36,25 +37,23 @@ const ROWS_EXPECTED: f64 = 10_000.0;
 pub struct LentTable {
     /// Its name, on both sides.
     pub name: String,
-    /// Its columns.
     pub columns: Vec<LentColumn>,
 }
 
 /// A column of a [`LentTable`].
 #[derive(Debug, Clone)]
 pub struct LentColumn {
-    /// Its name.
     pub name: String,
-    /// Its declared type, which gives it its affinity; empty for none.
+    /// Its declared type, which determines its affinity; may be empty.
     pub declared_type: String,
-    /// Whether it compares as `NOCASE`; else as `BINARY`.
+    /// Whether it compares as `NOCASE`; otherwise as `BINARY`.
     pub ignores_case: bool,
 }
 
 /// Lends `tables` of `lender` to `borrower` as each of `schemas`, in the borrower's text encoding.
 ///
 /// # Errors
-/// SQLite's, also when the borrower's main database cannot be read.
+/// SQLite's, also if the borrower's main database cannot be read.
 pub fn lend(
     borrower: &mut Connection,
     schemas: &[&str],
@@ -84,7 +83,7 @@ fn register(connection: &Connection, shared: &Shared) -> Result<()> {
     connection.create_module(MODULE, LENT, Some(shared.clone()))
 }
 
-/// A database of `encoding` that holds the virtual tables and nothing else.
+/// A database of `encoding` that contains only the virtual tables.
 fn image(shared: &Shared, encoding: &str) -> Result<Vec<u8>> {
     let mut maker = Connection::open_in_memory()?;
     maker.pragma_update(None, "encoding", encoding)?;
@@ -139,7 +138,7 @@ impl Lender {
         let mut state = self.state();
         state.cursors -= 1;
         if state.cursors == 0 {
-            // Nothing was written. A read transaction that SQLite has ended already has no COMMIT.
+            // Nothing was written. A read transaction that SQLite has already ended has no COMMIT.
             drop(state.connection.execute_batch("COMMIT"));
         }
     }
@@ -232,7 +231,7 @@ impl CreateVTab<'_> for Lent {
 }
 
 impl LentTable {
-    /// What `CREATE TABLE` would say.
+    /// The equivalent `CREATE TABLE` statement.
     fn declaration(&self) -> String {
         let columns: Vec<String> = self
             .columns
@@ -249,8 +248,8 @@ impl LentTable {
         format!("CREATE TABLE lent ({})", columns.join(", "))
     }
 
-    /// The query for the rows that `wanted` describes; `None` stands for a condition that is not handed
-    /// on.
+    /// The query for the rows that `wanted` describes; `None` stands for a condition that is not
+    /// passed on.
     fn query(&self, wanted: &Wanted, values: &[Option<Value>]) -> String {
         let columns: Vec<Cow<'_, str>> = self
             .columns
@@ -290,8 +289,8 @@ impl LentColumn {
         }
     }
 
-    /// Whether comparing with `value` alone finds all that comparing with an expression of that value
-    /// finds. Where SQLite would convert one of the two, that depends on the expression.
+    /// Whether comparing with `value` alone finds everything that comparing with an expression of
+    /// that value finds. Where SQLite would convert one of the two, that depends on the expression.
     fn compares_alike(&self, value: &Value) -> bool {
         let is_number = matches!(value, Value::Integer(_) | Value::Real(_));
         match self.declared_type.as_str() {
@@ -302,9 +301,9 @@ impl LentColumn {
     }
 }
 
-/// What a statement wants of a table: passed from the planner to the cursor as text.
+/// What a statement needs of a table: passed from the planner to the cursor as text.
 struct Wanted {
-    /// One bit for each column; the last stands for all that follow.
+    /// One bit per column; the last stands for all columns after it.
     used: u64,
     /// The columns that are compared for equality.
     equal: Vec<usize>,

@@ -1,17 +1,17 @@
-//! SQLite on the page engine: a VFS, so that every program that speaks SQLite can live on it.
+//! SQLite on the page engine: a VFS, so that every program that uses SQLite can use it.
 //!
-//! A SQLite page is an engine page. SQLite keeps its rollback journal in memory, for ROLLBACK only; what
-//! it writes goes into a private transaction of the engine, which is committed when SQLite asks for
+//! A SQLite page is an engine page. SQLite keeps its rollback journal in memory, for ROLLBACK only;
+//! its writes go into a private transaction of the engine, which is committed when SQLite requests
 //! the sync of a commit. Readers see the snapshot of their first read; they neither block the
 //! writer nor are blocked by it.
 //!
 //! - [`register`]: adds the VFS to a SQLite library; [`linked::register`] to the one of this program.
-//! - [`import_export`]: plain SQLite files into the engine and out of it.
+//! - [`import_export`]: plain SQLite files to and from the engine.
 //! - [`lend`]: tables of one SQLite connection in another, whatever their text encodings.
-//! - [`Databases`]: which database a name means; [`NamedDatabases`] and [`PathDatabases`].
+//! - [`Databases`]: maps names to databases; [`NamedDatabases`] and [`PathDatabases`].
 //!
-//! `unsafe` is used for SQLite's C interface only; what transactions mean is decided in `connection`,
-//! without any. `docs/engine/sqlite.md` tells users what holds.
+//! `unsafe` is used only for SQLite's C interface; `connection` implements the transactions without
+//! it. `docs/engine/sqlite.md` documents the behaviour for users.
 
 mod abi;
 mod connection;

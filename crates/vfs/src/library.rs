@@ -1,4 +1,4 @@
-//! The few functions of a SQLite library that the VFS calls, wherever that library is.
+//! The functions of a SQLite library that the VFS calls, whether linked or loading the extension.
 #![expect(unsafe_code, reason = "calls SQLite's C functions")]
 
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -25,7 +25,7 @@ pub(crate) type FileControl =
 /// `sqlite3_db_name`.
 pub(crate) type DbName = unsafe extern "C" fn(*mut c_void, c_int) -> *const c_char;
 
-/// Places in `sqlite3_api_routines`, counted in pointers. New ones are only ever added behind.
+/// Positions in `sqlite3_api_routines`, counted in pointers. New ones are only appended.
 const SLOT_MALLOC: usize = 68;
 const SLOT_VERSION: usize = 67;
 const SLOT_FILE_CONTROL: usize = 127;
@@ -97,7 +97,7 @@ impl Library {
         }
     }
 
-    /// A copy of `text` that SQLite will free; null when memory is short.
+    /// A copy of `text` that SQLite will free; null if memory is short.
     pub fn allocate_text(&self, text: &str) -> *mut c_char {
         let bytes: Vec<u8> = text.bytes().filter(|byte| *byte != 0).collect();
         let length = bytes.len();
@@ -116,8 +116,8 @@ impl Library {
         memory.cast()
     }
 
-    /// Has SQLite leave `bytes` at the end of each page of the database behind `file`, as long as it
-    /// has no page yet. Without effect on a library that does not know how.
+    /// Makes SQLite leave `bytes` unused at the end of each page of the database in `file`, if it
+    /// has no page yet. No effect on a library without this feature.
     ///
     /// # Safety
     /// `connection` is the `sqlite3` that has `file` open and is in a call of this thread.
@@ -147,7 +147,7 @@ impl Library {
         }
     }
 
-    /// Writes to SQLite's error log, which programs may have pointed somewhere.
+    /// Writes to SQLite's error log, which programs may have redirected.
     pub(crate) fn log(&self, code: c_int, message: &str) {
         let Ok(message) = CString::new(message) else {
             return;

@@ -8,7 +8,7 @@ use windlass_engine::Database;
 use crate::context::Databases;
 use crate::error::{Result, VfsError};
 
-/// Engine databases by name, upper and lower case alike. Their owner opens and closes them.
+/// Engine databases by case-insensitive name. Their owner opens and closes them.
 #[derive(Debug, Default, Clone)]
 pub struct NamedDatabases {
     databases: Arc<Mutex<HashMap<String, Arc<Database>>>>,
@@ -21,10 +21,10 @@ impl NamedDatabases {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Offers a database to SQLite under the name that it has in its instance.
+    /// Makes a database available to SQLite under its name in its instance.
     ///
     /// # Errors
-    /// When the name is taken.
+    /// If the name is taken.
     pub fn add(&self, database: Arc<Database>) -> Result<()> {
         let name = database.name().to_owned();
         let mut map = self.map();
@@ -35,7 +35,7 @@ impl NamedDatabases {
         Ok(())
     }
 
-    /// No longer offers the database. Connections that have it open keep it.
+    /// Removes the database. Connections that have it open keep it.
     pub fn remove(&self, name: &str) -> Option<Arc<Database>> {
         self.map().remove(&name.to_lowercase())
     }

@@ -1,8 +1,8 @@
 //! Databases under paths: `file:/path/x.db?vfs=...` opens, or creates, the engine database there.
 //!
-//! The data file is the path; the log lies beside it as `x.db-log`. A database is open while at least
-//! one connection has it open, and is cleanly closed with the last one: the data file is then a plain
-//! SQLite file.
+//! The data file has that path; the log is next to it as `x.db-log`. A database is open while at
+//! least one connection has it open, and is cleanly closed with the last one: the data file is then
+//! a plain SQLite file.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use windlass_engine::{CreateDatabase, Database, EngineError, Instance, OpenDatab
 use crate::context::Databases;
 use crate::error::{Result, VfsError};
 
-/// How often, and how far apart, the files of a database are tried while somebody has them locked.
+/// How many times, and at what interval, to try to open files that are locked.
 const LOCK_ATTEMPTS: usize = 25;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
@@ -32,7 +32,7 @@ struct Entry {
 }
 
 impl PathDatabases {
-    /// All databases go into the buffer pool of `instance`.
+    /// All databases use the buffer pool of `instance`.
     pub fn new(instance: Arc<Instance>) -> Self {
         Self {
             instance,
@@ -44,7 +44,7 @@ impl PathDatabases {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a database whose files may still be locked by a thread that is done with it in a moment.
+    /// Opens a database whose files may still be locked briefly by another thread.
     fn open_unlocked(&self, request: &OpenDatabase) -> Result<Arc<Database>> {
         for _ in 0..LOCK_ATTEMPTS {
             match self.instance.open_database(request) {
@@ -79,7 +79,7 @@ fn is_locked(error: &EngineError) -> bool {
     matches!(error, EngineError::InUse { .. })
 }
 
-/// Where the log of the database at `path` lies.
+/// The log's path of the database at `path`.
 pub fn log_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-log");
@@ -94,7 +94,7 @@ impl Databases for PathDatabases {
             path: path.to_owned(),
             reason: error.to_string(),
         };
-        // One file may be reached in many ways; two openings of it must meet.
+        // A file may be reachable by several paths; two openings of it must meet.
         let full = match path.canonicalize() {
             Ok(full) => full,
             Err(_) => {
@@ -144,7 +144,7 @@ impl Databases for PathDatabases {
         }
         let path = path.clone();
         map.remove(&path);
-        // Under the lock: whoever opens it again waits until the files are complete, and free.
+        // Under the lock: reopening waits until the files are complete and unlocked.
         let outcome = database.close();
         drop(database);
         Ok(outcome?)

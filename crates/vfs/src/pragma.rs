@@ -1,18 +1,18 @@
-//! The pragmas that mean something else on an engine database.
+//! Pragmas with a different meaning on an engine database.
 //!
-//! SQLite asks the VFS of the main (or named) database first. What is answered here never reaches
-//! SQLite's own code, so an answer must be the truth about what is in force.
+//! SQLite asks the VFS of the main (or named) database first. A pragma answered here never reaches
+//! SQLite's own code, so the answer must describe the actual behaviour.
 
 use windlass_engine::PAGE_SIZE;
 
 use crate::connection::Connection;
 
-/// What becomes of a pragma.
+/// The result of a pragma.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// SQLite handles it itself.
     PassOn,
-    /// Handled; the text is the one row of the result, if there is one.
+    /// Handled; the text is the only row of the result, if there is one.
     Done(Option<String>),
 }
 
@@ -20,11 +20,11 @@ pub(crate) enum Answer {
 pub(crate) fn answer(connection: &Connection, name: &str, value: Option<&str>) -> Answer {
     match name.to_ascii_lowercase().as_str() {
         // The engine's log makes transactions atomic and durable. SQLite's journal only serves
-        // ROLLBACK, and stays in memory, whatever is asked for.
+        // ROLLBACK, and stays in memory, whatever is requested.
         "journal_mode" => Answer::Done(Some("memory".to_owned())),
-        // Locks of SQLite's kind do not exist, so none can be kept.
+        // Locks like SQLite's do not exist, so none can be kept.
         "locking_mode" => Answer::Done(Some("normal".to_owned())),
-        // As SQLite does on any database that has its page size already.
+        // As SQLite does on any database that already has a page size.
         "page_size" if value.is_some_and(|value| value.parse() != Ok(PAGE_SIZE)) => {
             Answer::Done(None)
         }

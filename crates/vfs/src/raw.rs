@@ -1,4 +1,4 @@
-//! Small translations between C and Rust that all files of the VFS share.
+//! Conversions between C and Rust shared by all files of the VFS.
 #![expect(unsafe_code, reason = "views memory that SQLite hands over")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -28,10 +28,10 @@ pub(crate) unsafe fn bytes<'a>(buffer: *const c_void, length: c_int) -> &'a [u8]
     unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), length) }
 }
 
-/// Text that SQLite hands over, if there is any and it is UTF-8.
+/// Text passed by SQLite, if any and if it is UTF-8.
 ///
 /// # Safety
-/// `text` is null, or ends with a zero byte and stays as it is for `'a`.
+/// `text` is null, or ends with a zero byte and does not change for `'a`.
 pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
     if text.is_null() {
         return None;
@@ -41,12 +41,13 @@ pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
     text.to_str().ok()
 }
 
-/// `xSectorSize`: a page. SQLite makes the pages of a new database as large as a sector, up to this.
+/// `xSectorSize`: a page. SQLite uses the sector size, up to this, as the page size of a new
+/// database.
 pub(crate) unsafe extern "C" fn sector_size(_file: *mut File) -> c_int {
     PAGE_SIZE as c_int
 }
 
-/// `xDeviceCharacteristics`: nothing tears and nothing is reordered, since nothing of an uncommitted
+/// `xDeviceCharacteristics`: nothing is torn or reordered, because nothing of an uncommitted
 /// transaction reaches a disk.
 pub(crate) unsafe extern "C" fn device_characteristics(_file: *mut File) -> c_int {
     abi::IOCAP_SAFE_APPEND | abi::IOCAP_SEQUENTIAL | abi::IOCAP_SUBPAGE_READ
@@ -57,7 +58,7 @@ pub(crate) unsafe extern "C" fn accept_lock(_file: *mut File, _level: c_int) -> 
     abi::OK
 }
 
-/// `xFileControl` of a file that knows none.
+/// `xFileControl` of a file that supports none.
 pub(crate) unsafe extern "C" fn no_file_control(
     _file: *mut File,
     _operation: c_int,

@@ -1,16 +1,16 @@
 //! One snapshot for all connections of a database that read the same commit.
 //!
-//! Beginning and ending a snapshot in the engine takes a lock that a commit takes, too. Readers that
-//! come and go by the hundred thousand in a second would hold up the writer there; here they share a
-//! snapshot by counting it, without a lock, and the engine sees one for each commit.
+//! Beginning and ending a snapshot in the engine takes a lock that a commit takes, too. Hundreds of
+//! thousands of readers per second would delay the writer there; here they share a
+//! reference-counted snapshot without a lock, and the engine sees one per commit.
 //!
-//! Readers that never wait for anything also keep the processors to themselves: a writer whose sync has
-//! ended waits until one of them has used up its time slice, some milliseconds, for each commit. So
-//! they offer the processor now and then while a commit is on its way.
+//! Readers that never wait also occupy the cores: a writer whose sync has ended waits until one of
+//! them has used up its time slice, some milliseconds, for each commit. So they yield the CPU from
+//! time to time while a commit is in progress.
 //!
 //! Invariants:
-//! - `begin` never gives less than what was durable when it was called.
-//! - Nobody keeps a snapshot alive by the slot alone: it is weak, so an idle database has no readers.
+//! - `begin` never returns less than what was durable when it was called.
+//! - The slot alone does not keep a snapshot alive: it is weak, so an idle database has no readers.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwapWeak;
 use windlass_engine::{Database, ReadSnapshot};
 
-/// How long a reader keeps the processor while a commit is on its way: a small part of a time slice,
-/// and long beside a change of threads.
+/// How long a reader runs without yielding while a commit is in progress: a small part of a time
+/// slice, and long compared to a context switch.
 const OFFER_PAUSE: Duration = Duration::from_micros(500);
 
 /// A database, and the snapshot that its readers share.
@@ -31,7 +31,7 @@ pub(crate) struct Snapshots {
     committing: AtomicUsize,
 }
 
-/// A commit on its way, until it is dropped.
+/// A commit in progress, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Committing<'a>(&'a AtomicUsize);
 
@@ -54,13 +54,13 @@ impl Snapshots {
         &self.database
     }
 
-    /// Says that a commit is on its way.
+    /// Announces a commit in progress.
     pub(crate) fn committing(&self) -> Committing<'_> {
         self.committing.fetch_add(1, Ordering::Relaxed);
         Committing(&self.committing)
     }
 
-    /// Lets a writer whose sync has ended go on, if it was not let since `offered`.
+    /// Yields to a writer whose sync has ended, if not done since `offered`.
     pub(crate) fn offer_processor(&self, offered: &mut Option<Instant>) {
         if self.committing.load(Ordering::Relaxed) == 0 {
             return;
@@ -80,8 +80,8 @@ impl Snapshots {
         }
     }
 
-    /// Offers a snapshot of a durable commit to those who begin. An older one does no harm: `begin`
-    /// looks at the number.
+    /// Offers a snapshot of a durable commit to new readers. An older one does no harm: `begin`
+    /// compares the number.
     pub(crate) fn share(&self, snapshot: ReadSnapshot) -> Arc<ReadSnapshot> {
         let snapshot = Arc::new(snapshot);
         self.current.store(Arc::downgrade(&snapshot));

@@ -1,10 +1,10 @@
-//! The VFS itself: which files are engine databases, and what goes to the default VFS.
+//! The VFS itself: engine databases, and files passed to the default VFS.
 //!
 //! | SQLite opens | gets |
 //! |---|---|
 //! | a main database | an engine database ([`crate::file`]) |
 //! | its rollback journal | memory ([`crate::journal`]) |
-//! | its write-ahead log | an error; SQLite does not ask, as there is no shared memory |
+//! | its write-ahead log | an error; SQLite never opens it, because there is no shared memory |
 //! | temporary files, the journal that joins several databases | a file of the default VFS |
 //!
 //! A file of the default VFS is opened in place: SQLite then calls the default VFS directly.
@@ -25,13 +25,13 @@ use crate::journal::{self, JournalFile};
 use crate::library::Library;
 use crate::raw;
 
-/// Longest name of a database, and of its journal, with the zero at the end.
+/// Maximum length of the name of a database, and of its journal, including the terminating zero.
 const PATH_BYTES_MAX: c_int = 1024;
 
 /// Registers a VFS under `name`. It stays for the rest of the process.
 ///
 /// # Errors
-/// When the library has no default VFS, `name` is no name, or SQLite refuses.
+/// If the library has no default VFS, `name` is invalid, or SQLite refuses.
 pub fn register(name: &str, library: Library, databases: Box<dyn Databases>) -> Result<()> {
     let fail = |reason: &str| VfsError::Sqlite {
         action: "register the VFS",
@@ -132,7 +132,7 @@ unsafe extern "C" fn open(
                 code
             }
         },
-        // The name of a super-journal goes into journals that others must find after a crash.
+        // The name of a super-journal is stored in journals that others must find after a crash.
         Some(name) if !name.starts_with('/') => abi::CANTOPEN,
         _ => {
             let open = default_of(context).open;
@@ -154,7 +154,7 @@ fn open_database(context: &Context, name: &str, flags: c_int) -> Result<Arc<Data
     }
 }
 
-/// Refuses a database whose page 1 tells SQLite other pages than the engine's.
+/// Refuses a database whose page 1 makes SQLite expect another page size than the engine's.
 fn check_page_size(database: &Arc<Database>) -> Result<()> {
     let snapshot = database.begin_read();
     if snapshot.page_count() == 0 {
@@ -175,7 +175,7 @@ fn check_page_size(database: &Arc<Database>) -> Result<()> {
     })
 }
 
-/// Whether `name` is that of a journal or log beside a database; engine databases have none.
+/// Whether `name` is that of a journal or log of a database; engine databases have none.
 fn is_journal(name: &str) -> bool {
     name.ends_with("-journal") || name.ends_with("-wal")
 }
@@ -244,7 +244,7 @@ unsafe extern "C" fn full_pathname(
     abi::OK
 }
 
-/// Functions that have nothing to do with databases: the default VFS answers.
+/// Functions unrelated to databases: the default VFS answers.
 macro_rules! pass_on {
     ($($function:ident($($argument:ident: $type:ty),*) $(-> $answer:ty)?;)*) => {$(
         unsafe extern "C" fn $function(vfs: *mut Vfs $(, $argument: $type)*) $(-> $answer)? {

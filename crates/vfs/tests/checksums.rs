@@ -1,4 +1,4 @@
-//! Page checksums through SQLite: new databases carry them, a flipped bit is found and its place told.
+//! Page checksums through SQLite: new databases have them, and a flipped bit is found and located.
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! A process that writes is killed without warning; what it had been told was committed must be there,
-//! and of the rest nothing or one whole transaction.
+//! A writing process is killed without warning; every acknowledged commit must exist, and of the
+//! rest nothing or one whole transaction.
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 mod common;
@@ -24,7 +24,7 @@ fn child_that_writes_until_it_is_killed() {
     run(&connection, "PRAGMA cache_size = 6");
     let first: i64 = value(&connection, "SELECT coalesce(max(n), 0) + 1 FROM done");
     for number in first.. {
-        // A large transaction now and then, so that pages spill and the log gets long groups.
+        // An occasional large transaction, so that pages spill and the log gets long groups.
         let rows = if number % 7 == 0 { 600 } else { 3 };
         run(
             &connection,
@@ -72,7 +72,7 @@ fn rounds(count: u64) {
         let listener = std::thread::spawn(move || {
             let mut last = 0;
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                // The harness may have printed a beginning of the same line.
+                // The harness may have printed the beginning of the same line.
                 if let Some((_, number)) = line.split_once("committed ") {
                     last = number.parse().unwrap_or(last);
                 }

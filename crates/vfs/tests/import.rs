@@ -1,4 +1,4 @@
-//! Imports: what becomes of page checksums, and that the source stays as it is, byte by byte.
+//! Imports: the treatment of page checksums, and that the source stays unchanged, byte by byte.
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 mod common;
@@ -13,7 +13,7 @@ use windlass_engine::{CreateDatabase, Instance, InstanceOptions};
 use windlass_vfs::import_export::{PageChecksums, import};
 use windlass_vfs::{VfsError, log_path};
 
-/// What an import said of itself.
+/// The result reported by an import.
 #[derive(Debug, PartialEq, Eq)]
 struct Said {
     converted: bool,
@@ -78,7 +78,7 @@ fn assert_same(source: &str, engine: &Connection) {
     assert_eq!(value::<i64>(engine, found), 2);
 }
 
-/// Names and contents of what lies in a folder; a -shm, which holds no content, left out.
+/// Names and contents of the files in a folder, except a -shm, which has no content.
 fn contents(folder: &Folder) -> Vec<(String, Vec<u8>)> {
     let entries = std::fs::read_dir(folder.path("")).unwrap();
     let mut contents: Vec<_> = entries
@@ -189,7 +189,8 @@ fn a_source_that_a_stock_sqlite_wrote_to_gets_its_checksums_again() {
     assert_same(&expected, &engine(&folder.path("x.db")));
 }
 
-/// Files as a crash leaves them: the source and what lies beside it, copied while `connection` is open.
+/// Files as a crash leaves them: the source and the files next to it, copied while `connection` is
+/// open.
 fn crashed(name: &str, suffix: &str) -> (Folder, String) {
     let (live, left) = (Folder::new(), Folder::new());
     let stock = live.stock(name);

@@ -1,4 +1,4 @@
-//! Import and export: whole, exact, one committed state, also of databases in use.
+//! Import and export: complete, exact, one committed state, also of databases in use.
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 mod common;
@@ -35,7 +35,7 @@ fn fill(connection: &Connection) {
     );
 }
 
-/// Imports, looks at it through SQLite, exports, compares.
+/// Imports, reads through SQLite, exports and compares.
 fn there_and_back(folder: &Folder, source: &Path, converted: bool) {
     let stock = Connection::open(source).unwrap();
     let expected = dump(&stock);

@@ -1,4 +1,5 @@
-//! While the engine has a database open, nobody else gets at its files: no stock SQLite, no other instance.
+//! While the engine has a database open, nobody else can use its files: no stock SQLite, no other
+//! instance.
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 mod common;
@@ -35,7 +36,7 @@ fn a_stock_sqlite_is_kept_out_until_the_last_connection_has_closed() {
         let found = code(plain.execute_batch(sql));
         assert_eq!(found, Some(ErrorCode::DatabaseBusy), "{sql}");
     }
-    // The end of a stock connection in this process takes no lock along.
+    // Closing a stock connection in this process drops no lock.
     drop(plain);
     let plain = stock(&folder.path("a.db"));
     let found = code(plain.execute_batch("SELECT * FROM t"));
@@ -51,8 +52,8 @@ fn a_stock_sqlite_is_kept_out_until_the_last_connection_has_closed() {
     );
 }
 
-/// Reads until its input ends. In a process of its own: in one process, the locks of a SQLite are lost
-/// when anybody else there closes the file.
+/// Reads until its input ends. In a separate process, because within one process SQLite's locks are
+/// lost when anything closes the file.
 #[test]
 #[ignore = "the child process of another test"]
 fn child_reader() {

@@ -13,17 +13,19 @@ use crate::error::{Result, VfsError};
 
 const CHUNK_PAGES: u32 = (CHUNK_BYTES / PAGE_SIZE) as u32;
 
-/// Chunks read and written at the same time. The engine reads page by page; several readers keep the
-/// disk busy where the buffer pool does not have the pages.
+/// Chunks read and written concurrently. The engine reads page by page; several readers keep the
+/// disk busy if the buffer pool does not have the pages.
 const WORKERS: usize = 8;
 
-/// Writes the last committed state of `database` to the new SQLite file `target`; returns its bytes.
+/// Writes the last committed state of `database` to the new SQLite file `target`; returns its
+/// length.
 ///
-/// Writers go on meanwhile. A database without content becomes an empty file, which is SQLite's empty
-/// database.
+/// Writers continue meanwhile. A database without content becomes an empty file, which is SQLite's
+/// empty database.
 ///
 /// # Errors
-/// When `target` exists, a page cannot be read, or the disk refuses. Nothing is left at `target` then.
+/// If `target` exists, a page cannot be read, or the disk refuses. Nothing is left at `target`
+/// then.
 pub fn export(database: &Arc<Database>, target: &Path) -> Result<u64> {
     if target.exists() {
         return Err(VfsError::Io {
@@ -39,14 +41,14 @@ pub fn export(database: &Arc<Database>, target: &Path) -> Result<u64> {
         Ok(bytes)
     });
     if outcome.is_err() {
-        // The first error is the one that counts.
+        // Report the first error.
         let _gone = std::fs::remove_file(&beside);
     }
     outcome
 }
 
 fn write(database: &Arc<Database>, path: &Path) -> Result<u64> {
-    // An earlier export that was interrupted may have left one.
+    // An earlier, interrupted export may have left one.
     let _gone = std::fs::remove_file(path);
     let file = DirectFile::open(path, Access::CreateNew)
         .map_err(|error| io_error("create", path, &error))?;
@@ -71,7 +73,7 @@ fn write(database: &Arc<Database>, path: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Copies chunks until none are left. After an error the others still finish theirs.
+/// Copies chunks until none are left. After an error the other threads finish theirs.
 fn copy(snapshot: &ReadSnapshot, file: &DirectFile, next: &AtomicU32) -> Result<()> {
     let mut buffer = AlignedBuffer::new(CHUNK_BYTES);
     loop {

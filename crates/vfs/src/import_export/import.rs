@@ -1,9 +1,10 @@
 //! From a SQLite file to an engine database.
 //!
-//! A database that reserves room for page checksums must carry them when the engine opens it: the
-//! engine checks every page it reads. A copy keeps those of the source, wrong ones included, so that
-//! damage stays found; but where not even the first page has a right one, a SQLite that knows nothing
-//! of them wrote the file, and all pages get theirs, as they do after SQLite has rewritten the database.
+//! A database that reserves room for page checksums must have valid ones when the engine opens it:
+//! the engine checks every page it reads. A copy keeps the checksums of the source, even wrong
+//! ones, so that damage stays detectable. But if not even the first page has a valid one, a SQLite
+//! without checksum support wrote the file, and all pages get new checksums, as they do when SQLite
+//! rewrites the database.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,13 +17,13 @@ use super::source::Source;
 use super::{CHUNK_BYTES, beside, io_error, unfinished};
 use crate::error::{Result, VfsError};
 
-/// Where page 1 tells whether SQLite reads and writes through its own log: 2 if so, 1 if not.
+/// Where page 1 says whether SQLite uses its own log: 2 if so, 1 if not.
 const FORMAT_OFFSET: usize = 18;
 
 /// Bytes to reserve at the end of each page for its checksum.
 const CHECKSUM_BYTES: i32 = 8;
 
-/// Whether pages of an imported database carry checksums.
+/// Whether pages of an imported database have checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageChecksums {
     /// If the source reserves room for them.
@@ -31,28 +32,29 @@ pub enum PageChecksums {
     Always,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug)]
 pub struct Imported {
     /// The new database, open.
     pub database: Arc<Database>,
     /// Bytes of its data file.
     pub bytes: u64,
-    /// Whether SQLite had to rewrite it: other pages than the engine's, a log not yet checkpointed, or no
-    /// room for the page checksums that were asked for.
+    /// Whether SQLite had to rewrite it: a different page size, a log not yet checkpointed, or no
+    /// room for the requested page checksums.
     pub converted: bool,
     /// Whether its pages carry checksums.
     pub page_checksums: bool,
 }
 
-/// Makes the engine database that `request` describes, with one data file, from the SQLite file `source`.
+/// Creates the engine database that `request` describes, with one data file, from the SQLite file
+/// `source`.
 ///
-/// `source` may be in use and is not changed. With pages of 8192 bytes, no write-ahead log beside
-/// it, and the room for checksums that is wanted, it is copied as it is; otherwise SQLite writes it anew.
+/// `source` may be in use and is not changed. With pages of 8192 bytes, no write-ahead log, and the
+/// requested room for checksums, it is copied unchanged; otherwise SQLite rewrites it.
 ///
 /// # Errors
-/// When `source` is no SQLite database, or one that must be rolled back first, files of the target exist,
-/// or the disk refuses. Nothing is left of the target then.
+/// If `source` is not a SQLite database, or one that must be rolled back first, files of the target
+/// exist, or the disk refuses. Nothing is left of the target then.
 pub fn import(
     instance: &Instance,
     source: &Path,
@@ -78,7 +80,7 @@ pub fn import(
     }
     let opened = Source::open(source)?;
     let unfinished = unfinished(&data.path);
-    // An earlier import that was interrupted may have left one.
+    // An earlier, interrupted import may have left one.
     discard(&unfinished);
     let reserved = match checksums {
         PageChecksums::AsInSource => opened.reserved_bytes,
@@ -104,21 +106,21 @@ pub fn import(
         })
     });
     if outcome.is_err() {
-        // The first error is the one that counts.
+        // Report the first error.
         discard(&unfinished);
     }
     outcome
 }
 
-/// Removes an unfinished file, and the journal that SQLite writes it with.
+/// Removes an unfinished file, and the journal with which SQLite writes it.
 fn discard(unfinished: &Path) {
     for path in [unfinished, &beside(unfinished, "-journal")] {
-        // Mostly it is not there.
+        // Usually it does not exist.
         let _gone = std::fs::remove_file(path);
     }
 }
 
-/// Has SQLite write the data file; returns its bytes.
+/// Makes SQLite write the data file; returns its length.
 fn convert(source: Source, reserved: i32, path: &Path) -> Result<u64> {
     let fail = |error| io_error("write", path, &error);
     source.convert(path, reserved)?;
@@ -143,7 +145,7 @@ fn convert(source: Source, reserved: i32, path: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Copies the data file; returns its bytes.
+/// Copies the data file; returns its length.
 fn copy(source: &Source, path: &Path) -> Result<u64> {
     let fail = |error| io_error("write", path, &error);
     let file = DirectFile::open(path, Access::CreateNew).map_err(fail)?;

@@ -1,12 +1,12 @@
-//! SQLite files into the engine and out of it, at the speed of the disk.
+//! SQLite files to and from the engine, at the speed of the disk.
 //!
 //! [`import`] takes one committed state of a SQLite file that may be in use; [`export`] writes one
-//! committed state of an engine database, which may be in use, to a plain SQLite file. Neither goes
-//! through SQL, except that SQLite converts a file with other pages than the engine's, or without the room
-//! for page checksums that is asked for.
+//! committed state of an engine database, which may be in use, to a plain SQLite file. Neither uses
+//! SQL, except that SQLite converts a file with a different page size, or without the requested
+//! room for page checksums.
 //!
-//! Both write under a temporary name and rename after the last sync: what carries the final name is
-//! whole.
+//! Both write under a temporary name and rename after the last sync: a file with the final name is
+//! complete.
 
 mod export;
 mod import;
@@ -23,12 +23,12 @@ use crate::error::VfsError;
 /// Bytes moved at a time.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Where the file is written before it is whole.
+/// The temporary path of an incomplete file.
 fn unfinished(path: &Path) -> PathBuf {
     beside(path, ".windlass-unfinished")
 }
 
-/// Name of a file beside another: its own name and a suffix.
+/// Path of a file next to another: its own name and a suffix.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -1,10 +1,10 @@
 //! A plain SQLite file, locked and read through SQLite's own descriptor.
 //!
-//! Not through one of ours: closing any descriptor of the file would drop the locks that SQLite
-//! connections of this process hold on it.
+//! Not through one of ours, because closing any descriptor of the file would drop the locks that
+//! SQLite connections of this process have on it.
 //!
-//! The descriptor is open for reading alone. SQLite can then neither roll back what a crashed program
-//! left, nor checkpoint a log: file and log stay as they are, byte by byte.
+//! The descriptor is read-only. SQLite can then neither roll back a crashed program's transaction,
+//! nor checkpoint a log: file and log stay unchanged, byte by byte.
 #![expect(unsafe_code, reason = "calls SQLite's C interface for files")]
 
 use std::ffi::{c_int, c_void};
@@ -27,9 +27,9 @@ pub(super) struct Source {
     pub(super) page_size: u32,
     /// Bytes of the database.
     pub(super) bytes: u64,
-    /// Bytes at the end of each page that SQLite leaves alone.
+    /// Bytes at the end of each page that SQLite does not use.
     pub(super) reserved_bytes: c_int,
-    /// Behind the connection: what is dropped last.
+    /// After the connection: dropped last.
     _log: Option<MadeLog>,
 }
 
@@ -44,7 +44,7 @@ impl Source {
             path: path.to_owned(),
             reason: "it is empty; create the database instead".to_owned(),
         };
-        // Not even looked at by SQLite, which removes a log that lies beside an empty file.
+        // SQLite must not even look at it, because it removes a log next to an empty file.
         if std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
             return Err(empty());
         }
@@ -61,7 +61,7 @@ impl Source {
         if page_count == 0 {
             return Err(empty());
         }
-        // SQLite takes a part of a page for a whole one, and what is missing for zeros.
+        // SQLite treats a partial page as a whole one, with zeros for the missing part.
         let file_bytes = std::fs::metadata(path).map_or(0, |file| file.len());
         if !file_bytes.is_multiple_of(u64::from(page_size)) {
             return Err(VfsError::NotImportable {
@@ -90,9 +90,9 @@ impl Source {
 
     /// Whether the file alone is the database, and stays so while the transaction is open.
     ///
-    /// In WAL mode it is if the log is empty once the transaction has begun: SQLite then holds the
-    /// lock that keeps checkpoints away from the file. In the other modes the transaction keeps
-    /// writers out.
+    /// In WAL mode it is if the log is empty once the transaction has begun: SQLite then has the
+    /// lock that keeps checkpoints away from the file. In the other modes the transaction locks out
+    /// writers.
     pub(super) fn is_whole(&self) -> bool {
         let log = std::fs::metadata(beside(&self.path, "-wal"));
         let log_is_empty = log.map_or(true, |log| log.len() == 0);
@@ -101,7 +101,7 @@ impl Source {
 
     /// A file control of SQLite.
     ///
-    /// `operation` is one whose argument has the type of what `place` points to.
+    /// The argument of `operation` must have the type that `place` points to.
     fn control(&self, operation: c_int, place: *mut c_void) -> std::result::Result<(), c_int> {
         // SAFETY: the handle is valid while the connection lives and is not closed here.
         let handle = unsafe { self.connection.handle() };
@@ -142,14 +142,14 @@ impl Source {
         }
     }
 
-    /// Has SQLite write the database to `target` with pages of the engine, of which it leaves
-    /// `reserved_bytes` at the end alone. The target is not synced.
+    /// Makes SQLite write the database to `target` with the engine's page size, with
+    /// `reserved_bytes` unused at the end of each page. The target is not synced.
     pub(super) fn convert(self, target: &Path, reserved_bytes: c_int) -> Result<()> {
         let fail = |error: rusqlite::Error| VfsError::NotImportable {
             path: self.path.clone(),
             reason: reason(&self.path, &error),
         };
-        // VACUUM is a transaction of its own; it reads one committed state. It writes the target as
+        // VACUUM is its own transaction; it reads one committed state. It writes the target as
         // durably as it would write the source, which is not written at all.
         self.connection
             .execute_batch(&format!(
@@ -164,8 +164,8 @@ impl Source {
     }
 }
 
-/// The empty log that reading a database in WAL mode makes where none was. Dropped after the
-/// connection, it has SQLite remove it: a connection that can write does so when it is the last to close.
+/// The empty log created by reading a database in WAL mode that had none. Dropped after the
+/// connection, it makes SQLite remove it: a writable connection does so if it is the last to close.
 struct MadeLog {
     path: PathBuf,
 }
@@ -185,7 +185,7 @@ impl Drop for MadeLog {
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX
                 | OpenFlags::SQLITE_OPEN_URI;
             let opened = Connection::open_with_flags(uri(&self.path), flags);
-            // If it fails an empty file stays, which harms nobody.
+            // On failure an empty file stays, which is harmless.
             let _kept = opened.and_then(|connection| {
                 connection.query_row("PRAGMA schema_version", [], |_| Ok(()))
             });
@@ -193,7 +193,7 @@ impl Drop for MadeLog {
     }
 }
 
-/// What SQLite says, and what helps.
+/// SQLite's message, and advice.
 fn reason(path: &Path, error: &rusqlite::Error) -> String {
     let code = error.sqlite_error().map(|error| error.extended_code);
     if code == Some(ffi::SQLITE_READONLY_ROLLBACK) {
@@ -206,9 +206,9 @@ fn reason(path: &Path, error: &rusqlite::Error) -> String {
     error.to_string()
 }
 
-/// The name by which SQLite opens exactly this path, whatever characters are in it.
+/// The URI by which SQLite opens exactly this path, whatever its characters.
 fn uri(path: &Path) -> String {
-    // An authority, which is empty, keeps SQLite from taking the first folder for one.
+    // An empty authority keeps SQLite from taking the first folder for one.
     let mut uri = String::from(if path.is_absolute() {
         "file://"
     } else {

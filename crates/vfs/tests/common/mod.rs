@@ -1,4 +1,4 @@
-//! What all tests of the VFS share: a folder, an instance, connections.
+//! Shared by all tests of the VFS: a folder, an instance, connections.
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use windlass_vfs::{PathDatabases, linked};
 /// Bytes in a page of the engine.
 pub(crate) const PAGE_SIZE: usize = 8192;
 
-/// The checksum of SQLite's checksum VFS, written down once more from its documentation.
+/// The checksum of SQLite's checksum VFS, implemented again from its documentation.
 pub(crate) fn checksum(page: &[u8]) -> Vec<u8> {
     let words: Vec<u32> = page[..PAGE_SIZE - 8]
         .chunks(4)
@@ -28,7 +28,7 @@ pub(crate) fn checksum(page: &[u8]) -> Vec<u8> {
     [first.to_le_bytes(), second.to_le_bytes()].concat()
 }
 
-/// Pages of a closed file whose last bytes are not their checksum.
+/// Pages of a closed file with a wrong checksum.
 pub(crate) fn damaged(path: &Path) -> Vec<usize> {
     let bytes = std::fs::read(path).unwrap();
     assert_eq!(bytes[20], 8, "bytes reserved at the end of a page");
@@ -59,7 +59,7 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    /// An engine database, made if it is not there.
+    /// An engine database, created if missing.
     pub(crate) fn engine(&self, name: &str) -> Connection {
         engine(&self.path(name))
     }
@@ -70,13 +70,13 @@ impl Folder {
     }
 }
 
-/// Adds the VFS once in a process.
+/// Registers the VFS once per process.
 pub(crate) fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| register_as("windlass", InstanceOptions::default()));
 }
 
-/// Adds a VFS with an instance of its own.
+/// Registers a VFS with its own instance.
 pub(crate) fn register_as(name: &str, options: InstanceOptions) {
     let instance = Instance::new(options, Arc::new(RealFileSystem)).unwrap();
     linked::register(name, Box::new(PathDatabases::new(instance))).unwrap();
@@ -102,7 +102,7 @@ pub(crate) fn run(connection: &Connection, sql: &str) {
         .unwrap_or_else(|error| panic!("{sql}: {error}"));
 }
 
-/// `PRAGMA integrity_check` must find nothing.
+/// Checks that `PRAGMA integrity_check` finds nothing.
 pub(crate) fn assert_sound(connection: &Connection) {
     assert_eq!(value::<String>(connection, "PRAGMA integrity_check"), "ok");
 }
