@@ -1,4 +1,5 @@
-//! Backups in a simulation: taken while transactions go on, restored on another disk and compared.
+//! Backups in a simulation: taken while transactions continue, restored on another disk and
+//! compared.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::disk::Disk;
 use crate::outcome::compare;
 use crate::world::{State, World, log_path};
 
-/// What a backup put on its medium.
+/// The content of a backup's medium.
 #[derive(Debug, Clone)]
 pub(crate) struct Copy {
     description: Vec<u8>,
@@ -21,7 +22,7 @@ pub(crate) struct Copy {
     log: Vec<u8>,
 }
 
-/// Takes a backup of any kind; restores and compares it.
+/// Makes a backup of any kind; restores and compares it.
 pub(crate) fn backup(world: &mut World) -> Result<(), String> {
     let kind = match world.rng.below(4) {
         0 | 1 => BackupMode::Full,
@@ -34,7 +35,7 @@ pub(crate) fn backup(world: &mut World) -> Result<(), String> {
     run(world, kind)
 }
 
-/// After a crash, sometimes: a differential backup on the base that survived.
+/// Sometimes after a crash: a differential backup on the base that survived.
 pub(crate) fn check_map(world: &mut World) -> Result<(), String> {
     if world.database()?.differential_base().0.is_nil() || world.rng.chance(50) {
         return Ok(());
@@ -58,7 +59,7 @@ fn run(world: &mut World, kind: BackupMode) -> Result<(), String> {
         return Ok(());
     }
     if kind == BackupMode::Full {
-        // Whether a crash now leaves the old or the new base, its copy is known.
+        // The copy of the base is known, whether a crash now leaves the old or the new base.
         world.copies.insert(set, copy.clone());
     }
     if let Err(error) = backup.complete(set) {
@@ -79,7 +80,7 @@ fn run(world: &mut World, kind: BackupMode) -> Result<(), String> {
     restore(&chain, &state).map_err(|reason| format!("{kind:?} backup restored: {reason}"))
 }
 
-/// Copies data and log while transactions go on; none when a fault ended it.
+/// Copies data and log while transactions continue; `None` if a fault ended it.
 fn take(world: &mut World, backup: &mut Backup) -> Result<Option<(Copy, State)>, String> {
     let mut ranges = Vec::new();
     for range in backup.ranges(128 * 1024) {

@@ -1,5 +1,5 @@
-//! A simulated disk: what a crash may leave of unsynced writes, errors of reads, writes and syncs,
-//! and a disk that gets full.
+//! A simulated disk: crashes that keep any part of unsynced writes, errors of reads, writes and
+//! syncs, and a full disk.
 //!
 //! Invariants:
 //! - Reads see every earlier write until a crash.
@@ -56,9 +56,9 @@ impl File {
         }
     }
 
-    /// Some of the unsynced changes reach the disk; none is waited for any more.
+    /// Some of the unsynced changes reach the disk; none remains pending.
     fn sync_partly(&mut self, rng: &mut Rng) {
-        // Whole crashes of one kind are as telling as a mixture.
+        // Whole crashes of one kind reveal as much as a mixture.
         let percent = [0, 10, 50, 90, 100][rng.below(5) as usize];
         for change in self.unsynced.drain(..) {
             match change {
@@ -116,7 +116,7 @@ struct Inner {
 pub struct Disk(Arc<Mutex<Inner>>);
 
 impl Disk {
-    /// An empty disk whose chances come from `seed`.
+    /// An empty disk with random events derived from `seed`.
     pub fn new(seed: u64) -> Self {
         Self(Arc::new(Mutex::new(Inner {
             files: BTreeMap::new(),
@@ -131,49 +131,48 @@ impl Disk {
         })))
     }
 
-    /// Lets the operation after the next `after` fail.
+    /// Makes the operation after the next `after` fail.
     pub fn plan(&self, after: u64, fault: Fault) {
         let mut inner = self.0.lock();
         inner.fault = Some((inner.operations + after, fault));
     }
 
-    /// No fault is planned any more.
+    /// Cancels the planned fault.
     pub fn calm(&self) {
         self.0.lock().fault = None;
     }
 
-    /// Bytes that files may take together.
+    /// Limits the total size of files.
     pub fn set_capacity(&self, capacity: Option<u64>) {
         self.0.lock().capacity = capacity;
     }
 
-    /// Bytes that files take now.
+    /// Current total size of files.
     pub fn allocated(&self) -> u64 {
         self.0.lock().files.values().map(File::allocated).sum()
     }
 
-    /// Whether power is lost.
+    /// Whether power was lost.
     pub fn is_crashed(&self) -> bool {
         self.0.lock().crashed
     }
 
-    /// Whether a planned fault has happened since the last restart.
+    /// Whether a planned fault has occurred since the last restart.
     pub fn had_fault(&self) -> bool {
         self.0.lock().had_fault
     }
 
-    /// Syncs that failed.
     pub fn failed_syncs(&self) -> u64 {
         self.0.lock().failed_syncs
     }
 
-    /// Whether a file was written to or synced again through the opening whose sync had failed: whoever
-    /// does that takes the second answer for the first.
+    /// Whether a file was written or synced again through the descriptor whose sync had failed,
+    /// which would take the second answer for the first.
     pub fn asked_again(&self) -> bool {
         self.0.lock().asked_again
     }
 
-    /// What reads of a file see.
+    /// The readable content of a file.
     pub fn content(&self, path: &Path) -> Option<Vec<u8>> {
         self.0.lock().files.get(path).map(|file| file.seen.clone())
     }
@@ -183,7 +182,7 @@ impl Disk {
         self.0.lock().operations
     }
 
-    /// Loses power now, if it is not lost yet, and comes back with what a crash leaves.
+    /// Loses power now, if not yet lost, and restarts with what a crash leaves.
     pub fn restart(&self) {
         let mut inner = self.0.lock();
         let Inner { files, rng, .. } = &mut *inner;
@@ -204,7 +203,7 @@ fn power_lost() -> io::Error {
 }
 
 impl Inner {
-    /// Counts an operation; the fault it meets.
+    /// Counts an operation; returns the fault planned for it.
     fn step(&mut self) -> io::Result<Option<Fault>> {
         if self.crashed {
             return Err(power_lost());
@@ -327,7 +326,7 @@ impl StorageFile for Handle {
         let file = files.get_mut(&self.path).ok_or(io::ErrorKind::NotFound)?;
         let mut bytes = buffer.to_vec();
         if fault.is_some() {
-            // The beginning arrives, the rest does not.
+            // The beginning is written, the rest is not.
             bytes
                 .truncate(rng.below(bytes.len() as u64 + 1) as usize / SECTOR_BYTES * SECTOR_BYTES);
         }
@@ -352,7 +351,7 @@ impl StorageFile for Handle {
                 Ok(())
             }
             Some(Fault::Crash) => {
-                // It may have been done, only nobody heard.
+                // It may have been done, but the result was lost.
                 if rng.chance(50) {
                     file.sync();
                 }

@@ -1,9 +1,10 @@
-//! Deterministic simulation of the page engine: a disk that crashes, tears, reorders, fails and fills,
-//! and a driver that checks after each crash that exactly the acknowledged commits are there, plus at
-//! most the one in flight.
+//! Deterministic simulation of the page engine: a disk that crashes, tears, reorders, fails and
+//! fills, and a driver that checks after each crash that exactly the acknowledged commits exist,
+//! plus at most the one in flight.
 //!
-//! A run is its seed: `windlass-sim --seed 17` repeats one, `--seeds 100000` runs many. The engine runs
-//! in one thread without background work; the driver steps the recovery writer.
+//! A run is determined by its seed: `windlass-sim --seed 17` repeats one, `--seeds 100000` runs
+//! many. The engine runs in one thread without background work; the driver steps the recovery
+//! writer.
 #![forbid(unsafe_code)]
 
 mod copy;
@@ -15,7 +16,7 @@ pub mod world;
 pub use outcome::Outcome;
 pub use world::run;
 
-/// Tells a step of a single run.
+/// Prints a step of a single run.
 #[expect(clippy::print_stdout, reason = "asked for by --seed")]
 pub(crate) fn say(what: &str) {
     println!("{what}");

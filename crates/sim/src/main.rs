@@ -1,4 +1,4 @@
-//! `windlass-sim`: runs seeds of the simulation and reports how many ran.
+//! `windlass-sim`: runs seeds of the simulation and reports their number.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a tool that talks to its caller")]
 
@@ -17,7 +17,7 @@ struct Arguments {
     /// The first of them.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Only this one, telling what happens.
+    /// Run only this one, and print its steps.
     #[arg(long)]
     seed: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! What simulation runs did, and the comparison of what is there with what must be.
+//! Results of simulation runs, and the comparison of the actual with the expected state.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use windlass_engine::{EngineError, PAGE_SIZE, ReadSnapshot};
 use crate::disk::Disk;
 use crate::world::State;
 
-/// What one or many runs did.
+/// The results of one or many runs.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Outcome {
     /// Commits acknowledged.
@@ -17,7 +17,7 @@ pub struct Outcome {
     pub crashes: u64,
     /// Recoveries that found the commit in flight.
     pub in_flight_kept: u64,
-    /// Operations that failed cleanly: full log, full disk, errors of the disk.
+    /// Operations that failed cleanly: full log, full disk, disk errors.
     pub refused: u64,
     /// Operations of the disk.
     pub operations: u64,
@@ -31,9 +31,8 @@ pub struct Outcome {
     pub log_full: u64,
     /// Operations refused because a disk or a file was full.
     pub disk_full: u64,
-    /// Syncs that failed.
     pub failed_syncs: u64,
-    /// Recoveries that were cut off and begun again.
+    /// Recoveries that were interrupted and restarted.
     pub recoveries_cut: u64,
     /// Lives with more than one data file.
     pub several_files: u64,
@@ -89,7 +88,7 @@ pub(crate) fn stamped(page: &Arc<[u8]>) -> Arc<[u8]> {
     content.into()
 }
 
-/// Reads all pages and compares; a read that fails because of a fault says nothing.
+/// Reads and compares all pages; ignores a read that fails because of a fault.
 pub(crate) fn compare(snapshot: &ReadSnapshot, state: &State, disk: &Disk) -> Result<(), String> {
     if snapshot.page_count() as usize != state.len() {
         return Err(format!(

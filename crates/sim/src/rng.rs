@@ -1,4 +1,4 @@
-//! The only source of chance in a simulation: the same seed gives the same run.
+//! The only source of randomness in a simulation: the same seed gives the same run.
 
 /// The generator `SplitMix64`.
 #[derive(Debug, Clone)]

@@ -1,15 +1,15 @@
-//! The driver: random transactions, checkpoints, closes, backups and crashes on one small database, and
-//! a model that says what must be there.
+//! The driver: random transactions, checkpoints, closes, backups and crashes on one small database,
+//! and a model of the expected state.
 //!
 //! Invariants that each run checks:
 //! - A snapshot reads exactly the commit at which it began, until it ends.
-//! - An error that leaves the database online leaves it as it was.
+//! - An error that leaves the database online does not change it.
 //! - After a crash the database equals the last acknowledged commit, or the one in flight.
 //! - After a clean close the data file is exactly the pages.
-//! - Once a sync has failed, the database takes nothing any more, and its files are left alone until it is
-//!   opened again.
-//! - A backup restored equals a commit between its begin and its end; extents that the differential map
-//!   does not mark are equal to the base.
+//! - Once a sync has failed, the database accepts no changes, and its files are not touched until
+//!   it is opened again.
+//! - A restored backup equals a commit between its start and its end; extents not marked in the
+//!   differential map equal the base.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,10 +27,10 @@ use crate::disk::{Disk, Fault};
 use crate::outcome::{Outcome, compare, stamped};
 use crate::rng::Rng;
 
-/// Pages of a simulated database at most.
+/// Maximum number of pages of a simulated database.
 const PAGES_MAX: u32 = 60;
 
-/// How often a database is opened again after faults.
+/// How many times a database is reopened after faults.
 const LAST_OPENING: u32 = 5;
 
 /// The pages of a database at one commit.
@@ -55,7 +55,7 @@ pub(crate) struct World {
 /// Runs one seed.
 ///
 /// # Errors
-/// What was found that must not be.
+/// A description of the violated invariant.
 pub fn run(seed: u64, tell: bool) -> Result<Outcome, String> {
     let mut world = World::new(seed, tell)?;
     let lives = 1 + world.rng.below(4);
@@ -140,7 +140,7 @@ impl World {
             .ok_or_else(|| "no database".to_owned())
     }
 
-    /// One life: operations until a fault ends it or chance does.
+    /// One life: operations until a fault or chance ends it.
     fn live(&mut self) -> Result<(), String> {
         match self.rng.below(10) {
             0..=5 => self.disk.plan(self.rng.below(400), Fault::Crash),
@@ -161,7 +161,7 @@ impl World {
         Ok(())
     }
 
-    /// A database that a failure took offline takes nothing any more, whatever the disk says now.
+    /// A database that a failure took offline accepts no changes, even if the disk works again.
     fn after_failure(&mut self) -> Result<(), String> {
         let database = self.database()?;
         if database.offline_reason().is_none() {
@@ -214,7 +214,7 @@ impl World {
         }
     }
 
-    /// What may go on while a backup is taken.
+    /// An operation that may run during a backup.
     pub(crate) fn operation_during_backup(&mut self) -> Result<(), String> {
         if self.disk.is_crashed() || self.database()?.offline_reason().is_some() {
             return Ok(());
@@ -232,7 +232,7 @@ impl World {
         }
     }
 
-    /// An error is right when the disk had a fault or is full; the state is checked later.
+    /// An error is correct if the disk had a fault or is full; the state is checked later.
     pub(crate) fn may_fail(&mut self, outcome: Result<(), EngineError>) -> Result<(), String> {
         let Err(error) = outcome else {
             return Ok(());
@@ -397,7 +397,8 @@ impl World {
     }
 
     fn reopen(&mut self) -> Result<(), String> {
-        // A fault may hit the opening, too; power may be lost several times. The last attempt has none to fear.
+        // A fault may hit the opening, too; power may be lost several times. The last attempt has
+        // no faults.
         for attempt in 0.. {
             let request = OpenDatabase::new("a", log_path());
             match self.instance.open_database(&request) {

@@ -1,6 +1,6 @@
-//! One short history in which every single operation of the disk fails once: by a loss of power, or by an
-//! error after which the process ends and the operating system lives on. Then recovery is cut off at every
-//! one of its own operations, and begun again.
+//! One short history in which every single disk operation fails once: by a power loss, or by an
+//! error after which the process ends and the operating system continues. Then recovery is
+//! interrupted at each of its own operations, and restarted.
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use windlass_sim::disk::{Disk, Fault};
 
 const PAGES: u32 = 20;
 
-/// Enough, that every operation of the history and of recovery is met.
+/// Enough to reach every operation of the history and of recovery.
 const OPERATIONS: u64 = 60;
 
 fn instance(disk: &Disk) -> Arc<Instance> {
@@ -53,7 +53,7 @@ fn commit(database: &Arc<Database>, number: u8) -> Result<(), EngineError> {
     writer.commit().map(|_| ())
 }
 
-/// Six commits with two checkpoints; returns the last one that was acknowledged.
+/// Six commits with two checkpoints; returns the last acknowledged one.
 fn history(database: &Arc<Database>) -> u8 {
     let mut acknowledged = 0;
     for number in 1..=6 {
@@ -107,7 +107,7 @@ fn fails_at(at: u64, fault: Fault, seed: u64) {
             disk.restart();
         }
         disk.calm();
-        // The first recovery sees what the operating system shows; the second what the disk kept.
+        // The first recovery sees the operating system's state; the second sees the disk's.
         disk.plan(cut, Fault::Crash);
         let first = open(&disk);
         let is_cut = disk.is_crashed();

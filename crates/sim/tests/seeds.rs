@@ -30,7 +30,7 @@ fn every_crash_leaves_the_acknowledged_commits() {
     assert!(seen.iter().all(|&count| count > 5), "{total}");
 }
 
-/// Faults hit every opening but the last, where the disk works and the database must open.
+/// Faults hit every opening except the last, when the disk works and the database must open.
 #[test]
 fn seeds_that_once_failed_run() {
     run([1_096_532]);
