@@ -1,5 +1,5 @@
-//! What the benchmark programs share: medians, the processor time of child processes, how busy the machine
-//! is, and the program that they measure.
+//! Shared by the benchmark programs: medians, the CPU time of child processes, the load of the
+//! machine, and the measured program.
 #![forbid(unsafe_code)]
 
 pub mod usage;
@@ -8,16 +8,17 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// The middle value; 0 when there is none.
+/// The median; 0 if there are no values.
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Processor time, user and system, of all child processes that have been waited for.
+/// CPU time, user and system, of all child processes that have been waited for.
 ///
-/// From `/proc/self/stat`, fields 16 and 17, in ticks of a hundredth of a second; zero elsewhere.
+/// From `/proc/self/stat`, fields 16 and 17, in ticks of a hundredth of a second; zero on other
+/// systems.
 pub fn cpu_of_children() -> Duration {
     const TICKS_PER_SECOND: u64 = 100;
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -27,10 +28,10 @@ pub fn cpu_of_children() -> Duration {
     Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND)
 }
 
-/// The program `windlass` as it is now: built into the folder of the benchmark that runs.
+/// The current `windlass` program, built into the folder of the running benchmark.
 ///
 /// # Errors
-/// Why there is none, in words.
+/// A message why there is none.
 pub fn windlass_program() -> Result<PathBuf, String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let target = this.ancestors().nth(2).ok_or("no target folder")?;

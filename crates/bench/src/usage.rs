@@ -1,6 +1,6 @@
-//! How busy the machine is while something is measured: which of its parts a slow load shares with others.
+//! The load of the machine during a measurement, by part.
 //!
-//! From `/proc/stat` and `/proc/diskstats` (Linux); elsewhere there are no shares.
+//! From `/proc/stat` and `/proc/diskstats` (Linux); not available on other systems.
 
 use std::path::Path;
 use std::time::Instant;
@@ -15,14 +15,14 @@ pub struct Usage {
     disk: Option<Disk>,
 }
 
-/// What the machine did between two moments.
+/// The load of the machine between two moments.
 #[derive(Debug, Clone, Copy)]
 pub struct Shares {
-    /// Of the time of all processors, how much they worked: 0 to 1. Waiting for a disk is no work.
+    /// Share of busy time of all cores: 0 to 1. Waiting for a disk does not count.
     pub processors: f64,
-    /// Of the time, how much the disk had at least one request: 0 to 1.
+    /// Share of time in which the disk had at least one request: 0 to 1.
     pub disk: f64,
-    /// Milliseconds that a request to empty the disk's own cache took, on average: every commit asks for one.
+    /// Mean milliseconds per flush of the disk's own cache: every commit requests one.
     pub flush_milliseconds: f64,
 }
 
@@ -49,7 +49,7 @@ impl Usage {
         }
     }
 
-    /// What was done from `self` to `later`; not a number where the system does not tell.
+    /// The load from `self` to `later`; NaN if the system does not report it.
     pub fn until(&self, later: &Self) -> Shares {
         let milliseconds = later.at.duration_since(self.at).as_secs_f64() * 1000.0;
         let processors = self.processors.zip(later.processors);

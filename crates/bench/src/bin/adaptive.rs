@@ -1,11 +1,11 @@
-//! Whether a backup that picks its levels keeps up with the best level that could have been given.
+//! Compares backups that pick their levels with the best fixed level.
 //!
 //! `cargo run --release -p windlass-bench --bin adaptive -- DATABASE [--rounds 3] [--mb 512]
 //! [--case plain] ...`
 //!
-//! Whole backups through the pipeline, to a file beside the database: on the plain machine, with a
-//! device that takes few MB in a second, and with processors that others use too. Variants take turns;
-//! medians are compared.
+//! Whole backups through the pipeline, to a file next to the database: on the unmodified machine,
+//! with a device limited to a few MB per second, and with cores shared with other work. Variants
+//! alternate; medians are compared.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -24,7 +24,7 @@ use windlass_pipeline::{BackupReport, BackupRequest, Goal, Overwrite, Tuning, Un
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 use windlass_source::{FileRanges, Snapshot, SourceFile, View};
 
-/// The adaptive run may take so much longer than the best fixed one.
+/// The adaptive run may be slower than the best fixed one by this factor.
 const FLOOR: f64 = 0.90;
 
 #[derive(Debug, Parser)]
@@ -149,7 +149,8 @@ fn variants(case: Case) -> Vec<Variant> {
     ]
 }
 
-/// Runs all variants of a case in turns; the time of the best fixed one over that of the adaptive one.
+/// Runs all variants of a case alternately; returns the time of the best fixed one divided by that
+/// of the adaptive one.
 fn measure(arguments: &Arguments, case: Case) -> Result<f64, String> {
     let parent = arguments.database.parent().unwrap_or(Path::new("."));
     let folder = tempfile::tempdir_in(parent).map_err(|error| error.to_string())?;

@@ -1,10 +1,10 @@
-//! Whole backups, restores and verifications, beside what people use today, in one run.
+//! Whole backups, restores and verifications compared with common tools, in one run.
 //!
 //! `cargo run --release -p windlass-bench --bin end-to-end -- DATABASE [ROUNDS]`
 //!
-//! Variants take turns, so that drift of the machine hits all alike; medians are shown. Every run is
-//! a process of its own, from its start to its end, syncs included. The page cache keeps the
-//! database for the peers, which read through it; Windlass reads past it.
+//! Variants alternate, so that drift of the machine affects all alike; medians are shown. Every run
+//! is a separate process from start to end, including syncs. The page cache has the database for
+//! the other tools, which read through it; Windlass bypasses it.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -27,12 +27,12 @@ const ALGORITHMS: [&str; 6] = [
     "qat_deflate",
 ];
 
-/// One line of the table.
+/// A row of the table.
 struct Variant {
     name: String,
-    /// Commands that are run one after the other; together they are the measurement.
+    /// Commands that are run in sequence and measured together.
     commands: Vec<Vec<String>>,
-    /// Where the result lies, if it is kept long enough to be weighed.
+    /// Path of the result, if it is kept long enough to measure its size.
     result: Option<PathBuf>,
     runs: Vec<(Duration, Duration)>,
 }
@@ -195,7 +195,7 @@ fn own_variants(windlass: &Path, database: &Path, folder: &Path) -> Vec<Variant>
     variants
 }
 
-/// What AES-256 costs: to be compared with the same without.
+/// The cost of AES-256: compare with the same without encryption.
 fn encrypted_variants(
     windlass: &Path,
     database: &Path,
@@ -229,7 +229,7 @@ fn encrypted_variants(
     Ok(["none", "zstd:low"].map(variant).into_iter().collect())
 }
 
-/// What people use today, as far as it is installed.
+/// Common tools, if installed.
 fn peers(database: &Path, folder: &Path) -> Vec<Variant> {
     let database = database.display().to_string();
     let file = |name: &str| folder.join(name).display().to_string();

@@ -1,8 +1,8 @@
-//! Backups of a page engine database while it is used, and differentials of few changes.
+//! Backups of a page engine database in use, and differentials of few changes.
 //!
-//! 1. Transactions of one writer beside four readers: alone, and beside full backups to disk of several kinds and a
-//!    plain copy of the data file, in turns.
-//! 2. A full backup and a differential after one extent of a hundred changed: bytes and time.
+//! 1. Transactions of one writer with four readers: alone, and during several kinds of full backups
+//!    to disk and a plain copy of the data file, alternately.
+//! 2. A full backup and a differential after 1 % of the extents changed: bytes and time.
 //!
 //! ```text
 //! cargo run --release -p windlass-bench --bin engine-backup -- --folder /var/tmp --size-mb 2048
@@ -30,7 +30,7 @@ use windlass_pipeline::{
 };
 use windlass_source::engine::EngineSnapshot;
 
-/// Of the limited backup.
+/// Rate of the limited backup.
 const LIMITED_BYTES_PER_SECOND: u64 = 50 << 20;
 
 #[derive(Parser)]
@@ -78,7 +78,7 @@ fn create(folder: &Path, pages: u32) -> anyhow::Result<Arc<Database>> {
     Ok(database)
 }
 
-/// Pages whose content differs from page to page and compresses about three times.
+/// Pages whose content differs from page to page and compresses to about a third.
 fn commit(
     database: &Arc<Database>,
     pages: impl Iterator<Item = u32>,
@@ -134,7 +134,7 @@ fn back_up(
 
 type Work<'a> = Box<dyn Fn() -> anyhow::Result<()> + 'a>;
 
-/// What runs beside the transactions, again and again.
+/// What runs repeatedly during the transactions.
 struct Load<'a> {
     name: &'static str,
     once: Work<'a>,
@@ -178,11 +178,11 @@ impl<'a> Load<'a> {
     }
 }
 
-/// The transactions while something ran.
+/// The transactions during a load.
 struct Interval {
     /// Commits a second.
     rate: f64,
-    /// How long that something took once.
+    /// Duration of one run of the load.
     seconds: f64,
     shares: Shares,
 }
@@ -229,7 +229,7 @@ fn loads<'a>(database: &'a Arc<Database>, folder: &'a Path) -> Vec<Load<'a>> {
     ]
 }
 
-/// What every program that reads the file and writes as much must take from the disk.
+/// What any program that reads the file and writes as much must cost the disk.
 fn plain_copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     std::fs::copy(from, to)?;
     std::fs::File::open(to)?.sync_all()?;
@@ -244,7 +244,7 @@ fn while_used(options: &Options, database: &Arc<Database>, folder: &Path) -> any
     });
     for _ in 0..options.rounds {
         for load in &mut loads {
-            // Right before it: what the disk gives changes from minute to minute.
+            // Immediately before: the speed of the disk changes from minute to minute.
             let before = interval(options, database, folder, &alone.once)?;
             let rate = before.rate;
             alone.add(&before, rate);
@@ -268,7 +268,7 @@ fn while_used(options: &Options, database: &Arc<Database>, folder: &Path) -> any
     Ok(())
 }
 
-/// Transactions while something runs again and again.
+/// Transactions while a load runs repeatedly.
 fn interval(
     options: &Options,
     database: &Arc<Database>,
@@ -306,7 +306,7 @@ fn interval(
     })
 }
 
-/// A reader takes a breath between reads, as one that does something with what it read.
+/// A reader pauses between reads, as if it processed what it read.
 fn read(database: &Arc<Database>, pages: u32, seed: u64, stop: &AtomicBool) {
     let (mut state, mut content) = (seed, vec![0; PAGE_SIZE]);
     while !stop.load(Ordering::Relaxed) {
@@ -352,7 +352,7 @@ fn differentials(
     let (mut times, mut shares) = (Vec::new(), Vec::new());
     for round in 1..=options.rounds {
         let (full, full_seconds) = back_up(database, folder, BackupMode::Full)?;
-        // One page in each hundredth extent.
+        // One page in every hundredth extent.
         let step = EXTENT_PAGES as usize * 100;
         let changed: Vec<u32> = (1 + round * EXTENT_PAGES..=pages).step_by(step).collect();
         for pages in changed.chunks(256) {

@@ -1,4 +1,4 @@
-//! SQLite on the page engine beside stock SQLite in WAL mode with synchronous=FULL.
+//! SQLite on the page engine compared with stock SQLite in WAL mode with synchronous=FULL.
 //!
 //! Rounds alternate between the two on the same machine and folder; medians are compared. Ratios above
 //! 1.00 mean that the engine is faster.
@@ -65,7 +65,7 @@ impl System {
     }
 }
 
-/// Per second, or rows per second: larger is better.
+/// Per second, or rows per second: higher is better.
 type Figures = Vec<(&'static str, f64)>;
 
 /// One workload on one of the systems.
@@ -160,7 +160,7 @@ fn fill(connection: &Connection, rows: i64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Point reads, each a transaction of its own.
+/// Point reads, each in its own transaction.
 fn point_reads(connection: &Connection, count: i64) -> anyhow::Result<f64> {
     let mut read = connection.prepare("SELECT y FROM t WHERE x = ?1")?;
     let mut bytes = 0;

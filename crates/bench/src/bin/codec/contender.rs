@@ -1,4 +1,4 @@
-//! What is measured, and how.
+//! The measured codecs, and the measurement.
 
 use anyhow::ensure;
 use rustix::time::{ClockId, clock_gettime};
@@ -18,7 +18,7 @@ pub(crate) trait Contender {
     fn decode(&mut self, payload: &[u8], frame: &mut [u8]) -> Result<(), anyhow::Error>;
 }
 
-/// What one contender did with the sample, or with a part of it.
+/// The results of one contender on the sample, or on a part of it.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Pass {
     bytes: u64,
@@ -28,12 +28,12 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// MB of 2^20 bytes a second.
+    /// MB (2^20 bytes) per second.
     pub(crate) fn encode_rate(&self) -> f64 {
         self.bytes as f64 / f64::from(1 << 20) / self.encode_seconds
     }
 
-    /// MB of 2^20 bytes a second.
+    /// MB (2^20 bytes) per second.
     pub(crate) fn decode_rate(&self) -> f64 {
         self.bytes as f64 / f64::from(1 << 20) / self.decode_seconds
     }
@@ -43,7 +43,7 @@ impl Pass {
     }
 }
 
-/// Memory for one piece, of the kind that a backup uses: aligned, and touched before.
+/// Memory for one piece, as in a backup: aligned and already touched.
 pub(crate) struct Room {
     stored: AlignedBuffer,
     expanded: AlignedBuffer,
@@ -58,7 +58,7 @@ impl Room {
     }
 }
 
-/// Compresses and expands one piece of the sample, and adds what that took to `pass`.
+/// Compresses and expands one piece of the sample, and adds the cost to `pass`.
 pub(crate) fn run(
     contender: &mut dyn Contender,
     piece: &[u8],
@@ -96,7 +96,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Processor time of this thread.
+/// CPU time of this thread.
 fn processor_seconds() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
@@ -116,7 +116,7 @@ impl Ours {
         Self::named(compression.to_string(), compression, frame_bytes, None)
     }
 
-    /// `QAT_DEFLATE` by what `provider` hands out.
+    /// `QAT_DEFLATE` by the compressor of `provider`.
     pub(crate) fn provided(
         name: String,
         frame_bytes: usize,

@@ -1,8 +1,8 @@
-//! The floors that the codecs have to reach, as ratios between rows of one run.
+//! Minimum results of the codecs, as ratios between rows of one run.
 
 use crate::Row;
 
-/// One requirement: a quotient of two rows and its bound.
+/// One requirement: the quotient of two rows and its bound.
 struct Floor {
     text: &'static str,
     value: f64,
@@ -10,7 +10,7 @@ struct Floor {
     at_most: bool,
 }
 
-/// Prints which floors are reached; those whose rows were not measured are left out.
+/// Prints which minimums are reached; skips those whose rows were not measured.
 pub(crate) fn print(rows: &[Row]) {
     println!("\n| floor | bound | measured | |");
     println!("|---|---|---|---|");

@@ -1,9 +1,9 @@
-//! Measures every codec on the pages of a database, beside wimlib when its library is present.
+//! Measures every codec on the pages of a database, and wimlib if its library is present.
 //!
-//! `cargo run --release -p windlass-bench --bin codec -- FILE` takes pieces spread evenly over FILE,
-//! compresses and expands each piece with each codec in turn, so that what slows the machine for a
-//! while slows all of them alike, and repeats that; the table shows medians. Time is processor time
-//! of one thread.
+//! `cargo run --release -p windlass-bench --bin codec -- FILE` takes pieces spread evenly over
+//! FILE, compresses and expands each piece with each codec in turn, so that temporary slowness of
+//! the machine affects all of them alike, and repeats that; the table shows medians. Times are CPU
+//! times of one thread.
 
 #![expect(clippy::print_stdout, reason = "the table is what the program is for")]
 

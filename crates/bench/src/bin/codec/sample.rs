@@ -10,8 +10,8 @@ use windlass_io::AlignedBuffer;
 /// Long enough for the longest frame.
 pub(crate) const PIECE_BYTES: usize = 8 << 20;
 
-/// Up to `bytes` bytes of the file in pieces spread evenly over it; all of it, rounded up with zeros
-/// to 4 KB, if it is shorter. In memory of the kind that a backup's frames lie in.
+/// Up to `bytes` bytes of the file in pieces spread evenly over it; the whole file, padded with
+/// zeros to 4 KB, if it is shorter. In the same kind of memory as a backup's frames.
 pub(crate) fn read(path: &Path, bytes: usize) -> io::Result<AlignedBuffer> {
     let file = File::open(path)?;
     let file_bytes = file.metadata()?.len();

@@ -1,6 +1,6 @@
-//! wimlib's XPRESS, the best public encoder of the format, loaded when the program runs.
+//! wimlib's XPRESS, the best public encoder of the format, loaded at run time.
 //!
-//! A peer to measure against, not a dependency: without the library the program says so and goes on.
+//! It is only used for comparison: without the library the program says so and continues.
 
 #![expect(
     unsafe_code,

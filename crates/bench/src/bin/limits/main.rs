@@ -1,10 +1,10 @@
-//! How close a backup comes to what the machine gives: ratios against raw reads, raw copies and the
+//! How close a backup comes to the limits of the machine: ratios to raw reads, raw copies and the
 //! codecs alone, in one run.
 //!
 //! `cargo run --release -p windlass-bench --bin limits -- DATABASE [ROUNDS]`
 //!
-//! Variants take turns; medians are compared. Windlass runs as a process of its own and tells its own
-//! time from the first read to the last sync, as the raw programs here do.
+//! Variants alternate; medians are compared. Windlass runs as a separate process and reports its
+//! own time from the first read to the last sync, as the raw programs here do.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -24,7 +24,7 @@ use windlass_codec::Compression;
 use crate::memory::Chunks;
 use crate::raw::raw;
 
-/// One thing that is measured: a name, and how to get seconds from one run.
+/// A measured variant: a name, and how to get the seconds of one run.
 struct Variant<'a> {
     name: String,
     run: Box<dyn Fn() -> Result<f64, String> + 'a>,
@@ -159,7 +159,7 @@ fn variants<'a>(
     variants
 }
 
-/// Each codec on one thread and on all, as seconds for the whole database.
+/// Each codec on one thread and on all, in seconds for the whole database.
 fn in_memory(chunks: &Chunks) -> impl Iterator<Item = Variant<'_>> {
     ALGORITHMS.into_iter().flat_map(move |(algorithm, codec)| {
         [1, processors()].map(|threads| {
@@ -175,7 +175,7 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Runs the program and takes the time that it tells.
+/// Runs the program and returns the time that it reports.
 fn own_seconds(windlass: &Path, words: &[String]) -> Result<f64, String> {
     let output = Command::new(windlass).args(words).arg("--json").output();
     let output = output.map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! What the processors give: codecs on chunks in memory, without a program around them.
+//! The limit of the cores: codecs on chunks in memory, without a program around them.
 
 use std::path::Path;
 use std::time::Instant;
@@ -7,13 +7,13 @@ use windlass_accelerator::Isal;
 use windlass_codec::{Compression, DeflateProvider, Encoder};
 use windlass_io::{Access, AlignedBuffer, DirectFile};
 
-/// Every so many chunks of the database one is taken.
+/// One of this many chunks of the database is taken.
 const STRIDE: u64 = 2;
 
 /// Chunks spread over a database.
 pub(crate) struct Chunks {
     bytes: AlignedBuffer,
-    /// Bytes of the database for each byte here.
+    /// Bytes of the database per byte here.
     pub(crate) scale: f64,
 }
 

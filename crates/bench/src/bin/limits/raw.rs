@@ -1,4 +1,4 @@
-//! What the device gives: reads and copies past the page cache, with nothing done to the bytes.
+//! The limit of the device: direct reads and copies, without processing the bytes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use windlass_io::queue::{Direction, IoMethod, Memory, Queue, Transfer};
 use windlass_io::{Access, AlignedBuffer, DirectFile};
 
-/// Reads a file with `depth` reads of `block` bytes in flight, and writes what it read to `to`.
+/// Reads a file with `depth` reads of `block` bytes in flight, and writes the data to `to`.
 pub(crate) fn raw(
     from: &Path,
     to: Option<&Path>,

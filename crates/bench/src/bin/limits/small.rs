@@ -1,4 +1,4 @@
-//! A database of 2 MB: what a backup costs before the first page is read and after the last.
+//! A database of 2 MB: the cost of a backup before the first page is read and after the last.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use windlass_bench::median;
 
 const BYTES: u64 = 2 << 20;
 
-/// Backs it up and copies it in turn, from the start of a process to its end, and prints the medians.
+/// Backs it up and copies it alternately, timing whole processes, and prints the medians.
 pub(crate) fn measure(windlass: &Path, folder: &Path, rounds: usize) -> Result<(), String> {
     let database = folder.join("small.db");
     make(&database).map_err(|error| error.to_string())?;
