@@ -341,7 +341,6 @@ pub struct ProbeReport {
     pub stored_bytes: u64,
     /// From the first read to the end of the last.
     pub elapsed: Duration,
-    /// The numbers that were used.
     pub plan: Plan,
     pub stages: Stages,
     pub adapted: Adapted,

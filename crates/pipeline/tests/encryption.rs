@@ -136,7 +136,7 @@ fn chunks(family: &[u8]) -> Vec<(usize, usize, usize)> {
     found
 }
 
-/// Writes the checksums of a chunk's header and payload anew, as somebody who tampers would.
+/// Recomputes the checksums of a chunk's header and payload, as an attacker would.
 fn mend(family: &mut [u8], (data, padded, stored): (usize, usize, usize)) {
     let payload = checksum(&family[data + padded..data + padded + stored]);
     family[data + 0x28..data + 0x30].copy_from_slice(&payload.to_le_bytes());

@@ -28,7 +28,7 @@ enum Found {
 }
 
 /// Examines the devices as a backup would; returns the header of its first family, the position of
-/// its set, and whether the media start anew. Changes nothing.
+/// its set, and whether new media are created. Changes nothing.
 pub(super) fn rehearse(request: &BackupRequest) -> Result<(MediaHeader, u16, bool), Error> {
     check_mirrors(&request.media)?;
     match examine(&request.media)? {

@@ -225,7 +225,7 @@ pub struct Rehearsed {
     pub plan: Plan,
     pub header: MediaHeader,
     pub position: u16,
-    /// Whether the media start anew, discarding their content.
+    /// Whether new media are created, discarding their content.
     pub is_new: bool,
 }
 

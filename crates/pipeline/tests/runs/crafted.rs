@@ -1,5 +1,5 @@
-//! Media on which everything is right but what they hold: every checksum, count, sum and index is made
-//! anew after a change to the chunks of a set.
+//! Media in which everything is correct except the content: every checksum, count, sum and index is
+//! recomputed after a change to the chunks of a set.
 
 use windlass_device::DeviceAddress;
 use windlass_media::{
@@ -49,7 +49,7 @@ impl Crafted {
         }
     }
 
-    /// Numbers the chunks anew and makes every sum and count agree with them.
+    /// Renumbers the chunks and recomputes every sum and count.
     pub(crate) fn agree(&mut self) {
         let set = &mut self.set;
         (set.set_checksum, set.stored_bytes, set.backup_bytes) = (0, 0, 0);
