@@ -3,7 +3,6 @@
 use crate::Algorithm;
 use crate::choice::FRAME_BYTES_MAX;
 
-/// Why a chunk was not compressed or expanded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// An unknown algorithm name.

@@ -1,6 +1,5 @@
 //! Errors of making, reading and using keys. No error contains a secret.
 
-/// What went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The random number generator or the library failed.

@@ -386,7 +386,7 @@ fn encrypted_and_plain_sets_share_media() {
 }
 
 #[test]
-fn keys_are_wrapped_anew_without_touching_the_media() {
+fn keys_are_rewrapped_without_touching_the_media() {
     let bench = Bench::new();
     bench
         .back_up("a.bak", Compression::ZSTD_LOW, &[bench.certificate()])

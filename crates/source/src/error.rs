@@ -14,7 +14,6 @@ pub enum Error {
     /// SQLite could not check the database.
     #[error("{} cannot be checked: {reason}", path.display())]
     Unchecked {
-        /// The file.
         path: PathBuf,
         /// SQLite's message.
         reason: String,
@@ -35,7 +34,6 @@ pub enum Error {
     #[error("SQLite cannot {action} '{}': {source}", path.display())]
     Sqlite {
         action: &'static str,
-        /// The database.
         path: PathBuf,
         #[source]
         source: rusqlite::Error,
@@ -104,7 +102,6 @@ pub enum Error {
         file_id: u16,
         /// First byte of the range.
         offset: u64,
-        /// Its length.
         bytes: u64,
         size_bytes: u64,
     },

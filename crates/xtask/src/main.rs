@@ -16,6 +16,7 @@ mod mutants;
 mod run;
 mod tidy;
 mod tools;
+mod words;
 
 use std::process::ExitCode;
 
@@ -32,7 +33,7 @@ struct Arguments {
 enum Task {
     /// Format check, lints, tidy, messages, all tests, documentation, a short fuzz run.
     Test,
-    /// Checks layout rules: file and function sizes, module docs, dependency direction.
+    /// Checks file and function sizes, module docs, dependency direction, vocabulary.
     Tidy,
     /// Writes docs/messages.md from the message table.
     Messages {

@@ -1,14 +1,16 @@
-//! Layout rules that no lint knows: file and function sizes, module docs, dependency direction.
+//! Rules that no lint checks: file and function sizes, module docs, dependency direction, vocabulary.
 
 use std::path::{Path, PathBuf};
 
-/// A file longer than this does two jobs. Tables and tests are exempt.
+use crate::words::{self, Document};
+
+/// A longer file does two jobs. Tables and tests are exempt.
 const FILE_LINES_MAX: usize = 500;
 
-/// A function longer than this does not fit a screen: seventy lines between its first and its last.
+/// A longer function does not fit a screen: seventy lines between its first and its last.
 const FUNCTION_LINES_MAX: usize = 72;
 
-/// Files whose long functions list the columns of a table, one to a line.
+/// Files whose long functions list the columns of a table, one per line.
 const COLUMN_LISTS: [&str; 1] = ["crates/catalog/src/history.rs"];
 
 /// Which crates a crate may name in `[dependencies]`: arrows point down only.
@@ -21,7 +23,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("media", &["base"]),
     ("bak", &["base", "codec"]),
     ("sqlserver", &["bak", "base", "io"]),
-    ("crypt", &[]),
+    ("crypt", &["base"]),
     ("accelerator", &["codec"]),
     ("device", &["base", "io"]),
     ("engine", &["base", "io"]),
@@ -74,11 +76,15 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// Checks all rules and lists every violation.
 pub(crate) fn check() -> Result<(), String> {
     let mut complaints = Vec::new();
+    let mut documents = words::markdown(Path::new("."))?;
     for file in rust_files(Path::new("crates"))? {
         let text = std::fs::read_to_string(&file)
             .map_err(|error| format!("{}: {error}", file.display()))?;
         check_file(&file, &text, &mut complaints);
+        let path = file.display().to_string();
+        documents.push(Document { path, text });
     }
+    words::check(&documents, &mut complaints);
     for (name, allowed) in LAYERS.iter().copied() {
         check_layer(name, allowed, &mut complaints)?;
     }
@@ -136,7 +142,7 @@ fn check_file(path: &Path, text: &str, complaints: &mut Vec<String>) {
     }
 }
 
-/// Finds functions by rustfmt's layout: a body ends at the first line that is the indent and `}`.
+/// Finds functions by rustfmt's layout: a body ends at the first line with its indent and `}`.
 fn check_functions(path: &Path, code: &str, complaints: &mut Vec<String>) {
     let lines: Vec<&str> = code.lines().collect();
     for (start, line) in lines.iter().enumerate() {

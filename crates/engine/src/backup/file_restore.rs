@@ -274,7 +274,7 @@ impl FileRestore {
 impl Drop for FileRestore {
     fn drop(&mut self) {
         for staged in self.staged.values() {
-            // What took its place is not there any more; what did not is nobody's.
+            // Files that were renamed no longer exist here; the others are unused.
             let _left = self.files.remove(&staged.path);
         }
     }

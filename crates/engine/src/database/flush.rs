@@ -107,7 +107,7 @@ impl Database {
                 Picked::Writing => again.push(page),
                 Picked::Clean => {}
             }
-            // A run that could not take its first page begins anew with the next.
+            // A run that could not take its first page restarts with the next.
             if open.pages.is_empty() {
                 run = None;
             }

@@ -469,7 +469,7 @@ impl Work<'_> {
             tracing::warn!("the history was not written: {error}");
             sink.message(table::history_not_written());
         }
-        // Without a row in the history it is nobody's base: the one before goes on.
+        // Without a row in the history it is not a base: the previous one stays.
         if !is_base.unwrap_or(false) {
             return;
         }

@@ -214,7 +214,7 @@ fn temporary_folder() -> Result<tempfile::TempDir, Failure> {
     })
 }
 
-/// Removes the digests of sets that are nobody's base any more.
+/// Removes the digests of sets that are no longer a base.
 pub(super) fn tidy(session: &Session) {
     let Some(folder) = session.instance.bases_folder() else {
         return;

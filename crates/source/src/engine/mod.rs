@@ -29,7 +29,6 @@ pub use snapshot::EngineSnapshot;
 
 use crate::Error;
 
-/// The log file's number.
 const LOG_FILE_ID: u16 = windlass_base::FileId::LOG.0;
 
 /// The path of a file until the restore is complete.

@@ -25,7 +25,7 @@ use crate::{
     SourceFile, TemporaryCopy, WritersHeld,
 };
 
-/// The number of the one file that a `SQLite` database has.
+/// The number of the only file of a `SQLite` database.
 pub(super) const FILE_ID: u16 = FileId::PRIMARY.0;
 
 /// The page size assumed if the content does not say: `SQLite`'s default.

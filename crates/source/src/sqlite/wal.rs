@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_begun_anew_is_noticed() {
+    fn a_restarted_log_is_noticed() {
         let (_, log) = crashed();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db-wal");

@@ -175,7 +175,7 @@ fn checkpoints_by_others_do_not_reach_a_slow_copy() {
 }
 
 #[test]
-fn a_log_that_is_checkpointed_entirely_is_not_begun_anew_under_the_copy() {
+fn a_log_that_is_checkpointed_entirely_is_not_restarted_under_the_copy() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("reset.db");
     create(&path, 4096, "WAL");
