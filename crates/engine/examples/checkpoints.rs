@@ -38,7 +38,7 @@ fn instance(pool_pages: u64) -> Arc<Instance> {
 fn create(instance: &Instance, folder: &Path, name: &str, log_bytes: u64) -> Arc<Database> {
     let paths = ["mdf", "ldf"].map(|extension| folder.join(format!("{name}.{extension}")));
     for path in &paths {
-        // From an earlier run, or not there.
+        // A file left by an earlier run may or may not exist.
         let _absent = std::fs::remove_file(path);
     }
     let mut request = CreateDatabase::new(name, &paths[0], &paths[1]);
@@ -102,7 +102,7 @@ fn backups(folder: &Path) {
     }
 }
 
-/// Commits of `count` random pages each for `seconds`; their durations.
+/// Runs commits of `count` random pages each for `seconds` and returns their durations.
 fn load(database: &Arc<Database>, size: u32, seconds: u64, count: usize) -> Vec<Duration> {
     let (mut latencies, mut state) = (Vec::new(), 1_u64);
     let start = Instant::now();
@@ -122,7 +122,7 @@ fn load(database: &Arc<Database>, size: u32, seconds: u64, count: usize) -> Vec<
     latencies
 }
 
-/// Rounds of the two kinds, in turn: the speed of a disk changes from minute to minute.
+/// The two kinds alternate, because the speed of a disk changes from minute to minute.
 const ROUNDS: u64 = 3;
 const ROUND_SECONDS: u64 = 10;
 

@@ -2,18 +2,18 @@
 //!
 //! Invariants:
 //! - A bit is set before the commit that changes the extent enters the log.
-//! - Bits are cleared only by a full backup that ended well. While it runs, a second map collects
-//!   what changes after its beginning; at its end the second replaces the first. A backup that fails,
-//!   or a crash, leaves the first map, which holds every change since the older base.
+//! - Only a successful full backup clears bits. While it runs, a second map collects the changes
+//!   since its start; at its end the second map replaces the first. After a failed backup or a
+//!   crash the first map remains, with every change since the older base.
 //! - Recovery takes the map of the last checkpoint and sets the bits of all later commits: it is
-//!   exact after a crash, and never lacks a bit.
+//!   exact after a crash, and never misses a bit.
 
 use std::collections::BTreeMap;
 
 /// Bytes of the map of the largest database: 2^32 pages.
 const BYTES_MAX: usize = (1 << 32) / 8 / 8;
 
-/// One bit for each extent, growing as it is set.
+/// One bit for each extent; grows as bits are set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ExtentMap(Vec<u8>);
 
@@ -36,7 +36,7 @@ impl ExtentMap {
             .is_some_and(|byte| byte & (1 << (extent % 8)) != 0)
     }
 
-    /// Adds the marks in `bytes`, which begin at byte `first` of a map.
+    /// Adds the marks in `bytes`, which start at byte `first` of a map.
     pub(crate) fn merge(&mut self, first: u32, bytes: &[u8]) {
         let start = first as usize;
         let end = (start + bytes.len()).min(BYTES_MAX);
@@ -60,7 +60,7 @@ impl ExtentMap {
     }
 }
 
-/// The map in force and those of backups under way.
+/// The current map, and those of backups in progress.
 #[derive(Debug, Default)]
 pub(crate) struct DifferentialMaps {
     pub(crate) current: ExtentMap,
@@ -76,17 +76,17 @@ impl DifferentialMaps {
         }
     }
 
-    /// A full backup begins: collect for it.
+    /// Starts collecting for a full backup.
     pub(crate) fn begin(&mut self, backup: u64) {
         self.collecting.insert(backup, ExtentMap::default());
     }
 
-    /// It failed.
+    /// Discards the map of a failed backup.
     pub(crate) fn abandon(&mut self, backup: u64) {
         self.collecting.remove(&backup);
     }
 
-    /// It is the base now.
+    /// Makes the map of a completed backup the current one.
     pub(crate) fn become_base(&mut self, backup: u64) {
         if let Some(map) = self.collecting.remove(&backup) {
             self.current = map;

@@ -1,23 +1,23 @@
-//! The dirty page manager of a database: what indirect checkpoints and backups ask instead of
-//! sweeping the pool.
+//! The dirty page manager of a database, used by indirect checkpoints and backups instead of a
+//! sweep of the pool.
 //!
-//! A change goes through three places, always forward, and enters the next before it leaves the one
-//! before: the prepare-to-dirty list (a commit is about to change pages), a dirty page list (changed,
-//! not yet being written), the pending list (being written).
+//! A change moves through three places, always forward, and enters each before it leaves the
+//! previous one: the prepare-to-dirty list (a commit is about to change pages), a dirty page list
+//! (changed, not yet being written), the pending list (being written).
 //!
 //! Invariants:
-//! - A page stands on the list of the scheduler that made it dirty, at its first-dirty position.
-//! - The minimum over all lists, read in forward order, with the log's end read before, is a position
-//!   from which the log can be repeated: no change before it is missing from the data files once
-//!   they are synced. Only a failed write goes backward; it is counted, and whoever took a minimum
-//!   compares the count.
+//! - A page is on the list of the scheduler that made it dirty, at its first-dirty position.
+//! - If the end of the log is read first and then all lists in forward order, their minimum is a
+//!   position from which the log can be replayed: every change before it is in the data files once
+//!   they are synced. Only a failed write moves a page backward; such failures are counted, and the
+//!   caller that took a minimum compares the count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::log::Position;
 use crate::sync::{Condvar, Mutex};
 
-/// Pages by the first change since they were clean.
+/// Pages by their first change since they were clean.
 type List = BTreeSet<(Position, u32)>;
 
 /// Dirty pages of one database.
@@ -63,7 +63,7 @@ impl DirtyPages {
         (NUMBER.with(|number| *number) % self.lists.len()) as u8
     }
 
-    /// A commit is about to change pages; nothing it changes is dirty from before `position`.
+    /// A commit is about to change pages; nothing it changes becomes dirty before `position`.
     pub(crate) fn prepare(&self, position: Position) -> u64 {
         let mut preparing = self.preparing.lock();
         preparing.next += 1;
@@ -72,13 +72,13 @@ impl DirtyPages {
         number
     }
 
-    /// Its pages are on the lists, or it failed.
+    /// The commit's pages are on the lists, or it failed.
     pub(crate) fn finish(&self, number: u64) {
         self.preparing.lock().entries.remove(&number);
         self.prepared.notify_all();
     }
 
-    /// Waits for all modifiers that began before the call; returns how many entries were looked at.
+    /// Waits for all modifiers that started before the call; returns how many entries were checked.
     pub(crate) fn drain_preparing(&self) -> u64 {
         let mut preparing = self.preparing.lock();
         let last = preparing.next;
@@ -94,14 +94,15 @@ impl DirtyPages {
         visited
     }
 
-    /// A page became dirty. Called, as the next two, under the lock of the page's buffer.
+    /// Adds a page that became dirty. Like the next two methods, called under the lock of the
+    /// page's buffer.
     pub(crate) fn add(&self, scheduler: u8, first: Position, page: u32) {
         self.lists[usize::from(scheduler)]
             .lock()
             .insert((first, page));
     }
 
-    /// A page whose write failed is dirty from `first` on, whatever `replaced` says.
+    /// Lists a page whose write failed as dirty from `first` on, whatever `replaced` says.
     pub(crate) fn relist(
         &self,
         scheduler: u8,
@@ -124,7 +125,7 @@ impl DirtyPages {
             .remove(&(first, page));
     }
 
-    /// Its write ended. After a failure the page is back on a list before.
+    /// Ends a write. After a failure, the page must already be on a list again.
     pub(crate) fn end_write(&self, page: u32, failed: bool) {
         let mut pending = self.pending.lock();
         pending.pages.remove(&page);
@@ -145,7 +146,7 @@ impl DirtyPages {
         self.pending.lock().failures
     }
 
-    /// Where the log must be repeated from, given its end before the call.
+    /// The position from which the log must be replayed, given the end of the log before the call.
     pub(crate) fn redo_start(&self, end: Position) -> Position {
         let preparing = self.preparing.lock().entries.values().copied().min();
         let listed = self.oldest();
@@ -171,8 +172,8 @@ impl DirtyPages {
         (listed + self.pending.lock().pages.len()) as u64
     }
 
-    /// Pages first dirty before `position`, oldest first within each list, at most `limit`; and how
-    /// many entries were visited.
+    /// Pages that became dirty before `position`, oldest first within each list, at most `limit`;
+    /// and the number of entries visited.
     pub(crate) fn before(&self, position: Position, limit: usize) -> (Vec<u32>, u64) {
         let mut found: Vec<(Position, u32)> = Vec::new();
         for list in &self.lists {

@@ -1,9 +1,10 @@
-//! The I/O dispenser: page writes in flight, bounded, with neighbouring pages merged by the caller.
+//! The I/O dispenser: runs page writes, with a limited number in flight; the caller merges
+//! neighbouring pages.
 //!
 //! Invariants:
-//! - At most `limit` requests are in flight over all databases; `submit` waits for room.
-//! - A request is listed from before its write begins until its completion has run: who looks at the
-//!   list knows all pending writes of a database without looking at the pool.
+//! - At most `limit` requests are in flight over all databases; `submit` waits for a free slot.
+//! - A request is listed from before its write starts until its completion has run, so the list
+//!   shows all pending writes of a database without a look at the pool.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -21,11 +22,11 @@ use crate::storage::StorageFile;
 pub(crate) struct Request {
     /// Number of the database in the instance.
     pub(crate) database: u32,
-    /// Where to.
+    /// The file to write to.
     pub(crate) file: Arc<dyn StorageFile>,
-    /// Byte of the file.
+    /// Byte offset in the file.
     pub(crate) offset: u64,
-    /// The pages; the first `length` bytes count.
+    /// The pages, in the first `length` bytes.
     pub(crate) buffer: AlignedBuffer,
     /// Bytes to write.
     pub(crate) length: usize,
@@ -56,7 +57,7 @@ struct Shared {
     limit: usize,
 }
 
-/// Runs writes on its own threads, or at once in the caller when it has none.
+/// Runs writes on its own threads, or in the caller's thread if it has none.
 #[derive(Debug)]
 pub(crate) struct Dispenser {
     shared: Arc<Shared>,
@@ -64,13 +65,13 @@ pub(crate) struct Dispenser {
     inline: bool,
 }
 
-/// Bytes of one request at most: neighbouring pages are merged up to this.
+/// Maximum bytes of a request: neighbouring pages are merged up to this size.
 pub(crate) const MERGED_BYTES: usize = 256 * 1024;
 
-/// A thread of the dispenser, as errors name it.
+/// Name of the dispenser's threads in errors.
 pub(crate) const PAGE_WRITER: &str = "page writer";
 
-/// Threads that write; more requests than that wait in the queue.
+/// Maximum number of writing threads; further requests wait in the queue.
 const THREADS_MAX: usize = 8;
 
 impl Dispenser {
@@ -97,13 +98,13 @@ impl Dispenser {
         })
     }
 
-    /// Memory for a request, used again from one to the next.
+    /// Returns a buffer for a request; buffers are reused.
     pub(crate) fn buffer(&self) -> AlignedBuffer {
         let kept = self.shared.state.lock().buffers.pop();
         kept.unwrap_or_else(|| AlignedBuffer::new(MERGED_BYTES))
     }
 
-    /// Hands over a write; waits while too many are in flight.
+    /// Submits a write; waits while too many are in flight.
     pub(crate) fn submit(&self, request: Request) {
         let mut state = self.shared.state.lock();
         while state.in_flight.len() >= self.shared.limit {
@@ -121,7 +122,7 @@ impl Dispenser {
         }
     }
 
-    /// Waits for the writes of a database that are pending now; returns how many were.
+    /// Waits for the writes of a database that are pending now; returns their number.
     pub(crate) fn drain(&self, database: u32) -> u64 {
         let mut state = self.shared.state.lock();
         let last = state.next;
@@ -159,7 +160,8 @@ impl Shared {
             request.file.write_at(bytes, request.offset)
         });
         let outcome = written.unwrap_or_else(|panicked| Err(panicked.into()));
-        // The completion contains its own panics: whoever waits for the write learns of them there.
+        // The completion catches its own panics and reports them to the thread that waits for the
+        // write.
         (request.done)(outcome);
         let mut state = self.state.lock();
         state.in_flight.remove(&(request.database, number));
@@ -176,11 +178,11 @@ impl Drop for Dispenser {
         self.shared.state.lock().stopping = true;
         self.shared.work.notify_all();
         for thread in self.threads.lock().drain(..) {
-            // The last owner may be a completion that runs on one of the threads.
+            // The last owner may be a completion that runs on one of these threads.
             if thread.thread().id() == std::thread::current().id() {
                 continue;
             }
-            // What panicked in it was told with its write.
+            // A panic there was already reported with its write.
             let _ended = thread.join();
         }
     }

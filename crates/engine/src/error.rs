@@ -1,4 +1,4 @@
-//! What can go wrong in the page engine: what, where, what to do.
+//! Errors of the page engine: what failed, where, and what to do.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub type Result<T> = std::result::Result<T, EngineError>;
 
 /// An error of the page engine.
 ///
-/// Cloneable, because one failed log sync is the answer to every commit that waited for it.
+/// Cloneable, because one failed log sync is the result of every commit that waited for it.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EngineError {
     /// Another write transaction is open on the database. Retry when it has ended.
@@ -23,13 +23,13 @@ pub enum EngineError {
         /// Name of the database.
         database: String,
     },
-    /// The snapshot is older than the last commit; a transaction may not build on it.
+    /// The snapshot is older than the last commit; a transaction cannot be based on it.
     #[error("database '{database}' was changed after the snapshot was taken; begin again")]
     BusySnapshot {
         /// Name of the database.
         database: String,
     },
-    /// The operating system refused an operation on a file.
+    /// The operating system rejected an operation on a file.
     #[error("{operation} '{}': {source}", path.display())]
     Io {
         /// What was tried.
@@ -39,7 +39,7 @@ pub enum EngineError {
         /// The reason.
         source: Arc<io::Error>,
     },
-    /// The log has no room for the transaction and may not grow. Nothing was changed.
+    /// The log has no space for the transaction and may not grow. Nothing was changed.
     #[error(
         "the transaction log of database '{database}' is full: {needed} bytes needed, {free} \
          free; {reason}"
@@ -47,14 +47,14 @@ pub enum EngineError {
     LogFull {
         /// Name of the database.
         database: String,
-        /// Bytes the transaction needs, with the reserve for a checkpoint.
+        /// Bytes the transaction needs, including the reserve for a checkpoint.
         needed: u64,
         /// Bytes that can be written.
         free: u64,
-        /// What holds the log back and what helps.
+        /// Why the log is full, and what to do.
         reason: String,
     },
-    /// A data file has no room and may not grow. Nothing was changed.
+    /// A data file has no space and may not grow. Nothing was changed.
     #[error("file '{file}' of database '{database}' is full: {reason}")]
     FileFull {
         /// Name of the database.
@@ -64,7 +64,7 @@ pub enum EngineError {
         /// Why it cannot grow.
         reason: String,
     },
-    /// A page read from disk does not carry the checksum it should (SQL Server's 824).
+    /// The checksum of a page read from disk is wrong (SQL Server's 824).
     #[error(
         "page {page} of database '{database}' is damaged: page {file_page} of file {file} \
          ('{}') has checksum {found:016x}, expected {expected:016x}", path.display()
@@ -102,22 +102,22 @@ pub enum EngineError {
         /// The file.
         path: PathBuf,
     },
-    /// A page outside of the snapshot or transaction.
+    /// The page is outside the snapshot or transaction.
     #[error("page {page} is outside of database '{database}', which has {page_count} pages")]
     NoSuchPage {
         /// Name of the database.
         database: String,
-        /// The page asked for.
+        /// The requested page.
         page: u32,
         /// Pages of the snapshot.
         page_count: u32,
     },
-    /// A file is not what its place says.
+    /// A file does not have the expected content.
     #[error("'{}': {what}", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What was expected, what was found.
+        /// What was expected and what was found.
         what: String,
     },
     /// Old page versions that open snapshots need exceed their limit. Nothing was changed.
@@ -139,18 +139,16 @@ pub enum EngineError {
         /// Why none could be freed.
         reason: String,
     },
-    /// A page that cannot be restored by itself. Nothing was written.
+    /// A page that cannot be restored on its own. Nothing was written.
     #[error("page {page} of database '{database}' cannot be restored: {refusal}")]
     PageRefused {
         /// Name of the database.
         database: String,
-        /// The page.
         page: FilePage,
-        /// Why.
         refusal: PageRefusal,
     },
-    /// Pages whose extents were changed after the full backup that the differential map counts from:
-    /// the backup does not have their present content. Nothing was written.
+    /// Pages whose extents changed after the full backup that is the base of the differential map:
+    /// the backup does not have their current content. Nothing was written.
     #[error(
         "the extents of {} pages of database '{database}' have changed since the full backup, the \
          first is page {}",
@@ -162,7 +160,7 @@ pub enum EngineError {
         /// The pages; never empty.
         pages: Vec<FilePage>,
     },
-    /// The set is not the full backup that the differential map counts from.
+    /// The set is not the full backup that is the base of the differential map.
     #[error(
         "backup set {set} is not the differential base of database '{database}', which is {}",
         if base.is_nil() { "unknown".to_owned() } else { base.to_string() }
@@ -170,12 +168,12 @@ pub enum EngineError {
     NotTheBase {
         /// Name of the database.
         database: String,
-        /// The set that was offered.
+        /// The given set.
         set: Guid,
         /// The differential base; nil when there is none.
         base: Guid,
     },
-    /// A backup of the database is under way. Retry when it has ended.
+    /// A backup of the database is running. Retry when it has ended.
     #[error("a backup of database '{database}' is under way")]
     BackupRunning {
         /// Name of the database.
@@ -184,24 +182,24 @@ pub enum EngineError {
     /// A defect in this program: one of its threads panicked.
     #[error(transparent)]
     Panicked(#[from] Panicked),
-    /// An option or argument that cannot be.
+    /// An invalid option or argument.
     #[error("{0}")]
     Invalid(String),
 }
 
-/// Why a page cannot be restored by itself.
+/// Why a page cannot be restored on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PageRefusal {
-    /// There is no such page now.
+    /// The page does not exist now.
     #[error("it lies beyond the end of the file")]
     BeyondEnd,
-    /// The log has no pages.
+    /// The page is in the log file, which has no pages.
     #[error("it is in the log file")]
     InLog,
-    /// The backup set does not hold it.
+    /// The backup set does not contain it.
     #[error("the backup set does not hold it")]
     NotInSet,
-    /// It is damaged in the backup set, too.
+    /// It is also damaged in the backup set.
     #[error("its checksum in the backup set is {found:016x}, expected {expected:016x}")]
     Damaged {
         /// Checksum computed from the content.
@@ -221,7 +219,7 @@ impl EngineError {
         }
     }
 
-    /// As [`EngineError::io`] for locking, where a file that somebody else holds is told as such.
+    /// Like [`EngineError::io`], for locks: a file locked by another process gets its own error.
     pub(crate) fn lock(path: &Path, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::WouldBlock => Self::InUse {

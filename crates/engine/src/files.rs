@@ -1,9 +1,9 @@
-//! The data files of a database: where each page lies, growth, page checksums on the way in.
+//! The data files of a database: where each page is stored, growth, and page checksums on read.
 //!
 //! Invariants:
-//! - A page has one place for ever: regions are only added behind the last extent in use.
-//! - With one file, page `n` lies at byte `(n - 1) * 8192`: the file is a plain SQLite database.
-//! - Space for a page is set aside before a commit that uses it enters the log.
+//! - The place of a page never changes: regions are only added after the last extent in use.
+//! - With one file, page `n` is at byte `(n - 1) * 8192`: the file is a plain SQLite database.
+//! - Space for a page is reserved before a commit that uses it enters the log.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,6 @@ use crate::log::header::Region;
 use crate::options::{EXTENT_PAGES, FileSpec, Growth, PAGE_SIZE};
 use crate::storage::StorageFile;
 
-/// Bytes in an extent.
 pub(crate) const EXTENT_BYTES: u64 = windlass_base::EXTENT_BYTES as u64;
 
 /// An open data file.
@@ -28,7 +27,7 @@ pub(crate) struct DataFile {
     pub(crate) file: Arc<dyn StorageFile>,
 }
 
-/// The data files of a database and how extents are spread over them.
+/// The data files of a database, and how extents are spread over them.
 #[derive(Debug)]
 pub(crate) struct DataFiles {
     database: String,
@@ -41,14 +40,13 @@ struct Inner {
     regions: Vec<Region>,
 }
 
-/// Where a page lies.
+/// The place of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     /// Index of the file, from 0.
     pub(crate) index: usize,
-    /// The file.
     pub(crate) file: Arc<dyn StorageFile>,
-    /// Byte in it.
+    /// Byte offset in it.
     pub(crate) offset: u64,
 }
 
@@ -63,8 +61,8 @@ impl Inner {
     }
 }
 
-/// Index of the file in which an extent lies, and its number there. `regions` are those of a database,
-/// as [`DataFiles::new`] takes them.
+/// Index of the file that contains an extent, and the extent's number in it. `regions` are those of
+/// a database, as passed to [`DataFiles::new`].
 pub(crate) fn locate_extent(regions: &[Region], extent: u32) -> (usize, u64) {
     let region = regions
         .iter()
@@ -77,7 +75,7 @@ pub(crate) fn locate_extent(regions: &[Region], extent: u32) -> (usize, u64) {
     (usize::from(file), u64::from(base + distance / count))
 }
 
-/// Refuses regions that do not place every extent in one of `files` files.
+/// Fails if the regions do not place every extent in one of `files` files.
 pub(crate) fn check_regions(database: &str, regions: &[Region], files: usize) -> Result<()> {
     let valid = regions.first().is_some_and(|first| first.first_extent == 0)
         && regions
@@ -98,7 +96,7 @@ pub(crate) fn check_regions(database: &str, regions: &[Region], files: usize) ->
     )))
 }
 
-/// Extents of each file that a database of `extents` extents uses.
+/// Number of extents of each file used by a database of `extents` extents.
 fn extents_used(regions: &[Region], files: usize, extents: u32) -> Vec<u32> {
     let mut used = vec![0; files];
     for (index, region) in regions.iter().enumerate() {
@@ -126,7 +124,7 @@ impl DataFiles {
         })
     }
 
-    /// The region of a new database with so many files.
+    /// The region of a new database with the given number of files.
     pub(crate) fn first_region(files: usize) -> Region {
         Region {
             first_extent: 0,
@@ -134,7 +132,7 @@ impl DataFiles {
         }
     }
 
-    /// Where page `page` (from 1) lies.
+    /// The place of page `page` (from 1).
     pub(crate) fn place(&self, page: u32) -> Place {
         let inner = self.inner.read();
         let (index, extent) = inner.locate_extent(extent_of(page));
@@ -151,7 +149,7 @@ impl DataFiles {
         self.inner.read().files[index].spec.path.clone()
     }
 
-    /// Description of all files, with their present sizes.
+    /// Descriptions of all files, with their current sizes.
     pub(crate) fn specs(&self) -> Vec<FileSpec> {
         let inner = self.inner.read();
         inner.files.iter().map(|file| file.spec.clone()).collect()
@@ -162,7 +160,7 @@ impl DataFiles {
         self.inner.read().regions.clone()
     }
 
-    /// Whether there is one file, which then is a plain SQLite database.
+    /// The only file, if there is just one; it is then a plain SQLite database.
     pub(crate) fn single(&self) -> Option<Arc<dyn StorageFile>> {
         let inner = self.inner.read();
         match inner.files.as_slice() {
@@ -171,7 +169,7 @@ impl DataFiles {
         }
     }
 
-    /// Reads a page as it lies on disk; zeros behind the end of the file.
+    /// Reads a page from disk; returns zeros past the end of the file.
     pub(crate) fn read(&self, page: u32, buffer: &mut [u8]) -> Result<()> {
         let place = self.place(page);
         let length = place
@@ -191,7 +189,7 @@ impl DataFiles {
             .map_err(|error| EngineError::io("write", &self.path(place.index), error))
     }
 
-    /// Stretches of the files with the extents of `page_count` pages, or with those marked in `map`.
+    /// Ranges of the files with the extents of `page_count` pages, or with those marked in `map`.
     pub(crate) fn ranges(
         &self,
         page_count: u32,
@@ -224,7 +222,7 @@ impl DataFiles {
         ranges.concat()
     }
 
-    /// The page that lies `index` pages behind the beginning of `range`; 0 when there is none.
+    /// The page at `index` pages after the start of `range`; 0 if there is none.
     pub(crate) fn page_at(&self, range: &BackupRange, index: u32) -> u32 {
         let inner = self.inner.read();
         let page = (range.offset / PAGE_SIZE as u64) as u32 + index;
@@ -249,7 +247,7 @@ impl DataFiles {
         0
     }
 
-    /// Reads a stretch of a file; zeros behind its end.
+    /// Reads a range of a file; returns zeros past its end.
     pub(crate) fn read_range(&self, range: &BackupRange, buffer: &mut [u8]) -> Result<()> {
         let file = self.file(range.file)?;
         let length = file
@@ -260,7 +258,7 @@ impl DataFiles {
         Ok(())
     }
 
-    /// Writes a stretch of a file.
+    /// Writes a range of a file.
     pub(crate) fn write_range(&self, range: &BackupRange, bytes: &[u8]) -> Result<()> {
         let file = self.file(range.file)?;
         file.file
@@ -272,7 +270,8 @@ impl DataFiles {
         self.with_file(index, DataFile::clone)
     }
 
-    /// The file itself, where there is such a thing. Called for each read of a backup: allocates nothing.
+    /// The file itself, if the storage has one. Called for each read of a backup, so it allocates
+    /// nothing.
     pub(crate) fn direct(&self, index: usize) -> Result<Option<Arc<DirectFile>>> {
         self.with_file(index, |file| file.file.direct())
     }
@@ -284,7 +283,7 @@ impl DataFiles {
         })
     }
 
-    /// Sets space aside for `page_count` pages, growing files as they may.
+    /// Reserves space for `page_count` pages, growing files as allowed.
     pub(crate) fn ensure(&self, page_count: u32) -> Result<()> {
         let extents = page_count.div_ceil(EXTENT_PAGES);
         {
@@ -334,7 +333,7 @@ impl DataFiles {
         Ok(())
     }
 
-    /// Adds a file; extents behind the last in use are spread over all files from then on.
+    /// Adds a file; extents after the last one in use are spread over all files from then on.
     pub(crate) fn add(&self, added: DataFile, page_count: u32) {
         let mut inner = self.inner.write();
         let last = inner.regions.last().map_or(0, |region| region.first_extent);
@@ -349,7 +348,7 @@ impl DataFiles {
         });
     }
 
-    /// Keeps every SQLite and every other instance away from the data files.
+    /// Locks the data files against every SQLite and every other instance.
     pub(crate) fn lock(&self) -> Result<()> {
         for file in &self.inner.read().files {
             let fail = |error| EngineError::lock(&file.spec.path, error);
@@ -358,7 +357,6 @@ impl DataFiles {
         Ok(())
     }
 
-    /// Lets others at the data files.
     pub(crate) fn unlock(&self) -> Result<()> {
         for file in &self.inner.read().files {
             let fail = |error| EngineError::lock(&file.spec.path, error);
@@ -367,7 +365,6 @@ impl DataFiles {
         Ok(())
     }
 
-    /// Syncs every data file.
     pub(crate) fn sync(&self) -> Result<()> {
         let files = self.inner.read().files.clone();
         for file in files {

@@ -1,9 +1,9 @@
 //! An instance: one buffer pool and one I/O dispenser, many databases, and the recovery writer.
 //!
 //! Invariants:
-//! - Numbers of databases are never used twice in an instance, so buffers of a closed database can
-//!   never be taken for another's.
-//! - The recovery writer holds no database open: it sees each through a weak reference.
+//! - Database numbers are never reused in an instance, so buffers of a closed database cannot be
+//!   mistaken for another's.
+//! - The recovery writer does not keep a database open: it uses weak references.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -57,18 +57,18 @@ impl Shared {
         databases.open.values().filter_map(Weak::upgrade).collect()
     }
 
-    /// What recovery may take at most in databases with automatic checkpoints.
+    /// Recovery time limit for databases with automatic checkpoints.
     pub(crate) fn recovery_interval(&self) -> Duration {
         Duration::from_nanos(self.recovery_interval_ns.load(Relaxed))
     }
 
-    /// Has the recovery writer look now.
+    /// Wakes the recovery writer.
     pub(crate) fn wake(&self) {
         self.wake.lock().asked = true;
         self.woken.notify_all();
     }
 
-    /// Writes dirty pages of whatever database, so that a buffer for `key` becomes free.
+    /// Writes dirty pages of any database, so that a buffer for `key` becomes free.
     pub(crate) fn make_room(&self, key: PageKey, own: &Database) -> Result<()> {
         let dirty = self.pool.dirty_neighbours(key, ROOM_PAGES);
         let mut by_database: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -90,12 +90,12 @@ impl Shared {
                 .and_then(Weak::upgrade);
             match other {
                 Some(other) => written += other.write_pages(&pages).unwrap_or(0),
-                // Closed without a checkpoint: its log has everything.
+                // The database was closed without a checkpoint: its log contains everything.
                 None => self.pool.forget(number, pages.into_iter()),
             }
         }
         if written == 0 {
-            // What is left is being written by others.
+            // The remaining pages are being written by other threads.
             std::thread::yield_now();
         }
         Ok(())
@@ -114,7 +114,7 @@ impl Shared {
                 }
             }
             for database in self.open() {
-                // A failure took the database offline or is met again at the next commit.
+                // A failure took the database offline, or the next commit reports it.
                 database.guarded_recovery_writer_step();
             }
         }
@@ -129,7 +129,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Reserves the pool and starts the background threads, if wanted.
+    /// Reserves the pool and starts the background threads, if requested.
     pub fn new(options: InstanceOptions, files: Arc<dyn FileSystem>) -> Result<Arc<Self>> {
         let thread_error =
             |error: std::io::Error| EngineError::Invalid(format!("starting a thread: {error}"));
@@ -176,23 +176,23 @@ impl Instance {
         database
     }
 
-    /// Makes the files of a new, empty database and opens it.
+    /// Creates the files of a new, empty database and opens it.
     ///
     /// # Errors
-    /// When a file exists, or cannot be made; what was made is removed.
+    /// A file exists or cannot be created; files created so far are removed.
     pub fn create_database(&self, request: &CreateDatabase) -> Result<Arc<Database>> {
         let database = Database::create(Arc::clone(&self.shared), self.number(), request, false)?;
         Ok(self.register(database))
     }
 
-    /// Makes a log file for an existing plain SQLite file of 8 KB pages, which becomes the only data
-    /// file of the database as it lies there. It may have no write-ahead log or journal of SQLite's.
+    /// Creates a log file for an existing plain SQLite file with 8 KB pages, which becomes the only
+    /// data file of the database. SQLite must not have left a write-ahead log or journal for it.
     pub fn adopt_database(&self, request: &CreateDatabase) -> Result<Arc<Database>> {
         let database = Database::create(Arc::clone(&self.shared), self.number(), request, true)?;
         Ok(self.register(database))
     }
 
-    /// Opens a database, repeating from the log what a crash kept from the data files.
+    /// Opens a database and replays from the log the changes that a crash kept from the data files.
     pub fn open_database(&self, request: &OpenDatabase) -> Result<Arc<Database>> {
         let database = Database::open(Arc::clone(&self.shared), self.number(), request)?;
         Ok(self.register(database))
@@ -203,8 +203,8 @@ impl Instance {
         self.shared.recovery_interval()
     }
 
-    /// From now on, databases with automatic checkpoints (target recovery time 0) begin one when recovery
-    /// would take longer than this.
+    /// From now on, databases with automatic checkpoints (target recovery time 0) run one when
+    /// recovery would take longer than this.
     pub fn set_recovery_interval(&self, interval: Duration) {
         let interval = nanoseconds(interval);
         self.shared.recovery_interval_ns.store(interval, Relaxed);
@@ -216,7 +216,8 @@ impl Instance {
         self.shared.pool.pages()
     }
 
-    /// Uses all of the descriptor array once, as a pool that was full once has; for measurements.
+    /// Touches the whole descriptor array once, so that it is like that of a pool that has been
+    /// full; for measurements.
     pub fn touch_descriptors(&self) {
         self.shared.pool.touch_descriptors();
     }
@@ -233,7 +234,7 @@ impl Drop for Instance {
         if let Some(thread) = self.recovery_writer.lock().take()
             && thread.thread().id() != std::thread::current().id()
         {
-            // What panicked in it took its database offline.
+            // A panic there took its database offline.
             let _ended = thread.join();
         }
     }

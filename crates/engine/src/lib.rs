@@ -3,7 +3,7 @@
 //! An [`Instance`] owns one buffer pool for all its databases. A [`Database`] has one or more data
 //! files of 8 KB pages and one log file. Readers take a [`ReadSnapshot`] and never wait; one
 //! [`WriteTransaction`] at a time collects private pages and makes them durable and visible, all or
-//! none, with `commit`. [`Backup`] copies a database while all of this goes on.
+//! none, with `commit`. [`Backup`] copies a database at the same time.
 //!
 //! ```text
 //!  ReadSnapshot   WriteTransaction        Backup
@@ -16,11 +16,12 @@
 //! ```
 //!
 //! Invariants:
-//! - A commit that returned is on disk; one that did not is there whole or not at all.
-//! - A page goes to its data file only when the log that explains it is on disk.
+//! - A commit that returned is on disk; one that did not return is on disk completely or not at
+//!   all.
+//! - A page goes to its data file only after its log records are on disk.
 //! - The log keeps everything from the redo start on, and that is enough to repair any data page
-//!   that a crash tore or kept.
-//! - When a sync fails the database goes offline; nothing that may be lost is ever acknowledged.
+//!   that a crash tore or left unwritten.
+//! - When a sync fails the database goes offline; no commit that may be lost is ever acknowledged.
 //!
 //! Formats: `docs/format/engine.md`. The simulation in `windlass-sim` tests the invariants.
 #![forbid(unsafe_code)]

@@ -1,7 +1,7 @@
-//! Model checks: the same few threads in thousands of orders, chosen by `shuttle`.
+//! Model checks: run a few threads in thousands of schedules, chosen by `shuttle`.
 //!
-//! `cargo test -p windlass-engine --features model --lib model::`. What a check asserts is an invariant of the
-//! module whose name it carries; what a thread does is what the engine does there, without files.
+//! `cargo test -p windlass-engine --features model --lib model::`. A check asserts an invariant of
+//! the module it is named after; its threads do what the engine does there, without files.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,7 +27,7 @@ use crate::versions::{Commit, Versions};
 
 const ORDERS: usize = 3000;
 
-/// Half of the orders at random, half with few, badly placed changes of threads.
+/// Runs half of the schedules at random, and half with few, badly placed thread switches.
 fn check(run: impl Fn() + Send + Sync + 'static) {
     let run = Arc::new(run);
     let other = Arc::clone(&run);
@@ -104,7 +104,7 @@ impl World {
         }
     }
 
-    /// Takes a redo start and syncs; none when a write failed meanwhile.
+    /// Takes a redo start and syncs; `None` if a write failed in the meantime.
     fn redo_start(&self) -> Option<(Position, BTreeMap<u32, u8>)> {
         let (failures, redo) = {
             let _gate = self.gate.lock();
@@ -168,7 +168,7 @@ fn backup_every_change_is_in_the_copy_in_its_log_or_in_the_new_map() {
             })
         };
         let writer = {
-            // Makes room in the pool, which no lock keeps away from a backup.
+            // Makes room in the pool, which no lock prevents during a backup.
             let world = Arc::clone(&world);
             thread::spawn(move || [1, 9].into_iter().for_each(|page| world.write(page, false)))
         };
@@ -207,7 +207,7 @@ fn backup_every_change_is_in_the_copy_in_its_log_or_in_the_new_map() {
     });
 }
 
-/// As `Database::read_at`, on one page that shows the number of its commit.
+/// Like `Database::read_at`, on one page whose content is the number of its commit.
 fn read(versions: &Versions, page: &RwLock<u8>, commit: Commit) -> u8 {
     let old = || versions.find(1, commit.sequence).map(|content| content[0]);
     if !versions.is_newest(commit.sequence)
@@ -271,7 +271,7 @@ fn versions_a_reader_sees_the_commit_at_which_it_began() {
     });
 }
 
-/// A file that knows which bytes were synced, and whose sync of a given number fails.
+/// A file that records which bytes were synced, and whose sync with a given number fails.
 #[derive(Debug)]
 struct LogFile {
     state: std::sync::Mutex<LogState>,

@@ -1,4 +1,4 @@
-//! What an instance and a database are made with.
+//! Options for creating instances and databases.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,21 +6,21 @@ use std::time::Duration;
 use windlass_base::Guid;
 pub use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES as PAGE_SIZE};
 
-/// How an instance is made.
 #[derive(Debug, Clone)]
 pub struct InstanceOptions {
-    /// Buffers of 8 KB in the pool. Address space is reserved; memory is used as pages come in.
+    /// Buffers of 8 KB in the pool. Address space is reserved; memory is used as pages are read.
     pub pool_pages: u64,
-    /// Partitions of each dirty page list; one for each core is sensible.
+    /// Partitions of each dirty page list; one per core is a good value.
     pub schedulers: usize,
-    /// Page writes in flight at most, over all databases.
+    /// Maximum page writes in flight, over all databases.
     pub requests_in_flight: usize,
-    /// Whether the instance runs its recovery writer and page writes on threads of its own.
-    /// Without, everything happens in the calls of the owner (deterministic, for simulation).
+    /// Whether the instance runs its recovery writer and page writes on its own threads. If not,
+    /// everything runs in the owner's calls (deterministic, for simulation).
     pub background: bool,
-    /// Bytes of old page versions kept for open snapshots at most, per database.
+    /// Maximum bytes of old page versions kept for open snapshots, per database.
     pub version_bytes_max: u64,
-    /// At the start: [`Instance::set_recovery_interval`](crate::Instance::set_recovery_interval).
+    /// Initial value for
+    /// [`Instance::set_recovery_interval`](crate::Instance::set_recovery_interval).
     pub recovery_interval: Duration,
 }
 
@@ -42,7 +42,6 @@ impl Default for InstanceOptions {
 pub enum Growth {
     /// Not at all.
     Fixed,
-    /// By this many bytes.
     Bytes(u64),
     /// By this share of its size.
     Percent(u32),
@@ -57,9 +56,8 @@ pub struct FileSpec {
     pub path: PathBuf,
     /// Bytes at creation.
     pub size: u64,
-    /// How it grows.
     pub growth: Growth,
-    /// Bytes beyond which it does not grow.
+    /// Maximum size in bytes.
     pub max_size: Option<u64>,
 }
 
@@ -81,25 +79,25 @@ impl FileSpec {
     }
 }
 
-/// A database to be made.
+/// Options for creating a database.
 #[derive(Debug, Clone)]
 pub struct CreateDatabase {
     /// Its name, unique within the instance.
     pub name: String,
-    /// One or more data files; none may exist.
+    /// One or more data files; none may exist yet.
     pub data_files: Vec<FileSpec>,
-    /// The log file; may not exist.
+    /// The log file; must not exist yet.
     pub log: FileSpec,
     /// Bytes in a page: 8192.
     pub page_size: usize,
     /// Indirect checkpoints with this target, or automatic ones (`None`).
     pub target_recovery_time: Option<Duration>,
-    /// Its identity; a random one if none is given.
+    /// Its identity; random if not given.
     pub guid: Option<Guid>,
 }
 
 impl CreateDatabase {
-    /// A database with one data file and the usual settings.
+    /// A database with one data file and default settings.
     pub fn new(name: &str, data: impl Into<PathBuf>, log: impl Into<PathBuf>) -> Self {
         Self {
             name: name.to_owned(),
@@ -112,19 +110,19 @@ impl CreateDatabase {
     }
 }
 
-/// A database to be opened.
+/// Options for opening a database.
 #[derive(Debug, Clone)]
 pub struct OpenDatabase {
     /// Its name in the instance.
     pub name: String,
-    /// Its log file, which knows the data files.
+    /// Its log file, which contains the list of data files.
     pub log_path: PathBuf,
-    /// Where the data files lie now, in file order, if they were moved; empty if they were not.
+    /// Paths of the data files, in file order, if they were moved; otherwise empty.
     pub data_paths: Vec<PathBuf>,
 }
 
 impl OpenDatabase {
-    /// A database whose files lie where its log says.
+    /// A database whose files are at the paths in its log.
     pub fn new(name: &str, log_path: impl Into<PathBuf>) -> Self {
         Self {
             name: name.to_owned(),

@@ -1,7 +1,7 @@
-//! The locks under which threads meet in the dirty page lists, the pool, the versions and the log.
+//! The locks used by the dirty page lists, the pool, the versions and the log.
 //!
-//! They are `parking_lot`'s. With the feature `model` they are `shuttle`'s behind the same face, and the
-//! checks in `model` try many orders of threads; nothing else works then.
+//! They are `parking_lot`'s. With the feature `model` they are `shuttle`'s with the same interface,
+//! and the checks in `model` try many thread schedules; nothing else works in that build.
 
 #[cfg(not(feature = "model"))]
 pub(crate) use self::real::{AtomicU64, Condvar, Mutex, MutexGuard, RwLock};
@@ -22,7 +22,7 @@ mod shuttled {
     pub(crate) use shuttle::sync::atomic::AtomicU64;
     use shuttle::sync::{self, RwLockReadGuard, RwLockWriteGuard};
 
-    /// As `parking_lot::Mutex`.
+    /// Like `parking_lot::Mutex`.
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(sync::Mutex<T>);
 
@@ -36,7 +36,7 @@ mod shuttled {
         }
     }
 
-    /// As `parking_lot::MutexGuard`; empty only while its thread waits.
+    /// Like `parking_lot::MutexGuard`; empty only while its thread waits.
     #[derive(Debug)]
     pub(crate) struct MutexGuard<'a, T>(Option<sync::MutexGuard<'a, T>>);
 
@@ -54,7 +54,7 @@ mod shuttled {
         }
     }
 
-    /// As `parking_lot::Condvar`.
+    /// Like `parking_lot::Condvar`.
     #[derive(Debug, Default)]
     pub(crate) struct Condvar(sync::Condvar);
 
@@ -73,7 +73,7 @@ mod shuttled {
         }
     }
 
-    /// As `parking_lot::RwLock`.
+    /// Like `parking_lot::RwLock`.
     #[derive(Debug, Default)]
     pub(crate) struct RwLock<T>(sync::RwLock<T>);
 

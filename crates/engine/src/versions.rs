@@ -3,10 +3,10 @@
 //! Invariants:
 //! - A version is saved before the page is replaced in the pool, and kept while a snapshot older
 //!   than the replacing commit lives.
-//! - While a commit is being installed, all pages it replaces are saved: a reader that begins in
-//!   that moment begins at the commit before and finds them here. Readers therefore never wait.
-//! - `sequence_started` is raised before the first page is replaced; a reader that sees its own
-//!   number there after reading a page has read the right version from the pool.
+//! - While a commit is being installed, all pages it replaces are saved: a reader that starts at
+//!   that moment starts at the previous commit and finds them here. Readers therefore never wait.
+//! - `sequence_started` is raised before the first page is replaced; a reader that still sees its
+//!   own number there after reading a page has read the right version from the pool.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -43,19 +43,19 @@ pub(crate) struct Versions {
     store: RwLock<Store>,
 }
 
-/// Readers cannot begin or end while this lives.
+/// Readers cannot start or end while this guard exists.
 #[derive(Debug)]
 pub(crate) struct Blocked<'a>(MutexGuard<'a, Readers>);
 
 impl Blocked<'_> {
     /// Readers open now.
     pub(crate) fn reader_count(&self) -> usize {
-        // One is the last durable commit, which nobody need be reading.
+        // One is the last durable commit, which may have no readers.
         let open: usize = self.0.snapshots.values().map(|entry| entry.0).sum();
         open - 1
     }
 
-    /// Commit `latest` is whole: readers begin there. Nothing older can be read any more.
+    /// Publishes commit `latest`: new readers start there. Nothing older can be read any more.
     pub(crate) fn publish(mut self, latest: Commit) {
         self.0.latest = latest;
         let before = std::mem::replace(&mut self.0.durable, latest);
@@ -67,7 +67,8 @@ impl Blocked<'_> {
 #[derive(Debug)]
 struct Readers {
     latest: Commit,
-    /// The last commit known to be on disk. It counts as a snapshot, so that readers can begin there.
+    /// The last commit known to be on disk. It counts as a snapshot, so that readers can start
+    /// there.
     durable: Commit,
     snapshots: BTreeMap<u64, (usize, u32)>,
 }
@@ -78,7 +79,7 @@ impl Readers {
         entry.or_insert((0, commit.page_count)).0 += 1;
     }
 
-    /// Whether it was the last of its commit.
+    /// Returns whether it was the last reader of its commit.
     fn release(&mut self, sequence: u64) -> bool {
         let Some(entry) = self.snapshots.get_mut(&sequence) else {
             return false;
@@ -126,7 +127,7 @@ impl Versions {
         durable
     }
 
-    /// Readers may begin at `commit` from now on: it is on disk, and the caller reads it.
+    /// Lets readers start at `commit`: it is on disk, and the caller reads it.
     pub(crate) fn set_durable(&self, commit: Commit) {
         let mut readers = self.readers.lock();
         if commit.sequence <= readers.durable.sequence {
@@ -144,7 +145,7 @@ impl Versions {
         self.readers.lock().register(commit);
     }
 
-    /// A reader ends; versions nobody needs any more go.
+    /// Ends a reader; versions that no reader needs any more are removed.
     pub(crate) fn end(&self, sequence: u64) {
         let mut readers = self.readers.lock();
         if readers.release(sequence) {
@@ -164,14 +165,14 @@ impl Versions {
         self.store.read().bytes
     }
 
-    /// Pages of the largest database that any reader, present or about to begin, sees.
+    /// Number of pages of the largest database that a current or new reader sees.
     pub(crate) fn pages_visible(&self) -> u32 {
         let readers = self.readers.lock();
         let oldest = readers.snapshots.values().map(|entry| entry.1).max();
         oldest.unwrap_or(0).max(readers.latest.page_count)
     }
 
-    /// From now on pages are being replaced by commit `sequence`.
+    /// Marks the start of replacing pages for commit `sequence`.
     pub(crate) fn start(&self, sequence: u64) {
         self.sequence_started.store(sequence, Ordering::SeqCst);
     }
@@ -192,7 +193,7 @@ impl Versions {
         });
     }
 
-    /// Takes back what a commit saved that was not to be.
+    /// Discards what a failed commit saved.
     pub(crate) fn discard(&self, until: u64) {
         let mut store = self.store.write();
         let gone = store.order.split_off(&(until, 0));
@@ -211,8 +212,8 @@ impl Versions {
             .map(|version| Arc::clone(&version.content))
     }
 
-    /// Commit `latest` is whole: readers begin there. What it saved for readers that did not come
-    /// goes.
+    /// Publishes commit `latest`. Versions that were saved for readers that do not exist are
+    /// removed.
     pub(crate) fn publish(&self, latest: Commit) {
         let mut readers = self.readers.lock();
         readers.latest = latest;
@@ -220,8 +221,8 @@ impl Versions {
         self.collect(&readers);
     }
 
-    /// For a commit that replaces more than may be saved while nobody reads: readers that come wait
-    /// until it is published through the guard.
+    /// For a commit that replaces more than may be saved while there are no readers: new readers
+    /// wait until the guard publishes it.
     pub(crate) fn block(&self) -> Blocked<'_> {
         Blocked(self.readers.lock())
     }
@@ -246,7 +247,7 @@ impl Versions {
         }
     }
 
-    /// Removes versions that only readers older than any would need.
+    /// Removes versions that only readers older than any open one would need.
     fn collect(&self, readers: &Readers) {
         let oldest = readers
             .snapshots

@@ -1,4 +1,4 @@
-//! Backups of a database that is written to, restored to another place.
+//! Backs up a database while it is written to, and restores it elsewhere.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
 
 use std::path::{Path, PathBuf};
@@ -54,8 +54,8 @@ fn all_pages(database: &Arc<Database>) -> Vec<Vec<u8>> {
     (1..=snapshot.page_count()).map(read).collect()
 }
 
-/// Copies the ranges with `between` before each; the pages are those at the end of the copy, which
-/// nobody may change any more.
+/// Copies the ranges and calls `between` before each; the pages are those at the end of the copy
+/// and must not change any more.
 fn take(backup: &mut Backup, database: &Arc<Database>, mut between: impl FnMut(usize)) -> Copy {
     let mut ranges = Vec::new();
     for (index, range) in backup.ranges(1 << 20).into_iter().enumerate() {
@@ -196,7 +196,7 @@ fn writers_go_on_during_a_backup_and_the_log_is_kept_for_it() {
     assert!(!end.is_zero());
     let place = tempfile::tempdir().unwrap();
     let pages = all_pages(&restore(&[&copy], place.path()));
-    // One commit: all pages that the writer writes together carry the same fill.
+    // One commit: all pages that the writer writes together have the same fill byte.
     let fill = pages[0][0] ^ 1;
     for page in (1..=500_u32).step_by(7) {
         assert!(

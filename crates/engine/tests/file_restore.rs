@@ -1,4 +1,4 @@
-//! Whole data files, damaged or lost, made again without opening the database.
+//! Recreates whole data files, damaged or lost, without opening the database.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
 
 mod parts;
@@ -85,7 +85,7 @@ fn a_changed_extent_or_one_to_be_repeated_from_the_log_is_refused() {
     let older = back_up(&database, BackupMode::Full, |_| ());
     let set = back_up(&database, BackupMode::Full, |_| ());
     write(&database, 3..=3, 2);
-    // As a crash leaves it: the commit is in the log alone.
+    // As after a crash: only the log contains the commit.
     drop(database);
     match bring_back(folder, &set, &[1]) {
         Err(EngineError::PagesChanged { pages, .. }) => assert_eq!(pages, [place(1)]),
@@ -182,14 +182,16 @@ fn the_only_file_comes_back_with_its_length_unless_another_program_changed_it() 
     std::fs::remove_file(folder.join("a.mdf")).unwrap();
     bring_back(folder, &set, &[1]).unwrap();
     let database = open(folder).unwrap();
-    // Not taken for a file that another program wrote: the differential map is as it was.
+    // The file is not mistaken for one written by another program: the differential map is
+    // unchanged.
     let pages = [place(1)];
     database
         .begin_page_restore(&set.describe(), set.guid, &pages)
         .unwrap();
 }
 
-/// Whatever was written, cut off and added before, a file that may be restored becomes what it was.
+/// Whatever was written, cut off and added before, a file that may be restored gets its previous
+/// content back.
 #[test]
 fn a_restored_file_never_changes_what_a_reader_sees() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! A writing process is killed in the middle, again and again: what it acknowledged is there, and of the
-//! transaction in flight all or nothing. Every other round a backup runs beside the writer.
+//! Kills a writing process again and again: what it acknowledged must survive, and the transaction
+//! in flight completely or not at all. Every other round also runs a backup.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
 
 use std::io::{BufRead, BufReader};
@@ -93,7 +93,7 @@ fn child_writer() {
             writer.write_page(page, &content(number, page)).unwrap();
         }
         writer.commit().unwrap();
-        // One write call a line, so that a kill cannot cut a number.
+        // One write call per line, so that a kill cannot cut a number.
         std::io::Write::write_all(&mut std::io::stdout(), format!("ack {number}\n").as_bytes())
             .unwrap();
     }
@@ -101,7 +101,7 @@ fn child_writer() {
 
 fn rounds(count: u32) {
     let folder = tempfile::tempdir().unwrap();
-    // Made here: a kill in the middle of the making leaves no database.
+    // Created here: a kill during the creation would leave no database.
     drop(open(folder.path()));
     let mut before = 0;
     for round in 0..count {

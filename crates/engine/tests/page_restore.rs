@@ -1,4 +1,4 @@
-//! Single pages brought back into a database in use, and what forbids it.
+//! Restores single pages into a database in use, and tests what prevents it.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
 
 mod parts;
@@ -42,7 +42,7 @@ fn path_of(folder: &Path, page: u32) -> std::path::PathBuf {
     folder.join(name)
 }
 
-/// Flips a bit of a page on disk, and has the pool forget everything by opening the database again.
+/// Flips a bit of a page on disk, and opens the database again to empty the pool.
 fn damage(database: &Arc<Database>, folder: &Path, page: u32) -> Arc<Database> {
     database.close().unwrap();
     let path = path_of(folder, page);
@@ -90,7 +90,7 @@ fn damaged_pages_of_both_files_come_back_while_a_reader_looks_on() {
 fn a_page_that_the_pool_has_damaged_is_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let database = create(&instance(), folder.path());
-    // No checksums: damage is read, and kept in the pool, unnoticed.
+    // Without checksums, damage is read and kept in the pool unnoticed.
     let mut writer = database.begin_write(&database.begin_read()).unwrap();
     for page in 1..=40 {
         writer.write_page(page, &[page as u8; PAGE_SIZE]).unwrap();
@@ -119,7 +119,7 @@ fn a_changed_extent_is_refused_before_anything_is_written() {
         other => panic!("{other:?}"),
     }
     assert!(files() == before && is_damaged(&read(&database, 60)));
-    // A change between the first look and the write counts, too.
+    // A change between the first check and the write also counts.
     let mut restore = database
         .begin_page_restore(&set.describe(), set.guid, &[place(60)])
         .unwrap();
@@ -226,7 +226,7 @@ fn a_database_that_was_restored_gets_what_the_log_of_its_set_says() {
     let folder = tempfile::tempdir().unwrap();
     let database = create(&instance(), folder.path());
     write(&database, 1..=200, 1);
-    // The copy has old content of these pages, or half of it; the set's log has the new.
+    // The copy has old content of these pages, or half of it; the set's log has the new content.
     let set = back_up(&database, BackupMode::Full, |index| {
         write(&database, 20..=90, index as u8 + 10);
     });
@@ -240,7 +240,7 @@ fn a_database_that_was_restored_gets_what_the_log_of_its_set_says() {
     for page in 1..=200 {
         assert_eq!(read(&copy, page).unwrap(), wanted(page), "{page}");
     }
-    // The original marked those extents while it was copied.
+    // The original marked those extents while they were copied.
     let refused = bring_back(&database, &set, &[place(33)]);
     assert!(
         matches!(refused, Err(EngineError::PagesChanged { .. })),
@@ -248,7 +248,8 @@ fn a_database_that_was_restored_gets_what_the_log_of_its_set_says() {
     );
 }
 
-/// Whatever was written, cut off and added before, a page that may be restored becomes what it was.
+/// Whatever was written, cut off and added before, a page that may be restored gets its previous
+/// content back.
 #[test]
 fn a_restored_page_never_changes_what_a_reader_sees() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The engine on real files: snapshots, durability, several files, the file left behind by a close.
+//! Tests the engine on real files: snapshots, durability, several files, the file left by a close.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
 
 use std::path::Path;
@@ -266,7 +266,7 @@ fn an_old_snapshot_reads_a_page_that_was_cut_off_before_pages_carried_checksums(
     writer.commit().unwrap();
     database.checkpoint().unwrap();
     let mut found = vec![0; PAGE_SIZE];
-    // Page 9 has to give way to these.
+    // Page 9 is evicted for these.
     for number in 1..=8 {
         database.begin_read().read_page(number, &mut found).unwrap();
     }

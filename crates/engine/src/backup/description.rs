@@ -1,4 +1,4 @@
-//! What a backup says about its database, and the stretches of files it holds.
+//! What a backup records about its database, and the file ranges it contains.
 
 use windlass_base::{Guid, Lsn};
 
@@ -10,18 +10,18 @@ use crate::log::header::Header;
 use crate::options::FileSpec;
 use crate::versions::Commit;
 
-/// A stretch of a data file.
+/// A range of a data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackupRange {
     /// Index of the data file, from 0.
     pub file: usize,
-    /// Byte in the file.
+    /// Byte offset in the file.
     pub offset: u64,
-    /// Bytes, whole pages.
+    /// Length in bytes; always whole pages.
     pub bytes: usize,
 }
 
-/// A database as a backup shows it: enough to make its files again.
+/// A database as recorded in a backup: everything needed to recreate its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupDescription {
     pub(crate) header: Header,
@@ -45,12 +45,11 @@ impl BackupDescription {
         &self.header.files
     }
 
-    /// The log file.
     pub fn log_file(&self) -> &FileSpec {
         &self.header.log
     }
 
-    /// Pages at the commit that the backup shows.
+    /// Number of pages at the commit that the backup shows.
     pub fn page_count(&self) -> u32 {
         self.header.page_count
     }
@@ -65,7 +64,7 @@ impl BackupDescription {
         self.end.lsn(1)
     }
 
-    /// Whether it holds only what changed since [`BackupDescription::base`].
+    /// Whether it contains only what changed since [`BackupDescription::base`].
     pub fn is_differential(&self) -> bool {
         self.differential
     }
@@ -79,7 +78,6 @@ impl BackupDescription {
         self.end
     }
 
-    /// The stored form.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let mut out = vec![u8::from(self.differential)];
         out.extend_from_slice(&self.end.0.to_le_bytes());
@@ -87,7 +85,7 @@ impl BackupDescription {
         Ok(out)
     }
 
-    /// Reads the stored form.
+    /// Decodes a stored description.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let parse = || {
             let (&differential, rest) = bytes.split_first()?;

@@ -1,17 +1,18 @@
-//! Restore of whole data files that are damaged or lost, from the full backup that the database's
-//! differential map counts from, while nobody has the database open.
+//! Restores whole data files that are damaged or lost, from the full backup that is the base of the
+//! database's differential map, while the database is closed.
 //!
-//! What makes it sound is what makes [`super::page_restore`] sound: an extent that is not marked is what
-//! it was at the end of that backup. The map is read from the log file, without opening the database,
-//! which could not be opened: from the last checkpoint's record and the commits behind it, as recovery
-//! does.
+//! The argument is the same as in [`super::page_restore`]: an extent that is not marked has not
+//! changed since the end of that backup. The map is read from the log file, because a database with
+//! a lost file cannot be opened: from the record of the last checkpoint and the commits after it,
+//! as in recovery.
 //!
 //! Invariants:
-//! - Nothing is made unless no extent of the files is marked, and the log has no record of their pages to
-//!   repeat: opening the database repeats only what concerns other files.
-//! - The log file is locked and not written. The files are made beside their places; whoever restores
-//!   renames them, one by one: each is right by itself.
-//! - Every extent in use was in the set, and every page carries its checksum if the database's pages do.
+//! - Nothing is restored unless no extent of the files is marked and the log has no records of
+//!   their pages to replay; opening the database then replays only records of other files.
+//! - The log file is locked and not written. New files are written under temporary names next to
+//!   the old ones; the caller renames them one by one, because each is valid by itself.
+//! - The set contains every extent in use, and every page has a valid checksum if the database uses
+//!   page checksums.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -34,66 +35,66 @@ use crate::options::{EXTENT_PAGES, FileSpec, PAGE_SIZE};
 use crate::storage::{FileSystem, OpenMode, StorageFile};
 use windlass_base::page::checksum;
 
-/// Pages kept in memory while the log is repeated.
+/// Pages kept in memory while the log is replayed.
 const PAGES_KEPT: usize = 4096;
 
 /// Bytes verified at once.
 const VERIFY_BYTES: usize = 1 << 20;
 
-/// A file that was made, to be renamed.
+/// A restored file, ready to be renamed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoredFile {
     /// Its number.
     pub file_id: u32,
-    /// Its logical name.
     pub logical_name: String,
-    /// Where it lies now.
+    /// The temporary file.
     pub staged: PathBuf,
-    /// Where it belongs.
+    /// The path it is renamed to.
     pub path: PathBuf,
     /// Pages in use.
     pub pages: u64,
 }
 
-/// A file that is being made.
+/// A file that is being restored.
 #[derive(Debug)]
 struct Staged {
     spec: FileSpec,
     path: PathBuf,
     file: Arc<dyn StorageFile>,
-    /// Extents that the set held, as the file counts them.
+    /// Extents read from the set, by extent number in the file.
     written: ExtentMap,
-    /// Extents in use, as the database counts them.
+    /// Extents in use, by extent number in the database.
     extents: Vec<u32>,
 }
 
-/// A restore of files under way.
+/// A file restore in progress.
 #[derive(Debug)]
 pub struct FileRestore {
     database: String,
     regions: Vec<Region>,
     page_count: u32,
-    /// Whether the only file was closed as a plain SQLite file, whose length is its pages.
+    /// Whether the only file was closed as a plain SQLite file, whose length equals its pages.
     is_plain: bool,
     first_file: PathBuf,
     files: Arc<dyn FileSystem>,
-    /// By index.
+    /// By file index.
     staged: BTreeMap<usize, Staged>,
     pages: BTreeMap<u32, Box<[u8]>>,
     follower: LogFollower,
-    /// Whoever has the database open has its log locked.
+    /// Held because any process that opens the database locks its log.
     _log: Arc<dyn StorageFile>,
-    /// Keeps SQLite away from the files that are replaced.
+    /// Locked to keep SQLite away from the files that are replaced.
     _replaced: Vec<Arc<dyn StorageFile>>,
 }
 
 impl FileRestore {
-    /// Begins to restore the data files `file_ids` of the database whose log lies at `log_path`, from the
-    /// full backup `set`, which `description` describes. `beside` names the place where a file is made.
+    /// Starts to restore the data files `file_ids` of the database whose log is at `log_path`, from
+    /// the full backup `set` with the description `description`. `beside` returns the temporary
+    /// path for a file.
     ///
     /// # Errors
-    /// [`EngineError::InUse`], [`EngineError::NotTheBase`], [`EngineError::PagesChanged`] with the first
-    /// page of each changed extent; those of the operating system.
+    /// [`EngineError::InUse`], [`EngineError::NotTheBase`], [`EngineError::PagesChanged`] with the
+    /// first page of each changed extent; errors of the operating system.
     pub fn begin(
         files: Arc<dyn FileSystem>,
         log_path: &Path,
@@ -131,7 +132,7 @@ impl FileRestore {
             _log: log,
             _replaced: replaced,
         };
-        // From here on, what was made goes when one of them cannot be.
+        // From here on, the new files are removed if one of them fails.
         for (index, extents) in wanted {
             let made = Staged::make(restore.files.as_ref(), header, index, extents, beside)?;
             restore.staged.insert(index, made);
@@ -139,12 +140,12 @@ impl FileRestore {
         Ok(restore)
     }
 
-    /// Whether a data file is one of those.
+    /// Whether the data file is one of those being restored.
     pub fn wants(&self, file_id: u32) -> bool {
         index_of(file_id).is_some_and(|index| self.staged.contains_key(&index))
     }
 
-    /// Puts a stretch of a data file to its place.
+    /// Writes a range of a data file.
     pub fn write(&mut self, file_id: u32, offset: u64, bytes: &[u8]) -> Result<()> {
         let Some(staged) = index_of(file_id).and_then(|index| self.staged.get_mut(&index)) else {
             return Ok(());
@@ -162,8 +163,8 @@ impl FileRestore {
         Ok(())
     }
 
-    /// Takes the next bytes of the set's log and repeats what is about the files. All of them have been
-    /// written before.
+    /// Takes the next bytes of the set's log and replays the records of the restored files. Call it
+    /// after all file ranges have been written.
     pub fn apply_log(&mut self, bytes: &[u8]) -> Result<()> {
         let Self {
             follower,
@@ -179,11 +180,11 @@ impl FileRestore {
         })
     }
 
-    /// Everything is in: verifies the files and syncs them. They may take their places then, before this
-    /// is dropped.
+    /// Verifies and syncs the files, once everything has been written. The caller can rename them
+    /// then, before this value is dropped.
     ///
     /// # Errors
-    /// A log that lacks its end, extents that the set lacks, pages that it holds damaged.
+    /// The log is incomplete, the set lacks an extent, or it contains damaged pages.
     pub fn settle(&mut self) -> Result<Vec<RestoredFile>> {
         self.follower.check_end()?;
         write_pages(&self.regions, &self.staged, &mut self.pages)?;
@@ -223,13 +224,13 @@ impl FileRestore {
         staged.extents.iter().map(pages).sum()
     }
 
-    /// Whether the pages carry checksums: the first page tells, wherever it is now.
+    /// Whether the database uses page checksums: page 1 says so, wherever it is at this point.
     fn have_checksums(&self) -> Result<bool> {
         let mut head = [0; 100];
         let fail = |error| EngineError::io("read", &self.first_file, error);
         match self.staged.get(&0) {
             Some(first) => first.file.read_at(&mut head, 0).map_err(fail)?,
-            // A first file that is lost, too, is restored by another statement.
+            // If the first file is also lost, it is restored by another statement.
             None if !self.files.exists(&self.first_file) => return Ok(false),
             None => self
                 .files
@@ -313,7 +314,7 @@ fn is_plain(header: &Header) -> bool {
     header.clean && header.files.len() == 1
 }
 
-/// What lies at the places now: nobody may use it, and no other program may have changed it.
+/// Checks the existing files: none may be in use or changed by another program.
 fn check_existing<'a>(
     files: &dyn FileSystem,
     header: &Header,
@@ -347,7 +348,7 @@ fn check_existing<'a>(
     Ok(kept)
 }
 
-/// The file of a page, if it is being made, and the page's byte there.
+/// The file of a page, if it is being restored, and the page's byte offset in it.
 fn place<'a>(
     regions: &[Region],
     staged: &'a BTreeMap<usize, Staged>,
@@ -358,7 +359,7 @@ fn place<'a>(
     (staged.get(&index), extent * EXTENT_BYTES + within)
 }
 
-/// Repeats a record on its page, if that is in a file that is being made.
+/// Replays a record on its page, if that page is in a file being restored.
 fn apply_record(
     regions: &[Region],
     files: &BTreeMap<usize, Staged>,

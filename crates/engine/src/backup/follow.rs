@@ -1,7 +1,7 @@
-//! Following the log of a backup: bytes in pieces of any size become records of pages.
+//! Follows the log of a backup: turns bytes, in pieces of any size, into page records.
 //!
-//! Invariant: blocks are taken one by one, each checked and chained to the one before; the log must
-//! reach the end that the description names, or whoever follows it does not finish.
+//! Invariant: each block is checked and must chain to the block before it; the log must reach the
+//! end named in the description, or the restore does not finish.
 
 use windlass_base::Guid;
 
@@ -12,10 +12,10 @@ use crate::log::block::{BlockHeader, HEADER_BYTES};
 use crate::log::reader::Chain;
 use crate::log::record::{Record, Records};
 
-/// What is done with a record of a page.
+/// Called with each page record.
 pub(super) type OnRecord<'a> = &'a mut dyn FnMut(u32, &Record<'_>) -> Result<()>;
 
-/// How far the log of a backup has been followed.
+/// The position reached in the log of a backup.
 #[derive(Debug)]
 pub(super) struct LogFollower {
     database: String,
@@ -27,7 +27,7 @@ pub(super) struct LogFollower {
 }
 
 impl LogFollower {
-    /// From the first record that the backup needs.
+    /// Starts at the first record that the backup needs.
     pub(super) fn new(description: &BackupDescription) -> Self {
         Self {
             database: description.header.name.clone(),
@@ -39,12 +39,12 @@ impl LogFollower {
         }
     }
 
-    /// Counts the log as followed: an earlier restore has.
+    /// Skips the log, because an earlier restore already replayed it.
     pub(super) fn skip(&mut self) {
         self.reached = self.end;
     }
 
-    /// Takes the next bytes of the log and hands on the page records of what is whole in them.
+    /// Takes the next bytes of the log and passes on the page records that are complete.
     pub(super) fn feed(&mut self, bytes: &[u8], on_record: OnRecord<'_>) -> Result<()> {
         let mut input = std::mem::take(&mut self.partial);
         input.extend_from_slice(bytes);
@@ -90,7 +90,7 @@ impl LogFollower {
         Ok(())
     }
 
-    /// Refuses when the log did not reach the end of the backup.
+    /// Fails if the log did not reach the end of the backup.
     pub(super) fn check_end(&self) -> Result<()> {
         if self.reached == self.end && self.partial.is_empty() {
             return Ok(());

@@ -1,4 +1,5 @@
-//! Online backup: a fuzzy copy of the data files plus the log that makes it one commit; and its reverse.
+//! Online backup: a fuzzy copy of the data files plus the log that makes it one commit; and the
+//! restore.
 //!
 //! ```text
 //!  begin_backup                                                     finish_data     complete
@@ -13,11 +14,12 @@
 //!
 //! Invariants:
 //! - Writers never stop, and no page is read through the pool.
-//! - The log is held from the redo start of the backup's own checkpoint on. Every page that is written
-//!   while it is copied has its whole image behind that position, so a torn copy is repaired by the log.
+//! - The log is held from the redo start of the backup's own checkpoint on. Every page that is
+//!   written while it is copied has its whole image in the log after that position, so a torn copy
+//!   is repaired by the log.
 //! - The backup shows the last commit at `finish_data`.
-//! - An extent whose content may differ from the base at the end of the next restore of this backup is
-//!   marked in the map that comes into force with `complete`.
+//! - An extent whose content may differ from the base at the end of the next restore of this backup
+//!   is marked in the map that `complete` puts into effect.
 
 pub(crate) mod description;
 pub(crate) mod file_restore;
@@ -46,15 +48,15 @@ use crate::log::reader::LogReader;
 use crate::options::PAGE_SIZE;
 use windlass_base::page::checksum;
 
-/// Bytes of the log that [`Backup::read_log`] hands on at a time.
+/// Bytes of log that [`Backup::read_log`] passes on at a time.
 const LOG_PIECE_BYTES: usize = 64 << 10;
 
-/// What kind of backup begins.
+/// The kind of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackupMode {
-    /// Everything; becomes the differential base.
+    /// All data; becomes the new differential base.
     Full,
-    /// Everything; the differential base stays.
+    /// All data; the differential base is unchanged.
     CopyOnly,
     /// The extents changed since the base.
     Differential,
@@ -63,19 +65,18 @@ pub enum BackupMode {
 /// A step of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackupPhase {
-    /// The differential map is cleared for the new base; earlier modifiers are waited for.
+    /// Clears the differential map for the new base, and waits for earlier modifiers.
     ClearDifferentialMap,
     /// The backup's own checkpoint.
     Checkpoint,
-    /// Pending page writes are waited for; from then on page writes are noted.
+    /// Waits for pending page writes; from then on, page writes are recorded.
     SyncObject,
-    /// From there to `finish_data`.
+    /// From the end of the previous step to `finish_data`.
     DataCopy,
-    /// The log.
     LogCopy,
 }
 
-/// Time and work of a step.
+/// Duration and work of a step.
 #[derive(Debug, Clone, Copy)]
 pub struct PhaseReport {
     /// The step.
@@ -86,7 +87,7 @@ pub struct PhaseReport {
     pub visited: u64,
 }
 
-/// Notes the extents that are written while they are copied.
+/// Records the extents that are written while they are copied.
 #[derive(Debug, Default)]
 pub(crate) struct SyncObject(Mutex<ExtentMap>);
 
@@ -100,7 +101,7 @@ impl SyncObject {
     }
 }
 
-/// A backup under way. Dropped before [`Backup::complete`], it changes nothing.
+/// A backup in progress. Dropping it before [`Backup::complete`] changes nothing.
 #[derive(Debug)]
 pub struct Backup {
     database: Arc<Database>,
@@ -109,7 +110,7 @@ pub struct Backup {
     first: Position,
     page_count: u32,
     map: Option<ExtentMap>,
-    /// Changes of the database's mind about checksums before the checkpoint.
+    /// Number of times page checksums had been turned on or off before the checkpoint.
     checksum_changes: u64,
     sync: Arc<SyncObject>,
     copy_started: Instant,
@@ -118,11 +119,11 @@ pub struct Backup {
 }
 
 impl Database {
-    /// Begins a backup: clears the differential map (a full one), runs a checkpoint and waits for
-    /// pending writes; after that [`Backup::ranges`] can be read from many threads.
+    /// Starts a backup: clears the differential map (full backups only), runs a checkpoint and
+    /// waits for pending writes. After that, several threads can read [`Backup::ranges`].
     ///
     /// # Errors
-    /// A differential backup without a base is refused.
+    /// Fails for a differential backup without a base.
     pub fn begin_backup(self: &Arc<Self>, kind: BackupMode) -> Result<Backup> {
         self.check_online()?;
         if kind == BackupMode::Differential && self.differential_base().0.is_nil() {
@@ -150,7 +151,8 @@ impl Database {
         Ok(backup)
     }
 
-    /// The backup set that differential backups refer to, and its first LSN; nil when there is none.
+    /// The backup set that differential backups are based on, and its first LSN; nil if there is
+    /// none.
     pub fn differential_base(&self) -> (Guid, Lsn) {
         self.header.lock().base
     }
@@ -164,7 +166,7 @@ impl Backup {
         if self.kind == BackupMode::Full {
             let start = Instant::now();
             database.maps.lock().begin(self.number);
-            // Who marked the older map alone has its pages on the lists when this returns, and the
+            // Pages marked only in the older map are on the lists when this returns, and the
             // checkpoint writes them.
             let drained = database.dirty.drain_preparing();
             let visited = if sweeps {
@@ -211,7 +213,7 @@ impl Backup {
         });
     }
 
-    /// Time and work of the steps so far.
+    /// Duration and work of the steps so far.
     pub fn phases(&self) -> Vec<PhaseReport> {
         self.phases.lock().clone()
     }
@@ -221,14 +223,14 @@ impl Backup {
         self.first.lsn(1)
     }
 
-    /// Stretches of the data files to copy, at most `bytes_max` bytes each, in file order.
+    /// Ranges of the data files to copy, at most `bytes_max` bytes each, in file order.
     pub fn ranges(&self, bytes_max: usize) -> Vec<BackupRange> {
         let map = self.map.as_ref();
         self.database.data.ranges(self.page_count, map, bytes_max)
     }
 
-    /// Reads a range straight from its file into the first `range.bytes` bytes of `buffer`. Memory
-    /// aligned for direct I/O goes past the page cache. With `verify`, returns the pages whose
+    /// Reads a range directly from its file into the first `range.bytes` bytes of `buffer`. Memory
+    /// aligned for direct I/O bypasses the page cache. With `verify`, returns the pages whose
     /// checksum is wrong.
     pub fn read_range(
         &self,
@@ -249,8 +251,8 @@ impl Backup {
         Ok(damaged)
     }
 
-    /// The data file of that index, for copies that keep many reads in flight. What is read from it is
-    /// what [`Backup::read_range`] gives; behind its end are zeros.
+    /// The data file with the given index, for copies that keep many reads in flight. Reads from it
+    /// return the same as [`Backup::read_range`]; past its end, data counts as zeros.
     pub fn data_file(&self, index: usize) -> Result<Option<Arc<DirectFile>>> {
         self.database.check_online()?;
         self.database.data.direct(index)
@@ -258,7 +260,7 @@ impl Backup {
 
     /// Whether pages carry checksums that can be verified.
     pub fn has_checksums(&self) -> bool {
-        // When pages began to carry checksums after the checkpoint, those on disk have none yet.
+        // If pages got checksums only after the checkpoint, those on disk have none yet.
         let changes = self
             .database
             .figures
@@ -267,7 +269,8 @@ impl Backup {
         self.database.checksums.load(Ordering::Relaxed) && changes == self.checksum_changes
     }
 
-    /// Hands the pages of a range just read whose checksum is wrong to `on_bad`.
+    /// Verifies a range that was just read and calls `on_bad` for each page whose checksum is
+    /// wrong.
     pub fn verify(&self, range: &BackupRange, bytes: &[u8], on_bad: &mut dyn FnMut(EngineError)) {
         if !self.has_checksums() {
             return;
@@ -278,14 +281,14 @@ impl Backup {
                 continue;
             };
             let page = database.data.page_at(range, index as u32);
-            // Written while it was read: the log has its whole image.
+            // Written while it was read: the log contains its whole image.
             if page > 0 && page <= self.page_count && !self.sync.is_noted(extent_of(page)) {
                 on_bad(database.damaged(page, expected, found));
             }
         }
     }
 
-    /// All ranges are copied: the last commit now is the one that the backup shows.
+    /// Call after all ranges are copied: the backup shows the commit that is the latest now.
     pub fn finish_data(&mut self) -> Result<&BackupDescription> {
         let database = &self.database;
         let (end, latest) = {
@@ -298,11 +301,11 @@ impl Backup {
         Ok(self.description.insert(description))
     }
 
-    /// The log from the first needed record to the end of the backup, to be read piece by piece and
-    /// handed back to [`Backup::finish_log`].
+    /// The log from the first needed record to the end of the backup, to be read in pieces and
+    /// returned to [`Backup::finish_log`].
     ///
     /// # Errors
-    /// Before [`Backup::finish_data`] there is no end.
+    /// Fails before [`Backup::finish_data`], because the end is not yet known.
     pub fn log_copy(&self) -> Result<LogCopy> {
         Ok(LogCopy {
             started: Instant::now(),
@@ -312,15 +315,16 @@ impl Backup {
         })
     }
 
-    /// The log has been copied.
+    /// Call after the log has been copied.
     pub fn finish_log(&self, copy: &LogCopy) {
         self.phase(BackupPhase::LogCopy, copy.started, 0);
     }
 
-    /// Hands the log from the first needed record to the end of the backup to `sink`, in pieces.
+    /// Passes the log from the first needed record to the end of the backup to `sink`, in pieces.
     ///
     /// # Errors
-    /// Before [`Backup::finish_data`] there is no end; or what `sink` returned.
+    /// Fails before [`Backup::finish_data`], because the end is not yet known; returns errors of
+    /// `sink`.
     pub fn read_log(&self, mut sink: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut copy = self.log_copy()?;
         let mut piece = vec![0; LOG_PIECE_BYTES];
@@ -334,18 +338,18 @@ impl Backup {
         }
     }
 
-    /// What the backup says about its database.
+    /// The description to store with the backup.
     ///
     /// # Errors
-    /// Before [`Backup::finish_data`] that is not known.
+    /// Fails before [`Backup::finish_data`], because it is not yet known.
     pub fn description(&self) -> Result<&BackupDescription> {
         self.description
             .as_ref()
             .ok_or_else(|| EngineError::Invalid("the data copy has not been finished".to_owned()))
     }
 
-    /// The backup is on its medium: a full one becomes the differential base as set `set`, unless another
-    /// that began later has become it already. Returns the steps.
+    /// Call after the backup is safely on its media. A full backup becomes the differential base as
+    /// set `set`, unless a backup that started later already has. Returns the steps.
     pub fn complete(self, set: Guid) -> Result<Vec<PhaseReport>> {
         self.description()?;
         if self.kind == BackupMode::Full {
@@ -358,7 +362,7 @@ impl Backup {
                 database.maps.lock().become_base(self.number);
                 database.header.lock().base = (set, self.first_lsn());
             }
-            // One header write brings map and base into force together.
+            // One header write makes the map and the base take effect together.
             let _checkpointing = database.checkpointing.lock();
             database.advance_redo()?;
         }
@@ -372,12 +376,12 @@ pub struct LogCopy {
     started: Instant,
     reader: LogReader,
     end: Position,
-    /// Of the last block, what found no room.
+    /// The part of the last block that did not fit.
     rest: Vec<u8>,
 }
 
 impl LogCopy {
-    /// Fills `buffer` with the next bytes; fewer only at the end.
+    /// Fills `buffer` with the next bytes; returns fewer only at the end.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let mut filled = self.rest.len().min(buffer.len());
         buffer[..filled].copy_from_slice(&self.rest[..filled]);

@@ -1,7 +1,7 @@
-//! What the log file alone tells about a database that is not open: its files, the differential map, and
-//! what opening it would repeat.
+//! Reads the state of a closed database from its log file alone: its files, the differential map,
+//! and what opening it would replay.
 //!
-//! The walk is that of recovery, and like recovery's it never lacks a mark. Nothing is written.
+//! It scans the log as recovery does, so it never misses a mark. Nothing is written.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,16 +19,16 @@ use crate::log::record::{Record, Records};
 use crate::options::EXTENT_PAGES;
 use crate::storage::StorageFile;
 
-/// What the log file tells about a database that is not open.
+/// The state of a closed database, read from its log file.
 pub(super) struct Told {
     pub(super) header: Header,
     map: ExtentMap,
     pub(super) page_count: u32,
-    /// Pages that opening the database will repeat.
+    /// Pages that opening the database will replay.
     redone: ExtentMap,
 }
 
-/// Index of a data file by its number.
+/// Index of the data file with the given number.
 pub(super) fn index_of(file_id: u32) -> Option<usize> {
     match file_id {
         1 => Some(0),
@@ -37,7 +37,7 @@ pub(super) fn index_of(file_id: u32) -> Option<usize> {
     }
 }
 
-/// Reads what recovery would find, and changes nothing.
+/// Reads what recovery would find, without changing anything.
 pub(super) fn read_log(log: &Arc<dyn StorageFile>, path: &Path) -> Result<Told> {
     let mut header = Header::load(log.as_ref(), path)?;
     load_sequences(log.as_ref(), path, header.guid, &mut header.vlfs)?;
@@ -104,7 +104,7 @@ pub(super) fn read_log(log: &Arc<dyn StorageFile>, path: &Path) -> Result<Told> 
     })
 }
 
-/// The extents in use of each file, none of which may have changed.
+/// The extents in use of each file. Fails if any of them may have changed.
 pub(super) fn extents_of(told: &Told, file_ids: &[u32]) -> Result<BTreeMap<usize, Vec<u32>>> {
     let header = &told.header;
     let mut wanted = BTreeMap::new();

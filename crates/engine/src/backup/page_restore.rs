@@ -1,26 +1,26 @@
-//! Restore of single pages into a database in use, from the full backup that its differential map
-//! counts from.
+//! Restores single pages of a database in use, from the full backup that is the base of its
+//! differential map.
 //!
-//! There are no log backups, so no page can be rolled forward. What makes the restore sound is the
-//! differential map: an extent that is not marked was not changed since the base, so its pages are now
-//! what they were at the end of that backup: their bytes in the set, with the log of the set repeated
-//! on top. The log matters where the database itself came from a restore of the set: then the map
-//! begins empty at the end of the backup, not at the beginning of its copy.
+//! There are no log backups, so no page can be rolled forward. The restore is correct because of
+//! the differential map: an extent that is not marked has not changed since the base, so its pages
+//! now equal their state at the end of that backup: their bytes in the set, with the set's log
+//! replayed on top. The log matters if the database itself was restored from the set: then the map
+//! starts empty at the end of the backup, not at the start of its copy.
 //!
 //! ```text
 //!  begin_page_restore      take, apply_log          finish
-//!  what may be asked? -->  (nothing is locked) -->  writer's token, checkpoint lock, asked again
-//!                                                   --> write, sync --> pool forgets the pages
+//!  check the pages   -->  (nothing is locked) -->  writer's token, checkpoint lock, check again
+//!                                                   --> write, sync --> pool drops the pages
 //! ```
 //!
 //! Invariants:
-//! - All pages or none: whatever refuses does so before the first write.
-//! - A marked extent is never written, nor a page that is dirty.
-//! - No commit, no checkpoint and no copy of the data files goes on while pages are written: the
-//!   token keeps commits out, the checkpoint lock the others, because a backup begins with a checkpoint.
-//! - Readers go on. What they see of a page during the write is what they saw before, or what is right.
-//! - A crash leaves each page as it was, restored, or torn between the two; a torn page fails its
-//!   checksum and is restored again.
+//! - All pages are restored or none: every check that can refuse comes before the first write.
+//! - A page in a marked extent is never written, nor a dirty page.
+//! - No commit, checkpoint or copy of the data files runs while pages are written: the token keeps
+//!   commits out, and the checkpoint lock the others, because a backup starts with a checkpoint.
+//! - Readers continue. During the write they see the page either as before or restored.
+//! - A crash leaves each page as it was, restored, or torn; a torn page fails its checksum and is
+//!   restored again.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,10 +44,10 @@ use windlass_base::page::checksum;
 /// The log's number.
 const LOG_FILE_ID: u32 = FileId::LOG.0 as u32;
 
-/// Between two looks whether the writer has ended.
+/// Interval for checking whether the writer has ended.
 const WRITER_POLL: Duration = Duration::from_millis(5);
 
-/// A page as users name it.
+/// A page, as users specify it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FilePage {
     /// Number of the file, as in [`crate::FileDescription::file_id`].
@@ -62,22 +62,22 @@ impl fmt::Display for FilePage {
     }
 }
 
-/// A page that is asked for.
+/// A requested page.
 #[derive(Debug)]
 struct Wanted {
     name: FilePage,
-    /// As the set has it, once that was read.
+    /// Its content in the set, once read.
     content: Option<Box<[u8]>>,
 }
 
-/// A restore of pages under way. Dropped before [`PageRestore::finish`], it changes nothing.
+/// A page restore in progress. Dropping it before [`PageRestore::finish`] changes nothing.
 #[derive(Debug)]
 pub struct PageRestore {
     database: Arc<Database>,
     set: Guid,
     /// By page of the database.
     pages: BTreeMap<u32, Wanted>,
-    /// The same by the names users give them.
+    /// The same pages by the names that users give them.
     names: BTreeMap<FilePage, u32>,
     follower: LogFollower,
 }
@@ -92,12 +92,12 @@ impl Drop for WriterToken<'_> {
 }
 
 impl Database {
-    /// Begins to restore `pages` from the full backup `set`, which `description` describes. Pages that
-    /// are named twice are restored once.
+    /// Starts to restore `pages` from the full backup `set` with the description `description`. A
+    /// page that is listed twice is restored once.
     ///
     /// # Errors
     /// [`EngineError::NotTheBase`], [`EngineError::PageRefused`], [`EngineError::PagesChanged`];
-    /// [`PageRestore::finish`] asks again.
+    /// [`PageRestore::finish`] checks again.
     pub fn begin_page_restore(
         self: &Arc<Self>,
         description: &BackupDescription,
@@ -127,8 +127,8 @@ impl Database {
         Ok(restore)
     }
 
-    /// Pages of the database in a data file, to be named in [`Database::begin_page_restore`]; the number
-    /// of the database's page is not the file's when there are several files.
+    /// The database page for a page of a data file, to be passed to
+    /// [`Database::begin_page_restore`]. The two numbers differ if there are several files.
     fn page_named(&self, name: FilePage) -> Result<u32> {
         let refuse = |refusal| EngineError::PageRefused {
             database: self.name.clone(),
@@ -165,7 +165,7 @@ impl Database {
         }
     }
 
-    /// Waits for the write transaction that is open, and keeps further ones out.
+    /// Waits for the open write transaction, and blocks new ones.
     fn keep_writers_out(&self, patience: Duration) -> Result<WriterToken<'_>> {
         let begun = Instant::now();
         while self.writing.swap(true, Ordering::Acquire) {
@@ -181,7 +181,7 @@ impl Database {
 }
 
 impl PageRestore {
-    /// Whether the set can serve the pages now.
+    /// Checks whether the set can be used for the pages now.
     fn check(&self) -> Result<()> {
         let database = &self.database;
         if self.set.is_nil() || database.differential_base().0 != self.set {
@@ -223,12 +223,12 @@ impl PageRestore {
         self.names.keys().copied()
     }
 
-    /// Whether a stretch of a data file has one of the pages in it.
+    /// Whether a range of a data file contains one of the pages.
     pub fn wants(&self, file_id: u32, offset: u64, bytes: u64) -> bool {
         self.names_in(file_id, offset, bytes).next().is_some()
     }
 
-    /// The pages that lie whole in a stretch of a data file.
+    /// The pages that are completely inside a range of a data file.
     fn names_in(
         &self,
         file_id: u32,
@@ -243,7 +243,7 @@ impl PageRestore {
         range.map(|(&name, &page)| (name, page))
     }
 
-    /// Takes the pages out of a stretch of a data file as the set has it.
+    /// Takes the pages out of a range of a data file, as read from the set.
     pub fn take(&mut self, file_id: u32, offset: u64, bytes: &[u8]) {
         let found: Vec<_> = self.names_in(file_id, offset, bytes.len() as u64).collect();
         for (name, page) in found {
@@ -254,11 +254,11 @@ impl PageRestore {
         }
     }
 
-    /// Takes the next bytes of the set's log and repeats what is about the pages. All pages have been
-    /// taken before.
+    /// Takes the next bytes of the set's log and replays the records of the pages. Call it after
+    /// all pages have been taken.
     ///
     /// # Errors
-    /// When the log is damaged.
+    /// The log is damaged.
     pub fn apply_log(&mut self, bytes: &[u8]) -> Result<()> {
         let Self {
             follower, pages, ..
@@ -272,20 +272,22 @@ impl PageRestore {
         })
     }
 
-    /// Writes the pages, durably, and returns how many they were. Waits for an open write transaction
-    /// as long as `patience`.
+    /// Writes and syncs the pages, and returns their number. Waits up to `patience` for an open
+    /// write transaction.
     ///
     /// # Errors
-    /// Before anything is written: [`EngineError::Busy`], [`EngineError::BackupRunning`], those of
-    /// [`Database::begin_page_restore`], a log that lacks its end, pages that the set lacks or holds
-    /// damaged. After that only those of the operating system; the restore may be repeated.
+    /// Before anything is written: [`EngineError::Busy`], [`EngineError::BackupRunning`], the
+    /// errors of [`Database::begin_page_restore`], an incomplete log, pages that are missing or
+    /// damaged in the set. After that, only errors of the operating system; the restore can be
+    /// repeated.
     pub fn finish(self, patience: Duration) -> Result<u64> {
         self.follower.check_end()?;
         let database = Arc::clone(&self.database);
         let _writers = database.keep_writers_out(patience)?;
         let _checkpointing = database.checkpointing.lock();
         database.check_online()?;
-        // A backup that begins now waits for the lock with its checkpoint, before it copies anything.
+        // The checkpoint of a backup that starts now waits for this lock before the backup copies
+        // anything.
         if database.copies.load(Ordering::Acquire) > 0 {
             return Err(EngineError::BackupRunning {
                 database: database.name.clone(),
@@ -314,7 +316,7 @@ impl PageRestore {
         Ok(self.pages.len() as u64)
     }
 
-    /// Refuses pages that the set does not hold, or holds damaged.
+    /// Fails for pages that the set does not contain or that are damaged in it.
     fn verify(&self) -> Result<()> {
         let first = self.pages.get(&1).and_then(|w| w.content.as_deref());
         let have_checksums = match first {

@@ -1,8 +1,8 @@
-//! Making a database again: data files from ranges, then the log on top, then a log file of its own.
+//! Recreates a database: data files from ranges, then the log replayed on top, then a new log file.
 //!
 //! Invariants:
-//! - Without [`Restore::finish`] there is no log file, and what was made cannot be opened as a database.
-//! - The log must reach the end that the description names, or nothing is finished.
+//! - Until [`Restore::finish`] there is no log file, and the files cannot be opened as a database.
+//! - The log must reach the end named in the description; otherwise the restore does not finish.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -26,10 +26,10 @@ use crate::storage::{FileSystem, OpenMode, StorageFile};
 
 type Pages = BTreeMap<u32, Box<[u8]>>;
 
-/// Pages kept in memory while the log is repeated.
+/// Pages kept in memory while the log is replayed.
 const PAGES_KEPT: usize = 4096;
 
-/// A restore under way.
+/// A restore in progress.
 #[derive(Debug)]
 pub struct Restore {
     files: Arc<dyn FileSystem>,
@@ -38,12 +38,13 @@ pub struct Restore {
     data: DataFiles,
     follower: LogFollower,
     pages: Pages,
-    /// What the files will be called, data files and log.
+    /// The final names of the files, data files and log.
     names: Option<(Vec<PathBuf>, PathBuf)>,
 }
 
 impl Restore {
-    /// Makes the data files of a full backup, at `places` in file order, or where they were.
+    /// Creates the data files of a full backup, at `places` in file order, or at their original
+    /// paths.
     pub fn begin(
         files: Arc<dyn FileSystem>,
         description: &BackupDescription,
@@ -67,8 +68,8 @@ impl Restore {
         Ok(Self::over(files, header, data, description))
     }
 
-    /// Goes on with data files that an earlier restore made, by a further backup of the database: a
-    /// differential one, or the same again.
+    /// Continues with the data files of an earlier restore, using another backup of the database: a
+    /// differential one, or the same one again.
     pub fn onto(
         files: Arc<dyn FileSystem>,
         description: &BackupDescription,
@@ -77,7 +78,7 @@ impl Restore {
         let header = placed(description, places)?;
         let mut made = Made::none(files.as_ref());
         for spec in &header.files {
-            // A file that was added after the base.
+            // The file was added after the base.
             if !files.exists(&spec.path) {
                 made.make(spec)?;
             }
@@ -104,7 +105,7 @@ impl Restore {
         }
     }
 
-    /// Goes on with data files that an earlier restore settled, only to finish them.
+    /// Continues with data files that an earlier restore settled; only [`Restore::finish`] is left.
     pub fn resume(
         files: Arc<dyn FileSystem>,
         description: &BackupDescription,
@@ -115,16 +116,17 @@ impl Restore {
         Ok(restore)
     }
 
-    /// Has the finished database say that its files are called so: whoever restores beside the target
-    /// renames them afterwards.
+    /// Records the final names of the files in the database: a caller that restores to temporary
+    /// names renames the files afterwards.
     pub fn rename_to(&mut self, data: &[PathBuf], log: PathBuf) {
         self.names = Some((data.to_vec(), log));
     }
 
-    /// The first page of the database, where every SQLite finds its header; none of an empty database.
+    /// The first page of the database, where every SQLite looks for its header; `None` for an empty
+    /// database.
     ///
     /// # Errors
-    /// Those of the operating system.
+    /// Errors of the operating system.
     pub fn first_page(&self) -> Result<Option<Vec<u8>>> {
         if self.header.page_count == 0 {
             return Ok(None);
@@ -134,12 +136,12 @@ impl Restore {
         Ok(Some(content))
     }
 
-    /// Writes a range back. From any number of threads.
+    /// Writes a range. Can be called from several threads.
     pub fn write_range(&self, range: &BackupRange, bytes: &[u8]) -> Result<()> {
         self.data.write_range(range, bytes)
     }
 
-    /// Takes the next bytes of the log and repeats what is whole in them.
+    /// Takes the next bytes of the log and replays the complete records.
     pub fn apply_log(&mut self, bytes: &[u8]) -> Result<()> {
         let Self {
             follower,
@@ -152,18 +154,19 @@ impl Restore {
         })
     }
 
-    /// Everything is in: syncs the data files. The database may be restored onto further, or finished.
+    /// Syncs the data files, once everything has been written. Further restores can follow, or
+    /// [`Restore::finish`].
     ///
     /// # Errors
-    /// When the log does not reach the end of the backup.
+    /// The log does not reach the end of the backup.
     pub fn settle(&mut self) -> Result<()> {
         self.follower.check_end()?;
         write_pages(&self.data, &mut self.pages)?;
         self.data.sync()
     }
 
-    /// Settles, and makes the log file at the place that `log` names: the database can be opened.
-    /// `base` is the set from which it was restored, to which differential backups may refer.
+    /// Settles, and creates the log file at the path in `log`: the database can then be opened.
+    /// `base` is the set it was restored from, on which differential backups may be based.
     pub fn finish(mut self, name: &str, log: &FileSpec, base: Option<(Guid, Lsn)>) -> Result<()> {
         self.settle()?;
         let path = &log.path;
@@ -217,7 +220,7 @@ impl Restore {
     }
 }
 
-/// Files that were made, and go unless they are kept.
+/// New files, which are removed unless they are kept.
 struct Made<'a> {
     files: &'a dyn FileSystem,
     paths: Vec<PathBuf>,
@@ -243,13 +246,13 @@ impl<'a> Made<'a> {
 impl Drop for Made<'_> {
     fn drop(&mut self) {
         for path in &self.paths {
-            // The first error is the one that counts.
+            // The first error is the one to report.
             let _gone = self.files.remove(path);
         }
     }
 }
 
-/// Repeats a record on the page it is about.
+/// Replays a record on its page.
 fn apply_record(data: &DataFiles, pages: &mut Pages, page: u32, record: &Record<'_>) -> Result<()> {
     if pages.len() >= PAGES_KEPT {
         write_pages(data, pages)?;
@@ -275,7 +278,7 @@ fn write_pages(data: &DataFiles, pages: &mut Pages) -> Result<()> {
     Ok(())
 }
 
-/// The description's header with the files at other places.
+/// The header from the description, with the files at other paths.
 fn placed(description: &BackupDescription, places: &[PathBuf]) -> Result<Header> {
     let mut header = description.header.clone();
     if !places.is_empty() && places.len() != header.files.len() {

@@ -1,16 +1,18 @@
-//! Checkpoints of both kinds, and the recovery writer's step.
+//! Checkpoints of both kinds, and the recovery writer.
 //!
-//! A checkpoint writes dirty pages, then moves the redo start forward: take the redo start under the
-//! commit gate; sync the data files; log the differential map; store the header; free the log before.
+//! A checkpoint writes dirty pages, then moves the redo start forward: it takes the redo start
+//! under the commit gate, syncs the data files, logs the differential map, stores the header, and
+//! frees the log before the redo start.
 //!
 //! Invariants:
-//! - The redo start is taken before the data files are synced: whatever is not listed then was written
-//!   before, and the sync covers it.
-//! - If a write failed meanwhile, the redo start stays.
-//! - An indirect checkpoint visits entries of this database's lists only; its cost does not depend on
-//!   the size of the pool. An automatic one visits every descriptor.
+//! - The redo start is taken before the data files are synced: every page not listed at that point
+//!   was written before, and the sync covers it.
+//! - If a write failed in the meantime, the redo start does not move.
+//! - An indirect checkpoint visits only entries of this database's lists; its cost does not depend
+//!   on the size of the pool. An automatic one visits every descriptor.
 //! - A failed sync of a data file takes the database offline: the kernel may have dropped the pages
-//!   it could not write, and only the log, still complete from the old redo start, has them.
+//!   it could not write, and only the log, which is complete from the old redo start on, still has
+//!   them.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -23,10 +25,10 @@ use crate::log::record::{Group, MAP_PART_BYTES};
 use crate::log::writer::AppendError;
 use crate::log::{Position, block};
 
-/// Pages written between two looks at the lists.
+/// Pages written between two checks of the lists.
 const BATCH_PAGES: usize = 2048;
 
-/// Share of the target at which the recovery writer begins, and to which it goes back. Percent.
+/// Percentages of the target at which the recovery writer starts and stops.
 const BEGIN_PERCENT: u32 = 70;
 const BACK_PERCENT: u32 = 30;
 
@@ -42,7 +44,6 @@ pub enum CheckpointKind {
     Indirect,
 }
 
-/// What a checkpoint did.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckpointReport {
     /// How it found the pages.
@@ -68,7 +69,8 @@ impl Database {
         self.checkpoint_before(kind, None)
     }
 
-    /// Writes the pages first dirty before `limit` (all when `None`) and moves the redo start.
+    /// Writes all pages that became dirty before `limit` (all dirty pages if `None`) and moves the
+    /// redo start.
     fn checkpoint_before(
         &self,
         kind: CheckpointKind,
@@ -117,7 +119,8 @@ impl Database {
         }
     }
 
-    /// Moves the redo start as far as the lists allow, durably, and frees the log before it.
+    /// Moves the redo start forward as far as the lists allow, durably, and frees the log before
+    /// it.
     pub(crate) fn advance_redo(&self) -> Result<()> {
         // The database may have been closed while this waited.
         self.check_online()?;
@@ -162,8 +165,8 @@ impl Database {
         (records + blocks * (block::HEADER_BYTES + 1024)) as u64
     }
 
-    /// [`Database::recovery_writer_step`] of a thread that nobody waits for. A panic takes the database
-    /// offline: what it left half done is repeated from the log when the database is opened again.
+    /// [`Database::recovery_writer_step`] on a background thread. A panic takes the database
+    /// offline: work left half done is replayed from the log when the database is opened again.
     pub(crate) fn guarded_recovery_writer_step(&self) {
         let stepped = contained("recovery writer", || self.recovery_writer_step());
         if let Err(panicked) = stepped {
@@ -171,8 +174,9 @@ impl Database {
         }
     }
 
-    /// One step of the recovery writer: keeps the estimated recovery time under the target, and the
-    /// log from filling. Instances with background threads take it by themselves; others are stepped.
+    /// One step of the recovery writer: keeps the estimated recovery time below the target, and the
+    /// log from filling up. Instances with background threads call it themselves; otherwise the
+    /// owner calls it.
     pub fn recovery_writer_step(&self) -> Result<()> {
         self.check_online()?;
         let (used, size) = self.log.usage();

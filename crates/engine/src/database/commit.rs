@@ -1,15 +1,14 @@
-//! How a transaction becomes durable and visible.
+//! Makes a transaction durable and visible.
 //!
-//! In order, under the commit gate: register in the prepare-to-dirty list; save the versions that
-//! readers may need; write the group (a whole page where the page is clean, ranges of bytes where it
-//! is dirty); mark the differential map; append; install the pages; publish. Behind the gate: wait for
-//! the log.
+//! Under the commit gate, in this order: register in the prepare-to-dirty list; save the versions
+//! that readers may need; write the group (a whole page if the page is clean, byte ranges if it is
+//! dirty); mark the differential map; append; install the pages; publish. After releasing the gate:
+//! wait for the log.
 //!
 //! Invariants:
-//! - Until the append nothing has changed that cannot be taken back; after it, whatever fails takes
-//!   the database offline.
+//! - Every change before the append can be undone; any failure after it takes the database offline.
 //! - A page logged by ranges is dirty, in the pool and on the lists, from the position of its whole
-//!   image on, even if its write ended between the look at it and the install.
+//!   image on, even if its write completed between the check and the install.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -31,10 +30,11 @@ use windlass_base::page::checksum;
 
 type Pages = BTreeMap<u32, Box<[u8]>>;
 
-/// Share of the log in use at which a checkpoint is asked for.
+/// Share of the log in use at which a checkpoint is requested.
 const LOG_USED_PERCENT: u64 = 70;
 
-/// A transaction on its way: pages that really change, and where ranges refer to.
+/// A transaction being committed: the pages that really change, and the images that ranges refer
+/// to.
 struct Prepared {
     group: Group,
     /// Each page, with the position of its whole image when it was logged by ranges.
@@ -44,7 +44,7 @@ struct Prepared {
 }
 
 impl Database {
-    /// Everything up to and including publication. `None` when nothing changed.
+    /// Runs everything up to and including the publication. `None` if nothing changed.
     pub(super) fn commit_pages(
         &self,
         mut pages: Pages,
@@ -59,7 +59,7 @@ impl Database {
                 .checksum_changes
                 .fetch_add(1, Ordering::Relaxed);
         }
-        // While pages of both kinds are about, none is checked.
+        // While pages with and without checksums are mixed, none is checked.
         self.checksums.store(before && after, Ordering::Relaxed);
         let outcome = self.commit_stamped(&pages, base, page_count);
         let now = if outcome.is_ok() { after } else { before };
@@ -84,7 +84,7 @@ impl Database {
                 Ok(appended) => return Ok(appended),
                 Err(room) => room,
             };
-            // A checkpoint frees most of the log; what it cannot free, growth must add.
+            // A checkpoint frees most of the log; the rest must come from growth.
             if attempt == 0 {
                 self.checkpoint()?;
             } else if grown {
@@ -97,7 +97,7 @@ impl Database {
         Ok(None)
     }
 
-    /// Waits for the log, behind the writer's token.
+    /// Waits for the log, after releasing the writer's token.
     pub(super) fn finish_commit(&self, appended: Option<Appended>, sequence: u64) -> Result<Lsn> {
         let (end, lsn) = match appended {
             Some(appended) => (appended.end, appended.lsn),
@@ -112,7 +112,7 @@ impl Database {
             if self.shared.options.background {
                 self.shared.wake();
             } else {
-                // The commit is durable; a checkpoint that fails is met again by the next.
+                // The commit is durable; if the checkpoint fails, the next one will report it.
                 let _failed = self.checkpoint();
             }
         }
@@ -143,8 +143,8 @@ impl Database {
         Ok(())
     }
 
-    /// Writes page checksums when page 1 reserves room for them, and says whether it does. When it
-    /// begins to, the pages that the transaction leaves alone get theirs, too.
+    /// Writes page checksums if page 1 reserves space for them, and returns whether it does. When
+    /// checksums are turned on, the pages not in the transaction also get theirs.
     fn stamp(&self, pages: &mut Pages, base: Commit, page_count: u32) -> Result<bool> {
         let before = self.checksums.load(Ordering::Relaxed);
         let after = match pages.get(&1) {
@@ -168,7 +168,7 @@ impl Database {
         Ok(after)
     }
 
-    /// Learns from page 1 whether pages carry checksums.
+    /// Reads from page 1 whether the database uses page checksums.
     pub(crate) fn note_checksums(&self, page_count: u32) -> Result<()> {
         let mut head = [0; 100];
         if page_count > 0 {
@@ -179,7 +179,7 @@ impl Database {
         Ok(())
     }
 
-    /// One attempt; `Err` inside with bytes needed and free when the log has no room.
+    /// Tries once. The inner `Err` has the bytes needed and free if the log has no space.
     fn try_commit(
         &self,
         pages: &Pages,
@@ -237,7 +237,7 @@ impl Database {
         Ok(Ok(Some(appended)))
     }
 
-    /// Writes the group's pages, leaving out those that do not change.
+    /// Writes the group's pages, without those that do not change.
     fn prepare(&self, pages: &Pages, page_count: u32) -> Prepared {
         let visible = self.versions.pages_visible();
         let mut prepared = Prepared {
@@ -255,7 +255,8 @@ impl Database {
                     None => (old != content.as_ref(), None),
                 });
             match looked {
-                // Equal to what is there. A page that was cut off and comes back may lie elsewhere.
+                // Equal to the stored content. A page that was cut off and added again may differ
+                // on disk.
                 Some((false, _)) if page <= page_count => continue,
                 Some((true, Some(first))) => prepared.changes.push((page, Some(first))),
                 _ => {
@@ -270,14 +271,14 @@ impl Database {
         prepared
     }
 
-    /// Saves the content that readers may need of the pages about to be replaced. When that is more
-    /// than may be kept and nobody reads, readers are blocked instead until the commit is published.
+    /// Saves the replaced content that readers may need. If it exceeds the limit and there are no
+    /// readers, new readers are blocked until the commit is published.
     fn save_versions(&self, replaced: &[u32], sequence: u64) -> Result<Option<Blocked<'_>>> {
         let limit = self.shared.options.version_bytes_max;
         let bytes = replaced.len() as u64 * PAGE_SIZE as u64 + self.versions.bytes();
         if bytes > limit {
             let blocked = self.versions.block();
-            // The one is the transaction itself.
+            // The one reader is the transaction itself.
             if blocked.reader_count() > 1 {
                 return Err(EngineError::VersionsFull {
                     database: self.name.clone(),
@@ -289,7 +290,7 @@ impl Database {
         let mut content = [0; PAGE_SIZE];
         for &page in replaced {
             if let Err(error) = self.read_current(page, 0, &mut content, true) {
-                // A damaged page may be replaced; only a reader that needs it meets the damage.
+                // A damaged page may be replaced; only a reader that needs it gets the error.
                 if !matches!(error, EngineError::PageChecksum { .. }) {
                     self.versions.discard(sequence);
                     return Err(error);
@@ -319,7 +320,7 @@ impl Database {
         Ok(())
     }
 
-    /// Enters a dirty page into the pool, writing others when there is no room.
+    /// Installs a dirty page in the pool, writing other pages if there is no free buffer.
     pub(super) fn install_page(&self, page: u32, content: &[u8], change: Change) -> Result<()> {
         let (key, pool) = (self.key(page), &self.shared.pool);
         let mut attempts = 0_u32;
@@ -350,7 +351,7 @@ impl Database {
         }
     }
 
-    /// Adds room to the log for a transaction of `needed` bytes.
+    /// Grows the log for a transaction of `needed` bytes.
     pub(super) fn grow_log(&self, needed: u64, free: u64) -> Result<()> {
         let _gate = self.gate.lock();
         let mut stored = self.header.lock();

@@ -7,7 +7,7 @@ use windlass_base::Lsn;
 
 use super::Database;
 
-/// Bytes of log that recovery repeats in a second, until a recovery has measured it.
+/// Log bytes replayed per second, assumed until a recovery has measured it.
 const REDO_RATE: u64 = 200 << 20;
 
 /// Counters that the parts of a database add to.
@@ -16,7 +16,7 @@ pub(crate) struct Figures {
     pub(crate) commits: AtomicU64,
     /// Commits up to this one are on disk.
     pub(crate) durable_sequence: AtomicU64,
-    /// Times that pages began or ceased to carry checksums.
+    /// Number of times that page checksums were turned on or off.
     pub(crate) checksum_changes: AtomicU64,
     pub(crate) pages_written: AtomicU64,
     pub(crate) write_requests: AtomicU64,
@@ -25,7 +25,7 @@ pub(crate) struct Figures {
     pub(crate) checkpoint_visited: AtomicU64,
     pub(crate) visited: AtomicU64,
     pub(crate) checkpoint_us: AtomicU64,
-    /// Bytes a second, measured by the last recovery; 0 before.
+    /// Bytes per second measured by the last recovery; 0 before the first.
     pub(crate) redo_rate: AtomicU64,
     pub(crate) recovery_us: AtomicU64,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Figures {
 pub struct Counters {
     /// Pages changed since they were last written to the data files.
     pub dirty_pages: u64,
-    /// First change of the oldest of them; zero when there is none.
+    /// First change of the oldest dirty page; zero if there is none.
     pub oldest_dirty_lsn: Lsn,
     /// Where recovery would begin after a crash now.
     pub redo_start_lsn: Lsn,
@@ -53,7 +53,7 @@ pub struct Counters {
     pub log_size: u64,
     /// Pages written to the data files since opening.
     pub pages_written: u64,
-    /// Requests by which they were written.
+    /// Write requests used for them.
     pub write_requests: u64,
     /// Pages read from the data files since opening.
     pub pages_read: u64,
@@ -67,15 +67,15 @@ pub struct Counters {
     pub checkpoint_duration: Duration,
     /// Bytes of old page versions kept for readers.
     pub version_bytes: u64,
-    /// Snapshots open.
+    /// Open snapshots.
     pub readers: u64,
     /// Extents changed since the differential base.
     pub changed_extents: u64,
 }
 
 impl Database {
-    /// How long recovery would take after a crash now: bytes of log to repeat at the rate of the
-    /// last recovery.
+    /// Estimated recovery time after a crash now: the log bytes to replay at the rate of the last
+    /// recovery.
     pub(crate) fn estimated_recovery(&self) -> Duration {
         let bytes = self.log.distance(self.log.redo());
         Duration::from_secs_f64(bytes as f64 / self.redo_rate() as f64)

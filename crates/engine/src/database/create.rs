@@ -1,4 +1,4 @@
-//! Making the files of a database, and taking over a plain SQLite file.
+//! Creates the files of a database, or adopts a plain SQLite file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::options::{CreateDatabase, FileSpec, PAGE_SIZE};
 use crate::storage::{FileSystem, OpenMode, StorageFile};
 use crate::versions::{Commit, Versions};
 
-/// Bytes of a log file at least: the header and four virtual log files.
+/// Minimum size of a log file: the header and four virtual log files.
 pub(crate) const LOG_BYTES_MIN: u64 = LOG_AREA + 4 * VLF_BYTES_MIN;
 
-/// Makes a data file and sets its space aside; where there is none, no file stays.
+/// Creates a data file and reserves its space; removes it again if there is not enough.
 pub(crate) fn make_file(files: &dyn FileSystem, spec: &FileSpec) -> Result<Arc<dyn StorageFile>> {
     let fail = |error| EngineError::io("create", &spec.path, error);
     let file = files.open(&spec.path, OpenMode::CreateNew).map_err(fail)?;
@@ -35,14 +35,14 @@ pub(crate) fn make_file(files: &dyn FileSystem, spec: &FileSpec) -> Result<Arc<d
         .and_then(|()| file.sync())
         .and_then(|()| files.sync_folder_of(&spec.path));
     if let Err(error) = reserved {
-        // The first error is the one that counts.
+        // The first error is the one to report.
         let _gone = files.remove(&spec.path);
         return Err(fail(error));
     }
     Ok(file)
 }
 
-/// Length and checksum of the first 100 bytes: changes when anybody else writes to the file.
+/// Length and checksum of the first 100 bytes: they change when another program writes to the file.
 pub(crate) fn fingerprint(file: &dyn StorageFile, path: &Path) -> Result<(u64, u64)> {
     let fail = |error| EngineError::io("read", path, error);
     let mut head = [0; 100];
@@ -90,7 +90,7 @@ fn check(request: &CreateDatabase, adopt: bool) -> Result<()> {
     Ok(())
 }
 
-/// The existing file of a database that is taken over, and its pages.
+/// Opens the existing file of an adopted database and returns its number of pages.
 fn adopt_file(files: &dyn FileSystem, spec: &FileSpec) -> Result<(DataFile, u32)> {
     let fail = |error| EngineError::io("open", &spec.path, error);
     let corrupt = |what: String| EngineError::Corrupt {
@@ -123,7 +123,7 @@ fn adopt_file(files: &dyn FileSystem, spec: &FileSpec) -> Result<(DataFile, u32)
 }
 
 impl Database {
-    /// Makes the files; with `adopt` the only data file exists and is taken as it is.
+    /// Creates the files; with `adopt`, the only data file exists and is used as it is.
     pub(crate) fn create(
         shared: Arc<Shared>,
         number: u32,
@@ -136,7 +136,7 @@ impl Database {
         let outcome = Self::create_files(shared, number, request, adopt, &mut made);
         if outcome.is_err() {
             for path in made {
-                // What is left cannot be removed; the error that counts is the first one.
+                // Files that cannot be removed are left; the first error is the one to report.
                 let _left = files.remove(path);
             }
         }

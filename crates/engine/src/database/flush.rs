@@ -1,9 +1,10 @@
-//! Writing dirty pages to the data files: sorted, neighbours merged, bounded in flight.
+//! Writes dirty pages to the data files: sorted, merged with neighbours, with a limited number in
+//! flight.
 //!
 //! Invariants:
-//! - Before a page is handed to the dispenser, the log is on disk up to the page's last change.
+//! - Before a page is passed to the dispenser, the log is on disk up to the page's last change.
 //! - A page is written by one request at a time.
-//! - A page whose write failed is dirty again from its old position; the caller learns the error.
+//! - A page whose write failed is dirty again from its old position; the caller gets the error.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,7 +22,7 @@ use crate::log::Position;
 use crate::options::PAGE_SIZE;
 use crate::pool::Picked;
 
-/// Neighbouring pages that are collected for one request.
+/// Neighbouring pages collected for one request.
 struct Run {
     place: Place,
     buffer: AlignedBuffer,
@@ -29,7 +30,7 @@ struct Run {
     end: Position,
 }
 
-/// Requests handed over and not ended, and the first failure.
+/// Requests in flight, and the first failure.
 #[derive(Debug, Default)]
 struct Batch {
     state: Mutex<(u64, Option<EngineError>)>,
@@ -72,7 +73,7 @@ impl Database {
         while !todo.is_empty() {
             let mut again = Vec::new();
             let submitted = self.submit_pages(&todo, &batch, &mut again);
-            // Requests refer to the batch; it must be at rest before any error leaves.
+            // Requests refer to the batch, so it must be idle before any error returns.
             batch.wait()?;
             written += submitted?;
             self.dirty.wait_written(&again);
@@ -81,7 +82,7 @@ impl Database {
         Ok(written)
     }
 
-    /// Picks and submits; pages that somebody else is writing go to `again`.
+    /// Picks and submits pages; pages that another thread is writing go to `again`.
     fn submit_pages(&self, pages: &[u32], batch: &Arc<Batch>, again: &mut Vec<u32>) -> Result<u64> {
         let mut run: Option<Run> = None;
         let mut count = 0;
@@ -181,7 +182,7 @@ impl Run {
     }
 }
 
-/// What the end of a write needs of the database.
+/// The parts of the database needed when a write completes.
 struct Ending {
     shared: Arc<Shared>,
     dirty: Arc<crate::dirty::DirtyPages>,

@@ -1,11 +1,11 @@
-//! Taking over a data file that another SQLite wrote to while the database was closed.
+//! Handles a data file that another SQLite wrote to while the database was closed.
 //!
 //! Invariants:
-//! - What a crashed SQLite left beside the file (a hot journal, a write-ahead log) belongs to its
-//!   content: as long as it is there, the file is not taken.
-//! - Afterwards every page carries its checksum, if the database reserves room for one. Only the last
-//!   bytes of a page change, so a torn write leaves it as it was, and a crash in between is met again:
-//!   the file still differs from what its log remembers.
+//! - Files that a crashed SQLite left next to the file (a hot journal, a write-ahead log) are part
+//!   of its content: while one exists, the file is rejected.
+//! - Afterwards every page has a valid checksum, if the database reserves space for one. Only the
+//!   last bytes of a page change, so a torn write does not damage it. A crash during the change is
+//!   detected: the file still differs from the fingerprint in its log.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use crate::options::PAGE_SIZE;
 use crate::storage::{FileSystem, OpenMode};
 use windlass_base::page::checksum;
 
-/// Bytes looked through at once.
+/// Bytes read at a time.
 const STEP_BYTES: usize = 1 << 20;
 
-/// How a rollback journal begins that must be rolled back.
+/// The first bytes of a hot rollback journal.
 const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
-/// Where page 1 tells the versions that write and read the file: 2 is a write-ahead log's, which the
-/// engine does without.
+/// Offset in page 1 of the write and read versions; 2 means a write-ahead log, which the engine
+/// does not use.
 const VERSIONS: std::ops::Range<usize> = 18..20;
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {
@@ -34,7 +34,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Refuses a file beside which a SQLite left changes that are not in it.
+/// Rejects a file next to which SQLite left changes that are not in it.
 pub(crate) fn refuse_leftovers(files: &dyn FileSystem, path: &Path) -> Result<()> {
     for suffix in ["-journal", "-wal"] {
         let other = beside(path, suffix);
@@ -63,13 +63,13 @@ pub(crate) fn refuse_leftovers(files: &dyn FileSystem, path: &Path) -> Result<()
     Ok(())
 }
 
-/// Gives the pages of the one data file what the engine expects of them.
+/// Changes the pages of the only data file to what the engine expects.
 pub(super) fn take_over(data: &DataFiles, page_count: u32) -> Result<()> {
     let mut is_reserved = false;
     let mut changed = false;
     let mut buffer = AlignedBuffer::new(STEP_BYTES);
     for mut range in data.ranges(page_count, None, STEP_BYTES) {
-        // An extent is whole; the database may end within.
+        // Extents are whole; the database may end inside one.
         let end = u64::from(page_count) * PAGE_SIZE as u64;
         range.bytes = range.bytes.min((end - range.offset) as usize);
         let bytes = &mut buffer[..range.bytes];

@@ -1,18 +1,18 @@
-//! A database of an instance: its parts and how they are made, opened and closed.
+//! A database of an instance: its parts, and how it is created, opened and closed.
 //!
 //! Parts: [`transaction`] what readers and the writer hold, [`commit`] how a transaction becomes
-//! durable and visible, [`flush`] page writes, [`checkpoint`] and [`recovery`], [`foreign`] what another
-//! SQLite did to the file, [`backup`].
+//! durable and visible, [`flush`] page writes, [`checkpoint`] and [`recovery`], [`foreign`] changes
+//! made by another SQLite, [`backup`].
 //!
-//! Locks, in the order in which they are taken: checkpoint, commit gate, header, log, a partition of
-//! the pool, dirty page lists. No two of a kind at once.
+//! Locks, in locking order: checkpoint, commit gate, header, log, a partition of the pool, dirty
+//! page lists. Never two of the same kind at once.
 //!
 //! Invariants:
 //! - One write transaction at a time; `writing` is its token.
-//! - The commit gate is held from the look at what is dirty until all pages of the commit are on the
-//!   lists, and while a checkpoint takes its redo start: no redo start passes a page of a commit
-//!   under way.
-//! - Offline is for ever: the files are as a crash would leave them, and opening them recovers.
+//! - The commit gate is held from the check for dirty pages until all pages of the commit are on
+//!   the lists, and while a checkpoint takes its redo start. No redo start can therefore pass a
+//!   page of a commit in progress.
+//! - Offline is final: the files are as a crash would leave them, and opening them recovers.
 
 pub(crate) mod checkpoint;
 mod commit;
@@ -66,16 +66,16 @@ pub struct Database {
     pub(crate) checksums: AtomicBool,
     pub(crate) target_recovery_ms: AtomicU64,
     pub(crate) offline: OnceLock<String>,
-    /// The damaged page that was met last.
+    /// The last damaged page that was read.
     pub(crate) damage: Mutex<Option<EngineError>>,
-    /// Copies of the data files under way, which forbid cutting them.
+    /// Copies of the data files in progress, during which the files must not be truncated.
     pub(crate) copies: AtomicU32,
-    /// Backups that note which extents are written.
+    /// Backups that record which extents are written.
     pub(crate) syncs: Mutex<Vec<Weak<SyncObject>>>,
     pub(crate) figures: counters::Figures,
 }
 
-/// What the stored header says, with what will be stored with the next one.
+/// The stored header, with the changes to be stored next.
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) counter: u64,
@@ -143,12 +143,12 @@ impl Database {
         files
     }
 
-    /// Where the log file lies; [`crate::OpenDatabase`] asks for it.
+    /// Path of the log file, as [`crate::OpenDatabase`] needs it.
     pub fn log_path(&self) -> PathBuf {
         self.header.lock().log.path.clone()
     }
 
-    /// Refuses when the database is offline.
+    /// Fails if the database is offline.
     pub(crate) fn check_online(&self) -> Result<()> {
         match self.offline.get() {
             None => Ok(()),
@@ -159,10 +159,10 @@ impl Database {
         }
     }
 
-    /// Takes the database offline for good because of `error`, and hands the error on.
+    /// Takes the database offline permanently because of `error`, and returns the error.
     pub(crate) fn go_offline(&self, error: EngineError) -> EngineError {
         self.log.fail(&error);
-        // The first reason stays.
+        // The first reason is kept.
         let _kept = self.offline.set(error.to_string());
         error
     }
@@ -172,13 +172,13 @@ impl Database {
         self.offline.get().map(String::as_str)
     }
 
-    /// The damaged page that a reader met last, told once: SQLite hands on no more than that a read
+    /// Takes the last damaged page that a reader found, because SQLite passes on only that a read
     /// failed.
     pub fn take_damage(&self) -> Option<EngineError> {
         self.damage.lock().take()
     }
 
-    /// Indirect checkpoints with this target, or automatic ones (`None`).
+    /// Sets indirect checkpoints with this target, or automatic ones (`None`).
     pub fn set_target_recovery_time(&self, target: Option<Duration>) -> Result<()> {
         self.check_online()?;
         let milliseconds = target.map_or(0, |target| target.as_millis().max(1) as u64);
@@ -195,9 +195,9 @@ impl Database {
         }
     }
 
-    /// Writes the header with what `stored` says, and syncs it. `vlfs` when they are about to change.
+    /// Writes and syncs the header from `stored`. `vlfs` is given if they are about to change.
     pub(crate) fn store_header(&self, stored: &mut Stored, vlfs: Option<&[Vlf]>) -> Result<()> {
-        // Looked at under the header's lock: after a close the files are somebody else's.
+        // Checked under the header's lock: after a close, the files may belong to another process.
         self.check_online()?;
         stored.counter += 1;
         let header = self.header_of(stored, vlfs);
@@ -206,7 +206,7 @@ impl Database {
             .map_err(|error| self.go_offline(error))
     }
 
-    /// The header as it would be stored now.
+    /// The header that would be stored now.
     pub(crate) fn header_of(&self, stored: &Stored, vlfs: Option<&[Vlf]>) -> Header {
         Header {
             counter: stored.counter,
@@ -239,7 +239,8 @@ impl Database {
         let file = create::make_file(self.shared.files.as_ref(), spec)?;
         file.lock_database()
             .map_err(|error| EngineError::lock(&spec.path, error))?;
-        // The header is stored under the gate: no commit uses the new extents before they are durable.
+        // The header is stored under the gate, so that no commit uses the new extents before they
+        // are durable.
         let _gate = self.gate.lock();
         let page_count = self
             .versions
@@ -255,11 +256,11 @@ impl Database {
         self.store_header(&mut self.header.lock(), None)
     }
 
-    /// Ends all use of the database. Everything is in the data files afterwards; a single data file
-    /// is a plain SQLite database of exactly its pages.
+    /// Closes the database. All data is then in the data files; a single data file is a plain
+    /// SQLite database of exactly its pages.
     ///
     /// # Errors
-    /// [`EngineError::Busy`] when a write transaction is open.
+    /// [`EngineError::Busy`] if a write transaction is open.
     pub fn close(&self) -> Result<()> {
         if self.writing.swap(true, Ordering::Acquire) {
             return Err(EngineError::Busy {
@@ -291,12 +292,12 @@ impl Database {
         }
         let pages = {
             let stored = self.header.lock();
-            // Set last: whatever failed before has given its own reason.
+            // Set last, so that an earlier failure keeps its own reason.
             let _kept = self.offline.set("it was closed".to_owned());
             latest.page_count.max(stored.page_count)
         };
         self.shared.pool.forget(self.number, 1..=pages);
-        // Background work may hold the files open for a moment longer.
+        // Background work may keep the files open a moment longer.
         self.data.unlock()?;
         let fail = |error| EngineError::lock(&self.log_path(), error);
         self.log_file.unlock().map_err(fail)
@@ -311,7 +312,7 @@ pub(crate) fn file_id(index: usize) -> u32 {
     if index == 0 { 1 } else { index as u32 + 2 }
 }
 
-/// Opens the data files that a header names, at other places if `paths` says so.
+/// Opens the data files listed in a header, at other paths if `paths` is given.
 pub(crate) fn open_files(
     system: &dyn FileSystem,
     name: &str,

@@ -1,12 +1,13 @@
-//! Opening a database: find the end of the log, repeat it from the redo start, go on.
+//! Opens a database: finds the end of the log, replays it from the redo start, and continues.
 //!
 //! Invariants:
-//! - Groups without their last block are not repeated; nothing behind the last whole group counts,
-//!   ever: its virtual log files are wiped and new blocks carry a higher epoch.
-//! - What recovery found is written again and synced before anything is built on it. That it can be
-//!   read says nothing: after a sync that failed, the operating system shows what the disk has lost,
-//!   and a second sync has nothing to do.
-//! - Recovery may itself be cut off at any point and begun again: it only writes committed pages.
+//! - Groups without their last block are not replayed. Nothing after the last complete group ever
+//!   counts: its virtual log files are wiped and new blocks have a higher epoch.
+//! - Everything that recovery found is written again and synced before anything builds on it. That
+//!   it can be read proves nothing: after a failed sync, the operating system shows data that the
+//!   disk has lost, and a second sync does nothing.
+//! - Recovery can itself be interrupted at any point and started again: it writes only committed
+//!   pages.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,10 +35,10 @@ use crate::pool::Change;
 use crate::storage::{OpenMode, SECTOR_BYTES, StorageFile};
 use crate::versions::{Commit, Versions};
 
-/// Bytes of log whose repetition is worth measuring.
+/// Minimum log bytes replayed for a useful measurement.
 const MEASURED_BYTES: u64 = 1 << 20;
 
-/// Bytes written again at once.
+/// Bytes rewritten at a time.
 const REWRITE_BYTES: usize = 1 << 20;
 
 impl Database {
@@ -164,7 +165,7 @@ impl Database {
         self.redo(header, &mut latest)?;
         self.data.ensure(latest.page_count)?;
         if changed {
-            // Somebody wrote to the file while it was closed, where no map could tell.
+            // Another program wrote to the file while it was closed, which no map records.
             let map = &mut self.maps.get_mut().current;
             map.set_all(latest.page_count.div_ceil(8));
             foreign::take_over(&self.data, latest.page_count)?;
@@ -183,11 +184,12 @@ impl Database {
             let rate = bytes as f64 / elapsed.as_secs_f64();
             figures.redo_rate.store(rate as u64, Ordering::Relaxed);
         }
-        // The first header of this epoch: from here on a clean close is past.
+        // The first header of this epoch: from here on, the database no longer counts as cleanly
+        // closed.
         self.advance_redo()
     }
 
-    /// Repeats every whole group from the redo start on.
+    /// Replays every complete group from the redo start on.
     fn redo(&mut self, header: &Header, latest: &mut Commit) -> Result<()> {
         let end = self.log.end();
         let mut reader = self.log.reader(header.redo);
@@ -258,7 +260,8 @@ impl Database {
     }
 }
 
-/// Writes a stretch of a file as it is read. A crash in the middle changes nothing that was durable.
+/// Rewrites a range of a file with its own content. A crash in the middle changes nothing that was
+/// durable.
 fn rewrite(file: &dyn StorageFile, range: Range<u64>) -> std::io::Result<()> {
     let mut piece = vec![0; REWRITE_BYTES.min((range.end - range.start) as usize)];
     let mut at = range.start;
@@ -274,7 +277,7 @@ fn rewrite(file: &dyn StorageFile, range: Range<u64>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes the log from the redo start to its end again, with the frames of its virtual log files.
+/// Rewrites the log from the redo start to its end, with the frames of its virtual log files.
 fn rewrite_log(file: &dyn StorageFile, header: &Header, end: LogEnd) -> std::io::Result<()> {
     let sector = SECTOR_BYTES as u64;
     for vlf in &header.vlfs {
@@ -297,7 +300,7 @@ fn rewrite_log(file: &dyn StorageFile, header: &Header, end: LogEnd) -> std::io:
     Ok(())
 }
 
-/// Makes what was found durable, wipes what lies behind the end, and begins a new epoch.
+/// Makes the recovered state durable, wipes everything after the end, and starts a new epoch.
 fn settle(file: &dyn StorageFile, header: &mut Header, end: LogEnd) -> std::io::Result<()> {
     for vlf in &mut header.vlfs {
         let behind = vlf.sequence > end.position.vlf();
@@ -310,7 +313,8 @@ fn settle(file: &dyn StorageFile, header: &mut Header, end: LogEnd) -> std::io::
     file.sync()
 }
 
-/// Pages of a database that was closed cleanly, and may have been written to since by others.
+/// Number of pages of a database that was closed cleanly and may have been changed by other
+/// programs since.
 fn reopened_pages(header: &Header, data: &DataFiles) -> Result<u32> {
     match data.single() {
         Some(file) if header.clean => {

@@ -1,8 +1,8 @@
-//! What readers and the writer hold: a snapshot, and the one open write transaction.
+//! What readers and the writer hold: snapshots, and the one open write transaction.
 //!
 //! Invariants:
-//! - A snapshot shows one commit for as long as it lives, whatever is committed meanwhile.
-//! - A write transaction's pages are its own until commit; dropped without, they never were.
+//! - A snapshot shows one commit for its whole life, whatever is committed meanwhile.
+//! - The pages of a write transaction are private until commit; dropping it discards them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,8 +18,8 @@ use crate::options::PAGE_SIZE;
 use crate::versions::Commit;
 use windlass_base::page::checksum;
 
-/// Reads of a page from disk that found it being written at the same time, before giving up on
-/// keeping it in the pool.
+/// Number of times a page is read again because it was being written, before it is returned without
+/// being cached.
 const READ_ATTEMPTS: usize = 16;
 
 thread_local! {
@@ -27,11 +27,12 @@ thread_local! {
 }
 
 impl Database {
-    /// The state at the last commit, for as long as the snapshot lives. Never waits.
+    /// The state at the last commit, for the life of the snapshot. Never waits.
     ///
-    /// The log of that commit may still be on its way to disk, where all commits go in order: a
-    /// transaction that builds on it cannot outlive it. Whoever reports what it read to the outside
-    /// calls [`ReadSnapshot::wait_durable`] before, as a commit does for itself.
+    /// The log of that commit may still be on its way to disk. All commits reach the disk in order,
+    /// so a transaction based on it cannot survive a crash without it. A caller that reports what
+    /// it read to the outside first calls [`ReadSnapshot::wait_durable`], as a commit does for
+    /// itself.
     pub fn begin_read(self: &Arc<Self>) -> ReadSnapshot {
         ReadSnapshot {
             commit: self.versions.begin(),
@@ -39,29 +40,29 @@ impl Database {
         }
     }
 
-    /// The state at the last commit that is on disk: nothing it shows can be taken back by a crash.
-    /// It is older than [`Database::begin_read`] only while a commit is on its way. Waits only for a
+    /// The state at the last commit that is on disk: no crash can undo anything it shows. It is
+    /// older than [`Database::begin_read`] only while a commit is being synced. Waits only for a
     /// commit so large that the versions it replaced were not kept.
     pub fn begin_read_durable(self: &Arc<Self>) -> ReadSnapshot {
         let snapshot = ReadSnapshot {
             commit: self.versions.begin_durable(),
             database: Arc::clone(self),
         };
-        // A failure takes the database offline; whoever reads the snapshot is told.
+        // A failure takes the database offline, and reads of the snapshot fail.
         let _failed = snapshot.wait_durable();
         snapshot
     }
 
-    /// Number of the last commit known to be on disk: what [`Database::begin_read_durable`] shows, or
-    /// is about to.
+    /// Number of the last commit known to be on disk: the one that [`Database::begin_read_durable`]
+    /// shows or is about to show.
     pub fn durable_sequence(&self) -> u64 {
         self.figures.durable_sequence.load(Ordering::Acquire)
     }
 
-    /// Begins the only write transaction, on top of a snapshot.
+    /// Starts the only write transaction, based on a snapshot.
     ///
     /// # Errors
-    /// [`EngineError::Busy`] when one is open, [`EngineError::BusySnapshot`] when something was
+    /// [`EngineError::Busy`] if one is open, [`EngineError::BusySnapshot`] if something was
     /// committed after the snapshot; neither waits.
     pub fn begin_write(self: &Arc<Self>, snapshot: &ReadSnapshot) -> Result<WriteTransaction> {
         self.check_online()?;
@@ -89,7 +90,7 @@ impl Database {
         })
     }
 
-    /// Copies a part of a page as it is now, from the pool or from disk.
+    /// Copies a part of the current version of a page, from the pool or from disk.
     pub(crate) fn read_current(
         &self,
         page: u32,
@@ -112,7 +113,7 @@ impl Database {
                     None
                 };
                 if let Some((expected, found)) = damage {
-                    // A write at the same time may have been seen in part.
+                    // A concurrent write may have been seen in part.
                     if self.shared.pool.was_written(key, writes) && attempt < READ_ATTEMPTS {
                         return Ok(false);
                     }
@@ -131,8 +132,8 @@ impl Database {
         Ok(())
     }
 
-    /// Whether the page must carry its checksum on disk. A page that was cut off and is still wanted by
-    /// an older snapshot may lie there as it was before the pages began to carry them.
+    /// Whether the page must have a valid checksum on disk. A page that was cut off and is still
+    /// needed by an older snapshot may date from before checksums were turned on.
     fn carries_checksum(&self, page: u32) -> bool {
         self.checksums.load(Ordering::Relaxed) && page <= self.versions.latest().page_count
     }
@@ -165,7 +166,7 @@ impl Database {
             return Ok(());
         }
         let outcome = self.read_current(page, offset, buffer, true);
-        // A commit that began meanwhile saved what it replaced before it replaced it.
+        // A commit that started in the meantime saved the old content before replacing it.
         if !self.versions.is_newest(commit.sequence)
             && self.read_version(commit, page, offset, buffer)
         {
@@ -183,7 +184,7 @@ impl Database {
     }
 }
 
-/// A database at one commit. Readable from any thread.
+/// A database at one commit. Can be read from any thread.
 #[derive(Debug)]
 pub struct ReadSnapshot {
     database: Arc<Database>,
@@ -243,7 +244,7 @@ impl ReadSnapshot {
     }
 }
 
-/// The one open write transaction of a database. Dropped without commit, it never was.
+/// The one open write transaction of a database. Dropping it without a commit discards it.
 #[derive(Debug)]
 pub struct WriteTransaction {
     pub(crate) snapshot: ReadSnapshot,
@@ -289,8 +290,8 @@ impl WriteTransaction {
         }
     }
 
-    /// Replaces page `page` (from 1) with `content` of [`PAGE_SIZE`] bytes. A page behind the last
-    /// extends the database; pages between that are never written are zero.
+    /// Replaces page `page` (from 1) with `content` of [`PAGE_SIZE`] bytes. A page after the last
+    /// one extends the database; pages in between that are never written are zero.
     pub fn write_page(&mut self, page: u32, content: &[u8]) -> Result<()> {
         if page == 0 || content.len() != PAGE_SIZE {
             return Err(EngineError::Invalid(format!(
@@ -313,7 +314,7 @@ impl WriteTransaction {
     /// Sets the number of pages; pages that are added are zero.
     pub fn truncate(&mut self, page_count: u32) -> Result<()> {
         let _cut = self.pages.split_off(&page_count.saturating_add(1));
-        // What lies behind the end on disk may be of an earlier, longer state.
+        // Data on disk after the end may come from an earlier, longer state.
         for page in self.page_count + 1..=page_count {
             self.pages.insert(page, vec![0; PAGE_SIZE].into());
         }
@@ -321,26 +322,27 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// Makes the changes durable and visible, all or none. Returns when they are on disk, with the
-    /// log sequence number of the commit.
+    /// Makes all changes durable and visible, or none. Returns the log sequence number of the
+    /// commit once it is on disk.
     ///
-    /// The next writer may begin before that: several commits share one sync of the log.
+    /// The next writer may start before that: several commits share one sync of the log.
     ///
     /// # Errors
     /// [`EngineError::LogFull`], [`EngineError::FileFull`], [`EngineError::VersionsFull`] and
-    /// [`EngineError::Offline`] before anything happened: the transaction never was. After any other
-    /// the database is offline, and opening it tells whether the transaction is there.
+    /// [`EngineError::Offline`] are returned before anything changes: the transaction is discarded.
+    /// After any other error the database is offline; whether the transaction was committed shows
+    /// when it is opened again.
     pub fn commit(self) -> Result<Lsn> {
         Ok(self.commit_and_read()?.0)
     }
 
-    /// As [`WriteTransaction::commit`], and begins to read at exactly the state that was committed,
-    /// even if another transaction has been committed on top of it.
+    /// Like [`WriteTransaction::commit`], and also starts a snapshot of exactly the committed
+    /// state, even if another transaction commits right after it.
     pub fn commit_and_read(mut self) -> Result<(Lsn, ReadSnapshot)> {
         let pages = std::mem::take(&mut self.pages);
         let database = Arc::clone(&self.snapshot.database);
         let appended = database.commit_pages(pages, self.snapshot.commit, self.page_count)?;
-        // No other writer can have begun: the last commit is this one.
+        // No other writer can have started: the last commit is this one.
         let committed = database.begin_read();
         drop(self);
         let lsn = database.finish_commit(appended, committed.sequence())?;

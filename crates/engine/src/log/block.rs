@@ -1,4 +1,4 @@
-//! Log blocks: the frame of 64 bytes around records, and its checks.
+//! Log blocks: the 64-byte header before the records, and its checks.
 
 use windlass_base::{ChecksumBuilder, Guid};
 
@@ -9,27 +9,24 @@ use windlass_base::bytes::{Reader, Writer};
 /// Bytes before the records.
 pub(crate) const HEADER_BYTES: usize = 64;
 
-/// Bytes in a block at most, as in SQL Server.
+/// Maximum bytes in a block, as in SQL Server.
 pub(crate) const BLOCK_BYTES_MAX: usize = 60 * 1024;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"WLB1");
 const FIRST: u16 = 1;
 const LAST: u16 = 2;
 
-/// The frame of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockHeader {
     /// Whether a group begins here.
     pub(crate) first: bool,
     /// Whether a group ends here.
     pub(crate) last: bool,
-    /// Records in the block.
     pub(crate) records: u16,
-    /// Where the block lies.
     pub(crate) position: Position,
-    /// Checksum of the block before.
+    /// Checksum of the previous block.
     pub(crate) previous: u64,
-    /// Number of the commit, or of the last one for groups that are none.
+    /// Number of the commit; for groups without one, of the last commit.
     pub(crate) sequence: u64,
     /// Number of the recovery after which the block was written.
     pub(crate) epoch: u32,
@@ -37,17 +34,17 @@ pub(crate) struct BlockHeader {
     pub(crate) payload: u32,
     /// Identity of the database.
     pub(crate) guid: Guid,
-    /// Checksum of the frame and the records.
+    /// Checksum of header and records.
     pub(crate) checksum: u64,
 }
 
 impl BlockHeader {
-    /// Bytes in the file: frame and records, rounded up to sectors.
+    /// Bytes in the file: header and records, rounded up to sectors.
     pub(crate) fn stored_bytes(&self) -> usize {
         stored_bytes(self.payload as usize)
     }
 
-    /// Position of the block behind, if it lies in the same virtual log file.
+    /// Position of the next block, if it is in the same virtual log file.
     pub(crate) fn end(&self) -> Position {
         Position(self.position.0 + (self.stored_bytes() / SECTOR_BYTES) as u64)
     }
@@ -67,7 +64,7 @@ impl BlockHeader {
         out
     }
 
-    /// Appends frame, records and padding to `out`; returns the checksum.
+    /// Appends header, records and padding to `out`; returns the checksum.
     pub(crate) fn write(&self, records: &[u8], out: &mut Vec<u8>) -> u64 {
         let frame = self.encode();
         let mut sum = ChecksumBuilder::new();
@@ -82,7 +79,8 @@ impl BlockHeader {
         checksum
     }
 
-    /// Reads a frame; `None` when it is none or promises too much. Says nothing about the records.
+    /// Reads a header; `None` if it is invalid or its sizes are impossible. Does not check the
+    /// records.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let mut input = Reader::new(bytes);
         if input.u32()? != MAGIC {
@@ -104,7 +102,7 @@ impl BlockHeader {
         (header.payload as usize <= BLOCK_BYTES_MAX).then_some(header)
     }
 
-    /// Whether the checksum holds for these records.
+    /// Whether the checksum matches these records.
     pub(crate) fn covers(&self, records: &[u8]) -> bool {
         let mut sum = ChecksumBuilder::new();
         sum.update(&self.encode().0);
@@ -113,7 +111,7 @@ impl BlockHeader {
     }
 }
 
-/// Bytes in the file of a block with so many bytes of records.
+/// Bytes in the file of a block with `payload` bytes of records.
 pub(crate) fn stored_bytes(payload: usize) -> usize {
     (HEADER_BYTES + payload).next_multiple_of(SECTOR_BYTES)
 }
@@ -147,7 +145,7 @@ mod tests {
         };
         assert!(whole(&stored));
         for bit in 0..(HEADER_BYTES + 10) * 8 {
-            // Flags not in use are the only bytes that mean nothing.
+            // Only unused flags have bytes without meaning.
             if (4 * 8 + 2..6 * 8).contains(&bit) {
                 continue;
             }

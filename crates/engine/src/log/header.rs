@@ -1,7 +1,7 @@
-//! The header of the log file: what the database is made of and where recovery begins.
+//! The header of the log file: the parts of the database, and where recovery starts.
 //!
-//! Two slots are written in turn, each under a checksum with a counter; the valid one with the
-//! higher counter counts. A torn header write therefore leaves the header before.
+//! It has two slots, written alternately, each with a checksum and a counter; the valid one with
+//! the higher counter is used. A torn write therefore leaves the previous header.
 
 use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -19,37 +19,37 @@ use windlass_base::bytes::{Reader, Writer};
 /// Bytes of one header slot.
 pub(crate) const SLOT_BYTES: usize = 64 * 1024;
 
-/// Where virtual log files begin, bytes.
+/// Offset of the first virtual log file, in bytes.
 pub(crate) const LOG_AREA: u64 = 2 * SLOT_BYTES as u64;
 
 /// First bytes of every log file.
 pub const MAGIC: &[u8; 8] = b"WLLOG001";
 
-/// A stretch of extents that is spread over the same files.
+/// A range of extents that are spread over the same files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Region {
     /// First extent of the database in it.
     pub(crate) first_extent: u32,
-    /// For each file of the region: its index and the extent in it where the region begins.
+    /// For each file of the region: its index, and the extent in it where the region starts.
     pub(crate) files: Vec<(u16, u32)>,
 }
 
-/// Everything that is durable about a database besides pages and log records.
+/// Everything durable about a database besides pages and log records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) counter: u64,
     pub(crate) guid: Guid,
     pub(crate) name: String,
     pub(crate) epoch: u32,
-    /// Set by a clean close, with no page in the pool and no log to repeat.
+    /// Set by a clean close, when the pool has no pages and the log has nothing to replay.
     pub(crate) clean: bool,
-    /// Length, and the first 100 bytes' checksum, of the only data file after a clean close.
+    /// Length of the only data file, and checksum of its first 100 bytes, after a clean close.
     pub(crate) fingerprint: (u64, u64),
     pub(crate) page_count: u32,
     pub(crate) sequence: u64,
     /// First position that recovery needs.
     pub(crate) redo: Position,
-    /// Where the group of the last checkpoint lies.
+    /// Position of the group of the last checkpoint.
     pub(crate) checkpoint: Position,
     /// Position and LSN of the differential base; nil when there is none.
     pub(crate) base: (Guid, Lsn),
@@ -107,13 +107,13 @@ impl Header {
                 self.name
             )));
         }
-        // The length stands in front, so that the checksum behind it can be found.
+        // The length comes first, so that the checksum after it can be found.
         out.0[8..16].copy_from_slice(&length.to_le_bytes());
         out.u64(sum);
         Ok(out.0)
     }
 
-    /// Reads a slot; `None` when it is none, or damaged.
+    /// Reads a slot; `None` if it is empty or damaged.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let length = Reader::new(bytes.get(8..)?).u64()?;
         let length = usize::try_from(length).ok().filter(|&l| l <= SLOT_BYTES)?;
@@ -158,7 +158,7 @@ impl Header {
         })
     }
 
-    /// The bytes of the file where this header lies.
+    /// The byte range of this header in the file.
     pub(crate) fn slot(&self) -> Range<u64> {
         let start = (self.counter % 2) * SLOT_BYTES as u64;
         start..start + SLOT_BYTES as u64
@@ -172,7 +172,7 @@ impl Header {
             .map_err(|error| EngineError::io("write the header of", path, error))
     }
 
-    /// Reads both slots; the valid one with the higher counter.
+    /// Reads both slots and returns the valid one with the higher counter.
     pub(crate) fn load(file: &dyn StorageFile, path: &Path) -> Result<Self> {
         let mut best: Option<Self> = None;
         let mut slot = vec![0; SLOT_BYTES];

@@ -1,18 +1,19 @@
 //! The write-ahead log: groups of redo records in checksummed blocks, in virtual log files.
 //!
-//! Layout in `docs/format/engine.md`. Parts: [`record`] what a group says, [`block`] how it is
-//! framed, [`header`] the two header slots, [`vlf`] the parts of the file, `space` which are in use, [`writer`]
-//! append and group commit, [`reader`] the way back.
+//! Layout in `docs/format/engine.md`. Parts: [`record`] the content of a group, [`block`] its
+//! blocks, [`header`] the two header slots, [`vlf`] the parts of the file, `space` which of them
+//! are in use, [`writer`] append and group commit, [`reader`] reading.
 //!
 //! Invariants:
-//! - A group counts when its last block is there; blocks are written in order and a group is
-//!   acknowledged only after a sync that covers it, so what was acknowledged is a prefix of the log.
-//! - A sector of the log that was synced is not written again before its virtual log file is reused.
-//! - A virtual log file is reused only after a header whose redo start lies behind it was synced.
-//! - Every block names its predecessor's checksum, its own position and the epoch of the recovery
-//!   after which it was written, and epochs never fall along the chain: what an unlucky crash left
-//!   behind the end can never join the log again.
-//! - After a failed write or sync nothing is written any more.
+//! - A group counts once its last block is in the log. Blocks are written in order, and a group is
+//!   acknowledged only after a sync that covers it; the acknowledged groups are therefore a prefix
+//!   of the log.
+//! - A synced sector of the log is not written again before its virtual log file is reused.
+//! - A virtual log file is reused only after a header with a later redo start was synced.
+//! - Every block contains the checksum of the previous block, its own position and the epoch of the
+//!   recovery after which it was written, and epochs never decrease along the chain. Blocks that a
+//!   crash left after the end can therefore never become part of the log again.
+//! - After a failed write or sync, nothing more is written.
 
 pub(crate) mod block;
 pub(crate) mod header;
@@ -26,12 +27,12 @@ use std::fmt;
 
 use windlass_base::Lsn;
 
-/// Place of a block in the log: virtual log file and 512-byte block, ordered, in one word.
+/// Position of a block in the log: virtual log file and 512-byte block, ordered, in one word.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub struct Position(pub u64);
 
 impl Position {
-    /// The block `block` of virtual log file `vlf`.
+    /// Position of block `block` of virtual log file `vlf`.
     pub fn new(vlf: u32, block: u32) -> Self {
         Self(u64::from(vlf) << 32 | u64::from(block))
     }

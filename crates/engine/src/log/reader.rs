@@ -1,7 +1,7 @@
-//! Reading the log from a position to its end.
+//! Reads the log from a position to its end.
 //!
-//! The end is where the chain of blocks breaks; [`find_end`] tells where the last whole group ends.
-//! A read error of the disk is an error, never taken for the end.
+//! The log ends where the chain of blocks breaks; [`find_end`] returns the end of the last complete
+//! group. A read error of the disk is an error and never counts as the end.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::storage::{SECTOR_BYTES, StorageFile};
 /// Bytes read from the file at once.
 const WINDOW_BYTES: usize = 256 * 1024;
 
-/// Walks along the blocks of a log file.
+/// Iterates over the blocks of a log file.
 #[derive(Debug)]
 pub(crate) struct LogReader {
     file: Arc<dyn StorageFile>,
@@ -31,12 +31,11 @@ pub(crate) struct LogReader {
     window_at: Option<(u32, u64)>,
 }
 
-/// What the next block must continue.
+/// What the next block must match.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Chain {
-    /// Checksum of the last block; none before the first.
+    /// Checksum of the last block; `None` before the first.
     pub(crate) previous: Option<u64>,
-    /// Its epoch.
     pub(crate) epoch: u32,
     in_group: bool,
 }
@@ -50,7 +49,7 @@ impl Chain {
                 .is_none_or(|previous| previous == header.previous && header.epoch >= self.epoch)
     }
 
-    /// Goes on to `header`.
+    /// Accepts `header` as the last block.
     pub(crate) fn follow(&mut self, header: &BlockHeader) {
         *self = Self {
             previous: Some(header.checksum),
@@ -84,7 +83,7 @@ impl LogReader {
         }
     }
 
-    /// The next block, frame and records as stored; `None` where the chain ends.
+    /// The next block, header and records as stored; `None` at the end of the chain.
     pub(crate) fn next(&mut self) -> Result<Option<(BlockHeader, &[u8])>> {
         let next_file = Position::new(self.position.vlf().wrapping_add(1), 1);
         let mut found = None;
@@ -137,7 +136,7 @@ impl LogReader {
         Ok(header.covers(records).then_some(header))
     }
 
-    /// Has `bytes` from `position` on in the window.
+    /// Reads `bytes` from `position` on into the window.
     fn fill(&mut self, position: Position, bytes: usize) -> Result<()> {
         let offset = u64::from(position.block()) * SECTOR_BYTES as u64;
         if let Some((vlf, at)) = self.window_at
@@ -151,7 +150,8 @@ impl LogReader {
         let length = (u64::from(blocks) * SECTOR_BYTES as u64 - offset).min(WINDOW_BYTES as u64);
         self.window.clear();
         self.window.resize(length as usize, 0);
-        // A file shorter than its parts promise reads as zeros there, which are no block.
+        // If the file is shorter than its parts say, the missing bytes read as zeros, which are not
+        // a valid block.
         self.file
             .read_at(&mut self.window, start + offset)
             .map_err(|error| EngineError::io("read", &self.path, error))?;
@@ -160,10 +160,9 @@ impl LogReader {
     }
 }
 
-/// Where a log ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogEnd {
-    /// Behind the last whole group.
+    /// After the last complete group.
     pub(crate) position: Position,
     /// Checksum of its last block.
     pub(crate) previous: u64,
@@ -171,7 +170,7 @@ pub(crate) struct LogEnd {
     pub(crate) epoch: u32,
 }
 
-/// Walks to the end of the last whole group; `start` itself when there is none.
+/// Finds the end of the last complete group; returns `start` if there is none.
 pub(crate) fn find_end(mut reader: LogReader, start: Position) -> Result<LogEnd> {
     let mut end = LogEnd {
         position: start,

@@ -1,8 +1,8 @@
-//! Redo records: what a group of the log says, and how it is stored.
+//! Redo records: the content of a log group, and its encoding.
 //!
 //! Invariant: applying the records of the log in order, from a redo start on, gives each page its
-//! last state whatever state between redo start and end the page had on disk; for a page that may
-//! be torn there is a whole image before any range of bytes.
+//! last state, whichever state between redo start and end the page had on disk. A page that may be
+//! torn has a whole image in the log before any byte ranges.
 
 use super::Position;
 use crate::options::PAGE_SIZE;
@@ -14,29 +14,27 @@ const COMMIT: u8 = 3;
 const CHECKPOINT: u8 = 4;
 const MAP_PART: u8 = 5;
 
-/// Equal bytes between two changed ranges that are cheaper to log than a range of their own.
+/// Number of equal bytes between two changed ranges for which one longer range is cheaper than two.
 const GAP_BYTES: usize = 8;
 
-/// A record as read from the log.
+/// A record read from the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Record<'a> {
     /// The whole page; bytes behind `content` are zero.
     PageImage {
-        /// The page.
         page: u32,
-        /// Its bytes without the zeros at the end.
+        /// Its bytes without trailing zeros.
         content: &'a [u8],
     },
-    /// Some ranges of a page: `(offset u16, length u16, bytes)` each.
+    /// Byte ranges of a page: `(offset u16, length u16, bytes)` each.
     PageRanges {
-        /// The page.
         page: u32,
-        /// The ranges as stored, checked to lie in the page.
+        /// The ranges as stored, checked to be inside the page.
         ranges: &'a [u8],
     },
     /// End of a transaction.
     Commit {
-        /// Pages of the database from here on.
+        /// Number of pages of the database from here on.
         page_count: u32,
         /// Milliseconds since 1970, UTC.
         unix_ms: u64,
@@ -46,16 +44,15 @@ pub(crate) enum Record<'a> {
         /// First position that recovery needs.
         redo: Position,
     },
-    /// Bytes of the differential map that are not zero.
+    /// The bytes of the differential map that are not zero.
     MapPart {
         /// Index of the first byte in the map.
         first: u32,
-        /// The bytes.
         bytes: &'a [u8],
     },
 }
 
-/// The records of one group, encoded, before they are framed.
+/// The encoded records of one group, before they are split into blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     pub(crate) bytes: Vec<u8>,
@@ -79,8 +76,8 @@ impl Group {
         });
     }
 
-    /// Logs the bytes in which `new` differs from `old`; the whole page when that is shorter.
-    /// Returns false, and logs nothing, when they are equal.
+    /// Logs the bytes in which `new` differs from `old`, or the whole page if that is shorter.
+    /// Returns false, and logs nothing, if they are equal.
     pub(crate) fn page_change(&mut self, page: u32, old: &[u8], new: &[u8]) -> bool {
         let ranges = changed_ranges(old, new);
         let stored: usize = ranges.iter().map(|&(start, end)| 4 + end - start).sum();
@@ -152,7 +149,7 @@ fn changed_ranges(old: &[u8], new: &[u8]) -> Vec<(usize, usize)> {
 }
 
 impl Record<'_> {
-    /// Writes what the record says about its page into `target`.
+    /// Applies the record to its page in `target`.
     pub(crate) fn apply_to(&self, target: &mut [u8]) {
         match *self {
             Self::PageImage { content, .. } => {
@@ -171,12 +168,12 @@ impl Record<'_> {
     }
 }
 
-/// Takes the records of a block apart; ends with `None` inside when something does not fit.
+/// Decodes the records of a block; ends with an inner `None` if something is invalid.
 #[derive(Debug)]
 pub(crate) struct Records<'a>(Reader<'a>);
 
 impl<'a> Records<'a> {
-    /// Over the bytes of a block behind its frame.
+    /// Over the bytes of a block after its header.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self(Reader::new(bytes))
     }
@@ -220,7 +217,7 @@ fn ranges_fit(ranges: &[u8]) -> bool {
 }
 
 impl<'a> Iterator for Records<'a> {
-    /// `None` inside: bytes that are no record.
+    /// Inner `None`: the bytes are not a valid record.
     type Item = Option<Record<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,8 +1,8 @@
 //! The space of the log: which virtual log files are in use, and where the blocks of a group go.
 //!
 //! Invariants:
-//! - Packing decides before anything is written; a group that does not fit leaves no trace.
-//! - A virtual log file at or above the floor, and the current one, are never given out.
+//! - All blocks are placed before anything is written; a group that does not fit changes nothing.
+//! - A virtual log file at or above the flooris never reused, nor is the current one.
 
 use std::collections::BTreeMap;
 
@@ -27,9 +27,9 @@ pub(super) struct State {
     pub(super) cursor: Cursor,
     pub(super) previous: u64,
     pub(super) epoch: u32,
-    /// Virtual log files below are free.
+    /// Virtual log files below this number are free.
     pub(super) floor: u32,
-    /// Positions that readers still need, by their number.
+    /// Positions that readers still need, by the number of the hold.
     pub(super) holds: BTreeMap<u64, Position>,
     pub(super) next_hold: u64,
     /// Redo start of the last checkpoint.
@@ -58,14 +58,14 @@ impl State {
         u64::from(blocks.saturating_sub(cursor.block)) * SECTOR_BYTES as u64
     }
 
-    /// Decides where each block goes: its place and the number of records up to its end.
+    /// Chooses the position of each block, and the number of records up to its end.
     pub(super) fn pack(
         &self,
         ends: &[usize],
         reserve: u64,
     ) -> std::result::Result<Vec<(Cursor, usize)>, AppendError> {
         let mut free: Vec<usize> = (0..self.vlfs.len()).filter(|&i| self.is_free(i)).collect();
-        // Taken from the end: the one that was used longest ago first, in file order when unused.
+        // Used from the end of the list: least recently used first, in file order if never used.
         free.sort_by_key(|&index| {
             std::cmp::Reverse((self.vlfs[index].sequence, self.vlfs[index].offset))
         });
@@ -113,7 +113,7 @@ impl State {
         sectors * SECTOR_BYTES as u64
     }
 
-    /// Moves to the place of the next block, beginning its virtual log file if it is another.
+    /// Moves to the position of the next block, starting its virtual log file if it is a new one.
     pub(super) fn enter(&mut self, cursor: Cursor, guid: Guid) {
         if cursor.index != self.cursor.index || cursor.sequence != self.cursor.sequence {
             self.vlfs[cursor.index].sequence = cursor.sequence;
@@ -125,7 +125,7 @@ impl State {
         self.cursor = cursor;
     }
 
-    /// The piece of memory that ends at `offset` of the file, to be appended to.
+    /// The buffer that ends at `offset` of the file, to be appended to.
     pub(super) fn piece(&mut self, offset: u64) -> &mut Vec<u8> {
         let fits = self
             .pending

@@ -1,7 +1,7 @@
-//! Virtual log files: the parts of the log file that are used one after the other and again.
+//! Virtual log files: the parts of the log file, which are used in turn and reused.
 //!
-//! Invariants: sequence numbers of virtual log files in use are consecutive; the current one has
-//! the highest; one is free when its number is below the floor.
+//! Invariants: virtual log files in use have consecutive sequence numbers; the current one has the
+//! highest; one is free if its number is below the floor.
 
 use windlass_base::{Guid, checksum};
 
@@ -11,7 +11,7 @@ use windlass_base::bytes::{Reader, Writer};
 /// Virtual log files of one log at most.
 pub(crate) const VLF_COUNT_MAX: usize = 1024;
 
-/// Bytes of a virtual log file at least: a block of the largest record and the first sector.
+/// Minimum bytes of a virtual log file: a block with the largest record, and the first sector.
 pub(crate) const VLF_BYTES_MIN: u64 = 64 * 1024;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"WLV1");
@@ -19,11 +19,11 @@ const MAGIC: u32 = u32::from_le_bytes(*b"WLV1");
 /// A part of the log file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Vlf {
-    /// Where it begins in the file, bytes.
+    /// Its byte offset in the file.
     pub(crate) offset: u64,
-    /// Its length in sectors; the first holds its own frame.
+    /// Its length in sectors; the first contains its own header.
     pub(crate) blocks: u32,
-    /// Its sequence number since it was last begun; 0 before.
+    /// Its sequence number since it was last started; 0 before.
     pub(crate) sequence: u32,
 }
 
@@ -40,7 +40,7 @@ impl Vlf {
         out.0
     }
 
-    /// The sequence number in a first sector, if it is one of this database.
+    /// The sequence number in a first sector, if it belongs to this database.
     pub(crate) fn parse(sector: &[u8], guid: Guid) -> Option<u32> {
         let mut input = Reader::new(sector);
         let magic = input.u32()?;
@@ -52,8 +52,8 @@ impl Vlf {
     }
 }
 
-/// Divides `bytes` of the log file from `offset` on into virtual log files, SQL Server's way: few
-/// large ones, so that their number stays bounded.
+/// Divides `bytes` of the log file from `offset` on into virtual log files, as SQL Server does: a
+/// few large ones, so that their number stays limited.
 pub(crate) fn divide(offset: u64, bytes: u64) -> Vec<Vlf> {
     let wanted = match bytes >> 20 {
         0..=63 => 4,

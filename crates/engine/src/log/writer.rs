@@ -1,11 +1,11 @@
-//! Appending groups, and one sync for all who wait.
+//! Appends groups, with one sync for all waiting commits.
 //!
 //! Invariants:
-//! - `append` changes nothing when it fails for lack of room.
-//! - Whoever returns from `flush_to(p)` without error has everything before `p` on disk.
-//! - One thread at a time writes and syncs (the leader); the others wait for its outcome. What it
-//!   took was appended before it began, so its sync covers it.
-//! - After a failure of write or sync the log stays failed; no sync is tried again.
+//! - If `append` fails for lack of space, it changes nothing.
+//! - When `flush_to(p)` returns without error, everything before `p` is on disk.
+//! - One thread at a time writes and syncs (the leader); the others wait for its result. Everything
+//!   it writes was appended before it started, so its sync covers it.
+//! - After a failed write or sync the log stays failed; no sync is retried.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,18 +24,18 @@ use crate::options::{FileSpec, Growth};
 use crate::storage::{SECTOR_BYTES, StorageFile};
 use crate::sync::{Condvar, Mutex};
 
-/// Bytes that wait in memory before `append` hands them to the file without sync.
+/// Bytes that wait in memory before `append` writes them to the file without a sync.
 const PENDING_BYTES_MAX: usize = 4 << 20;
 
-/// Bytes of zeros written at once when the log file grows.
+/// Bytes of zeros written at a time when the log file grows.
 const ZEROS_BYTES: usize = 1 << 20;
 
-/// Where a group went.
+/// The position of an appended group.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Appended {
     /// Its first block.
     pub(crate) first: Position,
-    /// Behind its last block: flushing to here makes it durable.
+    /// After its last block: flushing to here makes it durable.
     pub(crate) end: Position,
     /// Its last record.
     pub(crate) lsn: Lsn,
@@ -69,10 +69,10 @@ pub(crate) struct Log {
     flushed: Condvar,
 }
 
-/// Where a log goes on.
+/// Where a log continues.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Resume {
-    /// Next block; block 0 of virtual log file 0 for a log that was never used.
+    /// The next block; block 0 of virtual log file 0 for a log that was never used.
     pub(crate) position: Position,
     /// Checksum of the last block.
     pub(crate) previous: u64,
@@ -83,7 +83,7 @@ pub(crate) struct Resume {
 }
 
 impl Log {
-    /// Goes on behind the last whole group. `vlfs` carry their sequence numbers.
+    /// Continues after the last complete group. `vlfs` have their sequence numbers.
     pub(crate) fn resume(
         file: Arc<dyn StorageFile>,
         path: &Path,
@@ -96,7 +96,8 @@ impl Log {
             .position(|vlf| vlf.sequence == at.position.vlf() && vlf.sequence != 0);
         let cursor = Cursor {
             index: current.unwrap_or(0),
-            // Without a current one, a full one makes the first append begin the next.
+            // Without a current virtual log file, a full placeholder makes the first append start
+            // the next.
             block: current.map_or(u32::MAX, |_| at.position.block()),
             sequence: at.position.vlf(),
         };
@@ -126,12 +127,12 @@ impl Log {
         }
     }
 
-    /// Where the next block goes, or would go if it fits.
+    /// Position of the next block, if it fits there.
     pub(crate) fn end(&self) -> Position {
         self.state.lock().end()
     }
 
-    /// Everything before is on disk.
+    /// The position up to which everything is on disk.
     pub(crate) fn durable(&self) -> Position {
         self.flush.lock().durable
     }
@@ -146,7 +147,7 @@ impl Log {
         self.state.lock().vlfs.clone()
     }
 
-    /// Bytes in use and bytes in all.
+    /// Bytes in use and total bytes.
     pub(crate) fn usage(&self) -> (u64, u64) {
         self.state.lock().usage()
     }
@@ -178,7 +179,7 @@ impl Log {
         }
     }
 
-    /// Appends a group. `reserve` bytes must stay free behind it.
+    /// Appends a group. `reserve` bytes must stay free after it.
     pub(crate) fn append(
         &self,
         group: &Group,
@@ -242,7 +243,7 @@ impl Log {
         Ok(())
     }
 
-    /// Marks the log failed for good.
+    /// Marks the log as permanently failed.
     pub(crate) fn fail(&self, error: &EngineError) {
         let mut flush = self.flush.lock();
         flush.failed.get_or_insert_with(|| error.clone());
@@ -268,7 +269,7 @@ impl Log {
             }
             flush.leading = true;
             drop(flush);
-            // Others wait for this one to end: it ends also in a panic.
+            // Other threads wait for this one to end, also if it panics.
             let led = contained("writer of the log", || self.lead());
             let outcome = led.unwrap_or_else(|panicked| Err(panicked.into()));
             flush = self.flush.lock();
@@ -298,7 +299,7 @@ impl Log {
         Ok(end)
     }
 
-    /// Frees what lies before `redo`, which a durable header names, and before all holds.
+    /// Frees the log before `redo`, which a durable header contains, unless a hold needs it.
     pub(crate) fn truncate(&self, redo: Position) {
         let mut state = self.state.lock();
         state.redo = redo;
@@ -311,7 +312,7 @@ impl Log {
     }
 
     /// Keeps everything from the redo start on until released; returns the number of the hold and
-    /// the position held.
+    /// its position.
     pub(crate) fn hold(&self) -> (u64, Position) {
         let mut state = self.state.lock();
         let number = state.next_hold;
@@ -335,7 +336,7 @@ impl Log {
         state.lower_floor();
     }
 
-    /// Whether a hold, not a checkpoint, keeps the log.
+    /// Whether a hold, and not a checkpoint, keeps the log.
     pub(crate) fn is_held(&self) -> bool {
         let state = self.state.lock();
         state
@@ -344,7 +345,7 @@ impl Log {
             .any(|&held| held.vlf() < state.redo.vlf())
     }
 
-    /// A reader from `position` on, over what is written by now.
+    /// A reader from `position` on, over the log written so far.
     pub(crate) fn reader(&self, position: Position) -> LogReader {
         LogReader::new(
             Arc::clone(&self.file),
@@ -355,8 +356,8 @@ impl Log {
         )
     }
 
-    /// Adds room for at least `needed` bytes as `spec` allows; updates `spec.size`. The caller
-    /// stores the header before the room is used: `store` gets the new list.
+    /// Adds at least `needed` bytes of space as `spec` allows; updates `spec.size`. The caller
+    /// stores the header before the space is used: `store` gets the new list.
     pub(crate) fn grow(
         &self,
         spec: &mut FileSpec,
@@ -371,7 +372,7 @@ impl Log {
         let step = step
             .max(super::vlf::VLF_BYTES_MIN)
             .next_multiple_of(1 << 16);
-        // Space is lost at the end of each part, so half as much again.
+        // Some space is lost at the end of each part, so half as much again.
         let growth = (needed + needed / 2).next_multiple_of(step);
         let size = spec.size + growth;
         if spec.max_size.is_some_and(|limit| size > limit) {

@@ -20,8 +20,8 @@
 //!   read began; otherwise the content may be older than the disk's.
 //!
 //! The pool is divided into partitions by a hash of the page; each has its own lock, descriptors of
-//! 32 bytes, frames, hash chains and clock hand. Nothing is touched before it is used: a pool of
-//! terabytes costs the address space only.
+//! 32 bytes, frames, hash chains and clock hand. Memory is not touched before it is used: a pool of
+//! terabytes costs only address space.
 
 mod partition;
 
@@ -33,7 +33,7 @@ use crate::error::{EngineError, Result};
 use crate::log::Position;
 use crate::sync::RwLock;
 
-/// Name of a page within an instance.
+/// Identifies a page within an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PageKey {
     /// Number of the database in the instance, from 1.
@@ -50,11 +50,11 @@ impl PageKey {
     }
 }
 
-/// Pages of a partition at least, so that one cannot be full of pages in use too easily.
+/// Minimum pages of a partition, so that pages in use rarely fill it.
 const PARTITION_PAGES_MIN: u64 = 64;
 const PARTITIONS_MAX: u64 = 1024;
 
-/// Descriptors a sweep looks at before it lets others at the partition.
+/// Descriptors a sweep visits before it releases the partition's lock for a moment.
 const SWEEP_STEP: usize = 8192;
 
 /// All buffers of an instance.
@@ -64,7 +64,7 @@ pub(crate) struct Pool {
     pages: u64,
 }
 
-/// What a sweep over all descriptors found.
+/// The result of a sweep over all descriptors.
 #[derive(Debug, Default)]
 pub(crate) struct Swept {
     /// Dirty pages of the database, in no order.
@@ -113,8 +113,8 @@ impl Pool {
         &self.partitions[index as usize]
     }
 
-    /// Copies a part of a page; otherwise the number of writes of the partition, to be handed to
-    /// [`Pool::install_clean`] with the page read from disk.
+    /// Copies a part of a page. If it is not in the pool, returns the partition's number of writes,
+    /// to be passed to [`Pool::install_clean`] with the page read from disk.
     pub(crate) fn read(
         &self,
         key: PageKey,
@@ -144,13 +144,14 @@ impl Pool {
         Some(look(partition.content(frame), partition.first_dirty(frame)))
     }
 
-    /// Whether pages of the partition were written since the number was taken.
+    /// Whether pages of the partition were written since the number was returned.
     pub(crate) fn was_written(&self, key: PageKey, writes: u64) -> bool {
         self.partition(key).read().writes() != writes
     }
 
-    /// Enters a page read from disk, unless it is there, no buffer is free, or a page of its
-    /// partition was written since. Returns false in the last case: the content may be stale.
+    /// Installs a page read from disk, unless it is already in the pool, no buffer is free, or a
+    /// page of its partition was written since. Returns false in the last case: the content may be
+    /// stale.
     pub(crate) fn install_clean(&self, key: PageKey, content: &[u8], writes: u64) -> bool {
         let mut partition = self.partition(key).write();
         if partition.writes() != writes {
@@ -164,8 +165,8 @@ impl Pool {
         true
     }
 
-    /// Enters the content that a commit gives a page, and the page on a dirty page list. False when
-    /// no buffer is free.
+    /// Installs the content that a commit gives a page, and puts the page on a dirty page list.
+    /// Returns false if no buffer is free.
     pub(crate) fn install_dirty(
         &self,
         key: PageKey,
@@ -184,8 +185,8 @@ impl Pool {
         }
     }
 
-    /// Begins to write a dirty page: copies its content out, and moves it from its list to the
-    /// pending ones.
+    /// Starts to write a dirty page: copies its content, and moves it from its list to the pending
+    /// list.
     pub(crate) fn pick(&self, key: PageKey, buffer: &mut [u8], dirty: &DirtyPages) -> Picked {
         let mut partition = self.partition(key).write();
         let picked = partition.pick(key, buffer);
@@ -195,7 +196,7 @@ impl Pool {
         picked
     }
 
-    /// Ends a write. When it failed, the page is dirty again from `restored` on.
+    /// Ends a write. If it failed, the page is dirty again from `restored` on.
     pub(crate) fn written(&self, key: PageKey, restored: Option<Position>, dirty: &DirtyPages) {
         let mut partition = self.partition(key).write();
         let again = partition.written(key, restored);
@@ -211,7 +212,7 @@ impl Pool {
     }
 
     /// Visits every descriptor of the pool and lists those of a database that are dirty or being
-    /// written: what an automatic checkpoint does.
+    /// written, as an automatic checkpoint does.
     pub(crate) fn sweep(&self, database: u32) -> Swept {
         let mut swept = Swept::default();
         for partition in &self.partitions {
@@ -227,7 +228,7 @@ impl Pool {
         swept
     }
 
-    /// Forgets all pages of a database that was closed; none may be dirty that is still wanted.
+    /// Drops all pages of a closed database; no dirty page may still be needed.
     pub(crate) fn forget(&self, database: u32, pages: impl Iterator<Item = u32>) {
         for page in pages {
             let key = PageKey { database, page };
@@ -235,15 +236,15 @@ impl Pool {
         }
     }
 
-    /// Forgets a clean page whose place on disk was written past the pool. Whoever is reading the place
-    /// meanwhile does not enter what it read.
+    /// Drops a clean page that was written on disk without the pool. A concurrent read from disk
+    /// does not install what it read.
     pub(crate) fn replaced(&self, key: PageKey) {
         let mut partition = self.partition(key).write();
         partition.count_write();
         partition.remove(key);
     }
 
-    /// Touches every descriptor, so that a sweep costs what it costs on a pool in use.
+    /// Touches every descriptor, so that a sweep costs as much as on a pool in use.
     pub(crate) fn touch_descriptors(&self) {
         for partition in &self.partitions {
             partition.read().touch_descriptors();

@@ -1,7 +1,8 @@
 //! A partition of the pool: descriptors, frames, hash chains, clock hand.
 //!
 //! Invariants, under the partition's lock:
-//! - Frames below `used` are in a hash chain or in the free list; those above were never touched.
+//! - Frames below `used` are in a hash chain or in the free list; those above have never been
+//!   touched.
 //! - A descriptor is four words: page name; chain link and flags; first-dirty position; position up
 //!   to which the log must be on disk before the page may be written.
 
@@ -38,23 +39,23 @@ pub(crate) struct Partition {
     writes: u64,
 }
 
-/// How a page is dirty.
+/// The dirty state of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Change {
     /// First change since it was clean.
     pub(crate) first: Position,
     /// The log must be on disk up to here before the page is written.
     pub(crate) end: Position,
-    /// Dirty page list on which it stands.
+    /// The dirty page list that contains it.
     pub(crate) scheduler: u8,
 }
 
-/// What [`super::Pool::pick`] found.
+/// The result of [`super::Pool::pick`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Picked {
     /// Not in the pool or clean.
     Clean,
-    /// An earlier write is under way.
+    /// An earlier write is in progress.
     Writing,
     /// To be written.
     Page(Change),
@@ -118,7 +119,7 @@ impl Partition {
         self.writes
     }
 
-    /// Counts a write that did not come from the pool.
+    /// Counts a write that bypassed the pool.
     pub(super) fn count_write(&mut self) {
         self.writes += 1;
     }
@@ -135,7 +136,7 @@ impl Partition {
         None
     }
 
-    /// Notes a use for the clock. Readers share the lock; a lost mark does no harm.
+    /// Records a use for the clock. Readers share the lock; a lost mark does no harm.
     pub(super) fn touch(&self, frame: u32) {
         if !self.has(frame, REFERENCED) {
             self.descriptors[frame as usize][LINK].fetch_or(REFERENCED, Relaxed);
@@ -155,7 +156,7 @@ impl Partition {
             .then(|| Position(self.word(frame, FIRST_DIRTY)))
     }
 
-    /// A clean buffer for `key`, which is not in the pool; evicts by the clock.
+    /// A clean buffer for `key`, which must not be in the pool; evicts by the clock.
     pub(super) fn allocate(&mut self, key: PageKey) -> Option<u32> {
         let frame = if let Some(frame) = self.free.pop() {
             frame
@@ -214,7 +215,7 @@ impl Partition {
         }
     }
 
-    /// Returns whether the page became dirty; `None` when no buffer is free.
+    /// Returns whether the page became dirty; `None` if no buffer is free.
     pub(super) fn install_dirty(
         &mut self,
         key: PageKey,
@@ -257,8 +258,8 @@ impl Partition {
         })
     }
 
-    /// Ends a write. After a failed one the page is dirty from `restored` on; returns its list, and
-    /// the position at which a later change had listed it meanwhile.
+    /// Ends a write. After a failed write the page is dirty from `restored` on. Returns its list,
+    /// and the position at which a later change had listed it.
     pub(super) fn written(
         &mut self,
         key: PageKey,

@@ -1,9 +1,10 @@
-//! The engine's only door to files: a trait with the real file system and, for tests, a simulated one.
+//! The engine's only access to files: a trait, implemented by the real file system and, for tests,
+//! by a simulated one.
 //!
-//! Contract that recovery relies on: a write that returned is visible to later reads at once and
+//! Contract that recovery relies on: a write that returned is visible to later reads at once. It
 //! survives a power failure only after a later `sync` of that file returned without error; writes
 //! not yet synced may survive in part, in units of 512 bytes, in any order. After a failed `sync`
-//! nothing is known about earlier writes, and nobody asks again.
+//! the state of earlier writes is unknown, and the engine does not retry.
 
 mod real;
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 pub use real::{OwnFiles, RealFileSystem};
 use windlass_io::DirectFile;
 
-/// The unit in which disks write atomically, and in which log blocks are aligned. Bytes.
+/// The unit in which disks write atomically, and to which log blocks are aligned. Bytes.
 pub const SECTOR_BYTES: usize = 512;
 
 /// How a file is opened.
@@ -27,15 +28,14 @@ pub enum OpenMode {
     CreateNew,
 }
 
-/// Opens, removes and names files.
+/// Opens, removes and looks up files.
 pub trait FileSystem: Debug + Send + Sync {
     /// Opens a file for reading and writing.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn StorageFile>>;
     /// Whether a file of this name exists.
     fn exists(&self, path: &Path) -> bool;
-    /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Makes the names in the folder of `path` survive a power failure.
+    /// Makes the names in the folder of `path` durable.
     fn sync_folder_of(&self, path: &Path) -> io::Result<()>;
 }
 
@@ -43,28 +43,30 @@ pub trait FileSystem: Debug + Send + Sync {
 pub trait StorageFile: Debug + Send + Sync {
     /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes all of `buffer` at `offset`, extending the file where needed.
+    /// Writes all of `buffer` at `offset`, extending the file as needed.
     fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<()>;
-    /// Makes earlier writes and the length survive a power failure.
+    /// Makes earlier writes and the length durable.
     fn sync(&self) -> io::Result<()>;
     /// Current length, bytes.
     fn len(&self) -> io::Result<u64>;
-    /// Cuts or extends (with zeros).
+    /// Truncates or extends (with zeros).
     fn set_len(&self, bytes: u64) -> io::Result<()>;
-    /// Sets space aside for a range without changing the length. `StorageFull` when there is none.
+    /// Reserves space for a range without changing the length. `StorageFull` if there is not
+    /// enough.
     fn reserve(&self, offset: u64, bytes: u64) -> io::Result<()>;
-    /// Takes a log file for this open file alone; `WouldBlock` when another holds it.
+    /// Locks a log file for this open file alone; `WouldBlock` if another holder has it.
     fn lock_exclusive(&self) -> io::Result<()>;
-    /// Takes a data file in the way of SQLite's own locks: it keeps out every SQLite, and other
-    /// instances. `WouldBlock` when somebody reads or writes the file.
+    /// Locks a data file with SQLite's own locks, against every SQLite and other instances.
+    /// `WouldBlock` if another process reads or writes the file.
     fn lock_database(&self) -> io::Result<()>;
-    /// Gives back both locks.
+    /// Releases both locks.
     fn unlock(&self) -> io::Result<()>;
-    /// The file itself, for copies that keep many reads in flight; none where there is no such thing.
+    /// The file itself, for copies that keep many reads in flight; `None` if the storage has no
+    /// such file.
     fn direct(&self) -> Option<Arc<DirectFile>> {
         None
     }
-    /// Whether the file has no bytes.
+    /// Whether the file is empty.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }

@@ -9,12 +9,12 @@ use windlass_io::{Access, DirectFile, directory};
 
 use super::{FileSystem, OpenMode, StorageFile};
 
-/// The bytes on which SQLite takes its PENDING, RESERVED and SHARED locks.
+/// The bytes that SQLite locks as PENDING, RESERVED and SHARED.
 const SQLITE_LOCKS: Range<u64> = 0x4000_0000..0x4000_0200;
 
 /// The file system of the operating system.
 ///
-/// Transfers from aligned memory (whole pages) bypass the page cache; others (log blocks) do not.
+/// I/O with aligned memory (whole pages) bypasses the page cache; other I/O (log blocks) does not.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct RealFileSystem;
 
@@ -42,8 +42,8 @@ impl FileSystem for RealFileSystem {
     }
 }
 
-/// The same for files that are put together beside their places: one that an earlier run left is opened
-/// only if nobody can have planted it there ([`windlass_io::own`]).
+/// The same for files created under temporary names: a file that an earlier run left is opened only
+/// if no other user can have planted it ([`windlass_io::own`]).
 #[derive(Debug, Default, Clone, Copy)]
 pub struct OwnFiles;
 

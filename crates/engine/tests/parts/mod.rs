@@ -1,4 +1,4 @@
-//! What tests of restored pages and files have in common: a database of two files, and its backups.
+//! Shared by the tests of page and file restores: a database with two files, and its backups.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first failure")]
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use windlass_engine::{
     FileSpec, Instance, InstanceOptions, OpenDatabase, PAGE_SIZE, Restore,
 };
 
-/// A backup as its media would hold it.
+/// A backup as stored on its media.
 pub(crate) struct Set {
     pub(crate) guid: Guid,
     description: Vec<u8>,
@@ -83,7 +83,7 @@ pub(crate) fn read(database: &Arc<Database>, page: u32) -> Result<Vec<u8>, Engin
     Ok(content)
 }
 
-/// Backs up with `between` before each range.
+/// Backs up and calls `between` before each range.
 pub(crate) fn back_up(
     database: &Arc<Database>,
     kind: BackupMode,
@@ -114,7 +114,7 @@ pub(crate) fn back_up(
     }
 }
 
-/// Restores the set as a whole, as the database `a` of another folder.
+/// Restores the complete set as the database `a` in another folder.
 pub(crate) fn restore(set: &Set, folder: &Path) -> Arc<Database> {
     let description = set.describe();
     let places = [folder.join("a.mdf"), folder.join("b.ndf")];
@@ -138,7 +138,7 @@ pub(crate) fn file_id(index: usize) -> u32 {
     if index == 0 { 1 } else { index as u32 + 2 }
 }
 
-/// Where pages lie: two files take turns with extents of 8 pages.
+/// The place of a page: two files alternate with extents of 8 pages.
 pub(crate) fn place(page: u32) -> FilePage {
     let (extent, within) = ((page - 1) / 8, (page - 1) % 8);
     FilePage {
