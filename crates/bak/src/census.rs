@@ -1,4 +1,4 @@
-//! A look inside: what lies where in a file, and what its pages hold.
+//! An overview of a file: where everything is, and what its pages contain.
 
 use std::collections::BTreeMap;
 
@@ -14,56 +14,54 @@ use crate::page::{EXTENT_PAGES, Located, PAGE_BYTES, PageHeader, locate};
 use crate::visit::{Block, ExtentPlace, Stream, Visit};
 use crate::walk::walk;
 
-/// The most entries of the map that are kept.
+/// Maximum number of map entries that are kept.
 const ENTRIES_MAX: usize = 100_000;
 
-/// The most allocation units that are told apart.
+/// Maximum number of allocation units that are counted separately.
 const UNITS_MAX: usize = 1_000_000;
 
 /// An entry of the map: a descriptor block or a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
     pub tag: Tag,
     /// Whether it is a stream of the block before it.
     pub is_stream: bool,
-    /// Where it begins.
+    /// Its position.
     pub place: Place,
-    /// Its length: of a block up to its first stream, of a stream without its header.
+    /// Its length: of a block up to its first stream; of a stream without its header.
     pub bytes: u64,
 }
 
-/// What the pages of a database file hold.
+/// What the pages of a data file contain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileCensus {
     /// Pages by their type.
     pub types: BTreeMap<u8, u64>,
-    /// Pages that do not carry their own number: never formatted.
+    /// Pages that do not contain their own number: never formatted.
     pub unformatted: u64,
     /// Pages by their allocation unit.
     pub units: BTreeMap<u64, u64>,
-    /// Pages of further units.
+    /// Pages of all other units.
     pub other_units: u64,
-    /// Extents.
     pub extents: u64,
     /// Pages with a checksum, with torn-page bits, with neither.
     pub protection: [u64; 3],
 }
 
-/// What lies in a file.
+/// The content of a file.
 #[derive(Debug)]
 pub struct Census {
-    /// What it says of itself.
+    /// Its media and set headers.
     pub listing: Listing,
     /// Its blocks and streams in order.
     pub entries: Vec<Entry>,
-    /// Entries beyond those that are kept.
+    /// Number of entries that were not kept.
     pub more_entries: u64,
     /// The data files of each set, by position and file.
     pub files: BTreeMap<(u16, u16), FileCensus>,
-    /// Extents that fill transfers up.
+    /// Extents that only pad a transfer.
     pub fillers: u64,
-    /// Extents that belong nowhere.
+    /// Extents that belong to no file.
     pub unplaced: u64,
 }
 
@@ -88,10 +86,10 @@ pub fn page_type_name(page_type: u8) -> &'static str {
 }
 
 impl Census {
-    /// Reads a file entirely.
+    /// Reads a complete file.
     ///
     /// # Errors
-    /// As [`walk`].
+    /// See [`walk`].
     pub fn read<I: Input>(input: I) -> Result<Self, Error> {
         let mut visit = CensusVisit::default();
         let walked = walk(input, &mut visit)?;

@@ -3,7 +3,7 @@
 use crate::fields::Fields;
 use crate::page::{PAGE_BYTES, SECTOR_BYTES};
 
-/// Where a page keeps its checksum.
+/// Offset of a page's checksum.
 const PAGE_CHECKSUM_AT: usize = 0x3C;
 
 /// XOR of the 16-bit words: of descriptor block headers and stream headers.
@@ -14,7 +14,7 @@ pub(crate) fn xor16(bytes: &[u8]) -> u16 {
         .fold(0, |sum, word| sum ^ u16::from_le_bytes(*word))
 }
 
-/// XOR of the 32-bit words; the last one is filled up with zeros.
+/// XOR of the 32-bit words; the last one is padded with zeros.
 fn xor32(bytes: &[u8]) -> u32 {
     let (words, rest) = bytes.as_chunks::<4>();
     let mut last = [0; 4];
@@ -33,19 +33,20 @@ pub(crate) fn record_checksum(payload: &[u8]) -> u32 {
         .fold(0_u32, |sum, word| sum.rotate_left(1) ^ xor32(word))
 }
 
-/// The checksum that a page carries, computed from its bytes.
+/// The checksum of a page, computed from its bytes.
 pub fn page_checksum(page: &[u8]) -> u32 {
     let sum = StreamChecksum::default().with(page).0;
-    // The stored value counts as zero: it lies in the first of sixteen sectors, turned fifteen times.
+    // The stored value counts as zero: it is in the first of sixteen sectors, which is rotated
+    // fifteen times.
     sum ^ Fields(page).u32(PAGE_CHECKSUM_AT).rotate_left(15)
 }
 
-/// The checksum of WITH CHECKSUM over a whole stream, 512 bytes after the other.
+/// The checksum of WITH CHECKSUM over a whole stream, updated 512 bytes at a time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct StreamChecksum(pub(crate) u32);
 
 impl StreamChecksum {
-    /// With these bytes added: whole sectors, but for the end of the stream.
+    /// Adds bytes: whole sectors, except at the end of the stream.
     pub(crate) fn with(self, bytes: &[u8]) -> Self {
         Self(
             bytes
@@ -55,7 +56,7 @@ impl StreamChecksum {
     }
 }
 
-/// Whether the two low bits at the end of each sector agree with the word at 3C.
+/// Whether the two low bits at the end of each sector match the word at 3C.
 pub fn torn_bits_agree(page: &[u8]) -> bool {
     let fields = Fields(page);
     let pattern = fields.u8(PAGE_CHECKSUM_AT) & 3;
@@ -64,7 +65,7 @@ pub fn torn_bits_agree(page: &[u8]) -> bool {
             .all(|sector| fields.u8(sector * SECTOR_BYTES + SECTOR_BYTES - 1) & 3 == pattern)
 }
 
-/// Puts the bits back that torn-page protection took from the ends of the sectors.
+/// Restores the bits that torn-page protection replaced at the ends of the sectors.
 pub fn restore_torn_bits(page: &mut [u8]) {
     let bits = Fields(page).u32(PAGE_CHECKSUM_AT);
     for sector in 1..PAGE_BYTES / SECTOR_BYTES {
@@ -78,7 +79,7 @@ pub fn restore_torn_bits(page: &mut [u8]) {
 mod tests {
     use super::*;
 
-    /// The definition of the page checksum, word for word.
+    /// The definition of the page checksum, implemented literally.
     fn page_checksum_by_definition(page: &[u8]) -> u32 {
         let mut page = page.to_vec();
         page[0x3C..0x40].fill(0);

@@ -1,6 +1,6 @@
-//! Collations: the name of a database's, and the code page of a column's.
+//! Collations: the name of a database's collation, and the code page of a column's.
 
-/// Bits of the wire protocol's collation, above the locale.
+/// Flags in the wire protocol's collation, above the locale bits.
 const IGNORES_CASE: u32 = 1 << 20;
 const IGNORES_ACCENT: u32 = 1 << 21;
 const IGNORES_WIDTH: u32 = 1 << 22;
@@ -25,7 +25,7 @@ const SQL_COLLATIONS: [(u8, &str); 12] = [
     (54, "SQL_Latin1_General_CP1_CI_AI"),
 ];
 
-/// Windows collations by locale, and the code page of their text.
+/// Windows collations by locale, with the code page of their text.
 const LOCALES: [(u32, &str, u16); 24] = [
     (0x0401, "Arabic", 1256),
     (0x0404, "Chinese_Taiwan_Stroke", 950),
@@ -53,7 +53,7 @@ const LOCALES: [(u32, &str, u16); 24] = [
     (0x0C0A, "Modern_Spanish", 1252),
 ];
 
-/// The locales by the index that column collations hold instead.
+/// The locales by the index that column collations contain instead.
 const LOCALE_INDEXES: [(u8, u16); 15] = [
     (0x01, 1256),
     (0x03, 950),
@@ -72,7 +72,7 @@ const LOCALE_INDEXES: [(u8, u16); 15] = [
     (0x28, 1252),
 ];
 
-/// The name of a collation in the form of the wire protocol, if it is known.
+/// The name of a collation given as in the wire protocol, if it is known.
 pub(crate) fn name(locale_and_flags: u32, sort: u8) -> Option<String> {
     if sort != 0 {
         let known = SQL_COLLATIONS.iter().find(|(id, _)| *id == sort);

@@ -1,4 +1,5 @@
-//! The result sets of LABELONLY, HEADERONLY and FILELISTONLY, with SQL Server's names in its order.
+//! The result sets of LABELONLY, HEADERONLY and FILELISTONLY, with SQL Server's column names and
+//! order.
 
 use windlass_base::{Guid, Lsn, Moment};
 
@@ -23,11 +24,9 @@ pub enum Cell {
     Null,
     /// `bit`
     Bit(bool),
-    /// Any integer.
     Integer(i64),
     /// `numeric(25,0)`
     Lsn(Lsn),
-    /// Text.
     Text(String),
     /// `uniqueidentifier`
     Guid(Guid),
@@ -52,7 +51,7 @@ impl std::fmt::Display for Cell {
 /// A row: the columns in order.
 pub type Row = Vec<(&'static str, Cell)>;
 
-/// `RESTORE LABELONLY`: the row of a family.
+/// `RESTORE LABELONLY`: the row of a media family.
 pub fn label(media: &MediaHeader, is_compressed: bool) -> Row {
     let mut family = [0; 16];
     for (slot, byte) in family.iter_mut().zip(media.family_id.to_le_bytes()) {
@@ -75,14 +74,14 @@ pub fn label(media: &MediaHeader, is_compressed: bool) -> Row {
     ]
 }
 
-/// `RESTORE HEADERONLY`: a row for each set.
+/// `RESTORE HEADERONLY`: one row per set.
 pub fn headers(listing: &Listing) -> Vec<Row> {
     let sets = listing.sets.iter();
     sets.map(|set| header(set, listing.is_compressed()))
         .collect()
 }
 
-/// `RESTORE HEADERONLY`: the row of a set.
+/// `RESTORE HEADERONLY`: the row of one set.
 pub fn header(set: &SetListing, is_compressed: bool) -> Row {
     let Some(configuration) = set.configuration() else {
         return set_columns(set, None, is_compressed);
@@ -237,7 +236,7 @@ fn size_columns(set: &SetListing, configuration: &Configuration, is_compressed: 
     ]
 }
 
-/// `RESTORE FILELISTONLY`: a row for each file of a set.
+/// `RESTORE FILELISTONLY`: one row per file of a set.
 pub fn file_list(set: &SetListing) -> Vec<Row> {
     let Some(configuration) = set.configuration() else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Why a file cannot be read on, and what is wrong in one that can.
+//! Why a file cannot be read, and what is wrong in one that can.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use windlass_base::{Guid, Lsn};
 use crate::container::RECORD_HEADER_BYTES;
 use crate::mtf::Tag;
 
-/// Why a backup cannot be read, or not to its end.
+/// Why a backup cannot be read, or not completely.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Neither container begins like this.
+    /// The file does not start like either container.
     #[error("the file begins with {}, which is not a SQL Server backup (TAPE or MSSQLBAK)", Hex(.found))]
     NotABackup {
         /// The first bytes.
         found: Vec<u8>,
     },
-    /// Tape format of another program.
+    /// Tape format written by another program.
     #[error("the media was written by '{software}' (vendor {vendor}), not by SQL Server")]
     OtherSoftware {
         /// The software name on the media.
@@ -24,7 +24,7 @@ pub enum Error {
         /// Its vendor id.
         vendor: u16,
     },
-    /// A compressed container of a layout that no known server writes.
+    /// A compressed container with a layout that no known server writes.
     #[error(
         "the compressed backup has the version words {first} and {second}; only 2 and 3 are understood. \
          Its first record begins with {}", Hex(.record)
@@ -34,10 +34,10 @@ pub enum Error {
         first: u32,
         /// The word at 12.
         second: u32,
-        /// What lies where the first record does.
+        /// The bytes in place of the first record.
         record: Vec<u8>,
     },
-    /// A record of a kind that is not understood.
+    /// A record of an unknown kind.
     #[error(
         "the record at file offset {offset} of the compressed backup is not understood: {} \
          (container version words 2 and 3)", Hex(.header)
@@ -45,38 +45,37 @@ pub enum Error {
     RecordKind {
         /// File offset.
         offset: u64,
-        /// Its header.
         header: [u8; RECORD_HEADER_BYTES],
     },
-    /// The file ends inside something.
+    /// The file ends in the middle of a structure.
     #[error("the file ends at {offset}, within {what}")]
     Truncated {
         /// File offset of the end.
         offset: u64,
-        /// What should go on.
+        /// The structure that is cut off.
         what: &'static str,
     },
-    /// A number beyond the limit of what is read into memory.
+    /// A length above the limit for reading into memory.
     #[error("{what} at file offset {offset} has {found} bytes, more than the limit of {maximum}")]
     TooLarge {
         /// File offset.
         offset: u64,
         /// What is too large.
         what: &'static str,
-        /// Bytes it claims.
+        /// The stored length.
         found: u64,
         /// The limit.
         maximum: u64,
     },
-    /// There is no such set.
+    /// The set does not exist.
     #[error("there is no backup set {position} on the media; it has {sets}")]
     NoSuchSet {
-        /// The position asked for.
+        /// The requested position.
         position: u16,
-        /// Sets there are.
+        /// Number of sets.
         sets: usize,
     },
-    /// The database cannot be understood from its pages.
+    /// The pages do not contain a readable catalog.
     #[error("{what} cannot be read: the tables of the database are unknown")]
     Catalog {
         /// What is missing.
@@ -87,7 +86,7 @@ pub enum Error {
     Io(#[from] std::io::Error),
 }
 
-/// Bytes for people who send them in.
+/// Formats bytes so that people can send them in.
 struct Hex<'a>(&'a [u8]);
 
 impl fmt::Display for Hex<'_> {
@@ -100,12 +99,12 @@ impl fmt::Display for Hex<'_> {
     }
 }
 
-/// Where something lies.
+/// A position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
     /// Offset in the plain stream: in the file itself, unless it is compressed.
     pub stream: u64,
-    /// Offset in the file: of the record that holds it, if it is compressed.
+    /// Offset in the file: of the record that contains it, if it is compressed.
     pub file: u64,
 }
 
@@ -126,9 +125,7 @@ impl fmt::Display for Place {
 /// A page of a database file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PageId {
-    /// The file.
     pub file: u16,
-    /// The page in it.
     pub page: u32,
 }
 
@@ -143,7 +140,6 @@ impl fmt::Display for PageId {
 pub struct Finding {
     /// Where it lies in the file.
     pub place: Place,
-    /// What is wrong.
     pub damage: Damage,
 }
 
@@ -153,13 +149,11 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// No descriptor block where one must be; what follows is searched for the next one.
     #[error("no descriptor block: {found:02X?}")]
     NoDescriptor {
-        /// What is there.
         found: [u8; 4],
     },
     /// The checksum of a descriptor block.
@@ -167,7 +161,6 @@ pub enum Damage {
     DescriptorChecksum {
         /// The block.
         tag: Tag,
-        /// Computed.
         expected: u16,
         /// Stored.
         found: u16,
@@ -177,12 +170,11 @@ pub enum Damage {
     StreamChecksum {
         /// The stream.
         tag: Tag,
-        /// Computed.
         expected: u16,
         /// Stored.
         found: u16,
     },
-    /// A descriptor block that is not the one that must follow in its set.
+    /// A descriptor block that is not the expected next one of its set.
     #[error(
         "the {tag} block says it is number {} at logical block {}, but it is number {} at {}",
         .found.1, .found.0, .expected.1, .expected.0
@@ -190,9 +182,9 @@ pub enum Damage {
     BlockOrder {
         /// The block.
         tag: Tag,
-        /// Logical block and number that it must have.
+        /// Expected logical block and number.
         expected: (u64, u32),
-        /// Those that it has.
+        /// Found logical block and number.
         found: (u64, u32),
     },
     /// A structure with an impossible length.
@@ -206,23 +198,20 @@ pub enum Damage {
     /// The checksum of a record of the compressed container.
     #[error("the checksum of the compressed record is {found:#010x}, computed {expected:#010x}")]
     RecordChecksum {
-        /// Computed.
         expected: u32,
         /// Stored.
         found: u32,
     },
-    /// A record that does not expand; zeros stand for it.
+    /// A record that does not expand; it is replaced by zeros.
     #[error("the compressed record does not expand: {reason}")]
     RecordContent {
-        /// The decoder's words.
+        /// The decoder's error.
         reason: String,
     },
-    /// The checksum of WITH CHECKSUM.
     #[error("the backup checksum of the {tag} stream is {found:#010x}, computed {expected:#010x}")]
     BackupChecksum {
         /// The stream.
         tag: Tag,
-        /// Computed.
         expected: u32,
         /// Stored.
         found: u32,
@@ -230,47 +219,43 @@ pub enum Damage {
     /// A page whose checksum does not match.
     #[error("page {page}: its checksum is {found:#010x}, computed {expected:#010x}")]
     PageChecksum {
-        /// The page.
         page: PageId,
-        /// Computed.
         expected: u32,
         /// Stored.
         found: u32,
     },
-    /// A page that was written in part.
+    /// A page that was written only in part.
     #[error("page {page}: its sectors do not share one torn-page pattern")]
     TornPage {
-        /// The page.
         page: PageId,
     },
-    /// An allocated page that says to be another one.
+    /// An allocated page with another page's number.
     #[error("page {page}: it is allocated, but its header says {found}")]
     PageIdentity {
-        /// The page by its place.
+        /// The page, by its position.
         page: PageId,
-        /// What its header says.
+        /// The page number in its header.
         found: PageId,
     },
-    /// A page of the wrong type where the type is fixed.
+    /// A page whose position requires another type.
     #[error("page {page}: it has type {found}, not {expected}")]
     PageType {
-        /// The page.
         page: PageId,
         /// The type it must have.
         expected: u8,
         /// The type it has.
         found: u8,
     },
-    /// 64 KB without any page header that says where they belong.
+    /// 64 KB without any page header that shows where they belong.
     #[error("an extent without a valid page header cannot be placed")]
     UnplacedExtent,
-    /// An extent twice, where the server writes it once.
+    /// An extent stored twice, where the server writes it once.
     #[error("the extent at page {page} occurs twice")]
     ExtentTwice {
         /// Its first page.
         page: PageId,
     },
-    /// An allocated or changed extent that the set does not have.
+    /// An allocated or changed extent that is missing in the set.
     #[error("the extent at page {page} is missing: {map} marks it")]
     ExtentMissing {
         /// Its first page.
@@ -278,7 +263,7 @@ pub enum Damage {
         /// The map that marks it.
         map: &'static str,
     },
-    /// An extent that no map asks for.
+    /// An extent that no map requires.
     #[error("the extent at page {page} exists, but {map} does not mark it")]
     ExtentExtra {
         /// Its first page.
@@ -286,22 +271,21 @@ pub enum Damage {
         /// The map that does not mark it.
         map: &'static str,
     },
-    /// Another number of extents than the configuration says.
+    /// The number of extents differs from the configuration.
     #[error("file {file} has {found} extents in the set, its configuration says {expected}")]
     ExtentCount {
-        /// The file.
         file: u16,
-        /// What the configuration says.
+        /// The number in the configuration.
         expected: u64,
-        /// What was found.
+        /// The number found.
         found: u64,
     },
-    /// A log block that is not the one that must follow.
+    /// A log block that is not the expected next one.
     #[error("log block {found:#} was found instead of {expected:#}")]
     LogBlock {
-        /// The block that must be there.
+        /// The expected block.
         expected: Lsn,
-        /// The one that is.
+        /// The block found.
         found: Lsn,
     },
     /// Sectors of a log block with different parities.
@@ -318,29 +302,29 @@ pub enum Damage {
         /// Where the log ends.
         found: Lsn,
     },
-    /// Virtual log files that leave a gap.
+    /// A gap between virtual log files.
     #[error("log file {file}: a virtual log file begins at {found}, not at {expected}")]
     VirtualLogGap {
         /// The log file.
         file: u16,
-        /// Where it must begin.
+        /// Where the next one must start.
         expected: u64,
-        /// Where it begins.
+        /// Where it starts.
         found: u64,
     },
-    /// A set without an essential block.
+    /// A set without a required block.
     #[error("the backup set has no {what}: it is incomplete")]
     Incomplete {
         /// What is missing.
         what: &'static str,
     },
-    /// The file ends in the middle.
+    /// The file ends in the middle of a structure.
     #[error("the file ends within {what}: it is incomplete")]
     Ends {
-        /// What should go on.
+        /// The structure that is cut off.
         what: &'static str,
     },
-    /// A file that is no multiple of its blocks.
+    /// A file whose length is not a multiple of its block size.
     #[error("the file has {found} bytes, which is not a multiple of its {block_bytes}-byte blocks")]
     FileLength {
         /// Its length.
@@ -348,12 +332,11 @@ pub enum Damage {
         /// The block size.
         block_bytes: u32,
     },
-    /// A stripe that was not given.
+    /// A missing stripe.
     #[error("media family {number} of {count} is missing")]
     FamilyMissing {
-        /// Its number.
         number: u16,
-        /// How many there are.
+        /// Number of families.
         count: u16,
     },
     /// A file of another media set, or a family given twice.
@@ -367,7 +350,6 @@ pub enum Damage {
     /// A family given twice.
     #[error("media family {number} occurs twice")]
     FamilyTwice {
-        /// Its number.
         number: u16,
     },
 }

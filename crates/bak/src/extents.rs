@@ -1,4 +1,4 @@
-//! Where each extent of a database lies in its backups, to read them in any order.
+//! An index of a database's extents in its backups, for reading them in any order.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use crate::page::{EXTENT_BYTES, EXTENT_PAGES, Located, locate};
 use crate::visit::{ExtentPlace, Visit};
 use crate::walk::walk;
 
-/// Where an extent lies.
+/// The position of an extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
-    /// The number of the file, in the order in which they were added, from 0.
+    /// The number of the file, in the order in which files were added, from 0.
     pub input: u32,
     /// Its offset in the file, or that of its record.
     pub offset: u64,
-    /// How far it lies behind the start of its record.
+    /// Its offset within the expanded record.
     pub in_record: u32,
 }
 
-/// The extents of a database: 32 bytes for each.
+/// The positions of all extents of a database: 32 bytes each.
 #[derive(Debug, Default)]
 pub struct ExtentIndex {
     extents: BTreeMap<(u16, u32), Location>,
@@ -33,11 +33,11 @@ pub struct ExtentIndex {
 }
 
 impl ExtentIndex {
-    /// Adds the extents of a set on a file. Those that are there already are replaced: a differential goes
-    /// over its full backup.
+    /// Adds the extents of a set in a file. They replace extents added before: a differential goes
+    /// on top of its full backup.
     ///
     /// # Errors
-    /// As [`walk`], and when the file has no such set.
+    /// See [`walk`]; also if the file has no such set.
     pub fn add<I: Input>(
         &mut self,
         input: I,
@@ -64,14 +64,14 @@ impl ExtentIndex {
         Ok((media, set))
     }
 
-    /// Where the extent of a page lies.
+    /// The position of the extent that contains a page.
     pub fn location(&self, id: PageId) -> Option<Location> {
         self.extents
             .get(&(id.file, id.page / EXTENT_PAGES))
             .copied()
     }
 
-    /// How a file is packed.
+    /// The container of a file.
     pub fn container(&self, input: u32) -> Option<Container> {
         self.containers.get(input as usize).copied()
     }
@@ -147,7 +147,7 @@ enum Source<I> {
 }
 
 impl<I: SeekInput> ExtentReader<I> {
-    /// For a file that is packed like this.
+    /// Creates a reader for a file with the given container.
     pub fn new(input: I, container: Container) -> Self {
         Self(match container {
             Container::Tape => Source::Tape(input),
@@ -155,10 +155,10 @@ impl<I: SeekInput> ExtentReader<I> {
         })
     }
 
-    /// Reads the extent at a location of this file.
+    /// Reads the extent at a position in this file.
     ///
     /// # Errors
-    /// When it cannot be read, or the file is not the one that was indexed any more.
+    /// It cannot be read, or the file has changed since it was indexed.
     pub fn read(&mut self, location: Location, extent: &mut Vec<u8>) -> Result<(), Error> {
         extent.clear();
         match &mut self.0 {

@@ -1,8 +1,9 @@
 //! Fields at fixed offsets of a structure.
 //!
-//! Nothing else in this crate takes bytes apart, so that no number in hostile input can reach beyond the
-//! structure it was found in. Older servers write shorter structures: what lies beyond the end reads as
-//! zero, which is what "not there" means in every field. Who needs a field checks the length first.
+//! All decoding in this crate uses this module, so that no number in hostile input can reach beyond
+//! the structure it was found in. Older servers write shorter structures: fields beyond the end
+//! read as zero, which means "absent" in every field. Code that requires a field checks the length
+//! first.
 
 use windlass_base::{Guid, Lsn, Moment};
 
@@ -52,7 +53,7 @@ impl<'a> Fields<'a> {
         self.0.get(at..end).unwrap_or_default()
     }
 
-    /// The text that the string pointer at `at` leads to: `u16` length, `u16` offset from the start.
+    /// The text at the string pointer at `at`: `u16` length, `u16` offset from the start.
     pub(crate) fn text(self, at: usize) -> String {
         utf16(self.bytes(self.u16(at + 2).into(), self.u16(at).into()))
             .trim_end_matches('\0')
@@ -60,7 +61,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// UTF-16LE, with the replacement character for what is none.
+/// UTF-16LE, with the replacement character for invalid units.
 pub(crate) fn utf16(bytes: &[u8]) -> String {
     let units: Vec<u16> = bytes
         .as_chunks::<2>()

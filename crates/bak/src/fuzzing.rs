@@ -1,7 +1,7 @@
-//! Every entry point, fed with any bytes.
+//! Runs every entry point on arbitrary bytes.
 //!
-//! Checksums stop a fuzzer at the door, so it may ask with the first byte for those of the headers to be made
-//! right, or for the rest to be taken for the pages of a data file.
+//! Checksums would stop a fuzzer early, so the first byte can request that the checksums of headers
+//! are corrected, or that the rest is read as the pages of a data file.
 
 use crate::census::Census;
 use crate::checksum::xor16;
@@ -13,7 +13,7 @@ use crate::page::PAGE_BYTES;
 use crate::table::{Database, Pages};
 use crate::verify::Verifier;
 
-/// Reads bytes through every entry point. Must neither panic nor run away.
+/// Reads bytes through every entry point. Must not panic or hang.
 pub fn fuzz_file(bytes: &[u8]) {
     match bytes.split_first() {
         Some((0, rest)) => read_file(rest),
@@ -28,7 +28,7 @@ pub fn fuzz_file(bytes: &[u8]) {
 }
 
 fn read_file(bytes: &[u8]) {
-    // Whether it is a backup is not the question here, only that the answer comes.
+    // The result does not matter here, only that the call returns.
     Listing::read(bytes).ok();
     Census::read(bytes).ok();
     let mut verifier = Verifier::new(1);
@@ -36,7 +36,7 @@ fn read_file(bytes: &[u8]) {
     verifier.finish();
 }
 
-/// Makes the checksums of headers right.
+/// Corrects the checksums of headers.
 fn repair(bytes: &mut [u8]) {
     for at in (0..bytes.len()).step_by(512) {
         let Some(block) = bytes.get_mut(at..) else {
@@ -70,7 +70,7 @@ fn repair(bytes: &mut [u8]) {
     }
 }
 
-/// Writes the XOR of the words before `at` there.
+/// Writes the XOR of the words before `at` to `at`.
 fn set(bytes: &mut [u8], at: usize) {
     let sum = xor16(bytes.get(..at).unwrap_or_default());
     if let Some(slot) = bytes.get_mut(at..at + 2) {
@@ -78,7 +78,7 @@ fn set(bytes: &mut [u8], at: usize) {
     }
 }
 
-/// A data file whose pages all say to be themselves.
+/// A data file in which every page has its own number.
 struct DataFile<'b>(&'b [u8]);
 
 impl Pages for DataFile<'_> {

@@ -1,21 +1,21 @@
-//! Backups that SQL Server wrote: bytes in, values out; no I/O.
+//! Reads backups written by SQL Server: bytes in, values out; no I/O.
 //!
 //! The layout is described in `docs/sql-server-bak.md`.
 //!
 //! - [`Container`], [`PlainStream`]: plain or compressed, one stream.
-//! - [`walk`]: the descriptor blocks, streams and data of a file, each given to a [`Visit`].
-//! - [`Listing`]: what a media family says of itself and of its sets; [`columns`] are the result sets.
+//! - [`walk`]: passes the descriptor blocks, streams and data of a file to a [`Visit`].
+//! - [`Listing`]: the headers of a media family and its sets; [`columns`] has the result sets.
 //! - [`Verifier`]: RESTORE VERIFYONLY.
-//! - [`Rebuilder`]: the files of the database again, into a [`Target`].
-//! - [`Census`]: what lies where in a file, and what its pages hold.
+//! - [`Rebuilder`]: writes the files of the database into a [`Target`].
+//! - [`Census`]: where everything is in a file, and what its pages contain.
 //!
 //! - [`table`]: the tables of the database, from its pages.
 //!
 //! Invariants:
-//! 1. Input is read forward and once, so that a pipe will do.
-//! 2. No bytes whatever make it panic; what is kept in memory is bounded by what was read, and every
-//!    length in the input is compared with a limit before anything is allocated.
-//! 3. Nothing is guessed silently: what was not checked is named, as is what was found damaged.
+//! 1. Input is read once and forward, so that a pipe is enough.
+//! 2. No input makes it panic. Memory is limited by the bytes read, and every length in the input
+//!    is compared with a limit before anything is allocated.
+//! 3. Nothing is assumed silently: anything not checked, and anything found damaged, is reported.
 #![forbid(unsafe_code)]
 #![warn(clippy::indexing_slicing)]
 

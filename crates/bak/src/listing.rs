@@ -1,4 +1,4 @@
-//! What a media family says of itself and of its sets.
+//! The headers of a media family and of its sets.
 
 use crate::container::{Container, Input};
 use crate::error::{Error, Finding, Place};
@@ -9,17 +9,17 @@ use crate::mtf::set::SetHeader;
 use crate::visit::Visit;
 use crate::walk::{Walked, walk};
 
-/// The most findings that are kept; more are counted.
+/// Maximum number of findings that are kept; more are counted.
 pub(crate) const FINDINGS_MAX: usize = 10_000;
 
-/// The first version whose sets hold the first extents twice, and whose final configuration counts only
-/// those.
+/// The first version whose sets contain the first extents twice, and whose final configuration
+/// counts only the second copy.
 pub(crate) const VERSION_WITH_SECOND_COPY: u8 = 15;
 
 /// A media family: one file.
 #[derive(Debug)]
 pub struct Listing {
-    /// Its header; missing only if its block is damaged.
+    /// Its header; `None` only if its block is damaged.
     pub media: Option<MediaHeader>,
     /// Its sets, in order.
     pub sets: Vec<SetListing>,
@@ -32,11 +32,10 @@ pub struct Listing {
 /// A backup set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetListing {
-    /// Where it begins.
+    /// Its position.
     pub place: Place,
     /// Its first block.
     pub header: SetHeader,
-    /// The machine it was made on.
     pub machine: String,
     /// Its configuration as known at its start.
     pub start: Option<Configuration>,
@@ -44,23 +43,23 @@ pub struct SetListing {
     pub end: Option<Configuration>,
     /// The virtual log files.
     pub logs: Vec<VirtualLog>,
-    /// Whether its end is there.
+    /// Whether its end block exists.
     pub is_complete: bool,
 }
 
 impl SetListing {
-    /// The configuration with the final values, or the first one of a set that is cut off.
+    /// The final configuration, or the first one if the set is cut off.
     pub fn configuration(&self) -> Option<&Configuration> {
         self.end.as_ref().or(self.start.as_ref())
     }
 
-    /// Whether a server wrote it that stores the first extents twice.
+    /// Whether it was written by a server that stores the first extents twice.
     pub fn has_second_copy(&self) -> bool {
         self.header.version_major >= VERSION_WITH_SECOND_COPY
     }
 
-    /// Pages of a file in the set. Servers since 2019 count only the second copy of the first extents in the
-    /// final configuration.
+    /// Number of a file's pages in the set. Servers since 2019 count only the second copy of the
+    /// first extents in the final configuration.
     pub fn stored_pages(&self, file: &StoredFile) -> u32 {
         self.counted(file).stored_pages
     }
@@ -80,10 +79,10 @@ impl SetListing {
 }
 
 impl Listing {
-    /// Reads a family. Pages and log are passed over.
+    /// Reads a family, skipping pages and log.
     ///
     /// # Errors
-    /// As [`walk`].
+    /// See [`walk`].
     pub fn read<I: Input>(input: I) -> Result<Self, Error> {
         let mut gather = Gather::default();
         let walked = walk(input, &mut gather)?;
@@ -115,7 +114,7 @@ impl Listing {
     }
 }
 
-/// Gathers what the blocks say; others build on it.
+/// Collects the content of the blocks; other visitors use it too.
 #[derive(Debug, Default)]
 pub(crate) struct Gather {
     pub(crate) media: Option<MediaHeader>,

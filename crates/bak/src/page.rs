@@ -1,4 +1,4 @@
-//! Pages of a database: their header, and where an extent belongs.
+//! Database pages: their headers, and how to find out where an extent belongs.
 
 use windlass_base::Lsn;
 pub use windlass_base::page::{EXTENT_BYTES, EXTENT_PAGES, PAGE_BYTES};
@@ -6,16 +6,16 @@ pub use windlass_base::page::{EXTENT_BYTES, EXTENT_PAGES, PAGE_BYTES};
 use crate::error::PageId;
 use crate::fields::Fields;
 
-/// Bytes of a sector of a page, the unit of checksums and torn-page protection.
+/// Bytes of a page sector, the unit of checksums and torn-page protection.
 pub const SECTOR_BYTES: usize = 512;
 
 /// Bytes of a page header.
 pub const HEADER_BYTES: usize = 96;
 
-/// Type of the pages that fill a transfer up and belong to no file.
+/// Type of pages that pad a transfer and belong to no file.
 const FILLER_TYPE: u8 = 0x65;
 
-/// The highest type of a page in a database.
+/// The highest page type in a database.
 const TYPE_MAX: u8 = 20;
 
 /// What the header of a page says.
@@ -23,7 +23,6 @@ const TYPE_MAX: u8 = 20;
 pub struct PageHeader<'a>(Fields<'a>);
 
 impl<'a> PageHeader<'a> {
-    /// The header of a page.
     pub fn new(page: &'a [u8]) -> Self {
         Self(Fields(page))
     }
@@ -33,7 +32,6 @@ impl<'a> PageHeader<'a> {
         self.0.u8(0)
     }
 
-    /// Type of the page.
     pub fn page_type(self) -> u8 {
         self.0.u8(1)
     }
@@ -43,22 +41,22 @@ impl<'a> PageHeader<'a> {
         self.0.u8(3)
     }
 
-    /// Whether the page carries a checksum.
+    /// Whether the page has a checksum.
     pub fn has_checksum(self) -> bool {
         self.0.u16(4) & 0x0200 != 0
     }
 
-    /// Whether the page carries torn-page bits.
+    /// Whether the page has torn-page bits.
     pub fn has_torn_bits(self) -> bool {
         self.0.u16(4) & 0x0100 != 0
     }
 
-    /// The allocation unit that a server since 2005 writes.
+    /// The allocation unit, as written by servers since 2005.
     pub fn allocation_unit(self) -> u64 {
         u64::from(self.0.u16(6)) << 48 | u64::from(self.0.u32(0x18)) << 16
     }
 
-    /// Index number and object number of a page that SQL Server 2000 wrote.
+    /// Index number and object number of a page written by SQL Server 2000.
     pub fn old_identity(self) -> (u16, u32) {
         (self.0.u16(6), self.0.u32(0x18))
     }
@@ -68,17 +66,15 @@ impl<'a> PageHeader<'a> {
         self.0.u16(0x0E)
     }
 
-    /// The page behind this one.
     pub fn next(self) -> PageId {
         page_pointer(self.0, 0x10)
     }
 
-    /// Slots of the page.
     pub fn slots(self) -> u16 {
         self.0.u16(0x16)
     }
 
-    /// Its own page and file.
+    /// Its own file and page number.
     pub fn id(self) -> PageId {
         page_pointer(self.0, 0x20)
     }
@@ -93,7 +89,7 @@ impl<'a> PageHeader<'a> {
         self.0.u32(0x3C)
     }
 
-    /// Whether this can be the header of the page `index` of an extent.
+    /// Whether this can be the header of page `index` of an extent.
     fn is_plausible(self, index: u32, files: &[u16]) -> bool {
         let id = self.id();
         self.version() == 1
@@ -116,16 +112,15 @@ pub(crate) fn page_pointer(fields: Fields<'_>, at: usize) -> PageId {
 pub enum Located {
     /// In a file.
     Extent {
-        /// Its first page.
         first: PageId,
     },
-    /// Nowhere: they fill a transfer up.
+    /// Nowhere: they pad a transfer.
     Filler,
-    /// No page says where.
+    /// Unknown: no page header shows it.
     Unknown,
 }
 
-/// Tells from the page headers where an extent belongs; `files` are the data files of the
+/// Finds out from the page headers where an extent belongs; `files` are the data files of the
 /// database in ascending order.
 pub fn locate(extent: &[u8], files: &[u16]) -> Located {
     let mut votes: [(PageId, u32); 8] = Default::default();

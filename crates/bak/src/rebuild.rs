@@ -1,5 +1,5 @@
-//! The files of a database again: every page at its place, and the log file around the log that the set
-//! holds.
+//! Recreates the files of a database: every page in its place, and the log file around the log in
+//! the set.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use crate::walk::walk;
 /// Bytes of the header of a virtual log file.
 const VIRTUAL_LOG_HEADER_BYTES: usize = 0x38;
 
-/// What the header of a virtual log file begins with.
+/// The first byte of the header of a virtual log file.
 const VIRTUAL_LOG_MARK: u8 = 0xAB;
 
 /// Type of the first page of every file.
@@ -27,35 +27,34 @@ const TYPE_FILE_HEADER: u8 = 15;
 /// Flag of a page with a checksum.
 const FLAG_CHECKSUM: u16 = 0x0200;
 
-/// Where the files of a database are written.
+/// Receives the files of a database.
 pub trait Target {
     /// Writes bytes into a file.
     ///
     /// # Errors
-    /// When the device fails.
+    /// The device fails.
     fn write(&mut self, file: u16, offset: u64, bytes: &[u8]) -> std::io::Result<()>;
 
-    /// Gives a file its length: the rest is zeros, which take no room.
+    /// Sets the length of a file: the rest is zeros and takes no space.
     ///
     /// # Errors
-    /// When the device fails.
+    /// The device fails.
     fn set_length(&mut self, file: u16, bytes: u64) -> std::io::Result<()>;
 }
 
 /// What was written.
 #[derive(Debug)]
 pub struct Rebuilt {
-    /// The set, as its first family tells it.
+    /// The set, from its first family.
     pub set: SetListing,
     /// Extents written, by file.
     pub extents: BTreeMap<u16, u64>,
     /// Bytes of log written.
     pub log_bytes: u64,
-    /// What is wrong.
     pub findings: Vec<Finding>,
 }
 
-/// Writes the files of one backup set, family after family.
+/// Writes the files of one backup set, one family after the other.
 #[expect(missing_debug_implementations, reason = "a target need not have one")]
 pub struct Rebuilder<'t> {
     position: u16,
@@ -93,10 +92,10 @@ impl<'t> Rebuilder<'t> {
         }
     }
 
-    /// Writes what a family holds.
+    /// Writes the content of a family.
     ///
     /// # Errors
-    /// As [`walk`], and when the target cannot be written.
+    /// See [`walk`]; also if the target cannot be written.
     pub fn family<I: Input>(&mut self, input: I) -> Result<(), Error> {
         let mut visit = RebuildVisit {
             gather: Gather::default(),
@@ -140,10 +139,10 @@ impl<'t> Rebuilder<'t> {
         Ok(())
     }
 
-    /// Gives the files their lengths and the log file its headers.
+    /// Sets the lengths of the files, and writes the headers of the log file.
     ///
     /// # Errors
-    /// When the target cannot be written, or no family was read.
+    /// The target cannot be written, or no family was read.
     pub fn finish(mut self) -> Result<Rebuilt, Error> {
         let Some((media, set)) = self.first else {
             return Err(Error::NoSuchSet {
@@ -194,7 +193,8 @@ fn log_files(configuration: &Configuration) -> BTreeMap<u16, u64> {
         .collect()
 }
 
-/// The first page of a log file, as far as it is known: what its record holds is the server's.
+/// The first page of a log file, as far as it is known; the server fills in the content of its
+/// record.
 fn file_header_page(file: u16) -> Vec<u8> {
     let mut page = vec![0; PAGE_BYTES];
     let mut put = |at: usize, bytes: &[u8]| {
@@ -249,7 +249,7 @@ impl RebuildVisit<'_> {
         last.is_some_and(|set| set.header.position == self.position)
     }
 
-    /// Reports pages whose checksum does not match; they are written as they are.
+    /// Reports pages with a wrong checksum; they are written unchanged.
     fn check(&mut self, first: PageId, place: Place, extent: &[u8]) {
         for (index, page) in (0..EXTENT_PAGES).zip(extent.chunks(PAGE_BYTES)) {
             let header = PageHeader::new(page);
@@ -324,7 +324,7 @@ impl Visit for RebuildVisit<'_> {
         place: Place,
         piece: &[u8],
     ) -> Result<(), Error> {
-        // The log of an earlier set is no part of this one: its first piece empties the file.
+        // The log of an earlier set is not part of this one: the first piece empties the file.
         if self.is_first && self.state.begun_logs.insert(log.file) {
             if self.log_files.contains_key(&log.file) {
                 self.target.set_length(log.file, 0)?;

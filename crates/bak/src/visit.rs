@@ -1,4 +1,4 @@
-//! What a walk through a file meets, and who is told.
+//! The callbacks of a walk through a file.
 
 use crate::error::{Error, Finding, Place};
 use crate::mtf::Tag;
@@ -12,7 +12,7 @@ use crate::mtf::set::SetHeader;
 pub struct Block {
     /// Its name.
     pub tag: Tag,
-    /// Where it begins.
+    /// Its position.
     pub place: Place,
     /// Bytes before its first stream.
     pub bytes: u64,
@@ -23,43 +23,42 @@ pub struct Block {
 pub struct Stream {
     /// Its name.
     pub tag: Tag,
-    /// Where its header begins.
+    /// Position of its header.
     pub place: Place,
-    /// Bytes behind its header.
+    /// Bytes after its header.
     pub bytes: u64,
 }
 
-/// What a walk is for. Everything has a default that does nothing.
+/// Receives the content of a file during a walk. All methods do nothing by default.
 pub trait Visit {
-    /// The media header.
     fn media(&mut self, _media: &MediaHeader) {}
     /// A descriptor block, before its streams.
     fn block(&mut self, _block: Block) {}
     /// A stream, before its data.
     fn stream(&mut self, _stream: Stream) {}
-    /// A backup set begins.
+    /// A backup set starts.
     fn set(&mut self, _header: &SetHeader, _place: Place) {}
-    /// The machine of the set.
+    /// The machine that made the set.
     fn machine(&mut self, _name: &str) {}
-    /// The configuration of the set, as known at its start or at its end.
+    /// The configuration of the set, at its start or at its end.
     fn configuration(&mut self, _configuration: &Configuration, _is_final: bool) {}
     /// A virtual log file of the set.
     fn virtual_log(&mut self, _log: &VirtualLog) {}
-    /// Whether pages and log are wanted; asked at each stream of them.
+    /// Whether to read pages and log; called for each stream of them.
     fn wants_data(&mut self) -> bool {
         true
     }
     /// 64 KB of pages.
     ///
     /// # Errors
-    /// End the walk.
+    /// An error ends the walk.
     fn extent(&mut self, _at: ExtentPlace, _extent: &[u8]) -> Result<(), Error> {
         Ok(())
     }
-    /// A piece of the log that lies at `offset` of the log file.
+    /// A piece of the log, at `offset` of the log file.
     ///
     /// # Errors
-    /// End the walk.
+    /// An error ends the walk.
     fn log(
         &mut self,
         _log: &VirtualLog,
@@ -69,7 +68,7 @@ pub trait Visit {
     ) -> Result<(), Error> {
         Ok(())
     }
-    /// A checksum of WITH CHECKSUM was right.
+    /// A checksum of WITH CHECKSUM is correct.
     fn backup_checksum_is_good(&mut self, _tag: Tag) {}
     /// The set is complete.
     fn set_ends(&mut self) {}
@@ -77,11 +76,11 @@ pub trait Visit {
     fn finding(&mut self, _finding: Finding) {}
 }
 
-/// Where an extent lies.
+/// The position of an extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExtentPlace {
     /// Its first byte.
     pub place: Place,
-    /// How far it lies behind the start of its record, if the file is compressed.
+    /// Its offset within the expanded record, if the file is compressed.
     pub in_record: u32,
 }

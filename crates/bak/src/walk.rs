@@ -1,7 +1,7 @@
-//! The way through a file: descriptor blocks, their streams, and the data in them, in order.
+//! Walks through a file: descriptor blocks, their streams, and the data in them, in order.
 //!
-//! A damaged header is reported, and the walk goes on at the next good descriptor block, so that one
-//! damage does not hide the next.
+//! A damaged header is reported, and the walk continues at the next good descriptor block, so that
+//! one damaged place does not hide the next.
 
 use crate::checksum::StreamChecksum;
 use crate::container::{Container, Input, PlainStream};
@@ -18,22 +18,21 @@ use crate::mtf::{
 use crate::page::EXTENT_BYTES;
 use crate::visit::{Block, ExtentPlace, Stream, Visit};
 
-/// Descriptor blocks are searched at multiples of this behind a damage.
+/// After damage, descriptor blocks are searched at multiples of this.
 const SEARCH_BYTES: u64 = 512;
 
-/// Zero bytes in front of pages and log.
+/// Zero bytes before pages and log.
 const LEAD_BYTES: u64 = 2;
 
-/// Attribute of a stream that a checksum follows.
+/// Attribute of a stream that is followed by a checksum.
 const HAS_CHECKSUM: u16 = 0x0100;
 
-/// The longest configuration that is read: some ten thousand files.
+/// Maximum length of a configuration that is read: some ten thousand files.
 const CONFIGURATION_BYTES_MAX: u64 = 1 << 24;
 
-/// What a walk saw of a file as a whole.
+/// Totals of a walk through a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Walked {
-    /// Its container.
     pub container: Container,
     /// Its length, as far as it was read.
     pub file_bytes: u64,
@@ -41,17 +40,17 @@ pub struct Walked {
     pub stream_bytes: u64,
     /// Compressed records.
     pub records: u64,
-    /// Descriptor blocks with a good header.
+    /// Descriptor blocks with a valid header.
     pub blocks: u64,
-    /// Streams with a good header.
+    /// Streams with a valid header.
     pub streams: u64,
 }
 
 /// Walks through a file from its first byte to its last.
 ///
 /// # Errors
-/// When it is no backup of SQL Server, when it is of a layout that is not understood, when it cannot be
-/// read, and whatever the visitor returns. Damage is no error: the visitor gets it as a finding.
+/// It is not a SQL Server backup, its layout is unknown, it cannot be read, or the visitor returns
+/// an error. Damage is not an error: the visitor gets it as a finding.
 pub fn walk<I: Input>(input: I, visit: &mut dyn Visit) -> Result<Walked, Error> {
     let mut walk = Walk {
         stream: PlainStream::open(input)?,
@@ -84,7 +83,7 @@ struct Walk<'v, I> {
     stream: PlainStream<I>,
     visit: &'v mut dyn Visit,
     block_bytes: u32,
-    /// Stream offset of the set that the walk is in.
+    /// Stream offset of the current set.
     set_begins: Option<u64>,
     blocks: u64,
     streams: u64,
@@ -92,7 +91,7 @@ struct Walk<'v, I> {
     next_control_block: u32,
 }
 
-/// What the streams of a block leave behind.
+/// State passed from one stream of a block to the next.
 #[derive(Default)]
 struct Streams {
     raid: Vec<u8>,
@@ -141,7 +140,7 @@ impl<I: Input> Walk<'_, I> {
         }
     }
 
-    /// Whether the block lies where its header says, in the order of the set.
+    /// Checks whether the block is where its header says, in the order of the set.
     fn check_order(&mut self, tag: Tag, begins: u64, (address, number): (u64, u32)) {
         let outside = [Tag::TAPE, Tag::SFMB, Tag::ESET].contains(&tag);
         if tag == Tag::SSET {
@@ -166,7 +165,7 @@ impl<I: Input> Walk<'_, I> {
         }
     }
 
-    /// Tells the visitor what the block itself says.
+    /// Passes the content of the block itself to the visitor.
     fn enter(&mut self, tag: Tag, block: &[u8], place: Place) {
         match tag {
             Tag::SSET => self.visit.set(&SetHeader::read(block), place),
@@ -177,7 +176,7 @@ impl<I: Input> Walk<'_, I> {
         }
     }
 
-    /// Goes through the streams of a block to its end; `false` at the end of the file.
+    /// Walks through the streams of a block to its end; `false` at the end of the file.
     fn streams(&mut self, block_tag: Tag, block: &[u8]) -> Result<bool, Error> {
         let mut left = Streams::default();
         loop {
@@ -197,7 +196,8 @@ impl<I: Input> Walk<'_, I> {
                     found,
                 };
                 self.visit.finding(Finding { place, damage });
-                // Pages are worth a risk, if what the header says is what it must say.
+                // Pages are worth reading in spite of the damage if the header has the expected
+                // values.
                 let holds_data = tag == Tag::MQDA || tag == Tag::MQTL;
                 if !holds_data || bytes % EXTENT_BYTES as u64 != LEAD_BYTES {
                     self.stream.consume(STREAM_BYTES);
@@ -365,7 +365,7 @@ impl<I: Input> Walk<'_, I> {
         }
     }
 
-    /// Moves on to the next good descriptor block; `false` if there is none.
+    /// Moves to the next good descriptor block; `false` if there is none.
     fn search(&mut self) -> Result<bool, Error> {
         loop {
             let at = self.stream.offset();
@@ -384,7 +384,7 @@ impl<I: Input> Walk<'_, I> {
         }
     }
 
-    /// What can only be told at the end of the file.
+    /// Checks that are possible only at the end of the file.
     fn end(&mut self) {
         if !self.last_was_filemark {
             self.report(Damage::Incomplete {
@@ -418,7 +418,7 @@ impl<I: Input> Walk<'_, I> {
     }
 }
 
-/// What is wrong with a descriptor block header.
+/// The finding for an invalid descriptor block header.
 fn bad_descriptor(header: DescriptorHeader<'_>) -> Damage {
     let tag = header.tag();
     let (found, expected) = header.checksums();

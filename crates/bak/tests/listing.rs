@@ -1,4 +1,4 @@
-//! What the real backups say of themselves.
+//! The headers of the real backups.
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use windlass_bak::columns::{self, Cell, Row};
 use windlass_bak::{BackupType, Listing};
 
-/// Columns with the names of people and their machines: of those the length is kept.
+/// Columns with the names of people and their machines: only their length is kept.
 const PERSONAL: [&str; 4] = ["UserName", "ServerName", "MachineName", "PhysicalName"];
 
 fn show(out: &mut String, title: &str, row: &Row) {

@@ -1,4 +1,4 @@
-//! The tables in the real backups: the rows, sums and contents that were proved.
+//! The tables in the real backups: rows, sums and contents that were verified by hand.
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
@@ -11,7 +11,7 @@ use windlass_bak::{Configuration, Error, ExtentPlace, PageId, SetHeader, Visit, 
 
 const LAB: &str = "sql2008r2_lab_RestoreTimeStripe__Stripe";
 
-/// The pages of one set or of several over each other.
+/// The pages of one set, or of several on top of each other.
 #[derive(Default)]
 struct Memory {
     extents: HashMap<(u16, u32), Vec<u8>>,
@@ -95,7 +95,7 @@ impl Opened {
         found.unwrap_or_else(|| panic!("no table {name}")).clone()
     }
 
-    /// The rows of a table, which must all be there.
+    /// The rows of a table; fails unless all of them are found.
     fn rows(&mut self, name: &str) -> Vec<Vec<Value>> {
         let table = self.table(name);
         let mut rows = Vec::new();
@@ -134,7 +134,7 @@ impl Opened {
     }
 }
 
-/// The non-empty tables of a file, and all of them counted: what the reference says.
+/// The non-empty tables of a file and the total number, from the reference.
 const EXPECTED: [(&str, usize, u64, &str); 17] = [
     (
         "sql2005_Northwind_a.bak",
@@ -391,7 +391,7 @@ fn sums_over_several_data_files_and_every_newer_version_are_those_that_were_prov
     let Some(mut opened) = Opened::new(&[warehouse], 1) else {
         return;
     };
-    // The value is kept as money: four digits behind the point.
+    // The value is stored as money: four digits after the point.
     assert_eq!(
         opened.sum("FactInternetSales", "SalesAmount"),
         97_710_797_500

@@ -1,5 +1,5 @@
-//! Verification of the real backups: sound ones are found sound, with the counts that were proved; damaged
-//! ones are found damaged where they are.
+//! Verifies the real backups: intact ones pass with the expected counts; in damaged ones the damage
+//! is found where it is.
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
@@ -81,7 +81,7 @@ fn the_one_damaged_page_of_the_damaged_database_is_named() {
     assert_eq!(page, PageId { file: 1, page: 283 });
 }
 
-/// Verifies a sample with some of its bits turned.
+/// Verifies a sample with some of its bits flipped.
 fn verify_with(name: &str, flips: &[usize]) -> Option<Verified> {
     let mut bytes = common::sample(name)?;
     for &at in flips {
@@ -90,7 +90,7 @@ fn verify_with(name: &str, flips: &[usize]) -> Option<Verified> {
     Some(verify(&[&bytes], 1))
 }
 
-/// What is found when one byte of a sample is damaged.
+/// The findings when one byte of a sample is damaged.
 fn found_with(name: &str, flips: &[usize]) -> Vec<Damage> {
     let verified = verify_with(name, flips);
     let findings = verified.into_iter().flat_map(|verified| verified.findings);
@@ -102,7 +102,7 @@ const CHECKSUMMED: &str =
 const COMPRESSED: &str = "sql2022c_CompanyORM.bak";
 const PLAIN: &str = "sql2019_Northwind.bak";
 
-/// Where the first data page with torn-page bits lies in [`PLAIN`].
+/// Offset of the first data page with torn-page bits in [`PLAIN`].
 fn torn_page() -> usize {
     let bytes = common::sample(PLAIN).unwrap();
     let pages = (0x2200..bytes.len() - 8192).step_by(8192);
@@ -158,7 +158,7 @@ fn a_file_that_is_cut_off_anywhere_is_incomplete_and_never_valid() {
             let mut verifier = Verifier::new(1);
             match verifier.family(&bytes[..end]) {
                 Ok(()) => assert!(!verifier.finish().is_valid(), "{name} up to {end}"),
-                // Cut off before the set begins.
+                // Cut off before the set starts.
                 Err(error) => assert!(end < 0x4000, "{name} up to {end}: {error}"),
             }
         }
@@ -178,7 +178,7 @@ fn damaged_bytes_anywhere_never_panic() {
         for _ in 0..6 {
             let mut bytes = sample.bytes.clone();
             for _ in 0..=(random() % 8) {
-                // Half of the damage near the front, where the structures are.
+                // Half of the damage is near the start, where the structures are.
                 let range = if random() % 2 == 0 {
                     0x4000
                 } else {

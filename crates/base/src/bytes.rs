@@ -1,21 +1,21 @@
-//! Stored structures: little-endian fields, read within bounds and appended.
+//! Stored structures: little-endian fields, read with bounds checks and appended.
 //!
-//! What stands in bytes that others wrote is taken off a [`Reader`] only, so that no length in them
-//! reaches past their end.
+//! Bytes from outside are decoded only with a [`Reader`], so that no length in them reaches past
+//! their end.
 
 use crate::{Digest, Guid};
 
-/// Takes fields off the front of bytes; `None` at their end.
+/// Reads fields from the start of a byte slice; `None` at its end.
 #[derive(Debug, Clone)]
 pub struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// Begins at the first of `bytes`.
+    /// Starts at the first of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// What is left.
+    /// The remaining bytes.
     pub fn rest(&self) -> &'a [u8] {
         self.0
     }
@@ -24,7 +24,7 @@ impl<'a> Reader<'a> {
         self.0.is_empty()
     }
 
-    /// The next `count` bytes; without so many, nothing is taken.
+    /// The next `count` bytes; takes nothing if there are fewer.
     pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
         self.array().map(Digest)
     }
 
-    /// A length of 16 bits and so many bytes, see [`Writer::text`].
+    /// A 16-bit length and that many bytes, see [`Writer::text`].
     pub fn text(&mut self) -> Option<&'a [u8]> {
         let length = self.u16()?;
         self.take(usize::from(length))
@@ -101,7 +101,7 @@ impl Writer {
         self.bytes(&value.to_stored());
     }
 
-    /// A length of 16 bits and the bytes; what is longer was refused when it came in.
+    /// Appends a 16-bit length and the bytes; longer values were rejected on input.
     pub fn text(&mut self, value: &[u8]) {
         self.u16(value.len() as u16);
         self.bytes(value);

@@ -1,8 +1,8 @@
 //! The records of the compressed container.
 //!
-//! `MSSQLBAK`, two version words, bytes that mean nothing, and from 1E0 on records back to back. Only the
-//! filemarks stand between them as they are. Each record of data expands to at most 64 KB, independent of
-//! every other; concatenated they give the plain stream.
+//! `MSSQLBAK`, two version words, unused bytes, and from 1E0 on consecutive records. Only filemarks
+//! are stored unchanged between them. Each data record expands to at most 64 KB, independently of
+//! the others; together they are the plain stream.
 
 use windlass_codec::xpress::BlockDecoder;
 use windlass_codec::{Algorithm, Decoder};
@@ -12,39 +12,39 @@ use crate::checksum::record_checksum;
 use crate::error::{Damage, Error, Finding, Place};
 use crate::fields::Fields;
 
-/// Bytes of the header of a record of data.
+/// Bytes of the header of a data record.
 pub const RECORD_HEADER_BYTES: usize = 0x1C;
 
-/// Where the records begin.
+/// Offset of the first record.
 const FIRST_RECORD_AT: usize = 0x1E0;
 
 /// Bytes of the header of a padding or index record.
 const SHORT_HEADER_BYTES: usize = 0x18;
 
-/// The unit of the expanded length.
+/// Unit of the expanded length.
 const LENGTH_UNIT: usize = 512;
 
-/// The most that a record expands to.
+/// Maximum bytes that a record expands to.
 const EXPANDED_BYTES_MAX: usize = 65536;
 
-/// The most that a filemark takes: the largest block size.
+/// Maximum bytes of a filemark: the largest block size.
 const FILEMARK_BYTES_MAX: usize = 65536;
 
-/// The most entries of an index record that are read: one for each 64 KB of descriptors.
+/// Maximum bytes of an index record that are read: one entry for each 64 KB of descriptors.
 const INDEX_BYTES_MAX: usize = 1 << 24;
 
-/// What a Zstandard frame begins with.
+/// The first bytes of a Zstandard frame.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
 const KIND_DATA: u8 = 0x21;
 const KIND_PADDING: u8 = 0x24;
 const KIND_INDEX: u8 = 0x2C;
 
-/// Reads record after record.
+/// Reads one record after the other.
 #[derive(Debug)]
 pub(crate) struct Expander<I> {
     input: I,
-    /// Bytes that were read to recognise the container and belong to the first record.
+    /// Bytes read to recognise the container, which belong to the first record.
     left: Vec<u8>,
     /// File offset of the next byte.
     at: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Expander<I> {
 }
 
 impl<I: Input> Expander<I> {
-    /// Reads the head of the container; `begin` was read already.
+    /// Reads the start of the container; `begin` is already read.
     pub(crate) fn open(mut input: I, begin: Vec<u8>) -> Result<Self, Error> {
         let mut head = begin;
         let known = head.len();
@@ -89,7 +89,7 @@ impl<I: Input> Expander<I> {
         })
     }
 
-    /// For an input that stands anywhere: see [`Expander::begin_at`].
+    /// For an input at any position: see [`Expander::begin_at`].
     pub(crate) fn anywhere(input: I) -> Self {
         Self {
             input,
@@ -102,14 +102,14 @@ impl<I: Input> Expander<I> {
         }
     }
 
-    /// The input, to move it to the record at `offset`.
+    /// The input, so that the caller can move it to the record at `offset`.
     pub(crate) fn begin_at(&mut self, offset: u64) -> &mut I {
         self.left.clear();
         self.at = offset;
         &mut self.input
     }
 
-    /// Records of data so far.
+    /// Number of data records so far.
     pub(crate) fn records(&self) -> u64 {
         self.records
     }
@@ -119,8 +119,8 @@ impl<I: Input> Expander<I> {
         self.at
     }
 
-    /// Appends what the next record stands for to `out`, zeros unless `is_wanted`, and returns where
-    /// the record lies in the file. `None` at the end.
+    /// Appends the content of the next record to `out` (zeros unless `is_wanted`), and returns the
+    /// record's position in the file. `None` at the end.
     pub(crate) fn next(
         &mut self,
         is_wanted: bool,
@@ -160,7 +160,7 @@ impl<I: Input> Expander<I> {
         }
     }
 
-    /// A filemark stands as it is; its header says how long it is.
+    /// A filemark is stored unchanged; its header contains its length.
     fn filemark(&mut self, header: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         let bytes = usize::from(Fields(header).u16(8));
         let bytes = if bytes == 0 {
@@ -180,7 +180,7 @@ impl<I: Input> Expander<I> {
         Ok(())
     }
 
-    /// A record of data: the rest of its header, its payload, and what that expands to.
+    /// A data record: the rest of its header, its payload, and the expanded content.
     fn data(
         &mut self,
         header: &mut [u8; RECORD_HEADER_BYTES],
@@ -231,7 +231,7 @@ impl<I: Input> Expander<I> {
         Ok(())
     }
 
-    /// Expands a payload by the algorithm that it shows itself.
+    /// Expands a payload; its first bytes show the algorithm.
     fn expand(&mut self, payload: &[u8], block: &mut [u8]) -> Result<(), String> {
         if payload.starts_with(&ZSTD_MAGIC) {
             let decoded = self.others.decode(Algorithm::Zstd, payload, block);
@@ -242,7 +242,7 @@ impl<I: Input> Expander<I> {
             .map_err(|damage| damage.to_string())
     }
 
-    /// An index record: its entries are for whoever jumps; here only their checksum counts.
+    /// An index record: its entries serve random access; here only their checksum is verified.
     fn index(&mut self, file_offset: u64, findings: &mut Vec<Finding>) -> Result<(), Error> {
         let mut head = [0; 16];
         if self.fill(&mut head)? < head.len() {
@@ -275,7 +275,7 @@ impl<I: Input> Expander<I> {
         self.pass(length - 16 - entries)
     }
 
-    /// Passes over bytes.
+    /// Skips bytes.
     fn pass(&mut self, mut bytes: u64) -> Result<(), Error> {
         let mut buffer = [0; 4096];
         while bytes > 0 {

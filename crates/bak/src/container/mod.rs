@@ -1,7 +1,8 @@
-//! The plain stream of a backup, whatever container it came in.
+//! The plain stream of a backup, whatever its container.
 //!
-//! - [`Container`]: which one it is, told by the first bytes.
-//! - [`PlainStream`]: the stream, forward only, from a file or a pipe, with the place of every byte.
+//! - [`Container`]: which container it is, recognised by the first bytes.
+//! - [`PlainStream`]: the stream, read forward only, from a file or a pipe, with the position of
+//!   every byte.
 //! - `expand`: the records of the compressed container.
 
 mod expand;
@@ -17,24 +18,25 @@ use crate::error::Error;
 use crate::fields::Fields;
 use crate::mtf::media::{SQL_SERVER_VENDOR, software};
 
-/// Bytes that tell the container.
+/// Number of bytes that identify the container.
 pub const RECOGNISE_BYTES: usize = 512;
 
 /// How a backup is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Container {
-    /// Microsoft Tape Format as it is.
+    /// Plain Microsoft Tape Format.
     Tape,
     /// The same, in compressed records.
     Compressed,
 }
 
 impl Container {
-    /// Tells the container of a SQL Server backup from its first bytes, [`RECOGNISE_BYTES`] or what there is.
+    /// Recognises the container of a SQL Server backup by its first [`RECOGNISE_BYTES`] bytes (or
+    /// fewer, in a shorter file).
     ///
     /// # Errors
-    /// [`Error::NotABackup`], or [`Error::OtherSoftware`] for tape format of another program, Windlass
-    /// among them.
+    /// [`Error::NotABackup`], or [`Error::OtherSoftware`] for tape format of another program,
+    /// including Windlass.
     pub fn recognise(begin: &[u8]) -> Result<Self, Error> {
         if begin.starts_with(b"MSSQLBAK") {
             return Ok(Self::Compressed);
@@ -53,29 +55,29 @@ impl Container {
     }
 }
 
-/// What a backup is read from: forward, from a file or a pipe.
+/// The source of a backup: read forward, from a file or a pipe.
 pub trait Input {
-    /// Reads some bytes; 0 at the end.
+    /// Reads some bytes; returns 0 at the end.
     ///
     /// # Errors
-    /// When the device fails.
+    /// The device fails.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Passes over bytes without reading them; `false` if it cannot, and then nothing was passed over.
+    /// Skips bytes without reading them; returns `false`, and skips nothing, if it cannot.
     ///
     /// # Errors
-    /// When the device fails.
+    /// The device fails.
     fn skip(&mut self, _bytes: u64) -> io::Result<bool> {
         Ok(false)
     }
 }
 
-/// An input that can be moved to any offset.
+/// An input that can seek.
 pub trait SeekInput: Input {
     /// Moves to an offset of the file.
     ///
     /// # Errors
-    /// When the device fails.
+    /// The device fails.
     fn seek(&mut self, offset: u64) -> io::Result<()>;
 }
 
@@ -85,7 +87,7 @@ impl Input for &[u8] {
     }
 
     fn skip(&mut self, bytes: u64) -> io::Result<bool> {
-        // Behind the end there is nothing to pass over: that is for a read to find out.
+        // Past the end there is nothing to skip; a read will detect that.
         let rest = usize::try_from(bytes)
             .ok()
             .and_then(|bytes| self.get(bytes..));
@@ -114,7 +116,7 @@ impl<I: Input + ?Sized> Input for Box<I> {
     }
 }
 
-/// Fills the buffer as far as the input goes, and returns how far.
+/// Fills the buffer as far as the input reaches, and returns the number of bytes.
 pub(crate) fn read_full(input: &mut dyn Input, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {

@@ -1,4 +1,4 @@
-//! The plain stream: forward only, with the place of every byte.
+//! The plain stream: read forward only, with the position of every byte.
 
 use std::collections::VecDeque;
 
@@ -6,13 +6,13 @@ use super::expand::Expander;
 use super::{Container, Input, RECOGNISE_BYTES, read_full};
 use crate::error::{Error, Finding, Place};
 
-/// Bytes that are read at once from a file that is not compressed.
+/// Bytes read at a time from an uncompressed file.
 const READ_BYTES: usize = 1 << 18;
 
-/// A record never expands to more than this, so that so much can be passed over without expanding it.
+/// Maximum expanded bytes of a record: longer distances can be skipped without expanding.
 const RECORD_BYTES_MAX: u64 = 1 << 16;
 
-/// The most that is looked ahead.
+/// Maximum bytes that are read ahead.
 const LOOK_AHEAD_BYTES: usize = 1 << 17;
 
 /// The plain stream of a backup.
@@ -20,7 +20,7 @@ const LOOK_AHEAD_BYTES: usize = 1 << 17;
 pub struct PlainStream<I> {
     source: Source<I>,
     buffer: Vec<u8>,
-    /// Where the next byte lies in the buffer.
+    /// Position of the next byte in the buffer.
     head: usize,
     /// Offset of the next byte in the stream.
     at: u64,
@@ -36,10 +36,10 @@ enum Source<I> {
 }
 
 impl<I: Input> PlainStream<I> {
-    /// Opens a backup by its content.
+    /// Opens a backup and recognises its container.
     ///
     /// # Errors
-    /// When it is not one of SQL Server, or cannot be read.
+    /// It is not a SQL Server backup, or cannot be read.
     pub fn open(mut input: I) -> Result<Self, Error> {
         let mut begin = vec![0; RECOGNISE_BYTES];
         let read = read_full(&mut input, &mut begin)?;
@@ -61,7 +61,6 @@ impl<I: Input> PlainStream<I> {
         })
     }
 
-    /// Which container it is.
     pub fn container(&self) -> Container {
         match self.source {
             Source::Tape(_) => Container::Tape,
@@ -69,7 +68,7 @@ impl<I: Input> PlainStream<I> {
         }
     }
 
-    /// Records of data read so far, if it is compressed.
+    /// Data records read so far, if it is compressed.
     pub fn records(&self) -> u64 {
         match &self.source {
             Source::Tape(_) => 0,
@@ -82,7 +81,7 @@ impl<I: Input> PlainStream<I> {
         self.at
     }
 
-    /// Bytes of the file that were read; its length at the end.
+    /// Bytes of the file read so far; at the end, its length.
     pub fn file_bytes(&self) -> u64 {
         match &self.source {
             Source::Tape(_) => self.at + (self.buffer.len() - self.head) as u64,
@@ -90,7 +89,8 @@ impl<I: Input> PlainStream<I> {
         }
     }
 
-    /// Where a byte lies that is not behind the next one, nor more than a record before it.
+    /// The position of a byte, which must not be after the next one or more than a record before
+    /// it.
     pub fn place(&self, stream: u64) -> Place {
         let file = match self.source {
             Source::Tape(_) => stream,
@@ -102,16 +102,17 @@ impl<I: Input> PlainStream<I> {
         Place { stream, file }
     }
 
-    /// The stream offset at which the record that holds a byte begins.
+    /// The stream offset of the record that contains a byte.
     pub fn record_start(&self, stream: u64) -> u64 {
         let piece = self.pieces.iter().rev().find(|(from, _)| *from <= stream);
         piece.map_or(stream, |(from, _)| *from)
     }
 
-    /// The next bytes, without moving on: fewer at the end of the stream, and never more than 128 KB.
+    /// Returns the next bytes without consuming them: fewer at the end of the stream, at most 128
+    /// KB.
     ///
     /// # Errors
-    /// When the input cannot be read.
+    /// The input cannot be read.
     pub fn peek(&mut self, bytes: usize) -> Result<&[u8], Error> {
         let bytes = bytes.min(LOOK_AHEAD_BYTES);
         while self.buffer.len() - self.head < bytes {
@@ -123,17 +124,17 @@ impl<I: Input> PlainStream<I> {
         Ok(self.buffer.get(self.head..end).unwrap_or_default())
     }
 
-    /// Moves on over bytes that were looked at.
+    /// Consumes bytes returned by `peek`.
     pub fn consume(&mut self, bytes: usize) {
         let bytes = bytes.min(self.buffer.len() - self.head);
         self.head += bytes;
         self.at += bytes as u64;
     }
 
-    /// Appends bytes to `out`; `false` if the stream ends before.
+    /// Appends bytes to `out`; returns `false` if the stream ends first.
     ///
     /// # Errors
-    /// When the input cannot be read.
+    /// The input cannot be read.
     pub fn read_into(&mut self, out: &mut Vec<u8>, mut bytes: usize) -> Result<bool, Error> {
         while bytes > 0 {
             let piece = self.peek(bytes)?;
@@ -148,11 +149,11 @@ impl<I: Input> PlainStream<I> {
         Ok(true)
     }
 
-    /// Passes over bytes, where possible without reading or expanding them; `false` if the stream ends
-    /// before.
+    /// Skips bytes, if possible without reading or expanding them; returns `false` if the stream
+    /// ends first.
     ///
     /// # Errors
-    /// When the input cannot be read.
+    /// The input cannot be read.
     pub fn skip(&mut self, mut bytes: u64) -> Result<bool, Error> {
         loop {
             let held = (self.buffer.len() - self.head) as u64;
@@ -175,12 +176,12 @@ impl<I: Input> PlainStream<I> {
         }
     }
 
-    /// What was found wrong with the container since the last call.
+    /// Takes the findings about the container since the last call.
     pub fn take_findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
     }
 
-    /// Reads one piece more into the buffer; `false` at the end.
+    /// Reads one more piece into the buffer; `false` at the end.
     fn refill(&mut self, is_wanted: bool) -> Result<bool, Error> {
         if self.head == self.buffer.len() {
             self.buffer.clear();
@@ -209,7 +210,7 @@ impl<I: Input> PlainStream<I> {
                 let Some(file_offset) = piece else {
                     return Ok(false);
                 };
-                // Whoever asks for a place asks for one that is still in the buffer, or just before it.
+                // Callers ask only for positions still in the buffer or just before it.
                 let at = self.at;
                 let is_past = |piece: &(u64, u64)| piece.0 + RECORD_BYTES_MAX < at;
                 while self.pieces.get(1).is_some_and(is_past) {

@@ -5,7 +5,7 @@ use windlass_base::{Guid, Lsn, Moment};
 use crate::error::Damage;
 use crate::fields::Fields;
 
-/// Bytes of tag and length in front of every sub-block.
+/// Bytes of tag and length before every sub-block.
 const SUB_BLOCK_HEADER_BYTES: usize = 8;
 
 /// Bytes of the database sub-block that every version since 2005 has.
@@ -14,27 +14,25 @@ const DATABASE_BYTES_MIN: usize = 0x158;
 /// Bytes of the file sub-block that every version since 2005 has.
 const FILE_BYTES_MIN: usize = 0x11C;
 
-/// The most files of a database.
+/// Maximum number of files in a database.
 const FILES_MAX: usize = 32767;
 
-/// What a set holds.
+/// What a set contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackupType {
     /// A whole database.
     Database,
-    /// Log.
     Log,
-    /// Files.
     File,
-    /// What changed in a database.
+    /// The changes of a database.
     Differential,
-    /// What changed in files.
+    /// The changes of files.
     DifferentialFile,
     /// Part of a database.
     Partial,
-    /// What changed in a part.
+    /// The changes of a part of a database.
     DifferentialPartial,
-    /// A letter that is not known.
+    /// An unknown letter.
     Unknown(u8),
 }
 
@@ -66,7 +64,7 @@ impl BackupType {
         }
     }
 
-    /// Its words in result sets.
+    /// The text in result sets.
     pub fn description(self) -> &'static str {
         match self {
             Self::Database => "Database",
@@ -80,7 +78,7 @@ impl BackupType {
         }
     }
 
-    /// Whether it stands on a full backup.
+    /// Whether it is based on a full backup.
     pub fn is_differential(self) -> bool {
         matches!(
             self,
@@ -89,7 +87,7 @@ impl BackupType {
     }
 }
 
-/// What a set says about its database.
+/// The database as recorded in a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configuration {
     /// Bits: 0x10 backup checksums, 0x400 copy only, 0x800 differential.
@@ -100,9 +98,9 @@ pub struct Configuration {
     pub backup_type: BackupType,
     /// First LSN of its log.
     pub first_lsn: Lsn,
-    /// LSN behind its log.
+    /// LSN of the end of its log.
     pub last_lsn: Lsn,
-    /// LSN of the checkpoint it begins with.
+    /// LSN of the checkpoint it starts with.
     pub checkpoint_lsn: Lsn,
     /// Checkpoint of the last full backup before it.
     pub database_backup_lsn: Lsn,
@@ -114,11 +112,9 @@ pub struct Configuration {
     pub differential_base_lsn: Lsn,
     /// Set that is the base of a differential.
     pub differential_base: Guid,
-    /// When the database was created.
     pub database_created: Option<Moment>,
     /// When the backup began.
     pub started: Option<Moment>,
-    /// When it was finished.
     pub finished: Option<Moment>,
     /// Name of the database.
     pub database: String,
@@ -126,11 +122,8 @@ pub struct Configuration {
     pub server: String,
     /// Its number on the server.
     pub database_id: u16,
-    /// Its version.
     pub database_version: u16,
-    /// Its compatibility level.
     pub compatibility_level: u8,
-    /// Its sort order.
     pub sort_order: u8,
     /// Locale of its collation.
     pub locale: u32,
@@ -146,13 +139,11 @@ pub struct Configuration {
     pub backup_bytes: u64,
     /// Size of the compressed backup; equal to the other one if it is not compressed.
     pub compressed_bytes: u64,
-    /// Identity that binds its files together.
+    /// Binding id shared by the files of the database.
     pub binding: Guid,
-    /// Its recovery fork.
     pub recovery_fork: Guid,
     /// The fork before the last fork point.
     pub previous_fork: Guid,
-    /// Its family.
     pub family: Guid,
     /// Its filegroups.
     pub file_groups: Vec<FileGroup>,
@@ -165,7 +156,6 @@ pub struct Configuration {
 pub struct FileGroup {
     /// Its number: 1 is PRIMARY.
     pub id: u32,
-    /// Its name.
     pub name: String,
     /// Whether it is read-only.
     pub is_read_only: bool,
@@ -173,14 +163,13 @@ pub struct FileGroup {
     pub guid: Guid,
 }
 
-/// What a file holds.
+/// What a file contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// Rows.
     Data,
-    /// Log.
     Log,
-    /// Something that no sample shows.
+    /// A kind that occurs in no sample.
     Other(u32),
 }
 
@@ -191,19 +180,18 @@ pub struct StoredFile {
     pub flags: u32,
     /// Its number.
     pub id: u16,
-    /// What it holds.
+    /// Number of its pages in the set.
     pub kind: FileKind,
     /// Pages of it in the set.
     pub stored_pages: u32,
     /// Its filegroup; 0 of a log file.
     pub group: u32,
-    /// Bytes of a sector where it lay.
+    /// Sector size of the volume it was on.
     pub source_block_bytes: u32,
     /// Its length.
     pub bytes: u64,
-    /// The length it may grow to.
+    /// Maximum size.
     pub max_bytes: u64,
-    /// Its logical name.
     pub logical_name: String,
     /// Its path on the server. Never used to write to.
     pub physical_name: String,
@@ -211,15 +199,14 @@ pub struct StoredFile {
     pub create_lsn: Lsn,
     /// LSN at which it was dropped.
     pub drop_lsn: Lsn,
-    /// LSN of its differential base.
     pub differential_base_lsn: Lsn,
     /// Set that is its differential base.
     pub differential_base: Guid,
-    /// LSN since which it is read-only.
+    /// LSN from which on it is read-only.
     pub read_only_lsn: Lsn,
     /// Its identity.
     pub guid: Guid,
-    /// Bytes of it in the set.
+    /// Number of its bytes in the set.
     pub stored_bytes: u64,
 }
 
@@ -329,7 +316,7 @@ impl Configuration {
             chain_start_lsn: fields.lsn(0xF8),
             differential_base_lsn: fields.lsn(0x104),
             differential_base: fields.guid(0x110),
-            // SQL Server 2005 ends its fixed part before.
+            // SQL Server 2005 ends its fixed part here.
             compressed_bytes: if fields.u8(0x1B) >= 10 {
                 fields.u64(0x158)
             } else {
@@ -350,7 +337,8 @@ impl Configuration {
         self.flags & 0x400 != 0
     }
 
-    /// The first fork of the set: another one than the last if the database forked while it was made.
+    /// The first fork of the set; it differs from the last one if the database forked during the
+    /// backup.
     pub fn first_recovery_fork(&self) -> Guid {
         let forked = self.fork_point_lsn != Lsn::default()
             && (self.first_lsn..=self.last_lsn).contains(&self.fork_point_lsn);

@@ -4,20 +4,19 @@ use windlass_base::Lsn;
 
 use crate::fields::Fields;
 
-/// Bytes of a sector of the log, the unit of the block number of an LSN.
+/// Bytes of a log sector, the unit of the block number in an LSN.
 pub(crate) const LOG_SECTOR_BYTES: u64 = 512;
 
-/// Bytes of a log block header that are looked at.
+/// Bytes of a log block header that are read.
 pub(crate) const BLOCK_HEADER_BYTES: usize = 0x16;
 
-/// A virtual log file of a log file, and which bytes of it a set holds.
+/// A virtual log file, and which bytes of it a set contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VirtualLog {
-    /// The log file.
     pub file: u16,
-    /// Offset of the first byte of the log file that the set holds; 0 for none.
+    /// Offset of the first byte of the log file that the set contains; 0 if none.
     pub first_byte: u64,
-    /// Offset behind the last one.
+    /// Offset after the last one.
     pub end_byte: u64,
     /// Sequence number if it is active, else 0.
     pub sequence: u32,
@@ -27,7 +26,6 @@ pub struct VirtualLog {
     pub offset: u64,
     /// Parity: 0x40, 0x80, or 0 if it was never used.
     pub parity: u8,
-    /// When it was created.
     pub created: Lsn,
     /// Version of its format.
     pub version: u16,
@@ -50,7 +48,7 @@ impl VirtualLog {
         }
     }
 
-    /// Bytes of the log file that the set holds.
+    /// Number of the log file's bytes in the set.
     pub fn stored_bytes(&self) -> u64 {
         self.end_byte.saturating_sub(self.first_byte)
     }

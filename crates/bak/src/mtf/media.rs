@@ -10,16 +10,14 @@ pub(crate) const SQL_SERVER_VENDOR: u16 = 4608;
 /// The unit of the block size.
 const BLOCK_UNIT_BYTES: u32 = 512;
 
-/// What a media family says about itself.
+/// The header of a media family.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediaHeader {
     /// Random number of this family.
     pub family_id: u32,
     /// `BLOCKSIZE`.
     pub block_bytes: u32,
-    /// Media name.
     pub name: String,
-    /// Media description.
     pub description: String,
     /// Whether a media password protects it.
     pub has_password: bool,
@@ -27,7 +25,7 @@ pub struct MediaHeader {
     pub software: String,
     /// Its vendor id.
     pub vendor: u16,
-    /// When the media set was begun.
+    /// When the media set was created.
     pub created: Option<Moment>,
     /// Identity of the media set.
     pub media_set: Guid,
@@ -41,13 +39,13 @@ pub struct MediaHeader {
     pub sequence_number: u16,
 }
 
-/// The software name of a media header, whoever wrote it.
+/// The software name in a media header of any program.
 pub(crate) fn software(block: &[u8]) -> String {
     Fields(block).text(0x50)
 }
 
 impl MediaHeader {
-    /// Reads the block and its `RAID` stream, which may be missing.
+    /// Reads the block and its optional `RAID` stream.
     pub(crate) fn read(block: &[u8], raid: &[u8]) -> Self {
         let fields = Fields(block);
         let raid = Fields(raid);

@@ -1,8 +1,9 @@
-//! Microsoft Tape Format as SQL Server writes it: descriptor blocks, stream headers, and what they hold.
+//! Microsoft Tape Format as SQL Server writes it: descriptor blocks, stream headers, and their
+//! content.
 //!
-//! The generic headers are those of the published specification; the fields of the blocks and the streams
-//! `MQCI`, `MQDA`, `MQTL` and `CSUM` are SQL Server's own. `windlass-media` is the writer and reader of our
-//! own media: other streams, other rules and other checks, so that nothing is shared but the header layout.
+//! The generic headers follow the published specification; the fields of the blocks and the streams
+//! `MQCI`, `MQDA`, `MQTL` and `CSUM` are SQL Server's own. `windlass-media` writes and reads our
+//! own media, with other streams, rules and checks, so the two share only the header layout.
 
 pub(crate) mod configuration;
 pub(crate) mod log;
@@ -20,10 +21,10 @@ pub(crate) const DESCRIPTOR_BYTES: usize = 52;
 /// Bytes of a stream header.
 pub(crate) const STREAM_BYTES: usize = 22;
 
-/// Streams begin at multiples of this.
+/// Streams start at multiples of this.
 pub(crate) const STREAM_ALIGNMENT: u64 = 4;
 
-/// Descriptor blocks of a set begin at multiples of this, counted from its start.
+/// Descriptor blocks of a set start at multiples of this, counted from the start of the set.
 pub(crate) const LOGICAL_BLOCK_BYTES: u64 = 1024;
 
 /// Four letters that name a descriptor block or a stream.
@@ -59,7 +60,7 @@ impl Tag {
     pub const MQDA: Self = Self(*b"MQDA");
     /// Stream: log.
     pub const MQTL: Self = Self(*b"MQTL");
-    /// Stream: checksum of the one before.
+    /// Stream: checksum of the previous stream.
     pub const CSUM: Self = Self(*b"CSUM");
 
     /// The descriptor blocks of a backup.
@@ -75,7 +76,7 @@ impl Tag {
         Self::ESET,
     ];
 
-    /// Whether a descriptor block is called like this.
+    /// Whether this is the name of a descriptor block.
     pub(crate) fn is_block(self) -> bool {
         Self::BLOCKS.contains(&self)
     }
@@ -102,7 +103,7 @@ impl DescriptorHeader<'_> {
         Tag(self.0.array(0))
     }
 
-    /// Offset of the first stream; of a filemark its length.
+    /// Offset of the first stream; for a filemark, its length.
     pub(crate) fn first_stream(self) -> usize {
         self.0.u16(8).into()
     }
@@ -126,7 +127,7 @@ impl DescriptorHeader<'_> {
     }
 }
 
-/// The 22 bytes in front of every stream.
+/// The 22 bytes before every stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamHeader<'a>(pub(crate) Fields<'a>);
 

@@ -4,22 +4,18 @@ use windlass_base::{Guid, Moment};
 
 use crate::fields::Fields;
 
-/// What the first block of a set says.
+/// The first block of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetHeader {
-    /// Its attributes: 4, or 8 of a differential, or 6 of a copy-only full backup.
+    /// Its attributes: 4; 8 for a differential; 6 for a copy-only full backup.
     pub attributes: u32,
     /// Position on the media, from 1.
     pub position: u16,
-    /// Name of the set.
     pub name: String,
-    /// Its description.
     pub description: String,
-    /// Whether a password of the set protects it.
+    /// Whether it is protected by a password.
     pub has_password: bool,
-    /// Who made it.
     pub user: String,
-    /// When it was written.
     pub written: Option<Moment>,
     /// When it may be overwritten.
     pub expires: Option<Moment>,
@@ -55,7 +51,7 @@ impl SetHeader {
     }
 }
 
-/// The machine, as its `VOLB` block names it.
+/// The machine named in the `VOLB` block.
 pub(crate) fn machine(block: &[u8]) -> String {
     Fields(block).text(0x40)
 }

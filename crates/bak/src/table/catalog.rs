@@ -1,4 +1,4 @@
-//! The tables of a database, as its system tables describe them.
+//! The tables of a database, from its system tables.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -42,22 +42,20 @@ const KEY_COLUMN: i64 = 2;
 pub struct Column {
     /// Its number.
     pub id: u32,
-    /// Its name.
     pub name: String,
-    /// Its type.
     pub sql_type: SqlType,
     /// The name of its alias type, if it has one.
     pub alias: Option<String>,
     /// Whether it may be NULL.
     pub is_nullable: bool,
-    /// Whether it counts itself.
+    /// Whether it is an identity column.
     pub is_identity: bool,
 }
 
 /// Why a table cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Its rows are compressed in a form that is not read.
+    /// Its rows have a compression that is not supported.
     #[error("its rows are stored as {0}, which is not supported")]
     Compression(&'static str),
     /// It has sparse columns.
@@ -68,43 +66,37 @@ pub enum Refusal {
     NoPages,
 }
 
-/// A table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     /// Its number.
     pub object: u32,
-    /// Its schema.
     pub schema: String,
-    /// Its name.
     pub name: String,
-    /// Its columns that are stored, in order.
+    /// Its stored columns, in order.
     pub columns: Vec<Column>,
-    /// Columns that are computed and not stored.
+    /// Names of its computed columns that are not stored.
     pub computed: Vec<String>,
     /// Columns of its primary key.
     pub primary_key: Vec<String>,
-    /// Its unique keys.
     pub unique_keys: Vec<Vec<String>>,
-    /// Whether its rows are in no order.
+    /// Whether it is a heap.
     pub is_heap: bool,
-    /// Rows, as the server counted them.
+    /// Number of rows according to the server.
     pub counted_rows: u64,
-    /// Why it cannot be read, if it cannot.
+    /// Why it cannot be read, or `None`.
     pub refusal: Option<Refusal>,
     rowsets: Vec<Rowset>,
 }
 
-/// A database.
 #[derive(Debug)]
 pub struct Database {
-    /// Its version.
     pub version: u16,
     /// Its user tables, by schema and name.
     pub tables: Vec<Table>,
     system: System,
-    /// Values of columns added without touching the rows, by rowset and physical number.
+    /// Values of columns that were added without rewriting the rows, by rowset and physical number.
     defaults: HashMap<u64, HashMap<u32, Value>>,
-    /// What could not be read of the system tables.
+    /// Problems with reading the system tables.
     pub problems: Problems,
 }
 
@@ -131,13 +123,13 @@ impl SystemRow<'_> {
     }
 }
 
-/// What `syscolpars` says of a column.
+/// A column according to `syscolpars`.
 struct Described {
     column: Column,
     is_sparse: bool,
 }
 
-/// What the system tables say, before tables are made of it.
+/// The content of the system tables, from which tables are built.
 #[derive(Default)]
 struct Facts {
     /// Tables: object, schema, name.
@@ -152,10 +144,10 @@ struct Facts {
 }
 
 impl Database {
-    /// Reads what tables there are.
+    /// Reads the list of tables.
     ///
     /// # Errors
-    /// When pages cannot be read, or the base tables are not there.
+    /// Pages cannot be read, or the base tables are missing.
     pub fn open(pages: &mut dyn Pages) -> Result<Self, Error> {
         let system = System::read(pages)?;
         let mut database = Self {
@@ -183,7 +175,7 @@ impl Database {
             }
         })?;
         self.system_rows(pages, SYSSCHOBJS, &mut |row| {
-            // The objects of the server itself have negative numbers, or the schema sys.
+            // The server's own objects have negative numbers or are in the schema sys.
             let is_own = row.number(1) > 0 && row.number(3) != 4;
             if row.text(6).trim_end() == "U" && is_own {
                 let object = row.number(1) as u32;
@@ -206,7 +198,7 @@ impl Database {
             columns, aliases, ..
         } = facts;
         self.system_rows(pages, SYSCOLPARS, &mut |row| {
-            // Procedures have parameters here, with a number above zero.
+            // The parameters of procedures are also listed here, with a number above zero.
             if row.number(2) != 0 {
                 return;
             }
@@ -257,7 +249,7 @@ impl Database {
         })
     }
 
-    /// Gives the rows of a system table to `take`, if it is there.
+    /// Passes the rows of a system table to `take`, if the table exists.
     fn system_rows(
         &mut self,
         pages: &mut dyn Pages,
@@ -377,11 +369,11 @@ impl Database {
         }
     }
 
-    /// Gives the rows of a table to `take`, with a value for each of its columns.
+    /// Passes the rows of a table to `take`, with a value for each column.
     ///
     /// # Errors
-    /// When pages cannot be read, and whatever `take` returns. Rows that cannot be decoded are counted and
-    /// named in the tally.
+    /// Pages cannot be read, or `take` returns an error. Rows that cannot be decoded are counted
+    /// and reported in the tally.
     pub fn read(
         &self,
         pages: &mut dyn Pages,
@@ -419,7 +411,7 @@ impl Database {
     }
 }
 
-/// Why a table cannot be read, if it cannot. An empty one can, however it is kept.
+/// Why a table cannot be read, or `None`. An empty table can always be read.
 fn refusal(rowsets: &[Rowset], columns: &[Described]) -> Option<Refusal> {
     if rowsets.is_empty() {
         return Some(Refusal::NoPages);
@@ -439,14 +431,14 @@ fn refusal(rowsets: &[Rowset], columns: &[Described]) -> Option<Refusal> {
 }
 
 impl Column {
-    /// The type as it is declared, or its alias.
+    /// The declared type, or its alias.
     pub fn declaration(&self) -> String {
         self.alias
             .clone()
             .unwrap_or_else(|| self.sql_type.declaration())
     }
 
-    /// Whether its values are numbers with digits behind the point that a float does not hold.
+    /// Whether its values are decimals with more digits than a float can represent.
     pub fn is_wide_decimal(&self) -> bool {
         match self.sql_type.id {
             id::MONEY => true,

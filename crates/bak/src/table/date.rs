@@ -3,7 +3,7 @@
 /// Days of the calendar: 0001-01-01 to 9999-12-31.
 const DAYS: u32 = 3_652_059;
 
-/// Nanoseconds are beyond any scale of a time.
+/// Maximum scale of a time; no type stores nanoseconds.
 const SCALE_MAX: u8 = 7;
 
 /// A day, counted from 0001-01-01.
@@ -32,12 +32,12 @@ pub(super) fn time_text(units: u64, scale: u8) -> Result<String, String> {
     Ok(format!("{whole}.{fraction:0width$}"))
 }
 
-/// A day and a time of day.
+/// A date and time.
 pub(super) fn datetime2_text(days: u32, units: u64, scale: u8) -> Result<String, String> {
     Ok(format!("{} {}", date_text(days)?, time_text(units, scale)?))
 }
 
-/// A moment that is stored as UTC, in its own zone.
+/// A moment stored as UTC, in its own time zone.
 pub(super) fn offset_text(
     days: u32,
     units: u64,
@@ -67,7 +67,7 @@ pub(super) fn offset_text(
 
 /// Year, month and day of a day counted from 0001-01-01.
 fn civil(days: u32) -> (u32, u32, u32) {
-    // Counted from 0000-03-01, so that the leap day is the last of its year.
+    // Counted from 0000-03-01, so that the leap day is the last day of the year.
     let days = days + 306;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era =

@@ -1,4 +1,4 @@
-//! How a rowset lays its columns out.
+//! The layout of a rowset's columns.
 
 use super::record::{Row, Variable};
 use super::value::{SqlType, id};
@@ -11,34 +11,34 @@ const FIRST_DROPPED: u32 = 0x0400_0000;
 pub(super) struct Field {
     /// Number of the column in its table; 0 is the uniquifier.
     pub(super) column: u32,
-    /// Number of the column in the rowset, which it keeps when others are dropped.
+    /// Number of the column in the rowset; it does not change when other columns are dropped.
     pub(super) physical: u32,
     pub(super) sql_type: SqlType,
-    /// Above 0: offset in the fixed part; below: entry of the variable part.
+    /// Positive: offset in the fixed part; negative: entry of the variable part.
     pub(super) offset: i16,
     pub(super) null_bit: u16,
     pub(super) bit: u8,
 }
 
-/// What a row holds of a column.
+/// A column's content in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cell<'a> {
     Null,
-    /// The row is older than the column.
+    /// The row was written before the column was added.
     Older,
     Bit(bool),
     Bytes(&'a [u8]),
-    /// Bytes that lead to the value.
+    /// A pointer to the value.
     Pointer(&'a [u8]),
 }
 
 impl Field {
-    /// Whether it is a column that users see.
+    /// Whether users can see the column.
     pub(super) fn is_visible(&self) -> bool {
         (1..FIRST_DROPPED).contains(&self.column)
     }
 
-    /// What a row holds of it; an error says what does not fit.
+    /// The column's content in a row; the error describes what is invalid.
     pub(super) fn cell<'a>(&self, row: &Row<'a>) -> Result<Cell<'a>, &'static str> {
         if row.is_older_than(self.null_bit) {
             return Ok(Cell::Older);

@@ -1,4 +1,4 @@
-//! Values that lie on pages of their own.
+//! Values stored on their own pages.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::error::{Error, PageId};
 use crate::fields::Fields;
 use crate::page::page_pointer;
 
-/// Levels of a tree of pieces; four hold 2 GB.
+/// Maximum levels in a tree of pieces; four are enough for 2 GB.
 const LEVELS_MAX: u32 = 12;
 
 /// Bytes of a pointer of `text`, `ntext` and `image`.
@@ -43,12 +43,12 @@ impl RowId {
     }
 }
 
-/// Why a value could not be put together.
+/// Why a value could not be assembled.
 #[derive(Debug)]
 pub(super) enum LobError {
     /// The source failed.
     Source(Error),
-    /// The value is damaged or not there.
+    /// The value is damaged or missing.
     Value(String),
 }
 
@@ -58,14 +58,14 @@ impl From<Error> for LobError {
     }
 }
 
-/// Puts a value together. A piece is read at most once, so that no value is longer than the pages are.
+/// Assembles a value. Each piece is read at most once, so that no value is longer than the pages.
 struct Reader<'p> {
     pages: &'p mut dyn Pages,
     seen: HashSet<RowId>,
     value: Vec<u8>,
 }
 
-/// The value that a pointer in a row leads to.
+/// The value at a pointer in a row.
 pub(super) fn read_lob(
     pages: &mut dyn Pages,
     pointer: &[u8],
@@ -99,7 +99,7 @@ pub(super) fn read_lob(
 }
 
 impl Reader<'_> {
-    /// Fails unless the value is as long as a pointer says that it is by now.
+    /// Fails unless the length read so far matches the length in the pointer.
     fn expect(&self, bytes: u64) -> Result<(), LobError> {
         if self.value.len() as u64 == bytes {
             return Ok(());

@@ -1,10 +1,10 @@
 //! The tables of a database, from its pages.
 //!
-//! - [`Pages`]: where pages come from, a backup or data files.
-//! - [`Database`]: the tables there are, with their columns and keys.
+//! - [`Pages`]: the source of pages, a backup or data files.
+//! - [`Database`]: the tables, with their columns and keys.
 //! - [`Database::read`]: the rows of a table.
 //!
-//! `docs/sql-server-bak.md` says what is read and what is not.
+//! `docs/sql-server-bak.md` describes what is and is not read.
 
 mod catalog;
 mod date;

@@ -1,25 +1,25 @@
-//! Pages by their number, wherever they are kept.
+//! Access to pages by number, wherever they are stored.
 
 use crate::checksum::restore_torn_bits;
 use crate::error::{Error, PageId};
 use crate::fields::Fields;
 use crate::page::{PAGE_BYTES, PageHeader};
 
-/// Pages that one PFS page tells of.
+/// Pages covered by one PFS page.
 const PFS_PAGES: u32 = 8088;
 
-/// Where its bytes begin.
+/// Offset of its bytes.
 const PFS_AT: usize = 0x64;
 
 /// Bit of a PFS byte: the page is allocated.
 const PFS_ALLOCATED: u8 = 0x40;
 
-/// Where pages come from.
+/// A source of pages.
 pub trait Pages {
-    /// Fills `page`, 8192 bytes, as it is on disk; `false` if the page is not there.
+    /// Fills `page`, 8192 bytes, as on disk; returns `false` if the page does not exist.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// The page cannot be read.
     fn page(&mut self, id: PageId, page: &mut [u8]) -> Result<bool, Error>;
 }
 
@@ -31,8 +31,8 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// The page, with the bits that torn-page protection displaced; `None` if it is not there, or is
-    /// another one.
+    /// The page, with the bits that torn-page protection replaced restored; `None` if it is
+    /// missing, or has another number.
     pub(super) fn fetch(pages: &mut dyn Pages, id: PageId) -> Result<Option<Self>, Error> {
         let mut bytes = vec![0; PAGE_BYTES];
         if !pages.page(id, &mut bytes)? {
@@ -56,7 +56,7 @@ impl Page {
         Fields(&self.bytes)
     }
 
-    /// The record in a slot, up to the slot array; `None` if the slot is empty or impossible.
+    /// The record in a slot, up to the slot array; `None` if the slot is empty or invalid.
     pub(super) fn record(&self, slot: u16) -> Option<&[u8]> {
         let slots = self.header().slots();
         if slot >= slots {
@@ -72,7 +72,7 @@ impl Page {
     }
 }
 
-/// Tells which pages are allocated.
+/// Finds out which pages are allocated.
 #[derive(Debug, Default)]
 pub(super) struct Allocation {
     page: Option<Page>,

@@ -1,8 +1,8 @@
-//! Records: rows and what else lies in the slots of a page.
+//! Records: rows and the other content of a page's slots.
 
 use crate::fields::Fields;
 
-/// What a record is.
+/// The kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Row,
@@ -31,7 +31,7 @@ const HAS_NULL_BITMAP: u8 = 0x10;
 const HAS_VARIABLE: u8 = 0x20;
 const COMPLEX: u16 = 0x8000;
 
-/// A row, not compressed.
+/// An uncompressed row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row<'a> {
     bytes: &'a [u8],
@@ -47,12 +47,12 @@ pub(super) struct Row<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Variable<'a> {
     pub(super) bytes: &'a [u8],
-    /// Whether the bytes lead to the value instead of being it.
+    /// Whether the bytes are a pointer to the value and not the value.
     pub(super) is_complex: bool,
 }
 
 impl<'a> Row<'a> {
-    /// Takes a row apart; `None` if its parts do not fit.
+    /// Parses a row; `None` if its parts are inconsistent.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let fields = Fields(bytes);
         let status = *bytes.first()?;
@@ -85,7 +85,7 @@ impl<'a> Row<'a> {
         Some(row)
     }
 
-    /// Whether the row is older than the column with this null bit.
+    /// Whether the row was written before the column with this null bit was added.
     pub(super) fn is_older_than(&self, null_bit: u16) -> bool {
         null_bit > self.columns
     }
@@ -97,7 +97,7 @@ impl<'a> Row<'a> {
         byte >> (index % 8) & 1 == 1
     }
 
-    /// Bytes of the fixed part; `None` if they lie beyond it.
+    /// Bytes of the fixed part; `None` if they are outside it.
     pub(super) fn fixed(&self, at: usize, length: usize) -> Option<&'a [u8]> {
         let end = at.checked_add(length)?;
         if end > self.fixed_end {
@@ -106,8 +106,8 @@ impl<'a> Row<'a> {
         self.bytes.get(at..end)
     }
 
-    /// An entry of the variable part, from 1: an empty one if the row ends before it, `None` if it is
-    /// impossible.
+    /// An entry of the variable part, from 1: empty if the row ends before it, `None` if it is
+    /// invalid.
     pub(super) fn variable(&self, number: u16) -> Option<Variable<'a>> {
         if number == 0 || number > self.variable_count {
             return Some(Variable {

@@ -11,14 +11,14 @@ use super::system::{Rowset, Unit};
 use super::value::Value;
 use crate::error::Error;
 
-/// What reading a rowset gave.
+/// The result of reading a rowset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Rows given out.
+    /// Number of rows passed on.
     pub rows: u64,
-    /// Pages they lie on.
+    /// Number of pages read.
     pub pages: u64,
-    /// What could not be read.
+    /// Problems with reading it.
     pub problems: Problems,
 }
 
@@ -28,12 +28,12 @@ pub type TakeRow<'a> = dyn FnMut(&[Value]) -> Result<(), Error> + 'a;
 /// Decodes the rows of a rowset.
 pub(super) struct RowReader<'f> {
     pub(super) fields: &'f [Field],
-    /// Values of columns that were added without touching the rows, by physical number.
+    /// Values of columns that were added without rewriting the rows, by physical number.
     pub(super) defaults: &'f HashMap<u32, Value>,
 }
 
 impl RowReader<'_> {
-    /// Gives every row to `take`.
+    /// Passes every row to `take`.
     pub(super) fn read(
         &self,
         pages: &mut dyn Pages,

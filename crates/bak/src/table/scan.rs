@@ -1,4 +1,4 @@
-//! The pages of a heap or of the leaves of an index, in their order.
+//! The pages of a heap or of the leaf level of an index, in order.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::error::{Error, PageId};
 use crate::fields::Fields;
 use crate::page::{EXTENT_PAGES, page_pointer};
 
-/// Levels of an index; more than any has.
+/// Maximum levels of an index; no real index has as many.
 const LEVELS_MAX: u32 = 32;
 
 /// Type of a page with rows.
@@ -20,65 +20,61 @@ const TYPE_INDEX: u8 = 2;
 /// Type of an IAM page.
 const TYPE_IAM: u8 = 10;
 
-/// Extents that an IAM page tells of.
+/// Extents covered by an IAM page.
 const IAM_EXTENTS: u32 = 63_904;
 
-/// Where the first page of the range of an IAM page stands.
+/// Offset of the first page number of an IAM page's range.
 const IAM_START_AT: usize = 0x88;
 
-/// Where its single pages stand.
+/// Offset of its single pages.
 const IAM_SINGLES_AT: usize = 0x8E;
 
-/// Single pages of an IAM page.
+/// Number of single pages in an IAM page.
 const IAM_SINGLES: usize = 8;
 
-/// Where its bits begin.
+/// Offset of its bitmap.
 const IAM_MAP_AT: usize = 0xC2;
 
 /// What is read.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Scan {
-    /// Pages that lead to each other.
+    /// Pages linked to each other.
     Chain {
-        /// The first one.
         first: PageId,
     },
-    /// The leaves of an index.
+    /// The leaf level of an index.
     Index {
-        /// Its root.
         root: PageId,
     },
-    /// Whatever an allocation unit owns.
+    /// All pages of an allocation unit.
     Heap {
-        /// Its first IAM page.
         first_iam: PageId,
         /// Its id.
         unit: u64,
-        /// Its table, which pages of SQL Server 2000 name instead.
+        /// Its table, which pages of SQL Server 2000 contain instead.
         object: u32,
     },
 }
 
-/// What a scan met.
+/// The result of a scan.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Scanned {
     pub(super) pages: u64,
     pub(super) problems: Problems,
 }
 
-/// What could not be read: the first ones in words, all of them counted.
+/// Problems: the first ones as text, and the total number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Problems {
     /// The first ones.
     pub texts: Vec<String>,
-    /// How many.
     pub count: u64,
 }
 
-/// Problems that are kept in words.
+/// Maximum number of problems kept as text.
 const PROBLEM_TEXTS_MAX: usize = 20;
 
-/// Pages that may be missing before a heap is given up.
+/// Number of missing pages at which a heap is given up.
 const MISSING_MAX: u64 = 100_000;
 
 impl Problems {
@@ -98,10 +94,10 @@ impl Problems {
     }
 }
 
-/// What is done with a page; the pages are there to read values that lie elsewhere.
+/// Called with each page, and with the page source, for values stored elsewhere.
 pub(super) type Each<'a> = dyn FnMut(&mut dyn Pages, &Page) -> Result<(), Error> + 'a;
 
-/// Gives every page with rows to `each`.
+/// Passes every page with rows to `each`.
 pub(super) fn scan(
     pages: &mut dyn Pages,
     allocation: &mut Allocation,
@@ -171,7 +167,7 @@ fn follow(
     Ok(())
 }
 
-/// Goes down from the root by the first child each time.
+/// Follows the first child from the root down to the leaf level.
 fn first_leaf(
     pages: &mut dyn Pages,
     root: PageId,
@@ -215,7 +211,7 @@ fn first_leaf(
     Ok(None)
 }
 
-/// Reads a page: nothing if it holds no rows, a problem, or an empty text if it was read.
+/// Reads a page. Returns `None` if it has no rows, a problem, or an empty text if it was read.
 type Take<'a> = dyn FnMut(&mut dyn Pages, PageId) -> Result<Option<String>, Error> + 'a;
 
 fn heap(

@@ -1,5 +1,5 @@
-//! The system tables that everything begins with: which rowsets there are, where their pages are, and how
-//! they lay their columns out.
+//! The base system tables: the rowsets, the positions of their pages, and the layout of their
+//! columns.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,13 +12,12 @@ use crate::error::{Error, PageId};
 use crate::fields::Fields;
 use crate::page::page_pointer;
 
-/// Where the boot page lies.
 const BOOT_PAGE: PageId = PageId { file: 1, page: 9 };
 
 /// Type of the boot page.
 const TYPE_BOOT: u8 = 13;
 
-/// Where the boot page points to the first page of `sysallocunits`.
+/// Offset in the boot page of the pointer to the first page of `sysallocunits`.
 const ALLOCATION_UNITS_AT: usize = 0x264;
 
 /// Object numbers of the base tables.
@@ -46,13 +45,13 @@ pub(super) struct Rowset {
     pub(super) object: u32,
     pub(super) index: u32,
     pub(super) partition: u32,
-    /// Rows, as the server counts them.
+    /// Number of rows according to the server.
     pub(super) rows: u64,
     /// 0 not compressed, 1 ROW, 2 PAGE, 3 and 4 columnstore.
     pub(super) compression: u8,
 }
 
-/// What the base tables say.
+/// The content of the base tables.
 #[derive(Debug, Default)]
 pub(super) struct System {
     /// Units by their owner.
@@ -158,7 +157,7 @@ impl System {
         })
     }
 
-    /// SQL Server 2005 keeps the same in two tables.
+    /// SQL Server 2005 stores the same in two tables.
     fn read_columns_of_2005(&mut self, pages: &mut dyn Pages) -> Result<(), Error> {
         let unit = self
             .base_unit(SYSHOBTCOLUMNS)
@@ -196,7 +195,7 @@ impl System {
         })
     }
 
-    /// The rowsets of a table: of its heap or its clustered index, one for each partition.
+    /// The rowsets of each table's heap or clustered index, one per partition.
     pub(super) fn rowsets_of(&self) -> BTreeMap<u32, Vec<Rowset>> {
         let mut by_object: BTreeMap<u32, Vec<Rowset>> = BTreeMap::new();
         for rowset in self.rowsets.iter().filter(|rowset| rowset.index <= 1) {
@@ -206,12 +205,12 @@ impl System {
     }
 }
 
-/// The rows of a base table, by its first page.
+/// The rows of a base table, starting at its first page.
 fn base(pages: &mut dyn Pages, unit: &Unit, take: &mut dyn FnMut(&Row<'_>)) -> Result<(), Error> {
     chain(pages, unit.first, take)
 }
 
-/// The rows of pages that lead to each other.
+/// The rows of a chain of linked pages.
 fn chain(
     pages: &mut dyn Pages,
     first: PageId,

@@ -14,7 +14,7 @@ const CP437: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£�
 /// The upper half of code page 850.
 const CP850: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜø£Ø×ƒáíóúñÑªº¿®¬½¼¡«»░▒▓│┤ÁÂÀ©╣║╗╝¢¥┐└┴┬├─┼ãÃ╚╔╩╦╠═╬¤ðÐÊËÈıÍÎÏ┘┌█▄¦Ì▀ÓßÔÒõÕµþÞÚÛÙýÝ¯´\u{ad}±‗¾¶§÷¸°¨·¹³²■\u{a0}";
 
-/// Text of a column with this collation. A collation that is not known is taken for Latin.
+/// Decodes text of a column with this collation. An unknown collation is treated as Latin.
 pub(super) fn decode_text(bytes: &[u8], collation: u32) -> String {
     let encoding = match code_page(collation) {
         Some(437) => return decode_half(bytes, CP437),

@@ -1,4 +1,4 @@
-//! Values of SQL Server's types from their bytes.
+//! Decodes values of SQL Server's types.
 
 use std::fmt;
 
@@ -6,22 +6,21 @@ use super::date::{date_text, datetime2_text, offset_text, time_text};
 use super::text::decode_text;
 use crate::fields::{Fields, utf16};
 
-/// A type, with what its values need.
+/// A type with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SqlType {
     /// `system_type_id`.
     pub id: u8,
-    /// Bytes of a value; -1 without a limit.
+    /// Bytes of a value; -1 for no limit.
     pub length: i16,
     /// Digits of a decimal.
     pub precision: u8,
-    /// Digits behind the point, of a decimal or of a second.
+    /// Digits after the point, of a decimal or of seconds.
     pub scale: u8,
     /// Collation of text.
     pub collation: u32,
 }
 
-/// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// `NULL`
@@ -30,15 +29,15 @@ pub enum Value {
     Integer(i64),
     /// `real` and `float`
     Real(f64),
-    /// `decimal`, `numeric`, `money`: digits, and how many stand behind the point.
+    /// `decimal`, `numeric`, `money`: the digits, and how many of them are after the point.
     Decimal(i128, u8),
     /// Text, dates, times, `uniqueidentifier`
     Text(String),
-    /// `binary` and what is not understood
+    /// `binary` and unsupported types
     Binary(Vec<u8>),
 }
 
-/// Digits behind the point of `money`.
+/// Digits after the point of `money`.
 const MONEY_SCALE: u8 = 4;
 
 impl fmt::Display for Value {
@@ -123,7 +122,7 @@ impl SqlType {
         this
     }
 
-    /// Bytes of a value in the fixed part of a row; `None` for a type that has no fixed length.
+    /// Bytes of a value in the fixed part of a row; `None` for a type of variable length.
     pub(super) fn fixed_bytes(&self) -> Option<usize> {
         let time = match self.scale {
             0..=2 => 3,
@@ -151,17 +150,16 @@ impl SqlType {
         })
     }
 
-    /// Whether values may lie on pages of their own, with a pointer in the row.
+    /// Whether values may be on their own pages, with a pointer in the row.
     pub(super) fn is_old_lob(&self) -> bool {
         matches!(self.id, id::TEXT | id::NTEXT | id::IMAGE)
     }
 
-    /// What is not decoded but given as its bytes.
+    /// Whether values are returned as bytes, without decoding.
     pub fn is_opaque(&self) -> bool {
         matches!(self.id, id::UDT | id::XML | id::JSON)
     }
 
-    /// The type as it is declared.
     pub fn declaration(&self) -> String {
         let characters = |size: i16| match self.length {
             -1 | 0 => "max".to_owned(),
@@ -204,7 +202,7 @@ impl SqlType {
         }
     }
 
-    /// The value that bytes stand for; an error names what does not fit.
+    /// Decodes a value; the error describes what is invalid.
     pub(super) fn decode(&self, bytes: &[u8]) -> Result<Value, String> {
         if let Some(expected) = self.fixed_bytes().filter(|_| !self.is_text_or_binary())
             && bytes.len() != expected

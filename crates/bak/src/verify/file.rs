@@ -1,4 +1,5 @@
-//! What is known of a data file: which extents came, which pages are themselves, what its maps say.
+//! The state of a data file during verification: which extents were seen, which pages have their
+//! own number, and what its maps say.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +11,24 @@ use crate::listing::{FINDINGS_MAX, SetListing};
 use crate::mtf::configuration::{BackupType, Configuration, StoredFile};
 use crate::page::{EXTENT_BYTES, EXTENT_PAGES, PAGE_BYTES};
 
-/// Pages that one PFS page tells of.
+/// Pages covered by one PFS page.
 pub(crate) const PFS_PAGES: u32 = 8088;
 
-/// Pages that one GAM page, or one differential map page, tells of.
+/// Pages covered by one GAM page or one differential map page.
 pub(crate) const GAM_PAGES: u32 = 511_232;
 
-/// Where the bits of a map begin in its page.
+/// Offset of the bits of a map in its page.
 pub(crate) const MAP_AT: usize = 0xC2;
 
-/// Bytes of a map.
 const MAP_BYTES: usize = (GAM_PAGES / EXTENT_PAGES / 8) as usize;
 
-/// Where the bytes of a PFS page begin.
+/// Offset of the bytes of a PFS page.
 pub(crate) const PFS_AT: usize = 0x64;
 
 /// Bit of a PFS byte: the page is allocated.
 pub(crate) const PFS_ALLOCATED: u8 = 0x40;
 
-/// Maps kept of a file: enough for 16 TB.
+/// Maximum number of maps kept per file: enough for 16 TB.
 const MAPS_MAX: usize = 4096;
 
 const TYPE_GAM: u8 = 8;
@@ -37,7 +37,7 @@ const TYPE_BOOT: u8 = 13;
 const TYPE_FILE_HEADER: u8 = 15;
 const TYPE_DIFFERENTIAL: u8 = 16;
 
-/// Extents that follow each other in a file of the database and in the backup.
+/// Consecutive extents, both in a file of the database and in the backup.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     extent: u32,
@@ -47,7 +47,7 @@ struct Run {
 }
 
 impl Run {
-    /// Where the extent `index` of the run lies.
+    /// The position of extent `index` of the run.
     fn place_of(&self, index: u32) -> Place {
         let behind = u64::from(index) * EXTENT_BYTES as u64;
         Place {
@@ -63,9 +63,9 @@ pub(super) struct FileCheck {
     runs: Vec<Run>,
     extents: SparseBits,
     extent_count: u64,
-    /// Pages that say to be themselves.
+    /// Pages that have their own number.
     own: SparseBits,
-    /// Pages that the PFS pages seen so far mark allocated, by interval.
+    /// Pages marked allocated by the PFS pages seen so far, by interval.
     allocated: BTreeMap<u32, Vec<u8>>,
     free: BTreeMap<u32, Vec<u8>>,
     changed: BTreeMap<u32, Vec<u8>>,
@@ -75,7 +75,7 @@ pub(super) struct FileCheck {
     pub(super) suspects: BTreeMap<u32, (usize, Finding)>,
 }
 
-/// What the end of verification says of a file.
+/// The result of verifying a file.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) findings: Vec<(usize, Finding)>,
@@ -86,7 +86,7 @@ pub(super) struct Outcome {
 
 impl Outcome {
     fn report(&mut self, (input, place): (usize, Place), damage: Damage) {
-        // One more than is kept, so that it is seen that there are more.
+        // One more than is kept, to notice that there are more.
         if self.findings.len() <= FINDINGS_MAX {
             self.findings.push((input, Finding { place, damage }));
         }
@@ -94,7 +94,7 @@ impl Outcome {
 }
 
 impl FileCheck {
-    /// Adds an extent; `false` if it is there already.
+    /// Adds an extent; returns `false` if it already exists.
     pub(super) fn add(&mut self, extent: u32, input: usize, place: Place) -> bool {
         let is_new = !self.extents.has(extent);
         self.extents.put(extent, true);
@@ -117,7 +117,7 @@ impl FileCheck {
         is_new
     }
 
-    /// Where an extent lies.
+    /// The position of an extent.
     fn place_of(&self, extent: u32) -> (usize, Place) {
         let run = self
             .runs
@@ -129,7 +129,7 @@ impl FileCheck {
         })
     }
 
-    /// Takes in what a page says of itself and of others.
+    /// Records what a page says about itself and other pages.
     pub(super) fn note_page(&mut self, page: u32, is_own: bool, page_type: u8, bytes: &[u8]) {
         self.own.put(page, is_own);
         if page == 0 {
@@ -171,7 +171,7 @@ impl FileCheck {
         }
     }
 
-    /// Whether the PFS marks a page allocated; `None` if its PFS page is not here.
+    /// Whether the PFS marks a page allocated; `None` if its PFS page is missing.
     fn is_allocated(&self, page: u32) -> Option<bool> {
         let bits = self.allocated.get(&(page / PFS_PAGES))?;
         let index = page % PFS_PAGES;
@@ -179,7 +179,7 @@ impl FileCheck {
         Some(byte >> (index % 8) & 1 == 1)
     }
 
-    /// Compares the extents that came with the map that says which must, and with their number.
+    /// Compares the extents found with the map of required extents, and with their expected number.
     pub(super) fn compare(
         &self,
         set: &SetListing,
@@ -259,7 +259,7 @@ impl FileCheck {
                 }
             }
             (false, true) if outcome.notes.len() < FINDINGS_MAX => {
-                // An extent that was freed while the backup ran does no harm.
+                // An extent that was freed during the backup does no harm.
                 let damage = Damage::ExtentExtra { page, map };
                 outcome.notes.push(damage.to_string());
             }
@@ -267,7 +267,7 @@ impl FileCheck {
         }
     }
 
-    /// Looks at each page of each extent again, now that the PFS pages are known.
+    /// Checks each page of each extent again, now that the PFS pages are known.
     pub(super) fn check_pages(
         &self,
         file: u16,
@@ -316,7 +316,8 @@ impl FileCheck {
             checked.allocated_pages += 1;
         }
         if let Some((input, finding)) = self.suspects.get(&id.page) {
-            // A page that was never formatted holds anything; one that says to be itself does not.
+            // A page that was never formatted can contain anything, but does not have its own
+            // number.
             if is_own || is_allocated == Some(true) {
                 outcome.report((*input, finding.place), finding.damage.clone());
                 return;
@@ -355,7 +356,8 @@ impl FileCheck {
     }
 }
 
-/// Whether a page is the map of its interval: at `first` in the first one, at `later` in the others.
+/// Whether a page is the map of its interval: at `first` in the first interval, at `later` in the
+/// others.
 fn is_map(page: u32, first: u32, later: u32) -> bool {
     page == first || page > GAM_PAGES - 1 && page % GAM_PAGES == later
 }

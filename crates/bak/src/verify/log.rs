@@ -1,5 +1,5 @@
-//! The log of a set: virtual log files without gaps, log blocks one behind the other, from the first LSN to
-//! the last.
+//! Checks the log of a set: virtual log files without gaps, and consecutive log blocks from the
+//! first LSN to the last.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,18 @@ use crate::listing::SetListing;
 use crate::mtf::configuration::{Configuration, FileKind};
 use crate::mtf::log::{BLOCK_HEADER_BYTES, LOG_SECTOR_BYTES, LogBlock, VirtualLog};
 
-/// Where the first virtual log file begins: behind the header page of the log file.
+/// Offset of the first virtual log file: after the header page of the log file.
 const FIRST_VIRTUAL_LOG_AT: u64 = 0x2000;
 
-/// Bits of the first byte of a sector that are its parity.
+/// The bits of a sector's first byte that are its parity.
 const PARITY_BITS: u8 = 0xC0;
 
 /// The log of a set.
 #[derive(Debug, Default)]
 pub(super) struct LogCheck {
     logs: Vec<VirtualLog>,
-    /// How far the log of each virtual log file is read: offset in the log file behind the last good block.
+    /// How far the log of each virtual log file has been read: the offset in the log file after the
+    /// last good block.
     reached: BTreeMap<u32, u64>,
     blocks: u64,
 }
@@ -33,7 +34,7 @@ impl LogCheck {
         self.logs.push(log.clone());
     }
 
-    /// The next piece of the log, which lies at `offset` of the log file.
+    /// Checks the next piece of the log, at `offset` of the log file.
     pub(super) fn piece(
         &mut self,
         log: &VirtualLog,
@@ -71,7 +72,7 @@ impl LogCheck {
                 if !is_good {
                     let damage = Damage::LogBlock { expected, found };
                     findings.push(Finding { place, damage });
-                    // Where the next one begins is not known any more: this is told once.
+                    // The start of the next one is no longer known: this is reported once.
                     *next = u64::MAX;
                     continue;
                 }
@@ -87,7 +88,7 @@ impl LogCheck {
         }
     }
 
-    /// Compares with what the set says of its log.
+    /// Compares the log with the set's configuration.
     pub(super) fn finish(
         mut self,
         set: &SetListing,
@@ -124,7 +125,7 @@ impl LogCheck {
             expected = lsn_at(log, log.end_byte);
             let reached = self.reached.get(&log.sequence).copied();
             match reached {
-                // Told where it was met.
+                // Already reported where it was found.
                 Some(u64::MAX) => {}
                 Some(reached) if reached == log.end_byte => {}
                 reached => {

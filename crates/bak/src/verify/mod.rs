@@ -1,8 +1,8 @@
-//! RESTORE VERIFYONLY: everything that carries a checksum, or that two places tell alike.
+//! RESTORE VERIFYONLY: checks everything that has a checksum or is stored in two places.
 //!
-//! A [`Verifier`] takes the families of a media set in any order, each read forward and once, and then says
-//! what it found. What is in memory: a bit or two for each page, the allocation maps, and one entry for each
-//! row of extents that follow each other.
+//! A [`Verifier`] reads the families of a media set in any order, each once and forward, and then
+//! returns its findings. It keeps in memory: one or two bits for each page, the allocation maps,
+//! and one entry for each run of consecutive extents.
 
 mod file;
 mod log;
@@ -25,7 +25,7 @@ use crate::page::{EXTENT_PAGES, Located, PAGE_BYTES, PageHeader, locate};
 use crate::visit::ExtentPlace;
 use crate::walk::{Walked, walk};
 
-/// What was checked, in numbers.
+/// Numbers of the structures checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Checked {
     /// Descriptor block headers.
@@ -34,66 +34,63 @@ pub struct Checked {
     pub streams: u64,
     /// Records of a compressed container.
     pub records: u64,
-    /// Checksums of WITH CHECKSUM.
     pub backup_checksums: u64,
     /// Extents that belong to a file.
     pub extents: u64,
-    /// Extents that fill a transfer up.
+    /// Extents that pad a transfer.
     pub fillers: u64,
-    /// Pages with a checksum.
     pub page_checksums: u64,
     /// Pages with torn-page bits.
     pub torn_pages: u64,
-    /// Pages with their own number and nothing to check their content by.
+    /// Pages with their own number but without protection of their content.
     pub unprotected_pages: u64,
     /// Pages that are not allocated and were never formatted.
     pub unformatted_pages: u64,
-    /// Allocated pages that carry their own number.
+    /// Allocated pages with their own number.
     pub allocated_pages: u64,
-    /// Files whose extents agree with their map.
+    /// Files whose extents match their map.
     pub mapped_files: u64,
-    /// Log blocks that follow each other.
+    /// Consecutive log blocks.
     pub log_blocks: u64,
-    /// Virtual log files that lie gap-free.
+    /// Virtual log files without gaps.
     pub virtual_logs: u64,
 }
 
-/// Something wrong, and in which file.
+/// A finding, and the file it is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFinding {
     /// The number of the file, in the order in which they were given, from 0.
     pub input: usize,
-    /// What and where.
+    /// The finding and its position.
     pub finding: Finding,
 }
 
-/// What verification tells.
+/// The result of verification.
 #[derive(Debug)]
 pub struct Verified {
-    /// The set, as its first family tells it.
+    /// The set, from its first family.
     pub set: Option<SetListing>,
-    /// The files as a whole, in the order in which they were given.
+    /// The files, in the order in which they were given.
     pub walked: Vec<Walked>,
-    /// What was checked.
     pub checked: Checked,
-    /// What is wrong.
+    /// The findings that were kept.
     pub findings: Vec<FileFinding>,
-    /// Findings beyond those that are kept.
+    /// Number of findings that were not kept.
     pub more_findings: u64,
-    /// What is remarkable, but not wrong.
+    /// Notable, but not wrong.
     pub notes: Vec<String>,
     /// What could not be checked, and why.
     pub unchecked: Vec<String>,
 }
 
 impl Verified {
-    /// Whether nothing is wrong.
+    /// Whether there are no findings.
     pub fn is_valid(&self) -> bool {
         self.findings.is_empty() && self.more_findings == 0
     }
 }
 
-/// Verifies a backup set, family after family.
+/// Verifies a backup set, one family after the other.
 #[derive(Debug)]
 pub struct Verifier {
     position: u16,
@@ -103,7 +100,7 @@ pub struct Verifier {
     state: State,
 }
 
-/// What all families add to.
+/// The state shared by all families.
 #[derive(Debug, Default)]
 struct State {
     input: usize,
@@ -131,7 +128,7 @@ impl Verifier {
     /// Reads a family.
     ///
     /// # Errors
-    /// As [`walk`], and when the family has no such set.
+    /// See [`walk`]; also if the family has no such set.
     pub fn family<I: Input>(&mut self, input: I) -> Result<(), Error> {
         self.state.input = self.walked.len();
         let mut visit = VerifyVisit {
@@ -168,7 +165,7 @@ impl Verifier {
         Ok(())
     }
 
-    /// Whether the family belongs to the ones before it.
+    /// Checks whether the family belongs to the previous ones.
     fn check_family(&mut self, media: &MediaHeader, set: &SetListing) {
         if let Some((first, first_set)) = &self.first {
             if (first.media_set, first_set.header.guid) != (media.media_set, set.header.guid) {
@@ -191,7 +188,7 @@ impl Verifier {
         self.families.push(media.family_number);
     }
 
-    /// Says what was found.
+    /// Returns the result.
     pub fn finish(mut self) -> Verified {
         let Some((media, set)) = self.first else {
             return self.state.into_verified(None, self.walked);
@@ -257,7 +254,7 @@ impl State {
         }
     }
 
-    /// What only all families together can tell.
+    /// Checks that need all families.
     fn check_whole(&mut self, set: &SetListing) {
         let Some(configuration) = set.configuration() else {
             return;
@@ -303,7 +300,8 @@ impl State {
         }
     }
 
-    /// Allocated pages must be themselves; what was suspected is confirmed where the page is allocated.
+    /// Checks that allocated pages have their own number; suspected pages are reported if they are
+    /// allocated.
     fn check_pages(&mut self, set: &SetListing) {
         let is_full = set
             .configuration()

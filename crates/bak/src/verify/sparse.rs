@@ -1,11 +1,10 @@
-//! A set of numbers below 2^32 as bits, where only the parts in use take memory.
+//! A set of numbers below 2^32 as bits; only the parts in use take memory.
 
 use std::collections::BTreeMap;
 
 /// Numbers in a part.
 const PART: u32 = 4096;
 
-/// Words in a part.
 const WORDS: usize = PART as usize / 64;
 
 /// The set.
@@ -13,7 +12,7 @@ const WORDS: usize = PART as usize / 64;
 pub(crate) struct SparseBits(BTreeMap<u32, Box<[u64; WORDS]>>);
 
 impl SparseBits {
-    /// Puts a number in or takes it out.
+    /// Adds or removes a number.
     pub(crate) fn put(&mut self, number: u32, is_in: bool) {
         let part = self
             .0
@@ -25,7 +24,7 @@ impl SparseBits {
         }
     }
 
-    /// Whether a number is in.
+    /// Whether the set contains a number.
     pub(crate) fn has(&self, number: u32) -> bool {
         let word = self
             .0

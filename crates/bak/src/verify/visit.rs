@@ -1,4 +1,4 @@
-//! The walk through one family that is verified.
+//! Verifies one family during its walk.
 
 use super::State;
 use crate::error::{Error, Finding, Place};
@@ -10,7 +10,7 @@ use crate::mtf::media::MediaHeader;
 use crate::mtf::set::SetHeader;
 use crate::visit::{ExtentPlace, Visit};
 
-/// A walk through one family.
+/// The walk through one family.
 pub(super) struct VerifyVisit<'s> {
     pub(super) gather: Gather,
     pub(super) position: u16,

@@ -1,4 +1,4 @@
-//! The real backups, where they are: read in place, never copied.
+//! The real backups: read where they are, never copied.
 #![allow(
     clippy::allow_attributes,
     clippy::print_stderr,
@@ -10,7 +10,7 @@
 
 use std::path::PathBuf;
 
-/// The folder with the files and their manifest; says loudly when it is absent.
+/// The folder with the files and their manifest; prints a message if it is absent.
 pub fn folder() -> Option<PathBuf> {
     let shared = std::env::var_os("WINDLASS_SHARED").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
@@ -70,12 +70,12 @@ pub fn samples() -> Vec<Sample> {
     samples
 }
 
-/// One backup by its name; `None` when the folder is absent.
+/// One backup by its name; `None` if the folder is absent.
 pub fn sample(name: &str) -> Option<Vec<u8>> {
     Some(std::fs::read(folder()?.join(name)).unwrap())
 }
 
-/// Compares a text with the one that was reviewed; `WINDLASS_BLESS=1` writes it.
+/// Compares a text with the reviewed one; `WINDLASS_BLESS=1` overwrites it.
 pub fn assert_golden(name: &str, found: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
