@@ -153,9 +153,7 @@ impl fmt::Display for Finding {
 pub enum Damage {
     /// No descriptor block where one must be; what follows is searched for the next one.
     #[error("no descriptor block: {found:02X?}")]
-    NoDescriptor {
-        found: [u8; 4],
-    },
+    NoDescriptor { found: [u8; 4] },
     /// The checksum of a descriptor block.
     #[error("the checksum of the {tag} block header is {found:#06x}, computed {expected:#06x}")]
     DescriptorChecksum {
@@ -226,9 +224,7 @@ pub enum Damage {
     },
     /// A page that was written only in part.
     #[error("page {page}: its sectors do not share one torn-page pattern")]
-    TornPage {
-        page: PageId,
-    },
+    TornPage { page: PageId },
     /// An allocated page with another page's number.
     #[error("page {page}: it is allocated, but its header says {found}")]
     PageIdentity {
@@ -349,7 +345,5 @@ pub enum Damage {
     },
     /// A family given twice.
     #[error("media family {number} occurs twice")]
-    FamilyTwice {
-        number: u16,
-    },
+    FamilyTwice { number: u16 },
 }

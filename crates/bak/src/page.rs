@@ -111,9 +111,7 @@ pub(crate) fn page_pointer(fields: Fields<'_>, at: usize) -> PageId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Located {
     /// In a file.
-    Extent {
-        first: PageId,
-    },
+    Extent { first: PageId },
     /// Nowhere: they pad a transfer.
     Filler,
     /// Unknown: no page header shows it.

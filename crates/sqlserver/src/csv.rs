@@ -1,4 +1,5 @@
-//! Tables into CSV files: RFC 4180, UTF-8. NULL is nothing at all, an empty text is two quotation marks.
+//! Writes tables as CSV files: RFC 4180, UTF-8. NULL is an empty field, an empty text is two
+//! quotation marks.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -11,7 +12,7 @@ use crate::Error;
 use crate::extract::Fill;
 use crate::target::safe_name;
 
-/// A folder that is being filled.
+/// A folder of CSV files.
 #[derive(Debug)]
 pub(crate) struct CsvWriter {
     folder: PathBuf,
@@ -19,7 +20,7 @@ pub(crate) struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// Makes the folder, which must not exist.
+    /// Creates the folder, which must not exist.
     pub(crate) fn create(folder: &Path) -> Result<Self, Error> {
         std::fs::create_dir(folder).map_err(|error| Error::file(folder, error))?;
         Ok(Self {
@@ -28,7 +29,8 @@ impl CsvWriter {
         })
     }
 
-    /// Makes the file of a table; `fill` is given what puts rows into it. Returns the name of the file.
+    /// Creates the file of a table; `fill` gets the function that adds rows. Returns the name of
+    /// the file.
     pub(crate) fn table<T>(
         &mut self,
         table: &Table,

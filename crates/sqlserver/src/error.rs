@@ -1,4 +1,4 @@
-//! What can go wrong with a backup on disk.
+//! Errors with backups on disk.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use windlass_bak::Finding;
 use windlass_base::Guid;
 
-/// Why something was not done.
+/// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file could not be opened, read or written.
@@ -14,7 +14,6 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
         source: io::Error,
     },
     /// A backup cannot be read.
@@ -22,30 +21,28 @@ pub enum Error {
     Backup {
         /// The file.
         path: PathBuf,
-        /// Why.
         source: windlass_bak::Error,
     },
-    /// A file is there already.
+    /// The file already exists.
     #[error("{} exists and is not overwritten", .0.display())]
     Exists(PathBuf),
-    /// Neither a folder nor a move says where a file goes.
+    /// Neither a folder nor a move gives the path of a file.
     #[error("no target is given for the file '{0}': name a folder, or move it")]
     NoDestination(String),
-    /// Two files go to one place.
+    /// Two files have the same destination.
     #[error("two files of the database have the same target {}", .0.display())]
     SameDestination(PathBuf),
-    /// A move of a file that the backup does not have.
+    /// A move of a file that is not in the backup.
     #[error("the backup has no file '{0}'")]
     NoSuchFile(String),
-    /// A table that the database does not have.
+    /// The table does not exist in the database.
     #[error("the database has no table '{0}'")]
     NoSuchTable(String),
-    /// A set that cannot be restored in its place.
+    /// A set that cannot be restored at this point of the sequence.
     #[error("{}: {reason}", path.display())]
     Sequence {
         /// The first file of the set.
         path: PathBuf,
-        /// Why.
         reason: String,
     },
     /// A differential of another full backup.
@@ -56,22 +53,20 @@ pub enum Error {
     OtherBase {
         /// The first file of the set.
         path: PathBuf,
-        /// The set that it stands on.
+        /// The set it is based on.
         expected: Guid,
         /// The set that was restored.
         found: Guid,
     },
-    /// The backup is damaged, and nobody said to go on.
+    /// The backup is damaged, and continuing was not requested.
     #[error("{}: damaged in {count} places. The first: {first}", path.display())]
     Damaged {
         /// The first file of the set.
         path: PathBuf,
-        /// How many.
         count: usize,
-        /// The first.
         first: Finding,
     },
-    /// The database that is written to.
+    /// The SQLite file cannot be written.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
 }

@@ -1,4 +1,4 @@
-//! The tables of a database, out of its backups.
+//! Extracts the tables of a database from its backups.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,43 +10,41 @@ use crate::csv::CsvWriter;
 use crate::sqlite::SqliteWriter;
 use crate::{Error, Source};
 
-/// Behind the name of what is not finished.
+/// Suffix of unfinished files.
 const UNFINISHED_SUFFIX: &str = ".extracting";
 
 /// Takes a row.
 pub(crate) type Put<'a> = dyn FnMut(&[Value]) -> Result<(), Error> + 'a;
 
-/// Gives rows to what takes them.
+/// Produces rows and passes them to the receiver.
 pub(crate) type Fill<'a, T> = dyn FnMut(&mut Put<'_>) -> Result<T, Error> + 'a;
 
-/// What tables become.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// One SQLite file.
     #[default]
     Sqlite,
-    /// A folder with a CSV file for each.
+    /// A folder with one CSV file per table.
     Csv,
 }
 
-/// What became of a table.
+/// The result for one table.
 #[derive(Debug)]
 pub struct ExtractedTable {
-    /// Its schema.
     pub schema: String,
-    /// Its name.
     pub name: String,
-    /// The table or file that it became; nothing if it cannot be read.
+    /// The name of the table or file written; `None` if it cannot be read.
     pub written_as: Option<String>,
-    /// Rows as the server counts them.
+    /// Number of rows according to the server.
     pub counted_rows: u64,
-    /// Rows, pages, and what could not be read.
+    /// Rows, pages, and problems.
     pub tally: Tally,
     /// Why it cannot be read at all.
     pub refusal: Option<Refusal>,
-    /// Columns that are computed and not stored.
+    /// Names of its computed columns that are not stored.
     pub computed: Vec<String>,
-    /// Columns that are given as their bytes.
+    /// Names of the columns written as bytes, without decoding.
     pub opaque: Vec<String>,
 }
 
@@ -59,16 +57,15 @@ impl ExtractedTable {
     }
 }
 
-/// What was extracted.
+/// The result of an extraction.
 #[derive(Debug)]
 pub struct Extracted {
-    /// The tables.
     pub tables: Vec<ExtractedTable>,
-    /// What could not be read of the system tables.
+    /// Problems with reading the system tables.
     pub problems: Vec<String>,
 }
 
-/// What is being written.
+/// The output being written.
 enum Writer {
     Sqlite(SqliteWriter),
     Csv(CsvWriter),
@@ -77,8 +74,9 @@ enum Writer {
 /// Writes the tables of a source: all of them, or those named as `name` or `schema.name`.
 ///
 /// # Errors
-/// When there is no such table, when the source cannot be read, or when `to` exists or cannot be written. Then
-/// nothing is left there. What could not be read of a table is no error: it is in the report.
+/// A table does not exist, the source cannot be read, or `to` already exists or cannot be written.
+/// In that case no file is left behind. Problems with reading a table are not errors; they are in
+/// the report.
 pub fn extract(
     source: &mut Source,
     to: &Path,
@@ -108,7 +106,7 @@ pub fn extract(
             Format::Sqlite => std::fs::remove_file(&unfinished),
             Format::Csv => std::fs::remove_dir_all(&unfinished),
         };
-        // The error that led here counts more than one in clearing up.
+        // The original error matters more than one during cleanup.
         removed.ok();
     }
     Ok(Extracted {
@@ -204,7 +202,7 @@ fn write_table(
     Ok(extracted)
 }
 
-/// Rows that the target does not take.
+/// Rows that the output rejects.
 #[derive(Default)]
 struct Refused {
     count: u64,
@@ -213,7 +211,7 @@ struct Refused {
 }
 
 impl Refused {
-    /// Texts that are kept.
+    /// Maximum number of texts kept.
     const TEXTS_MAX: usize = 20;
 
     fn try_put(&mut self, put: &mut Put<'_>, row: &[Value]) -> Result<(), windlass_bak::Error> {

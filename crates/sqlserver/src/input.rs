@@ -1,4 +1,4 @@
-//! A backup file, read forward.
+//! Reads a backup file forward.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use windlass_bak::{Container, Input, RECOGNISE_BYTES, SeekInput};
 
-/// What stands for standard input.
+/// The path that means standard input.
 const STANDARD_INPUT: &str = "-";
 
 /// A backup file, a pipe, or standard input.
@@ -17,7 +17,7 @@ pub struct FileInput {
 
 #[derive(Debug)]
 enum Source {
-    /// A file that can be moved about in.
+    /// A file that can seek.
     Regular(File),
     Pipe(File),
     Standard(io::Stdin),
@@ -27,7 +27,7 @@ impl FileInput {
     /// Opens a file; `-` is standard input.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// The file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         if path.as_os_str() == STANDARD_INPUT {
             return Ok(Self {
@@ -61,7 +61,7 @@ impl Input for FileInput {
         let Ok(offset) = i64::try_from(bytes) else {
             return Ok(false);
         };
-        // Behind the end there is nothing to pass over: that is for a read to find out.
+        // Past the end there is nothing to skip; a read will detect that.
         let length = file.metadata()?.len();
         if file.stream_position()?.saturating_add(bytes) > length {
             return Ok(false);
@@ -83,10 +83,10 @@ impl SeekInput for FileInput {
     }
 }
 
-/// Whether a file is a backup of SQL Server, told by its first bytes.
+/// Whether a file is a SQL Server backup, judging by its first bytes.
 ///
 /// # Errors
-/// When it cannot be read.
+/// The file cannot be read.
 pub fn is_sql_server(path: &Path) -> io::Result<bool> {
     let mut begin = Vec::with_capacity(RECOGNISE_BYTES);
     windlass_io::open_readable(path)?

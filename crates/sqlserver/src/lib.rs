@@ -1,14 +1,14 @@
-//! Backups of SQL Server on disk: opened, restored to their data files, their tables written out.
+//! SQL Server backups on disk: opens them, restores them to data files, and extracts their tables.
 //!
-//! `windlass-bak` knows the bytes; this crate opens files, writes files, and nothing more.
+//! `windlass-bak` decodes the bytes; this crate only opens and writes files.
 //!
 //! - [`FileInput`]: a backup file, or standard input.
-//! - [`Source`], [`extract`]: the tables of backups or data files become a SQLite file or CSV.
-//! - [`restore`]: a full backup and its differentials become data files.
+//! - [`Source`], [`extract`]: write the tables of backups or data files to a SQLite file or CSV.
+//! - [`restore`]: restores a full backup and its differentials to data files.
 //!
 //! Invariants:
-//! 1. No path that stands in a backup is ever written to: files go where the caller says.
-//! 2. What is written appears whole or not at all, by a rename after the last sync.
+//! 1. Paths in a backup are never written to: files go where the caller says.
+//! 2. Output appears completely or not at all: it is renamed after the last sync.
 #![forbid(unsafe_code)]
 
 mod csv;

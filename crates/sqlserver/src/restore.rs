@@ -1,4 +1,4 @@
-//! Data files back from backups: a full one, and differentials over it.
+//! Restores data files from a full backup and its differentials.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,25 +11,23 @@ use windlass_base::Guid;
 use crate::target::{FileTarget, safe_name};
 use crate::{Error, FileInput};
 
-/// A backup set: its files, all stripes in any order, and its position on them.
+/// A backup set: its files (all stripes, in any order) and its position on them.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Its files.
     pub files: Vec<PathBuf>,
-    /// Its position.
     pub position: u16,
 }
 
-/// Where the files of the database go.
+/// The destination of the database's files.
 #[derive(Debug, Clone, Default)]
 pub struct Destination {
     /// Folder for the files that are not moved.
     pub folder: Option<PathBuf>,
     /// Paths by logical name.
     pub moves: Vec<(String, PathBuf)>,
-    /// Overwrite what is there.
+    /// Overwrites existing files.
     pub replace: bool,
-    /// Write what can be read of a damaged backup.
+    /// Writes whatever can be read of a damaged backup.
     pub continue_after_error: bool,
 }
 
@@ -38,36 +36,31 @@ pub struct Destination {
 pub struct RestoredFile {
     /// Its number.
     pub id: u16,
-    /// Its logical name.
     pub logical_name: String,
     /// Whether it holds log.
     pub is_log: bool,
-    /// Where it is.
     pub path: PathBuf,
     /// Its length.
     pub bytes: u64,
-    /// Extents that were written, by all sets.
+    /// Extents written from all sets.
     pub extents: u64,
 }
 
-/// What was restored.
 #[derive(Debug)]
 pub struct Restored {
-    /// The database.
     pub database: String,
-    /// Its files.
     pub files: Vec<RestoredFile>,
     /// Bytes of log in the last set.
     pub log_bytes: u64,
-    /// What is wrong with the backups, by step.
+    /// The findings about the backups, by step.
     pub findings: Vec<(usize, Finding)>,
 }
 
-/// Restores a full backup and the differentials behind it to data files.
+/// Restores a full backup and its differentials to data files.
 ///
 /// # Errors
-/// When a backup cannot be read, is damaged, or does not belong there; when a file cannot be written. Then
-/// nothing is left of the files.
+/// A backup cannot be read, is damaged, or does not fit the sequence; a file cannot be written. In
+/// these cases no files are left behind.
 pub fn restore(steps: &[Step], destination: &Destination) -> Result<Restored, Error> {
     let Some(first) = steps.first() else {
         return Err(Error::Sequence {
@@ -166,7 +159,7 @@ fn configuration(step: &Step) -> Result<Configuration, Error> {
     })
 }
 
-/// Refuses what does not belong over the full backup.
+/// Rejects a set that is not a differential of the full backup.
 fn check_differential(
     step: &Step,
     base: Guid,

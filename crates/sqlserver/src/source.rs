@@ -1,4 +1,4 @@
-//! Pages of a database: from its backups, or from its data files.
+//! The pages of a database, from its backups or from its data files.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::File;
@@ -14,21 +14,21 @@ use windlass_base::{Guid, Moment};
 
 use crate::{Error, FileInput, Step};
 
-/// Extents that are kept in memory: 32 MB.
+/// Number of extents cached in memory: 32 MB.
 const CACHED_EXTENTS: usize = 512;
 
 /// Type of the first page of a data file.
 const TYPE_FILE_HEADER: u8 = 15;
 
-/// Where pages of a database come from.
+/// A source of the pages of a database.
 #[derive(Debug)]
 pub struct Source {
     pages: Kind,
     /// The name of the database, if it is known.
     pub database: String,
-    /// What is wrong with its files: their number in the order in which they were given, and what.
+    /// The findings about its files.
     pub findings: Vec<(PathBuf, Finding)>,
-    /// What is remarkable.
+    /// Notable facts that are not problems.
     pub notes: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ enum Kind {
     Files(BTreeMap<u16, File>),
 }
 
-/// Backups, and the extents that were read last.
+/// Backups, with a cache of the extents read last.
 #[derive(Debug)]
 struct Backups {
     index: ExtentIndex,
@@ -51,13 +51,13 @@ struct Backups {
 type Location2 = (u32, u64, u32);
 
 impl Source {
-    /// Opens backups or data files, told apart by their content.
+    /// Opens backups or data files; their content shows which they are.
     ///
-    /// Backups: a full one with all its stripes, at `position` of its media, and differentials over it, in any
-    /// order.
+    /// Backups: a full one with all its stripes, at `position` of its media, and its differentials,
+    /// in any order.
     ///
     /// # Errors
-    /// When a file cannot be read, or they do not belong together.
+    /// A file cannot be read, or the files do not belong together.
     pub fn open(files: &[PathBuf], position: u16) -> Result<Self, Error> {
         let are_data = files.iter().map(|path| is_data_file(path));
         let are_data: Vec<bool> = are_data.collect::<Result<_, _>>()?;
@@ -145,7 +145,7 @@ impl Source {
     }
 }
 
-/// Whether a file is a data file: its first page is the header of one.
+/// Whether a file is a data file, judging by its first page.
 fn is_data_file(path: &Path) -> Result<bool, Error> {
     let failed = |error| Error::file(path, error);
     let file = windlass_io::open_readable(path).map_err(failed)?;
@@ -165,11 +165,11 @@ struct Group {
     set: SetListing,
 }
 
-/// Puts backup files in order: those of one media set together, the full backup first, differentials behind
-/// it from the oldest to the newest.
+/// Sorts backup files: groups those of one media set, with the full backup first and then the
+/// differentials from the oldest to the newest.
 ///
 /// # Errors
-/// When a file cannot be read, or they do not belong together.
+/// A file cannot be read, or the files do not belong together.
 pub fn steps(files: &[PathBuf], position: u16) -> Result<Vec<Step>, Error> {
     let mut groups: Vec<Group> = Vec::new();
     for path in files {

@@ -1,8 +1,9 @@
-//! Tables into a SQLite file.
+//! Writes tables to a SQLite file.
 //!
-//! Values stay exact. Numbers with more digits than a float holds become text, and their columns have no
-//! declared type, so that SQLite does not turn that text into a float; every other column is declared as it
-//! was. `windlass_columns` tells the type of each as SQL Server has it.
+//! Values stay exact. Numbers with more digits than a float can represent are stored as text, and
+//! their columns have no declared type, so that SQLite does not convert that text to a float; every
+//! other column keeps its declared type. The table `windlass_columns` records each column's type in
+//! SQL Server.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,7 +15,7 @@ use windlass_bak::table::{Column, Table, Value};
 use crate::Error;
 use crate::extract::Fill;
 
-/// Decimals below this have at most 15 digits, which a float keeps.
+/// Decimals below this have at most 15 digits, which a float represents exactly.
 const FLOAT_DIGITS_MAX: u128 = 1_000_000_000_000_000;
 
 /// A SQLite file that is being written.
@@ -25,7 +26,7 @@ pub(crate) struct SqliteWriter {
 }
 
 impl SqliteWriter {
-    /// Makes the file, which must not exist.
+    /// Creates the file, which must not exist.
     pub(crate) fn create(path: &Path) -> Result<Self, Error> {
         let connection = Connection::open(path)?;
         connection.execute_batch(
@@ -41,7 +42,7 @@ impl SqliteWriter {
         })
     }
 
-    /// Makes a table; `fill` is given what puts rows into it. Returns the name that the table has.
+    /// Creates a table; `fill` gets the function that adds rows. Returns the table's name.
     pub(crate) fn table<T>(
         &mut self,
         table: &Table,
@@ -69,7 +70,7 @@ impl SqliteWriter {
         Ok(())
     }
 
-    /// A name that no other table has: that of the table in `dbo`, with the schema in front in others.
+    /// A unique name: the plain name for a table in `dbo`, with the schema as prefix for others.
     fn name_of(&mut self, table: &Table) -> String {
         let plain = if table.schema == "dbo" {
             table.name.clone()
@@ -116,7 +117,7 @@ fn create_statement(name: &str, table: &Table) -> String {
     format!("CREATE TABLE {} ({});", quoted(name), parts.join(", "))
 }
 
-/// The type in the declaration of a column: nothing where an affinity would change values.
+/// The type in the column's declaration: empty where an affinity would change values.
 fn declared(column: &Column) -> String {
     let declaration = column.sql_type.declaration();
     let base = declaration.split('(').next().unwrap_or_default();
@@ -142,7 +143,7 @@ fn describe(transaction: &Transaction<'_>, name: &str, table: &Table) -> Result<
     Ok(())
 }
 
-/// A value as SQLite keeps it.
+/// A value as stored in SQLite.
 fn bound(value: &Value) -> ToSqlOutput<'_> {
     use rusqlite::types::ValueRef;
     match value {

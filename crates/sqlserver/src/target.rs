@@ -1,4 +1,4 @@
-//! Files that are being written beside their places.
+//! Files that are written under temporary names.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -11,10 +11,11 @@ use windlass_io::directory;
 
 use crate::Error;
 
-/// Behind the name of a file that is not finished.
+/// Suffix of unfinished files.
 const UNFINISHED_SUFFIX: &str = ".restoring";
 
-/// The files of a database, by number. Dropped without [`FileTarget::keep`], they are removed.
+/// The files of a database, by number. They are removed on drop unless [`FileTarget::keep`] was
+/// called.
 #[derive(Debug)]
 pub(crate) struct FileTarget {
     files: BTreeMap<u16, Entry>,
@@ -29,7 +30,6 @@ struct Entry {
 }
 
 impl FileTarget {
-    /// Makes the files.
     pub(crate) fn create(paths: BTreeMap<u16, PathBuf>, replace: bool) -> Result<Self, Error> {
         let mut target = Self {
             files: BTreeMap::new(),
@@ -58,7 +58,7 @@ impl FileTarget {
         Ok(target)
     }
 
-    /// Puts the files in their places.
+    /// Renames the files to their final names.
     pub(crate) fn keep(mut self) -> Result<(), Error> {
         for entry in self.files.values() {
             let synced = entry.file.sync_all();
@@ -96,13 +96,13 @@ impl Target for FileTarget {
 impl Drop for FileTarget {
     fn drop(&mut self) {
         for entry in self.files.values().filter(|entry| !entry.is_kept) {
-            // The error that led here counts more than one in clearing up.
+            // The original error matters more than one during cleanup.
             std::fs::remove_file(&entry.unfinished).ok();
         }
     }
 }
 
-/// A name for a file out of a logical name, which may hold anything.
+/// A file name made from a logical name, which may contain any characters.
 pub(crate) fn safe_name(logical: &str, extension: &str) -> PathBuf {
     let name: String = logical
         .chars()

@@ -11,7 +11,7 @@ use windlass_sqlserver::{Error, Extracted, Format, Source, extract};
 
 const LAB: &str = "sql2008r2_lab_RestoreTimeStripe__Stripe";
 
-/// The paths of samples; `None`, loudly, where the folder is absent.
+/// The paths of samples; prints a message and returns `None` if the folder is absent.
 fn paths(names: &[&str]) -> Option<Vec<PathBuf>> {
     let folder = common::folder()?;
     Some(names.iter().map(|name| folder.join(name)).collect())

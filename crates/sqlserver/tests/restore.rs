@@ -1,4 +1,4 @@
-//! Data files from real backups, page by page.
+//! Data files from real backups, checked page by page.
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
 #[path = "../../bak/tests/common/mod.rs"]
@@ -30,7 +30,8 @@ fn restored(names: &[&[&str]], to: &Path) -> Option<Restored> {
     Some(restore(&steps(&folder, names), &destination).unwrap())
 }
 
-/// Every page of a data file that is allocated says to be itself and has the right checksum. Returns how many.
+/// Checks that every allocated page of a data file has its own number and a correct checksum.
+/// Returns their number.
 fn check_pages(path: &Path, file: u16) -> u64 {
     let bytes = std::fs::read(path).unwrap();
     let page = |number: usize| &bytes[number * PAGE_BYTES..(number + 1) * PAGE_BYTES];

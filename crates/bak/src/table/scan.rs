@@ -39,13 +39,9 @@ const IAM_MAP_AT: usize = 0xC2;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Scan {
     /// Pages linked to each other.
-    Chain {
-        first: PageId,
-    },
+    Chain { first: PageId },
     /// The leaf level of an index.
-    Index {
-        root: PageId,
-    },
+    Index { root: PageId },
     /// All pages of an allocation unit.
     Heap {
         first_iam: PageId,
