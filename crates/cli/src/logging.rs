@@ -4,9 +4,7 @@
 //! the next program creates a new file. The file is private to its owner.
 
 use std::fmt;
-use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -55,8 +53,7 @@ pub(crate) fn name(value: &impl ValueEnum) -> String {
 pub(crate) fn begin(file: Option<&Path>, format: Format, level: Level) -> std::io::Result<()> {
     let writer = match file {
         Some(path) => {
-            let mut options = OpenOptions::new();
-            let file = options.append(true).create(true).mode(0o600).open(path)?;
+            let file = windlass_io::output::append(path, 0o600)?;
             BoxMakeWriter::new(Mutex::new(Visible(file, format)))
         }
         None => BoxMakeWriter::new(Mutex::new(Visible(output::standard_error(), format))),

@@ -40,6 +40,35 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     }
 }
 
+/// Opens a file for the user to add to: a log. One that is made new gets `mode`, less the umask. A link is
+/// followed if it is ours or root's: one that somebody else planted chooses what we write into.
+///
+/// # Errors
+/// Also for folders, block devices, links of others, and a FIFO that nobody reads.
+pub fn append(path: &Path, mode: u32) -> io::Result<File> {
+    let refused = |kind: io::ErrorKind, reason: String| Err(io::Error::new(kind, reason));
+    match std::fs::symlink_metadata(path) {
+        Ok(link) if link.is_symlink() => {
+            let ours = rustix::process::geteuid().as_raw();
+            if link.uid() != ours && link.uid() != 0 && !is_open_descriptor(path) {
+                let reason = "it is a symbolic link of another user; name what it leads to";
+                return refused(io::ErrorKind::PermissionDenied, reason.to_owned());
+            }
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let file = open_for_writing(path, Some(mode))?;
+    let kind = file.metadata()?.file_type();
+    if !(kind.is_fifo() || kind.is_char_device() || kind.is_file()) {
+        let reason = format!("it is {}; name a file", kind_of(&file.metadata()?));
+        return refused(io::ErrorKind::InvalidInput, reason);
+    }
+    wait_again(&file)?;
+    Ok(file)
+}
+
 /// `/dev/stdout` and the like mean a descriptor, even if it leads to a file.
 fn is_open_descriptor(path: &Path) -> bool {
     let mut hop = path.to_owned();
@@ -65,18 +94,25 @@ fn write_into(path: &Path, bytes: &[u8], found: &Metadata) -> io::Result<()> {
         let reason = format!("it is {}; name a file", kind_of(found));
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     }
-    let mut file = open_for_writing(path)?;
-    let flags = rustix::fs::fcntl_getfl(&file)?;
-    rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+    let mut file = open_for_writing(path, None)?;
+    wait_again(&file)?;
     file.write_all(bytes)
 }
 
-/// Opens without blocking in the system call, which no signal would interrupt.
-fn open_for_writing(path: &Path) -> io::Result<File> {
+/// Has writes wait for whoever reads.
+fn wait_again(file: &File) -> io::Result<()> {
+    let flags = rustix::fs::fcntl_getfl(file)?;
+    Ok(rustix::fs::fcntl_setfl(file, flags - OFlags::NONBLOCK)?)
+}
+
+/// Opens without waiting in the system call, which no signal would end; makes the file if a mode is given.
+fn open_for_writing(path: &Path, mode: Option<u32>) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();
     let options = options
         .append(true)
+        .create(mode.is_some())
+        .mode(mode.unwrap_or_default())
         .custom_flags(flags.bits().cast_signed());
     let begun = Instant::now();
     loop {
@@ -195,6 +231,35 @@ mod tests {
         write(&path, b"through", 0o644).unwrap();
         assert_eq!(reader.join().unwrap(), "through");
         assert!(std::fs::metadata(&path).unwrap().file_type().is_fifo());
+    }
+
+    #[test]
+    fn a_log_is_added_to_and_neither_a_fifo_without_a_reader_nor_a_folder_hangs_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        append(&path, 0o600).unwrap().write_all(b"one").unwrap();
+        append(&path, 0o600).unwrap().write_all(b"two").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"onetwo");
+        assert_eq!(mode(&path), 0o600);
+        let link = folder.path().join("link");
+        symlink("log", &link).unwrap();
+        append(&link, 0o600).unwrap().write_all(b"!").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"onetwo!");
+        assert!(append(folder.path(), 0o600).is_err());
+        let fifo = folder.path().join("fifo");
+        let owner = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, owner).unwrap();
+        let error = append(&fifo, 0o600).unwrap_err();
+        assert_eq!(error.to_string(), "it is a FIFO without a reader");
+        // Somebody else's link: only root can make one for a test.
+        if rustix::process::geteuid().is_root() {
+            let nobody = rustix::fs::Uid::from_raw(65_534);
+            let at = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+            rustix::fs::chownat(rustix::fs::CWD, &link, Some(nobody), None, at).unwrap();
+            let error = append(&link, 0o600).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+            assert_eq!(std::fs::read(&path).unwrap(), b"onetwo!");
+        }
     }
 
     #[test]

@@ -121,10 +121,12 @@ fn mirrorfile_writes_a_second_backup_that_restores_alone() {
 fn logto_keeps_the_report_and_may_keep_only_failures() {
     let place = Place::new();
     let logged = |name: &str| std::fs::read_to_string(place.path(name)).ok();
-    succeeds(
-        &place,
-        "BACKUP DATABASE app TO DISK = 'd:\\a.bak' WITH LOGTO = 'd:\\logs\\all.log'",
-    );
+    let all = "BACKUP DATABASE app TO DISK = 'd:\\a.bak' WITH LOGTO = 'd:\\logs\\all.log'";
+    // The folder may lie on a disk that is not mounted: it is not made.
+    assert_eq!(report(&run(&place, all)).1, 1, "a warning");
+    assert!(!place.path("logs").exists());
+    std::fs::create_dir(place.path("logs")).expect("a folder");
+    succeeds(&place, all);
     let text = logged("logs/all.log").expect("a log");
     assert!(text.contains("successfully processed"), "{text}");
     assert!(text.ends_with("SQL Backup exit code: 0\n"), "{text}");
@@ -333,7 +335,15 @@ fn copies_are_erased_and_overwritten_as_asked() {
     rusqlite::Connection::open(place.path("instance/windlass.catalog"))
         .and_then(|catalog| catalog.execute("DELETE FROM own_copy", []))
         .expect("an empty queue");
+    // Whoever could read the copy that is overwritten can read the new one.
+    let copy = place.path("copies/1.bak");
+    std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o640)).expect("a copy");
     assert_eq!(backup("1", ", FILEOPTIONS = 4").1, 0);
+    let mode = std::fs::metadata(&copy)
+        .expect("a copy")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o640);
     let first = std::fs::read(place.path("temp/1.bak")).expect("a backup");
     assert_eq!(
         std::fs::read(place.path("copies/1.bak")).expect("a copy"),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use windlass_base::Moment;
 use windlass_catalog::QueuedCopy;
 use windlass_device::DeviceAddress;
-use windlass_io::{directory, own};
+use windlass_io::{directory, output, own};
 use windlass_pipeline::MediaSet;
 
 use crate::Session;
@@ -104,15 +104,16 @@ fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
     let mut staging = copy.target.clone().into_os_string();
     staging.push(STAGING_SUFFIX);
     let staging = PathBuf::from(staging);
-    let result =
-        fill(&copy.source, &staging).and_then(|()| directory::replace(&staging, &copy.target));
+    let result = fill(&copy.source, &staging, &copy.target)
+        .and_then(|()| directory::replace(&staging, &copy.target));
     if result.is_err() {
         drop(std::fs::remove_file(&staging));
     }
     result
 }
 
-fn fill(source: &Path, staging: &Path) -> io::Result<()> {
+/// Whoever could read the file that is replaced can read the copy.
+fn fill(source: &Path, staging: &Path, target: &Path) -> io::Result<()> {
     let address = DeviceAddress::disk(source);
     // Held open, the source cannot be written meanwhile.
     let _unchanged = address.open_reader().map_err(io::Error::other)?;
@@ -120,6 +121,11 @@ fn fill(source: &Path, staging: &Path) -> io::Result<()> {
     let mut to = own::create(staging)?;
     let length = from.metadata()?.len();
     let copied = io::copy(&mut from, &mut to)?;
+    if let Ok(replaced) = std::fs::symlink_metadata(target)
+        && replaced.is_file()
+    {
+        output::keep(&to, &replaced)?;
+    }
     to.sync_all()?;
     if copied != length {
         return Err(io::Error::other(format!(

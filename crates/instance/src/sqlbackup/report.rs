@@ -102,7 +102,6 @@ impl Report {
     /// Writes the lines to a file, for its owner only.
     pub(super) fn write(&self, session: &Session, path: &str, tags: &Tags) -> std::io::Result<()> {
         use std::io::Write as _;
-        use std::os::unix::fs::OpenOptionsExt as _;
         let tags = Tags {
             moment: Some(windlass_base::Moment::now().0),
             ..tags.clone()
@@ -113,12 +112,10 @@ impl Report {
             .drives()
             .path(&path)
             .map_err(std::io::Error::other)?;
-        windlass_io::directory::create(&windlass_io::directory::parent(&path))?;
-        let mut file = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(path)?;
+        if session.makes_folders() {
+            windlass_io::directory::create(&windlass_io::directory::parent(&path))?;
+        }
+        let mut file = windlass_io::output::append(&path, 0o600)?;
         for line in &self.lines {
             writeln!(file, "{line}")?;
         }
