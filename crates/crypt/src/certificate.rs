@@ -366,7 +366,7 @@ fn unreadable(what: &'static str, reason: String) -> Error {
 
 /// Label and content of the first PEM block with a wanted label, else of the first block; `None` if
 /// it is not PEM.
-fn pem_of(bytes: &[u8], wanted: &[&str]) -> Option<(String, Zeroizing<Vec<u8>>)> {
+pub(crate) fn pem_of(bytes: &[u8], wanted: &[&str]) -> Option<(String, Zeroizing<Vec<u8>>)> {
     let mut text = std::str::from_utf8(bytes).ok()?;
     let mut first = None;
     while let Some(begin) = text.find("-----BEGIN ") {

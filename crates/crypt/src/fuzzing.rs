@@ -1,6 +1,8 @@
 //! The entry point of the fuzz target `crypt_keys`, and tests on damaged files.
 
-use crate::{Certificate, Identity, KeyBlock, KeyFile, Passphrase, PrivateKey};
+use crate::{
+    Certificate, Identity, KeyBlock, KeyFile, Passphrase, PrivateKey, Signature, Signer, SigningKey,
+};
 
 /// Reads bytes as each kind of file supplied by users or media. Nothing may panic; what is read can
 /// be written and read again.
@@ -18,6 +20,20 @@ pub fn fuzz_keys(bytes: &[u8]) {
     if let Ok(certificate) = Certificate::read(bytes) {
         let again = Certificate::read(certificate.der());
         assert_eq!(again, Ok(certificate));
+    }
+    if let Ok(signer) = Signer::read(bytes) {
+        let again = signer.to_pem().map(|pem| Signer::read(pem.as_bytes()));
+        assert_eq!(again, Ok(Ok(signer)));
+    }
+    if let Ok(key) = SigningKey::read(bytes) {
+        let signed = key.sign(bytes).and_then(|stored| {
+            let signature = Signature::from_stored(&stored)?;
+            signature.check(bytes).map(|()| signature.signer())
+        });
+        assert_eq!(signed, Ok(key.signer()));
+    }
+    if let Ok(signature) = Signature::from_stored(bytes) {
+        let _checked = signature.check(b"a set");
     }
     let password = Passphrase::new("password".to_owned());
     let _key = PrivateKey::read(bytes, Some(&password));
@@ -42,7 +58,12 @@ mod tests {
         let mut file = KeyFile::default();
         file.replace(&key, block.clone()).unwrap();
         let encrypted = identity.key().to_encrypted_pem(&password).unwrap();
+        let signing = SigningKey::generate().unwrap();
+        let signer = signing.signer().to_pem().unwrap();
         vec![
+            ("signing key", signing.to_pem().unwrap().as_bytes().to_vec()),
+            ("signer", signer.into_bytes()),
+            ("signature", signing.sign(b"a set").unwrap()),
             ("key block", block.to_stored()),
             ("key file", file.to_stored().unwrap()),
             ("certificate", identity.certificate().der().to_vec()),

@@ -11,13 +11,13 @@
 //! anything is opened.
 
 use std::fmt;
-use std::sync::Arc;
 
 use aws_lc_rs::{constant_time, hkdf};
 use windlass_base::bytes::Reader;
 use zeroize::Zeroizing;
 
-use crate::certificate::{Certificate, Identity, PrivateKey};
+use crate::certificate::Certificate;
+use crate::key_ring::KeyRing;
 use crate::passphrase::{Passphrase, Stretch};
 use crate::set_key::{Length, SECRET_BYTES};
 use crate::vault::VaultKey;
@@ -56,16 +56,6 @@ pub enum RecipientKind {
     /// A certificate with this thumbprint.
     Certificate([u8; 20]),
     Passphrase,
-}
-
-/// The given keys for reading.
-#[derive(Debug, Clone, Default)]
-pub struct KeyRing {
-    /// Certificates with their private keys.
-    pub identities: Vec<Arc<Identity>>,
-    /// Private keys without a known certificate.
-    pub keys: Vec<Arc<PrivateKey>>,
-    pub passphrases: Vec<Passphrase>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,11 +163,18 @@ impl KeyBlock {
     /// [`Error::KeyMissing`] if none belongs to a recipient, [`Error::WrongKey`] if one should fit
     /// and does not.
     pub fn unlock(&self, set_guid: [u8; 16], ring: &KeyRing) -> Result<SetKey, Error> {
+        let block = self.identity(set_guid);
+        if let Some(secret) = ring.opened.secret(&block) {
+            return SetKey::derive(self.algorithm, set_guid, secret);
+        }
         let context = context(self.algorithm, set_guid);
         let mut failed = None;
         for wrapped in &self.recipients {
             match wrapped.open(ring, &context) {
-                Ok(Some(secret)) => return SetKey::derive(self.algorithm, set_guid, secret),
+                Ok(Some(secret)) => {
+                    ring.opened.keep(block, &secret);
+                    return SetKey::derive(self.algorithm, set_guid, secret);
+                }
                 Ok(None) => {}
                 Err(error) => failed = Some(error),
             }
@@ -185,6 +182,13 @@ impl KeyBlock {
         Err(failed.unwrap_or_else(|| Error::KeyMissing {
             recipients: self.to_string(),
         }))
+    }
+
+    /// What tells this block of this set from all others.
+    fn identity(&self, set_guid: [u8; 16]) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&set_guid);
+        *hasher.update(&self.to_stored()).finalize().as_bytes()
     }
 
     /// The stored form.
@@ -382,7 +386,10 @@ fn context(algorithm: Cipher, set_guid: [u8; 16]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::Identity;
 
     fn passphrase(text: &str) -> Passphrase {
         Passphrase::new(text.to_owned())
@@ -417,6 +424,11 @@ mod tests {
             block.unlock([3; 16], &ring("wrong")).unwrap_err(),
             Error::WrongKey { what: "passphrase" }
         );
+        // What one ring opened, no other one opens, and neither does it open another set.
+        let once = ring("correct");
+        block.unlock([3; 16], &once).unwrap();
+        assert_eq!(block.unlock([3; 16], &once).unwrap().secret(), key.secret());
+        assert!(block.unlock([4; 16], &once).is_err(), "another set");
         let missing = block.unlock([3; 16], &KeyRing::default()).unwrap_err();
         assert!(missing.to_string().ends_with(", a passphrase"), "{missing}");
     }
@@ -436,6 +448,21 @@ mod tests {
             stored.extend_from_slice(&body);
         }
         stored
+    }
+
+    #[test]
+    fn a_passphrase_is_stretched_once_for_a_set() {
+        let key = SetKey::generate(Cipher::Aes256, [3; 16]).unwrap();
+        let recipient = Recipient::Passphrase(passphrase("correct"));
+        let block = KeyBlock::wrap(&key, &[recipient]).unwrap();
+        let mut once = ring("correct");
+        block.unlock([3; 16], &once).unwrap();
+        // Without its passphrase the ring, and any clone of it, has what it opened.
+        once.passphrases.clear();
+        let again = block.unlock([3; 16], &once.clone()).unwrap();
+        assert_eq!(again.secret(), key.secret());
+        assert!(block.unlock([3; 16], &KeyRing::default()).is_err());
+        assert_eq!(format!("{:?}", once.opened), "Opened(..)");
     }
 
     #[test]

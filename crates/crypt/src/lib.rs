@@ -1,9 +1,10 @@
 //! Keys of encrypted backups: bytes to bytes.
 //!
-//! Each backup set has its own key ([`SetKey`]). It seals the chunks, each bound to the set and to
-//! its number, and authenticates the set's configuration. The key is stored in the set's headers,
-//! wrapped for one or more recipients ([`KeyBlock`]): the public key of a certificate, or a
-//! passphrase. With only a certificate, one can write backups but not read them.
+//! A backup set has a key of its own ([`SetKey`]). It seals the chunks, each bound to the set and to its
+//! number, and authenticates the set's configuration. The key lies in the set's headers, wrapped for
+//! one or more recipients ([`KeyBlock`]): the public key of a certificate, or a passphrase. Whoever only
+//! holds a certificate can write backups that they cannot read. Who made a set, a signature tells
+//! ([`SigningKey`], [`Signer`]).
 //!
 //! Neighbours: `media` stores key blocks, tags and the authentication; `pipeline` seals and opens;
 //! `instance` stores certificates. The crate does no file I/O. The cryptography is AWS-LC's, the
@@ -21,16 +22,20 @@ mod error;
 mod fuzzing;
 mod key_block;
 mod key_file;
+mod key_ring;
 mod passphrase;
 mod pkcs12;
 mod set_key;
+mod signing;
 mod vault;
 
 pub use certificate::{Certificate, Identity, PrivateKey};
 pub use error::Error;
 pub use fuzzing::fuzz_keys;
-pub use key_block::{KeyBlock, KeyRing, PASSPHRASES_MAX, RECIPIENTS_MAX, Recipient, RecipientKind};
+pub use key_block::{KeyBlock, PASSPHRASES_MAX, RECIPIENTS_MAX, Recipient, RecipientKind};
 pub use key_file::{KeyFile, KeyFileEntry};
+pub use key_ring::{KeyRing, Opened};
 pub use passphrase::Passphrase;
 pub use set_key::{Cipher, SetKey, TAG_BYTES};
+pub use signing::{Signature, Signer, SigningKey};
 pub use vault::VaultKey;

@@ -1,5 +1,8 @@
 //! PKCS#12 files: a certificate and its private key, protected by one password.
 
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
 use p12_keystore::{
     Certificate, KeyStore, KeyStoreEntry, Pkcs12ImportPolicy, PrivateKey, PrivateKeyChain,
 };
@@ -8,15 +11,24 @@ use zeroize::Zeroizing;
 use crate::Error;
 use crate::passphrase::Passphrase;
 
-/// Maximum length of a file. Each key in it may request a million rounds of key derivation (the
-/// library refuses more), so its length bounds the time.
+/// Longest file that is taken. Each key in it may ask for a million rounds of key derivation (more is refused
+/// by the library), so its length bounds the time, to minutes.
 const BYTES_MAX: usize = 64 << 10;
 
-/// Certificate (DER) and key (PKCS#8) of the first entry that has both.
-pub(crate) fn read(
-    bytes: &[u8],
-    password: &Passphrase,
-) -> Result<(Vec<u8>, Zeroizing<Vec<u8>>), Error> {
+/// How long opening a file may take. What a file asks for within its encrypted parts shows only when these are
+/// open; the genuine ones of any program take less than two seconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Certificate (DER) and key (PKCS#8).
+type Found = (Vec<u8>, Zeroizing<Vec<u8>>);
+
+/// Certificate and key of the first entry that has both.
+pub(crate) fn read(bytes: &[u8], password: &Passphrase) -> Result<Found, Error> {
+    read_within(bytes, password, PATIENCE)
+}
+
+/// The library cannot be stopped: a file that costs more is left to a thread, which nobody waits for any more.
+fn read_within(bytes: &[u8], password: &Passphrase, patience: Duration) -> Result<Found, Error> {
     if bytes.len() > BYTES_MAX {
         return Err(Error::Unreadable {
             what: "PKCS#12 file",
@@ -26,6 +38,27 @@ pub(crate) fn read(
             ),
         });
     }
+    let (bytes, password) = (bytes.to_vec(), password.clone());
+    let (sender, found) = mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        // Nobody may be waiting any more.
+        let _unheard = sender.send(open(&bytes, &password));
+    });
+    match found.recv_timeout(patience) {
+        Ok(found) => found,
+        Err(RecvTimeoutError::Timeout) => Err(Error::Unreadable {
+            what: "PKCS#12 file",
+            reason:
+                "its password costs more than is ever spent on one; openssl pkcs12 writes it anew"
+                    .to_owned(),
+        }),
+        Err(RecvTimeoutError::Disconnected) => Err(Error::Library {
+            doing: "reading a PKCS#12 file",
+        }),
+    }
+}
+
+fn open(bytes: &[u8], password: &Passphrase) -> Result<Found, Error> {
     let store = KeyStore::from_pkcs12(bytes, password.text(), Pkcs12ImportPolicy::Relaxed)
         .map_err(|_| Error::Password {
             what: "the PKCS#12 file, if it is one,",
@@ -58,4 +91,31 @@ pub(crate) fn write(
     let mut store = KeyStore::new();
     store.add_entry(name, KeyStoreEntry::PrivateKeyChain(chain));
     store.writer(password.text()).write().map_err(|_| FAILED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Identity;
+
+    /// A file whose keys ask for more rounds than there is time for, all of them within bounds of their own.
+    #[test]
+    fn a_file_of_many_costly_keys_is_given_up() {
+        let identity = Identity::create("Backup", 365).unwrap();
+        let password = Passphrase::new("password".to_owned());
+        let mut store = KeyStore::new();
+        for number in 0..8 {
+            let key = PrivateKey::from_der(identity.key().pkcs8()).unwrap();
+            let certificate = Certificate::from_der(identity.certificate().der()).unwrap();
+            let chain = PrivateKeyChain::new([number; 20].as_slice(), key, [certificate]);
+            store.add_entry(&number.to_string(), KeyStoreEntry::PrivateKeyChain(chain));
+        }
+        let writer = store.writer(password.text()).encryption_iterations(20_000);
+        let file = writer.write().unwrap();
+        assert!(file.len() < BYTES_MAX);
+        let refused = read_within(&file, &password, Duration::from_millis(10)).unwrap_err();
+        assert!(refused.to_string().contains("costs more"), "{refused}");
+        let patient = read_within(&file, &password, Duration::from_secs(300)).unwrap();
+        assert_eq!(patient.0, identity.certificate().der());
+    }
 }
