@@ -62,6 +62,27 @@ pub fn hash(pieces: &[&[u8]]) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
+/// BLAKE3 of `bytes`, whole: for what a signature covers.
+pub fn blake3(bytes: &[u8]) -> [u8; 32] {
+    *blake3::hash(bytes).as_bytes()
+}
+
+/// BLAKE3 over bytes that come piece by piece, in order.
+#[derive(Debug, Default)]
+pub struct Blake3Builder(Box<blake3::Hasher>);
+
+impl Blake3Builder {
+    /// Adds the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The hash of everything added.
+    pub fn finish(&self) -> [u8; 32] {
+        *self.0.finalize().as_bytes()
+    }
+}
+
 /// The digest of an extent: the first 16 bytes of its BLAKE3 hash.
 pub fn digest(bytes: &[u8]) -> Digest {
     let hash = blake3::hash(bytes);

@@ -29,7 +29,7 @@ pub mod rate;
 pub mod size;
 pub mod visible;
 
-pub use checksum::{ChecksumBuilder, Digest, checksum, digest, hash};
+pub use checksum::{Blake3Builder, ChecksumBuilder, Digest, blake3, checksum, digest, hash};
 pub use guid::Guid;
 pub use lsn::Lsn;
 pub use message::{Message, Severity};

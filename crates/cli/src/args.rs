@@ -4,6 +4,7 @@ mod adapting;
 mod demo;
 mod import_export;
 mod inspect;
+mod keys;
 mod locking;
 mod measuring;
 mod sqlserver;
@@ -21,6 +22,7 @@ pub(crate) use adapting::{Compress, Goal, Integrity, Threads};
 pub(crate) use demo::{DemoArguments, DemoWriterArguments};
 pub(crate) use import_export::{ExportArguments, ImportArguments};
 pub(crate) use inspect::{FilesArguments, HeaderArguments, LabelArguments};
+pub(crate) use keys::{KeyArguments, RekeyArguments, SigningKeyArguments};
 pub(crate) use locking::LockingArguments;
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
 pub(crate) use sqlserver::{ExtractArguments, ExtractFormat, InspectArguments};
@@ -101,6 +103,8 @@ pub(crate) enum Command {
     Extract(ExtractArguments),
     /// Change the recipients of encrypted backup sets without touching the media
     Rekey(RekeyArguments),
+    /// Make a key that signs backups: the private key in FILE, the public one in FILE.pub
+    SigningKey(SigningKeyArguments),
     /// Import a SQLite file into the page engine
     Import(ImportArguments),
     /// Export a page engine database to a SQLite file
@@ -215,6 +219,9 @@ pub(crate) struct BackupArguments {
     /// Encrypt with the passphrase in the first line of this file
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<PathBuf>,
+    /// Sign the backup set with this Ed25519 key, PKCS#8 in PEM or DER: windlass signing-key makes one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sign_with: Option<PathBuf>,
     /// Read and compress but write nothing, and report the rate; no backup is made
     #[arg(long, conflicts_with_all = ["no_compress_write", "differential", "mirror"])]
     pub(crate) no_write: bool,
@@ -247,20 +254,6 @@ pub(crate) struct TuningArguments {
     /// I/O method; auto uses io_uring where available
     #[arg(long, value_name = "auto|io_uring|threads", default_value = "auto")]
     pub(crate) io: IoMethodChoice,
-}
-
-/// Keys for encrypted sets. With any of them, an unencrypted set is refused.
-#[derive(Debug, Args)]
-pub(crate) struct KeyArguments {
-    /// Private key (PKCS#8, PEM or DER) of a certificate the set is encrypted for
-    #[arg(long, value_name = "FILE")]
-    pub(crate) key: Vec<PathBuf>,
-    /// File with the password of encrypted --key files in its first line
-    #[arg(long, value_name = "FILE", requires = "key")]
-    pub(crate) key_password_file: Option<PathBuf>,
-    /// File with the passphrase in its first line
-    #[arg(long, value_name = "FILE")]
-    pub(crate) passphrase_file: Option<PathBuf>,
 }
 
 /// Reporting of a run.
@@ -329,6 +322,10 @@ pub(crate) struct RestoreArguments {
     /// Apply a backup that is less protected than the encrypted one before it
     #[arg(long)]
     pub(crate) allow_unencrypted: bool,
+    /// Refuse backup sets that were not signed with the key whose public half is in this file; several
+    /// may be given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) signed_by: Vec<PathBuf>,
     /// Expected name of the media set
     #[arg(long)]
     pub(crate) media_name: Option<String>,
@@ -362,6 +359,10 @@ pub(crate) struct VerifyArguments {
     /// authenticated
     #[arg(long, conflicts_with_all = ["key", "passphrase_file"])]
     pub(crate) without_key: bool,
+    /// Refuse backup sets that were not signed with the key whose public half is in this file; several
+    /// may be given. Needs no key of an encrypted set
+    #[arg(long, value_name = "FILE")]
+    pub(crate) signed_by: Vec<PathBuf>,
     /// Number of threads that check
     #[arg(long, value_name = "N|auto")]
     pub(crate) threads: Option<Threads>,
@@ -372,34 +373,6 @@ pub(crate) struct VerifyArguments {
     pub(crate) keys: KeyArguments,
     #[command(flatten)]
     pub(crate) run: RunArguments,
-}
-
-const REKEY_NOTES: &str = "\
-The keys of the sets are wrapped for the new recipients and written to a file next to each backup file,
-named like it with .keys appended; keep the two together. The media do not change, and neither do the
-keys on them: earlier recipients can still read the backup. Only a new backup can exclude them.";
-
-/// `windlass rekey`
-#[derive(Debug, Args)]
-#[command(after_help = REKEY_NOTES)]
-pub(crate) struct RekeyArguments {
-    /// Backup files, all stripes in any order
-    #[arg(required = true)]
-    pub(crate) media: Vec<PathBuf>,
-    /// Position of the backup set [default: all encrypted sets]
-    #[arg(long, visible_alias = "file", value_name = "N")]
-    pub(crate) set: Option<u16>,
-    #[command(flatten)]
-    pub(crate) keys: KeyArguments,
-    /// Certificate of a new recipient, PEM or DER; can be repeated
-    #[arg(long, value_name = "CERTIFICATE")]
-    pub(crate) encrypt_to: Vec<PathBuf>,
-    /// File with the passphrase of a new recipient in its first line
-    #[arg(long, value_name = "FILE")]
-    pub(crate) new_passphrase_file: Option<PathBuf>,
-    /// Drop the recipients added by earlier runs; those on the media stay
-    #[arg(long)]
-    pub(crate) replace: bool,
 }
 
 const SQL_NOTES: &str = "\

@@ -168,6 +168,7 @@ fn execute(command: Command, common: &Common, settings: &Settings) -> Outcome {
         Command::Inspect(arguments) => command::sqlserver::inspect(&arguments, common),
         Command::Extract(arguments) => command::extract::run(&arguments, common),
         Command::Rekey(arguments) => command::rekey::run(&arguments, common),
+        Command::SigningKey(arguments) => command::signing_key::run(&arguments, common),
         Command::Import(arguments) => command::import_export::import(&arguments, common),
         Command::Export(arguments) => command::import_export::export(&arguments, common),
         Command::Sql(arguments) => command::sql::run(&arguments, common),

@@ -42,6 +42,8 @@ pub struct RestorePolicy {
     pub folders: Vec<PathBuf>,
     /// Whether backups that are not encrypted are refused.
     pub must_be_encrypted: bool,
+    /// Files of public keys, one of which must have signed what is restored; none for any backup.
+    pub signed_by: Vec<PathBuf>,
 }
 
 /// An instance.
@@ -206,6 +208,11 @@ impl Instance {
     pub(crate) fn restores_must_be_encrypted(&self) -> Result<bool, CatalogError> {
         let option = ServerOption::RestoresMustBeEncrypted;
         Ok(self.policy.must_be_encrypted || self.catalog.option_in_use(option)? != 0)
+    }
+
+    /// Files of the keys whose signature a backup must have to be restored; none for any backup.
+    pub(crate) fn restores_signed_by(&self) -> &[PathBuf] {
+        &self.policy.signed_by
     }
 
     /// The database of that name.

@@ -1,6 +1,6 @@
 //! Chunks: compressed or uncompressed ranges of database files, each self-describing.
 
-use windlass_base::{Digest, Guid};
+use windlass_base::{Digest, Guid, blake3};
 
 use crate::cursor::{Cursor, Emission, require_at_most};
 use crate::error::MediaError;
@@ -19,23 +19,32 @@ const CHECKSUM_BYTES: usize = 8;
 /// Bytes of the tag that authenticates an encrypted chunk.
 pub const TAG_BYTES: usize = 16;
 
-/// Protection of a chunk: none, or the set's key.
-const PLAIN: u16 = 0;
+/// Bytes of the digest of a payload.
+pub const PAYLOAD_DIGEST_BYTES: usize = 32;
+
+/// How a chunk is protected, in bits: by the set's key, by the signature over the set.
 const SEALED: u16 = 1;
+const SIGNED: u16 = 2;
 
 /// Maximum header length, without the padding after it.
-pub(crate) const HEADER_BYTES_MAX: usize =
-    FIXED_BYTES + RUNS_MAX as usize * (RUN_BYTES + Digest::BYTES) + TAG_BYTES + CHECKSUM_BYTES;
+pub(crate) const HEADER_BYTES_MAX: usize = FIXED_BYTES
+    + RUNS_MAX as usize * (RUN_BYTES + Digest::BYTES)
+    + TAG_BYTES
+    + PAYLOAD_DIGEST_BYTES
+    + CHECKSUM_BYTES;
 
 const _: () = assert!(
     HEADER_BYTES_MAX + 4096 < u16::MAX as usize,
     "header length and padding fit their field"
 );
 
-/// Length of a header with this many ranges and digests, without the padding after it.
-pub(crate) fn header_bytes(runs: usize, digests: usize, is_sealed: bool) -> usize {
-    let tag = if is_sealed { TAG_BYTES } else { 0 };
-    FIXED_BYTES + runs * RUN_BYTES + digests * Digest::BYTES + tag + CHECKSUM_BYTES
+/// Bytes of a header with so many stretches and digests, without the padding behind it. `protection` is how
+/// the chunk is protected.
+pub(crate) fn header_bytes(runs: usize, digests: usize, protection: u16) -> usize {
+    let of = |bit, bytes| if protection & bit == 0 { 0 } else { bytes };
+    let lists = runs * RUN_BYTES + digests * Digest::BYTES;
+    let proofs = of(SEALED, TAG_BYTES) + of(SIGNED, PAYLOAD_DIGEST_BYTES);
+    FIXED_BYTES + lists + proofs + CHECKSUM_BYTES
 }
 
 /// What a chunk contains.
@@ -98,6 +107,8 @@ pub struct ChunkHeader {
     pub digests: Vec<Digest>,
     /// The tag of an encrypted chunk. Its raw checksum and digests are masked.
     pub tag: Option<[u8; TAG_BYTES]>,
+    /// BLAKE3 of the payload, in a set that is signed: what a signature over the headers says of it.
+    pub payload_digest: Option<[u8; PAYLOAD_DIGEST_BYTES]>,
 }
 
 /// The contribution of a chunk to the checksum of its set, which is the wrapping sum over all
@@ -115,7 +126,12 @@ pub fn chunk_mix(ordinal: u64, raw_checksum: u64) -> u64 {
 impl ChunkHeader {
     /// Length of the header, without the padding after it.
     pub(crate) fn bytes(&self) -> usize {
-        header_bytes(self.runs.len(), self.digests.len(), self.tag.is_some())
+        header_bytes(self.runs.len(), self.digests.len(), self.protection())
+    }
+
+    fn protection(&self) -> u16 {
+        let of = |is_there: bool, bit| if is_there { bit } else { 0 };
+        of(self.tag.is_some(), SEALED) | of(self.payload_digest.is_some(), SIGNED)
     }
 
     /// What the tag of an encrypted chunk authenticates besides the payload: everything except the
@@ -161,10 +177,31 @@ impl ChunkHeader {
         let maximum = u64::from(u16::MAX);
         require_at_most(padded_bytes, maximum, "length of a chunk header", 0)?;
         let begin = out.offset();
-        out.u16(padded_bytes as u16);
+        self.emit_fields(padded_bytes as u16, out);
+        out.seal(begin);
+        let written = out.offset() - begin;
+        out.zeros((padded_bytes - written) as usize);
+        Ok(())
+    }
+
+    /// Appends what a signature covers: all of the header but where the payload lies, which is of the
+    /// family's layout, and the checksum.
+    pub(crate) fn emit_signed(&self, out: &mut Vec<u8>) {
+        self.emit_fields(0, &mut Emission::new(out, 0));
+    }
+
+    /// BLAKE3 of what a signature covers: the same for no two headers.
+    pub fn signed_digest(&self) -> [u8; 32] {
+        let mut bytes = Vec::with_capacity(self.bytes());
+        self.emit_signed(&mut bytes);
+        blake3(&bytes)
+    }
+
+    fn emit_fields(&self, padded_bytes: u16, out: &mut Emission<'_>) {
+        out.u16(padded_bytes);
         out.u8(self.kind as u8);
         out.u8(self.codec);
-        out.u16(if self.tag.is_some() { SEALED } else { PLAIN });
+        out.u16(self.protection());
         out.u16(self.file_id);
         out.u16(self.family);
         out.u16(self.runs.len() as u16);
@@ -180,10 +217,9 @@ impl ChunkHeader {
         if let Some(tag) = &self.tag {
             out.bytes(tag);
         }
-        out.seal(begin);
-        let written = out.offset() - begin;
-        out.zeros((padded_bytes - written) as usize);
-        Ok(())
+        if let Some(digest) = &self.payload_digest {
+            out.bytes(digest);
+        }
     }
 
     /// Reads the header at the start of a chunk stream's data and returns it with its length,
@@ -198,7 +234,7 @@ impl ChunkHeader {
         let protection = cursor.u16()?;
         require_at_most(
             protection.into(),
-            SEALED.into(),
+            (SEALED | SIGNED).into(),
             "protection of a chunk",
             offset,
         )?;
@@ -231,6 +267,7 @@ impl ChunkHeader {
             runs: Vec::with_capacity(run_count.into()),
             digests: Vec::with_capacity(digest_count.into()),
             tag: None,
+            payload_digest: None,
         };
         for _ in 0..run_count {
             header.runs.push(Run {
@@ -241,9 +278,7 @@ impl ChunkHeader {
         for _ in 0..digest_count {
             header.digests.push(cursor.digest()?);
         }
-        if protection == SEALED {
-            header.tag = cursor.take(TAG_BYTES)?.try_into().ok();
-        }
+        header.parse_proofs(protection, &mut cursor)?;
         let covered = (cursor.offset() - offset) as usize;
         let sum = windlass_base::checksum(data.get(..covered).unwrap_or_default());
         let found = cursor.u64()?;
@@ -260,6 +295,17 @@ impl ChunkHeader {
             });
         }
         Ok((header, padded_bytes))
+    }
+
+    /// Reads what protects the chunk.
+    fn parse_proofs(&mut self, protection: u16, cursor: &mut Cursor<'_>) -> Result<(), MediaError> {
+        if protection & SEALED != 0 {
+            self.tag = cursor.take(TAG_BYTES)?.try_into().ok();
+        }
+        if protection & SIGNED != 0 {
+            self.payload_digest = cursor.take(PAYLOAD_DIGEST_BYTES)?.try_into().ok();
+        }
+        Ok(())
     }
 
     fn check(&self, offset: u64) -> Result<(), MediaError> {
@@ -334,6 +380,7 @@ mod tests {
             ],
             digests: vec![Digest([7; 16]), Digest([9; 16])],
             tag: Some([3; TAG_BYTES]),
+            payload_digest: Some([4; PAYLOAD_DIGEST_BYTES]),
         }
     }
 

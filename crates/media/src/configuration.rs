@@ -245,8 +245,13 @@ records! {
         /// The digest of the media header and of the start of the set, to which the set is bound;
         /// final only.
         0x8063 binding: Vec<u8>,
+        /// BLAKE3 of all chunk headers of each family, in the order of the families; final only, and only of
+        /// signed sets.
+        0x8064 chunk_headers: Vec<u8>,
         /// The database's files.
         0x8100 files: Vec<DatabaseFile>,
+        /// Who made the set: the signature over all records before; final only.
+        0x8101 signature: Vec<u8>,
     }
 }
 
@@ -357,11 +362,26 @@ impl SetConfiguration {
         !self.key_block.is_empty()
     }
 
-    /// What [`SetConfiguration::authentication`] authenticates: all other records.
+    /// Whether the set says that somebody signed it.
+    pub fn is_signed(&self) -> bool {
+        !self.signature.is_empty()
+    }
+
+    /// What [`SetConfiguration::authentication`] authenticates: all records but itself and the signature,
+    /// which is made last.
     pub fn authenticated_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
         let without = Self {
             authentication: Vec::new(),
+            ..self.clone()
+        };
+        without.signed_bytes()
+    }
+
+    /// What [`SetConfiguration::signature`] covers: all records but itself.
+    pub fn signed_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let without = Self {
+            signature: Vec::new(),
             ..self.clone()
         };
         without.store_records(&mut bytes);

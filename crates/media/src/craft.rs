@@ -89,6 +89,7 @@ impl Chunk {
             }],
             digests: self.bytes.chunks(EXTENT_BYTES).map(digest).collect(),
             tag: None,
+            payload_digest: None,
         }
     }
 }
@@ -163,6 +164,8 @@ impl Set {
             },
             key_block: Vec::new(),
             authentication: Vec::new(),
+            chunk_headers: Vec::new(),
+            signature: Vec::new(),
             ..full.clone()
         };
         for file in &mut configuration.files {

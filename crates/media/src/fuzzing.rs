@@ -167,11 +167,11 @@ fn repair_block(family: &mut [u8], at: usize) -> Option<usize> {
 fn chunk_header_bytes(data: &[u8]) -> Option<usize> {
     let counts = data.get(CHUNK_COUNTS)?;
     let (runs, digests) = (u16_at(counts, 0)?, u16_at(counts, 2)?);
-    let sealed = u16::from_le_bytes(*data.get(4..)?.first_chunk()?) == 1;
+    let protection = u16_at(data, 4)?;
     Some(crate::chunk::header_bytes(
         runs.into(),
         digests.into(),
-        sealed,
+        protection,
     ))
 }
 

@@ -125,7 +125,7 @@ impl IndexSegment {
     pub(crate) fn check_places(&self, own: u64, offset: u64) -> Result<(), MediaError> {
         let mut free = self.previous;
         for entry in &self.entries {
-            let header = header_bytes(entry.runs.len(), entry.digests.len(), false) as u64;
+            let header = header_bytes(entry.runs.len(), entry.digests.len(), 0) as u64;
             let end = entry.stream_offset.saturating_add(
                 STREAM_HEADER_BYTES as u64 + header + u64::from(entry.stored_bytes),
             );

@@ -28,6 +28,7 @@ mod held;
 mod index;
 mod listing;
 mod mtf;
+mod proof;
 mod reader;
 mod record;
 mod set_blocks;
@@ -37,7 +38,10 @@ mod streams;
 mod tests;
 mod writer;
 
-pub use chunk::{CHUNK_BYTES_MAX, ChunkHeader, ChunkKind, RUNS_MAX, Run, TAG_BYTES, chunk_mix};
+pub use chunk::{
+    CHUNK_BYTES_MAX, ChunkHeader, ChunkKind, PAYLOAD_DIGEST_BYTES, RUNS_MAX, Run, TAG_BYTES,
+    chunk_mix,
+};
 pub use configuration::{
     DatabaseFile, FILES_MAX, FileMode, Seen, SetConfiguration, SetType, SourceKind,
 };
@@ -49,6 +53,7 @@ pub use header::{
 pub use held::{HELD_BYTES_MAX, Held, HeldRuns};
 pub use index::{IndexEntry, IndexSegment, SEGMENT_CHUNKS_MAX};
 pub use listing::{Listing, SetListing};
+pub use proof::FinalConfiguration;
 pub use reader::FamilyReader;
 pub use set_blocks::SetEnd;
 pub use set_walk::WalkedSet;

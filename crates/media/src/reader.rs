@@ -12,6 +12,7 @@ use crate::header::{FamilyIdentity, MediaHeader};
 use crate::index::IndexSegment;
 use crate::listing::{Listing, SetListing, crosses_filemark};
 use crate::mtf::Id;
+use crate::proof::FinalConfiguration;
 use crate::record::Records;
 use crate::set_blocks::SetEnd;
 use crate::set_walk::{WalkedSet, read_chunk, walk_data, walk_set};
@@ -65,7 +66,7 @@ impl<'a> FamilyReader<'a> {
     ) -> Result<SetListing, MediaError> {
         let (end, _) = read_set_end(behind, end_offset)?;
         self.check_end(&end, offset, end_offset, number)?;
-        let configuration = read_final(data, offset, &end)?;
+        let (configuration, _) = read_final(data, offset, &end)?;
         Ok(SetListing::of(configuration, offset, Some(end)))
     }
 
@@ -76,20 +77,22 @@ impl<'a> FamilyReader<'a> {
     /// If it is damaged.
     pub fn configuration(&self, set: &SetListing) -> Result<SetConfiguration, MediaError> {
         match &set.end {
-            Some(end) => read_final(&set.part(self), set.offset, end),
+            Some(_) => self.final_configuration(set).map(|(parsed, _)| parsed),
             None => read_start(&set.part(self), set.offset),
         }
     }
 
-    /// The stored form of a set's final configuration, which is the same on every family.
+    /// The final configuration of a set, and how it is stored, which is the same on every family.
     ///
     /// # Errors
-    /// If the set has no end, or the configuration is not where the end says.
-    pub fn final_list(&self, set: &SetListing) -> Result<Vec<u8>, MediaError> {
+    /// When it has no end, or the configuration is not where that says or is damaged.
+    pub fn final_configuration(
+        &self,
+        set: &SetListing,
+    ) -> Result<(SetConfiguration, FinalConfiguration), MediaError> {
         let number = set.configuration.position;
         let end = set.end.as_ref().ok_or(MediaError::NoSuchSet { number })?;
-        let at = set.offset.saturating_add(end.configuration_offset);
-        Ok(read_list(&set.part(self), set.offset, at)?.0)
+        read_final(&set.part(self), set.offset, end)
     }
 
     /// The [binding](SetConfiguration::binding) that the final configuration of a set must have,
@@ -295,19 +298,14 @@ fn read_final(
     family: &dyn ReadAt,
     offset: u64,
     end: &SetEnd,
-) -> Result<SetConfiguration, MediaError> {
+) -> Result<(SetConfiguration, FinalConfiguration), MediaError> {
     let at = offset.saturating_add(end.configuration_offset);
-    let (list, list_offset) = read_list(family, offset, at)?;
-    let configuration = SetConfiguration::parse(&list, list_offset)?;
-    check_configuration(&configuration, end, list_offset)?;
-    Ok(configuration)
-}
-
-/// The data of the configuration stream at `at`, and their offset.
-fn read_list(family: &dyn ReadAt, offset: u64, at: u64) -> Result<(Vec<u8>, u64), MediaError> {
     let mut streams = Streams::at(family, offset, at);
     let stream = streams.expect(Id::WLSC)?;
-    Ok((streams.read_data(&stream)?, stream.data_offset))
+    let stored = FinalConfiguration::new(streams.read_data(&stream)?);
+    let configuration = stored.parse(stream.data_offset)?;
+    check_configuration(&configuration, end, stream.data_offset)?;
+    Ok((configuration, stored))
 }
 
 /// Reads the end block at `offset`; also returns where it ends.

@@ -22,6 +22,9 @@ const TEXT_BYTES_MAX: usize = 4096;
 /// Maximum length of a byte string: a key block with all its recipients.
 const BYTES_MAX: usize = 128 << 10;
 
+/// Bytes of a record before its value: tag and length.
+pub(crate) const HEAD_BYTES: usize = 6;
+
 /// A value that has a stored form.
 pub(crate) trait Stored: Sized {
     fn store(&self, out: &mut Vec<u8>);
@@ -132,8 +135,8 @@ pub(crate) fn put(out: &mut Vec<u8>, tag: u16, value: &impl Stored) {
     out.extend_from_slice(&tag.to_le_bytes());
     out.extend_from_slice(&[0; 4]);
     value.store(out);
-    let length = (out.len() - begin - 6) as u32;
-    if let Some(field) = out.get_mut(begin + 2..begin + 6) {
+    let length = (out.len() - begin - HEAD_BYTES) as u32;
+    if let Some(field) = out.get_mut(begin + 2..begin + HEAD_BYTES) {
         field.copy_from_slice(&length.to_le_bytes());
     }
 }

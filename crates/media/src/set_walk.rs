@@ -1,7 +1,7 @@
 //! Walks one backup set from its first block to its last filemark and checks every byte that is not
 //! a payload: headers, checksums, index against chunks, and padding, which must be zero.
 
-use windlass_base::Guid;
+use windlass_base::{Blake3Builder, Guid};
 
 use crate::chunk::{ChunkHeader, HEADER_BYTES_MAX};
 use crate::configuration::SetConfiguration;
@@ -20,6 +20,8 @@ pub struct WalkedSet {
     /// The final configuration.
     pub configuration: SetConfiguration,
     pub end: SetEnd,
+    /// BLAKE3 of all chunk headers, in the order in which they lie.
+    pub chunk_headers: [u8; 32],
     /// Family offset of the filemark after the data.
     pub(crate) data_filemark: u64,
     /// Family offset of the filemark after the end.
@@ -39,8 +41,11 @@ pub(crate) struct Walk<'a> {
     previous_segment: u64,
     chunk_count: u64,
     stored_bytes: u64,
+    headers: Blake3Builder,
     configuration: Option<(SetConfiguration, u64)>,
     buffer: Vec<u8>,
+    /// A chunk header as a signature covers it; reused.
+    signed: Vec<u8>,
 }
 
 /// Walks the set whose first block is at `offset`. Calls `visit` with each chunk's header and the
@@ -54,11 +59,13 @@ pub(crate) fn walk_set(
 ) -> Result<WalkedSet, MediaError> {
     let (walk, mark) = walk_data(family, offset, identity, visit)?;
     let (end, end_filemark) = read_set_end(family, mark.offset + u64::from(identity.block_bytes))?;
+    let chunk_headers = walk.headers.finish();
     let configuration = walk.finish(&end, end_filemark)?;
     let end_trouble = check_end_filemark(family, identity, &mark, end_filemark).err();
     Ok(WalkedSet {
         configuration,
         end,
+        chunk_headers,
         data_filemark: mark.offset,
         end_filemark,
         end_trouble,
@@ -94,8 +101,10 @@ pub(crate) fn walk_data<'a>(
         previous_segment: 0,
         chunk_count: 0,
         stored_bytes: 0,
+        headers: Blake3Builder::default(),
         configuration: None,
         buffer: vec![0; HEADER_BYTES_MAX],
+        signed: Vec::new(),
     };
     let data_filemark = walk.data(&mut streams, visit)?;
     let mark = Filemark::read(family, data_filemark, identity)?;
@@ -243,6 +252,9 @@ impl Walk<'_> {
         }
         self.unindexed
             .push(IndexEntry::of(&header, stream.offset - self.set_offset));
+        self.signed.clear();
+        header.emit_signed(&mut self.signed);
+        self.headers.update(&self.signed);
         self.chunk_count += 1;
         self.stored_bytes += u64::from(header.stored_bytes);
         Ok((header, payload_offset))

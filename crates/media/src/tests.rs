@@ -80,6 +80,7 @@ fn write_set(writer: &mut FamilyWriter, family: &mut Vec<u8>, position: u16, chu
             }],
             digests: vec![Digest([ordinal as u8; 16])],
             tag: None,
+            payload_digest: None,
         };
         set.set_checksum = set
             .set_checksum

@@ -8,6 +8,8 @@
 //! caller syncs all families between `end_of_data` and `end_set`, because the end of a set states
 //! that everything before it exists.
 
+use windlass_base::Blake3Builder;
+
 use crate::chunk::ChunkHeader;
 use crate::configuration::SetConfiguration;
 use crate::cursor::Emission;
@@ -45,6 +47,10 @@ struct OpenSet {
     configuration: SetConfiguration,
     end: SetEnd,
     segment: IndexSegment,
+    /// All chunk headers so far.
+    headers: Blake3Builder,
+    /// A chunk header as a signature covers it; reused.
+    signed: Vec<u8>,
     /// Payload bytes that the caller has yet to write.
     payload_due: u64,
 }
@@ -155,6 +161,8 @@ impl FamilyWriter {
             configuration,
             end,
             segment,
+            headers: Blake3Builder::default(),
+            signed: Vec::new(),
             payload_due: 0,
         }));
         Ok(bytes)
@@ -191,12 +199,26 @@ impl FamilyWriter {
         header.emit(header_bytes, &mut out)?;
         self.offset = out.offset();
         set.payload_due = header.stored_bytes.into();
+        set.signed.clear();
+        header.emit_signed(&mut set.signed);
+        set.headers.update(&set.signed);
         set.segment
             .entries
             .push(IndexEntry::of(header, stream_offset));
         set.end.chunk_count += 1;
         set.end.stored_bytes += u64::from(header.stored_bytes);
         Ok(())
+    }
+
+    /// BLAKE3 of all chunk headers of the open set, in order.
+    ///
+    /// # Errors
+    /// When no set is open.
+    pub fn chunk_headers(&self) -> Result<[u8; 32], MediaError> {
+        match &self.state {
+            State::Data(set) => Ok(set.headers.finish()),
+            State::Idle | State::Ending(_) => Err(self.out_of_order("chunk_headers")),
+        }
     }
 
     /// Accounts for the written payload, and appends what must follow it.

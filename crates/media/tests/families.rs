@@ -11,7 +11,7 @@ use std::path::Path;
 
 use common::{FamilyBuilder, TestChunk};
 use proptest::prelude::*;
-use windlass_base::checksum;
+use windlass_base::{blake3, checksum};
 use windlass_media::{ChunkHeader, FamilyReader, FamilyWriter, Listing, MediaError};
 
 const BLOCK: usize = 512;
@@ -55,6 +55,16 @@ fn encrypted_sets() -> FamilyBuilder {
     builder.is_encrypted = true;
     builder.set(&[TestChunk::plain(700, 4096), TestChunk::compressed(33)]);
     builder.is_encrypted = false;
+    builder.set(&[TestChunk::compressed(1)]);
+    builder
+}
+
+/// A signed set, one that is also encrypted; who signs is of no concern to the format.
+fn signed_sets() -> FamilyBuilder {
+    let mut builder = FamilyBuilder::new(BLOCK as u32);
+    builder.is_signed = true;
+    builder.set(&[TestChunk::plain(700, 4096), TestChunk::compressed(33)]);
+    builder.is_encrypted = true;
     builder.set(&[TestChunk::compressed(1)]);
     builder
 }
@@ -106,6 +116,32 @@ fn golden_family_with_an_encrypted_set_is_written_and_read_unchanged() {
     };
     reader.walk(&sets[0], visit).unwrap();
     assert_eq!(tags, [Some([0xA7; 16]); 2]);
+}
+
+#[test]
+fn golden_family_with_signed_sets_is_written_and_read_unchanged() {
+    let golden = golden("version-1-signed.family", &signed_sets().bytes);
+    let sets = list(&golden).sets;
+    let signed = sets.iter().map(|set| set.configuration.is_signed());
+    assert_eq!(signed.collect::<Vec<_>>(), [true, true]);
+    let bytes = golden.as_slice();
+    let (reader, _) = FamilyReader::open(&bytes).unwrap();
+    for set in &sets {
+        let mut digests = Vec::new();
+        let visit = &mut |header: ChunkHeader, offset: u64| {
+            let payload = &bytes[offset as usize..][..header.stored_bytes as usize];
+            digests.push(header.payload_digest == Some(blake3(payload)));
+            true
+        };
+        let walked = reader.walk(set, visit).unwrap();
+        assert!(!digests.is_empty() && digests.iter().all(|is_right| *is_right));
+        let (configuration, stored) = reader.final_configuration(set).unwrap();
+        assert_eq!(&configuration.chunk_headers[32..], walked.chunk_headers);
+        assert_eq!(
+            stored.signed(),
+            Some(configuration.signed_bytes().as_slice())
+        );
+    }
 }
 
 /// Except in the media header, without which the rest cannot be identified.

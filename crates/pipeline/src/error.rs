@@ -58,8 +58,21 @@ pub enum Error {
         reason: String,
     },
     #[error("the backup set on '{device}' is not encrypted, but a key was given for it")]
-    NotEncrypted { device: String },
-    /// The digests of an encrypted set cannot be authenticated without its payloads.
+    NotEncrypted {
+        /// The device.
+        device: String,
+    },
+    /// A signature was asked for, and the set has none, or somebody else's.
+    #[error("{}", not_signed(device, found.as_deref(), wanted))]
+    NotSigned {
+        /// The device.
+        device: String,
+        /// The fingerprint of the key with which it says that it was signed.
+        found: Option<String>,
+        /// Fingerprints of the keys that were named.
+        wanted: Vec<String>,
+    },
+    /// The digests in an encrypted set are not authenticated without its payloads.
     #[error(
         "the full backup on '{device}' is encrypted: only the instance that made it can take differentials against it"
     )]
@@ -182,6 +195,18 @@ pub enum Error {
     FrameTooLarge { bytes: usize },
 }
 
+fn not_signed(device: &str, found: Option<&str>, wanted: &[String]) -> String {
+    let wanted = wanted.join(" or ");
+    match found {
+        None => format!(
+            "the backup set on '{device}' is not signed; a signature with the key {wanted} was asked for"
+        ),
+        Some(found) => format!(
+            "the backup set on '{device}' is signed with the key {found}; a signature with the key {wanted} was asked for"
+        ),
+    }
+}
+
 /// What a media family has at the position of a set that others have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
@@ -229,6 +254,25 @@ pub enum Damage {
     /// The configuration of the set is not the one that was written.
     #[error("the configuration of the encrypted set is not authentic")]
     UnauthenticConfiguration,
+    /// The set says that somebody signed it who did not.
+    #[error("the signature of the set is forged, or the set was changed after it was signed")]
+    ForgedSignature,
+    /// The chunk headers of a family are not those that were signed.
+    #[error(
+        "the chunks of media family {family} are not those that were signed: changed, left out, added or moved"
+    )]
+    OtherChunks {
+        /// The family's number.
+        family: u16,
+    },
+    /// A payload is not what was signed.
+    #[error("chunk {ordinal} at offset {offset} does not hold what was signed")]
+    UnsignedPayload {
+        /// The chunk.
+        ordinal: u64,
+        /// Where it is in the family.
+        offset: u64,
+    },
     /// The end of the set in a family differs from the first family.
     #[error(
         "media family {family} ends the set with a different configuration from the first family"

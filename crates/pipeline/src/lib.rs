@@ -35,6 +35,7 @@ mod report;
 mod request;
 mod restore;
 mod sealing;
+mod signing;
 mod throttle;
 mod window;
 
@@ -59,4 +60,5 @@ pub use restore::{
     Selection, check, extract_digests, plan_reading, restore, restore_selected, verify,
 };
 pub use sealing::{Encryption, ReadKeys};
+pub use signing::claimed_signer;
 pub use windlass_source::TemporaryCopy;

@@ -6,7 +6,8 @@ use windlass_base::Guid;
 use windlass_crypt::KeyFileEntry;
 use windlass_device::{DeviceAddress, DeviceReader};
 use windlass_media::{
-    FamilyReader, Listing, MediaError, MediaHeader, SetConfiguration, SetListing,
+    FamilyReader, FinalConfiguration, Listing, MediaError, MediaHeader, SetConfiguration,
+    SetListing,
 };
 
 use crate::error::{Damage, Error};
@@ -140,6 +141,23 @@ pub struct SetEntry {
     pub is_complete: bool,
 }
 
+/// A set that is complete on every family, and the same on all of them.
+#[derive(Debug)]
+pub(crate) struct CompleteSet {
+    /// Its listing on each family.
+    pub(crate) listings: Vec<SetListing>,
+    configuration: SetConfiguration,
+    /// The configuration as it stands on the media, from which `configuration` was read.
+    pub(crate) stored: FinalConfiguration,
+}
+
+impl CompleteSet {
+    /// The final configuration, with its files.
+    pub(crate) fn configuration(&self) -> &SetConfiguration {
+        &self.configuration
+    }
+}
+
 impl MediaSet {
     /// Whether all families are files that allow direct I/O.
     pub(crate) fn is_direct(&self) -> bool {
@@ -217,12 +235,9 @@ impl MediaSet {
     /// # Errors
     /// If there is none, or the families have different sets there.
     pub fn set(&self, position: u16) -> Result<SetEntry, Error> {
-        let device = self.families[0].device.to_string();
-        let mut entry = self.entry(position).ok_or_else(|| Error::SetNotFound {
-            device,
-            position,
-            count: self.set_count(),
-        })?;
+        let mut entry = self
+            .entry(position)
+            .ok_or_else(|| self.not_found(position))?;
         for family in &self.families {
             let found = family.set(position).map(|set| set.configuration.set_guid);
             if found.is_some_and(|guid| guid != entry.configuration.set_guid) {
@@ -282,38 +297,29 @@ impl MediaSet {
         &self.key_files.unusable
     }
 
-    /// The listing of a complete set on each family, the first with its files.
+    /// A set that is complete on each family. They end it with the same configuration, and that is bound to
+    /// their media headers and to what they begin the set with.
     ///
     /// # Errors
     /// If it is missing, incomplete or a different set on any family.
-    pub(crate) fn complete(&self, position: u16) -> Result<Vec<SetListing>, Error> {
+    pub(crate) fn complete(&self, position: u16) -> Result<CompleteSet, Error> {
         self.set(position)?;
-        let mut sets = Vec::with_capacity(self.families.len());
+        let mut listings = Vec::with_capacity(self.families.len());
         for family in &self.families {
             match family.set(position) {
-                Some(set) if set.end.is_some() => sets.push(set.clone()),
+                Some(set) if set.end.is_some() => listings.push(set.clone()),
                 _ => return Err(incomplete(family, position)),
             }
         }
-        if let (Some(family), Some(first)) = (self.families.first(), sets.first_mut()) {
-            first.configuration = family.configuration(first)?;
-        }
-        self.check_bound(&sets)?;
-        Ok(sets)
-    }
-
-    /// Checks that the families end a set with the same configuration, and that it is bound to
-    /// their media headers and to their starts of the set.
-    fn check_bound(&self, sets: &[SetListing]) -> Result<(), Error> {
-        let mut final_list = None;
-        let binding = sets.first().map(|set| &set.configuration.binding);
-        for (family, set) in self.families.iter().zip(sets) {
-            let own = family.read(|reader| reader.final_list(set))?;
+        let mut first = None;
+        for (family, set) in self.families.iter().zip(&listings) {
+            let own = family.read(|reader| reader.final_configuration(set))?;
             let found = family.read(|reader| reader.binding(&family.header, set))?;
             let number = family.number();
-            let damage = if *final_list.get_or_insert_with(|| own.clone()) != own {
+            let (configuration, stored) = &*first.get_or_insert_with(|| own.clone());
+            let damage = if *stored != own.1 {
                 Damage::ConfigurationDiffers { family: number }
-            } else if Some(&found) != binding {
+            } else if found != configuration.binding {
                 Damage::Unbound { family: number }
             } else {
                 continue;
@@ -321,7 +327,21 @@ impl MediaSet {
             let device = family.device.to_string();
             return Err(Error::SetDamaged { device, damage });
         }
-        Ok(())
+        // A media set has families; without any there is no set.
+        let (configuration, stored) = first.ok_or_else(|| self.not_found(position))?;
+        Ok(CompleteSet {
+            listings,
+            configuration,
+            stored,
+        })
+    }
+
+    fn not_found(&self, position: u16) -> Error {
+        Error::SetNotFound {
+            device: self.families[0].device.to_string(),
+            position,
+            count: self.set_count(),
+        }
     }
 
     /// Number of sets, counted from the first, that are complete on every family.

@@ -114,9 +114,9 @@ pub fn rekey(devices: &[DeviceAddress], request: &RekeyRequest) -> Result<Vec<Re
     let mut file = earlier(&media, request.replaces)?;
     let mut rekeyed = Vec::with_capacity(positions.len());
     for position in positions {
-        let sets = media.complete(position)?;
-        let set = &sets[0].configuration;
-        let key = sealing::unlock(&media, set, &request.keys)?;
+        let complete = media.complete(position)?;
+        let set = complete.configuration();
+        let key = sealing::unlock(&media, &complete, &request.keys)?;
         let key = key.ok_or_else(|| Error::NotEncrypted {
             device: media.devices(),
         })?;

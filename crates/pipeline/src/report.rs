@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use windlass_base::Moment;
 use windlass_codec::{Algorithm, Effort};
+use windlass_crypt::Signer;
 use windlass_media::{MediaHeader, SetConfiguration};
 
 use crate::coverage::FileRanges;
@@ -383,6 +384,8 @@ pub struct ReadReport {
     pub stages: Stages,
     /// What could not be read and was skipped (`CONTINUE_AFTER_ERROR`).
     pub damaged: DamagedChunks,
+    /// Who signed all that was read, where that was checked.
+    pub signer: Option<Signer>,
 }
 
 #[cfg(test)]

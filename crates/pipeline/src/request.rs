@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_codec::{Compression, DeflateProvider};
-use windlass_crypt::Cipher;
+use windlass_crypt::{Cipher, SigningKey};
 use windlass_device::{DeviceAddress, DeviceKind};
 use windlass_io::queue::IoMethodChoice;
 use windlass_source::Depth;
@@ -157,6 +157,8 @@ pub struct BackupRequest {
     pub copy_only: bool,
     pub compression: Compression,
     pub encryption: Option<Encryption>,
+    /// Who signs the set.
+    pub signing: Option<Arc<SigningKey>>,
     /// Compresses `QAT_DEFLATE` instead of the bundled library.
     pub deflate: Option<Arc<dyn DeflateProvider>>,
     /// `CHECKSUM`: verify the database's own page checksums and mark the set.
@@ -199,6 +201,7 @@ impl BackupRequest {
             copy_only: false,
             compression,
             encryption: None,
+            signing: None,
             deflate: None,
             checksum: false,
             is_as_is: false,

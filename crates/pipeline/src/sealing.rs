@@ -10,11 +10,11 @@
 use std::sync::Arc;
 
 use windlass_base::checksum;
-use windlass_crypt::{Cipher, KeyBlock, KeyRing, Recipient, SetKey};
+use windlass_crypt::{Cipher, KeyBlock, KeyRing, Recipient, SetKey, Signer};
 use windlass_media::{ChunkHeader, SetConfiguration};
 
 use crate::error::{Damage, Error};
-use crate::media_set::MediaSet;
+use crate::media_set::{CompleteSet, MediaSet};
 
 /// How a backup is encrypted, and for whom.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct Encryption {
     pub recipients: Vec<Recipient>,
 }
 
-/// Keys for a restore or verification.
+/// Keys for a restore or a verification, and what is asked of a set.
 #[derive(Debug, Clone, Default)]
 pub struct ReadKeys {
     pub ring: Arc<KeyRing>,
@@ -34,6 +34,8 @@ pub struct ReadKeys {
     /// Whether verification only checks the checksums of encrypted sets: nothing is decrypted or
     /// authenticated.
     pub without_key: bool,
+    /// Whose signature a set must have, one of them; nobody's if there are none.
+    pub signed_by: Vec<Signer>,
 }
 
 /// Generates the key of a new set and stores it, wrapped, in the configuration.
@@ -60,9 +62,10 @@ pub(crate) fn authenticate(key: Option<&SetKey>, set: &mut SetConfiguration) {
 /// Recipients added later are tried first; those on the media remain valid.
 pub(crate) fn unlock(
     media: &MediaSet,
-    set: &SetConfiguration,
+    complete: &CompleteSet,
     keys: &ReadKeys,
 ) -> Result<Option<SetKey>, Error> {
+    let set = complete.configuration();
     let device = || media.devices();
     if !set.is_encrypted() {
         return match keys.requires_encryption {
@@ -86,7 +89,7 @@ pub(crate) fn unlock(
             }
         }
     };
-    key.check(&set.authenticated_bytes(), &set.authentication)
+    key.check(&complete.stored.authenticated(), &set.authentication)
         .map_err(|_| Error::SetDamaged {
             device: device(),
             damage: Damage::UnauthenticConfiguration,

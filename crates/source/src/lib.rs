@@ -32,7 +32,7 @@ mod view;
 pub use content::{FIRST_BYTES, part_of_database};
 pub use database::SourceDatabase;
 pub use error::{Error, Obstacle, WalDamage};
-pub use protection::Protection;
+pub use protection::{Protection, Sealing};
 pub use source::{
     Content, DatabaseIdentity, DatabaseKind, Depth, Ending, FileKind, LogPiece, Position,
     RecoveryModel, Snapshot, SourceFile, TemporaryCopy, WritersHeld,

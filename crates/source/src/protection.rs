@@ -4,11 +4,22 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What an attacker needs to forge an acceptable set, from least to most.
+/// What somebody needs who makes a set that a restore takes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Protection {
+    /// The key of the set.
+    pub encryption: Sealing,
+    /// Fingerprints of keys: with one of them the set was signed, and that was asked for. Where nobody asked,
+    /// none.
+    pub signed_by: Vec<String>,
+}
+
+/// Whom the key of a set is for, from whoever comes to the fewest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Protection {
-    /// Nothing: the set is not encrypted.
+pub enum Sealing {
+    /// Nobody: the set is not encrypted.
     #[default]
     None,
     /// A certificate, which is public.
@@ -17,21 +28,39 @@ pub enum Protection {
 }
 
 impl Protection {
-    /// Whether a set with protection `next` may follow. Everything that a differential must match
-    /// is in the unencrypted headers of its base, so only the key distinguishes a genuine
-    /// differential from a forged one.
-    pub fn admits(self, next: Self) -> bool {
-        next >= self
+    /// Whether a set may follow upon this one. Everything that a differential must fit to stands in the
+    /// clear headers of its base, so that only a key or a signature tells a genuine one from a forged one.
+    pub fn admits(&self, next: &Self) -> bool {
+        let is_signed = self.signed_by.is_empty()
+            || !next.signed_by.is_empty()
+                && next
+                    .signed_by
+                    .iter()
+                    .all(|key| self.signed_by.contains(key));
+        next.encryption >= self.encryption && is_signed
+    }
+}
+
+impl From<Sealing> for Protection {
+    fn from(encryption: Sealing) -> Self {
+        Self {
+            encryption,
+            ..Self::default()
+        }
     }
 }
 
 impl fmt::Display for Protection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "not encrypted",
-            Self::Certificate => "encrypted for a certificate",
-            Self::Passphrase => "encrypted for a passphrase",
-        })
+        f.write_str(match self.encryption {
+            Sealing::None => "not encrypted",
+            Sealing::Certificate => "encrypted for a certificate",
+            Sealing::Passphrase => "encrypted for a passphrase",
+        })?;
+        match self.signed_by.is_empty() {
+            true => Ok(()),
+            false => write!(f, ", signed with the key {}", self.signed_by.join(" or ")),
+        }
     }
 }
 
@@ -41,15 +70,28 @@ mod tests {
 
     #[test]
     fn nothing_less_protected_follows() {
-        let all = [
-            Protection::None,
-            Protection::Certificate,
-            Protection::Passphrase,
-        ];
-        for (place, base) in all.iter().enumerate() {
-            for (other, next) in all.iter().enumerate() {
-                assert_eq!(base.admits(*next), other >= place, "{next} upon {base}");
+        let all = [Sealing::None, Sealing::Certificate, Sealing::Passphrase];
+        for (place, base) in all.into_iter().enumerate() {
+            for (other, next) in all.into_iter().enumerate() {
+                let (base, next) = (Protection::from(base), Protection::from(next));
+                assert_eq!(base.admits(&next), other >= place, "{next} upon {base}");
             }
         }
+    }
+
+    #[test]
+    fn upon_what_was_signed_follows_only_what_one_of_the_same_signed() {
+        let by = |keys: &[&str]| Protection {
+            signed_by: keys.iter().map(|key| (*key).to_owned()).collect(),
+            ..Protection::default()
+        };
+        assert!(by(&[]).admits(&by(&["a"])) && by(&["a"]).admits(&by(&["a"])));
+        assert!(by(&["a", "b"]).admits(&by(&["b"])));
+        assert!(!by(&["a"]).admits(&by(&[])));
+        assert!(!by(&["a"]).admits(&by(&["b"])) && !by(&["a"]).admits(&by(&["a", "b"])));
+        assert_eq!(
+            by(&["a", "b"]).to_string(),
+            "not encrypted, signed with the key a or b"
+        );
     }
 }

@@ -216,11 +216,15 @@ messages! {
     50024, 17, file_full(database, file, reason), "File '{file}' of database '{database}' is full: {reason}.";
     50025, 16, defect(what, hint), "A defect in Windlass stopped the {what}. {hint}";
     50028, 16, restored_no_database(file, defect), "The content of the backup is not restored to '{file}': {defect}. If this is intended, restore it with AS_IS (--as-is).";
-    50029, 16, less_protected(base, found), "The backup restored so far is {base}, but this backup set is {found}: anyone who has seen the headers of the other could have made it. Nothing was changed. If you trust its source, restore it with ALLOW_UNENCRYPTED (--allow-unencrypted).";
+    50029, 16, less_protected(base, found), "The backup restored so far is {base}, but this backup set is {found}: anyone who has seen the headers of the other could have made it. Nothing was changed. If it was signed, ask for the signature with SIGNED_BY (--signed-by). If you trust its source, restore it with ALLOW_UNENCRYPTED (--allow-unencrypted).";
     50030, 16, encryption_failed(error), "Encryption: {error}.";
     50040, 16, newest_copy_needed(what, family), "{what}. Nothing was changed. Name the newest copy of media family {family}. If there is none, back up to new files, or overwrite all families with INIT or FORMAT (--init, --format), which discards the backup sets on them.";
     50041, 16, passphrase_needed(device), "The backup set on '{device}' is encrypted with a passphrase, and no matching passphrase was given. Name its file with --passphrase-file FILE. To check what can be checked without it: windlass verify --without-key.";
     50042, 10, set_not_authenticated(position), "The checksums, structure and counts of the backup set on file {position} are correct. It is encrypted and was read without a key: it was not authenticated, and it is not known whether a key opens it.";
+    50043, 16, not_signed(reason), "The required signature is missing: {reason}.";
+    50044, 16, signing_failed(error), "Signatures: {error}.";
+    50045, 10, signed_as_asked(position, fingerprint), "The backup set on file {position} and everything in it is signed with the key {fingerprint}, as required.";
+    50046, 10, signature_right(position, fingerprint), "The backup set on file {position} and everything in it is signed with the key {fingerprint}. The set cannot prove whose key this is: name the keys you trust with --signed-by (SIGNED_BY).";
     50050, 16, not_a_database(file), "The file '{file}' does not begin with a SQLite header: it is another kind of file, or an encrypted database. To use it unchanged, specify AS_IS (--as-is on the command line; CREATE DATABASE ... FOR ATTACH WITH AS_IS).";
     50051, 16, integrity_finding(database, finding), "Database '{database}': {finding}";
     50052, 16, integrity_failed(database, count), "SQLite's check found {count} problem(s) in '{database}'. It was not backed up. CONTINUE_AFTER_ERROR (--continue-after-error) backs it up anyway, marked as damaged.";

@@ -11,7 +11,8 @@ use windlass_tsql::ast::{
 use windlass_tsql::span::Spanned;
 
 use super::{
-    Outcome, database_name, disk, io_method_refused, keys, made, misused, refused, session_for,
+    Outcome, absolute, database_name, disk, io_method_refused, keys, made, misused, refused,
+    session_for,
 };
 use crate::args::{BackupArguments, Common, Compress, Goal, Integrity};
 use crate::output::{Console, Layout};
@@ -115,6 +116,10 @@ fn options(arguments: &BackupArguments) -> Vec<BackupOption> {
         text(&arguments.media_description).map(O::MediaDescription),
         text(&arguments.expire).map(O::ExpireDate),
         number(arguments.retain_days).map(O::RetainDays),
+        arguments
+            .sign_with
+            .as_ref()
+            .map(|path| O::SignWith(Value::national(absolute(path)))),
         arguments
             .block_size
             .map(|bytes| O::BlockSize(Value::Number(bytes))),

@@ -10,6 +10,7 @@ mod measuring;
 pub(crate) mod prompt;
 pub(crate) mod rekey;
 pub(crate) mod restore;
+pub(crate) mod signing_key;
 pub(crate) mod sql;
 pub(crate) mod sqlserver;
 pub(crate) mod tune;

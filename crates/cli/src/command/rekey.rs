@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &RekeyArguments, common: &Common) -> Outcome {
     let keys = ReadKeys {
         ring: Arc::new(ring),
         requires_encryption: true,
-        without_key: false,
+        ..ReadKeys::default()
     };
     let request = RekeyRequest {
         position: arguments.set,

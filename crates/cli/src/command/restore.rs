@@ -207,6 +207,10 @@ fn options(arguments: &RestoreArguments, part: &Part) -> Vec<RestoreOption> {
         path: made(Value::national(absolute(std::path::Path::new(path)))),
     });
     let has_media = !arguments.media.is_empty();
+    let signers = arguments
+        .signed_by
+        .iter()
+        .map(|path| O::SignedBy(Value::national(absolute(path))));
     let rest = [
         part.position
             .filter(|_| has_media)
@@ -228,5 +232,6 @@ fn options(arguments: &RestoreArguments, part: &Part) -> Vec<RestoreOption> {
             .map(|bytes| O::MaxTransferSize(Value::Number(bytes))),
         number(arguments.run.stats).map(|every| O::Stats(Some(every))),
     ];
-    moves.chain(rest.into_iter().flatten()).collect()
+    let rest = rest.into_iter().flatten();
+    moves.chain(rest).chain(signers).collect()
 }

@@ -7,7 +7,7 @@ use windlass_tsql::ast::{
     RestoreAction, RestoreOption, RestoreSource, RestoreStatement, Statement, Value,
 };
 
-use super::{Outcome, disk, io_method_refused, keys, made, refused, session_for};
+use super::{Outcome, absolute, disk, io_method_refused, keys, made, refused, session_for};
 use crate::args::{Common, Threads, VerifyArguments};
 use crate::output::{Console, Layout};
 
@@ -103,6 +103,10 @@ fn statement(arguments: &VerifyArguments, common: &Common, position: u16) -> Res
             .stats
             .map(|every| O::Stats(Some(Value::Number(i64::from(every))))),
     ];
+    let signers = arguments
+        .signed_by
+        .iter()
+        .map(|path| O::SignedBy(Value::national(absolute(path))));
     RestoreStatement {
         action: RestoreAction::VerifyOnly,
         source: RestoreSource::Devices(
@@ -112,6 +116,11 @@ fn statement(arguments: &VerifyArguments, common: &Common, position: u16) -> Res
                 .map(|path| disk(path, common))
                 .collect(),
         ),
-        options: options.into_iter().flatten().map(made).collect(),
+        options: options
+            .into_iter()
+            .flatten()
+            .chain(signers)
+            .map(made)
+            .collect(),
     }
 }

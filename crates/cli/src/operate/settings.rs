@@ -40,6 +40,7 @@ struct Written {
     log_level: Option<Level>,
     restore_folders: Option<Vec<PathBuf>>,
     restores_must_be_encrypted: Option<bool>,
+    restores_signed_by: Option<Vec<PathBuf>>,
     #[serde(default)]
     drives: BTreeMap<String, PathBuf>,
 }
@@ -64,6 +65,7 @@ pub(crate) struct Settings {
     log_level: Setting<Option<Level>>,
     restore_folders: Setting<Option<Vec<PathBuf>>>,
     restores_must_be_encrypted: Setting<Option<bool>>,
+    restores_signed_by: Setting<Option<Vec<PathBuf>>>,
     drives: BTreeMap<char, Setting<PathBuf>>,
     /// The files searched for, and whether they exist.
     pub(super) files: Vec<(PathBuf, bool)>,
@@ -103,6 +105,7 @@ pub(crate) fn load(common: &Common, matches: &ArgMatches) -> Result<Settings, Er
         log_level: built_in(None),
         restore_folders: built_in(None),
         restores_must_be_encrypted: built_in(None),
+        restores_signed_by: built_in(None),
         drives: BTreeMap::new(),
         files: Vec::new(),
     };
@@ -179,9 +182,11 @@ impl Settings {
         self.log_file.put(file.log_file.map(absolute), &shown);
         self.log_format.put(file.log_format, &shown);
         self.log_level.put(file.log_level, &shown);
-        let folders = file.restore_folders;
-        let folders = folders.map(|folders| folders.into_iter().map(absolute).collect());
-        self.restore_folders.put(folders, &shown);
+        let all = |paths: Vec<PathBuf>| paths.into_iter().map(absolute).collect();
+        self.restore_folders
+            .put(file.restore_folders.map(all), &shown);
+        self.restores_signed_by
+            .put(file.restores_signed_by.map(all), &shown);
         self.restores_must_be_encrypted
             .put(file.restores_must_be_encrypted, &shown);
         if let Some(json) = file.json {
@@ -248,6 +253,7 @@ impl Settings {
         common.restores = RestorePolicy {
             folders: self.restore_folders.value.clone().unwrap_or_default(),
             must_be_encrypted: self.restores_must_be_encrypted.value.unwrap_or_default(),
+            signed_by: self.restores_signed_by.value.clone().unwrap_or_default(),
         };
         common.drive = self
             .drives
@@ -323,6 +329,14 @@ fn rows(settings: &Settings) -> Vec<Vec<String>> {
         let path = path.as_ref();
         path.map_or_else(none, |path| path.display().to_string())
     };
+    let paths = |paths: &Option<Vec<PathBuf>>| {
+        let paths = paths.iter().flatten();
+        let paths: Vec<_> = paths.map(|path| path.display().to_string()).collect();
+        match paths.is_empty() {
+            true => none(),
+            false => paths.join(", "),
+        }
+    };
     let text = |text: &Option<String>| text.clone().unwrap_or_else(none);
     let mut rows = vec![
         row("instance", &settings.instance, path),
@@ -337,19 +351,13 @@ fn rows(settings: &Settings) -> Vec<Vec<String>> {
         row("log_level", &settings.log_level, |level| {
             logging::name(&level.unwrap_or(LEVEL))
         }),
-        row("restore_folders", &settings.restore_folders, |folders| {
-            let folders = folders.iter().flatten();
-            let folders: Vec<_> = folders.map(|folder| folder.display().to_string()).collect();
-            match folders.is_empty() {
-                true => none(),
-                false => folders.join(", "),
-            }
-        }),
+        row("restore_folders", &settings.restore_folders, paths),
         row(
             "restores_must_be_encrypted",
             &settings.restores_must_be_encrypted,
             |is_set| is_set.unwrap_or_default().to_string(),
         ),
+        row("restores_signed_by", &settings.restores_signed_by, paths),
     ];
     for (letter, folder) in &settings.drives {
         let name = format!("drives.{letter}");

@@ -44,6 +44,8 @@ fn write_plain(place: &Place, medium: &str, set: SetConfiguration, offset: u64, 
         key_block: Vec::new(),
         authentication: Vec::new(),
         binding: Vec::new(),
+        chunk_headers: Vec::new(),
+        signature: Vec::new(),
         backup_bytes: content.len() as u64,
         stored_bytes: content.len() as u64,
         chunk_count: 1,
@@ -73,6 +75,7 @@ fn write_plain(place: &Place, medium: &str, set: SetConfiguration, offset: u64, 
         }],
         digests: vec![digest(content)],
         tag: None,
+        payload_digest: None,
     };
     writer
         .chunk_header(&chunk, 4096, &mut bytes)

@@ -34,6 +34,7 @@ mod sales;
 mod scripting;
 mod server_options;
 mod service;
+mod signing;
 mod sqlbackup;
 mod sqlbackup_options;
 mod sqlserver;

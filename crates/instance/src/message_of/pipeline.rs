@@ -88,6 +88,7 @@ fn message(error: &Error) -> Message {
         Error::FrameTooLarge { .. } => table::internal_consistency(),
         Error::Crypt(source) => table::encryption_failed(source),
         Error::Key { device, source } => key_message(device, source),
+        Error::NotSigned { .. } => table::not_signed(error),
         Error::NotEncrypted { .. }
         | Error::EncryptedBase { .. }
         | Error::KeyAndKeyFile { .. }

@@ -15,7 +15,7 @@ use windlass_tsql::option::{BACKUP, OptionWord, StatementKind};
 use windlass_tsql::span::Spanned;
 
 use super::{
-    block_size, buffer_count, check, invalid, limited_text, number, refused, stats, text,
+    block_size, buffer_count, check, file, invalid, limited_text, number, refused, stats, text,
     transfer_size,
 };
 use crate::instance::BackupDefaults;
@@ -38,6 +38,8 @@ pub(crate) struct BackupChoices {
     pub(crate) compression: Compression,
     /// The algorithm, and the name of the certificate.
     pub(crate) encryption: Option<(Cipher, String)>,
+    /// The file of the key that signs the set.
+    pub(crate) sign_with: Option<String>,
     pub(crate) overwrite: Overwrite,
     pub(crate) skip_checks: bool,
     pub(crate) name: Option<String>,
@@ -65,6 +67,7 @@ impl Default for BackupChoices {
             copy_only: false,
             compression: Compression::NONE,
             encryption: None,
+            sign_with: None,
             overwrite: Overwrite::Append,
             skip_checks: false,
             name: None,
@@ -157,15 +160,7 @@ fn apply(
             choices.tuning.adapts_level |= written.level == Some(CompressionLevel::Auto);
         }
         O::NoCompression => choices.compression = Compression::NONE,
-        O::Init if choices.overwrite == Overwrite::Append => {
-            choices.overwrite = Overwrite::Initialize;
-        }
-        O::Skip => choices.skip_checks = true,
-        // FORMAT implies INIT and SKIP.
-        O::Format => {
-            choices.overwrite = Overwrite::Format;
-            choices.skip_checks = true;
-        }
+        O::Init | O::Skip | O::Format => apply_overwrite(option, choices),
         O::Checksum | O::NoChecksum => choices.checksum = *option == O::Checksum,
         O::ContinueAfterError => choices.on_damage = OnDamage::Continue,
         O::Stats(value) => choices.stats = Some(stats(value.as_ref(), environment)?),
@@ -181,12 +176,13 @@ fn apply(
         O::Integrity(WrittenIntegrity::Quick) => choices.integrity = Some(Depth::Quick),
         O::Integrity(WrittenIntegrity::Full) => choices.integrity = Some(Depth::Full),
         O::NoWrite | O::NoCompressWrite => choices.probe = probe(option),
-        O::Name(_) | O::Description(_) | O::MediaName(_) | O::MediaDescription(_) => {
-            apply_text(option, choices, environment)?;
-        }
+        O::Name(_)
+        | O::Description(_)
+        | O::MediaName(_)
+        | O::MediaDescription(_)
+        | O::SignWith(_) => apply_text(option, choices, environment)?,
         // The defaults; FORMAT goes beyond INIT; tapes and restarts are not known on disk.
-        O::Init
-        | O::NoInit
+        O::NoInit
         | O::NoSkip
         | O::NoFormat
         | O::StopOnError
@@ -214,6 +210,22 @@ fn apply(
         }
     }
     Ok(())
+}
+
+/// What happens to the sets on the media.
+fn apply_overwrite(option: &BackupOption, choices: &mut BackupChoices) {
+    match option {
+        // FORMAT implies INIT and SKIP.
+        BackupOption::Format => {
+            choices.overwrite = Overwrite::Format;
+            choices.skip_checks = true;
+        }
+        BackupOption::Init if choices.overwrite == Overwrite::Append => {
+            choices.overwrite = Overwrite::Initialize;
+        }
+        BackupOption::Skip => choices.skip_checks = true,
+        _ => {}
+    }
 }
 
 /// The numbers of the run, and what is left open of them.
@@ -317,6 +329,10 @@ fn apply_text(
         return Ok(());
     };
     let (limit, into) = match word {
+        OptionWord::SignWith => {
+            choices.sign_with = Some(file(word, value, environment)?);
+            return Ok(());
+        }
         OptionWord::Name => (NAME_CHARACTERS_MAX, &mut choices.name),
         OptionWord::MediaName => (NAME_CHARACTERS_MAX, &mut choices.media_name),
         OptionWord::Description => (DESCRIPTION_CHARACTERS_MAX, &mut choices.description),

@@ -65,6 +65,16 @@ fn limited_text(
     }
 }
 
+/// The name of a file, which is not left empty.
+fn file(
+    word: OptionWord,
+    written: &Written,
+    environment: &mut dyn Environment,
+) -> Result<String, Failure> {
+    let text = text(written, environment)?.filter(|text| !text.is_empty());
+    text.ok_or_else(|| invalid(word))
+}
+
 /// A number within a range: 3217 when it is none, 3250 when it is outside.
 fn number(
     word: OptionWord,
@@ -150,8 +160,8 @@ fn check(
     for (index, word) in words.iter().enumerate() {
         let earlier = words.get(..index).unwrap_or(&[]);
         let conflict = row(*word).and_then(|row| {
-            // MOVE is the one option that may be repeated.
-            let repeated = *word != OptionWord::Move && earlier.contains(word);
+            let is_repeatable = matches!(word, OptionWord::Move | OptionWord::SignedBy);
+            let repeated = !is_repeatable && earlier.contains(word);
             let excluded = earlier.iter().find(|other| row.conflicts.contains(other));
             excluded.or(repeated.then_some(word))
         });

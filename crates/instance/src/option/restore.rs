@@ -7,7 +7,7 @@ use windlass_tsql::ast::RestoreOption;
 use windlass_tsql::option::{OptionWord, RESTORE, StatementKind};
 use windlass_tsql::span::Spanned;
 
-use super::{block_size, buffer_count, check, number, refused, stats, text, transfer_size};
+use super::{block_size, buffer_count, check, file, number, refused, stats, text, transfer_size};
 use crate::{Environment, Failure};
 
 /// What the options of a RESTORE say.
@@ -36,6 +36,8 @@ pub(crate) struct RestoreChoices {
     pub(crate) as_is: bool,
     /// `ALLOW_UNENCRYPTED`: a set may follow upon one that is better protected.
     pub(crate) allows_unencrypted: bool,
+    /// `SIGNED_BY`: files of public keys, one of which must have signed the set.
+    pub(crate) signed_by: Vec<String>,
 }
 
 impl RestoreChoices {
@@ -56,6 +58,7 @@ impl RestoreChoices {
             without_key: false,
             as_is: false,
             allows_unencrypted: false,
+            signed_by: Vec::new(),
         }
     }
 }
@@ -104,12 +107,8 @@ fn apply(
             choices.position = u16::try_from(position).ok();
         }
         O::MediaName(value) => choices.media_name = text(value, environment)?,
-        O::BlockSize(value) => choices.block_bytes = Some(block_size(value, environment)?),
-        O::BufferCount(value) => {
-            choices.tuning.buffer_count = Some(buffer_count(value, environment)?);
-        }
-        O::MaxTransferSize(value) => {
-            choices.tuning.transfer_bytes = Some(transfer_size(value, environment)?);
+        O::BlockSize(_) | O::BufferCount(_) | O::MaxTransferSize(_) => {
+            apply_tuning(option, choices, environment)?;
         }
         O::Checksum => choices.needs_checksums = true,
         O::StopOnError => choices.on_damage = Some(OnDamage::Stop),
@@ -119,6 +118,9 @@ fn apply(
         O::WithoutKey => choices.without_key = true,
         O::AsIs => choices.as_is = true,
         O::AllowUnencrypted => choices.allows_unencrypted = true,
+        O::SignedBy(value) => choices
+            .signed_by
+            .push(file(option.word(), value, environment)?),
         // Checksums of ours are verified always; tapes are not known on disk.
         O::NoChecksum | O::Rewind | O::NoRewind | O::Unload | O::NoUnload | O::Verbose => {}
         O::Partial
@@ -147,6 +149,26 @@ fn apply(
         | O::EnhancedIntegrity(_) => {
             return Err(refused(option.word()));
         }
+    }
+    Ok(())
+}
+
+/// The numbers of the run.
+fn apply_tuning(
+    option: &RestoreOption,
+    choices: &mut RestoreChoices,
+    environment: &mut dyn Environment,
+) -> Result<(), Failure> {
+    use RestoreOption as O;
+    match option {
+        O::BlockSize(value) => choices.block_bytes = Some(block_size(value, environment)?),
+        O::BufferCount(value) => {
+            choices.tuning.buffer_count = Some(buffer_count(value, environment)?);
+        }
+        O::MaxTransferSize(value) => {
+            choices.tuning.transfer_bytes = Some(transfer_size(value, environment)?);
+        }
+        _ => {}
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use windlass_catalog::{
 use windlass_device::DeviceAddress;
 use windlass_media::{DatabaseFile, SetConfiguration, SetType};
 use windlass_pipeline::{MediaSet, OnDamage, ReadKeys, ReadReport, ReadRequest, Tuning};
-use windlass_source::{Protection, Recovery, RestoreTarget};
+use windlass_source::{Protection, Recovery, RestoreTarget, Sealing};
 use windlass_tsql::ast::RestoreStatement;
 
 use super::observer::Watch;
@@ -121,14 +121,15 @@ impl<'a> Asked<'a> {
         Ok(session.instance.drives().path(&file.physical_name)?)
     }
 
-    /// How the set is protected against forgers.
-    pub(super) fn protection(&self) -> Protection {
-        reading::protection(&self.set)
+    /// How the set is protected against forgers, if it is read with these keys.
+    pub(super) fn protection(&self, keys: &ReadKeys) -> Protection {
+        reading::protection(&self.set, keys)
     }
 
     /// The keys of the set, after everything that the key and the headers prove was checked.
     pub(super) fn unlock(&self, session: &mut Session) -> Result<ReadKeys, Failure> {
-        let keys = reading::restore_keys(session, &self.set, &self.extras.keys)?;
+        let given = &self.extras.keys;
+        let keys = reading::restore_keys(session, &self.set, given, &self.choices)?;
         windlass_pipeline::check(&self.media, self.position, &keys)?;
         Ok(keys)
     }
@@ -139,12 +140,12 @@ impl<'a> Asked<'a> {
         let catalog = session.instance.catalog();
         let encryptors = catalog.encryptors_of(self.set.set_guid)?;
         let kinds = encryptors.iter().map(|kind| match kind.as_str() {
-            "CERTIFICATE" => Protection::Certificate,
-            _ => Protection::Passphrase,
+            "CERTIFICATE" => Sealing::Certificate,
+            _ => Sealing::Passphrase,
         });
-        let base = kinds.max().unwrap_or_default();
-        let found = self.protection();
-        if !base.admits(found) && !self.choices.allows_unencrypted {
+        let base = Protection::from(kinds.max().unwrap_or_default());
+        let found = self.protection(&ReadKeys::default());
+        if !base.admits(&found) && !self.choices.allows_unencrypted {
             return Err(table::less_protected(base, found).into());
         }
         self.unlock(session)

@@ -21,7 +21,9 @@ use windlass_tsql::ast::{BackupStatement, BackupTarget};
 pub use super::base::MissingBase;
 use super::observer::Watch;
 pub use super::writers::CopyChoice;
-use super::{backup_media, base, database, history, integrity, space, timing, trace, writers};
+use super::{
+    backup_media, base, database, history, integrity, signing, space, timing, trace, writers,
+};
 use crate::option::{self, BackupChoices};
 use crate::{Completed, Failure, Instance, Session, Sink};
 
@@ -363,6 +365,7 @@ impl Work<'_> {
             compression: choices.compression,
             deflate: self.deflate()?,
             encryption: None,
+            signing: signing::signing_key(self.session, choices.sign_with.as_ref())?,
             checksum: choices.checksum,
             is_as_is: false,
             integrity: None,

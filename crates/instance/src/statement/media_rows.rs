@@ -8,6 +8,7 @@ use windlass_codec::{Algorithm, Level};
 use windlass_crypt::{KeyBlock, RecipientKind};
 use windlass_device::DeviceAddress;
 use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration, SetType, SourceKind};
+use windlass_pipeline::claimed_signer;
 
 use crate::{Column, ColumnType, ResultSet, Value};
 
@@ -117,6 +118,8 @@ pub(super) const HEADER_COLUMNS: &[(&str, ColumnType)] = &[
     ("IsAsIs", Bit),
     ("IntegrityCheck", NVarChar(32)),
     ("IntegrityFindings", Int),
+    ("IsSigned", Bit),
+    ("SignerFingerprint", NVarChar(64)),
 ];
 
 /// `RESTORE HEADERONLY`: a row for each set.
@@ -221,7 +224,7 @@ fn history_values(set: &SetConfiguration) -> [Value; 17] {
 }
 
 /// Columns 52 to 59 and ours.
-fn compression_values(found: &FoundSet<'_>) -> [Value; 16] {
+fn compression_values(found: &FoundSet<'_>) -> [Value; 18] {
     let set = found.set;
     let stored = if is_compressed(set) {
         set.stored_bytes
@@ -230,6 +233,7 @@ fn compression_values(found: &FoundSet<'_>) -> [Value; 16] {
     };
     let encryption = encryption_of(set);
     let encryption = encryption.as_ref();
+    let signer = claimed_signer(set).map(|signer| signer.fingerprint());
     [
         Value::amount(stored),
         Value::Integer(0),
@@ -252,6 +256,9 @@ fn compression_values(found: &FoundSet<'_>) -> [Value; 16] {
             0 => Value::Null,
             _ => Value::Integer(i64::from(set.seen.integrity_findings)),
         },
+        Value::Bit(set.is_signed()),
+        // As it says: nobody has checked it.
+        Value::optional_text(signer.as_deref()),
     ]
 }
 

@@ -29,6 +29,7 @@ mod restore_pages;
 mod script;
 mod security;
 mod server;
+mod signing;
 mod space;
 mod sql_server;
 mod timing;

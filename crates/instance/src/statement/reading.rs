@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use windlass_base::message::table;
-use windlass_crypt::{KeyBlock, KeyRing, RecipientKind};
+use windlass_crypt::{KeyBlock, KeyRing, RecipientKind, Signer};
 use windlass_device::DeviceAddress;
 use windlass_media::{MediaHeader, SetConfiguration};
 use windlass_pipeline::{MediaSet, ReadKeys};
-use windlass_source::Protection;
+use windlass_source::{Protection, Sealing};
 use windlass_tsql::ast::{RestoreAction, RestoreSource, RestoreStatement};
 use windlass_tsql::option::StatementKind;
 
-use super::device_list;
+use super::{device_list, signing};
 use crate::option::{self, RestoreChoices};
 use crate::tag::Tags;
 use crate::{Failure, Session, Sink};
@@ -160,28 +160,39 @@ pub(super) fn tell_later_sets(media: &MediaSet, choices: &RestoreChoices, sink: 
     }
 }
 
-/// The same for a restore, which settings may hold to encrypted sets.
+/// The same for a restore, which settings may hold to encrypted sets, and to signed ones.
 pub(super) fn restore_keys(
     session: &mut Session,
     set: &SetConfiguration,
     given: &KeyRing,
+    choices: &RestoreChoices,
 ) -> Result<ReadKeys, Failure> {
     let must_be_encrypted = session.instance.restores_must_be_encrypted()?;
+    let signed_by = signing::restore_signers(session, &choices.signed_by)?;
     let mut keys = keys(session, set, given)?;
     keys.requires_encryption |= must_be_encrypted;
+    keys.signed_by = signed_by;
     Ok(keys)
 }
 
-/// How a set is protected against forgers: what somebody needs who makes one like it.
-pub(super) fn protection(set: &SetConfiguration) -> Protection {
+/// How a set is protected against forgers: what somebody needs who makes one like it. It was signed as `keys`
+/// ask for.
+pub(super) fn protection(set: &SetConfiguration, keys: &ReadKeys) -> Protection {
+    Protection {
+        encryption: sealing(set),
+        signed_by: keys.signed_by.iter().map(Signer::fingerprint).collect(),
+    }
+}
+
+fn sealing(set: &SetConfiguration) -> Sealing {
     if !set.is_encrypted() {
-        return Protection::None;
+        return Sealing::None;
     }
     let recipients = KeyBlock::from_stored(&set.key_block).map(|block| block.recipients());
     let is_passphrase = |kind: &RecipientKind| matches!(kind, RecipientKind::Passphrase);
     match recipients {
-        Ok(all) if all.iter().all(is_passphrase) => Protection::Passphrase,
-        _ => Protection::Certificate,
+        Ok(all) if all.iter().all(is_passphrase) => Sealing::Passphrase,
+        _ => Sealing::Certificate,
     }
 }
 
@@ -202,6 +213,6 @@ pub(super) fn keys(
     Ok(ReadKeys {
         ring: Arc::new(ring),
         requires_encryption: is_given,
-        without_key: false,
+        ..ReadKeys::default()
     })
 }

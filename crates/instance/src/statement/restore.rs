@@ -9,6 +9,7 @@ use windlass_catalog::{DatabaseRecord, Origin, RestoreFileRecord};
 use windlass_crypt::KeyRing;
 use windlass_io::queue::IoMethodChoice;
 use windlass_media::{DatabaseFile, FileMode, SetConfiguration, SourceKind};
+use windlass_pipeline::ReadKeys;
 use windlass_source::sqlite::{
     self, Existing, FileIdentity, RequiredBase, RestoreRequest, SqliteTarget,
 };
@@ -235,7 +236,7 @@ impl Work<'_> {
             return self.asked.rehearse(keys, target, sink);
         }
         self.session.queries.release(&self.target);
-        let request = self.request(existing);
+        let request = self.request(existing, &keys);
         let target = SqliteTarget::begin(&request)?;
         let begun = Instant::now();
         let report = self
@@ -251,7 +252,7 @@ impl Work<'_> {
             .conclude(self.session, &report, begun, files, sink)
     }
 
-    fn request(&self, existing: Existing) -> RestoreRequest {
+    fn request(&self, existing: Existing, keys: &ReadKeys) -> RestoreRequest {
         let set = &self.asked.set;
         let file = set.files.first();
         RestoreRequest {
@@ -266,7 +267,7 @@ impl Work<'_> {
                 set_guid: set.differential_base_guid,
                 checkpoint_lsn: set.differential_base_lsn,
             }),
-            protection: self.asked.protection(),
+            protection: self.asked.protection(keys),
             allow_less_protected: self.asked.choices.allows_unencrypted,
             as_is: self.asked.choices.as_is,
             mode: file.and_then(|file| file.mode).map(FileMode::bits),

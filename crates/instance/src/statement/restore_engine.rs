@@ -6,6 +6,7 @@ use std::time::Instant;
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, FileRecord, Origin, RestoreFileRecord};
 use windlass_media::{DatabaseFile, FileMode};
+use windlass_pipeline::ReadKeys;
 use windlass_source::engine::{
     EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, pending,
 };
@@ -43,7 +44,7 @@ impl Work<'_> {
             return self.asked.rehearse(keys, &paths, sink);
         }
         self.session.instance.engines.close(self.asked.name)?;
-        let request = self.request(&files);
+        let request = self.request(&files, &keys);
         let target = EngineTarget::begin(&request)?;
         let begun = Instant::now();
         let report = self
@@ -61,7 +62,7 @@ impl Work<'_> {
             .conclude(self.session, &report, begun, files, sink)
     }
 
-    fn request(&self, files: &[FileRecord]) -> EngineRestoreRequest {
+    fn request(&self, files: &[FileRecord], keys: &ReadKeys) -> EngineRestoreRequest {
         let log = self.asked.set.files.iter().find(|file| file.is_log);
         EngineRestoreRequest {
             description: self.asked.set.page_engine_description.clone(),
@@ -76,7 +77,7 @@ impl Work<'_> {
             database_name: self.asked.name.to_owned(),
             log_bytes: log.map_or(0, |log| log.size_bytes),
             redo_bytes: log.map_or(0, |log| log.backup_bytes),
-            protection: self.asked.protection(),
+            protection: self.asked.protection(keys),
             allow_less_protected: self.asked.choices.allows_unencrypted,
             as_is: self.asked.choices.as_is,
             set_guid: self.asked.set.set_guid,

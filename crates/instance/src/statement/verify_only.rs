@@ -12,12 +12,11 @@ use windlass_pipeline::{MediaSet, OnDamage, ReadKeys, ReadReport, ReadRequest, T
 use windlass_tsql::ast::RestoreStatement;
 use windlass_tsql::option::StatementKind;
 
-use super::history;
 use super::observer::Watch;
 use super::reading::{self, OpenSet};
-use super::rehearse;
 use super::restore::{check_moves, moved_to};
 use super::sql_server::Media;
+use super::{history, rehearse, signing};
 use crate::message_of::loss_messages;
 use crate::option::{self, RestoreChoices};
 use crate::{Completed, Failure, Session, Sink};
@@ -105,6 +104,13 @@ fn attempt(
     if choices.loads_history {
         load_history(session, &media, &set, &devices, sink);
     }
+    if let Some(signer) = report.signer {
+        let fingerprint = signer.fingerprint();
+        sink.message(match choices.signed_by.is_empty() {
+            true => table::signature_right(position, fingerprint),
+            false => table::signed_as_asked(position, fingerprint),
+        });
+    }
     sink.message(match choices.without_key && set.is_encrypted() {
         true => table::set_not_authenticated(position),
         false => table::set_valid(position),
@@ -118,13 +124,17 @@ fn request(
     set: &SetConfiguration,
     extras: &VerifyExtras,
 ) -> Result<ReadRequest, Failure> {
+    let keys = match choices.without_key {
+        true => ReadKeys {
+            without_key: true,
+            ..ReadKeys::default()
+        },
+        false => reading::keys(session, set, &extras.keys)?,
+    };
     Ok(ReadRequest {
-        keys: match choices.without_key {
-            true => ReadKeys {
-                without_key: true,
-                ..ReadKeys::default()
-            },
-            false => reading::keys(session, set, &extras.keys)?,
+        keys: ReadKeys {
+            signed_by: signing::signers(session, &choices.signed_by)?,
+            ..keys
         },
         // Unlike RESTORE, VERIFYONLY goes on by default, to find all there is.
         on_damage: choices.on_damage.unwrap_or(OnDamage::Continue),

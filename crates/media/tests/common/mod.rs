@@ -1,6 +1,6 @@
 //! Small families with fixed identities and dates, for the tests of this crate.
 
-use windlass_base::{Digest, Guid, Lsn, checksum, digest};
+use windlass_base::{Digest, Guid, Lsn, blake3, checksum, digest};
 use windlass_media::{
     ChunkHeader, ChunkKind, DatabaseFile, FORMAT_VERSION, FamilyReader, FamilyWriter, MediaHeader,
     Run, SetConfiguration, SetType, TAG_BYTES, chunk_mix,
@@ -87,6 +87,7 @@ impl TestChunk {
             runs,
             digests,
             tag: None,
+            payload_digest: None,
         }
     }
 }
@@ -100,6 +101,7 @@ pub(crate) struct FamilyBuilder {
     description: String,
     sets: u16,
     pub(crate) is_encrypted: bool,
+    pub(crate) is_signed: bool,
 }
 
 impl FamilyBuilder {
@@ -130,6 +132,7 @@ impl FamilyBuilder {
             description: description.to_owned(),
             sets: 0,
             is_encrypted: false,
+            is_signed: false,
         }
     }
 
@@ -195,6 +198,7 @@ impl FamilyBuilder {
         for (ordinal, chunk) in (0..).zip(chunks) {
             let mut header = chunk.header(ordinal, self.header.family_number, set.set_guid);
             header.tag = self.is_encrypted.then_some([0xA7; TAG_BYTES]);
+            header.payload_digest = self.is_signed.then(|| blake3(&chunk.payload(ordinal)));
             self.writer
                 .chunk_header(&header, chunk.alignment, &mut self.bytes)
                 .unwrap();
@@ -219,6 +223,11 @@ impl FamilyBuilder {
         set.is_final = true;
         if self.is_encrypted {
             set.authentication = vec![0xAA; 32];
+        }
+        if self.is_signed {
+            // Of the other family nothing is known here.
+            set.chunk_headers = [[0x33; 32], self.writer.chunk_headers().unwrap()].concat();
+            set.signature = [&[1][..], &[0x5C; 96]].concat();
         }
         set.finished = "2026-11-20 21:00:02".parse().ok();
         self.writer.end_of_data(&set).unwrap()

@@ -29,6 +29,7 @@ use std::time::Instant;
 use windlass_base::page::pages_of;
 use windlass_base::panic::contained;
 use windlass_base::{EXTENT_BYTES, Guid, Moment};
+use windlass_crypt::SetKey;
 use windlass_io::BufferPool;
 use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration};
 use windlass_source::Snapshot;
@@ -47,6 +48,7 @@ use crate::plan::{ChosenIoMethod, Plan, SourceSize};
 use crate::report::{BackupReport, FilePages, Observer, StageCounters};
 use crate::request::{BackupKind, BackupRequest, Tuning};
 use crate::sealing;
+use crate::signing;
 
 /// Backs up one snapshot and makes the set the differential base.
 ///
@@ -140,6 +142,7 @@ fn run(
         set_guid: configuration.set_guid,
         deflate: request.deflate.as_deref(),
         key: key.as_ref(),
+        is_signed: request.signing.is_some(),
         verify_pages: request.checksum,
         on_damage: request.on_damage,
         digests: needs_digests(request, &*snapshot),
@@ -163,7 +166,7 @@ fn run(
     configuration.is_damaged = !damaged.is_empty() || configuration.seen.integrity_findings > 0;
     let ending = snapshot.ending()?;
     set::complete(&mut configuration, &totals, &control.coverage, ending);
-    sealing::authenticate(key.as_ref(), &mut configuration);
+    prove(request, &media, key.as_ref(), &mut configuration)?;
     snapshot.close()?;
     finish_media(media, &configuration, &control, &mut stages.write)?;
     let writers_held = snapshot.writers_held().map(|held| held.time);
@@ -196,6 +199,24 @@ fn begin_set(
         source,
     })?;
     Ok(())
+}
+
+/// Authenticates the final configuration, and signs it together with all chunk headers.
+fn prove(
+    request: &BackupRequest,
+    media: &[Family],
+    key: Option<&SetKey>,
+    set: &mut SetConfiguration,
+) -> Result<(), Error> {
+    if request.signing.is_some() {
+        let mut families: Vec<&Family> = media.iter().collect();
+        families.sort_by_key(|family| family.number);
+        for family in families {
+            set.chunk_headers.extend(family.chunk_headers()?);
+        }
+    }
+    sealing::authenticate(key, set);
+    signing::sign(request.signing.as_deref(), set)
 }
 
 fn plan_of(

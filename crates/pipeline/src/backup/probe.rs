@@ -40,15 +40,7 @@ fn run(
     priority: Option<String>,
 ) -> Result<ProbeReport, Error> {
     let begun = Instant::now();
-    let mut plan = Plan::for_backup(
-        request.compression,
-        1,
-        0,
-        size_of(&*snapshot),
-        read_method(&*snapshot, request.tuning)?,
-        request.tuning,
-    );
-    plan.priority = priority;
+    let plan = plan_of(request, &*snapshot, priority)?;
     observer.planned(&plan);
     let frames = BufferPool::new(plan.frame_buffers.value, plan.frame_bytes.value);
     let output = BufferPool::new(plan.output_buffers.value, plan.frame_bytes.value);
@@ -70,6 +62,7 @@ fn run(
         set_guid,
         deflate: request.deflate.as_deref(),
         key: key.as_ref(),
+        is_signed: false,
         verify_pages: request.checksum,
         on_damage: OnDamage::Stop,
         digests: !snapshot.tracks_changes(),
@@ -105,4 +98,21 @@ fn run(
         stages,
         adapted,
     })
+}
+
+fn plan_of(
+    request: &ProbeRequest,
+    snapshot: &dyn Snapshot,
+    priority: Option<String>,
+) -> Result<Plan, Error> {
+    let mut plan = Plan::for_backup(
+        request.compression,
+        1,
+        0,
+        size_of(snapshot),
+        read_method(snapshot, request.tuning)?,
+        request.tuning,
+    );
+    plan.priority = priority;
+    Ok(plan)
 }

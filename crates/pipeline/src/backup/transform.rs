@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
-use windlass_base::{Digest, EXTENT_BYTES, Guid, checksum, digest};
+use windlass_base::{Digest, EXTENT_BYTES, Guid, blake3, checksum, digest};
 use windlass_codec::{Algorithm, DeflateProvider, Encoder, Stored};
 use windlass_crypt::SetKey;
 use windlass_io::{BufferPool, PooledBuffer};
@@ -49,6 +49,8 @@ pub(super) struct Transform<'a> {
     pub(super) deflate: Option<&'a dyn DeflateProvider>,
     /// The key of an encrypted set.
     pub(super) key: Option<&'a SetKey>,
+    /// Whether chunks carry the digests of their payloads, because the set will be signed.
+    pub(super) is_signed: bool,
     pub(super) verify_pages: bool,
     pub(super) on_damage: OnDamage,
     /// Whether chunks carry the digests of their extents.
@@ -221,6 +223,7 @@ impl Transform<'_> {
             runs,
             digests,
             tag: None,
+            payload_digest: None,
         };
         let mut payload = frame.buffer;
         if let Some(mut output) = output
@@ -240,6 +243,7 @@ impl Transform<'_> {
             }
             None => header.stored_checksum = checksum(stored),
         }
+        header.payload_digest = self.is_signed.then(|| blake3(stored));
         self.totals.count(&header);
         Ok(Chunk { header, payload })
     }

@@ -65,6 +65,12 @@ impl Family {
         Ok(())
     }
 
+    /// The hash of all chunk headers of the set.
+    pub(super) fn chunk_headers(&self) -> Result<[u8; 32], Error> {
+        let hash = self.writer.chunk_headers();
+        hash.map_err(|error| self.media_error(error))
+    }
+
     fn media_error(&self, source: windlass_media::MediaError) -> Error {
         Error::Media {
             device: format!("media family {}", self.number),

@@ -18,8 +18,8 @@ const WINDOW_BYTES: usize = 64 << 10;
 /// # Errors
 /// If the set is incomplete or damaged, or the file cannot be written.
 pub fn extract_digests(media: &MediaSet, position: u16, path: &Path) -> Result<DigestFile, Error> {
-    let sets = media.complete(position)?;
-    let set = &sets[0].configuration;
+    let complete = media.complete(position)?;
+    let set = complete.configuration();
     if set.is_encrypted() {
         return Err(Error::EncryptedBase {
             device: media.devices(),
@@ -31,12 +31,12 @@ pub fn extract_digests(media: &MediaSet, position: u16, path: &Path) -> Result<D
     };
     let files: Vec<DigestedFile> = set.files.iter().map(file).collect();
     let writer = DigestWriter::create(path, set.set_guid, set.checkpoint_lsn, &files)?;
-    for (family, set) in media.families.iter().zip(sets) {
+    for (family, set) in media.families.iter().zip(&complete.listings) {
         let window = Window::new(&*family.reader, WINDOW_BYTES);
         let (reader, _) =
             FamilyReader::open(&window).map_err(|source| media_error(&family.device, source))?;
         let mut failure = None;
-        let walked = reader.walk(&set, &mut |header, _| {
+        let walked = reader.walk(set, &mut |header, _| {
             let mut digests = header.digests.as_slice();
             for run in &header.runs {
                 let count = (run.bytes as usize)

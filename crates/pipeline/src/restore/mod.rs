@@ -15,7 +15,7 @@ use windlass_base::page::pages_of;
 use windlass_codec::{Algorithm, Compression, Level};
 use windlass_crypt::SetKey;
 use windlass_io::BufferPool;
-use windlass_media::{CHUNK_BYTES_MAX, SetConfiguration, SetListing};
+use windlass_media::{CHUNK_BYTES_MAX, SetConfiguration};
 use windlass_source::RestoreTarget;
 
 pub use digests::extract_digests;
@@ -26,11 +26,12 @@ use self::transform::{Seen, Transform};
 use crate::control::Control;
 use crate::coverage::{Coverage, CoveredFile};
 use crate::error::{Damage, Error};
-use crate::media_set::MediaSet;
+use crate::media_set::{CompleteSet, MediaSet};
 use crate::plan::{ChosenIoMethod, Plan};
 use crate::report::{FilePages, Observer, ReadReport, Stages};
 use crate::request::{OnDamage, ReadRequest};
 use crate::sealing::{self, ReadKeys};
+use crate::signing::{self, Signed};
 
 /// Names of the threads in errors.
 const READER: &str = "reader of the media";
@@ -51,16 +52,16 @@ pub fn restore(
     run(media, position, request, Some(target), observer)
 }
 
-/// Checks what can be known of a set without reading its chunks: that it is complete, that a given
-/// key opens it, and that its configuration is authentic.
+/// Checks what can be known of a set without reading its chunks: that it is complete, that its configuration
+/// was signed by whom it was asked of, that a key at hand opens it, and that its configuration is authentic.
 ///
 /// # Errors
 /// The first problem found.
 pub fn check(media: &MediaSet, position: u16, keys: &ReadKeys) -> Result<(), Error> {
-    let sets = media.complete(position)?;
-    let set = &sets[0].configuration;
-    check_chunk_count(media, set)?;
-    sealing::unlock(media, set, keys).map(drop)
+    let complete = media.complete(position)?;
+    check_chunk_count(media, complete.configuration())?;
+    signing::check(media, &complete, keys, false)?;
+    sealing::unlock(media, &complete, keys).map(drop)
 }
 
 /// The plan of a restore or verification of a set; also does the checks of [`check`].
@@ -69,8 +70,8 @@ pub fn check(media: &MediaSet, position: u16, keys: &ReadKeys) -> Result<(), Err
 /// If the set is incomplete, or no given key opens it.
 pub fn plan_reading(media: &MediaSet, position: u16, request: &ReadRequest) -> Result<Plan, Error> {
     check(media, position, &request.keys)?;
-    let sets = media.complete(position)?;
-    Ok(plan(media, &sets[0].configuration, request))
+    let complete = media.complete(position)?;
+    Ok(plan(media, complete.configuration(), request))
 }
 
 /// Reads a set and checks every byte, writing nothing.
@@ -93,13 +94,14 @@ fn run(
     target: Option<&dyn RestoreTarget>,
     observer: &dyn Observer,
 ) -> Result<ReadReport, Error> {
-    let sets = media.complete(position)?;
-    let set = &sets[0].configuration;
+    let complete = media.complete(position)?;
+    let set = complete.configuration();
     check_chunk_count(media, set)?;
+    let signed = signing::check(media, &complete, &request.keys, target.is_none())?;
     let is_sealed = target.is_none() && request.keys.without_key && set.is_encrypted();
     let key = match is_sealed {
         true => None,
-        false => sealing::unlock(media, set, &request.keys)?,
+        false => sealing::unlock(media, &complete, &request.keys)?,
     };
     let plan = plan(media, set, request);
     observer.planned(&plan);
@@ -114,9 +116,10 @@ fn run(
     );
     let movement = Movement {
         media,
-        sets: &sets,
+        complete: &complete,
         plan: &plan,
         key: key.as_ref(),
+        signed: signed.as_ref(),
         is_sealed,
         target,
         frames: &frames,
@@ -124,6 +127,9 @@ fn run(
     };
     let (stages, seen) = movement.run(&output, request.on_damage);
     control.finish()?;
+    if signed.is_some() && seen.signed_families() != media.families.len() {
+        return Err(Error::EndedEarly { worker: READER });
+    }
     let damaged = totals::check(set, &seen, &control.coverage, request.on_damage);
     let damaged = damaged.map_err(|damage| Error::SetDamaged {
         device: media.devices(),
@@ -150,15 +156,17 @@ fn run(
         plan,
         stages,
         damaged,
+        signer: signed.map(|signed| signed.signer),
     })
 }
 
 /// The threads of a run and the queues between them.
 struct Movement<'a> {
     media: &'a MediaSet,
-    sets: &'a [SetListing],
+    complete: &'a CompleteSet,
     plan: &'a Plan,
     key: Option<&'a SetKey>,
+    signed: Option<&'a Signed>,
     is_sealed: bool,
     target: Option<&'a dyn RestoreTarget>,
     frames: &'a BufferPool,
@@ -168,7 +176,7 @@ struct Movement<'a> {
 impl Movement<'_> {
     /// Starts all threads of all stages and waits for them.
     fn run(&self, output: &BufferPool, on_damage: OnDamage) -> (Stages, Seen) {
-        let set = &self.sets[0].configuration;
+        let set = self.complete.configuration();
         let (plan, control) = (self.plan, self.control);
         let (chunk_sender, chunks) = bounded(plan.frame_buffers.value);
         let (restored_sender, restored) =
@@ -182,18 +190,22 @@ impl Movement<'_> {
             output,
             key: self.key,
             is_sealed: self.is_sealed,
+            is_signed: self.signed.is_some(),
             on_damage,
             seen: Seen::new(set.chunk_count),
         };
         let wanted = self.target.map(|_| restored_sender);
         let mut stages = Stages::default();
         std::thread::scope(|scope| {
-            let readers: Vec<_> = (self.media.families.iter().zip(self.sets))
+            let transform = &transform;
+            let readers: Vec<_> = (self.media.families.iter().zip(&self.complete.listings))
                 .map(|(family, set)| {
                     let read = Read {
                         pool: self.frames,
                         plan,
                         files: &files,
+                        signed: self.signed,
+                        seen: &transform.seen,
                         chunks: chunk_sender.clone(),
                         control,
                     };
@@ -201,7 +213,6 @@ impl Movement<'_> {
                 })
                 .collect();
             drop(chunk_sender);
-            let transform = &transform;
             let transforms: Vec<_> = (0..plan.threads.value)
                 .map(|_| {
                     let (chunks, wanted) = (chunks.clone(), wanted.clone());

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crossbeam_channel::Sender;
 use windlass_io::{BufferPool, PooledBuffer};
-use windlass_media::{ChunkHeader, FamilyReader, ReadAt, SetListing};
+use windlass_media::{ChunkHeader, FamilyReader, ReadAt, SetListing, WalkedSet};
 
+use super::transform::Seen;
 use crate::control::{Control, timed};
 use crate::error::{Damage, Error};
 use crate::fault::FaultPoint;
@@ -13,6 +14,7 @@ use crate::live::Meter;
 use crate::media_set::{Family, media_error};
 use crate::plan::Plan;
 use crate::report::{Stage, StageCounters};
+use crate::signing::Signed;
 use crate::window::Window;
 
 /// A chunk as stored on the media, not yet verified.
@@ -31,6 +33,9 @@ pub(super) struct Read<'a> {
     pub(super) plan: &'a Plan,
     /// Database files of the set: id and length.
     pub(super) files: &'a [(u16, u64)],
+    /// What the chunk headers are compared with.
+    pub(super) signed: Option<&'a Signed>,
+    pub(super) seen: &'a Seen,
     pub(super) chunks: Sender<StoredChunk>,
     pub(super) control: &'a Control<'a>,
 }
@@ -79,7 +84,14 @@ impl Read<'_> {
             (None, Err(source)) if !stopped && !control.is_stopped() => {
                 Err(media_error(&family.device, source))
             }
-            _ => Ok(meter.end()),
+            (None, Ok(walked)) => {
+                if let Some(signed) = self.signed {
+                    check_headers(family, signed, &walked)?;
+                    self.seen.note_signed_family();
+                }
+                Ok(meter.end())
+            }
+            (None, Err(_)) => Ok(meter.end()),
         }
     }
 
@@ -116,6 +128,22 @@ impl Read<'_> {
             self.chunks.send(chunk).is_ok()
         }))
     }
+}
+
+/// The chunk headers of a family must be those that were signed.
+pub(super) fn check_headers(
+    family: &Family,
+    signed: &Signed,
+    walked: &WalkedSet,
+) -> Result<(), Error> {
+    let number = family.number();
+    if signed.chunk_headers(number) == Some(walked.chunk_headers) {
+        return Ok(());
+    }
+    Err(Error::SetDamaged {
+        device: family.device.to_string(),
+        damage: Damage::OtherChunks { family: number },
+    })
 }
 
 /// Checks that a chunk fits the buffers and the file it names. `files` are the files of the set

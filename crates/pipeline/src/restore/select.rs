@@ -16,7 +16,7 @@ use windlass_codec::{Algorithm, Decoder};
 use windlass_io::BufferPool;
 use windlass_media::{ChunkKind, FamilyReader, IndexEntry, ReadAt as _, SetListing};
 
-use super::read::{StoredChunk, check};
+use super::read::{StoredChunk, check, check_headers};
 use super::transform::{Seen, Transform};
 use super::{check_chunk_count, covered, plan};
 use crate::control::Control;
@@ -26,6 +26,7 @@ use crate::media_set::{Family, MediaSet, media_error};
 use crate::report::Observer;
 use crate::request::{OnDamage, ReadRequest};
 use crate::sealing;
+use crate::signing::{self, Signed};
 use crate::window::Window;
 
 /// Bytes per read while reading the index and looking up chunks.
@@ -61,6 +62,8 @@ struct Place {
     ordinal: u64,
     stream_offset: u64,
     raw_bytes: u32,
+    /// The digest of the header that was signed.
+    signed: Option<[u8; 32]>,
 }
 
 /// Passes the ranges selected by `selection` from the set at `position` to it, then the whole log
@@ -78,13 +81,15 @@ pub fn restore_selected(
     observer: &dyn Observer,
 ) -> Result<(u64, Duration), Error> {
     let begun = Instant::now();
-    let sets = media.complete(position)?;
-    let set = &sets[0].configuration;
+    let complete = media.complete(position)?;
+    let set = complete.configuration();
     check_chunk_count(media, set)?;
-    let key = sealing::unlock(media, set, &request.keys)?;
+    let signed = signing::check(media, &complete, &request.keys, false)?;
+    let key = sealing::unlock(media, &complete, &request.keys)?;
     let frame_bytes = plan(media, set, request).frame_bytes.value;
     let mut places = Vec::new();
-    for (index, (family, listing)) in media.families.iter().zip(&sets).enumerate() {
+    for (index, (family, listing)) in media.families.iter().zip(&complete.listings).enumerate() {
+        let first = places.len();
         find(
             index,
             family,
@@ -93,6 +98,9 @@ pub fn restore_selected(
             selection,
             &mut places,
         )?;
+        if let Some(signed) = &signed {
+            prove(family, listing, signed, &mut places[first..])?;
+        }
     }
     places.sort_unstable_by_key(|place| (place.is_log, place.file_id, place.offset));
     let total = places.iter().map(|place| u64::from(place.raw_bytes)).sum();
@@ -109,7 +117,7 @@ pub fn restore_selected(
     let files = set.files.iter().map(|file| (file.file_id, file.size_bytes));
     let walk = Walk {
         media,
-        sets: &sets,
+        sets: &complete.listings,
         files: &files.collect::<Vec<_>>(),
         frame_bytes,
         payloads: &payloads,
@@ -117,6 +125,7 @@ pub fn restore_selected(
             output: &frames,
             key: key.as_ref(),
             is_sealed: false,
+            is_signed: signed.is_some(),
             on_damage: OnDamage::Stop,
             seen: Seen::new(set.chunk_count),
         },
@@ -154,6 +163,7 @@ fn find(
             ordinal: entry.ordinal,
             stream_offset: entry.stream_offset,
             raw_bytes: entry.raw_bytes,
+            signed: None,
         }));
         places.len() as u64 <= chunk_count
     });
@@ -168,6 +178,28 @@ fn find(
         }),
         _ => Ok(()),
     }
+}
+
+/// Reads all chunk headers of a family, compares them with what was signed, and notes those that are wanted:
+/// when they are read again, they must be the same.
+fn prove(
+    family: &Family,
+    set: &SetListing,
+    signed: &Signed,
+    places: &mut [Place],
+) -> Result<(), Error> {
+    let fail = |source| media_error(&family.device, source);
+    let window = Window::new(&*family.reader, WINDOW_BYTES);
+    let (reader, _) = FamilyReader::open(&window).map_err(fail)?;
+    places.sort_unstable_by_key(|place| place.ordinal);
+    let walked = reader.walk(set, &mut |header, _| {
+        let found = places.binary_search_by_key(&header.ordinal, |place| place.ordinal);
+        if let Some(place) = found.ok().and_then(|index| places.get_mut(index)) {
+            place.signed = Some(header.signed_digest());
+        }
+        true
+    });
+    check_headers(family, signed, &walked.map_err(fail)?)
 }
 
 /// What reading a chunk needs.
@@ -277,7 +309,8 @@ impl Walk<'_> {
             place.ordinal,
             place.raw_bytes,
         );
-        if found != meant {
+        let is_signed = !self.transform.is_signed || place.signed == Some(header.signed_digest());
+        if found != meant || !is_signed {
             return Err(Error::SetDamaged {
                 device: family.device.to_string(),
                 damage: Damage::ForeignChunk {

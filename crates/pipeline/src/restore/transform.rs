@@ -1,10 +1,10 @@
 //! Second stage of a restore or verification: turns chunks back into frames, or rejects them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
-use windlass_base::checksum;
+use windlass_base::{blake3, checksum};
 use windlass_codec::{Algorithm, Decoder};
 use windlass_crypt::SetKey;
 use windlass_io::{BufferPool, PooledBuffer};
@@ -35,6 +35,8 @@ pub(super) struct Transform<'a> {
     pub(super) key: Option<&'a SetKey>,
     /// Whether the chunks of an encrypted set are checked without decrypting them.
     pub(super) is_sealed: bool,
+    /// Whether each payload must be the one that its signed header names.
+    pub(super) is_signed: bool,
     pub(super) on_damage: OnDamage,
     pub(super) seen: Seen,
 }
@@ -49,6 +51,8 @@ pub(super) struct Seen {
     pub(super) stored_bytes: AtomicU64,
     pub(super) checksum: AtomicU64,
     damaged: Mutex<DamagedChunks>,
+    /// Families whose chunk headers are those that were signed.
+    signed_families: AtomicUsize,
 }
 
 impl Seen {
@@ -63,7 +67,16 @@ impl Seen {
             stored_bytes: AtomicU64::new(0),
             checksum: AtomicU64::new(0),
             damaged: Mutex::default(),
+            signed_families: AtomicUsize::new(0),
         }
+    }
+
+    pub(super) fn note_signed_family(&self) {
+        self.signed_families.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn signed_families(&self) -> usize {
+        self.signed_families.load(Ordering::Relaxed)
     }
 
     fn mark(&self, ordinal: u64) -> Result<(), Damage> {
@@ -232,6 +245,9 @@ impl Transform<'_> {
             checksum(stored),
             header.stored_checksum,
         )?;
+        if self.is_signed && header.payload_digest != Some(blake3(stored)) {
+            return Err(Damage::UnsignedPayload { ordinal, offset });
+        }
         if self.is_sealed {
             return match header.tag.is_some() {
                 true => Ok(payload),

@@ -356,7 +356,7 @@ fn a_plain_differential_upon_an_encrypted_full_is_refused_and_the_full_stays() {
     let place = tempfile::tempdir().unwrap();
     let media = MediaSet::open(&devices(folder.path(), &["1.bak", "2.bak"])).unwrap();
     let full = EngineRestoreRequest {
-        protection: windlass_source::Protection::Certificate,
+        protection: windlass_source::Sealing::Certificate.into(),
         as_is: true,
         ..request_for(folder.path(), place.path())
     };

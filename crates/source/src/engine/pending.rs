@@ -104,7 +104,7 @@ impl PendingRestore {
             checkpoint_lsn: self.checkpoint_lsn.to_string(),
             data: self.data.clone(),
             log_bytes: self.log_bytes,
-            protection: self.protection,
+            protection: self.protection.clone(),
             modes: self.modes.clone(),
             as_is: self.as_is,
             description: self.description.encode().map_err(engine_error)?,

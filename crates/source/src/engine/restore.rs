@@ -105,7 +105,7 @@ impl EngineTarget {
             data,
             log,
             log_bytes: request.log_bytes,
-            protection: request.protection,
+            protection: request.protection.clone(),
             modes: modes(&request.files),
             as_is: request.as_is,
             description,
@@ -344,11 +344,11 @@ fn check_base(log: &Path, request: &EngineRestoreRequest) -> Result<PendingResto
             expected_lsn: expected.checkpoint_lsn,
         });
     }
-    if !state.protection.admits(request.protection) && !request.allow_less_protected {
+    if !state.protection.admits(&request.protection) && !request.allow_less_protected {
         return Err(Error::LessProtected {
             path: log.to_owned(),
             base: state.protection,
-            found: request.protection,
+            found: request.protection.clone(),
         });
     }
     Ok(state)

@@ -142,6 +142,8 @@ pub enum BackupOption {
     Integrity(Integrity),
     /// `MAXRATE = x`: a Windlass option. MB of the database that may be read per second.
     MaxRate(Value),
+    /// `SIGN_WITH = x`
+    SignWith(Value),
     /// `MAXWRITERATE = x`: a Windlass option. MB that may be written to each device per second.
     MaxWriteRate(Value),
 }

@@ -78,6 +78,8 @@ pub enum RestoreOption {
     AsIs,
     /// `ALLOW_UNENCRYPTED`
     AllowUnencrypted,
+    /// `SIGNED_BY = x`
+    SignedBy(Value),
     /// `RESTRICTED_USER`
     RestrictedUser,
     /// `CREDENTIAL [= x]`

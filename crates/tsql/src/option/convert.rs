@@ -60,6 +60,7 @@ plain_options! {
     values: [
         Name Description ExpireDate RetainDays MediaName MediaDescription Password MediaPassword
         BlockSize BufferCount MaxTransferSize BackupOptions Standby MaxRate MaxWriteRate
+        SignWith
     ],
     others: [
         Compression Compression Encryption Encryption Credential Credential Stats Stats
@@ -78,7 +79,7 @@ plain_options! {
     ],
     values: [
         Standby File Password MediaPassword MediaName BlockSize BufferCount MaxTransferSize
-        RestoreOptions StopAt SnapshotRestorePhase EnhancedIntegrity
+        RestoreOptions StopAt SnapshotRestorePhase EnhancedIntegrity SignedBy
     ],
     others: [
         Move Move Credential Credential Stats Stats Filestream Filestream DbName DbName

@@ -76,6 +76,7 @@ option_words! {
     Integrity "INTEGRITY",
     MaxRate "MAXRATE",
     MaxWriteRate "MAXWRITERATE",
+    SignWith "SIGN_WITH",
     Partial "PARTIAL",
     Recovery "RECOVERY",
     Move "MOVE",
@@ -103,6 +104,7 @@ option_words! {
     EnhancedIntegrity "ENHANCEDINTEGRITY",
     AsIs "AS_IS",
     AllowUnencrypted "ALLOW_UNENCRYPTED",
+    SignedBy "SIGNED_BY",
 }
 
 impl OptionWord {
@@ -168,6 +170,7 @@ pub const BACKUP: &[OptionRow] = &[
     ours(W::Integrity, A::Integrity, BACKUP_ANY, &[W::AsIs], "Runs SQLite's own check on the data being backed up, QUICK or FULL, and fails if it finds damage."),
     ours(W::MaxRate, A::Value, BACKUP_ANY, &[], "Limits the reads of the database, in MB per second."),
     ours(W::MaxWriteRate, A::Value, BACKUP_ANY, &[], "Limits the writes to each device, in MB per second."),
+    ours(W::SignWith, A::Value, BACKUP_ANY, &[], "Signs the backup set with the Ed25519 key in the named file."),
 ];
 
 /// The options of `RESTORE`.
@@ -221,6 +224,7 @@ pub const RESTORE: &[OptionRow] = &[
     row(W::EnhancedIntegrity, A::Value, RESTORE_ANY, &[], "Undocumented: the integrity check of the set."),
     ours(W::AsIs, A::None, RESTORE_DATABASE, &[], "Restores the content of the set even if it is not a database."),
     ours(W::AllowUnencrypted, A::None, RESTORE_DATABASE, &[], "Applies a backup that is less protected than the encrypted one before it."),
+    ours(W::SignedBy, A::Value, RESTORE_AND_VERIFY, &[], "Refuses a backup set that was not signed with the key whose public half is in the named file; may be repeated."),
 ];
 
 const fn row(

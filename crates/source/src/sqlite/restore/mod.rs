@@ -93,7 +93,12 @@ impl SqliteTarget {
         Ok(Self {
             existing,
             staging: Some(staging),
-            state: state_of(request, request.protection, request.mode, request.as_is),
+            state: state_of(
+                request,
+                request.protection.clone(),
+                request.mode,
+                request.as_is,
+            ),
             base: None,
             is_marked: OnceLock::new(),
             marking: Mutex::new(()),
@@ -109,11 +114,11 @@ impl SqliteTarget {
     ) -> Result<Self, Error> {
         let base = state::read_ready(&target)?;
         base.check_base(&target, wanted)?;
-        if !base.protection.admits(request.protection) && !request.allow_less_protected {
+        if !base.protection.admits(&request.protection) && !request.allow_less_protected {
             return Err(Error::LessProtected {
                 path: target,
                 base: base.protection,
-                found: request.protection,
+                found: request.protection.clone(),
             });
         }
         let staging = StagingFile::reopen(&target, base.size_bytes)?;
@@ -123,7 +128,7 @@ impl SqliteTarget {
         Ok(Self {
             existing,
             staging: Some(staging),
-            state: state_of(request, base.protection, mode, as_is),
+            state: state_of(request, base.protection.clone(), mode, as_is),
             base: Some(base),
             is_marked: OnceLock::new(),
             marking: Mutex::new(()),

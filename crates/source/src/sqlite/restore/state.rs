@@ -177,7 +177,7 @@ mod tests {
             },
             is_differential: false,
             size_bytes: 1 << 33,
-            protection: Protection::Passphrase,
+            protection: crate::Sealing::Passphrase.into(),
             mode: Some(0o640),
             as_is: false,
             progress: RestoreProgress::Ready,

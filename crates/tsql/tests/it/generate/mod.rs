@@ -181,6 +181,7 @@ fn backup_setting() -> impl Strategy<Value = BackupOption> {
         Standby,
         MaxRate,
         MaxWriteRate,
+        SignWith,
     ];
     (select(make), value()).prop_map(|(make, value)| make(value))
 }
@@ -273,6 +274,7 @@ fn restore_setting() -> impl Strategy<Value = RestoreOption> {
         StopAt,
         SnapshotRestorePhase,
         EnhancedIntegrity,
+        SignedBy,
     ];
     (select(make), value()).prop_map(|(make, value)| make(value))
 }

@@ -1,0 +1,165 @@
+//! Signed backups: made, shown, verified, and asked for by restores.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::support::{Place, Run, rows, sql, succeed};
+
+/// Two keys, `ours` and `theirs`, and a backup signed with each, and one with none.
+fn place() -> Place {
+    let place = Place::new();
+    for key in ["ours", "theirs"] {
+        place.succeed(&["signing-key", key]);
+        let media = format!("{key}.bak");
+        place.succeed(&["backup", "app.db", "--to", &media, "--sign-with", key]);
+    }
+    place.succeed(&["backup", "app.db", "--to", "plain.bak"]);
+    place
+}
+
+fn fails(place: &Place, arguments: &[&str], number: u32) -> Run {
+    let run = place.run(arguments);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains(&format!("Msg {number},")), "{}", run.err);
+    run
+}
+
+#[test]
+fn a_signed_backup_is_shown_verified_and_restored_by_those_who_ask_for_its_signature() {
+    let place = place();
+    let mode = |name: &str| {
+        let found = std::fs::metadata(place.path(name)).expect("a key");
+        found.permissions().mode() & 0o777
+    };
+    assert_eq!(mode("ours"), 0o600);
+    let before = std::fs::read(place.path("ours")).expect("a key");
+    fails(&place, &["signing-key", "ours"], 50044);
+    assert_eq!(std::fs::read(place.path("ours")).expect("a key"), before);
+    let header = place.succeed(&["--json", "header", "ours.bak"]).results();
+    assert_eq!(header[0][0]["IsSigned"], true);
+    let fingerprint = header[0][0]["SignerFingerprint"].to_string();
+    let fingerprint = fingerprint.trim_matches('"');
+    assert_eq!(fingerprint.len(), 64);
+    let plain = place.succeed(&["--json", "header", "plain.bak"]).results();
+    assert_eq!(plain[0][0]["IsSigned"], false);
+    let run = place.succeed(&["verify", "ours.bak", "--signed-by", "ours.pub"]);
+    assert!(run.err.contains("as required"), "{}", run.err);
+    assert!(run.err.contains(fingerprint), "{}", run.err);
+    // Nobody asked: what is there is right, and says no more than it can.
+    let run = place.succeed(&["verify", "ours.bak"]);
+    assert!(
+        run.err.contains("cannot prove whose key this is"),
+        "{}",
+        run.err
+    );
+    let asked = ["--to", "copy.db", "--signed-by", "ours.pub"];
+    for media in ["plain.bak", "theirs.bak"] {
+        fails(&place, &["verify", media, "--signed-by", "ours.pub"], 50043);
+        fails(&place, &[&["restore", media][..], &asked].concat(), 50043);
+        assert!(!place.path("copy.db").exists());
+    }
+    place.succeed(&[&["restore", "ours.bak"][..], &asked].concat());
+    assert_eq!(rows(&place.path("copy.db")), 400);
+    let both = [&asked[..], &["--signed-by", "theirs.pub", "--replace"]].concat();
+    place.succeed(&[&["restore", "theirs.bak"][..], &both].concat());
+    // In T-SQL, and the other file in its place.
+    let script = "BACKUP DATABASE app TO DISK = 'd:\\t.bak' WITH SIGN_WITH = 'd:\\ours'
+         RESTORE VERIFYONLY FROM DISK = 'd:\\t.bak' WITH SIGNED_BY = 'd:\\theirs.pub', SIGNED_BY = 'd:\\ours.pub'
+         RESTORE VERIFYONLY FROM DISK = 'd:\\t.bak' WITH SIGNED_BY = 'd:\\theirs.pub'
+         RESTORE DATABASE x FROM DISK = 'd:\\t.bak' WITH MOVE 'app' TO 'd:\\x.db', SIGNED_BY = 'd:\\ours'";
+    let numbers = place.numbers(script);
+    assert!(numbers.contains(&50045), "{numbers:?}");
+    assert!(
+        numbers.ends_with(&[50043, 3013, 50044, 3013]),
+        "{numbers:?}"
+    );
+}
+
+#[test]
+fn the_signature_of_an_encrypted_set_is_checked_without_its_key() {
+    let place = place();
+    std::fs::write(place.path("words"), "correct horse battery staple").expect("a passphrase");
+    let backup = ["backup", "app.db", "--to", "e.bak", "--sign-with", "ours"];
+    place.succeed(&[&backup[..], &["--passphrase-file", "words"]].concat());
+    let verify = ["verify", "e.bak", "--without-key", "--signed-by"];
+    let run = place.succeed(&[&verify[..], &["ours.pub"]].concat());
+    assert!(run.err.contains("as required"), "{}", run.err);
+    fails(&place, &[&verify[..], &["theirs.pub"]].concat(), 50043);
+    let restore = [
+        "restore",
+        "e.bak",
+        "--to",
+        "e.db",
+        "--signed-by",
+        "ours.pub",
+    ];
+    place.succeed(&[&restore[..], &["--passphrase-file", "words"]].concat());
+    assert_eq!(rows(&place.path("e.db")), 400);
+}
+
+#[test]
+fn each_set_of_a_restore_has_to_be_signed() {
+    let place = place();
+    let differential = ["backup", "app.db", "--to", "ours.bak", "--differential"];
+    place.succeed(&differential);
+    let restore = ["restore", "ours.bak", "--to", "copy.db"];
+    let asked = [&restore[..], &["--signed-by", "ours.pub"]].concat();
+    fails(&place, &asked, 50043);
+    assert!(!place.path("copy.db").exists());
+    std::fs::write(place.path("c.toml"), "restores_signed_by = ['ours.pub']").expect("settings");
+    let configured = [&["--config", "c.toml"], &restore[..], &["--set"]].concat();
+    fails(&place, &[&configured[..], &["2"]].concat(), 50043);
+    place.succeed(&[&configured[..], &["1"]].concat());
+    // Statement by statement: what was restored remembers whose signature was asked for.
+    let state = ["--set", "1", "--no-recovery", "--replace"];
+    place.succeed(&[&asked[..], &state].concat());
+    fails(&place, &[&restore[..], &["--set", "2"]].concat(), 50029);
+    let knowingly = ["--set", "2", "--allow-unencrypted"];
+    place.succeed(&[&restore[..], &knowingly].concat());
+    // What a statement asks for must be one of those that the setting trusts.
+    let other = ["1", "--replace", "--signed-by", "theirs.pub"];
+    fails(&place, &[&configured[..], &other].concat(), 50043);
+    place.succeed(&[&restore[..], &["--replace"]].concat());
+}
+
+#[test]
+fn a_signing_key_that_others_may_read_is_refused() {
+    let place = place();
+    let open = std::fs::Permissions::from_mode(0o640);
+    std::fs::set_permissions(place.path("ours"), open).expect("a key");
+    let backup = ["backup", "app.db", "--to", "b.bak", "--sign-with"];
+    fails(&place, &[&backup[..], &["ours"]].concat(), 50044);
+    assert!(!place.path("b.bak").exists());
+    // A public key signs nothing.
+    let public = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(place.path("theirs.pub"), public).expect("a key");
+    fails(&place, &[&backup[..], &["theirs.pub"]].concat(), 50044);
+}
+
+#[test]
+fn pages_and_databases_of_the_engine_come_only_from_sets_that_are_signed_as_asked() {
+    let place = place();
+    let signed = "SIGNED_BY = 'd:\\ours.pub'";
+    let made = "CREATE DATABASE e ON (NAME = 'e', FILENAME = 'd:\\e.mdf')
+             LOG ON (NAME = 'e_log', FILENAME = 'd:\\e.ldf')
+         GO
+         USE e
+         GO
+         CREATE TABLE t(a)";
+    succeed(&place, made);
+    let copy = "RESTORE DATABASE copy FROM DISK = 'd:\\e.bak' WITH REPLACE, FILE";
+    let moved = "MOVE 'e' TO 'd:\\c.mdf', MOVE 'e_log' TO 'd:\\c.ldf'";
+    let script = format!(
+        "BACKUP DATABASE e TO DISK = 'd:\\e.bak' WITH SIGN_WITH = 'd:\\ours'
+         RESTORE DATABASE e PAGE = '1:0' FROM DISK = 'd:\\e.bak' WITH {signed}
+         {copy} = 1, {moved}, {signed}, NORECOVERY
+         BACKUP DATABASE e TO DISK = 'd:\\e.bak'
+         BACKUP DATABASE e TO DISK = 'd:\\e.bak' WITH DIFFERENTIAL"
+    );
+    succeed(&place, &script);
+    for refused in [
+        format!("RESTORE DATABASE e PAGE = '1:0' FROM DISK = 'd:\\e.bak' WITH FILE = 2, {signed}"),
+        format!("{copy} = 2, {moved}, {signed}"),
+    ] {
+        assert_eq!(sql(&place, &refused).numbers(), [50043, 3013], "{refused}");
+    }
+}
