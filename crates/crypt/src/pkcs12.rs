@@ -49,7 +49,7 @@ fn read_within(bytes: &[u8], password: &Passphrase, patience: Duration) -> Resul
         Err(RecvTimeoutError::Timeout) => Err(Error::Unreadable {
             what: "PKCS#12 file",
             reason:
-                "its password costs more than is ever spent on one; openssl pkcs12 writes it anew"
+                "its password derivation is too expensive; rewrite the file with openssl pkcs12"
                     .to_owned(),
         }),
         Err(RecvTimeoutError::Disconnected) => Err(Error::Library {
@@ -114,7 +114,7 @@ mod tests {
         let file = writer.write().unwrap();
         assert!(file.len() < BYTES_MAX);
         let refused = read_within(&file, &password, Duration::from_millis(10)).unwrap_err();
-        assert!(refused.to_string().contains("costs more"), "{refused}");
+        assert!(refused.to_string().contains("too expensive"), "{refused}");
         let patient = read_within(&file, &password, Duration::from_secs(300)).unwrap();
         assert_eq!(patient.0, identity.certificate().der());
     }
