@@ -34,7 +34,7 @@ pub struct ReadKeys {
     /// Whether verification only checks the checksums of encrypted sets: nothing is decrypted or
     /// authenticated.
     pub without_key: bool,
-    /// Whose signature a set must have, one of them; nobody's if there are none.
+    /// The accepted signers of a set: one of them must have signed it. Empty: no signature is required.
     pub signed_by: Vec<Signer>,
 }
 

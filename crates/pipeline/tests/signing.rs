@@ -375,7 +375,7 @@ fn a_set_without_a_signature_or_with_somebody_elses_is_refused() {
     bench.restore(&STRIPES, &[]).unwrap();
     let refused = bench.restore(&STRIPES, &[bench.signer()]);
     assert!(not_signed(&refused), "{refused:?}");
-    // Signed anew, and rightly, by another key.
+    // Signed again, correctly, by another key.
     let mut again = genuine.clone();
     again.flip(0, 0);
     let (header, payload) = &mut again.chunks[0][0];
@@ -440,7 +440,7 @@ fn an_encrypted_set_shows_its_signer_without_its_key() {
     bench.put(&STRIPES, &changed);
     let found = damage(bench.verify(&STRIPES, keys.clone()));
     assert!(matches!(found, Damage::UnsignedPayload { .. }), "{found}");
-    // Whoever can read the set could seal it anew; the signature is not theirs.
+    // Whoever can read the set could seal it again; the signature is not theirs.
     let mut named = genuine;
     named.last.user = "somebody".to_owned();
     bench.put(&STRIPES, &named);
