@@ -16,16 +16,16 @@ pub enum DataType {
     },
     /// `float`, `real`
     Float,
-    /// `varchar(n)` and its kin
+    /// `varchar(n)` and similar types
     Text {
-        /// The most characters; `None` for `max`.
+        /// Maximum number of characters; `None` for `max`.
         limit: Option<usize>,
-        /// Whether shorter values are filled up with blanks (`char`, `nchar`).
+        /// Whether shorter values are padded with blanks (`char`, `nchar`).
         padded: bool,
     },
     /// `binary(n)`, `varbinary(n)`
     Binary {
-        /// The most bytes; `None` for `max`.
+        /// Maximum number of bytes; `None` for `max`.
         limit: Option<usize>,
     },
     /// `uniqueidentifier`
@@ -42,7 +42,7 @@ pub enum DataType {
     Time,
 }
 
-/// The types for whole numbers.
+/// The integer types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntegerType {
     /// 0 to 255
@@ -66,7 +66,7 @@ impl IntegerType {
         }
     }
 
-    /// The name in SQL.
+    /// Its name in SQL.
     pub fn name(self) -> &'static str {
         match self {
             Self::TinyInt => "tinyint",
@@ -77,12 +77,12 @@ impl IntegerType {
     }
 }
 
-/// The length that `CAST` and `CONVERT` take when none is written.
+/// Length that `CAST` and `CONVERT` use if none is given.
 pub const CONVERSION_LENGTH: usize = 30;
 
 impl DataType {
-    /// The type that was written; `default_length` for text without a length (1 in DECLARE, 30 in
-    /// conversions). `None` for a type that is not known.
+    /// Parses a type; `default_length` applies to text without a length (1 in DECLARE, 30 in
+    /// conversions). `None` for an unknown type.
     pub fn of(written: &WrittenType, default_length: usize) -> Option<Self> {
         let name = written.name.object.text.to_ascii_lowercase();
         let number = |index: usize| match written.arguments.get(index) {
@@ -132,7 +132,7 @@ impl DataType {
         })
     }
 
-    /// The name in messages.
+    /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bit => "bit",

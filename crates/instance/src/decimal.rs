@@ -1,7 +1,7 @@
-//! Exact decimal numbers of T-SQL: an integer and the place of its point.
+//! Exact decimal numbers of T-SQL: an integer and a scale.
 //!
-//! Log sequence numbers (`numeric(25,0)`), constants with a point and their sums stay exact;
-//! division rounds to six places, the least that SQL Server keeps.
+//! Log sequence numbers (`numeric(25,0)`), constants with a decimal point and their sums stay
+//! exact; division rounds to six places, the minimum that SQL Server keeps.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ pub struct Decimal {
     scale: u8,
 }
 
-/// The most digits that T-SQL knows.
+/// Maximum number of digits in T-SQL.
 const DIGITS_MAX: u8 = 38;
 const DIVISION_SCALE: u8 = 6;
 
@@ -33,7 +33,7 @@ impl Decimal {
         self.unscaled as f64 / 10f64.powi(i32::from(self.scale))
     }
 
-    /// The whole part, rounded towards zero as T-SQL does when it converts to integers.
+    /// The whole part, rounded towards zero, as in T-SQL's conversion to integers.
     pub fn truncated(self) -> i128 {
         power(self.scale).map_or(0, |unit| self.unscaled / unit)
     }
@@ -49,7 +49,7 @@ impl Decimal {
         Self::new(self.unscaled.checked_add(half)? / unit, scale)
     }
 
-    /// The number with its sign changed.
+    /// The negated number.
     pub fn negated(self) -> Self {
         Self {
             unscaled: -self.unscaled,
@@ -57,19 +57,19 @@ impl Decimal {
         }
     }
 
-    /// Sum; `None` on overflow.
+    /// The sum; `None` on overflow.
     pub fn plus(self, other: Self) -> Option<Self> {
         let (left, right, scale) = self.aligned(other)?;
         Self::new(left.checked_add(right)?, scale)
     }
 
-    /// Product; `None` on overflow.
+    /// The product; `None` on overflow.
     pub fn times(self, other: Self) -> Option<Self> {
         let scale = self.scale.checked_add(other.scale)?;
         Self::new(self.unscaled.checked_mul(other.unscaled)?, scale)
     }
 
-    /// Quotient; `None` on overflow or when `other` is zero.
+    /// The quotient; `None` on overflow or if `other` is zero.
     pub fn divided_by(self, other: Self) -> Option<Self> {
         let scale = DIVISION_SCALE.max(self.scale);
         let shift = power((scale - self.scale).checked_add(other.scale)?)?;
@@ -77,7 +77,7 @@ impl Decimal {
         Self::new(dividend.checked_div(other.unscaled)?, scale)
     }
 
-    /// Remainder; `None` on overflow or when `other` is zero.
+    /// The remainder; `None` on overflow or if `other` is zero.
     pub fn modulo(self, other: Self) -> Option<Self> {
         let (left, right, scale) = self.aligned(other)?;
         Self::new(left.checked_rem(right)?, scale)
@@ -121,7 +121,7 @@ impl fmt::Display for Decimal {
         }
         let padded = format!("{digits:0>width$}", width = scale + 1);
         let (whole, fraction) = padded.split_at(padded.len() - scale);
-        // SQL Server leaves out the zero before the point; people and JSON want it.
+        // SQL Server omits the zero before the point; people and JSON expect it.
         write!(f, "{sign}{whole}.{fraction}")
     }
 }

@@ -1,30 +1,30 @@
-//! How a statement fails.
+//! The failure of a statement.
 
 use windlass_base::Message;
 use windlass_base::message::table;
 
-/// What a failed statement sends, cause first, and whether the rest of its batch still runs.
+/// The messages of a failed statement, cause first, and whether the rest of its batch still runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The messages, in order.
     pub messages: Vec<Message>,
-    /// Whether the batch goes on with its next statement.
+    /// Whether the batch continues with its next statement.
     pub batch: AfterFailure,
-    /// Whether the statement did its work all the same, and only has to tell that something is lost.
+    /// Whether the statement did its work all the same, and only reports that something was lost.
     pub is_done: bool,
 }
 
-/// What becomes of the rest of a batch.
+/// What happens to the rest of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterFailure {
     /// The next statement runs, as after most errors in T-SQL.
     Continues,
-    /// The batch ends here: a later statement would work on something it was not meant for.
+    /// The batch ends here: a later statement would run on the wrong state.
     Ends,
 }
 
 impl Failure {
-    /// A failure after which the batch ends.
+    /// A failure that ends the batch.
     pub fn ending(message: Message) -> Self {
         Self {
             messages: vec![message],
@@ -33,7 +33,7 @@ impl Failure {
         }
     }
 
-    /// What a statement lost that did its work.
+    /// Reports what a successful statement lost.
     pub fn of_loss(messages: Vec<Message>) -> Self {
         Self {
             is_done: true,
@@ -41,8 +41,8 @@ impl Failure {
         }
     }
 
-    /// The same failure as BACKUP sends it: its devices are opened to be written, which the state of the
-    /// message tells.
+    /// The same failure as sent by BACKUP: the message's state shows that its devices were opened
+    /// for writing.
     #[must_use]
     pub fn of_backup(mut self) -> Self {
         let unopened = table::cannot_open_device("", "").number;
@@ -54,7 +54,7 @@ impl Failure {
         self
     }
 
-    /// The same failure with a further message at its end, which tells that nothing was done.
+    /// The same failure with one more message, which says that nothing was done.
     #[must_use]
     pub fn then(mut self, message: Message) -> Self {
         if !self.is_done {

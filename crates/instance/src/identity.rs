@@ -1,27 +1,26 @@
-//! Who speaks: server, machine and login, as headers, history and functions tell it.
+//! The names of server, machine and login for headers, history and functions.
 
 use windlass_pipeline::Requester;
 
 use crate::Value;
 
-/// What `@@VERSION` says first.
+/// The first word of `@@VERSION`.
 pub const PRODUCT: &str = "Windlass";
 
 /// Names of server, machine and login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The server: the machine, and the instance's directory name after a backslash.
+    /// The server: the machine name, then a backslash and the instance's directory name.
     pub server: String,
-    /// The machine.
     pub machine: String,
     /// The login.
     pub user: String,
-    /// The name of the instance; `None` for none.
+    /// The name of the instance, if it has one.
     pub instance: Option<String>,
 }
 
 impl Identity {
-    /// Asks the system. `instance` is the name of the instance's directory.
+    /// Reads the names from the system. `instance` is the name of the instance's directory.
     pub fn of_process(instance: Option<String>) -> Self {
         let machine = rustix::system::uname()
             .nodename()
@@ -44,7 +43,7 @@ impl Identity {
         }
     }
 
-    /// What headers tell.
+    /// The names for headers.
     pub fn to_requester(&self) -> Requester {
         Requester {
             user: self.user.clone(),
@@ -62,7 +61,7 @@ impl Identity {
         )
     }
 
-    /// `SERVERPROPERTY('...')`; NULL for what is not known.
+    /// `SERVERPROPERTY('...')`; NULL for unknown properties.
     pub fn property(&self, name: &str) -> Value {
         match name.to_ascii_lowercase().as_str() {
             "servername" => Value::text(&self.server),

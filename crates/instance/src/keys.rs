@@ -1,8 +1,10 @@
-//! An instance's keys: the service key, the master key under it, private keys under that.
+//! The keys of an instance: the service key encrypts the master key, and the master key encrypts
+//! private keys.
 //!
-//! The service key is 32 bytes in the file `service.key` of the instance's directory, readable by its
-//! owner alone, and not used where others may know it; an instance without a directory has one in memory. It opens the master key without the
-//! password, as on SQL Server; the password opens it elsewhere.
+//! The service key is 32 bytes in the file `service.key` of the instance's directory. Only its
+//! owner may read it, and it is not used if others may know it. An instance without a directory has
+//! one in memory. The service key opens the master key without the password, as on SQL Server;
+//! elsewhere the password opens it.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -16,12 +18,12 @@ use zeroize::Zeroizing;
 use crate::message_of::os_error;
 use crate::{Failure, Instance};
 
-/// The file of the service key in an instance's directory.
+/// The file in an instance's directory that contains the service key.
 pub const SERVICE_KEY_FILE: &str = "service.key";
 const BY_SERVICE: &[u8] = b"windlass master key by service 1";
 const BY_PASSWORD: &[u8] = b"windlass master key by password 1";
 
-/// What a private key is sealed for.
+/// The context to which a sealed private key is bound.
 fn purpose(thumbprint: &[u8; 20]) -> Vec<u8> {
     let mut purpose = b"windlass private key 1".to_vec();
     purpose.extend_from_slice(thumbprint);
@@ -29,7 +31,7 @@ fn purpose(thumbprint: &[u8; 20]) -> Vec<u8> {
 }
 
 impl Instance {
-    /// The service key, made when there is none yet.
+    /// The service key; created if there is none.
     fn service_key(&mut self) -> Result<VaultKey, Failure> {
         if let Some(key) = &self.service_key {
             return Ok(key.clone());
@@ -76,14 +78,14 @@ impl Instance {
         Ok(VaultKey::from_bytes(Zeroizing::new(bytes)))
     }
 
-    /// A private key as it is kept.
+    /// Seals a private key for storage.
     pub(crate) fn seal_key(&mut self, identity: &Identity) -> Result<Vec<u8>, Failure> {
         let master = self.master_key()?;
         let purpose = purpose(&identity.certificate().thumbprint());
         Ok(master.seal(&purpose, identity.key().pkcs8())?)
     }
 
-    /// A certificate with its private key; `None` when the key is not there.
+    /// A certificate with its private key; `None` if the key is missing.
     pub(crate) fn open_identity(
         &mut self,
         record: &CertificateRecord,
@@ -115,13 +117,13 @@ impl Instance {
         found.ok_or_else(|| table::cannot_find(action, "certificate", name).into())
     }
 
-    /// The keys that the instance can read backups with. What cannot be opened is left out: whether it
-    /// is needed, the set to be read tells.
+    /// The keys with which the instance can read backups. Keys that cannot be opened are left out:
+    /// only the backup set shows whether they are needed.
     pub(crate) fn key_ring(&mut self) -> Result<KeyRing, Failure> {
         let records = self.catalog().certificates()?;
         let mut ring = KeyRing::default();
         if records.iter().any(|record| record.private_key.is_some()) {
-            // A service key that must not be used is told, not taken for one that is missing.
+            // A service key that must not be used is reported, not treated as missing.
             self.service_key()?;
         }
         for record in &records {
@@ -133,7 +135,7 @@ impl Instance {
     }
 }
 
-/// The key in a file, or a new one.
+/// Reads the key from a file, or creates a new one.
 fn file_key(path: &Path) -> Result<VaultKey, Failure> {
     let failed = |error: &std::io::Error| {
         Failure::from(table::cannot_open_file(path.display(), os_error(error)))
@@ -156,7 +158,7 @@ fn file_key(path: &Path) -> Result<VaultKey, Failure> {
     }
     let key = VaultKey::generate()?;
     match windlass_io::secret::create(path, key.bytes()) {
-        // Another process was faster: its key is the one that counts.
+        // Another process was faster, so its key counts.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => file_key(path),
         Err(error) => Err(failed(&error)),
         Ok(()) => Ok(key),

@@ -1,4 +1,4 @@
-//! What a statement would do: the dry run's answer.
+//! The result of a dry run.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -9,22 +9,21 @@ use windlass_base::size::Bytes;
 use windlass_codec::{Algorithm, Compression, Encoder, Stored};
 use windlass_pipeline::Plan;
 
-/// Samples of a database that an estimate compresses.
+/// Number of samples of a database that an estimate compresses.
 const SAMPLES: u64 = 16;
 
-/// Bytes of each: a frame of the smallest kind.
+/// Bytes per sample: a frame of the smallest size.
 const SAMPLE_BYTES: usize = 1 << 20;
 
-/// What a statement would do. Nothing of it is done.
+/// What a statement would do, without doing it.
 #[derive(Debug, Clone)]
 pub struct Rehearsal {
     /// The statement.
     pub operation: String,
-    /// The database.
     pub database: String,
-    /// Every number of the run, and why.
+    /// Every setting of the run, with its reason.
     pub plan: Option<Plan>,
-    /// The files that would be made or changed, and how.
+    /// The files that would be created or changed, and how.
     pub files: Vec<(PathBuf, String)>,
     /// Bytes that would be read.
     pub read_bytes: u64,
@@ -34,17 +33,17 @@ pub struct Rehearsal {
     pub time: Option<Estimate<Duration>>,
 }
 
-/// A number that is not known, and what it rests on.
+/// An estimated number and its basis.
 #[derive(Debug, Clone)]
 pub struct Estimate<T> {
     /// The number.
     pub value: T,
-    /// What it rests on.
+    /// The basis of the estimate.
     pub because: String,
 }
 
 impl Rehearsal {
-    /// The lines for people.
+    /// The lines of text output.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(plan) = &self.plan {
@@ -74,18 +73,17 @@ impl Rehearsal {
     }
 }
 
-/// What some samples of a database tell of its backup.
+/// What samples of a database show about its backup.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sampled {
-    /// Bytes stored for each byte read.
+    /// Stored bytes per byte read.
     pub(crate) share: f64,
-    /// Bytes read and compressed in a second by one thread.
+    /// Bytes per second that one thread reads and compresses.
     pub(crate) bytes_per_second: f64,
-    /// How many samples there were.
     pub(crate) samples: u64,
 }
 
-/// Reads pieces of some files, evenly spread, and compresses them. `None` when nothing can be read.
+/// Reads evenly spread pieces of some files and compresses them. `None` if nothing can be read.
 pub(crate) fn sample(files: &[(PathBuf, u64)], compression: Compression) -> Option<Sampled> {
     let total: u64 = files.iter().map(|(_, bytes)| bytes).sum();
     let mut encoder = match compression.algorithm {
@@ -117,7 +115,7 @@ pub(crate) fn sample(files: &[(PathBuf, u64)], compression: Compression) -> Opti
     })
 }
 
-/// The file in which an offset of all of them lies.
+/// The file that contains an offset into all of them.
 fn place(files: &[(PathBuf, u64)], mut offset: u64) -> Option<(&Path, u64)> {
     for (path, bytes) in files {
         if offset < *bytes {
@@ -128,7 +126,8 @@ fn place(files: &[(PathBuf, u64)], mut offset: u64) -> Option<(&Path, u64)> {
     None
 }
 
-/// Reads a piece. Closing the file would drop SQLite's locks of this process; a dry run holds none.
+/// Reads a piece. Closing the file would drop SQLite's locks of this process, but a dry run holds
+/// none.
 fn read_piece(path: &Path, offset: u64, buffer: &mut [u8]) -> Option<usize> {
     let file = File::open(path).ok()?;
     let mut filled = 0;

@@ -1,21 +1,21 @@
-//! Name tags in paths: `<DATABASE>`, `<DATETIME yyyymmdd>` and their kin, as SQL Backup has them.
+//! Name tags in paths, such as `<DATABASE>` and `<DATETIME yyyymmdd>`, as in SQL Backup.
 //!
-//! Neighbours: the device list and `MOVE` expand what statements name. What a tag becomes is one part
-//! of a file name, so nothing in a database's name can lead to another folder.
+//! The device list and `MOVE` expand the tags in the names they get. A tag's value is a single part
+//! of a file name, so a database's name cannot lead to another folder.
 
 use windlass_base::Moment;
 
-/// What `<DATETIME>` alone means, and the date in `<AUTO>`.
+/// The pattern of a plain `<DATETIME>`, and of the date in `<AUTO>`.
 const DEFAULT_PATTERN: &str = "yyyymmdd_hhnnss";
 
-/// What tags stand for while one statement runs. Made once, so that all stripes get the same time.
+/// The values of tags for one statement. Created once, so that all stripes get the same time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tags {
     /// `<SERVER>`: the machine.
     pub(crate) server: String,
     /// `<INSTANCE>`: the name of the instance's directory.
     pub(crate) instance: Option<String>,
-    /// `<DATABASE>`, where the statement names one.
+    /// `<DATABASE>`, if the statement names one.
     pub(crate) database: Option<String>,
     /// `<TYPE>`: `FULL`, `DIFF` or `LOG`, in a backup.
     pub(crate) kind: Option<&'static str>,
@@ -23,7 +23,7 @@ pub(crate) struct Tags {
     pub(crate) moment: Option<Moment>,
 }
 
-/// Why a path with tags is not a path.
+/// Why a path with tags is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TagError {
     #[error(
@@ -38,12 +38,12 @@ pub(crate) enum TagError {
     Pattern(String),
 }
 
-/// Whether a path holds a tag.
+/// Whether a path contains a tag.
 pub(crate) fn has_tag(path: &str) -> bool {
     next_tag(path).is_some()
 }
 
-/// The text before the first tag, what stands in it, and the text behind.
+/// The text before the first tag, the content of the tag, and the text after it.
 fn next_tag(path: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = path.split_once('<')?;
     let (inside, after) = rest.split_once('>')?;
@@ -104,7 +104,8 @@ impl Tags {
     }
 }
 
-/// A part of a file name: whatever separates folders or means something to a shell of Windows goes.
+/// Makes a value safe as part of a file name: removes folder separators and characters special to a
+/// Windows shell.
 fn safe(value: &str) -> String {
     let clean: String = value
         .chars()

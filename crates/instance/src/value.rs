@@ -1,4 +1,4 @@
-//! Scalar values: of variables, expressions and result sets.
+//! Scalar values in variables, expressions and result sets.
 
 use std::fmt;
 
@@ -20,9 +20,9 @@ pub enum Value {
     Decimal(Decimal),
     /// `float`, `real`
     Float(f64),
-    /// `nvarchar` and its kin
+    /// `nvarchar` and similar types
     Text(String),
-    /// `varbinary` and its kin
+    /// `varbinary` and similar types
     Binary(Vec<u8>),
     /// `uniqueidentifier`
     Guid(Guid),
@@ -37,17 +37,16 @@ pub enum Value {
 }
 
 impl Value {
-    /// Text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// Text, or NULL when there is none.
+    /// Text, or NULL if `None`.
     pub fn optional_text(text: Option<&str>) -> Self {
         text.map_or(Self::Null, Self::text)
     }
 
-    /// A date, or NULL when there is none.
+    /// A date, or NULL if `None`.
     pub fn optional_moment(moment: Option<Moment>) -> Self {
         moment.map_or(Self::Null, |moment| Self::DateTime(moment.to_civil()))
     }
@@ -60,7 +59,7 @@ impl Value {
             .map_or(Self::Null, Self::Decimal)
     }
 
-    /// An amount that SQLite and T-SQL keep as `bigint`.
+    /// An amount, which SQLite and T-SQL store as `bigint`.
     pub fn amount(amount: u64) -> Self {
         Self::Integer(i64::try_from(amount).unwrap_or(i64::MAX))
     }
@@ -72,7 +71,7 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// As `sqlcmd` prints it in a result set.
+    /// Formats the value as `sqlcmd` prints it in a result set.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("NULL"),

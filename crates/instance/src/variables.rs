@@ -6,12 +6,12 @@ use windlass_base::message::table;
 
 use crate::{DataType, Failure, Value, assign};
 
-/// Declared variables, by name without regard to case.
+/// Declared variables; names are case-insensitive.
 #[derive(Debug, Clone, Default)]
 pub struct Variables(BTreeMap<String, (DataType, Value)>);
 
 impl Variables {
-    /// Forgets all of them: a batch begins.
+    /// Removes all variables at the start of a batch.
     pub fn clear(&mut self) {
         self.0.clear();
     }

@@ -1,13 +1,13 @@
-//! The acceptance runs that take longer than `test` allows, in parts that run alone.
+//! The acceptance runs that take too long for `test`, in parts that can run alone.
 
 use std::time::Instant;
 
 use crate::run;
 
-/// A part: tests of one program that are selected by their names.
+/// A part: tests of one program, selected by name.
 struct Part {
     name: &'static str,
-    /// What it shows, for the list.
+    /// A description for the list.
     shows: &'static str,
     package: &'static str,
     program: &'static str,
@@ -35,7 +35,7 @@ const fn library(
     }
 }
 
-/// A part with the long tests of the program itself: those of one module of `acceptance`.
+/// A part with long tests of the program itself: those of one module of `acceptance`.
 const fn program(name: &'static str, shows: &'static str, filter: &'static str) -> Part {
     Part {
         name,
@@ -114,7 +114,7 @@ const PARTS: [Part; 11] = [
     ),
 ];
 
-/// Prints the parts.
+/// Prints the list of parts.
 pub(crate) fn list() {
     for part in &PARTS {
         println!("{:18} {}", part.name, part.shows);
@@ -125,7 +125,7 @@ fn row(name: &str, minutes: u64, seconds: u64, word: &str) -> String {
     format!("{name:18} {minutes:4} min {seconds:2} s  {word}\n")
 }
 
-/// Runs the parts that are named, or all. One that fails does not keep the others from their turn.
+/// Runs the given parts, or all. A failed part does not stop the others.
 pub(crate) fn run(names: &[String]) -> Result<(), String> {
     let mut chosen = Vec::new();
     for name in names {
@@ -151,7 +151,7 @@ pub(crate) fn run(names: &[String]) -> Result<(), String> {
         let name = part.name;
         table.push_str(&row(name, minutes, seconds, word));
     }
-    // With the time that building took.
+    // Includes the build time.
     print!("== acceptance\n{table}");
     match failed.is_empty() {
         true => Ok(()),

@@ -22,7 +22,7 @@ const INSTRUMENTATION: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-cov
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 --cfg fuzzing";
 
-/// Where they are built, wherever the environment has other builds go.
+/// The target folder of fuzz builds, whatever the environment sets for others.
 const TARGET_FOLDER: &str = "fuzz/target";
 
 /// Builds all targets and runs each, or only `target`, for `seconds`.
@@ -96,7 +96,7 @@ fn run_target(name: &str, host: &str, seconds: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// What one input may cost; more is a finding.
+/// Limits for one input; exceeding one is a finding.
 struct Budget {
     target: &'static str,
     seconds: u32,
@@ -121,14 +121,14 @@ const BUDGET: Budget = Budget {
     memory_mb: [2048, 512],
 };
 
-/// Targets that are held to less. Bytes read are counted in `media_family` itself.
+/// Targets with lower limits. `media_family` itself counts the bytes read.
 const BUDGETS: [Budget; 1] = [Budget {
     target: "media_family",
     seconds: 5,
     memory_mb: [512, 32],
 }];
 
-/// Folders of input to begin with.
+/// Folders with initial input.
 const SEEDS: [(&str, &str); 3] = [
     ("media_family", "crates/media/tests/golden"),
     ("media_family", "crates/media/tests/seeds"),

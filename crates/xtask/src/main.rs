@@ -1,7 +1,8 @@
 //! The repository's own tasks: `cargo xtask test`, `tidy`, `messages`, `fuzz`, `bench`, `simulate`,
 //! `acceptance`, `mutants`.
 //!
-//! `test` is all of continuous integration. The others are its parts, or too long for it.
+//! `test` is the complete continuous integration. The others are parts of it, or take too long for
+//! it.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::print_stdout,

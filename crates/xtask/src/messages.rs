@@ -17,7 +17,7 @@ or more means that the statement failed.
 |---|---|---|
 ";
 
-/// Writes the page, or fails when it is not what would be written.
+/// Writes the page; with `check`, fails if the page is out of date.
 pub(crate) fn write(check: bool) -> Result<(), String> {
     let mut page = HEAD.to_owned();
     for entry in table::ALL {

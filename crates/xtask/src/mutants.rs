@@ -1,6 +1,7 @@
-//! Mutants of the files that decide about success: each small change to one of them must turn a test red.
+//! Mutation tests of the most critical files: each small change to one of them must make a test
+//! fail.
 //!
-//! `cargo-mutants` makes the changes, builds and runs the tests that are named here for each file.
+//! `cargo-mutants` makes the changes, builds, and runs the tests listed here for each file.
 
 use std::path::Path;
 
@@ -76,10 +77,10 @@ const fn subject(
     }
 }
 
-/// Seconds that the tests of one mutant may take; a mutant that hangs counts as noticed.
+/// Time limit for the tests of one mutant, in seconds; a mutant that hangs counts as detected.
 const TIMEOUT_SECONDS: &str = "300";
 
-/// Makes the mutants of all subjects, or of those that a file of `wanted` belongs to.
+/// Tests the mutants of all subjects, or of those that contain a file in `wanted`.
 pub(crate) fn run(wanted: &[String]) -> Result<(), String> {
     tools::install_with_cargo("cargo-mutants")?;
     let mut survived = Vec::new();
@@ -90,7 +91,7 @@ pub(crate) fn run(wanted: &[String]) -> Result<(), String> {
         arguments.extend(["--test-package", subject.package, "--"]);
         arguments.extend(subject.tests);
         std::fs::create_dir_all(&output).map_err(|error| format!("{output}: {error}"))?;
-        // It tells survivors by its exit code too; the list is in the folder.
+        // The exit code also shows whether mutants survived; the list is in the folder.
         if run::step(&files, "cargo", &arguments).is_err() {
             survived.push(format!("{output}/mutants.out/missed.txt"));
         }
@@ -101,7 +102,7 @@ pub(crate) fn run(wanted: &[String]) -> Result<(), String> {
     }
 }
 
-/// Each file that was asked for with its subject; all subjects when none was.
+/// Each requested file with its subject; all subjects if none was requested.
 fn selected(wanted: &[String]) -> Result<Vec<(String, &'static Subject)>, String> {
     if wanted.is_empty() {
         let all = SUBJECTS.iter();
@@ -127,7 +128,7 @@ impl Subject {
     }
 }
 
-/// A folder's name for the outcome of some files.
+/// A folder name for the results of some files.
 fn name_of(files: &str) -> String {
     let plain = |letter: char| {
         if letter.is_ascii_alphanumeric() {

@@ -1,15 +1,15 @@
-//! Runs other programs, one step at a time, and says which one failed.
+//! Runs other programs, one step at a time, and reports which one failed.
 
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-/// Runs a program in the repository's root and names the step in what it prints.
+/// Runs a program in the repository's root as a named step.
 pub(crate) fn step(name: &str, program: &str, arguments: &[&str]) -> Result<(), String> {
     execute(name, Command::new(program).args(arguments))
 }
 
-/// The documentation builds without a warning.
+/// Builds the documentation; warnings are errors.
 pub(crate) fn documentation() -> Result<(), String> {
     let mut command = Command::new("cargo");
     command.args(["doc", "--workspace", "--no-deps", "--quiet"]);
@@ -30,7 +30,7 @@ pub(crate) fn execute(name: &str, command: &mut Command) -> Result<(), String> {
     Ok(())
 }
 
-/// The benchmark programs, on one database.
+/// Runs the benchmark programs on one database.
 pub(crate) fn bench(database: Option<&Path>) -> Result<(), String> {
     let built;
     let database = if let Some(path) = database {
@@ -56,7 +56,7 @@ pub(crate) fn bench(database: Option<&Path>) -> Result<(), String> {
     Ok(())
 }
 
-/// The engine's locks and lists under thousands of orders of threads.
+/// Model checks: the engine's locks and lists under thousands of thread schedules.
 pub(crate) const MODEL_CHECKS: [&str; 8] = [
     "test",
     "--package",
@@ -68,7 +68,7 @@ pub(crate) const MODEL_CHECKS: [&str; 8] = [
     "model::",
 ];
 
-/// Builds the large realistic database with the script of the shared data.
+/// Builds the large realistic database with the script in the shared data.
 fn stackoverflow_like() -> Result<std::path::PathBuf, String> {
     let shared = std::env::var("WINDLASS_SHARED").unwrap_or_else(|_| "../shared".to_owned());
     let script = Path::new(&shared).join("data/build_big.py");

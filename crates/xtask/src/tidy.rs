@@ -13,7 +13,7 @@ const FUNCTION_LINES_MAX: usize = 72;
 /// Files whose long functions list the columns of a table, one per line.
 const COLUMN_LISTS: [&str; 1] = ["crates/catalog/src/history.rs"];
 
-/// Which crates a crate may name in `[dependencies]`: arrows point down only.
+/// The crates that a crate may use in `[dependencies]`: only crates below it.
 const LAYERS: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("io", &["base"]),

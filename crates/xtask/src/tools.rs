@@ -1,13 +1,13 @@
-//! Programs that tests need and Cargo cannot provide: installed by their package's name when absent.
+//! Programs that tests need and Cargo cannot provide: installed from their package if missing.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::process::{Command, Stdio};
 
-/// A program, and the Debian package that holds it.
+/// A program, and the Debian package that contains it.
 const TOOLS: [(&str, &str); 1] = [("chromium", "chromium")];
 
-/// Installs what is absent. Where that is not possible, says so: the tests that need it then fail
-/// under `CI`, and say elsewhere that they were skipped.
+/// Installs missing programs. If that is not possible, prints a message: the tests that need them
+/// then fail under `CI`, and are skipped elsewhere.
 pub(crate) fn install_missing() {
     for (program, package) in TOOLS {
         if is_there(program) {
@@ -24,7 +24,7 @@ pub(crate) fn install_missing() {
     }
 }
 
-/// Installs a Cargo subcommand by its package's name when it is absent.
+/// Installs a Cargo subcommand from its package if it is missing.
 pub(crate) fn install_with_cargo(program: &str) -> Result<(), String> {
     if is_there(program) {
         return Ok(());
@@ -38,7 +38,7 @@ fn is_there(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// Runs apt-get as root, or through sudo where that asks for no password.
+/// Runs apt-get as root, or through sudo if sudo needs no password.
 fn apt(arguments: &[&str]) -> bool {
     // The owner of a process's folder is its effective user.
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);

@@ -1,4 +1,4 @@
-//! `CAST`, `CONVERT` and what happens when a variable is assigned.
+//! `CAST`, `CONVERT` and assignment to variables.
 
 use jiff::civil::DateTime;
 use windlass_base::message::table;
@@ -6,15 +6,15 @@ use windlass_base::message::table;
 use super::{date, type_name};
 use crate::{DataType, Decimal, Failure, IntegerType, Value};
 
-/// The value as a variable of that type holds it: converted, text cut to its length.
+/// Converts the value for a variable of the given type; text is cut to its length.
 ///
 /// # Errors
-/// As [`convert`].
+/// See [`convert`].
 pub fn assign(value: &Value, target: DataType) -> Result<Value, Failure> {
     convert(value, target, None)
 }
 
-/// The value in another type, by a date or number style when one is given.
+/// Converts the value to another type, using a date or number style if given.
 ///
 /// # Errors
 /// SQL Server's messages 245, 241, 281, 529, 8114, 8115 and 8169.
@@ -149,7 +149,7 @@ fn text(
     };
     if let Some(limit) = limit {
         let length = text.chars().count();
-        // A number that does not fit is no number any more; a text that does not fit is cut.
+        // A number that does not fit is an error; a text that does not fit is cut.
         if length > limit && matches!(value, Value::Integer(_) | Value::Decimal(_)) {
             return Err(Failure::ending(table::arithmetic_overflow("nvarchar")));
         }

@@ -9,7 +9,7 @@ use super::convert::date_time;
 use super::{number, type_name};
 use crate::{Failure, Value};
 
-/// The date that T-SQL counts days from.
+/// The date from which T-SQL counts days.
 pub(super) fn epoch() -> DateTime {
     DateTime::constant(1900, 1, 1, 0, 0, 0, 0)
 }
@@ -34,7 +34,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// The part that a script names, in full or by SQL Server's abbreviations.
+    /// The part with the given full name or SQL Server abbreviation.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "year" | "yy" | "yyyy" => Self::Year,
@@ -55,7 +55,7 @@ impl Part {
         })
     }
 
-    /// The number of this part in a date.
+    /// The value of this part of a date.
     pub(super) fn of(self, at: DateTime) -> i64 {
         match self {
             Self::Year => i64::from(at.year()),
@@ -78,7 +78,7 @@ impl Part {
         }
     }
 
-    /// The name of this part of a date, as DATENAME gives it.
+    /// The name of this part of a date, as in DATENAME.
     pub(super) fn name_of(self, at: DateTime) -> String {
         match self {
             Self::Month => at.strftime("%B").to_string(),
@@ -87,7 +87,7 @@ impl Part {
         }
     }
 
-    /// Whole months or units of this part per step, for adding.
+    /// The span of `count` units of this part, for adding.
     fn step(self, count: i64) -> Result<Span, jiff::Error> {
         let span = Span::new();
         match self {
@@ -105,7 +105,7 @@ impl Part {
         }
     }
 
-    /// How many boundaries of this part lie between two dates.
+    /// Number of boundaries of this part between two dates.
     pub(super) fn boundaries(self, from: DateTime, to: DateTime) -> Result<i64, Failure> {
         let months = |at: DateTime| i64::from(at.year()) * 12 + i64::from(at.month()) - 1;
         let days = |at: DateTime| (at.date() - epoch().date()).get_days();
@@ -123,7 +123,7 @@ impl Part {
             Self::Quarter => i128::from(months(to).div_euclid(3) - months(from).div_euclid(3)),
             Self::Month => i128::from(months(to) - months(from)),
             Self::DayOfYear | Self::Day | Self::Weekday => i128::from(days(to) - days(from)),
-            // 1900-01-01 was a Monday; T-SQL's weeks begin on Sunday whatever DATEFIRST says.
+            // 1900-01-01 was a Monday; T-SQL's weeks start on Sunday, regardless of DATEFIRST.
             Self::Week | Self::IsoWeek => {
                 i128::from((days(to) + 1).div_euclid(7) - (days(from) + 1).div_euclid(7))
             }
@@ -138,14 +138,14 @@ impl Part {
     }
 }
 
-/// A date some steps later or earlier.
+/// A date `count` steps later, or earlier if negative.
 pub(super) fn plus(at: DateTime, part: Part, count: i64) -> Result<DateTime, Failure> {
     part.step(count)
         .and_then(|span| at.checked_add(span))
         .map_err(|_| table::date_overflow("datetime").into())
 }
 
-/// `+` and `-` with a date on one side: days are added, two dates make days between them.
+/// `+` and `-` with a date on one side: numbers are days; the difference of two dates is in days.
 pub(super) fn infix(
     operator: InfixOperator,
     left: &Value,
@@ -192,7 +192,7 @@ pub(super) fn to_minute(at: DateTime) -> DateTime {
     at.round(Unit::Minute).unwrap_or(at)
 }
 
-/// Reads a date in one of the forms that scripts use.
+/// Parses a date in one of the forms common in scripts.
 pub(super) fn parse(text: &str) -> Option<DateTime> {
     const TIMES: [&str; 5] = ["%H:%M:%S%.f", "%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M%p"];
     const DATES: [&str; 7] = [
@@ -233,7 +233,7 @@ pub(super) fn parse(text: &str) -> Option<DateTime> {
         })
 }
 
-/// A date and time in a style of CONVERT.
+/// Formats a date and time in a CONVERT style.
 pub(super) fn text(at: DateTime, style: i64, type_name: &str) -> Result<String, Failure> {
     let form = match style {
         0 | 100 => "%b %e %Y %l:%M%p",
@@ -256,7 +256,7 @@ pub(super) fn text(at: DateTime, style: i64, type_name: &str) -> Result<String, 
     Ok(at.strftime(form).to_string())
 }
 
-/// A date in a style of CONVERT; styles of times and of both give their date.
+/// Formats a date in a CONVERT style; styles for times or for both use only the date.
 pub(super) fn date_text(at: DateTime, style: i64) -> Result<String, Failure> {
     let form = match style {
         0 | 9 | 100 | 109 => "%b %e %Y",
@@ -297,7 +297,7 @@ fn date_form(style: i64) -> Option<&'static str> {
     })
 }
 
-/// A date by a pattern of .NET, as FORMAT takes it: `yyyyMMdd_HHmmss`.
+/// Formats a date with a .NET pattern, as FORMAT does: `yyyyMMdd_HHmmss`.
 pub(super) fn by_pattern(at: DateTime, pattern: &str) -> String {
     let mut result = String::new();
     let mut rest = pattern;

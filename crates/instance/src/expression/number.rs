@@ -1,4 +1,4 @@
-//! Arithmetic on numbers: integers stay integers, decimals stay exact, floats win.
+//! Arithmetic on numbers: integers stay integers, decimals stay exact, and floats take precedence.
 
 use windlass_base::message::table;
 use windlass_tsql::ast::InfixOperator;
@@ -6,10 +6,10 @@ use windlass_tsql::ast::InfixOperator;
 use super::type_name;
 use crate::{Decimal, Failure, Value};
 
-/// Applies an operator to two values of which none is NULL or a date.
+/// Applies an operator to two values, neither of them NULL or a date.
 pub(super) fn infix(operator: InfixOperator, left: Value, right: Value) -> Result<Value, Failure> {
     let names = (type_name(&left), type_name(&right));
-    // A text that meets a number becomes what the number is.
+    // A text combined with a number is converted to the number's type.
     let (left, right) = match (left, right) {
         (Value::Text(text), right) => (number_of(&text, &right)?, right),
         (left, Value::Text(text)) => {
@@ -43,7 +43,7 @@ fn name(operator: InfixOperator) -> &'static str {
     }
 }
 
-/// Reads a text as the kind of number that `other` is.
+/// Parses a text as a number of the same type as `other`.
 fn number_of(text: &str, other: &Value) -> Result<Value, Failure> {
     let trimmed = text.trim();
     let value = match other {

@@ -6,7 +6,7 @@ use windlass_tsql::parse_batch;
 use super::*;
 use crate::Identity;
 
-/// An environment with a few variables and no database but `master`.
+/// An environment with a few variables and only the database `master`.
 struct Fixed {
     variables: BTreeMap<&'static str, Value>,
     identity: Identity,

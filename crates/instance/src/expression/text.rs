@@ -6,10 +6,10 @@ use super::function::count;
 use super::{integer, text_of, type_name};
 use crate::{DataType, Failure, Value, convert};
 
-/// The longest text a function makes: a script cannot ask for more memory than this.
+/// Maximum length of a text that a function returns: limits the memory that a script can use.
 const TEXT_CHARACTERS_MAX: usize = 1 << 20;
 
-/// Calls a function; `None` when there is none of that name.
+/// Calls a function; `None` if it does not exist.
 pub(super) fn call(name: &str, values: Vec<Value>) -> Result<Option<Value>, Failure> {
     match name {
         "CONCAT" => return concat(values).map(Some),
@@ -113,7 +113,7 @@ fn quote_name(values: &[Value]) -> Result<Value, Failure> {
     )))
 }
 
-/// The text of an argument that is there and not NULL.
+/// The text of a required argument that is not NULL.
 fn argument(values: &[Value], index: usize) -> Result<String, Failure> {
     values.get(index).map_or(Ok(String::new()), text_of)
 }
@@ -122,7 +122,7 @@ fn number(values: &[Value], index: usize) -> Result<i64, Failure> {
     values.get(index).map_or(Ok(0), integer)
 }
 
-/// A count that a text function takes: not negative, within what a text may hold.
+/// A count argument of a text function: not negative, and within the maximum length.
 fn length(values: &[Value], index: usize) -> Result<usize, Failure> {
     let length = number(values, index)?;
     if length < 0 {
@@ -177,7 +177,7 @@ fn make(name: &str, values: &[Value]) -> Result<Value, Failure> {
         }
         "SUBSTRING" => {
             let (start, length) = (number(values, 1)?, length(values, 2)?);
-            // A start before the text counts from there, as in SQL Server.
+            // A start position before the text counts from there, as in SQL Server.
             let end = start.saturating_add(i64::try_from(length).unwrap_or(i64::MAX));
             let taken = usize::try_from(end.saturating_sub(start.max(1)).max(0)).unwrap_or(0);
             let skipped = usize::try_from(start.max(1) - 1).unwrap_or(usize::MAX);
@@ -217,7 +217,7 @@ fn repeated(text: &str, count: usize) -> Result<String, Failure> {
     Ok(text.repeat(count))
 }
 
-/// REPLACE compares as the default collation does: without regard to case.
+/// REPLACE compares like the default collation: case-insensitively.
 fn replace_any_case(text: &str, wanted: &str, by: &str) -> Result<String, Failure> {
     if wanted.is_empty() {
         return Ok(text.to_owned());
@@ -302,7 +302,7 @@ fn numeric(name: &str, values: &[Value]) -> Result<Value, Failure> {
     if !result.is_finite() {
         return Err(table::arithmetic_overflow(type_name(&value)).into());
     }
-    // What came as a whole number leaves as one.
+    // Whole numbers stay whole numbers.
     let whole = matches!(value, Value::Integer(_) | Value::Decimal(_)) && result.fract() == 0.0;
     if whole && result.abs() < 9e15 {
         return Ok(Value::Integer(result as i64));

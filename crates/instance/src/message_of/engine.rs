@@ -6,7 +6,7 @@ use windlass_engine::{EngineError, PAGE_SIZE, PageRefusal};
 
 use super::{defect_message, os_error, quoted_os_error};
 
-/// What the page engine says.
+/// The message for an error of the page engine.
 pub(crate) fn engine_message(error: &EngineError) -> Message {
     match error {
         EngineError::Io {

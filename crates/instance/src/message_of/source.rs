@@ -1,4 +1,4 @@
-//! Errors of databases that are read or restored.
+//! Errors of reading and restoring databases.
 
 use windlass_base::Message;
 use windlass_base::message::table;
@@ -6,7 +6,7 @@ use windlass_source::Error;
 
 use super::{engine_message, os_error, quoted_os_error};
 
-/// What a database says.
+/// The message for an error of a database.
 pub(super) fn source_message(error: &Error) -> Message {
     match error {
         Error::NotFound { path } => {
@@ -50,7 +50,7 @@ pub(super) fn source_message(error: &Error) -> Message {
     }
 }
 
-/// What stands in the way of a restore.
+/// The message for an error of a restore.
 fn restore_message(error: &Error) -> Message {
     match error {
         Error::TargetExists { path } => table::file_exists(path.display(), path.display()),
@@ -95,7 +95,7 @@ fn restore_message(error: &Error) -> Message {
         Error::WrongLength { .. } => table::set_damaged(),
         Error::OutOfRange { .. } => table::internal_consistency(),
         Error::Unchecked { .. } => table::not_a_sqlite_database("", format!("{error}.")),
-        // Those of a database that is read have their messages above.
+        // Errors of reading a database have their messages above.
         Error::NotFound { path }
         | Error::NotAFile { path }
         | Error::Io { path, .. }
@@ -114,10 +114,10 @@ fn restore_message(error: &Error) -> Message {
     }
 }
 
-/// What to do where the log of a database cannot be locked.
+/// What to do if the log of a database cannot be locked.
 const WAYS_OUT: &str = "Give the backup write access to the folder of the database (mount it \
                         writable, run as its owner), or run it on the machine of the writers; or \
                         stop the writers and use --frozen.";
 
-/// `ENOENT`, which every Unix numbers alike.
+/// `ENOENT`, which is the same number on every Unix.
 const NO_SUCH_FILE: i32 = 2;

@@ -11,10 +11,10 @@ use crate::Failure;
 use crate::accelerator;
 use crate::engine::OpenDatabases;
 
-/// The names under which T-SQL's system databases and schemas are found.
+/// The schema names of T-SQL's system databases.
 const SCHEMAS: &[&str] = &["sys", "msdb"];
 
-/// Lends the catalog's views to `connection`, whatever its text encoding is.
+/// Provides the catalog's views on `connection`, for either text encoding.
 pub(super) fn show(
     connection: &mut Connection,
     catalog: &Catalog,
@@ -39,7 +39,7 @@ pub(super) fn show(
     Ok(lend::lend(connection, SCHEMAS, reader, lent.collect())?)
 }
 
-/// The functions behind the views of what happens now.
+/// Adds the functions behind the views of current activity.
 fn add_functions(
     reader: &Connection,
     folder: Option<PathBuf>,

@@ -32,7 +32,7 @@ fn malformed(pages: &[FilePage], input: &Input<'_>) -> Message {
 
 struct Input<'a> {
     text: &'a str,
-    /// Byte of the next character.
+    /// Byte position of the next character.
     at: usize,
 }
 

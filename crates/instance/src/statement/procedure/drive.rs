@@ -1,4 +1,4 @@
-//! `sp_windlass_drive`: folders that stand for drive letters. Ours.
+//! `sp_windlass_drive`: maps drive letters to folders. A Windlass extension.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,8 @@ use windlass_catalog::Drive;
 use super::Arguments;
 use crate::{Column, ColumnType, Failure, ResultSet, Session, Sink, Value};
 
-/// `sp_windlass_drive 'd', '/srv/d'` maps a drive for good, with an empty folder it forgets one, and
-/// without arguments it lists them.
+/// `sp_windlass_drive 'd', '/srv/d'` maps a drive permanently; an empty folder removes the mapping;
+/// without arguments it lists all mappings.
 pub(super) fn drive(
     session: &mut Session,
     arguments: &Arguments<'_>,

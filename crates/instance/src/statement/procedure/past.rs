@@ -1,4 +1,4 @@
-//! `sp_delete_backuphistory`, `sp_delete_database_backuphistory`: forget history, not backups.
+//! `sp_delete_backuphistory`, `sp_delete_database_backuphistory`: delete history, but no backups.
 
 use windlass_base::message::table;
 use windlass_catalog::Forgotten;

@@ -1,4 +1,4 @@
-//! `sp_windlass_restore_folder`: the folders that restores are confined to. Ours.
+//! `sp_windlass_restore_folder`: the folders to which restores are confined. A Windlass extension.
 
 use std::path::Path;
 
@@ -7,8 +7,9 @@ use windlass_base::message::table;
 use super::Arguments;
 use crate::{Column, ColumnType, Failure, ResultSet, Session, Sink, Value};
 
-/// `sp_windlass_restore_folder '/srv/restores'` lets restores go there, and nowhere else once there is such
-/// a folder; with `'drop'` behind it takes the folder off the list, and without arguments lists them.
+/// `sp_windlass_restore_folder '/srv/restores'` allows restores to that folder; as soon as one
+/// folder is listed, they cannot go anywhere else. With `'drop'` as second argument it removes the
+/// folder from the list; without arguments it lists the folders.
 pub(super) fn restore_folder(
     session: &mut Session,
     arguments: &Arguments<'_>,
