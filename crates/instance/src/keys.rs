@@ -44,10 +44,10 @@ impl Instance {
         Ok(key)
     }
 
-    /// Makes the master key.
+    /// Creates the master key.
     ///
     /// # Errors
-    /// 15578 when there is one.
+    /// 15578 if there already is one.
     pub(crate) fn create_master_key(&mut self, password: &Passphrase) -> Result<(), Failure> {
         let key = VaultKey::generate()?;
         let service = self.service_key()?;
@@ -62,10 +62,10 @@ impl Instance {
         Ok(())
     }
 
-    /// The master key, opened.
+    /// The opened master key.
     ///
     /// # Errors
-    /// 15581 when there is none, or the service key that opens it is lost.
+    /// 15581 if there is none, or if the service key that opens it is lost.
     pub(crate) fn master_key(&mut self) -> Result<VaultKey, Failure> {
         let needed = || Failure::from(table::master_key_needed());
         let stored = self.catalog().master_key();
@@ -101,10 +101,10 @@ impl Instance {
         Ok(Some(Identity::new(certificate, key)?))
     }
 
-    /// A certificate by name.
+    /// The certificate with the given name.
     ///
     /// # Errors
-    /// 15151 when there is none; `action` is the verb of the message.
+    /// 15151 if there is none; `action` is the verb in the message.
     pub(crate) fn certificate(
         &self,
         action: &str,

@@ -19,7 +19,7 @@ impl Variables {
     /// Declares a variable with its first value.
     ///
     /// # Errors
-    /// 134 when it exists; a conversion that fails.
+    /// 134 if it already exists; a failed conversion.
     pub fn declare(
         &mut self,
         name: &str,
@@ -34,10 +34,10 @@ impl Variables {
         Ok(())
     }
 
-    /// Gives a declared variable a new value.
+    /// Assigns a value to a declared variable.
     ///
     /// # Errors
-    /// 137 when it was not declared; a conversion that fails.
+    /// 137 if it was not declared; a failed conversion.
     pub fn set(&mut self, name: &str, value: &Value) -> Result<(), Failure> {
         let (data_type, held) = self.0.get_mut(&key(name)).ok_or_else(|| undeclared(name))?;
         *held = assign(value, *data_type)?;
@@ -47,7 +47,7 @@ impl Variables {
     /// The value of a declared variable.
     ///
     /// # Errors
-    /// 137 when it was not declared.
+    /// 137 if it was not declared.
     pub fn value(&self, name: &str) -> Result<Value, Failure> {
         self.0
             .get(&key(name))

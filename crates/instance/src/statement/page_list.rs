@@ -4,7 +4,7 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_engine::FilePage;
 
-/// Reads the list. Pages that are named twice stay in it.
+/// Parses the list. Pages that are listed twice stay in it twice.
 ///
 /// # Errors
 /// 4350 with the number of pages before the problem, and the characters before it.
