@@ -51,7 +51,7 @@ impl OpenDatabases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The damaged page that a reader of a database met last, told once.
+    /// Takes the last damaged page that a reader of a database found.
     pub(crate) fn take_damage(&self, name: &str) -> Option<EngineError> {
         let open = self.map().get(&name.to_lowercase()).map(Arc::clone);
         open.and_then(|database| database.take_damage())
@@ -177,7 +177,8 @@ impl EngineDatabases {
             if open.offline_reason().is_none() {
                 return Ok(open);
             }
-            // A failure took it offline; opening it again recovers it, or tells why it cannot be.
+            // A failure took it offline; opening it again recovers it, or returns the reason why
+            // not.
             self.forget(&name);
         }
         let log_path = record

@@ -32,7 +32,7 @@ pub(crate) struct Entry {
     devices: String,
     /// Whether its beginning and its success are worth a line of their own.
     is_notable: bool,
-    /// Whether the text of its messages may be told.
+    /// Whether the text of its messages may be logged.
     is_quotable: bool,
     begun: Instant,
 }
@@ -351,7 +351,7 @@ fn described(statement: &Statement) -> Entry {
     }
 }
 
-/// A name as it stands; a variable's value is not looked up.
+/// A name as written; the values of variables are not used.
 fn written(name: &Name) -> String {
     match name {
         Name::Identifier(identifier) => identifier.text.clone(),

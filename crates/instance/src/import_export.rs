@@ -64,7 +64,7 @@ impl Session {
         if registered.is_err() {
             self.instance.engines.close(name)?;
             for path in [&log, &data] {
-                // The registration's failure is the one that counts.
+                // The failure of the registration is the one to report.
                 let _left = std::fs::remove_file(path);
             }
         }

@@ -22,7 +22,7 @@ use crate::tag::Tags;
 pub const SYSTEM_DATABASES: [(&str, i64); 4] =
     [("master", 1), ("tempdb", 2), ("model", 3), ("msdb", 4)];
 
-/// What server options say about backups that do not say it themselves.
+/// Server options for backups that do not specify these themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackupDefaults {
     /// `backup compression default`
@@ -35,10 +35,10 @@ pub struct BackupDefaults {
     pub retain_days: u32,
 }
 
-/// What restores are held to.
+/// Restrictions on restores.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RestorePolicy {
-    /// Folders outside of which nothing is restored; none for anywhere.
+    /// Folders to which restores are confined; empty for no restriction.
     pub folders: Vec<PathBuf>,
     /// Whether backups that are not encrypted are refused.
     pub must_be_encrypted: bool,
@@ -53,7 +53,7 @@ pub struct Instance {
     folder: Option<PathBuf>,
     drives: Drives,
     identity: Identity,
-    /// Databases that one command uses and nobody registers. Their numbers are below zero.
+    /// Databases used by a single command without registration. Their numbers are negative.
     passing: Vec<DatabaseRecord>,
     /// What the command's settings say about restores, beside what is kept in the instance.
     policy: RestorePolicy,
@@ -130,10 +130,7 @@ impl Instance {
         &mut self.catalog
     }
 
-    /// What its server options say about backups that do not say it themselves.
-    ///
-    /// # Errors
-    /// Those of the catalog.
+    /// Server options for backups that do not specify these themselves.
     pub fn backup_defaults(&self) -> Result<BackupDefaults, CatalogError> {
         let in_use = |option| self.catalog.option_in_use(option);
         let algorithm = match in_use(ServerOption::BackupCompressionAlgorithm)? {
@@ -155,7 +152,7 @@ impl Instance {
         &self.identity
     }
 
-    /// What name tags stand for, as far as the instance knows.
+    /// The values of name tags that the instance knows.
     pub(crate) fn tags(&self) -> Tags {
         Tags {
             server: self.identity.machine.clone(),
@@ -164,7 +161,7 @@ impl Instance {
         }
     }
 
-    /// The folders that stand for drive letters.
+    /// The folders mapped to drive letters.
     pub fn drives(&self) -> &Drives {
         &self.drives
     }
@@ -199,7 +196,7 @@ impl Instance {
         self.policy = policy;
     }
 
-    /// Lists of folders; a restore goes to one of each list that is not empty.
+    /// Lists of folders; a restore must go to a folder in each list that is not empty.
     pub(crate) fn restore_folders(&self) -> Result<[Vec<PathBuf>; 2], CatalogError> {
         Ok([self.policy.folders.clone(), self.catalog.restore_folders()?])
     }
@@ -249,13 +246,8 @@ impl Instance {
         self.catalog.register(record)
     }
 
-    /// Uses a file as a database without registering it, and returns its name: that of the file,
-    /// with a number behind it when another database has the same.
-    ///
-    /// A file that is registered already is used under its registered name.
-    ///
-    /// # Errors
-    /// Those of the catalog.
+    /// Uses a file as a database without registering it, and returns its name: the file's name,
+    /// with a number appended if another database has the same name.
     pub fn pass(&mut self, path: &Path) -> Result<String, CatalogError> {
         let path = absolute(path).map_err(|source| CatalogError::Folder {
             path: path.to_owned(),
@@ -300,7 +292,7 @@ impl Instance {
 
     fn use_passing(&mut self, name: &str, path: &Path) -> Result<(), CatalogError> {
         let mut record = new_record(name, path, Origin::Attached);
-        // What a program with the engine's VFS has under this path lies with its log beside it.
+        // A program that uses the engine's VFS keeps the log next to the database file.
         record.log_path = Some(windlass_vfs::log_path(path)).filter(|log| log.exists());
         // Without a directory everything passes with the value, so the views may show it.
         if self.folder.is_none() {

@@ -9,7 +9,7 @@ use std::path::{Component, MAIN_SEPARATOR_STR, Path, PathBuf};
 use windlass_catalog::Drive;
 use windlass_device::{DeviceAddress, DeviceKind};
 
-/// The folders that stand for drive letters.
+/// The folders mapped to drive letters.
 #[derive(Debug, Clone, Default)]
 pub struct Drives(Vec<Drive>);
 
@@ -220,11 +220,11 @@ const PARTS: [(&str, PartOf); 4] = [
 enum PartOf {
     /// Always: `SQLite` takes the file for its own, and deletes it, as soon as there is such a database.
     Any,
-    /// Where the database is there.
+    /// The database exists.
     Existing,
 }
 
-/// The database as whose part a file of this name is taken, whether it is there or not.
+/// The database to which a file with this name would belong, whether or not the database exists.
 pub(crate) fn part_of_database(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     PARTS.iter().find_map(|(suffix, when)| {

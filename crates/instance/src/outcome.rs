@@ -149,7 +149,7 @@ pub trait Sink: Send {
     /// A statement without a result set touched `count` rows.
     fn rows_affected(&mut self, count: u64);
 
-    /// A long operation goes on. Comes often: at every chunk.
+    /// Progress of a long operation. Called often: for every chunk.
     fn progress(&mut self, progress: &Progress) {
         let _ = progress;
     }
@@ -175,7 +175,7 @@ pub struct ResultSet {
 }
 
 impl ResultSet {
-    /// Hands the whole result set to a sink.
+    /// Sends the whole result set to a sink.
     pub fn send(&self, sink: &mut dyn Sink) {
         sink.columns(&self.columns);
         for row in &self.rows {

@@ -21,7 +21,7 @@ use windlass_media::FamilyReader;
 /// What is read of a medium: more than its header takes.
 const HEADER_BYTES: u64 = 64 << 10;
 
-/// What a look at some media has shown.
+/// The result of checking some media.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Presence {
     /// They are there.
@@ -192,7 +192,7 @@ fn away(path: &Path, mounted: Option<&Path>) -> Presence {
     }
 }
 
-/// The length of a medium; `None` of what is no file.
+/// The length of a medium; `None` if it is not a file.
 pub(crate) fn length(device: &str) -> Option<u64> {
     let metadata = std::fs::metadata(device).ok()?;
     metadata.is_file().then_some(metadata.len())

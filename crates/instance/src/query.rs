@@ -94,7 +94,7 @@ pub(crate) struct Queries {
     cancel: Arc<AtomicBool>,
 }
 
-/// Where the current database lies.
+/// Location of the current database.
 #[derive(Debug, Clone)]
 pub(crate) enum Home {
     /// Nowhere: it is a system database.
@@ -142,7 +142,7 @@ impl Queries {
         &self.name
     }
 
-    /// Makes a database the current one. The caller has seen to it that no transaction is open.
+    /// Makes a database the current one. The caller has made sure that no transaction is open.
     pub(crate) fn use_database(&mut self, name: &str, home: Home) {
         self.connection = None;
         self.encoding = None;
@@ -249,7 +249,7 @@ impl Queries {
         }
     }
 
-    /// Closes the connection if it is on the database `name`: what SQLite has cached of it goes, too.
+    /// Closes the connection if it is on the database `name`, which also drops SQLite's cache.
     pub(crate) fn leave(&mut self, name: &str) {
         if self.name.eq_ignore_ascii_case(name) {
             self.connection = None;
@@ -319,7 +319,7 @@ fn has_open(connection: &Connection, path: &Path) -> bool {
         let rows = statement.query_map([], |row| row.get::<_, Option<String>>("file"))?;
         rows.filter_map(Result::transpose).collect()
     };
-    // When SQLite cannot tell, the connection goes: that is always safe.
+    // If SQLite cannot say, the connection is closed: that is always safe.
     files().map_or(true, |files| {
         files
             .iter()

@@ -24,10 +24,10 @@ const FOLDER: &str = "requests";
 /// Time between two updates of a request's file.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Bytes of a request's file; all that is told of one fits.
+/// Size of a request's file, enough for all its data.
 const WRITTEN_BYTES: usize = 3072;
 
-/// A request that is running; its file goes when it is dropped.
+/// A running request; its file is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Announced {
     file: File,
@@ -37,7 +37,7 @@ pub(crate) struct Announced {
 }
 
 impl Announced {
-    /// Tells that `command` begins on `database`.
+    /// Announces that `command` starts on `database`.
     pub(crate) fn begin(folder: Option<&Path>, command: &str, database: &str) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let folder = folder?.join(FOLDER);
@@ -66,7 +66,7 @@ impl Announced {
         Some(announced)
     }
 
-    /// Tells how far it is and what its stages did, unless that was told a moment ago.
+    /// Publishes the progress and the figures of the stages, unless this was done a moment ago.
     pub(crate) fn tell(&mut self, progress: &Progress, stages: &Stages) {
         if self.told.is_some_and(|told| told.elapsed() < INTERVAL) {
             return;

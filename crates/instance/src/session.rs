@@ -38,7 +38,8 @@ const NESTING_MAX: u32 = 32;
 pub enum BatchEnd {
     /// Without any error.
     Clean,
-    /// The one statement did its work and lost data, which it told: a restore that carried on after errors.
+    /// The statement did its work but lost data, and reported it: a restore that continued after
+    /// errors.
     Lost,
     /// At least one message was an error.
     Failed,
@@ -70,16 +71,16 @@ pub(crate) struct Settings {
     pub(crate) lock_timeout: Option<Duration>,
     /// `SET XACT_ABORT ON`
     pub(crate) aborts_transactions: bool,
-    /// `DBCC TRACEON (3004)`: backups of the page engine tell their phases.
+    /// `DBCC TRACEON (3004)`: backups of the page engine print their phases.
     pub(crate) traces_phases: bool,
-    /// `DBCC TRACEON (3213)`: backups tell their buffer configuration.
+    /// `DBCC TRACEON (3213)`: backups print their buffer configuration.
     pub(crate) traces_buffers: bool,
     /// `DBCC TRACEON (3604)` or `(3605)`: what is traced comes as messages.
     pub(crate) tells_traces: bool,
 }
 
 impl Settings {
-    /// Whether the phases of an engine backup are told.
+    /// Whether the phases of an engine backup are printed.
     pub(crate) fn tells_phases(self) -> bool {
         self.traces_phases && self.tells_traces
     }
@@ -108,8 +109,8 @@ impl Session {
         }
     }
 
-    /// From here on BACKUP, RESTORE and VERIFYONLY tell what they would do, and do nothing. The session
-    /// must be on [`Instance::rehearsal`].
+    /// From here on BACKUP, RESTORE and VERIFYONLY only report what they would do. The session must
+    /// be on [`Instance::rehearsal`].
     #[must_use]
     pub fn rehearsing(self) -> Self {
         Self {
@@ -146,7 +147,7 @@ impl Session {
         self.queries.database_name()
     }
 
-    /// Set by whoever wants the running statement to stop; stays set until it is cleared.
+    /// Set to stop the running statement; stays set until it is cleared.
     pub fn cancel_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.cancel)
     }
@@ -281,7 +282,7 @@ impl Session {
         let end = self.execute_statements(&statements, 1, sink);
         self.nesting -= 1;
         self.variables = outer;
-        // What failed inside has been told inside.
+        // Inner failures have already been reported.
         match end {
             BatchEnd::Clean => Ok(()),
             BatchEnd::Lost | BatchEnd::Failed => Err(Failure::from(Vec::new())),
@@ -301,7 +302,7 @@ impl Session {
             .iter()
             .rev()
             .find(|message| message.is_error());
-        // A nested batch has told its messages and set the number itself.
+        // A nested batch has already sent its messages and set the number itself.
         if let Some(message) = number {
             self.last_error = message.number;
         }
@@ -320,7 +321,7 @@ impl Session {
         failure.batch
     }
 
-    /// Ends the session: an open transaction is rolled back, and that is told.
+    /// Ends the session: rolls back an open transaction and reports that.
     pub fn close(mut self, sink: &mut dyn Sink) {
         if self.queries.roll_back_all() {
             sink.message(table::note(
@@ -435,7 +436,7 @@ impl Environment for Session {
 }
 
 impl Session {
-    /// The value of `@@name`; `None` when there is no such system function.
+    /// The value of `@@name`; `None` if there is no such system function.
     pub(crate) fn system_value(&self, name: &str) -> Option<Value> {
         let identity = self.instance.identity();
         Some(match name.to_ascii_uppercase().as_str() {

@@ -1,4 +1,4 @@
-//! Databases for whoever reads them: BACKUP, and what only measures.
+//! Opens databases for reading: for BACKUP and for measurements.
 
 use windlass_base::Lsn;
 use windlass_catalog::{Base, DatabaseRecord};

@@ -1,9 +1,5 @@
-//! How each database of a history stands: the newest state that can be restored now, from which
-//! backups, and what newer ones are lost.
-//!
-//! The history says what was backed up, [`crate::chain`] what needs what, [`crate::presence`] whether the
-//! media are there. Only media that decide something are looked at, newest first: those of the newest
-//! state, and where one of them is gone, all of that database.
+//! The state of each database in a history: the newest state that can be restored now, from which
+//! backups, and which newer ones are lost.
 
 use std::collections::BTreeMap;
 
@@ -36,8 +32,8 @@ impl<'a> Standing<'a> {
     }
 }
 
-/// How the databases in a history stand, in the order of their names. Without a `looker` the media are
-/// taken to be there.
+/// The states of the databases in a history, sorted by name. Without a `looker` all media are
+/// assumed to exist.
 pub fn standings<'a>(past: &'a [PastBackup], mut looker: Option<&mut Looker>) -> Vec<Standing<'a>> {
     let known: Vec<(&PastBackup, ChainSet)> = past
         .iter()

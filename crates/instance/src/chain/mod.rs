@@ -40,7 +40,7 @@ pub use set::{ChainSet, Obstacle, Times, is_newer};
 /// Why a set cannot be restored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
-    /// Something stands in its own way.
+    /// The set has a problem of its own.
     #[error("{0}")]
     Obstacle(Obstacle),
     /// The full backup that it counts from was not given.
@@ -54,7 +54,7 @@ pub enum Why {
     BaseUnusable {
         /// That set's index.
         base: usize,
-        /// What stands in its way.
+        /// The problem.
         why: Obstacle,
     },
     /// No restorable state ends where its log begins or later.
@@ -71,7 +71,7 @@ pub struct State {
     pub left_out: Vec<(usize, LeftOut)>,
 }
 
-/// Why a set is no part of the newest state.
+/// Why a set is not part of the newest state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeftOut {
     /// It gives an older state, or leads only to one.
@@ -123,7 +123,7 @@ impl<'a> Chains<'a> {
                 continue;
             }
             let known = fulls.entry(set.set_guid).or_insert(index);
-            // Of several copies the one that can be restored.
+            // If there are several copies, the one that can be restored.
             if self.verdicts[*known].is_err() && self.verdicts[index].is_ok() {
                 *known = index;
             }
@@ -187,7 +187,8 @@ impl<'a> Chains<'a> {
         self.verdicts[index].as_ref().copied()
     }
 
-    /// What a set stands on, whether or not either can be restored; none of a full backup.
+    /// The set that a set is based on, whether or not either can be restored; `None` for a full
+    /// backup.
     pub fn before(&self, index: usize) -> Option<usize> {
         self.before[index]
     }
@@ -222,8 +223,8 @@ impl<'a> Chains<'a> {
         newest
     }
 
-    /// The newest state among the sets wanted, how it is restored, and why the other sets wanted have
-    /// no part in it; `None` when none of them can be restored.
+    /// The newest state among the sets in `wanted`, how to restore it, and why the other sets in
+    /// `wanted` are not part of it; `None` if none of them can be restored.
     pub fn newest_state(&self, wanted: impl Fn(&ChainSet) -> bool) -> Option<State> {
         let steps = self.path(self.newest(&wanted)?).ok()?;
         let is_left = |(index, set): &(usize, &ChainSet)| wanted(set) && !steps.contains(index);

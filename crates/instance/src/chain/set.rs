@@ -4,7 +4,7 @@ use windlass_base::{Guid, Lsn, Moment};
 use windlass_catalog::PastBackup;
 use windlass_media::{SetConfiguration, SetType};
 
-/// What stands in the way of a set, whatever other sets there are.
+/// Why a set cannot be restored, regardless of other sets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
     /// Its end is not on every family.
@@ -73,7 +73,7 @@ pub struct ChainSet {
     pub last_lsn: Lsn,
     /// When it was made.
     pub times: Option<Times>,
-    /// What stands in its way.
+    /// Why it cannot be restored.
     pub obstacle: Option<Obstacle>,
 }
 
@@ -101,7 +101,7 @@ impl ChainSet {
         }
     }
 
-    /// A row of the history; `None` of what is no backup of a whole database.
+    /// From a row of the history; `None` unless it is a backup of a whole database.
     pub fn of_past(past: &PastBackup) -> Option<Self> {
         let kind = match past.kind.as_str() {
             "D" => SetType::Full,

@@ -89,7 +89,7 @@ fn sql_server_messages(error: &windlass_sqlserver::Error) -> Vec<Message> {
     vec![table::set_damaged(), table::note(format!("{error}."))]
 }
 
-/// What an error of the cryptography is called.
+/// The message for an error of the cryptography.
 fn crypt_message(error: &windlass_crypt::Error) -> Message {
     match error {
         windlass_crypt::Error::Password { .. } => table::private_key_password_invalid(),
@@ -122,7 +122,7 @@ pub fn quoted_os_error(error: &std::io::Error) -> String {
     windlass_device::system_text(error)
 }
 
-/// Why something could not be opened: what the operating system says, or a reason of our own.
+/// Why something could not be opened: the error of the operating system, or another reason.
 pub fn os_error(error: &std::io::Error) -> String {
     match error.raw_os_error() {
         Some(_) => format!("Operating system error {}", quoted_os_error(error)),

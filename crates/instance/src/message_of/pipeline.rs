@@ -8,14 +8,14 @@ use windlass_pipeline::{Damage, DamagedChunks, DigestError, Error};
 
 use super::{device_message, media_message, os_error, source_message};
 
-/// What went wrong, in the order in which SQL Server tells it; the closing 3013 is the caller's.
+/// The messages for an error, in SQL Server's order; the caller adds the closing 3013.
 pub(super) fn pipeline_messages(error: &Error) -> Vec<Message> {
     let mut messages = vec![message(error)];
     messages.extend(further_message(error));
     messages
 }
 
-/// What is told after SQL Server's message.
+/// The message after SQL Server's.
 fn further_message(error: &Error) -> Option<Message> {
     match error {
         Error::SetDamaged { device, damage } => Some(place_of_damage(device, damage)),
@@ -149,7 +149,7 @@ fn digest_message(error: &DigestError) -> Message {
     }
 }
 
-/// A position at which there is no set: SQL Server's message, and how many there are.
+/// There is no set at this position: SQL Server's message, and the number of sets.
 pub fn set_not_found(device: &str, position: u16, count: usize) -> Vec<Message> {
     vec![
         table::file_id_malformed(position, device),
@@ -178,10 +178,10 @@ fn place_of_damage(device: &str, damage: &Damage) -> Message {
     table::note(format!("'{device}': {damage}."))
 }
 
-/// Stretches that are told one by one.
+/// Maximum number of ranges listed individually.
 const RANGES_NAMED_MAX: usize = 20;
 
-/// What a set does not give any more: all of it, one stretch a line as far as that is of use.
+/// The data lost from a set: everything, or one range per line up to the maximum.
 pub fn loss_messages(damaged: &DamagedChunks) -> Vec<Message> {
     let mut messages = vec![table::set_damaged()];
     let mut note = |text: String| messages.push(table::note(text));

@@ -52,7 +52,7 @@ pub(crate) struct BackupChoices {
     pub(crate) checksum: bool,
     pub(crate) on_damage: OnDamage,
     pub(crate) stats: Option<u32>,
-    /// Content without a header of SQLite's is wanted.
+    /// Accepts content without a SQLite header.
     pub(crate) is_as_is: bool,
     /// SQLite's own check before the copy.
     pub(crate) integrity: Option<Depth>,
@@ -181,7 +181,7 @@ fn apply(
         | O::MediaName(_)
         | O::MediaDescription(_)
         | O::SignWith(_) => apply_text(option, choices, environment)?,
-        // The defaults; FORMAT goes beyond INIT; tapes and restarts are not known on disk.
+        // The defaults; FORMAT implies INIT; tapes and restarts do not exist on disk.
         O::NoInit
         | O::NoSkip
         | O::NoFormat

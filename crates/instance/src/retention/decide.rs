@@ -1,4 +1,4 @@
-//! For each medium: stays or goes, and why.
+//! Decides for each medium whether it is kept or deleted, with the reason.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ pub fn decide(
 ) -> Vec<Decision> {
     let (places, mut sets) = chain_sets(media);
     for (place, set) in places.iter().zip(&mut sets) {
-        // What lies beside trouble is not relied upon when others go.
+        // Sets on damaged media are not relied on when others are deleted.
         if let Some(trouble) = &media[place.0].trouble {
             set.obstacle.get_or_insert(Obstacle::Media(trouble.clone()));
         }

@@ -23,7 +23,7 @@ pub struct Policy {
     pub yearly: u32,
 }
 
-/// Why a text is no `ERASEFILES`.
+/// Why a text is not a valid `ERASEFILES`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not n (days), nh (hours) or nb (backups of each kind), with n above 0")]
 pub struct PolicyError(String);

@@ -11,13 +11,13 @@ use windlass_pipeline::MediaSet;
 
 use crate::chain::{ChainSet, Obstacle};
 
-/// What is wrong with media of which each stripe tells something else.
+/// The problem of media whose stripes contradict each other.
 const CONTRADICTIONS: &str = "its stripes or copies contain different backup sets";
 
 /// A backup set on a medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSet {
-    /// What it needs and leads to, and what stands in its way.
+    /// What it is based on, what is based on it, and why it cannot be restored.
     pub chain: ChainSet,
     /// The name of its database.
     pub database: String,
@@ -62,7 +62,7 @@ pub struct FoundMedia {
     pub trouble: Option<String>,
     /// Whether its stripes or copies hold different sets.
     pub has_contradictions: bool,
-    /// It lies outside of the folders: it is looked at for what it needs, and stays.
+    /// It is outside the folders: examined for dependencies, but always kept.
     pub is_outside: bool,
 }
 
@@ -72,7 +72,7 @@ impl FoundMedia {
         (1..=self.family_count).all(|number| self.files.iter().any(|file| file.family == number))
     }
 
-    /// What stands in the way of all its sets.
+    /// Why none of its sets can be restored.
     fn obstacle(&self) -> Option<Obstacle> {
         if !self.is_whole() {
             let count = self.family_count;
@@ -102,7 +102,7 @@ pub fn chain_sets(media: &[FoundMedia]) -> (Vec<Place>, Vec<ChainSet>) {
     places.unzip()
 }
 
-/// A file that is no medium of ours.
+/// A file that is not Windlass media.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundOther {
     /// Where it is.

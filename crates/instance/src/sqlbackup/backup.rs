@@ -76,7 +76,7 @@ pub(super) fn run(
     report.line("Process completed.");
 }
 
-/// What cannot be seen before the databases are known.
+/// Checks that are possible only once the databases are known.
 fn check(command: &Command, options: &Options, names: &[String]) -> Result<(), String> {
     let tagged = command.disks.iter().all(|disk| has_tag(disk));
     if names.len() > 1 && !command.disks.iter().all(|disk| names_database(disk)) && !options.probes
@@ -190,7 +190,7 @@ fn one(
     Some(made)
 }
 
-/// Tells what would be done for a database.
+/// Reports what would be done for a database.
 fn rehearse(
     runner: &mut Runner<'_>,
     command: &Command,
@@ -369,7 +369,7 @@ fn erase_before(
     erase(session, options.erase, &folders, name, report);
 }
 
-/// Deletes what a policy does not keep of a database's backups in some folders.
+/// Deletes the backups of a database that a policy does not keep, in some folders.
 fn erase(
     session: &Session,
     policy: Option<Policy>,

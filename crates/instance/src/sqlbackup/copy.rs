@@ -92,7 +92,7 @@ fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
     if makes_folders {
         directory::create(&folder)?;
     } else if !folder.is_dir() {
-        // It may lie on a disk that is not mounted: what would be filled is the disk below.
+        // It may be on a disk that is not mounted: the copy would fill the disk below.
         return Err(io::Error::new(
             io::ErrorKind::NotFound,
             format!(
@@ -112,7 +112,7 @@ fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
     result
 }
 
-/// Whoever could read the file that is replaced can read the copy.
+/// Users who could read the replaced file can read the copy.
 fn fill(source: &Path, staging: &Path, target: &Path) -> io::Result<()> {
     let address = DeviceAddress::disk(source);
     // Held open, the source cannot be written meanwhile.

@@ -45,7 +45,7 @@ const STATEMENT_FAILED: i64 = 1100;
 /// Messages of devices, after which trying again may help.
 const DEVICE_FAILED: [i64; 4] = [3201, 3202, 3203, 3271];
 
-/// Executes a command. What its statements yield besides messages goes to `sink`.
+/// Executes a command. Result sets of its statements go to `sink`; messages do not.
 pub fn run(session: &mut Session, text: &str, sink: &mut dyn Sink) -> Report {
     let mut report = Report::default();
     let command = match parse(text) {

@@ -1,4 +1,4 @@
-//! Which options there are, what they are read as, what is refused and why.
+//! The options of the dialect: parsing, and the reasons for refusing some.
 
 use windlass_crypt::Passphrase;
 use windlass_tsql::sqlbackup::{Command, Setting, Verb};
@@ -7,7 +7,7 @@ use super::report::WARNING;
 use super::{NOT_UNDERSTOOD, quoted};
 use crate::retention::Policy;
 
-/// What the options of a command say.
+/// The parsed options of a command.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(super) struct Options {
@@ -39,16 +39,16 @@ pub(super) struct Options {
     log_from: i64,
 }
 
-/// Where a passphrase comes from.
+/// The source of a passphrase.
 #[derive(Debug, Clone)]
 pub(super) enum Password {
-    /// It stands in the command.
+    /// It is written in the command.
     Written(Passphrase),
     /// The first line of a file.
     File(String),
 }
 
-/// What happens to a database after a test restore.
+/// When a database is dropped after a test restore.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Drops {
     #[default]
@@ -243,7 +243,8 @@ fn read_backup(setting: &Setting, options: &mut Options) -> Result<bool, String>
     Ok(true)
 }
 
-/// `PASSWORD`, `PASSWORDFILE`; whether it was one. What is wrong with a password is told without it.
+/// Reads `PASSWORD` or `PASSWORDFILE`; returns whether the option was one of them. Errors never
+/// quote the password.
 fn read_password(setting: &Setting, options: &mut Options) -> Result<bool, String> {
     let password = match setting.name.as_str() {
         "PASSWORD" => {
@@ -341,7 +342,7 @@ fn bare(setting: &Setting) -> Result<String, String> {
     }
 }
 
-/// Whether an option is there that takes no value.
+/// An option that must not have a value.
 fn flag(setting: &Setting) -> Result<bool, String> {
     bare(setting).map(|_| true)
 }

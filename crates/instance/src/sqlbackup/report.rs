@@ -25,7 +25,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether anything that was asked for was not done.
+    /// Whether any requested operation was not done.
     pub fn has_failed(&self) -> bool {
         self.exit_code >= NOT_UNDERSTOOD
     }

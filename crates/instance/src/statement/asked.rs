@@ -77,7 +77,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Tells what the restore would do.
+    /// Reports what the restore would do.
     pub(super) fn rehearse(
         &self,
         keys: ReadKeys,
@@ -169,7 +169,7 @@ impl<'a> Asked<'a> {
         Ok(report)
     }
 
-    /// Enters in a database's record what it is after the restore.
+    /// Updates a database's record after the restore.
     pub(super) fn settle(&self, record: &mut DatabaseRecord) {
         record.state = match self.choices.recovery {
             Recovery::Recovery => DatabaseState::Online,
@@ -237,7 +237,7 @@ impl<'a> Asked<'a> {
         Err(Failure::of_loss(messages))
     }
 
-    /// What the history calls a restore of the whole set.
+    /// The restore's type in the history.
     fn restore_type(&self) -> RestoreType {
         match self.is_differential() {
             true => RestoreType::Differential,

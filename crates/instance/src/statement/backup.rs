@@ -27,7 +27,7 @@ use super::{
 use crate::option::{self, BackupChoices};
 use crate::{Completed, Failure, Instance, Session, Sink};
 
-/// What plain commands can say about a backup and T-SQL cannot.
+/// Options of a backup that only plain commands have.
 #[derive(Debug, Clone, Default)]
 pub struct BackupExtras {
     /// The media that hold the full backup a differential counts from.
@@ -42,7 +42,7 @@ pub struct BackupExtras {
     pub missing_base: MissingBase,
     /// How long to wait for other programs' locks, where the session does not say it.
     pub lock_timeout: Option<Duration>,
-    /// The user vouches that nobody writes to the database.
+    /// The user promises that no program writes to the database.
     pub frozen: bool,
     /// Where a copy lies that lets writers go on.
     pub temporary_copy: CopyChoice,
@@ -202,7 +202,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The database, opened as the command line wants it.
+    /// The database, opened with the options of the command line.
     fn source(
         &mut self,
         media: &MediaRequest,
@@ -263,7 +263,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// SQLite's own check, where it is asked for.
+    /// SQLite's own check, if requested.
     fn check(
         &self,
         snapshot: Box<dyn Snapshot>,
@@ -281,7 +281,7 @@ impl Work<'_> {
         Ok((snapshot, Some(judged)))
     }
 
-    /// Reads, and transforms if asked, and tells the rate. Devices are not touched.
+    /// Reads, and transforms if requested, and reports the rate. Devices are not used.
     fn measure(
         &self,
         probe: Probe,
@@ -389,7 +389,8 @@ impl Work<'_> {
         Ok(Some(provider?))
     }
 
-    /// Who can read the backup: the certificate of the statement, and whoever the command line names.
+    /// The recipients of the backup: the certificate of the statement, and those of the command
+    /// line.
     pub(super) fn encryption(&self, extras: &BackupExtras) -> Result<Option<Encryption>, Failure> {
         let mut recipients = Vec::new();
         let mut algorithm = extras.algorithm.unwrap_or(Cipher::Aes256);

@@ -44,7 +44,7 @@ pub(super) fn choose(
         mirrors.push(mirror);
     }
     let all: Vec<&DeviceAddress> = devices.iter().chain(mirrors.iter().flatten()).collect();
-    // A stripe or a mirror that discards would make a backup of which a part was never there.
+    // With a stripe or mirror that discards data, a part of the backup would never exist.
     if all.windows(2).any(|pair| pair[0].kind != pair[1].kind) {
         return Err(table::device_classes_differ().into());
     }
@@ -78,7 +78,7 @@ fn refuse_repeated(devices: &[&DeviceAddress]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A backup must never go over a database, least of all over the one it is made from.
+/// A backup must never overwrite a database, and especially not its own source.
 fn refuse_databases(
     session: &Session,
     devices: &[&DeviceAddress],
@@ -103,7 +103,7 @@ fn refuse_databases(
         if let Some(database) = part_of_database(&path) {
             return Err(refuse_part(device, &database));
         }
-        // An encrypted database cannot be told from noise, but what SQLite keeps beside it has its name.
+        // An encrypted database looks like noise, but SQLite's side files have its name.
         let beside = ["-wal", "-journal", "-shm"].map(|suffix| with_suffix(&path, suffix));
         if let Some(part) = beside.iter().find(|part| windlass_io::own::is_there(part)) {
             let reason = format!(

@@ -41,7 +41,7 @@ pub(super) struct Wanted<'a> {
     pub(super) family: Guid,
     /// The base that the database itself knows.
     pub(super) own: Option<(Guid, Lsn)>,
-    /// The media it goes to.
+    /// The media of the new backup.
     pub(super) target: &'a [DeviceAddress],
     /// What the command says beside.
     pub(super) extras: &'a BackupExtras,
@@ -144,7 +144,7 @@ fn known(
 ) -> Result<DifferentialBase, Failure> {
     let folder = session.instance.bases_folder();
     let cached = folder.map(|folder| digests::path(&folder, set_guid));
-    // A damaged file of digests is no reason to fail when the media have them too.
+    // A damaged file of digests does not matter if the media also have them.
     let opened = cached.as_deref().map(DigestFile::open);
     if let Some(Ok(file)) = opened
         && file.set_guid() == set_guid
@@ -233,7 +233,7 @@ pub(super) fn tidy(session: &Session) {
     }
 }
 
-/// Which database a set was made of, and whether it may be the base of that.
+/// The database that a set was made of, if the set may be the base.
 pub(super) fn backed_up(
     record: &DatabaseRecord,
     set: &SetConfiguration,

@@ -278,9 +278,7 @@ fn drop_one(
     Ok(())
 }
 
-/// Deletes a database's file and what SQLite keeps beside it, unless somebody has it open.
-///
-/// The restore of an empty database, begun and given up, is what gets exclusive access.
+/// Deletes a database's file and SQLite's side files, unless it is open.
 fn delete_files(record: &DatabaseRecord) -> Result<(), Failure> {
     if !record.path.exists() {
         return Ok(());
@@ -298,7 +296,7 @@ fn delete_files(record: &DatabaseRecord) -> Result<(), Failure> {
         other => other.into(),
     })?;
     Box::new(seized).abandon()?;
-    // The database goes last: until then it is whole.
+    // The database is deleted last: until then it is complete.
     for suffix in ["-wal", "-shm", "-journal", ""] {
         let mut name = record.path.clone().into_os_string();
         name.push(suffix);

@@ -95,7 +95,7 @@ pub(super) fn expand(tags: &Tags, path: &str) -> Result<String, Failure> {
         .map_err(|error| table::path_means_no_file(path, format!("{error}.")).into())
 }
 
-/// Makes the folder of a device, for nobody else to read.
+/// Creates the folder of a device, private to the owner.
 pub(super) fn make_folder(device: &DeviceAddress) -> Result<(), Failure> {
     let folder = windlass_io::directory::parent(&device.path);
     windlass_io::directory::create(&folder)
@@ -132,7 +132,7 @@ fn kind(device: &Device) -> Option<DeviceKind> {
     }
 }
 
-/// The file that a logical device stands for.
+/// The file of a logical device.
 fn logical(session: &Session, name: &str) -> Result<Written, Failure> {
     let device = session
         .instance

@@ -21,7 +21,7 @@ use crate::message_of::os_error;
 use crate::names::absolute;
 use crate::{Failure, Session, Sink, option};
 
-/// Folder of files whose place nobody gives, within the instance's.
+/// Folder, within the instance's, for files without a given path.
 const DATA_FOLDER: &str = "data";
 
 /// A database of the page engine, made new.
@@ -56,14 +56,14 @@ fn make(session: &mut Session, request: &Request) -> Result<(), Failure> {
     if registered.is_err() {
         session.instance.engines.close(&request.name)?;
         for file in files {
-            // The registration's failure is the one that counts.
+            // The failure of the registration is the one to report.
             let _left = std::fs::remove_file(&file.path);
         }
     }
     registered
 }
 
-/// Enters an open database in the catalog.
+/// Adds an open database to the catalog.
 pub(crate) fn register(
     session: &mut Session,
     name: &str,
@@ -128,7 +128,7 @@ pub(super) fn delete_files(
     session: &mut Session,
     record: &DatabaseRecord,
 ) -> Result<String, Failure> {
-    // Opening proves that nobody else has it, and tells all files.
+    // Opening proves that no other process has it open, and returns all files.
     session.instance.engines.database(record)?;
     session.instance.engines.close(&record.name)?;
     let mut files = session.instance.catalog().files(record.database_id);
@@ -243,7 +243,7 @@ fn bytes(size: FileSize) -> Result<u64, Failure> {
     bytes.ok_or_else(|| table::out_of_range(size.count, "SIZE").into())
 }
 
-/// Where a file goes of which only the name is known.
+/// The path of a file for which only the name is given.
 pub(crate) fn default_place(session: &Session, name: &str) -> Result<PathBuf, Failure> {
     let is_plain = !name.contains(['/', '\\', '\0']) && !name.starts_with('.');
     let Some(folder) = session.instance.folder().filter(|_| is_plain) else {
@@ -398,7 +398,7 @@ pub(super) fn checkpoint(
     let database = session.instance.engines.database(&record)?;
     let begun = Instant::now();
     database.checkpoint()?;
-    // It runs at full speed; what is left to say is when even that was not enough.
+    // It runs at full speed; the only thing to report is that this was not enough.
     if wanted.is_some_and(|wanted| begun.elapsed() > wanted) {
         sink.message(table::note(format!(
             "The checkpoint took {:.1} seconds, longer than requested.",

@@ -1,4 +1,4 @@
-//! What a backup set on media says, as rows for `msdb`.
+//! Converts a backup set on media to rows for `msdb`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -58,7 +58,7 @@ pub(super) fn record_failure(
         error_number: error.number,
         message: error.text.clone(),
     };
-    // The error itself is what the user has to hear.
+    // The user must see the error itself.
     if let Err(error) = session.instance.catalog_mut().record_failure(&record) {
         tracing::warn!("the failure was not recorded: {error}");
     }
@@ -100,7 +100,7 @@ fn families(header: &MediaHeader, devices: &[DeviceAddress], mirror: u32) -> Vec
         sequence_number: number,
         family_id: None,
         physical_device_name: match device.kind {
-            // Whoever looks for the file later may be in another folder.
+            // Later readers may have another working folder.
             DeviceKind::Disk => absolute(&device.path)
                 .unwrap_or_else(|_| device.path.clone())
                 .display()

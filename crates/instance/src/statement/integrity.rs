@@ -19,7 +19,7 @@ use crate::message_of::engine_message;
 use crate::option::value_of;
 use crate::{Environment as _, Failure, Session, Sink, Value, Which};
 
-/// The findings that a backup tells; DBCC CHECKDB tells all.
+/// Maximum number of findings printed by a backup; DBCC CHECKDB prints all.
 const FINDINGS_TOLD: usize = 10;
 
 /// What a check said.
@@ -29,7 +29,8 @@ pub(super) struct Checked {
     findings: Vec<String>,
 }
 
-/// Refuses what is no database, unless it is wanted as it is; tells of one that has lost its end.
+/// Rejects content that is not a database, unless it is accepted as it is; warns of a truncated
+/// one.
 pub(super) fn look_at(
     snapshot: &dyn Snapshot,
     is_as_is: bool,

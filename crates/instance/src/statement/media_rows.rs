@@ -1,6 +1,4 @@
-//! The rows of HEADERONLY, FILELISTONLY and LABELONLY: SQL Server's columns in order, ours behind.
-//!
-//! Source: `tsql-backup` sections 2.2 to 2.4 (documented columns, types as observed on the wire).
+//! The rows of HEADERONLY, FILELISTONLY and LABELONLY: SQL Server's columns in order, then ours.
 
 use windlass_base::{Guid, Lsn};
 use windlass_catalog::EncryptionRecord;
@@ -257,7 +255,7 @@ fn compression_values(found: &FoundSet<'_>) -> [Value; 18] {
             _ => Value::Integer(i64::from(set.seen.integrity_findings)),
         },
         Value::Bit(set.is_signed()),
-        // As it says: nobody has checked it.
+        // As the set claims; not verified.
         Value::optional_text(signer.as_deref()),
     ]
 }

@@ -221,7 +221,7 @@ impl Inventory {
         Ok(self.newest(&state.steps, self.told(&state.steps, why, &reasons)))
     }
 
-    /// The sets of the database that is meant.
+    /// The sets of the requested database.
     fn wanted(&self, request: &NewestRequest<'_>) -> Result<Vec<usize>, Failure> {
         let mut names: Vec<&str> = Vec::new();
         for found in &self.found {
@@ -305,7 +305,7 @@ impl Inventory {
         }
     }
 
-    /// Which sets are used and left out.
+    /// Reports which sets are used and which are left out.
     fn told(&self, steps: &[usize], why: &str, left_out: &[(usize, String)]) -> Vec<Message> {
         let mut notes = self.trouble.clone();
         if self.found.len() == steps.len() {

@@ -18,7 +18,8 @@ pub(super) struct Watch<'a> {
     begun: Instant,
     cancel: Arc<AtomicBool>,
     traces_buffers: bool,
-    /// Apart from the sink, because telling other sessions is file I/O: whoever finds it taken goes on.
+    /// Separate from the sink, because publishing to other sessions is file I/O: a thread that
+    /// finds it locked continues.
     announced: Mutex<Option<Announced>>,
     stages: Mutex<Stages>,
     inner: Mutex<Inner<'a>>,

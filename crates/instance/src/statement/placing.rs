@@ -25,7 +25,7 @@ pub(super) struct Placing<'a> {
 }
 
 impl Placing<'_> {
-    /// SQL Server's rules for overwriting, and ours.
+    /// Checks SQL Server's rules for overwriting, and our own.
     pub(super) fn check(&self, session: &Session, asked: &Asked<'_>) -> Result<(), Failure> {
         self.check_owner(session, asked.name)?;
         self.check_media(asked)?;
@@ -76,7 +76,7 @@ impl Placing<'_> {
         }
     }
 
-    /// Where the settings name folders, a restore goes nowhere else.
+    /// If the settings list folders, a restore goes only there.
     fn check_folder(&self, session: &Session) -> Result<(), Failure> {
         let folders = session.instance.restore_folders()?;
         let is_within = |folders: &Vec<PathBuf>| {

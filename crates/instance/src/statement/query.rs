@@ -171,7 +171,7 @@ fn shown_name<'a>(name: &'a str, parameters: &'a [Parameter]) -> &'a str {
     parameter.map_or(name, |parameter| &parameter.variable.name)
 }
 
-/// Whether a statement is one of those after which T-SQL tells how many rows it touched.
+/// Whether T-SQL reports a row count after this statement.
 fn changes_rows(text: &str) -> bool {
     let first = text
         .split_whitespace()

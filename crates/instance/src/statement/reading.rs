@@ -35,7 +35,8 @@ pub(super) fn devices(
     }
 }
 
-/// What name tags stand for in a statement that reads: times and types are those of backups.
+/// The values of name tags in a statement that reads: there are none for times and types, which
+/// belong to backups.
 pub(super) fn tags(session: &mut Session, statement: &RestoreStatement) -> Result<Tags, Failure> {
     let database = match &statement.action {
         RestoreAction::Database { name, .. } | RestoreAction::Log { name, .. } => {

@@ -66,7 +66,8 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Whether a whole restore waits beside a database that is online: whoever used it did not let go of it.
+/// Whether a complete restore waits for a database that is online, because a program still had it
+/// open.
 fn waits(record: &DatabaseRecord) -> bool {
     record.log_path.is_none() && matches!(sqlite::restoring(&record.path), Ok(Some(_)))
 }

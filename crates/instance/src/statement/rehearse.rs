@@ -20,7 +20,7 @@ use crate::rehearsal::{Estimate, Rehearsal, sample};
 use crate::{Completed, Failure, Session, Sink};
 
 impl Work<'_> {
-    /// Tells what the backup would do.
+    /// Reports what the backup would do.
     pub(super) fn rehearse(
         &self,
         media: MediaRequest,
@@ -140,7 +140,7 @@ fn media_files(media: &MediaRequest, rehearsed: &Rehearsed) -> Vec<(PathBuf, Str
         .collect()
 }
 
-/// Tells what a restore or verification of a set would do.
+/// Reports what a restore or verification of a set would do.
 pub(super) fn reading(
     operation: &str,
     database: &str,

@@ -29,10 +29,10 @@ use crate::{Failure, Session, Sink};
 
 pub(super) const OPERATION: &str = "RESTORE DATABASE";
 
-/// What plain commands can say about a restore and T-SQL cannot.
+/// Options of a restore that only plain commands have.
 #[derive(Debug, Clone, Default)]
 pub struct RestoreExtras {
-    /// Where the database's file goes, whatever it was called; no MOVE is needed.
+    /// Target of the database's file, whatever its original name; no MOVE is needed.
     pub target: Option<PathBuf>,
     /// The number of threads; chosen by the plan when absent.
     pub threads: Option<u32>,
@@ -40,7 +40,8 @@ pub struct RestoreExtras {
     pub io_method: IoMethodChoice,
     /// Whether the restored file stays unregistered.
     pub is_passing: bool,
-    /// Whether a path that only the backup names is refused: nobody has looked at it.
+    /// Whether to refuse a path that comes only from the backup, because the user has not checked
+    /// it.
     pub needs_target: bool,
     /// Keys beside those of the instance. If there are any, the set must be encrypted.
     pub keys: KeyRing,
@@ -321,13 +322,13 @@ impl Work<'_> {
         }
     }
 
-    /// Enters the database in the catalog.
+    /// Adds the database to the catalog.
     fn register(&mut self, existed: bool) -> Result<(), Failure> {
         let is_new = self.known.is_none();
         if is_new && self.asked.extras.is_passing {
             return Ok(());
         }
-        // A file that was there belongs to somebody else, whatever is in it now.
+        // An existing file belongs to another program, whatever its content is now.
         let origin = if existed {
             Origin::Attached
         } else {

@@ -95,7 +95,7 @@ impl Work<'_> {
         file?.mode.map(FileMode::bits)
     }
 
-    /// The files of the database that is replaced, or that waits for more of its restore.
+    /// The files of the database that is replaced, or whose restore is incomplete.
     fn own_files(&self) -> Result<Vec<FileRecord>, Failure> {
         let Some(known) = &self.known else {
             return Ok(Vec::new());
@@ -228,7 +228,7 @@ impl Work<'_> {
         }
     }
 
-    /// Enters the database in the catalog.
+    /// Adds the database to the catalog.
     fn register(&mut self, files: &[FileRecord]) -> Result<(), Failure> {
         let is_new = self.known.is_none();
         if is_new && self.asked.extras.is_passing {
@@ -260,7 +260,8 @@ impl Work<'_> {
     }
 }
 
-/// Of a command that names one target: the first data file is the target, the others lie beside it.
+/// For a command with one target: the first data file is the target, the others are in the same
+/// folder.
 fn beside(target: &Path, file: &DatabaseFile) -> PathBuf {
     if file.is_log {
         return windlass_vfs::log_path(target);
@@ -272,7 +273,8 @@ fn beside(target: &Path, file: &DatabaseFile) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A file that the database does not have yet lies beside its first one, under the name that it had.
+/// A file that the database does not have yet goes to the folder of its first one, under its own
+/// name.
 fn beside_own(first: &Path, file: &DatabaseFile) -> PathBuf {
     let name = file.physical_name.rsplit(['/', '\\']).next();
     let name = name.filter(|name| !name.is_empty() && !matches!(*name, "." | ".."));

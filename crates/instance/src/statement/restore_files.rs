@@ -104,7 +104,7 @@ impl Work<'_> {
     }
 }
 
-/// Hands what the media hold on to the files.
+/// Passes the content of the media to the files.
 struct Files<'a>(&'a mut FilesTarget);
 
 impl Selection for Files<'_> {

@@ -26,7 +26,7 @@ use crate::{Failure, Session, Sink};
 /// Pages of one file that a statement may name, as on SQL Server.
 const PAGES_MAX: usize = 1000;
 
-/// How long a write transaction of somebody else is waited for.
+/// How long to wait for another program's write transaction.
 const WRITER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Pages that a message lists.
@@ -66,7 +66,7 @@ pub(super) fn run(
     }
 }
 
-/// What of the database is asked for.
+/// The requested part of the database.
 enum Part {
     Pages(Vec<FilePage>),
     /// Logical names.
@@ -267,7 +267,7 @@ impl Work<'_> {
             .remember(self.session, RestoreType::File, files.collect(), sink);
     }
 
-    /// What the engine says, with what the user can do about it.
+    /// The engine's error, with instructions for the user.
     pub(super) fn refusal(&self, error: &EngineError) -> Failure {
         let failure = Failure::from(error);
         match error {
@@ -367,7 +367,7 @@ fn check_count(database: &Arc<Database>, pages: &[FilePage]) -> Result<(), Failu
     Ok(())
 }
 
-/// Hands what the media hold on to the restore of the engine.
+/// Passes the content of the media to the engine's restore.
 struct Pages<'a>(&'a mut PageRestore);
 
 impl Selection for Pages<'_> {

@@ -72,7 +72,8 @@ pub(super) fn print(
     Ok(())
 }
 
-/// `SET NOCOUNT ON` and its kin: what we do already is accepted, what we cannot do is refused.
+/// `SET NOCOUNT ON` and similar: settings that always hold are accepted, unsupported ones are
+/// refused.
 pub(super) fn set_option(session: &mut Session, set: &SetOption) -> Result<(), Failure> {
     for name in &set.names {
         set_one(session, &name.node, &set.value)?;

@@ -49,7 +49,7 @@ pub(super) fn create(session: &mut Session, create: &CreateCertificate) -> Resul
             start_date,
             expiry_date,
         } => {
-            // Before a key is made that nobody could keep.
+            // Checked before creating a key that could not be stored.
             session.instance.master_key()?;
             let identity = new_identity(subject, start_date.as_ref(), expiry_date.as_ref())?;
             (identity.certificate().clone(), Some(identity))
@@ -198,7 +198,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), digits)
 }
 
-/// A file that is no certificate or key: SQL Server's words, and what is wrong with it.
+/// A file that is not a certificate or key: SQL Server's message, and the reason.
 fn invalid(error: windlass_crypt::Error) -> Failure {
     match error {
         windlass_crypt::Error::Password { .. } => error.into(),

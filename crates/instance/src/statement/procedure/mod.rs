@@ -109,7 +109,7 @@ fn call(
     }
 }
 
-/// The refusal of a procedure that SQL Server has, or nobody has.
+/// The refusal of an unknown procedure, or of one that only SQL Server has.
 fn unknown(procedure: &str) -> Failure {
     let hint = match procedure {
         "sp_rename" | "sp_renamedb" => "Detach the database and attach it under its new name.",

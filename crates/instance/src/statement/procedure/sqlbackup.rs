@@ -10,8 +10,8 @@ use crate::{Failure, Session, Sink, Value};
 
 const PROCEDURE: &str = "sqlbackup";
 
-/// Runs a command of SQL Backup Pro. It fails only when its arguments are wrong: what happened is in
-/// its result sets and in the two output arguments.
+/// Runs a command of SQL Backup Pro. It fails only for invalid arguments: the result is in its
+/// result sets and in the two output arguments.
 pub(super) fn execute(
     session: &mut Session,
     arguments: &[Spanned<Argument>],
