@@ -377,7 +377,7 @@ fn chosen_frame(compression: Compression, source_bytes: u64, threads: usize) -> 
     }
 }
 
-/// At most one buffer per chunk, and one in which the end is found.
+/// Limits the number of buffers to one per chunk, plus one for detecting the end.
 fn bounded(wanted: Chosen, chunks: u64) -> Chosen {
     let bound =
         usize::try_from(chunks.max(1)).map_or(usize::MAX, |chunks| chunks.saturating_add(1));

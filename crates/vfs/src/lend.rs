@@ -289,8 +289,9 @@ impl LentColumn {
         }
     }
 
-    /// Whether comparing with `value` alone finds everything that comparing with an expression of
-    /// that value finds. Where SQLite would convert one of the two, that depends on the expression.
+    /// Whether comparing with `value` finds everything that comparing with an expression of that
+    /// value finds. This is not so if SQLite would convert one side, because the conversion depends
+    /// on the expression.
     fn compares_alike(&self, value: &Value) -> bool {
         let is_number = matches!(value, Value::Integer(_) | Value::Real(_));
         match self.declared_type.as_str() {

@@ -121,7 +121,8 @@ impl Existing {
         Ok(())
     }
 
-    /// What a family has at the position of a set of `reference`, if a backup cannot have left it.
+    /// Describes what a family has in place of a set of `reference`, if an interrupted backup
+    /// cannot have left it.
     fn differs(
         &self,
         reference: &media_set::Family,

@@ -53,7 +53,7 @@ impl Header {
 }
 
 impl Header {
-    /// What a file of `found_bytes` bytes with this header is.
+    /// The kind of content of a file with this header and `found_bytes` bytes.
     pub(super) fn content(&self, found_bytes: u64) -> Content {
         let expected_bytes = u64::from(self.page_count.unwrap_or(0)) * u64::from(self.page_bytes);
         match self.page_bytes {
