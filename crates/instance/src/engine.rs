@@ -282,22 +282,15 @@ fn recovery_interval(minutes: i64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Column, Instance, Session, Sink, Value};
-    use windlass_base::message::Message;
-
+    use crate::{Event, Instance, Session, Sink};
     struct Nothing;
 
     impl Sink for Nothing {
-        fn message(&mut self, message: Message) {
-            assert!(
-                message.severity < windlass_base::Severity(11),
-                "{message:?}"
-            );
+        fn event(&mut self, event: Event<'_>) {
+            if let Event::Message(message) = event {
+                assert!(!message.is_error(), "{message:?}");
+            }
         }
-        fn columns(&mut self, _: &[Column]) {}
-        fn row(&mut self, _: &[Value]) {}
-        fn rows_end(&mut self, _: u64) {}
-        fn rows_affected(&mut self, _: u64) {}
     }
 
     fn interval_after(session: &mut Session, batch: &str) -> Duration {

@@ -13,14 +13,13 @@ use std::time::Instant;
 
 use tracing::{debug, error, info};
 use windlass_base::Message;
-use windlass_pipeline::Plan;
 use windlass_tsql::ast::{
     BackupStatement, BackupTarget, Device, Name, RestoreAction, RestoreSource, RestoreStatement,
     Statement, Value as Written,
 };
 use windlass_tsql::span::Spanned;
 
-use crate::{Column, Completed, Failure, Progress, Sink, Value};
+use crate::{Completed, Event, Failure, Sink};
 
 /// A statement that is being executed.
 #[derive(Debug)]
@@ -236,44 +235,26 @@ impl Noting<'_> {
 }
 
 impl Sink for Noting<'_> {
-    fn message(&mut self, message: Message) {
-        self.entry.message(&message);
-        self.sink.message(message);
+    fn event(&mut self, event: Event<'_>) {
+        match &event {
+            Event::Message(message) => self.entry.message(message),
+            Event::Completed(completed) => self.tally = Tally::of(completed),
+            _ => {}
+        }
+        self.sink.event(event);
     }
+}
 
-    fn columns(&mut self, columns: &[Column]) {
-        self.sink.columns(columns);
-    }
-
-    fn row(&mut self, row: &[Value]) {
-        self.sink.row(row);
-    }
-
-    fn rows_end(&mut self, count: u64) {
-        self.sink.rows_end(count);
-    }
-
-    fn rows_affected(&mut self, count: u64) {
-        self.sink.rows_affected(count);
-    }
-
-    fn progress(&mut self, progress: &Progress) {
-        self.sink.progress(progress);
-    }
-
-    fn planned(&mut self, plan: &Plan) {
-        self.sink.planned(plan);
-    }
-
-    fn completed(&mut self, completed: Completed<'_>) {
-        self.tally = match completed {
-            Completed::Backup { database, report } => Tally {
+impl Tally {
+    fn of(completed: &Completed<'_>) -> Self {
+        match *completed {
+            Completed::Backup { database, report } => Self {
                 database: Some(database.to_owned()),
                 bytes: Some(report.processed_bytes),
                 stored_bytes: Some(report.set.stored_bytes),
                 position: Some(report.set.position),
             },
-            Completed::Probe { database, report } => Tally {
+            Completed::Probe { database, report } => Self {
                 database: Some(database.to_owned()),
                 bytes: Some(report.processed_bytes),
                 stored_bytes: None,
@@ -284,24 +265,23 @@ impl Sink for Noting<'_> {
                 position,
                 report,
                 ..
-            } => Tally {
+            } => Self {
                 database: Some(database.to_owned()),
                 bytes: Some(report.processed_bytes),
                 stored_bytes: Some(report.stored_bytes),
                 position: Some(position),
             },
-            Completed::Rehearsal(rehearsal) => Tally {
+            Completed::Rehearsal(rehearsal) => Self {
                 database: Some(rehearsal.database.clone()),
-                ..Tally::default()
+                ..Self::default()
             },
-            Completed::Verify { position, report } => Tally {
+            Completed::Verify { position, report } => Self {
                 database: None,
                 bytes: Some(report.processed_bytes),
                 stored_bytes: Some(report.stored_bytes),
                 position: Some(position),
             },
-        };
-        self.sink.completed(completed);
+        }
     }
 }
 

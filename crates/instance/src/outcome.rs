@@ -130,38 +130,45 @@ pub enum Completed<'a> {
     },
 }
 
+/// What a statement yields.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A message.
+    Message(Message),
+    /// A result set begins.
+    Columns(&'a [Column]),
+    /// A row of the result set that has begun.
+    Row(&'a [Value]),
+    /// The result set ends after so many rows.
+    RowsEnd(u64),
+    /// A statement without a result set touched so many rows.
+    RowsAffected(u64),
+    /// A long operation goes on. Comes often: at every chunk.
+    Progress(&'a Progress),
+    /// A plan was made.
+    Planned(&'a Plan),
+    /// A long operation succeeded. Comes before its closing messages.
+    Completed(Completed<'a>),
+}
+
 /// Receives what statements yield, as it comes.
 ///
-/// Progress and its messages arrive from the threads of the pipeline, one call at a time.
+/// Progress and its messages arrive from the threads of the pipeline, one call at a time. A sink that
+/// stands before another handles the events that it is about and passes every other on as it is.
 pub trait Sink: Send {
-    /// A message.
-    fn message(&mut self, message: Message);
+    /// The next event.
+    fn event(&mut self, event: Event<'_>);
+}
 
-    /// A result set begins.
-    fn columns(&mut self, columns: &[Column]);
-
-    /// A row of the result set that has begun.
-    fn row(&mut self, row: &[Value]);
-
-    /// The result set ends after `count` rows.
-    fn rows_end(&mut self, count: u64);
-
-    /// A statement without a result set touched `count` rows.
-    fn rows_affected(&mut self, count: u64);
-
-    /// Progress of a long operation. Called often: for every chunk.
-    fn progress(&mut self, progress: &Progress) {
-        let _ = progress;
+impl dyn Sink + '_ {
+    /// Sends a message.
+    pub fn message(&mut self, message: Message) {
+        self.event(Event::Message(message));
     }
 
-    /// A plan was made.
-    fn planned(&mut self, plan: &Plan) {
-        let _ = plan;
-    }
-
-    /// A long operation succeeded. Comes before its closing messages.
-    fn completed(&mut self, completed: Completed<'_>) {
-        let _ = completed;
+    /// Sends the report of an operation that succeeded.
+    pub fn completed(&mut self, completed: Completed<'_>) {
+        self.event(Event::Completed(completed));
     }
 }
 
@@ -177,11 +184,11 @@ pub struct ResultSet {
 impl ResultSet {
     /// Sends the whole result set to a sink.
     pub fn send(&self, sink: &mut dyn Sink) {
-        sink.columns(&self.columns);
+        sink.event(Event::Columns(&self.columns));
         for row in &self.rows {
-            sink.row(row);
+            sink.event(Event::Row(row));
         }
-        sink.rows_end(self.rows.len() as u64);
+        sink.event(Event::RowsEnd(self.rows.len() as u64));
     }
 
     /// The value in a row under a column's name.
@@ -215,26 +222,63 @@ impl Collected {
 }
 
 impl Sink for Collected {
-    fn message(&mut self, message: Message) {
-        self.messages.push(message);
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Message(message) => self.messages.push(message),
+            Event::Columns(columns) => self.results.push(ResultSet {
+                columns: columns.to_vec(),
+                rows: Vec::new(),
+            }),
+            Event::Row(row) => {
+                if let Some(result) = self.results.last_mut() {
+                    result.rows.push(row.to_vec());
+                }
+            }
+            Event::RowsAffected(count) => self.rows_affected.push(count),
+            Event::RowsEnd(_) | Event::Progress(_) | Event::Planned(_) | Event::Completed(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Instance, Session};
+
+    #[derive(Debug, Default)]
+    struct Seen {
+        plans: u32,
+        completed: u32,
     }
 
-    fn columns(&mut self, columns: &[Column]) {
-        self.results.push(ResultSet {
-            columns: columns.to_vec(),
-            rows: Vec::new(),
-        });
-    }
-
-    fn row(&mut self, row: &[Value]) {
-        if let Some(result) = self.results.last_mut() {
-            result.rows.push(row.to_vec());
+    impl Sink for Seen {
+        fn event(&mut self, event: Event<'_>) {
+            match event {
+                Event::Message(message) => assert!(!message.is_error(), "{message}"),
+                Event::Planned(_) => self.plans += 1,
+                Event::Completed(_) => self.completed += 1,
+                _ => {}
+            }
         }
     }
 
-    fn rows_end(&mut self, _count: u64) {}
-
-    fn rows_affected(&mut self, count: u64) {
-        self.rows_affected.push(count);
+    #[test]
+    fn the_plan_of_a_backup_reaches_the_caller_in_either_dialect() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("app.db");
+        let app = rusqlite::Connection::open(&database).unwrap();
+        app.execute_batch("CREATE TABLE t (a)").unwrap();
+        let mut instance = Instance::open(None).unwrap();
+        instance.pass_as("app", &database).unwrap();
+        let mut session = Session::new(instance);
+        let media = folder.path().join("app.bak").display().to_string();
+        let mut seen = Seen::default();
+        let backup = format!("BACKUP DATABASE app TO DISK = '{media}'");
+        session.execute_batch(&backup, 1, &mut seen);
+        assert_eq!((seen.plans, seen.completed), (1, 1));
+        let command = format!("BACKUP DATABASE [app] TO DISK = [{media}] WITH INIT");
+        let report = crate::sqlbackup::run(&mut session, &command, &mut seen);
+        assert_eq!(report.exit_code, 0, "{:?}", report.lines);
+        assert_eq!((seen.plans, seen.completed), (2, 2));
     }
 }

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::message_of::parse_message;
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_tsql::ast::{BackupStatement, RestoreStatement, Statement};
@@ -24,11 +23,14 @@ use windlass_tsql::span::Spanned;
 
 use crate::event_log::{self, Entry};
 use crate::failure::AfterFailure;
+use crate::message_of::parse_message;
 use crate::query::Queries;
 use crate::statement::backup::BackupExtras;
 use crate::statement::restore::RestoreExtras;
 use crate::statement::verify_only::VerifyExtras;
-use crate::{Environment, Failure, Identity, Instance, Sink, Value, Variables, Which, statement};
+use crate::{
+    Environment, Event, Failure, Identity, Instance, Sink, Value, Variables, Which, statement,
+};
 
 /// How often a batch may execute a batch in itself (`sp_executesql`).
 const NESTING_MAX: u32 = 32;
@@ -358,36 +360,11 @@ struct Placed<'a> {
 }
 
 impl Sink for Placed<'_> {
-    fn message(&mut self, message: Message) {
-        self.sink.message(at_line(message, self.line));
-    }
-
-    fn columns(&mut self, columns: &[crate::Column]) {
-        self.sink.columns(columns);
-    }
-
-    fn row(&mut self, row: &[Value]) {
-        self.sink.row(row);
-    }
-
-    fn rows_end(&mut self, count: u64) {
-        self.sink.rows_end(count);
-    }
-
-    fn rows_affected(&mut self, count: u64) {
-        self.sink.rows_affected(count);
-    }
-
-    fn progress(&mut self, progress: &crate::Progress) {
-        self.sink.progress(progress);
-    }
-
-    fn planned(&mut self, plan: &windlass_pipeline::Plan) {
-        self.sink.planned(plan);
-    }
-
-    fn completed(&mut self, completed: crate::Completed<'_>) {
-        self.sink.completed(completed);
+    fn event(&mut self, event: Event<'_>) {
+        self.sink.event(match event {
+            Event::Message(message) => Event::Message(at_line(message, self.line)),
+            other => other,
+        });
     }
 }
 

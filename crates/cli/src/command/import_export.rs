@@ -1,7 +1,7 @@
 //! `windlass import` and `windlass export`: SQLite files to and from the page engine.
 
 use windlass_base::message::table;
-use windlass_instance::{Failure, ImportRequest, Sink as _};
+use windlass_instance::{Failure, ImportRequest};
 
 use super::{Outcome, session};
 use crate::args::{Common, ExportArguments, ImportArguments};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use windlass_instance::{Session, Sink as _};
+use windlass_instance::Session;
 use windlass_io::output;
 use windlass_tune::{Database, Outcome as Measurements};
 

@@ -20,7 +20,7 @@ use std::path::Path;
 
 use windlass_base::Message;
 use windlass_catalog::Drive;
-use windlass_instance::{BatchEnd, Failure, Instance, Session, Sink};
+use windlass_instance::{BatchEnd, Failure, Instance, Session};
 use windlass_io::queue::{IoMethodChoice, ring_refusal};
 use windlass_tsql::ast::{Device, DeviceKind, Value};
 use windlass_tsql::span::Spanned;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_base::message::table;
 use windlass_device::DeviceAddress;
-use windlass_instance::{Failure, Sink as _};
+use windlass_instance::Failure;
 use windlass_pipeline::{ReadKeys, RekeyRequest};
 
 use super::{Outcome, keys, misused, refused};

@@ -3,7 +3,7 @@
 use windlass_base::message::table;
 use windlass_instance::statement::newest::NewestRequest;
 use windlass_instance::statement::restore::RestoreExtras;
-use windlass_instance::{BatchEnd, Session, Sink as _, logical_name};
+use windlass_instance::{BatchEnd, Session, logical_name};
 use windlass_tsql::ast::{
     Device, Identifier, Name, RestoreAction, RestoreOption, RestoreSource, RestoreStatement,
     Statement, Value,

@@ -7,7 +7,6 @@ use std::path::Path;
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_crypt::SigningKey;
-use windlass_instance::Sink as _;
 
 use super::{Outcome, refused};
 use crate::args::{Common, SigningKeyArguments};

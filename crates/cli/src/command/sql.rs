@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 
 use windlass_base::message::table;
-use windlass_instance::{BatchEnd, Session, Sink as _};
+use windlass_instance::{BatchEnd, Session};
 use windlass_tsql::batch;
 
 use super::{Outcome, misused, prompt, session};

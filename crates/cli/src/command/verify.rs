@@ -2,7 +2,7 @@
 
 use windlass_base::message::table;
 use windlass_instance::statement::verify_only::VerifyExtras;
-use windlass_instance::{Collected, Session, Sink as _, Value as Cell};
+use windlass_instance::{Collected, Session, Value as Cell};
 use windlass_tsql::ast::{
     RestoreAction, RestoreOption, RestoreSource, RestoreStatement, Statement, Value,
 };

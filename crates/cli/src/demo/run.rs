@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::json;
-use windlass_base::Message;
 use windlass_base::size::{Bytes, megabytes_per_second};
 use windlass_codec::Compression;
-use windlass_instance::{Collected, Column, Completed, Failure, Instance, Session, Sink, Value};
+use windlass_instance::{Collected, Completed, Event, Failure, Instance, Session, Sink};
 
 use super::{Error, stripes, tell, with_clause};
 use crate::output::Table;
@@ -90,42 +89,29 @@ struct Quiet {
 }
 
 impl Sink for Quiet {
-    fn message(&mut self, message: Message) {
-        self.collected.message(message);
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::Completed(completed) = &event {
+            self.numbers = numbers(completed).or(self.numbers);
+        }
+        self.collected.event(event);
     }
+}
 
-    fn columns(&mut self, columns: &[Column]) {
-        self.collected.columns(columns);
-    }
-
-    fn row(&mut self, row: &[Value]) {
-        self.collected.row(row);
-    }
-
-    fn rows_end(&mut self, count: u64) {
-        self.collected.rows_end(count);
-    }
-
-    fn rows_affected(&mut self, count: u64) {
-        self.collected.rows_affected(count);
-    }
-
-    fn completed(&mut self, completed: Completed<'_>) {
-        self.numbers = Some(match completed {
-            // The demo has no dry runs.
-            Completed::Rehearsal(_) => return,
-            Completed::Backup { report, .. } => (
-                report.processed_bytes,
-                report.set.stored_bytes,
-                report.elapsed,
-            ),
-            Completed::Probe { report, .. } => {
-                (report.processed_bytes, report.stored_bytes, report.elapsed)
-            }
-            Completed::Restore { report, .. } | Completed::Verify { report, .. } => {
-                (report.processed_bytes, report.stored_bytes, report.elapsed)
-            }
-        });
+/// Bytes of the database, bytes on media, time. The demo has no dry runs.
+fn numbers(completed: &Completed<'_>) -> Option<(u64, u64, Duration)> {
+    match completed {
+        Completed::Rehearsal(_) => None,
+        Completed::Backup { report, .. } => Some((
+            report.processed_bytes,
+            report.set.stored_bytes,
+            report.elapsed,
+        )),
+        Completed::Probe { report, .. } => {
+            Some((report.processed_bytes, report.stored_bytes, report.elapsed))
+        }
+        Completed::Restore { report, .. } | Completed::Verify { report, .. } => {
+            Some((report.processed_bytes, report.stored_bytes, report.elapsed))
+        }
     }
 }
 

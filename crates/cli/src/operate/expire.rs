@@ -2,7 +2,6 @@
 
 use windlass_base::Moment;
 use windlass_base::message::table;
-use windlass_instance::Sink as _;
 use windlass_instance::retention::{self, Policy};
 
 use super::{ExpireArguments, texts};

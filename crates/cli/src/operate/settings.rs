@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use serde::Deserialize;
-use windlass_instance::{RestorePolicy, Sink as _};
+use windlass_instance::RestorePolicy;
 
 use super::texts;
 use crate::args::Common;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use windlass_base::Message;
-use windlass_instance::{Column, Completed, Progress, Sink, Value};
+use windlass_instance::{Column, Completed, Event, Progress, Sink, Value};
 use windlass_pipeline::Plan;
 use windlass_tsql::ast::Statement;
 
@@ -117,10 +117,9 @@ impl Console {
             Some(Open::Vertical(..)) | None => {}
         }
     }
-}
 
-impl Sink for Console {
-    fn message(&mut self, message: Message) {
+    /// Prints a message.
+    pub(crate) fn message(&mut self, message: Message) {
         crate::service::alive();
         self.has_failed |= message.is_error();
         if message.is_error() {
@@ -215,6 +214,21 @@ impl Sink for Console {
             message_line(&completed::line(completed));
         } else if self.summarizes {
             result_line(&completed::line(completed));
+        }
+    }
+}
+
+impl Sink for Console {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Message(message) => self.message(message),
+            Event::Columns(columns) => self.columns(columns),
+            Event::Row(row) => self.row(row),
+            Event::RowsEnd(count) => self.rows_end(count),
+            Event::RowsAffected(count) => self.rows_affected(count),
+            Event::Progress(progress) => self.progress(progress),
+            Event::Planned(plan) => self.planned(plan),
+            Event::Completed(completed) => self.completed(completed),
         }
     }
 }

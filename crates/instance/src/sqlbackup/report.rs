@@ -1,10 +1,11 @@
 //! The lines of a run and its two codes.
 
 use windlass_base::Message;
+use windlass_pipeline::BackupReport;
 
 use super::{NOT_UNDERSTOOD, STATEMENT_FAILED};
 use crate::tag::Tags;
-use crate::{Column, ColumnType, Completed, Progress, ResultSet, Session, Sink, Value};
+use crate::{Column, ColumnType, Completed, Event, ResultSet, Session, Sink, Value};
 
 /// A run went well, but something beside the backup did not.
 pub(super) const WARNING: i64 = 1;
@@ -141,8 +142,8 @@ impl<'a> Recorder<'a> {
     }
 }
 
-impl Sink for Recorder<'_> {
-    fn message(&mut self, message: Message) {
+impl Recorder<'_> {
+    fn message(&mut self, message: &Message) {
         if message.is_error() && self.error == 0 {
             self.error = message.number;
         }
@@ -155,41 +156,28 @@ impl Sink for Recorder<'_> {
         self.report.lines.extend(text.lines().map(str::to_owned));
     }
 
-    fn columns(&mut self, columns: &[Column]) {
-        self.sink.columns(columns);
+    fn sizes(&mut self, report: &BackupReport) {
+        let raw = report.processed_bytes;
+        let stored = report.set.stored_bytes.max(1);
+        let mb = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        self.report
+            .line(format!("Database size       : {:.3} MB", mb(raw)));
+        self.report
+            .line(format!("Compressed data size: {:.3} MB", mb(stored)));
+        self.report.line(format!(
+            "Compression rate    : {:.2}%",
+            100.0 - 100.0 * stored as f64 / (raw.max(1)) as f64
+        ));
     }
+}
 
-    fn row(&mut self, row: &[Value]) {
-        self.sink.row(row);
-    }
-
-    fn rows_end(&mut self, count: u64) {
-        self.sink.rows_end(count);
-    }
-
-    fn rows_affected(&mut self, count: u64) {
-        self.sink.rows_affected(count);
-    }
-
-    fn progress(&mut self, progress: &Progress) {
-        self.sink.progress(progress);
-    }
-
-    fn completed(&mut self, completed: Completed<'_>) {
-        if let Completed::Backup { report, .. } = completed {
-            let set = &report.set;
-            let raw = report.processed_bytes;
-            let stored = set.stored_bytes.max(1);
-            let mb = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-            self.report
-                .line(format!("Database size       : {:.3} MB", mb(raw)));
-            self.report
-                .line(format!("Compressed data size: {:.3} MB", mb(stored)));
-            self.report.line(format!(
-                "Compression rate    : {:.2}%",
-                100.0 - 100.0 * stored as f64 / (raw.max(1)) as f64
-            ));
+impl Sink for Recorder<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        match &event {
+            Event::Message(message) => return self.message(message),
+            Event::Completed(Completed::Backup { report, .. }) => self.sizes(report),
+            _ => {}
         }
-        self.sink.completed(completed);
+        self.sink.event(event);
     }
 }

@@ -9,7 +9,7 @@ use windlass_pipeline::{Observer, Plan, Stages};
 
 use super::trace;
 use crate::requests::Announced;
-use crate::{Progress, Session, Sink};
+use crate::{Event, Progress, Session, Sink};
 
 /// Watches one run.
 pub(super) struct Watch<'a> {
@@ -118,7 +118,7 @@ impl Observer for Watch<'_> {
             announced.tell(&progress, &stages);
         }
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.sink.progress(&progress);
+        inner.sink.event(Event::Progress(&progress));
         // The last line comes when the run has succeeded.
         let percent = done.saturating_mul(100).checked_div(total).unwrap_or(0);
         if percent < 100 {
@@ -132,7 +132,7 @@ impl Observer for Watch<'_> {
 
     fn planned(&self, plan: &Plan) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.sink.planned(plan);
+        inner.sink.event(Event::Planned(plan));
         if self.traces_buffers {
             for line in trace::buffer_configuration(plan) {
                 inner.sink.message(table::note(line));

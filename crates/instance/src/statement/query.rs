@@ -10,7 +10,7 @@ use windlass_tsql::sqlite::Parameter;
 use super::backup::BAD_CHECKSUM;
 use crate::message_of::engine_message;
 use crate::query::{to_sqlite, value_of};
-use crate::{Column, ColumnType, Environment as _, Failure, Session, Sink, Value};
+use crate::{Column, ColumnType, Environment as _, Event, Failure, Session, Sink, Value};
 
 /// Executes a statement and hands on its rows, or how many rows it touched.
 pub(super) fn execute(
@@ -18,10 +18,7 @@ pub(super) fn execute(
     sql: &Sql,
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
-    let result = run(session, &sql.text, &mut |event| match event {
-        Event::Columns(columns) => sink.columns(columns),
-        Event::Row(row) => sink.row(row),
-    });
+    let result = run(session, &sql.text, &mut |event| sink.event(event));
     let ran = match result {
         Ok(ran) => ran,
         Err(failure) => {
@@ -31,8 +28,8 @@ pub(super) fn execute(
     };
     session.row_count = i64::try_from(ran.rows).unwrap_or(i64::MAX);
     match ran.kind {
-        Kind::Rows => sink.rows_end(ran.rows),
-        Kind::Change if !session.settings.hides_counts => sink.rows_affected(ran.rows),
+        Kind::Rows => sink.event(Event::RowsEnd(ran.rows)),
+        Kind::Change if !session.settings.hides_counts => sink.event(Event::RowsAffected(ran.rows)),
         Kind::Change | Kind::Other => {}
     }
     Ok(())
@@ -81,11 +78,6 @@ pub(crate) fn scalar(session: &mut Session, text: &str) -> Result<Value, Failure
         }
     })?;
     Ok(first.unwrap_or(Value::Null))
-}
-
-enum Event<'a> {
-    Columns(&'a [Column]),
-    Row(&'a [Value]),
 }
 
 struct Ran {
