@@ -58,6 +58,7 @@ impl Session {
             path: record.path.clone(),
             options: SnapshotOptions {
                 database_name: Some(record.name.clone()),
+                logical_name: Some(record.logical_name.clone()),
                 family_guid: record.family_guid,
                 after: record.base.map_or(Lsn::ZERO, |base| base.lsn),
                 busy_timeout: self

@@ -239,9 +239,8 @@ records! {
         0x8060 key_block: Vec<u8>,
         /// Authenticates all other records with the set's key; final only.
         0x8061 authentication: Vec<u8>,
-        /// What the page engine needs to recreate its files; final only, and only for its
-        /// databases.
-        0x8062 page_engine_description: Vec<u8>,
+        /// What the source needs to recreate its files beside their bytes; final only.
+        0x8062 source_description: Vec<u8>,
         /// The digest of the media header and of the start of the set, to which the set is bound;
         /// final only.
         0x8063 binding: Vec<u8>,

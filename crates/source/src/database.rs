@@ -4,14 +4,14 @@
 //! only the database itself knows, such as its differential base.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use windlass_base::{Guid, Lsn};
-use windlass_engine::{BackupMode, Database};
+use windlass_engine::{BackupMode, Database, PhaseReport};
 
 use crate::engine::EngineSnapshot;
 use crate::sqlite::{SnapshotOptions, SqliteSnapshot};
-use crate::{Error, Snapshot};
+use crate::{Content, Error, Snapshot};
 
 /// A database of which snapshots can be taken.
 #[derive(Debug, Clone)]
@@ -25,15 +25,39 @@ pub enum SourceDatabase {
     Engine(Arc<Database>),
 }
 
+/// A snapshot, and what only the database of its kind tells.
+#[derive(Debug)]
+pub struct Opened {
+    pub snapshot: Box<dyn Snapshot>,
+    /// What the content looks like.
+    pub content: Content,
+    /// Time and work of the steps that the page engine takes itself, complete when the backup is.
+    pub phases: Arc<Mutex<Vec<PhaseReport>>>,
+}
+
 impl SourceDatabase {
     /// A snapshot of the current state. For a `SQLite` file, all kinds of backups read the same.
     ///
     /// # Errors
     /// Those of the database.
-    pub fn snapshot(&self, kind: BackupMode) -> Result<Box<dyn Snapshot>, Error> {
+    pub fn open(&self, mode: BackupMode) -> Result<Opened, Error> {
         Ok(match self {
-            Self::Sqlite { path, options } => Box::new(SqliteSnapshot::open(path, options)?),
-            Self::Engine(database) => Box::new(EngineSnapshot::open(database, kind)?),
+            Self::Sqlite { path, options } => {
+                let snapshot = SqliteSnapshot::open(path, options)?;
+                Opened {
+                    content: snapshot.content(),
+                    phases: Arc::default(),
+                    snapshot: Box::new(snapshot),
+                }
+            }
+            Self::Engine(database) => {
+                let snapshot = EngineSnapshot::open(database, mode)?;
+                Opened {
+                    content: Content::Database,
+                    phases: snapshot.phases(),
+                    snapshot: Box::new(snapshot),
+                }
+            }
         })
     }
 

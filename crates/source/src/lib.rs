@@ -27,15 +27,13 @@ mod protection;
 mod source;
 pub mod sqlite;
 mod target;
-mod view;
 
 pub use content::{FIRST_BYTES, part_of_database};
-pub use database::SourceDatabase;
+pub use database::{Opened, SourceDatabase};
 pub use error::{Error, Obstacle, WalDamage};
 pub use protection::{Protection, Sealing};
 pub use source::{
-    Content, DatabaseIdentity, DatabaseKind, Depth, Ending, FileKind, LogPiece, Position,
+    Content, DatabaseIdentity, Depth, Ending, FileKind, FileRanges, LogPiece, Position,
     RecoveryModel, Snapshot, SourceFile, TemporaryCopy, WritersHeld,
 };
 pub use target::{Recovery, RestoreTarget};
-pub use view::{FileRanges, View};

@@ -4,12 +4,12 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_base::{Guid, Lsn, Moment};
-use windlass_engine::PhaseReport;
 use windlass_io::DirectFile;
+use windlass_media::SourceKind;
 
 use crate::Error;
 
@@ -31,15 +31,6 @@ impl fmt::Display for RecoveryModel {
     }
 }
 
-/// What manages a database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DatabaseKind {
-    /// `SQLite`, in a file of its own.
-    Sqlite,
-    /// The page engine.
-    Engine,
-}
-
 /// Which database a snapshot belongs to, and its properties.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseIdentity {
@@ -54,7 +45,8 @@ pub struct DatabaseIdentity {
     /// Bytes per page; 0 if the content does not say.
     pub page_bytes: u32,
     pub recovery_model: RecoveryModel,
-    pub kind: DatabaseKind,
+    /// What manages the database.
+    pub kind: SourceKind,
     /// Version of the product that last wrote the database, in the product's numbering (`SQLite`:
     /// 3045001 is 3.45.1); 0 if unknown.
     pub product_version: u32,
@@ -170,6 +162,9 @@ pub struct Ending {
     pub description: Vec<u8>,
 }
 
+/// Ranges of files, by the files' numbers.
+pub type FileRanges = Vec<(u16, Vec<Range<u64>>)>;
+
 /// A piece of a database's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogPiece {
@@ -181,10 +176,9 @@ pub struct LogPiece {
 
 /// One committed state of a database, pinned from opening to closing.
 ///
-/// There are two kinds of sources. A *frozen* one shows one state throughout. A *fuzzy* one (the
-/// page engine) lets its files change during the copy and delivers, after the last of their bytes,
-/// the log that makes the copy consistent: it then shows the last commit before
-/// [`Snapshot::finish_data`].
+/// A *frozen* source shows one state throughout. A *fuzzy* one lets its files change during the
+/// copy and delivers, after the last of their bytes, the log that makes the copy consistent: it then
+/// shows the last commit before [`Snapshot::finish_data`].
 ///
 /// Callers must do the following, in this order:
 /// - call [`Snapshot::read`] only for ranges within [`Snapshot::ranges`] that begin at a multiple
@@ -212,6 +206,9 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
     /// of the backup and is zero after a restore. Empty for an unknown file, a file of 0 bytes, and
     /// a log file.
     fn ranges(&self, file_id: u16) -> Vec<Range<u64>>;
+
+    /// Limits what is read to these ranges; each obeys the rules of [`Snapshot::ranges`].
+    fn narrow(&mut self, ranges: FileRanges);
 
     /// Fills `buffer` with the file's bytes from `offset` on, as of the snapshot.
     fn read(&self, file_id: u16, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
@@ -252,25 +249,10 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
     /// Whether the pages have checksums of their own.
     fn has_page_checksums(&self) -> bool;
 
-    fn content(&self) -> Content {
-        Content::Database
-    }
-
-    /// Whether the snapshot shows one state throughout, so that [`crate::check`] can open it.
-    fn is_frozen(&self) -> bool {
-        true
-    }
-
     /// Whether the database itself tracks which extents changed since its differential base.
     /// Otherwise, a full backup stores digests to compare with.
     fn tracks_changes(&self) -> bool {
         false
-    }
-
-    /// Duration and work of each step of the source's own, complete when the backup is; `None` if
-    /// it has none.
-    fn phases(&self) -> Option<Arc<Mutex<Vec<PhaseReport>>>> {
-        None
     }
 
     /// How long the database's writers are locked out; `None` if they are not.

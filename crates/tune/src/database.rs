@@ -92,7 +92,7 @@ impl Database {
 }
 
 fn copy_only(source: &SourceDatabase) -> Result<Box<dyn Snapshot>, Error> {
-    Ok(source.snapshot(BackupMode::CopyOnly)?)
+    Ok(source.open(BackupMode::CopyOnly)?.snapshot)
 }
 
 /// Bytes of the data files to read.

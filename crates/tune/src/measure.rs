@@ -18,7 +18,7 @@ use windlass_source::Recovery;
 
 use crate::database::{CachePolicy, Database, bytes_of};
 use crate::error::Error;
-use crate::sample::sampled;
+use crate::sample::sample;
 use crate::target;
 
 /// How much of a backup is measured.
@@ -182,7 +182,7 @@ impl<'a> Laboratory<'a> {
         let mut snapshot = self.database.snapshot()?;
         let (opening, _) = clock.stop();
         if let Some(bytes) = sample_bytes {
-            snapshot = Box::new(sampled(snapshot, bytes, setting.frame_bytes()));
+            sample(&mut *snapshot, bytes, setting.frame_bytes());
             clock = Clock::start();
         }
         // Not the pipeline's figure, which includes the log; the log of a sample is as large as

@@ -5,20 +5,19 @@
 
 use std::ops::Range;
 
-use windlass_source::{FileRanges, Snapshot, View};
+use windlass_source::{FileRanges, Snapshot};
 
 const EXTENT_BYTES: u64 = windlass_base::EXTENT_BYTES as u64;
 
 /// Maximum number of pieces: more would mean more seeks than in a backup.
 const PIECES_MAX: u64 = 32;
 
-/// About `wanted_bytes` of a snapshot in pieces of `frame_bytes`, a multiple of the extent size, or
-/// a multiple of that; everything if it is not larger, and at least one piece.
-pub(crate) fn sampled(inner: Box<dyn Snapshot>, wanted_bytes: u64, frame_bytes: u64) -> View {
-    let ids: Vec<u16> = inner.files().iter().map(|file| file.id).collect();
-    let all: FileRanges = ids.into_iter().map(|id| (id, inner.ranges(id))).collect();
-    let ranges = pick(&all, wanted_bytes, frame_bytes);
-    View::sampled(inner, ranges)
+/// Leaves about `wanted_bytes` of a snapshot to be read, in pieces of `frame_bytes`, a multiple of the
+/// extent size, or a multiple of that; everything if it is not larger, and at least one piece.
+pub(crate) fn sample(snapshot: &mut dyn Snapshot, wanted_bytes: u64, frame_bytes: u64) {
+    let ids = snapshot.files().iter().map(|file| file.id);
+    let all: FileRanges = ids.map(|id| (id, snapshot.ranges(id))).collect();
+    snapshot.narrow(pick(&all, wanted_bytes, frame_bytes));
 }
 
 fn pick(all: &[(u16, Vec<Range<u64>>)], wanted_bytes: u64, frame_bytes: u64) -> FileRanges {

@@ -36,7 +36,7 @@ pub(crate) fn begin(
             let files = set.files.iter();
             let log = set.files.iter().find(|file| file.is_log);
             Box::new(EngineTarget::begin(&EngineRestoreRequest {
-                description: set.page_engine_description.clone(),
+                description: set.source_description.clone(),
                 files: files
                     .map(|file| PlacedFile {
                         file_id: file.file_id,

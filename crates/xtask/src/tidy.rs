@@ -30,7 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("vfs", &["base", "engine", "io"]),
     ("extension", &["engine", "vfs"]),
     ("sim", &["base", "engine"]),
-    ("source", &["base", "engine", "io"]),
+    ("source", &["base", "engine", "io", "media"]),
     (
         "pipeline",
         &["base", "codec", "crypt", "device", "io", "media", "source"],

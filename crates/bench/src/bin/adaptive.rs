@@ -22,7 +22,7 @@ use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{BackupReport, BackupRequest, Goal, Overwrite, Tuning, Unobserved, backup};
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
-use windlass_source::{FileRanges, Snapshot, SourceFile, View};
+use windlass_source::{FileRanges, Snapshot, SourceFile};
 
 /// The adaptive run may be slower than the best fixed one by this factor.
 const FLOOR: f64 = 0.90;
@@ -225,15 +225,15 @@ fn burn(stop: &AtomicBool) {
 
 fn run(arguments: &Arguments, variant: &Variant, file: &Path) -> Result<BackupReport, String> {
     let snapshot = SqliteSnapshot::open(&arguments.database, &SnapshotOptions::default());
-    let snapshot = snapshot.map_err(|error| error.to_string())?;
+    let mut snapshot = snapshot.map_err(|error| error.to_string())?;
     let start = start_of(&snapshot, arguments.mb << 20);
-    let part = View::sampled(Box::new(snapshot), start);
+    snapshot.narrow(start);
     let mut request = BackupRequest::new(vec![DeviceAddress::disk(file)], variant.compression);
     request.media.overwrite = Overwrite::Format;
     request.media.skip_checks = true;
     request.copy_only = true;
     request.tuning = variant.tuning;
-    backup(&request, Box::new(part), &Unobserved).map_err(|error| error.to_string())
+    backup(&request, Box::new(snapshot), &Unobserved).map_err(|error| error.to_string())
 }
 
 /// The first bytes of each file: enough to measure, never to be restored.

@@ -15,7 +15,7 @@ use windlass_pipeline::{
     BackupKind, BackupReport, BackupRequest, Encryption, Integrity, MediaRequest, NewBase, Probe,
     ProbeRequest,
 };
-use windlass_source::{Content, Depth, Snapshot, SourceDatabase, View};
+use windlass_source::{Content, Depth, Opened, Snapshot, SourceDatabase};
 use windlass_tsql::ast::{BackupStatement, BackupTarget};
 
 pub use super::base::MissingBase;
@@ -153,8 +153,13 @@ impl Work<'_> {
             Some(depth) => integrity::of_engine(self.session, &self.record, depth)?,
             None => None,
         };
-        let snapshot = source.snapshot(self.engine_kind(base, is_discarded)?)?;
-        self.look_at(&*snapshot, sink)?;
+        let opened = source.open(self.engine_kind(base, is_discarded)?)?;
+        self.look_at(&opened, sink)?;
+        let Opened {
+            snapshot,
+            content,
+            phases,
+        } = opened;
         if let Some(probe) = self.choices.probe {
             return self.measure(probe, snapshot, sink);
         }
@@ -166,7 +171,7 @@ impl Work<'_> {
         let encryption = self.encryption(extras)?;
         let request = BackupRequest {
             encryption,
-            is_as_is: snapshot.content() == Content::Unknown,
+            is_as_is: content == Content::Unknown,
             integrity,
             ..self.request(media, kind)?
         };
@@ -178,16 +183,12 @@ impl Work<'_> {
             self.choices.stats,
             sink,
         );
-        let phases = snapshot.phases();
-        let snapshot = Box::new(View::named(snapshot, &self.record.logical_name));
         let (report, new_base) = windlass_pipeline::backup_undecided(&request, snapshot, &watch)?;
         watch.finish();
         if let Some(failure) = Instance::device_failure(failures) {
             sink.message(table::note(failure));
         }
-        if let Some(phases) = phases {
-            self.tell_phases(&phases, sink);
-        }
+        self.tell_phases(&phases, sink);
         self.tell(&report, sink);
         self.remember(&report, new_base, &request, sink);
         if is_discarded {
@@ -251,10 +252,10 @@ impl Work<'_> {
     }
 
     /// What the snapshot looks like from outside.
-    fn look_at(&self, snapshot: &dyn Snapshot, sink: &mut dyn Sink) -> Result<(), Failure> {
+    fn look_at(&self, opened: &Opened, sink: &mut dyn Sink) -> Result<(), Failure> {
         let is_as_is = self.choices.is_as_is || self.record.is_as_is;
-        integrity::look_at(snapshot, is_as_is, sink)?;
-        if self.choices.checksum && !snapshot.has_page_checksums() {
+        integrity::look_at(opened, is_as_is, sink)?;
+        if self.choices.checksum && !opened.snapshot.has_page_checksums() {
             sink.message(table::note(format!(
                 "'{}' has no page checksums for CHECKSUM to verify. The backup itself has checksums.",
                 self.record.name

@@ -11,7 +11,7 @@ use windlass_catalog::DatabaseRecord;
 use windlass_engine::BackupMode;
 use windlass_pipeline::{Integrity, OnDamage};
 use windlass_source::check::{self, FINDINGS_MAX};
-use windlass_source::{Content, Depth, Snapshot};
+use windlass_source::{Content, Depth, Opened, Snapshot};
 use windlass_tsql::ast::{Dbcc, InformationMessages, Value as Written};
 
 use super::database::{check_own, usable};
@@ -32,13 +32,13 @@ pub(super) struct Checked {
 /// Rejects content that is not a database, unless it is accepted as it is; warns of a truncated
 /// one.
 pub(super) fn look_at(
-    snapshot: &dyn Snapshot,
+    opened: &Opened,
     is_as_is: bool,
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
-    let file = snapshot.files().first();
+    let file = opened.snapshot.files().first();
     let file = file.map_or("", |file| file.physical_name.as_str());
-    match snapshot.content() {
+    match opened.content {
         Content::Unknown if !is_as_is => return Err(table::not_a_database(file).into()),
         Content::Cut {
             expected_bytes,
@@ -188,9 +188,9 @@ fn of_file(
     sink: &mut dyn Sink,
 ) -> Result<Vec<String>, Failure> {
     let source = session.source_of(record)?;
-    let snapshot = source.snapshot(BackupMode::CopyOnly)?;
-    look_at(&*snapshot, false, sink)?;
-    let (snapshot, checked) = of_snapshot(session, snapshot, depth)?;
+    let opened = source.open(BackupMode::CopyOnly)?;
+    look_at(&opened, false, sink)?;
+    let (snapshot, checked) = of_snapshot(session, opened.snapshot, depth)?;
     snapshot.close()?;
     Ok(checked.findings)
 }

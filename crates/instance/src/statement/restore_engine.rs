@@ -65,7 +65,7 @@ impl Work<'_> {
     fn request(&self, files: &[FileRecord], keys: &ReadKeys) -> EngineRestoreRequest {
         let log = self.asked.set.files.iter().find(|file| file.is_log);
         EngineRestoreRequest {
-            description: self.asked.set.page_engine_description.clone(),
+            description: self.asked.set.source_description.clone(),
             files: files
                 .iter()
                 .map(|file| PlacedFile {

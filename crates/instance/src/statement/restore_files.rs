@@ -50,7 +50,7 @@ impl Work<'_> {
         self.session.instance.engines.close(name)?;
         let log = self.record.log_path.clone().unwrap_or_default();
         let mut target =
-            FilesTarget::begin(&log, &set.page_engine_description, set.set_guid, numbers)
+            FilesTarget::begin(&log, &set.source_description, set.set_guid, numbers)
                 .map_err(|error| self.source_refusal(&error))?;
         let read = self.asked.read_request(keys);
         let stats = self.asked.choices.stats;

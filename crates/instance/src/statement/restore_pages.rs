@@ -212,7 +212,7 @@ impl Work<'_> {
         let database = self.session.instance.engines.database(&self.record)?;
         check_count(&database, pages)?;
         let set = &self.asked.set;
-        let description = windlass_source::engine::describe(&set.page_engine_description)?;
+        let description = windlass_source::engine::describe(&set.source_description)?;
         let mut restore = database
             .begin_page_restore(&description, set.set_guid, pages)
             .map_err(|error| self.refusal(&error))?;

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use windlass_base::{EXTENT_BYTES, Guid, Lsn, Moment};
 use windlass_codec::Level;
 use windlass_media::{
-    DatabaseFile, FileMode, HELD_BYTES_MAX, Held, Seen, SetConfiguration, SetType, SourceKind,
+    DatabaseFile, FileMode, HELD_BYTES_MAX, Held, Seen, SetConfiguration, SetType,
 };
-use windlass_source::{DatabaseKind, Ending, FileKind, Snapshot};
+use windlass_source::{Ending, FileKind, Snapshot};
 
 use super::accounts;
 use super::transform::Totals;
@@ -34,10 +34,7 @@ pub(super) fn configuration(
         set_guid: Guid::random(),
         position,
         set_type,
-        source_kind: match identity.kind {
-            DatabaseKind::Sqlite => SourceKind::Sqlite,
-            DatabaseKind::Engine => SourceKind::Engine,
-        },
+        source_kind: identity.kind,
         is_copy_only: request.copy_only && set_type == SetType::Full,
         name: request.name.clone().unwrap_or_default(),
         description: request.description.clone().unwrap_or_default(),
@@ -118,7 +115,7 @@ pub(super) fn complete(
         set.first_lsn = ending.position.first_lsn;
         set.last_lsn = ending.position.last_lsn;
         set.checkpoint_lsn = ending.position.checkpoint_lsn;
-        set.page_engine_description = ending.description;
+        set.source_description = ending.description;
         let (guid, base_guid, base_lsn) = (
             set.database_guid,
             set.differential_base_guid,

@@ -84,7 +84,7 @@ fn restore_to(
     let set = media.set(position).unwrap().configuration;
     let is_differential = !set.differential_base_guid.is_nil();
     let wanted = EngineRestoreRequest {
-        description: set.page_engine_description.clone(),
+        description: set.source_description.clone(),
         files: (set.files.iter())
             .map(|file| PlacedFile {
                 file_id: file.file_id,
@@ -281,7 +281,7 @@ fn request_for(folder: &Path, place: &Path) -> EngineRestoreRequest {
     let media = MediaSet::open(&devices(folder, &["1.bak", "2.bak"])).unwrap();
     let set = media.set(1).unwrap().configuration;
     EngineRestoreRequest {
-        description: set.page_engine_description.clone(),
+        description: set.source_description.clone(),
         files: (set.files.iter())
             .map(|file| PlacedFile {
                 file_id: file.file_id,
@@ -371,7 +371,7 @@ fn a_plain_differential_upon_an_encrypted_full_is_refused_and_the_full_stays() {
     // Begun and given up before the first byte: the base is as it was.
     let set = media.set(2).unwrap().configuration;
     let differential = EngineRestoreRequest {
-        description: set.page_engine_description.clone(),
+        description: set.source_description.clone(),
         set_guid: set.set_guid,
         checkpoint_lsn: set.checkpoint_lsn,
         base: Some(EngineBase {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use windlass_codec::Compression;
 use windlass_io::DirectFile;
 use windlass_pipeline::{Error, MediaSet, Unobserved, backup};
-use windlass_source::{DatabaseIdentity, Position, Snapshot, SourceFile};
+use windlass_source::{DatabaseIdentity, FileRanges, Position, Snapshot, SourceFile};
 
 use crate::support::{self, devices, request, snapshot};
 
@@ -42,6 +42,9 @@ impl Snapshot for Unreadable {
     }
     fn ranges(&self, file_id: u16) -> Vec<Range<u64>> {
         self.inner.ranges(file_id)
+    }
+    fn narrow(&mut self, ranges: FileRanges) {
+        self.inner.narrow(ranges);
     }
     fn located(
         &self,

@@ -9,10 +9,11 @@ use windlass_engine::{
     Backup, BackupMode, BackupRange, Database, FileDescription, LogCopy, PAGE_SIZE, PhaseReport,
 };
 use windlass_io::DirectFile;
+use windlass_media::SourceKind;
 
 use super::{LOG_FILE_ID, data_index, engine_error};
 use crate::{
-    DatabaseIdentity, DatabaseKind, Ending, Error, FileKind, LogPiece, Position, RecoveryModel,
+    DatabaseIdentity, Ending, Error, FileKind, FileRanges, LogPiece, Position, RecoveryModel,
     Snapshot, SourceFile,
 };
 
@@ -27,7 +28,7 @@ pub struct EngineSnapshot {
     phases: Arc<Mutex<Vec<PhaseReport>>>,
     identity: DatabaseIdentity,
     files: Vec<SourceFile>,
-    ranges: Vec<(u16, Vec<Range<u64>>)>,
+    ranges: FileRanges,
     position: Position,
     page_checksums: bool,
 }
@@ -60,7 +61,7 @@ impl EngineSnapshot {
                 created: None,
                 page_bytes: PAGE_SIZE as u32,
                 recovery_model: RecoveryModel::Simple,
-                kind: DatabaseKind::Engine,
+                kind: SourceKind::Engine,
                 product_version: 0,
                 user_version: 0,
                 application_id: 0,
@@ -86,6 +87,11 @@ impl EngineSnapshot {
     /// The current differential base: the set and its checkpoint.
     pub fn base(&self) -> (Guid, Lsn) {
         self.database.differential_base()
+    }
+
+    /// Time and work of the engine's steps, complete when the backup is.
+    pub fn phases(&self) -> Arc<Mutex<Vec<PhaseReport>>> {
+        Arc::clone(&self.phases)
     }
 
     fn backup(&self) -> RwLockReadGuard<'_, Option<Backup>> {
@@ -156,10 +162,6 @@ fn ranges_of(backup: &Backup, file_id: u16) -> Vec<Range<u64>> {
 }
 
 impl Snapshot for EngineSnapshot {
-    fn is_frozen(&self) -> bool {
-        false
-    }
-
     fn identity(&self) -> &DatabaseIdentity {
         &self.identity
     }
@@ -175,6 +177,10 @@ impl Snapshot for EngineSnapshot {
     fn ranges(&self, file_id: u16) -> Vec<Range<u64>> {
         let known = self.ranges.iter().find(|(id, _)| *id == file_id);
         known.map(|(_, ranges)| ranges.clone()).unwrap_or_default()
+    }
+
+    fn narrow(&mut self, ranges: FileRanges) {
+        self.ranges = ranges;
     }
 
     fn located(
@@ -229,10 +235,6 @@ impl Snapshot for EngineSnapshot {
 
     fn tracks_changes(&self) -> bool {
         true
-    }
-
-    fn phases(&self) -> Option<Arc<Mutex<Vec<PhaseReport>>>> {
-        Some(Arc::clone(&self.phases))
     }
 
     fn finish_data(&self) -> Result<(), Error> {

@@ -14,6 +14,8 @@ use crate::Error;
 pub struct SnapshotOptions {
     /// The database's name; by default the file's name without extension.
     pub database_name: Option<String>,
+    /// The name of its one file within the database; by default the database's name.
+    pub logical_name: Option<String>,
     /// The family's identity, if the caller stores it; by default the file's own.
     pub family_guid: Option<Guid>,
     /// The newest known position of this database; the snapshot's will be later.
@@ -32,6 +34,7 @@ impl Default for SnapshotOptions {
     fn default() -> Self {
         Self {
             database_name: None,
+            logical_name: None,
             family_guid: None,
             after: Lsn::ZERO,
             busy_timeout: Duration::from_secs(10),

@@ -10,6 +10,7 @@ use rusqlite::Connection;
 use windlass_base::page::checksum::{self, CHECKSUM_BYTES};
 use windlass_base::{EXTENT_BYTES, FileId};
 use windlass_io::DirectFile;
+use windlass_media::SourceKind;
 
 use super::header::{HEADER_BYTES, Header};
 use super::identity::{FileIdentity, created, position_at};
@@ -21,7 +22,7 @@ use super::wal::Overlay;
 use super::watched::{Stamp, confirm_name};
 use super::{descriptors, ffi, file_error, sqlite_error, temporary_copy, wal_path};
 use crate::{
-    Content, DatabaseIdentity, DatabaseKind, Error, FileKind, Position, RecoveryModel, Snapshot,
+    Content, DatabaseIdentity, Error, FileKind, FileRanges, Position, RecoveryModel, Snapshot,
     SourceFile, TemporaryCopy, WritersHeld,
 };
 
@@ -44,6 +45,8 @@ pub struct SqliteSnapshot {
     start: Stamp,
     overlay: Option<Overlay>,
     files: [SourceFile; 1],
+    /// What is to be read, where that is not the whole file.
+    narrowed: Option<FileRanges>,
     identity: DatabaseIdentity,
     position: Position,
     page_checksums: bool,
@@ -106,7 +109,10 @@ impl SqliteSnapshot {
         Ok(Self {
             files: [SourceFile {
                 id: FILE_ID,
-                logical_name: name.clone(),
+                logical_name: options
+                    .logical_name
+                    .clone()
+                    .unwrap_or_else(|| name.clone()),
                 physical_name: path.to_string_lossy().into_owned(),
                 path: path.clone(),
                 kind: FileKind::Data,
@@ -123,6 +129,7 @@ impl SqliteSnapshot {
             file,
             start,
             overlay,
+            narrowed: None,
             position,
             page_checksums: false,
             content: Content::Empty,
@@ -170,6 +177,11 @@ impl SqliteSnapshot {
                 .get(..header.page_bytes as usize)
                 .is_some_and(checksum::is_valid);
         Ok(())
+    }
+
+    /// What the content looks like.
+    pub fn content(&self) -> Content {
+        self.content
     }
 
     /// Checks that callers may request this range.
@@ -254,12 +266,20 @@ impl Snapshot for SqliteSnapshot {
     }
 
     fn ranges(&self, file_id: u16) -> Vec<Range<u64>> {
+        if let Some(ranges) = &self.narrowed {
+            let known = ranges.iter().find(|(id, _)| *id == file_id);
+            return known.map(|(_, ranges)| ranges.clone()).unwrap_or_default();
+        }
         let whole = 0..self.files[0].size_bytes;
         if file_id == FILE_ID && !whole.is_empty() {
             vec![whole]
         } else {
             Vec::new()
         }
+    }
+
+    fn narrow(&mut self, ranges: FileRanges) {
+        self.narrowed = Some(ranges);
     }
 
     fn located(
@@ -314,10 +334,6 @@ impl Snapshot for SqliteSnapshot {
 
     fn has_page_checksums(&self) -> bool {
         self.page_checksums
-    }
-
-    fn content(&self) -> Content {
-        self.content
     }
 
     fn writers_held(&self) -> Option<WritersHeld> {
@@ -375,7 +391,7 @@ fn identity_of(
         created: created(path),
         page_bytes: PAGE_BYTES_ASSUMED,
         recovery_model: RecoveryModel::Simple,
-        kind: DatabaseKind::Sqlite,
+        kind: SourceKind::Sqlite,
         product_version: 0,
         user_version: 0,
         application_id: 0,

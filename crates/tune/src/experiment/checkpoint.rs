@@ -22,7 +22,7 @@ use windlass_engine::{
 use windlass_report::{
     BarGroup, Bars, Chart, ChartKind, Column, Fact, Report, Row, Section, Spread, Table,
 };
-use windlass_source::SourceDatabase;
+use windlass_source::{Opened, SourceDatabase};
 
 use crate::error::Error;
 use crate::measure::{Clock, Measured, Scope, Setting, processors, request};
@@ -243,9 +243,10 @@ fn back_up(subject: &Subject, device: &DeviceAddress, round: usize) -> Result<Me
     let setting = Setting::new(Scope::Disk, Compression::NONE);
     let request = request(&setting, std::slice::from_ref(device));
     let clock = Clock::start();
-    let snapshot = SourceDatabase::Engine(Arc::clone(database)).snapshot(BackupMode::Full)?;
+    let Opened {
+        snapshot, phases, ..
+    } = SourceDatabase::Engine(Arc::clone(database)).open(BackupMode::Full)?;
     let (opening, _) = clock.stop();
-    let phases = snapshot.phases().unwrap_or_default();
     let report = windlass_pipeline::backup(&request, snapshot, &windlass_pipeline::Unobserved)?;
     let (elapsed, cpu) = clock.stop();
     let phases = phases.lock().unwrap_or_else(PoisonError::into_inner);
