@@ -64,9 +64,9 @@ impl Instance {
     }
 
     /// A sentence about a device that failed since `before`, if one did.
-    pub(crate) fn device_failure(since: u64) -> Option<String> {
+    pub(crate) fn device_failure(since: u64) -> Option<impl std::fmt::Display> {
         let (problem, count) = DETECTED.get()?.failure()?;
-        (count > since).then(|| format!("{problem}; software compressed the rest"))
+        (count > since).then_some(problem)
     }
 
     /// How many device failures there have been.

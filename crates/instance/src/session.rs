@@ -314,9 +314,7 @@ impl Session {
         }
         if self.settings.aborts_transactions {
             if self.queries.roll_back_all() {
-                sink.message(table::note(
-                    "The transaction was rolled back (XACT_ABORT is ON).",
-                ));
+                sink.message(table::transaction_aborted());
             }
             return AfterFailure::Ends;
         }
@@ -326,9 +324,7 @@ impl Session {
     /// Ends the session: rolls back an open transaction and reports that.
     pub fn close(mut self, sink: &mut dyn Sink) {
         if self.queries.roll_back_all() {
-            sink.message(table::note(
-                "The transaction that was still open at the end of the session was rolled back.",
-            ));
+            sink.message(table::transaction_left_open());
         }
     }
 }

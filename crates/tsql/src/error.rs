@@ -7,6 +7,9 @@
 
 use thiserror::Error;
 
+use windlass_base::Message;
+use windlass_base::message::table;
+
 use crate::keyword;
 use crate::span::Span;
 
@@ -33,16 +36,16 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// An error at `span` with message `number`, state 1.
-    pub(crate) fn new(number: u32, span: Span, text: String) -> Self {
+    /// A message about what stands at `span`.
+    pub(crate) fn new(span: Span, message: Message) -> Self {
         Self {
-            number,
+            number: message.number,
             severity: 15,
-            state: 1,
+            state: message.state,
             line: span.line,
             column: span.column,
             offset: span.start,
-            text,
+            text: message.text,
             hint: None,
         }
     }
@@ -65,57 +68,38 @@ impl ParseError {
     pub(crate) fn near(span: Span, found: &str) -> Self {
         let shown = shortened(found);
         if keyword::is_reserved(found) {
-            Self::new(
-                156,
-                span,
-                format!("Incorrect syntax near the keyword '{shown}'."),
-            )
+            Self::new(span, table::syntax_near_keyword(shown))
         } else {
-            Self::new(102, span, format!("Incorrect syntax near '{shown}'."))
+            Self::new(span, table::syntax_near(shown))
         }
     }
 
     /// 102 for a text that ends too early: SQL Server names the last token.
     pub(crate) fn ends_early(last: Span, found: &str) -> Self {
-        Self::new(
-            102,
-            last,
-            format!("Incorrect syntax near '{}'.", shortened(found)),
-        )
-        .with_hint("The statement is not complete.")
+        Self::new(last, table::syntax_near(shortened(found)))
+            .with_hint("The statement is not complete.")
     }
 
     /// 105: a string or quoted identifier without its end.
     pub(crate) fn unclosed_quote(span: Span, content: &str) -> Self {
-        let text = format!(
-            "Unclosed quotation mark after the character string '{}'.",
-            shortened(content)
-        );
-        Self::new(105, span, text)
+        Self::new(span, table::unclosed_quote(shortened(content)))
     }
 
     /// 113: a block comment without its end.
     pub(crate) fn missing_end_comment(span: Span) -> Self {
-        Self::new(113, span, "Missing end comment mark '*/'.".to_owned())
+        Self::new(span, table::missing_end_comment())
     }
 
     /// 155: a word after `WITH` that `statement` does not have.
     pub(crate) fn unknown_option(span: Span, option: &str, statement: &str) -> Self {
-        let text = format!(
-            "'{}' is not a recognized {statement} option.",
-            shortened(option)
-        );
-        Self::new(155, span, text)
+        Self::new(span, table::unknown_option(shortened(option), statement))
     }
 
     /// T-SQL that SQL Server would run and Windlass does not.
     pub(crate) fn not_supported(span: Span, what: &str, hint: &str) -> Self {
-        Self::new(
-            50005,
-            span,
-            format!("{} is not supported.", shortened(what)),
-        )
-        .with_hint(hint)
+        let mut message = table::statement_not_supported(shortened(what), "");
+        message.text.truncate(message.text.trim_end().len());
+        Self::new(span, message).with_hint(hint)
     }
 }
 

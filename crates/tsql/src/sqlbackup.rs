@@ -15,6 +15,9 @@
 //!
 //! Invariant: one pass over the tokens, no recursion; every text gives a command or an error.
 
+use windlass_base::Message;
+use windlass_base::message::table;
+
 use crate::ParseError;
 use crate::lexer::{TokenKind, tokenize, unquoted};
 
@@ -149,8 +152,7 @@ fn items(text: &str) -> Result<Vec<Item>, ParseError> {
             } else {
                 written.chars().take(128).collect()
             };
-            let error =
-                ParseError::new(102, token.span, format!("Incorrect syntax near '{shown}'."));
+            let error = ParseError::new(token.span, table::syntax_near(shown));
             let (text, kind) = match token.kind {
                 TokenKind::Word => (written.to_owned(), ItemKind::Word),
                 TokenKind::BracketedIdentifier
@@ -209,11 +211,11 @@ impl Reader {
         let item = self.peek().or(self.items.last());
         item.map_or_else(
             || {
-                ParseError::new(
-                    102,
-                    crate::Span::default(),
-                    "The command is empty.".to_owned(),
-                )
+                let message = Message {
+                    text: "The command is empty.".to_owned(),
+                    ..table::syntax_near("")
+                };
+                ParseError::new(crate::Span::default(), message)
             },
             |item| item.error.clone(),
         )

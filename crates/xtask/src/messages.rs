@@ -20,7 +20,13 @@ or more means that the statement failed.
 /// Writes the page; with `check`, fails if the page is out of date.
 pub(crate) fn write(check: bool) -> Result<(), String> {
     let mut page = HEAD.to_owned();
-    for entry in table::ALL {
+    let shared = [table::NOT_BUILT, table::UNSUPPORTED, table::NOTES];
+    let mut entries: Vec<_> = table::ALL
+        .iter()
+        .chain(shared.into_iter().flatten())
+        .collect();
+    entries.sort_by_key(|entry| entry.number);
+    for entry in entries {
         let text = entry.template.replace('|', "\\|");
         writeln!(page, "| {} | {} | {text} |", entry.number, entry.severity)
             .map_err(|error| error.to_string())?;

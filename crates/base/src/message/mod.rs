@@ -128,4 +128,20 @@ mod tests {
             "sorted, without repetition"
         );
     }
+
+    #[test]
+    fn texts_that_share_a_number_are_each_listed_once() {
+        for texts in [table::NOTES, table::UNSUPPORTED, table::NOT_BUILT] {
+            let number = texts[0].number;
+            assert!(texts.iter().all(|entry| entry.number == number));
+            assert!(table::ALL.iter().all(|entry| entry.number != number));
+            let mut seen = std::collections::BTreeSet::new();
+            let twice = texts.iter().find(|entry| !seen.insert(entry.template));
+            // What only hands a text on stands under its own name.
+            assert!(
+                twice.is_none_or(|entry| entry.template.starts_with('{')),
+                "{twice:?}"
+            );
+        }
+    }
 }

@@ -1,8 +1,9 @@
-//! Every message, ordered by number.
+//! Every message, ordered by number; after them the texts that share a number.
 //!
 //! A row has the number, severity, name with parameters, and text. It defines a constructor of that
 //! name and an entry of [`ALL`]. Numbers below 50,000, their severities and texts are SQL Server's
-//! (its published list, or captured output); the others are ours.
+//! (its published list, or captured output); the others are ours. What statements report besides, what
+//! they refuse and what is not implemented has one number each: [`NOTES`], [`UNSUPPORTED`], [`NOT_BUILT`].
 
 use std::fmt::Display;
 
@@ -18,6 +19,21 @@ pub struct Entry {
     pub template: &'static str,
 }
 
+macro_rules! constructor {
+    ($number:literal, $severity:literal, $name:ident($($parameter:ident),*), $text:literal) => {
+        #[doc = concat!("Message ", $number, ", severity ", $severity, ": `", $text, "`")]
+        pub fn $name($($parameter: impl Display),*) -> Message {
+            Message {
+                number: $number,
+                severity: Severity($severity),
+                state: 1,
+                line: 0,
+                text: format!($text),
+            }
+        }
+    };
+}
+
 macro_rules! messages {
     ($($number:literal, $severity:literal, $name:ident($($parameter:ident),*), $text:literal;)*) => {
         /// The whole table, sorted by number.
@@ -25,32 +41,37 @@ macro_rules! messages {
             $(Entry { number: $number, severity: $severity, template: $text },)*
         ];
 
-        $(
-            #[doc = concat!("Message ", $number, ", severity ", $severity, ": `", $text, "`")]
-            pub fn $name($($parameter: impl Display),*) -> Message {
-                Message {
-                    number: $number,
-                    severity: Severity($severity),
-                    state: 1,
-                    line: 0,
-                    text: format!($text),
-                }
-            }
-        )*
+        $(constructor! { $number, $severity, $name($($parameter),*), $text })*
+    };
+}
+
+/// Texts that share a number.
+macro_rules! texts {
+    ($all:ident, $number:literal, $severity:literal;
+     $($name:ident($($parameter:ident),*), $text:literal;)*) => {
+        #[doc = concat!("The texts of message ", $number, ".")]
+        pub const $all: &[Entry] = &[
+            $(Entry { number: $number, severity: $severity, template: $text },)*
+        ];
+
+        $(constructor! { $number, $severity, $name($($parameter),*), $text })*
     };
 }
 
 #[rustfmt::skip]
 messages! {
     102, 15, syntax_near(text), "Incorrect syntax near '{text}'.";
+    103, 15, identifier_too_long(beginning, limit), "The identifier that starts with '{beginning}' is too long. Maximum length is {limit}.";
     105, 15, unclosed_quote(text), "Unclosed quotation mark after the character string '{text}'.";
     113, 15, missing_end_comment(), "Missing end comment mark '*/'.";
+    128, 15, name_not_permitted(name), "The name \"{name}\" is not permitted in this context. Valid expressions are constants, constant expressions, and (in some contexts) variables. Column names are not permitted.";
     134, 15, variable_declared_twice(name), "The variable name '{name}' has already been declared. Variable names must be unique within a query batch or stored procedure.";
     137, 15, undeclared_variable(name), "Must declare the scalar variable \"{name}\".";
     155, 15, unknown_option(option, statement), "'{option}' is not a recognized {statement} option.";
     156, 15, syntax_near_keyword(word), "Incorrect syntax near the keyword '{word}'.";
     174, 15, argument_count(function, count), "The {function} function requires {count} argument(s).";
-    195, 15, function_not_recognized(name), "'{name}' is not a recognized built-in function name.";
+    191, 15, nested_too_deeply(), "Some part of your SQL statement is nested too deeply. Rewrite the query or break it up into smaller queries.";
+    195, 15, not_recognized(name, kind), "'{name}' is not a recognized {kind}.";
     201, 16, parameter_missing(procedure, parameter), "Procedure or function '{procedure}' expects parameter '{parameter}', which was not supplied.";
     217, 16, nesting_exceeded(limit), "Maximum stored procedure, function, trigger, or view nesting level exceeded (limit {limit}).";
     226, 16, not_in_transaction(statement), "{statement} statement not allowed within multi-statement transaction.";
@@ -64,6 +85,7 @@ messages! {
     824, 24, logical_consistency(detail, page, offset, file), "SQL Server detected a logical consistency-based I/O error: {detail}. It occurred during a read of page {page} at offset {offset} in file '{file}'.";
     911, 16, database_does_not_exist(database), "Database '{database}' does not exist. Make sure that the name is entered correctly.";
     927, 14, database_restoring(database), "Database '{database}' cannot be opened. It is in the middle of a restore.";
+    1038, 15, name_missing(), "An object or column name is missing or empty. Names written as '', [] or \"\" are not allowed.";
     1801, 16, database_exists(database), "Database '{database}' already exists. Choose a different database name.";
     1802, 16, create_database_failed(), "CREATE DATABASE failed. Some file names listed could not be created. Check related errors.";
     1834, 16, file_used_by_database(file, database), "The file '{file}' cannot be overwritten.  It is being used by database '{database}'.";
@@ -82,9 +104,7 @@ messages! {
     3032, 16, option_not_supported(options), "One or more of the options ({options}) are not supported for this statement. Review the documentation for supported options.";
     3035, 16, no_differential_base(database), "Cannot perform a differential backup for database \"{database}\", because a current database backup does not exist. Perform a full database backup by reissuing BACKUP DATABASE, omitting the WITH DIFFERENTIAL option.";
     3038, 16, invalid_device_name(name), "The file name \"{name}\" is invalid as a backup device name. Reissue the BACKUP statement with a valid file name.";
-    3041, 16, backup_failed_to_complete(command), "BACKUP failed to complete the command {command}. Check the backup application log for detailed messages.";
     3042, 10, damaged_database_backed_up(), "BACKUP WITH CONTINUE_AFTER_ERROR successfully generated a backup of the damaged database. Refer to the SQL Server error log for information about the errors that were encountered.";
-    3043, 16, backup_page_error(database, file_id, page, file), "BACKUP '{database}' detected an error on page ({file_id}:{page}) in file '{file}'.";
     3044, 16, zero_length_device(), "Invalid zero-length device name. Reissue the BACKUP statement with a valid device name.";
     3057, 16, device_name_too_long(limit), "Invalid device name. The length of the device name provided exceeds supported limit (maximum length is: {limit}). Reissue the BACKUP statement with a valid device name.";
     3096, 16, backup_certificate_expired(), "The Certificate specified for backup encryption has expired.";
@@ -98,9 +118,7 @@ messages! {
     3118, 16, restore_cannot_create(database), "The database \"{database}\" does not exist. RESTORE can only create a database when restoring either a full backup or a file backup of the primary file.";
     3119, 16, restore_plan_problems(), "Problems were identified while planning for the RESTORE statement. Previous messages provide details.";
     3132, 16, families_missing(expected, provided), "The media set has {expected} media families but only {provided} are provided. All members must be provided.";
-    3135, 16, wrong_set_kind(file, statement), "The backup set in file '{file}' was created by {statement} and cannot be used for this restore operation.";
     3136, 16, wrong_differential_base(), "This differential backup cannot be restored because the database has not been restored to the correct earlier state.";
-    3141, 16, named_otherwise(name, database), "The database to be restored was named '{name}'. Reissue the statement using the WITH REPLACE option to overwrite the '{database}' database.";
     3142, 16, file_exists(file, existing), "File \"{file}\" cannot be restored over the existing \"{existing}\". Reissue the RESTORE statement using WITH REPLACE to overwrite pre-existing files, or WITH MOVE to identify an alternate location.";
     3143, 16, not_our_set(device), "The data set on device '{device}' is not a SQL Server backup set.";
     3145, 16, stop_at_in_simple_recovery(option), "The {option} option is not supported for databases that use the SIMPLE recovery model.";
@@ -123,8 +141,6 @@ messages! {
     3205, 16, too_many_devices(limit), "Too many backup devices specified for backup or restore; only {limit} are allowed.";
     3206, 16, device_not_found(device), "Backup device '{device}' does not exist. To view existing backup devices, use the sys.backup_devices catalog view. To create a new backup device use either sp_addumpdevice or SQL Server Management Studio.";
     3207, 16, device_needed(), "Backup or restore requires at least one backup device. Rerun your statement specifying a backup device.";
-    3208, 16, unexpected_end_of_file(), "Unexpected end of file while reading beginning of backup set. Confirm that the media contains a valid SQL Server backup set, and see the console error log for more details.";
-    3210, 16, mirror_mismatch(device, other), "The mirror member in drive \"{device}\" is inconsistent with the mirror member in drive \"{other}\".";
     3211, 10, percent_processed(percent), "{percent} percent processed.";
     3212, 16, mirror_member_count(), "The mirror device specification is inconsistent with the mirrored media set: the media set was made with another number of mirrors.";
     3214, 16, too_many_mirrors(limit), "Too many backup mirrors are specified. Only {limit} are allowed.";
@@ -136,7 +152,6 @@ messages! {
     3232, 16, set_identity_missing(device, family), "The volume mounted on \"{device}\" does not have the expected backup set identity. The volume may be obsolete due to a more recent overwrite of this media family. In that case, locate the correct volume with sequence number 1 of media family {family}.";
     3234, 16, logical_file_unknown(file, database), "Logical file '{file}' is not part of database '{database}'. Use RESTORE FILELISTONLY to list the logical file names.";
     3241, 16, family_malformed(device), "The media family on device '{device}' is incorrectly formed. SQL Server cannot process this media family.";
-    3242, 16, not_mtf(device), "The file on device '{device}' is not a valid Microsoft Tape Format backup set.";
     3243, 16, mtf_version(device, major, minor), "The media family on device '{device}' was created using Microsoft Tape Format version {major}.{minor}. SQL Server supports version 1.0.";
     3244, 16, descriptor_too_large(limit), "Descriptor block size exceeds {limit} bytes. Use a shorter name and/or description string and retry the operation.";
     3250, 16, out_of_range(value, parameter), "The value '{value}' is not within range for the {parameter} parameter.";
@@ -146,8 +161,6 @@ messages! {
     3257, 16, insufficient_space(volume, needed, available), "There is insufficient free space on disk volume '{volume}' to create the database. The database requires {needed} additional free bytes, while only {available} bytes are available.";
     3258, 16, not_part_of_media_set(device), "The volume on the device \"{device}\" is not part of the media set that is currently being processed. Ensure that the backup devices are loaded with the correct media.";
     3262, 10, set_valid(position), "The backup set on file {position} is valid.";
-    3266, 16, end_malformed(device), "The backup data at the end of \"{device}\" is incorrectly formatted. Backup sets on the media might be damaged and unusable. To determine the backup sets on the media, use RESTORE HEADERONLY. To determine the usability of the backup sets, run RESTORE VERIFYONLY. If all of the backup sets are incomplete, reformat the media using BACKUP WITH FORMAT. This destroys all the backup sets.";
-    3268, 16, sector_size_differs(device, written, current), "Cannot use the backup file '{device}' because it was originally formatted with sector size {written} and is now on a device with sector size {current}.";
     3270, 16, internal_consistency(), "An internal consistency error has occurred. This error is similar to an assert. Contact technical support for assistance.";
     3271, 16, nonrecoverable_io(file, error), "A nonrecoverable I/O error occurred on file \"{file}:\" {error}.";
     3272, 16, block_size_incompatible(device, sector, block_size), "The '{device}' device has a hardware sector size of {sector}, but the block size parameter specifies an incompatible override value of {block_size}. Reissue the statement using a compatible block size.";
@@ -194,16 +207,12 @@ messages! {
     15581, 16, master_key_needed(), "Please create a master key in the database or open the master key in the session before performing this operation.";
     33111, 16, certificate_not_found(thumbprint), "Cannot find server certificate with thumbprint '{thumbprint}'.";
     50000, 16, sqlite_failed(error), "SQLite: {error}";
-    50001, 16, not_built_yet(feature, hint), "{feature} is not implemented. {hint}";
-    50002, 16, typographic_quote(found, instead), "The character {found} is a typographic quotation mark, as inserted by web pages and word processors. Type {instead} instead.";
+    50002, 15, typographic_quote(found, line, column, instead), "The character {found} at line {line}, column {column} is a typographic quotation mark, as inserted by web pages and word processors. Type {instead} instead.";
     50003, 16, not_a_sqlite_database(file, reason), "The file '{file}' cannot be backed up as a SQLite database: {reason}";
     50004, 16, set_not_comparable(reason), "The differential base cannot be used: {reason}";
-    50005, 16, statement_not_supported(what, hint), "{what} is not supported. {hint}";
     50006, 16, restoring_over_restore(file, hint), "A restore into '{file}' is already under way or was left unfinished. {hint}";
     50007, 16, format_version(device, found, supported), "The media family on device '{device}' was written in version {found} of the Windlass media format; this program reads versions up to {supported}. Use a newer version of Windlass.";
-    50008, 10, probe_only(what), "{what}: nothing was written and no backup was made.";
     50009, 16, instance_failed(what, error), "The instance {what}: {error}";
-    50010, 10, note(text), "{text}";
     50011, 10, nothing_kept(), "NUL: the data was discarded. This run is not a differential base, and the history lists no backup set for it.";
     50012, 16, base_media_missing(database, made, reason), "The differential backup of '{database}' is refused, because its base, the full backup of {made}, cannot be restored: {reason}. Make a full backup. (windlass backup --base-missing-ok makes the differential anyway.)";
     50013, 10, base_media_missing_ignored(database, made, reason), "Warning: this differential of '{database}' cannot be restored, because its base, the full backup of {made}, cannot be restored: {reason}. Make a full backup.";
@@ -232,4 +241,128 @@ messages! {
     50060, 16, several_databases(held), "The media hold backups of several databases: {held}. Choose a database with --of NAME, or a set with --set N.";
     50061, 16, no_backup_of(database, held), "The media hold no backup of '{database}'. They hold {held}.";
     50062, 16, nothing_restorable(reasons), "None of these backup sets can be restored: {reasons}.";
+}
+
+// What statements report besides SQL Server's messages.
+#[rustfmt::skip]
+texts! {
+    NOTES, 50010, 10;
+    accelerator_at_next_opening(), "The accelerator's configuration takes effect the next time the instance is opened.";
+    accelerator_failed(problem), "{problem}; software compressed the rest";
+    and_more(more), "And {more} more.";
+    bytes_freed(megabytes), "{megabytes:.1} MB were freed.";
+    bytes_would_be_freed(megabytes), "{megabytes:.1} MB would be freed.";
+    checked(what), "Checked: {what}.";
+    checkpoint_slow(seconds), "The checkpoint took {seconds:.1} seconds, longer than requested.";
+    chunks_damaged(count, device, damage), "{count} of the set's chunks are damaged. The first, on '{device}': {damage}.";
+    chunks_missing(count), "{count} of the set's chunks are missing.";
+    damaged_backed_up(database), "'{database}' is damaged; it is backed up anyway.";
+    database_attached(database), "The database '{database}' was attached.";
+    database_created(database), "The database '{database}' was created.";
+    database_detached(database), "The database '{database}' was detached.";
+    database_without_checksums(database), "'{database}' has no page checksums for CHECKSUM to verify. The backup itself has checksums.";
+    differential_serves_no_parts(), "Pages and files cannot be restored from a differential backup: it is not known which extents have changed since it was made. Use the full backup it is based on.";
+    exported(database, file, bytes), "Database '{database}' was exported to '{file}': {bytes} bytes.";
+    file_deleted(file), "The file '{file}' was deleted.";
+    file_left(file), "The file '{file}' was attached, not created by this instance; it was not deleted.";
+    file_written(file, database, path, bytes), "File '{file}' of database '{database}' was written to '{path}': {bytes} bytes.";
+    files_deleted(count, database), "The {count} files of '{database}' were deleted.";
+    files_are_sql_servers(), "The files are SQL Server's: the database is not registered here. windlass extract reads its tables.";
+    finding(text), "{text}";
+    found_on_device(device, finding), "'{device}': {finding}.";
+    give_another_place(), "Use another target with --to FILE or --move LOGICAL=FILE.";
+    give_replace_or_another_place(), "Use --replace to overwrite it, or another target with --to FILE or --move LOGICAL=FILE.";
+    imported(file, database, bytes), "'{file}' was imported into database '{database}': {bytes} bytes.";
+    imported_without_checksums(), "Its pages have no checksums, because the file has no room for them; import it with --page-checksums to make room.";
+    integrity_check_passed(), "SQLite's integrity_check found no damage.";
+    key_file_unusable(path, reason), "The key file {path} cannot be used: {reason}. Its recipients cannot read this set.";
+    last_set_unfinished(device, trouble), "'{device}': the last backup set was not finished ({trouble}). The sets before it are intact; the next backup overwrites it.";
+    lost_is_as_base(), "The ranges listed are unchanged from the base.";
+    lost_is_zero(), "The ranges listed are zero in the restored database.";
+    media_password_ignored(device), "'{device}' is protected by a media password; it is read without it.";
+    more_findings(more, or_more), "... and {more}{or_more} more findings.";
+    more_pages(more), "... and {more} more pages.";
+    more_sets(more), "... and {more} more backup sets.";
+    not_checked(what), "Not checked: {what}.";
+    noticed(what), "Noticed: {what}.";
+    offload_at_next_opening(), "'hardware offload enabled' takes effect the next time the instance is opened.";
+    oldest_set_taken(later), "No FILE was given, so this is backup set 1, the oldest; the media contain {later} later ones (RESTORE HEADERONLY).";
+    page_mismatch(file_id, page, file), "Page ({file_id}:{page}) in file '{file}' does not match its checksum.";
+    pages_changed_since(pages, more), "Changed since the full backup (in extents of 8 pages): {pages}{more}. The backup does not have their current content, and there are no log backups to roll it forward. Nothing was written. Restore only the other pages, or the whole database: this backup, then its last differential.";
+    probed(option, done, pages, seconds, rate), "{option}: {done} {pages} pages in {seconds} seconds ({rate} MB/sec). Nothing was written: no backup was made.";
+    quick_check_passed(), "SQLite's quick_check found no damage.";
+    reason(error), "{error}.";
+    recovery_rehearsed(path), "Dry run: the restores into '{path}' would end; the database would be online.";
+    restore_removed(path), "The unfinished restore of '{path}' was removed.";
+    restoring_sets(sets, why), "Restoring {sets}: {why}.";
+    set_is_no_base(kind, would_do), "The backup set is {kind}. {would_do}";
+    set_left_out(set, why), "Left out: {set}: {why}.";
+    set_rekeyed(position, on_media, beside), "Backup set {position} can be read by {on_media} (on the media) and {beside} (in the key file beside them).";
+    sets_on_device(device, are, position), "On '{device}' there {are}; there is no set {position}.";
+    settings_not_there(file), "{file}: not there";
+    settings_read(file), "{file}: read";
+    ranges_lost(what, range), "{what}: {range}.";
+    ranges_lost_in_total(what, count, bytes), "{what}: {count} ranges with {bytes} bytes in total.";
+    signing_key_made(private, public, fingerprint), "'{private}' signs backups, '{public}' checks them. The key's fingerprint: {fingerprint}.";
+    trace(line), "{line}";
+    transaction_aborted(), "The transaction was rolled back (XACT_ABORT is ON).";
+    transaction_left_open(), "The transaction that was still open at the end of the session was rolled back.";
+    unreadable_behind_sets(device, trouble), "'{device}': data after the listed sets cannot be read, possibly newer sets: {trouble}.";
+    writers_wait(database, size, seconds, because), "Writers of '{database}' ({size}) wait until the backup has read it, for about {seconds:.0} seconds: no temporary copy is made ({because}).";
+    written_damaged(finding), "Damaged, and written unchanged: {finding}.";
+}
+
+// What is refused because it has no meaning here.
+#[rustfmt::skip]
+texts! {
+    UNSUPPORTED, 50005, 16;
+    add_log_not_supported(), "ADD LOG FILE is not supported. A database has one log, which grows automatically.";
+    alter_database_not_supported(text), "ALTER DATABASE ... {text} is not supported. SET TARGET_RECOVERY_TIME, SET RECOVERY SIMPLE and ADD FILE are.";
+    asymmetric_key_not_supported(), "SERVER ASYMMETRIC KEY is not supported. It needs an external key manager. Use SERVER CERTIFICATE.";
+    checkpoint_of_sqlite_file(), "CHECKPOINT of a SQLite file is not supported. PRAGMA wal_checkpoint runs a checkpoint of the current database; backups never need one.";
+    create_without_filename(), "CREATE DATABASE without FILENAME is not supported. Specify the files with ON (NAME = x, FILENAME = '...'), or use an instance directory.";
+    database_snapshot_not_supported(), "AS SNAPSHOT OF is not supported. Back the database up WITH COPY_ONLY and restore it under another name.";
+    dbcc_not_supported(), "This DBCC command is not supported. DBCC CHECKDB checks a database for damage.";
+    device_argument_not_supported(argument), "{argument} of sp_addumpdevice is not supported. It is obsolete in SQL Server; omit it.";
+    file_backup_not_supported(), "A backup of single files or filegroups is not supported. A SQLite database is one file; omit FILE and FILEGROUP.";
+    filegroup_not_supported(), "A filegroup other than PRIMARY is not supported. All data files share all pages.";
+    files_without_log_not_supported(count), "A database of {count} files without one log is not supported. A SQLite database is one file; one of the page engine has data files and, LOG ON, one log.";
+    format_not_supported(data_type, pattern), "FORMAT of a {data_type} as '{pattern}' is not supported. Dates take patterns such as 'yyyyMMdd_HHmmss', integers patterns of zeros.";
+    from_snapshot_not_supported(), "FROM DATABASE_SNAPSHOT is not supported. Database snapshots are not supported; restore a backup.";
+    frozen_engine_not_supported(), "A backup of a page engine database with --frozen is not supported. The backup writes to the database; omit the option.";
+    goal_small_needs_auto(), "GOAL = SMALL without LEVEL = AUTO is not supported. It picks among the levels of ZSTD: add LEVEL = AUTO.";
+    offload_by_configure(option), "Setting '{option}' by sp_configure is not supported. Use ALTER SERVER CONFIGURATION SET HARDWARE_OFFLOAD = ON (ACCELERATOR = QAT).";
+    offload_not_enabled(), "HARDWARE_OFFLOAD = ON while 'hardware offload enabled' is 0 is not supported. Run EXEC sp_configure 'hardware offload enabled', 1 and RECONFIGURE first.";
+    rebuild_log_not_supported(), "FOR ATTACH_REBUILD_LOG is not supported. A SQLite database has no log file to rebuild; use FOR ATTACH.";
+    renaming_not_supported(procedure), "EXEC {procedure} is not supported. Detach the database and attach it under its new name.";
+    restore_of_log_alone(file), "A restore of the log file '{file}' alone is not supported. The log records which extents have changed; restore the whole database.";
+    restore_of_parts_mixed(), "A restore of filegroups, or of pages together with files is not supported. Write PAGE = 'file:page, ...' once, or FILE = 'name' for each file; there are no filegroups.";
+    restore_of_several_files(count), "A restore of a database of {count} files is not supported. A SQLite database is one file.";
+    restore_of_sqlite_parts(database), "A restore of parts of the SQLite file '{database}' is not supported. It is not known which pages of a SQLite file have changed since a backup; restore the whole file.";
+    restore_over_engine(database), "A restore of a SQLite file over the page engine database '{database}' is not supported. Drop or detach it first, or restore under another name.";
+    restore_over_sqlite_file(database), "A restore of a page engine database over the SQLite file '{database}' is not supported. Drop or detach it first, or restore under another name.";
+    set_value_not_supported(name), "SET {name} with this value is not supported. Omit the line: the session already behaves as with SQL Server's defaults.";
+    several_backups_not_supported(), "A backup of several databases at once is not supported. Suspending databases for snapshots is not supported; back each one up.";
+    several_logs_not_supported(), "More than one log file is not supported. A database has one log; give it their total size.";
+    sql_server_recovery_not_supported(), "WITH NORECOVERY or STANDBY from a backup of SQL Server is not supported. Name the full backup and its differentials together, as the devices of one statement.";
+    sqlbackup_call_not_supported(error), "This call of sqlbackup is not supported. {error}.";
+    statement_not_supported(what, hint), "{what} is not supported. {hint}";
+    statement_on_sqlite_file(name), "This statement on the SQLite file '{name}' is not supported. Its recovery model is SIMPLE, and PRAGMA statements change its settings; databases of the page engine have more.";
+    tape_device_not_supported(), "A tape device is not supported. Use 'disk'; the format is the same as on tape.";
+    tape_not_supported(), "TAPE is not supported. Use DISK; the format is the same as on tape.";
+    trace_flag_not_supported(flag), "Trace flag {flag} is not supported. Trace flags 3004 (phases), 3213 (buffer configuration), 3604 and 3605 are supported.";
+    triple_des_not_supported(), "TRIPLE_DES_3KEY is not supported. Its 64-bit blocks are too short for backups (they repeat after a few dozen gigabytes), and it has no authentication. Use AES_256.";
+    two_files_not_supported(), "A database of two files is not supported. A SQLite database is one file.";
+    virtual_device_not_supported(), "VIRTUAL_DEVICE is not supported. Use DISK.";
+}
+
+// What is not implemented.
+#[rustfmt::skip]
+texts! {
+    NOT_BUILT, 50001, 16;
+    marked_transaction_not_built(), "A marked transaction is not implemented. SQLite has no log that could store the mark; omit WITH MARK.";
+    not_built_yet(feature, hint), "{feature} is not implemented. {hint}";
+    recovery_model_not_built(), "A recovery model other than SIMPLE is not implemented. Log backups are not implemented; take differential backups.";
+    sql_server_media(device), "Reading the media on '{device}', which SQL Server wrote, is not implemented. Only media of Windlass can be read here.";
+    url_not_built(), "A backup device at a URL is not implemented. Use DISK with the path of a mounted folder.";
 }

@@ -1,14 +1,12 @@
 //! `windlass import` and `windlass export`: SQLite files to and from the page engine.
 
+use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_instance::{Failure, ImportRequest};
 
 use super::{Outcome, session};
 use crate::args::{Common, ExportArguments, ImportArguments};
 use crate::output::{Console, Layout};
-
-const NO_CHECKSUMS: &str = "Its pages have no checksums, because the file has no room for them; \
-                            import it with --page-checksums to make room.";
 
 /// Imports a SQLite file into the page engine.
 pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {
@@ -22,17 +20,12 @@ pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {
         data: arguments.data.as_deref(),
         page_checksums: arguments.page_checksums,
     });
-    let told = imported.as_ref().map(|report| {
-        format!(
-            "'{}' was imported into database '{}': {} bytes.",
-            arguments.file.display(),
-            arguments.into,
-            report.bytes
-        )
-    });
+    let told = imported
+        .as_ref()
+        .map(|report| table::imported(arguments.file.display(), &arguments.into, report.bytes));
     let outcome = tell(told.map_err(Clone::clone), &mut console);
     if imported.is_ok_and(|report| !report.page_checksums) {
-        console.message(table::note(NO_CHECKSUMS));
+        console.message(table::imported_without_checksums());
     }
     outcome
 }
@@ -44,20 +37,15 @@ pub(crate) fn export(arguments: &ExportArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     let exported = session.export(&arguments.database, &arguments.to);
-    let told = exported.map(|bytes| {
-        format!(
-            "Database '{}' was exported to '{}': {bytes} bytes.",
-            arguments.database,
-            arguments.to.display()
-        )
-    });
+    let told =
+        exported.map(|bytes| table::exported(&arguments.database, arguments.to.display(), bytes));
     tell(told, &mut console)
 }
 
-fn tell(result: Result<String, Failure>, console: &mut Console) -> Outcome {
+fn tell(result: Result<Message, Failure>, console: &mut Console) -> Outcome {
     match result {
-        Ok(text) => {
-            console.message(table::note(text));
+        Ok(message) => {
+            console.message(message);
             Outcome::Succeeded
         }
         Err(failure) => {

@@ -40,10 +40,7 @@ pub(crate) fn run(arguments: &RekeyArguments, common: &Common) -> Outcome {
     match windlass_pipeline::rekey(&devices, &request) {
         Ok(rekeyed) => {
             for set in rekeyed {
-                console.message(table::note(format!(
-                    "Backup set {} can be read by {} (on the media) and {} (in the key file beside them).",
-                    set.position, set.on_media, set.beside
-                )));
+                console.message(table::set_rekeyed(set.position, set.on_media, set.beside));
             }
             Outcome::Succeeded
         }

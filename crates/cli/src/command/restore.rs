@@ -137,13 +137,13 @@ fn advise(console: &mut Console) {
     const EXISTING: [u32; 2] = [3142, 3154];
     const OCCUPIED: [u32; 2] = [1834, 3156];
     let advice = if EXISTING.iter().any(|number| console.has_told(*number)) {
-        "Use --replace to overwrite it, or another target with --to FILE or --move LOGICAL=FILE."
+        table::give_replace_or_another_place()
     } else if OCCUPIED.iter().any(|number| console.has_told(*number)) {
-        "Use another target with --to FILE or --move LOGICAL=FILE."
+        table::give_another_place()
     } else {
         return;
     };
-    console.message(table::note(advice));
+    console.message(advice);
 }
 
 /// One restore of a sequence.

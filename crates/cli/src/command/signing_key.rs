@@ -20,11 +20,11 @@ pub(crate) fn run(arguments: &SigningKeyArguments, common: &Common) -> Outcome {
     public.push(".pub");
     match make(private, Path::new(&public)) {
         Ok(fingerprint) => {
-            console.message(table::note(format!(
-                "'{}' signs backups, '{}' checks them. The key's fingerprint: {fingerprint}.",
+            console.message(table::signing_key_made(
                 private.display(),
-                public.display(),
-            )));
+                Path::new(&public).display(),
+                fingerprint,
+            ));
             Outcome::Succeeded
         }
         Err(message) => refused(message, &mut console),

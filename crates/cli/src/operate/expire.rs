@@ -75,11 +75,11 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
         ]);
     }
     texts(&["file", "backups", "verdict", "reason"], rows).send(&mut console);
-    let verb = if deletes { "were" } else { "would be" };
-    console.message(table::note(format!(
-        "{:.1} MB {verb} freed.",
-        freed as f64 / f64::from(1 << 20)
-    )));
+    let megabytes = freed as f64 / f64::from(1 << 20);
+    console.message(match deletes {
+        true => table::bytes_freed(megabytes),
+        false => table::bytes_would_be_freed(megabytes),
+    });
     outcome
 }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use serde::Deserialize;
+use windlass_base::message::table;
 use windlass_instance::RestorePolicy;
 
 use super::texts;
@@ -309,11 +310,10 @@ pub(super) fn show(settings: &Settings, all: bool, common: &Common) -> Outcome {
     let mut console = Console::new(common.json, Layout::Table);
     texts(&["setting", "value", "origin"], rows).send(&mut console);
     for (file, is_there) in settings.files.iter().filter(|_| !common.json) {
-        let state = if *is_there { "read" } else { "not there" };
-        console.message(windlass_base::message::table::note(format!(
-            "{}: {state}",
-            file.display()
-        )));
+        console.message(match is_there {
+            true => table::settings_read(file.display()),
+            false => table::settings_not_there(file.display()),
+        });
     }
     Outcome::Succeeded
 }

@@ -38,7 +38,10 @@ pub(super) fn call(
     }
     match text::call(&upper, values)? {
         Some(value) => Ok(value),
-        None => Err(Failure::ending(table::function_not_recognized(name))),
+        None => Err(Failure::ending(table::not_recognized(
+            name,
+            "built-in function name",
+        ))),
     }
 }
 
@@ -236,11 +239,7 @@ fn format(values: &[Value]) -> Result<Value, Failure> {
                 width = pattern.len().min(64)
             )))
         }
-        other => Err(table::statement_not_supported(
-            format!("FORMAT of a {} as '{pattern}'", super::type_name(other)),
-            "Dates take patterns such as 'yyyyMMdd_HHmmss', integers patterns of zeros.",
-        )
-        .into()),
+        other => Err(table::format_not_supported(super::type_name(other), pattern).into()),
     }
 }
 

@@ -233,7 +233,7 @@ pub(crate) fn sqlite_function(name: &str, arguments: Vec<Value>) -> Result<Value
         return Ok(value);
     }
     let value = text::call(name, arguments)?;
-    value.ok_or_else(|| Failure::ending(table::function_not_recognized(name)))
+    value.ok_or_else(|| Failure::ending(table::not_recognized(name, "built-in function name")))
 }
 
 /// `CONVERT('type', value [, style])` with values of SQLite.

@@ -9,10 +9,7 @@ pub(crate) fn media_message(device: &str, error: &MediaError) -> Message {
     match error {
         // SQL Server's own word for a file that is no backup at all.
         MediaError::NotMtf { .. } => table::family_malformed(device).with_state(0),
-        MediaError::SqlServerMedia { .. } => table::not_built_yet(
-            format!("Reading the media on '{device}', which SQL Server wrote,"),
-            "Only media of Windlass can be read here.",
-        ),
+        MediaError::SqlServerMedia { .. } => table::sql_server_media(device),
         MediaError::ForeignMtf { .. } => table::not_our_set(device),
         MediaError::MtfVersion { found, .. } => table::mtf_version(device, found, 0),
         MediaError::FormatVersion { found, supported } => {

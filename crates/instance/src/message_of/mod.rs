@@ -86,7 +86,7 @@ pub(crate) fn parse_message(error: &ParseError) -> Message {
 
 /// What is wrong with a backup of SQL Server.
 fn sql_server_messages(error: &windlass_sqlserver::Error) -> Vec<Message> {
-    vec![table::set_damaged(), table::note(format!("{error}."))]
+    vec![table::set_damaged(), table::reason(error)]
 }
 
 /// The message for an error of the cryptography.

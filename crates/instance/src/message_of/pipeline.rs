@@ -21,7 +21,7 @@ fn further_message(error: &Error) -> Option<Message> {
         Error::SetDamaged { device, damage } => Some(place_of_damage(device, damage)),
         Error::NotExpired { .. } => Some(table::aborted()),
         // The offset and the field are what one needs to look into the file.
-        Error::Media { device, source } => Some(table::note(format!("'{device}': {source}."))),
+        Error::Media { device, source } => Some(table::found_on_device(device, source)),
         Error::SetNotFound {
             device,
             position,
@@ -164,9 +164,7 @@ fn sets_there(device: &str, position: u16, count: usize) -> Message {
         "are {} backup sets"
     };
     let are = are.replace("{}", &count.to_string());
-    table::note(format!(
-        "On '{device}' there {are}; there is no set {position}."
-    ))
+    table::sets_on_device(device, are, position)
 }
 
 /// What is wrong with a backup set: SQL Server's message and the place.
@@ -175,7 +173,7 @@ pub fn damage_message(device: &str, damage: &Damage) -> Vec<Message> {
 }
 
 fn place_of_damage(device: &str, damage: &Damage) -> Message {
-    table::note(format!("'{device}': {damage}."))
+    table::found_on_device(device, damage)
 }
 
 /// Maximum number of ranges listed individually.
@@ -184,27 +182,22 @@ const RANGES_NAMED_MAX: usize = 20;
 /// The data lost from a set: everything, or one range per line up to the maximum.
 pub fn loss_messages(damaged: &DamagedChunks) -> Vec<Message> {
     let mut messages = vec![table::set_damaged()];
-    let mut note = |text: String| messages.push(table::note(text));
     if let Some((device, damage)) = &damaged.first {
         let chunks = damaged.count;
-        note(format!(
-            "{chunks} of the set's chunks are damaged. The first, on '{device}': {damage}."
-        ));
+        messages.push(table::chunks_damaged(chunks, device, damage));
     }
     if damaged.missing_count > 0 {
         let chunks = damaged.missing_count;
-        note(format!("{chunks} of the set's chunks are missing."));
+        messages.push(table::chunks_missing(chunks));
     }
     for (what, ranges) in [("Damaged", &damaged.ranges), ("Missing", &damaged.missing)] {
         let told = ranges.named.len().min(RANGES_NAMED_MAX);
         for range in &ranges.named[..told] {
-            note(format!("{what}: {range}."));
+            messages.push(table::ranges_lost(what, range));
         }
         let (count, bytes) = (ranges.count, ranges.bytes);
         if count > told as u64 {
-            note(format!(
-                "{what}: {count} ranges with {bytes} bytes in total."
-            ));
+            messages.push(table::ranges_lost_in_total(what, count, bytes));
         }
     }
     messages

@@ -275,11 +275,7 @@ fn choose_level(
     });
     if !choices.tuning.adapts_level {
         return match choices.tuning.goal {
-            Goal::Small => Err(table::statement_not_supported(
-                "GOAL = SMALL without LEVEL = AUTO",
-                "It picks among the levels of ZSTD: add LEVEL = AUTO.",
-            )
-            .into()),
+            Goal::Small => Err(table::goal_small_needs_auto().into()),
             Goal::Fast | Goal::Gentle => Ok(()),
         };
     }
@@ -349,21 +345,12 @@ fn encryption(written: &WrittenEncryption) -> Result<(Cipher, String), Failure> 
         EncryptionAlgorithm::Aes192 => Cipher::Aes192,
         EncryptionAlgorithm::Aes256 => Cipher::Aes256,
         EncryptionAlgorithm::TripleDes3Key => {
-            return Err(table::statement_not_supported(
-                "TRIPLE_DES_3KEY",
-                "Its 64-bit blocks are too short for backups (they repeat after a few dozen \
-                 gigabytes), and it has no authentication. Use AES_256.",
-            )
-            .into());
+            return Err(table::triple_des_not_supported().into());
         }
     };
     match &written.encryptor {
         Encryptor::ServerCertificate(name) => Ok((algorithm, name.node.text.clone())),
-        Encryptor::ServerAsymmetricKey(_) => Err(table::statement_not_supported(
-            "SERVER ASYMMETRIC KEY",
-            "It needs an external key manager. Use SERVER CERTIFICATE.",
-        )
-        .into()),
+        Encryptor::ServerAsymmetricKey(_) => Err(table::asymmetric_key_not_supported().into()),
     }
 }
 

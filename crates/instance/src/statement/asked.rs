@@ -228,12 +228,11 @@ impl<'a> Asked<'a> {
         if report.damaged.is_empty() {
             return Ok(());
         }
-        let place = match self.is_differential() {
-            true => "The ranges listed are unchanged from the base.",
-            false => "The ranges listed are zero in the restored database.",
-        };
         let mut messages = loss_messages(&report.damaged);
-        messages.push(table::note(place));
+        messages.push(match self.is_differential() {
+            true => table::lost_is_as_base(),
+            false => table::lost_is_zero(),
+        });
         Err(Failure::of_loss(messages))
     }
 

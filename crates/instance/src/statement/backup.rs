@@ -77,11 +77,7 @@ pub(crate) fn run(
             return Err(refusal.then(table::terminating_abnormally("BACKUP LOG")));
         }
         BackupTarget::Group { .. } | BackupTarget::Server => {
-            return Err(table::statement_not_supported(
-                "A backup of several databases at once",
-                "Suspending databases for snapshots is not supported; back each one up.",
-            )
-            .into());
+            return Err(table::several_backups_not_supported().into());
         }
     };
     let mut operation = "BACKUP DATABASE";
@@ -97,11 +93,7 @@ pub(crate) fn run(
             operation = "BACKUP DATABASE WITH DIFFERENTIAL";
         }
         if !files.is_empty() {
-            return Err(table::statement_not_supported(
-                "A backup of single files or filegroups",
-                "A SQLite database is one file; omit FILE and FILEGROUP.",
-            )
-            .into());
+            return Err(table::file_backup_not_supported().into());
         }
         let record = session.readable(&name)?;
         let media = backup_media::choose(session, statement, &choices, &record)?;
@@ -186,7 +178,7 @@ impl Work<'_> {
         let (report, new_base) = windlass_pipeline::backup_undecided(&request, snapshot, &watch)?;
         watch.finish();
         if let Some(failure) = Instance::device_failure(failures) {
-            sink.message(table::note(failure));
+            sink.message(table::accelerator_failed(failure));
         }
         self.tell_phases(&phases, sink);
         self.tell(&report, sink);
@@ -210,11 +202,7 @@ impl Work<'_> {
         extras: &BackupExtras,
     ) -> Result<SourceDatabase, Failure> {
         if extras.frozen && self.record.log_path.is_some() {
-            return Err(table::statement_not_supported(
-                "A backup of a page engine database with --frozen",
-                "The backup writes to the database; omit the option.",
-            )
-            .into());
+            return Err(table::frozen_engine_not_supported().into());
         }
         let before = self.session.settings.lock_timeout;
         self.session.settings.lock_timeout = extras.lock_timeout.or(before);
@@ -256,10 +244,7 @@ impl Work<'_> {
         let is_as_is = self.choices.is_as_is || self.record.is_as_is;
         integrity::look_at(opened, is_as_is, sink)?;
         if self.choices.checksum && !opened.snapshot.has_page_checksums() {
-            sink.message(table::note(format!(
-                "'{}' has no page checksums for CHECKSUM to verify. The backup itself has checksums.",
-                self.record.name
-            )));
+            sink.message(table::database_without_checksums(&self.record.name));
         }
         Ok(())
     }
@@ -346,7 +331,7 @@ impl Work<'_> {
         }
         let phases = phases.lock().unwrap_or_else(PoisonError::into_inner);
         for line in phases.iter().map(trace::phase) {
-            sink.message(table::note(line));
+            sink.message(table::trace(line));
         }
     }
 
@@ -432,14 +417,11 @@ impl Work<'_> {
             return;
         }
         for page in report.damaged.iter().take(DAMAGED_PAGES_TOLD) {
-            sink.message(table::note(format!(
-                "Page ({}:{}) in file '{}' does not match its checksum.",
-                page.file_id, page.page, page.file
-            )));
+            sink.message(table::page_mismatch(page.file_id, page.page, &page.file));
         }
         if report.damaged.len() > DAMAGED_PAGES_TOLD {
             let more = report.damaged.len() - DAMAGED_PAGES_TOLD;
-            sink.message(table::note(format!("... and {more} more pages.")));
+            sink.message(table::more_pages(more));
         }
         sink.message(table::damaged_database_backed_up());
     }

@@ -108,23 +108,15 @@ pub(super) fn create(
             return engine::create(session, create, sink);
         }
         DatabaseOrigin::AttachRebuildLog => {
-            return Err(table::statement_not_supported(
-                "FOR ATTACH_REBUILD_LOG",
-                "A SQLite database has no log file to rebuild; use FOR ATTACH.",
-            )
-            .into());
+            return Err(table::rebuild_log_not_supported().into());
         }
         DatabaseOrigin::SnapshotOf(_) => {
-            return Err(table::statement_not_supported(
-                "AS SNAPSHOT OF",
-                "Back the database up WITH COPY_ONLY and restore it under another name.",
-            )
-            .into());
+            return Err(table::database_snapshot_not_supported().into());
         }
     }
     let filegroups = create.filegroups.iter().flat_map(|group| &group.files);
     let files: Vec<_> = create.primary_files.iter().chain(filegroups).collect();
-    let attached = |name| table::note(format!("The database '{name}' was attached."));
+    let attached = |name| table::database_attached(name);
     let [file] = match (files.as_slice(), create.log_files.as_slice()) {
         (&[file], []) => [file],
         (files, [log]) => {
@@ -134,11 +126,7 @@ pub(super) fn create(
             return Ok(());
         }
         (files, _) => {
-            return Err(table::statement_not_supported(
-                format!("A database of {} files without one log", files.len()),
-                "A SQLite database is one file; one of the page engine has data files and, LOG ON, one log.",
-            )
-            .into());
+            return Err(table::files_without_log_not_supported(files.len()).into());
         }
     };
     let Some(path) = &file.filename else {
@@ -254,27 +242,23 @@ fn drop_one(
         (DatabaseState::Restoring, _) if record.log_path.is_some() => {
             let log = record.log_path.as_deref().unwrap_or(Path::new(""));
             windlass_source::engine::forget(log)?;
-            format!("The unfinished restore of '{path}' was removed.")
+            table::restore_removed(path)
         }
         (DatabaseState::Online, Origin::Restored) if record.log_path.is_some() => {
             engine::delete_files(session, &record)?
         }
         (DatabaseState::Restoring, _) => {
             sqlite::forget(&record.path)?;
-            format!("The unfinished restore of '{path}' was removed.")
+            table::restore_removed(path)
         }
         (DatabaseState::Online, Origin::Restored) => {
             delete_files(&record)?;
-            format!("The file '{path}' was deleted.")
+            table::file_deleted(path)
         }
-        (DatabaseState::Online, Origin::Attached) => {
-            format!(
-                "The file '{path}' was attached, not created by this instance; it was not deleted."
-            )
-        }
+        (DatabaseState::Online, Origin::Attached) => table::file_left(path),
     };
     session.instance.forget(&record.name)?;
-    sink.message(table::note(note));
+    sink.message(note);
     Ok(())
 }
 

@@ -170,22 +170,14 @@ fn resolve_one(session: &mut Session, device: &Device) -> Result<Written, Failur
         Device::Physical {
             kind: DeviceKind::Url,
             ..
-        } => Err(table::not_built_yet(
-            "A backup device at a URL",
-            "Use DISK with the path of a mounted folder.",
-        )
-        .into()),
+        } => Err(table::url_not_built().into()),
         Device::Physical {
             kind: DeviceKind::Tape,
             ..
-        } => Err(table::statement_not_supported(
-            "TAPE",
-            "Use DISK; the format is the same as on tape.",
-        )
-        .into()),
+        } => Err(table::tape_not_supported().into()),
         Device::Physical {
             kind: DeviceKind::VirtualDevice,
             ..
-        } => Err(table::statement_not_supported("VIRTUAL_DEVICE", "Use DISK.").into()),
+        } => Err(table::virtual_device_not_supported().into()),
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
 use windlass_engine::{CreateDatabase as Request, Database, FileSpec, Growth, OpenDatabase};
@@ -37,7 +38,7 @@ pub(super) fn create(
     let request = request(session, create)?;
     let result = make(session, &request);
     result.map_err(|failure| failure.then(table::create_database_failed()))?;
-    sink.message(table::note(format!("The database '{name}' was created.")));
+    sink.message(table::database_created(name));
     Ok(())
 }
 
@@ -127,7 +128,7 @@ pub(super) fn attach(
 pub(super) fn delete_files(
     session: &mut Session,
     record: &DatabaseRecord,
-) -> Result<String, Failure> {
+) -> Result<Message, Failure> {
     // Opening proves that no other process has it open, and returns all files.
     session.instance.engines.database(record)?;
     session.instance.engines.close(&record.name)?;
@@ -144,11 +145,7 @@ pub(super) fn delete_files(
             _ => {}
         }
     }
-    Ok(format!(
-        "The {} files of '{}' were deleted.",
-        files.len(),
-        record.name
-    ))
+    Ok(table::files_deleted(files.len(), &record.name))
 }
 
 /// The path that a file name in a script means.
@@ -188,11 +185,7 @@ fn request(session: &mut Session, create: &CreateDatabase) -> Result<Request, Fa
         }
         [log] => define(session, &mut request.log, log, ".ldf")?,
         _ => {
-            return Err(table::statement_not_supported(
-                "More than one log file",
-                "A database has one log; give it their total size.",
-            )
-            .into());
+            return Err(table::several_logs_not_supported().into());
         }
     }
     Ok(request)
@@ -247,11 +240,7 @@ fn bytes(size: FileSize) -> Result<u64, Failure> {
 pub(crate) fn default_place(session: &Session, name: &str) -> Result<PathBuf, Failure> {
     let is_plain = !name.contains(['/', '\\', '\0']) && !name.starts_with('.');
     let Some(folder) = session.instance.folder().filter(|_| is_plain) else {
-        return Err(table::statement_not_supported(
-            "CREATE DATABASE without FILENAME",
-            "Specify the files with ON (NAME = x, FILENAME = '...'), or use an instance directory.",
-        )
-        .into());
+        return Err(table::create_without_filename().into());
     };
     let folder = folder.join(DATA_FOLDER);
     windlass_io::directory::create(&folder)
@@ -263,11 +252,7 @@ pub(crate) fn default_place(session: &Session, name: &str) -> Result<PathBuf, Fa
 pub(crate) fn engine_database(session: &mut Session, name: &str) -> Result<Arc<Database>, Failure> {
     let record = usable(session, name)?;
     if record.log_path.is_none() {
-        return Err(table::statement_not_supported(
-            format!("This statement on the SQLite file '{name}'"),
-            "Its recovery model is SIMPLE, and PRAGMA statements change its settings; databases of the page engine have more.",
-        )
-        .into());
+        return Err(table::statement_on_sqlite_file(name).into());
     }
     session.instance.engines.database(&record)
 }
@@ -288,35 +273,21 @@ pub(super) fn alter(session: &mut Session, alter: &AlterDatabase) -> Result<(), 
                 .as_ref()
                 .is_some_and(|group| !group.text.eq_ignore_ascii_case("PRIMARY"))
             {
-                return Err(table::statement_not_supported(
-                    "A filegroup other than PRIMARY",
-                    "All data files share all pages.",
-                )
-                .into());
+                return Err(table::filegroup_not_supported().into());
             }
             add_files(session, &name, &database, files)
         }
-        AlterDatabaseAction::AddLogFiles { .. } => Err(table::statement_not_supported(
-            "ADD LOG FILE",
-            "A database has one log, which grows automatically.",
-        )
-        .into()),
-        AlterDatabaseAction::Other { text } => Err(table::statement_not_supported(
-            format!("ALTER DATABASE ... {text}"),
-            "SET TARGET_RECOVERY_TIME, SET RECOVERY SIMPLE and ADD FILE are.",
-        )
-        .into()),
+        AlterDatabaseAction::AddLogFiles { .. } => Err(table::add_log_not_supported().into()),
+        AlterDatabaseAction::Other { text } => {
+            Err(table::alter_database_not_supported(text).into())
+        }
     }
 }
 
 fn set(database: &Database, option: DatabaseOption) -> Result<(), Failure> {
     match option {
         DatabaseOption::Recovery(RecoveryModel::Simple) => Ok(()),
-        DatabaseOption::Recovery(_) => Err(table::not_built_yet(
-            "A recovery model other than SIMPLE",
-            "Log backups are not implemented; take differential backups.",
-        )
-        .into()),
+        DatabaseOption::Recovery(_) => Err(table::recovery_model_not_built().into()),
         DatabaseOption::TargetRecoveryTime { count, unit } => {
             let seconds = match unit {
                 TimeUnit::Seconds => u64::from(count),
@@ -389,21 +360,14 @@ pub(super) fn checkpoint(
     }
     let record = usable(session, &name)?;
     if record.log_path.is_none() {
-        return Err(table::statement_not_supported(
-            "CHECKPOINT of a SQLite file",
-            "PRAGMA wal_checkpoint runs a checkpoint of the current database; backups never need one.",
-        )
-        .into());
+        return Err(table::checkpoint_of_sqlite_file().into());
     }
     let database = session.instance.engines.database(&record)?;
     let begun = Instant::now();
     database.checkpoint()?;
     // It runs at full speed; the only thing to report is that this was not enough.
     if wanted.is_some_and(|wanted| begun.elapsed() > wanted) {
-        sink.message(table::note(format!(
-            "The checkpoint took {:.1} seconds, longer than requested.",
-            begun.elapsed().as_secs_f32()
-        )));
+        sink.message(table::checkpoint_slow(begun.elapsed().as_secs_f32()));
     }
     Ok(())
 }

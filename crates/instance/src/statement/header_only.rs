@@ -56,14 +56,11 @@ fn report_trouble(media: &MediaSet, sink: &mut dyn Sink) -> Result<(), Failure> 
         return Ok(());
     };
     if trouble.is_truncation() || matches!(trouble, MediaError::IncompleteSet { .. }) {
-        sink.message(table::note(format!(
-            "'{device}': the last backup set was not finished ({trouble}). The sets before it are \
-             intact; the next backup overwrites it."
-        )));
+        sink.message(table::last_set_unfinished(device, trouble));
         return Ok(());
     }
     Err(Failure::from(vec![
         media_message(device, trouble),
-        table::note(format!("'{device}': {trouble}.")),
+        table::found_on_device(device, trouble),
     ]))
 }

@@ -31,11 +31,7 @@ pub(super) struct Checked {
 
 /// Rejects content that is not a database, unless it is accepted as it is; warns of a truncated
 /// one.
-pub(super) fn look_at(
-    opened: &Opened,
-    is_as_is: bool,
-    sink: &mut dyn Sink,
-) -> Result<(), Failure> {
+pub(super) fn look_at(opened: &Opened, is_as_is: bool, sink: &mut dyn Sink) -> Result<(), Failure> {
     let file = opened.snapshot.files().first();
     let file = file.map_or("", |file| file.physical_name.as_str());
     match opened.content {
@@ -110,25 +106,23 @@ pub(super) fn judge(
         } else {
             ""
         };
-        told.push(table::note(format!(
-            "... and {more}{or_more} more findings."
-        )));
+        told.push(table::more_findings(more, or_more));
     }
     if count > 0 && on_damage == OnDamage::Stop {
         told.push(table::integrity_failed(database, count));
         return Err(told.into());
     }
     let found = match (checked.depth, count) {
-        (Depth::Quick, 0) => "SQLite's quick_check found no damage.".to_owned(),
-        (Depth::Full, 0) => "SQLite's integrity_check found no damage.".to_owned(),
+        (Depth::Quick, 0) => table::quick_check_passed(),
+        (Depth::Full, 0) => table::integrity_check_passed(),
         _ => {
             for message in told {
-                sink.message(table::note(message.text));
+                sink.message(table::finding(message.text));
             }
-            format!("'{database}' is damaged; it is backed up anyway.")
+            table::damaged_backed_up(database)
         }
     };
-    sink.message(table::note(found));
+    sink.message(found);
     Ok(Integrity {
         depth: checked.depth,
         findings: u32::try_from(count).unwrap_or(u32::MAX),

@@ -155,10 +155,9 @@ impl Inventory {
                 .trouble()
                 .filter(|(_, trouble)| !trouble.is_truncation())
             {
-                inventory.trouble.push(table::note(format!(
-                    "'{device}': data after the listed sets cannot be read, possibly newer sets: \
-                     {trouble}."
-                )));
+                inventory
+                    .trouble
+                    .push(table::unreadable_behind_sets(device, trouble));
             }
             inventory.devices.push(group);
         }
@@ -312,19 +311,13 @@ impl Inventory {
             return notes;
         }
         let used: Vec<String> = steps.iter().map(|index| self.name_of(*index)).collect();
-        notes.push(table::note(format!(
-            "Restoring {}: {why}.",
-            used.join(", then ")
-        )));
+        notes.push(table::restoring_sets(used.join(", then "), why));
         for (index, why) in left_out.iter().take(LEFT_OUT_TOLD) {
-            notes.push(table::note(format!(
-                "Left out: {}: {why}.",
-                self.name_of(*index)
-            )));
+            notes.push(table::set_left_out(self.name_of(*index), why));
         }
         if left_out.len() > LEFT_OUT_TOLD {
             let more = left_out.len() - LEFT_OUT_TOLD;
-            notes.push(table::note(format!("... and {more} more backup sets.")));
+            notes.push(table::more_sets(more));
         }
         notes
     }

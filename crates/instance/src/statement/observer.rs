@@ -135,7 +135,7 @@ impl Observer for Watch<'_> {
         inner.sink.event(Event::Planned(plan));
         if self.traces_buffers {
             for line in trace::buffer_configuration(plan) {
-                inner.sink.message(table::note(line));
+                inner.sink.message(table::trace(line));
             }
         }
     }

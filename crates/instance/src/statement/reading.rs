@@ -27,11 +27,7 @@ pub(super) fn devices(
             device_list::resolve(session, devices, &tags)
         }
         RestoreSource::None => Err(table::device_needed().into()),
-        RestoreSource::DatabaseSnapshot(_) => Err(table::statement_not_supported(
-            "FROM DATABASE_SNAPSHOT",
-            "Database snapshots are not supported; restore a backup.",
-        )
-        .into()),
+        RestoreSource::DatabaseSnapshot(_) => Err(table::from_snapshot_not_supported().into()),
     }
 }
 
@@ -154,10 +150,7 @@ pub(super) fn open_set(
 pub(super) fn tell_later_sets(media: &MediaSet, choices: &RestoreChoices, sink: &mut dyn Sink) {
     let later = media.sets().len().saturating_sub(1);
     if choices.position.is_none() && later > 0 {
-        sink.message(table::note(format!(
-            "No FILE was given, so this is backup set 1, the oldest; the media contain {later} \
-             later ones (RESTORE HEADERONLY)."
-        )));
+        sink.message(table::oldest_set_taken(later));
     }
 }
 

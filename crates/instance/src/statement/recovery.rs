@@ -38,10 +38,7 @@ pub(super) fn run(
         return Ok(());
     }
     if session.is_rehearsal() {
-        sink.message(table::note(format!(
-            "Dry run: the restores into '{}' would end; the database would be online.",
-            path.display()
-        )));
+        sink.message(table::recovery_rehearsed(path.display()));
         return Ok(());
     }
     session.queries.release(&path);

@@ -128,19 +128,11 @@ fn only_file<'a>(
     set: &'a SetConfiguration,
 ) -> Result<&'a DatabaseFile, Failure> {
     if known.is_some_and(|known| known.log_path.is_some()) {
-        return Err(table::statement_not_supported(
-            format!("A restore of a SQLite file over the page engine database '{name}'"),
-            "Drop or detach it first, or restore under another name.",
-        )
-        .into());
+        return Err(table::restore_over_engine(name).into());
     }
     match set.files.as_slice() {
         [file] => Ok(file),
-        files => Err(table::statement_not_supported(
-            format!("A restore of a database of {} files", files.len()),
-            "A SQLite database is one file.",
-        )
-        .into()),
+        files => Err(table::restore_of_several_files(files.len()).into()),
     }
 }
 

@@ -187,14 +187,7 @@ impl Work<'_> {
             };
         };
         if known.log_path.is_none() {
-            return Err(table::statement_not_supported(
-                format!(
-                    "A restore of a page engine database over the SQLite file '{}'",
-                    known.name
-                ),
-                "Drop or detach it first, or restore under another name.",
-            )
-            .into());
+            return Err(table::restore_over_sqlite_file(&known.name).into());
         }
         if self.asked.is_differential() {
             return self.check_sequence(files);

@@ -26,11 +26,7 @@ pub(super) fn numbers(names: &[String], set: &SetConfiguration) -> Result<Vec<u3
             Failure::from(table::logical_file_unknown(name, &set.database).with_state(2))
         })?;
         if file.is_log {
-            return Err(table::statement_not_supported(
-                format!("A restore of the log file '{name}' alone"),
-                "The log records which extents have changed; restore the whole database.",
-            )
-            .into());
+            return Err(table::restore_of_log_alone(name).into());
         }
         numbers.push(u32::from(file.file_id));
     }
@@ -49,9 +45,8 @@ impl Work<'_> {
         let keys = self.asked.unlock_part(self.session)?;
         self.session.instance.engines.close(name)?;
         let log = self.record.log_path.clone().unwrap_or_default();
-        let mut target =
-            FilesTarget::begin(&log, &set.source_description, set.set_guid, numbers)
-                .map_err(|error| self.source_refusal(&error))?;
+        let mut target = FilesTarget::begin(&log, &set.source_description, set.set_guid, numbers)
+            .map_err(|error| self.source_refusal(&error))?;
         let read = self.asked.read_request(keys);
         let stats = self.asked.choices.stats;
         let watch = Watch::new(self.session, OPERATION, name, stats, sink);

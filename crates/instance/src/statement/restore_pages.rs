@@ -88,11 +88,7 @@ impl Part {
         let mut names = Vec::new();
         for part in parts {
             let FileSpec::File(list) = &part.node else {
-                return Err(table::statement_not_supported(
-                    "A restore of filegroups, or of pages together with files",
-                    "Write PAGE = 'file:page, ...' once, or FILE = 'name' for each file; there are no filegroups.",
-                )
-                .into());
+                return Err(table::restore_of_parts_mixed().into());
             };
             for name in list {
                 names.push(option::text(&name.node, session)?.unwrap_or_default());
@@ -162,12 +158,7 @@ fn engine_database(session: &Session, name: &str) -> Result<DatabaseRecord, Fail
     let known = session.instance.database(name)?;
     let record = known.ok_or_else(|| Failure::from(table::database_does_not_exist(name)))?;
     if record.log_path.is_none() {
-        return Err(table::statement_not_supported(
-            format!("A restore of parts of the SQLite file '{name}'"),
-            "It is not known which pages of a SQLite file have changed since a backup; restore the \
-             whole file.",
-        )
-        .into());
+        return Err(table::restore_of_sqlite_parts(name).into());
     }
     if record.state == DatabaseState::Restoring {
         return Err(table::database_restoring(name).into());
@@ -192,10 +183,7 @@ fn check_set(
     }
     Err(Failure::from(vec![
         table::page_not_from_set(first),
-        table::note(
-            "Pages and files cannot be restored from a differential backup: it is not known which \
-             extents have changed since it was made. Use the full backup it is based on.",
-        ),
+        table::differential_serves_no_parts(),
     ]))
 }
 
@@ -294,7 +282,7 @@ impl Work<'_> {
                 None => format!("Use the backup set {base}."),
             }
         };
-        table::note(format!("The backup set is {kind}. {would_do}"))
+        table::set_is_no_base(kind, would_do)
     }
 
     /// Where the history says that a set is.
@@ -336,13 +324,7 @@ fn changed(pages: &[FilePage]) -> Message {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    table::note(format!(
-        "Changed since the full backup (in extents of 8 pages): {}{more}. The backup does not have \
-         their current content, and there are no log backups to roll it forward. Nothing was \
-         written. Restore only the other pages, or the whole database: this backup, then its last \
-         differential.",
-        told.join(", ")
-    ))
+    table::pages_changed_since(told.join(", "), more)
 }
 
 fn logical_name(database: &Database, file_id: u32) -> String {

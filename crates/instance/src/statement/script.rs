@@ -126,10 +126,7 @@ fn set_one(session: &mut Session, name: &str, value: &SetOptionValue) -> Result<
         ("LANGUAGE", SetOptionValue::Words(words))
             if words == "US_ENGLISH" || words == "ENGLISH" => {}
         _ => {
-            return Err(table::statement_not_supported(
-                format!("SET {name} with this value"),
-                "Omit the line: the session already behaves as with SQL Server's defaults.",
-            )
+            return Err(table::set_value_not_supported(name)
             .into());
         }
     }
@@ -156,11 +153,9 @@ pub(super) fn wait_for(session: &mut Session, delay: &Spanned<Written>) -> Resul
 pub(super) fn transaction(session: &mut Session, transaction: &Transaction) -> Result<(), Failure> {
     let catalog = session.instance.catalog();
     match transaction {
-        Transaction::Begin { mark: Some(_), .. } => Err(table::not_built_yet(
-            "A marked transaction",
-            "SQLite has no log that could store the mark; omit WITH MARK.",
-        )
-        .into()),
+        Transaction::Begin { mark: Some(_), .. } => {
+            Err(table::marked_transaction_not_built().into())
+        }
         Transaction::Begin { .. } => session.queries.begin(catalog),
         Transaction::Commit { .. } => session.queries.commit(catalog),
         Transaction::Rollback { .. } => session.queries.roll_back(catalog),

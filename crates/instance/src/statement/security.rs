@@ -204,7 +204,7 @@ fn invalid(error: windlass_crypt::Error) -> Failure {
         windlass_crypt::Error::Password { .. } => error.into(),
         _ => Failure::from(vec![
             table::certificate_file_invalid(),
-            table::note(format!("{error}.")),
+            table::reason(error),
         ]),
     }
 }
@@ -218,7 +218,7 @@ fn read_file(session: &Session, written: &str) -> Result<Vec<u8>, Failure> {
     windlass_io::secret::read(&path).map_err(|error| {
         Failure::from(vec![
             table::certificate_file_invalid(),
-            table::note(format!("'{}': {error}.", path.display())),
+            table::found_on_device(path.display(), error),
         ])
     })
 }

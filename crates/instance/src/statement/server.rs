@@ -43,9 +43,7 @@ pub(super) fn reconfigure(
             .set_recovery_interval(interval.value);
     }
     if changed(ServerOption::HardwareOffloadEnabled).is_some() {
-        sink.message(table::note(
-            "'hardware offload enabled' takes effect the next time the instance is opened.",
-        ));
+        sink.message(table::offload_at_next_opening());
     }
     Ok(())
 }
@@ -63,11 +61,7 @@ pub(super) fn alter(
         .any(|row| row.name == ServerOption::HardwareOffloadEnabled.name() && row.value != 0);
     let is_on = alter.hardware_offload == Switch::On;
     if is_on && !enabled {
-        return Err(table::statement_not_supported(
-            "HARDWARE_OFFLOAD = ON while 'hardware offload enabled' is 0",
-            "Run EXEC sp_configure 'hardware offload enabled', 1 and RECONFIGURE first.",
-        )
-        .into());
+        return Err(table::offload_not_enabled().into());
     }
     let is_software = alter
         .accelerator
@@ -76,8 +70,6 @@ pub(super) fn alter(
     let mode = if is_on && is_software { QAT } else { 0 };
     catalog.install(ServerOption::HardwareOffloadConfig, config)?;
     catalog.install(ServerOption::HardwareOffloadMode, mode)?;
-    sink.message(table::note(
-        "The accelerator's configuration takes effect the next time the instance is opened.",
-    ));
+    sink.message(table::accelerator_at_next_opening());
     Ok(())
 }

@@ -70,14 +70,11 @@ impl Media {
                 return Err(table::block_size_incompatible(&device.name, found, given).into());
             }
             if media.has_password {
-                sink.message(table::note(format!(
-                    "'{}' is protected by a media password; it is read without it.",
-                    device.name
-                )));
+                sink.message(table::media_password_ignored(&device.name));
             }
         }
         for finding in listing.findings.iter().take(DAMAGES_LISTED) {
-            sink.message(table::note(format!("'{}': {finding}.", device.name)));
+            sink.message(table::found_on_device(&device.name, finding));
         }
         Ok(listing)
     }
@@ -148,12 +145,12 @@ impl Media {
         if self.choices.needs_checksums && set.is_some_and(|found| !found.has_checksums()) {
             return Err(table::set_has_no_checksums().into());
         }
-        sink.message(table::note(checked_text(&verified)));
+        sink.message(table::checked(counts(&verified)));
         for text in &verified.notes {
-            sink.message(table::note(format!("Noticed: {text}.")));
+            sink.message(table::noticed(text));
         }
         for text in &verified.unchecked {
-            sink.message(table::note(format!("Not checked: {text}.")));
+            sink.message(table::not_checked(text));
         }
         if verified.is_valid() {
             sink.message(table::set_valid(position));
@@ -171,12 +168,12 @@ impl Media {
         for found in verified.findings.iter().take(listed) {
             let device = self.devices.get(found.input);
             let device = device.map_or("", |device| &device.name);
-            messages.push(table::note(format!("'{device}': {}.", found.finding)));
+            messages.push(table::found_on_device(device, &found.finding));
         }
         let all = verified.findings.len() as u64 + verified.more_findings;
         if all > listed as u64 {
             let more = all - listed as u64;
-            messages.push(table::note(format!("And {more} more.")));
+            messages.push(table::and_more(more));
         }
         Failure::from(messages)
     }
@@ -189,11 +186,7 @@ impl Media {
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
         if self.choices.recovery != Recovery::Recovery {
-            return Err(table::statement_not_supported(
-                "WITH NORECOVERY or STANDBY from a backup of SQL Server",
-                "Name the full backup and its differentials together, as the devices of one statement.",
-            )
-            .into());
+            return Err(table::sql_server_recovery_not_supported().into());
         }
         let mut moves = Vec::new();
         for (logical, written) in &self.choices.moves {
@@ -214,22 +207,17 @@ impl Media {
         let steps = steps(&files, self.choices.position.unwrap_or(1))?;
         let restored = restore(&steps, &destination)?;
         for (_, finding) in restored.findings.iter().take(DAMAGES_LISTED) {
-            sink.message(table::note(format!(
-                "Damaged, and written unchanged: {finding}."
-            )));
+            sink.message(table::written_damaged(finding));
         }
         for file in &restored.files {
-            sink.message(table::note(format!(
-                "File '{}' of database '{}' was written to '{}': {} bytes.",
-                file.logical_name,
-                restored.database,
+            sink.message(table::file_written(
+                &file.logical_name,
+                &restored.database,
                 file.path.display(),
-                file.bytes
-            )));
+                file.bytes,
+            ));
         }
-        sink.message(table::note(
-            "The files are SQL Server's: the database is not registered here. windlass extract reads its tables.",
-        ));
+        sink.message(table::files_are_sql_servers());
         Ok(())
     }
 
@@ -253,7 +241,7 @@ fn open(device: &DeviceAddress) -> Result<FileInput, Failure> {
 fn unreadable(device: &DeviceAddress, error: &windlass_bak::Error) -> Failure {
     Failure::from(vec![
         table::set_damaged(),
-        table::note(format!("'{}': {error}.", device.name)),
+        table::found_on_device(&device.name, error),
     ])
 }
 
@@ -299,12 +287,12 @@ fn value(cell: Cell) -> Value {
 }
 
 /// What was checked, in numbers.
-fn checked_text(verified: &Verified) -> String {
+fn counts(verified: &Verified) -> String {
     let checked = &verified.checked;
     format!(
-        "Checked: {} block headers, {} stream headers, {} compressed records, {} backup checksums, {} extents, \
+        "{} block headers, {} stream headers, {} compressed records, {} backup checksums, {} extents, \
          {} page checksums, {} torn-page patterns, {} allocated pages, {} files against their allocation map, \
-         {} log blocks, {} virtual log files.",
+         {} log blocks, {} virtual log files",
         checked.blocks,
         checked.streams,
         checked.records,

@@ -26,10 +26,7 @@ pub(super) fn probed(report: &ProbeReport) -> Message {
         Probe::Read => ("NOCOMPRESSWRITE", "read"),
         Probe::Transform => ("NOWRITE", "read and compressed"),
     };
-    table::note(format!(
-        "{option}: {done} {pages} pages in {seconds} seconds ({rate} MB/sec). Nothing was written: \
-         no backup was made."
-    ))
+    table::probed(option, done, pages, seconds, rate)
 }
 
 fn seconds_and_rate(bytes: u64, elapsed: Duration) -> (String, String) {

@@ -32,20 +32,12 @@ pub(super) fn execute(
         messages,
     } = statement
     else {
-        return Err(table::statement_not_supported(
-            "This DBCC command",
-            "DBCC CHECKDB checks a database for damage.",
-        )
-        .into());
+        return Err(table::dbcc_not_supported().into());
     };
     let is_on = *switch == Switch::On;
     let known = [PHASES, BUFFER_CONFIGURATION, TO_CLIENT, TO_ERROR_LOG];
     if let Some(unknown) = flags.iter().find(|flag| !known.contains(flag)) {
-        return Err(table::statement_not_supported(
-            format!("Trace flag {unknown}"),
-            "Trace flags 3004 (phases), 3213 (buffer configuration), 3604 and 3605 are supported.",
-        )
-        .into());
+        return Err(table::trace_flag_not_supported(unknown).into());
     }
     for flag in flags {
         match *flag {

@@ -149,10 +149,7 @@ fn request(
 fn name_unusable_key_files(media: &MediaSet, sink: &mut dyn Sink) {
     for unusable in media.unusable_key_files() {
         let path = unusable.path.display();
-        sink.message(table::note(format!(
-            "The key file {path} cannot be used: {}. Its recipients cannot read this set.",
-            unusable.reason
-        )));
+        sink.message(table::key_file_unusable(path, &unusable.reason));
     }
 }
 

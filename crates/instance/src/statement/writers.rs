@@ -93,11 +93,12 @@ pub(super) fn announce(
     if seconds < 1.0 || choices.probe.is_some() {
         return;
     }
-    sink.message(table::note(format!(
-        "Writers of '{database}' ({}) wait until the backup has read it, for about {seconds:.0} seconds: \
-         no temporary copy is made ({because}).",
-        Bytes(bytes)
-    )));
+    sink.message(table::writers_wait(
+        database,
+        Bytes(bytes),
+        seconds,
+        because,
+    ));
 }
 
 /// Bytes of a database in a second, roughly: what the codecs do, and no more than a common disk gives.

@@ -109,10 +109,7 @@ impl SqliteSnapshot {
         Ok(Self {
             files: [SourceFile {
                 id: FILE_ID,
-                logical_name: options
-                    .logical_name
-                    .clone()
-                    .unwrap_or_else(|| name.clone()),
+                logical_name: options.logical_name.clone().unwrap_or_else(|| name.clone()),
                 physical_name: path.to_string_lossy().into_owned(),
                 path: path.clone(),
                 kind: FileKind::Data,

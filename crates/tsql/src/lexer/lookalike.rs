@@ -3,6 +3,8 @@
 //! T-SQL gives them no meaning outside strings and comments, so a script with one was damaged in
 //! transit, and "incorrect syntax" would leave the reader looking at a quote that seems right.
 
+use windlass_base::message::table;
+
 use crate::error::ParseError;
 use crate::span::Span;
 
@@ -38,9 +40,6 @@ pub(super) fn error(span: Span, found: &str) -> Option<ParseError> {
         "' (apostrophe) around a string or \" (quotation mark) around a name"
     };
     let Span { line, column, .. } = span;
-    let text = format!(
-        "The character {shown} at line {line}, column {column} is a typographic quotation mark, as \
-         inserted by web pages and word processors. Type {instead} instead."
-    );
-    Some(ParseError::new(50002, span, text))
+    let message = table::typographic_quote(shown, line, column, instead);
+    Some(ParseError::new(span, message))
 }

@@ -1,5 +1,7 @@
 //! The parser's position in the tokens, and its basic steps.
 
+use windlass_base::message::table;
+
 use crate::ast::Identifier;
 use crate::error::ParseError;
 use crate::keyword;
@@ -214,9 +216,7 @@ impl<'a> Parser<'a> {
 
     /// The error for excessive nesting.
     pub(super) fn too_deep(&self) -> ParseError {
-        let text = "Some part of your SQL statement is nested too deeply. Rewrite the query or break \
-                    it up into smaller queries.";
-        ParseError::new(191, self.here(), text.to_owned())
+        ParseError::new(self.here(), table::nested_too_deeply())
     }
 
     /// Whether the next token is an identifier: in brackets, quoted, or a word that is not reserved.
@@ -271,17 +271,12 @@ fn shown<'a>(token: &Token, text: &'a str) -> &'a str {
 /// `text` as an identifier, if it is neither empty nor too long.
 pub(super) fn checked_identifier(text: String, span: Span) -> Result<Identifier, ParseError> {
     if text.is_empty() {
-        let message = "An object or column name is missing or empty. Names written as '', [] or \"\" \
-                       are not allowed.";
-        return Err(ParseError::new(1038, span, message.to_owned()));
+        return Err(ParseError::new(span, table::name_missing()));
     }
     if text.chars().count() > IDENTIFIER_CHARACTERS_MAX {
         let beginning: String = text.chars().take(IDENTIFIER_CHARACTERS_MAX).collect();
-        let message = format!(
-            "The identifier that starts with '{beginning}' is too long. Maximum length is \
-             {IDENTIFIER_CHARACTERS_MAX}."
-        );
-        return Err(ParseError::new(103, span, message));
+        let message = table::identifier_too_long(beginning, IDENTIFIER_CHARACTERS_MAX);
+        return Err(ParseError::new(span, message));
     }
     Ok(Identifier { text })
 }

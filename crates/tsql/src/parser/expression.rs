@@ -4,6 +4,8 @@
 //! evaluator, comparison, `Drop`) may recurse. Nesting is bounded by [`super::NESTING_MAX`]; a long
 //! chain such as `'a' + 'b' + ...` grows the tree without nesting, hence the second bound.
 
+use windlass_base::message::table;
+
 use super::cursor::Parser;
 use crate::ast::{Expr, InfixOperator, OnConversionFailure, Statement, UnaryOperator};
 use crate::error::ParseError;
@@ -321,11 +323,7 @@ const DATE_FUNCTIONS: [&str; 5] = [
 
 fn name_not_permitted(span: Span, text: &str) -> ParseError {
     let name: String = span.text(text).chars().take(128).collect();
-    let message = format!(
-        "The name \"{name}\" is not permitted in this context. Valid expressions are constants, \
-         constant expressions, and (in some contexts) variables. Column names are not permitted."
-    );
-    ParseError::new(128, span, message)
+    ParseError::new(span, table::name_not_permitted(name))
 }
 
 /// The bytes of `0x...`; an odd number of digits implies a leading zero, as on SQL Server.

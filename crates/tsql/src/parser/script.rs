@@ -1,5 +1,7 @@
 //! Variables, settings, transactions and small server statements.
 
+use windlass_base::message::table;
+
 use super::cursor::Parser;
 use super::passthrough;
 use crate::ast::{
@@ -186,8 +188,8 @@ impl Parser<'_> {
         let upper = word.to_ascii_uppercase();
         if !known.iter().any(|names| names.contains(&upper.as_str())) {
             let shown: String = word.chars().take(128).collect();
-            let text = format!("'{shown}' is not a recognized SET option.");
-            return Err(ParseError::new(195, self.here(), text));
+            let message = table::not_recognized(shown, "SET option");
+            return Err(ParseError::new(self.here(), message));
         }
         self.bump();
         Ok(upper)

@@ -90,11 +90,7 @@ fn set(
         .iter()
         .any(|elsewhere| elsewhere.name() == option.name)
     {
-        return Err(table::statement_not_supported(
-            format!("Setting '{}' by sp_configure", option.name),
-            "Use ALTER SERVER CONFIGURATION SET HARDWARE_OFFLOAD = ON (ACCELERATOR = QAT).",
-        )
-        .into());
+        return Err(table::offload_by_configure(&option.name).into());
     }
     session
         .instance

@@ -15,18 +15,14 @@ pub(super) fn attach(
 ) -> Result<(), Failure> {
     let name = arguments.required("@dbname")?;
     if arguments.value("@filename2").is_some() {
-        return Err(table::statement_not_supported(
-            "A database of two files",
-            "A SQLite database is one file.",
-        )
-        .into());
+        return Err(table::two_files_not_supported().into());
     }
     let path = match arguments.optional("@physname") {
         Some(path) => path,
         None => arguments.required("@filename1")?,
     };
     database::attach(session, &name, &path, None, false)?;
-    sink.message(table::note(format!("The database '{name}' was attached.")));
+    sink.message(table::database_attached(&name));
     Ok(())
 }
 

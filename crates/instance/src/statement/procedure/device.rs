@@ -17,11 +17,7 @@ pub(super) fn add(session: &mut Session, arguments: &Arguments<'_>) -> Result<()
     match device_type.to_ascii_lowercase().as_str() {
         "disk" => {}
         "tape" => {
-            return Err(table::statement_not_supported(
-                "A tape device",
-                "Use 'disk'; the format is the same as on tape.",
-            )
-            .into());
+            return Err(table::tape_device_not_supported().into());
         }
         _ => return Err(table::device_type_unknown(&device_type).into()),
     }
@@ -30,11 +26,7 @@ pub(super) fn add(session: &mut Session, arguments: &Arguments<'_>) -> Result<()
     }
     for ignored in ["@cntrltype", "@devstatus"] {
         if arguments.value(ignored).is_some() {
-            return Err(table::statement_not_supported(
-                format!("{ignored} of sp_addumpdevice"),
-                "It is obsolete in SQL Server; omit it.",
-            )
-            .into());
+            return Err(table::device_argument_not_supported(ignored).into());
         }
     }
     // Said now rather than at the first backup.

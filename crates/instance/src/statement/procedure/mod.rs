@@ -59,7 +59,7 @@ fn call(
             let arguments = arguments(&["@dbname", "@skipchecks", "@keepfulltextindexfile"])?;
             let name = arguments.required("@dbname")?;
             database::detach(session, &name)?;
-            sink.message(table::note(format!("The database '{name}' was detached.")));
+            sink.message(table::database_detached(&name));
             Ok(())
         }
         "sp_helpdb" => {
@@ -111,11 +111,10 @@ fn call(
 
 /// The refusal of an unknown procedure, or of one that only SQL Server has.
 fn unknown(procedure: &str) -> Failure {
-    let hint = match procedure {
-        "sp_rename" | "sp_renamedb" => "Detach the database and attach it under its new name.",
-        _ => return table::procedure_not_found(procedure).into(),
-    };
-    table::statement_not_supported(format!("EXEC {procedure}"), hint).into()
+    match procedure {
+        "sp_rename" | "sp_renamedb" => table::renaming_not_supported(procedure).into(),
+        _ => table::procedure_not_found(procedure).into(),
+    }
 }
 
 /// The arguments of a call, in the order of the procedure's parameters.

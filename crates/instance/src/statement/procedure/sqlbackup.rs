@@ -34,7 +34,7 @@ pub(super) fn execute(
     }
     let command = text_of(&argument_value(session, &command.value)?)?;
     let command = windlass_tsql::sqlbackup::command_of(&command)
-        .map_err(|error| table::statement_not_supported("This call of sqlbackup", error + "."))?;
+        .map_err(table::sqlbackup_call_not_supported)?;
     let report = crate::sqlbackup::run(session, &command, sink);
     report.send(sink);
     for (variable, code) in variables.iter().zip([report.exit_code, report.sql_error]) {
