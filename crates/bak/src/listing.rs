@@ -122,6 +122,14 @@ pub(crate) struct Gather {
     pub(crate) findings: Vec<Finding>,
 }
 
+impl Gather {
+    /// Whether the walk is inside the set at `position`.
+    pub(crate) fn is_inside(&self, position: u16) -> bool {
+        let last = self.sets.last();
+        last.is_some_and(|set| set.header.position == position)
+    }
+}
+
 impl Visit for Gather {
     fn media(&mut self, media: &MediaHeader) {
         self.media.get_or_insert_with(|| media.clone());

@@ -10,7 +10,6 @@ use crate::listing::{FINDINGS_MAX, Gather, SetListing};
 use crate::mtf::configuration::{Configuration, FileKind};
 use crate::mtf::log::VirtualLog;
 use crate::mtf::media::MediaHeader;
-use crate::mtf::set::SetHeader;
 use crate::page::{EXTENT_BYTES, EXTENT_PAGES, Located, PAGE_BYTES, PageHeader, locate};
 use crate::visit::{ExtentPlace, Visit};
 use crate::walk::walk;
@@ -245,8 +244,7 @@ struct RebuildVisit<'s> {
 
 impl RebuildVisit<'_> {
     fn is_inside(&self) -> bool {
-        let last = self.gather.sets.last();
-        last.is_some_and(|set| set.header.position == self.position)
+        self.gather.is_inside(self.position)
     }
 
     /// Reports pages with a wrong checksum; they are written unchanged.
@@ -274,16 +272,8 @@ impl RebuildVisit<'_> {
 }
 
 impl Visit for RebuildVisit<'_> {
-    fn media(&mut self, media: &MediaHeader) {
-        self.gather.media(media);
-    }
-
-    fn set(&mut self, header: &SetHeader, place: Place) {
-        self.gather.set(header, place);
-    }
-
-    fn machine(&mut self, name: &str) {
-        self.gather.machine(name);
+    fn inner(&mut self) -> Option<&mut dyn Visit> {
+        Some(&mut self.gather)
     }
 
     fn configuration(&mut self, configuration: &Configuration, is_final: bool) {
@@ -292,10 +282,6 @@ impl Visit for RebuildVisit<'_> {
             self.log_files = log_files(configuration);
         }
         self.gather.configuration(configuration, is_final);
-    }
-
-    fn virtual_log(&mut self, log: &VirtualLog) {
-        self.gather.virtual_log(log);
     }
 
     fn wants_data(&mut self) -> bool {
@@ -338,10 +324,6 @@ impl Visit for RebuildVisit<'_> {
             self.state.log_bytes += piece.len() as u64;
         }
         Ok(())
-    }
-
-    fn set_ends(&mut self) {
-        self.gather.set_ends();
     }
 
     fn finding(&mut self, finding: Finding) {

@@ -29,21 +29,46 @@ pub struct Stream {
     pub bytes: u64,
 }
 
-/// Receives the content of a file during a walk. All methods do nothing by default.
+/// Receives the content of a file during a walk. By default, all methods do nothing, or pass what they
+/// are told of media and sets to another visit.
 pub trait Visit {
-    fn media(&mut self, _media: &MediaHeader) {}
+    /// The visit that handles media and sets where this one does not.
+    fn inner(&mut self) -> Option<&mut dyn Visit> {
+        None
+    }
+    fn media(&mut self, media: &MediaHeader) {
+        if let Some(inner) = self.inner() {
+            inner.media(media);
+        }
+    }
     /// A descriptor block, before its streams.
     fn block(&mut self, _block: Block) {}
     /// A stream, before its data.
     fn stream(&mut self, _stream: Stream) {}
     /// A backup set starts.
-    fn set(&mut self, _header: &SetHeader, _place: Place) {}
+    fn set(&mut self, header: &SetHeader, place: Place) {
+        if let Some(inner) = self.inner() {
+            inner.set(header, place);
+        }
+    }
     /// The machine that made the set.
-    fn machine(&mut self, _name: &str) {}
+    fn machine(&mut self, name: &str) {
+        if let Some(inner) = self.inner() {
+            inner.machine(name);
+        }
+    }
     /// The configuration of the set, at its start or at its end.
-    fn configuration(&mut self, _configuration: &Configuration, _is_final: bool) {}
+    fn configuration(&mut self, configuration: &Configuration, is_final: bool) {
+        if let Some(inner) = self.inner() {
+            inner.configuration(configuration, is_final);
+        }
+    }
     /// A virtual log file of the set.
-    fn virtual_log(&mut self, _log: &VirtualLog) {}
+    fn virtual_log(&mut self, log: &VirtualLog) {
+        if let Some(inner) = self.inner() {
+            inner.virtual_log(log);
+        }
+    }
     /// Whether to read pages and log; called for each stream of them.
     fn wants_data(&mut self) -> bool {
         true
@@ -71,7 +96,11 @@ pub trait Visit {
     /// A checksum of WITH CHECKSUM is correct.
     fn backup_checksum_is_good(&mut self, _tag: Tag) {}
     /// The set is complete.
-    fn set_ends(&mut self) {}
+    fn set_ends(&mut self) {
+        if let Some(inner) = self.inner() {
+            inner.set_ends();
+        }
+    }
     /// Something is wrong.
     fn finding(&mut self, _finding: Finding) {}
 }

@@ -2,7 +2,7 @@
 //!
 //! Columns with a constant value are filled in here; callers provide the others.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
 use crate::error::Doing;
 use crate::record::{
@@ -145,6 +145,25 @@ fn insert_end(connection: &Connection, set_id: i64, family: &FamilyRecord) -> Re
         .doing("recording a medium")
 }
 
+/// Adds a row of columns by their names.
+fn insert(
+    connection: &Connection,
+    table: &str,
+    row: &[(&str, &dyn ToSql)],
+    doing: &'static str,
+) -> Result<i64, Error> {
+    let names: Vec<&str> = row.iter().map(|(name, _)| *name).collect();
+    let places = vec!["?"; row.len()].join(", ");
+    let text = format!(
+        "INSERT INTO {table} ({}) VALUES ({places})",
+        names.join(", ")
+    );
+    let values: Vec<&dyn ToSql> = row.iter().map(|(_, value)| *value).collect();
+    connection.execute(&text, values.as_slice()).doing(doing)?;
+    Ok(connection.last_insert_rowid())
+}
+
+#[rustfmt::skip]
 fn insert_set(
     connection: &Connection,
     media_set_id: i64,
@@ -152,112 +171,75 @@ fn insert_set(
 ) -> Result<i64, Error> {
     let (major, minor, build) = set.software_version;
     let encryption = set.encryption.as_ref();
-    connection
-        .execute(
-            "INSERT INTO own_backupset (
-                backup_set_uuid, media_set_id, first_family_number, first_media_number,
-                last_family_number, last_media_number, catalog_family_number,
-                catalog_media_number, position, expiration_date, software_vendor_id, name,
-                description, user_name, software_major_version, software_minor_version,
-                software_build_version, time_zone, mtf_minor_version, first_lsn, last_lsn,
-                checkpoint_lsn, database_backup_lsn, database_creation_date, backup_start_date,
-                backup_finish_date, type, sort_order, code_page, compatibility_level,
-                database_version, backup_size, database_name, server_name, machine_name, flags,
-                collation_name, is_password_protected, recovery_model, has_bulk_logged_data,
-                is_snapshot, is_readonly, is_single_user, has_backup_checksums, is_damaged,
-                begins_log_chain, has_incomplete_metadata, is_force_offline, is_copy_only,
-                first_recovery_fork_guid, last_recovery_fork_guid, database_guid, family_guid,
-                differential_base_lsn, differential_base_guid, compressed_backup_size,
-                compression_algorithm, compression_level, key_algorithm, encryptor_thumbprint,
-                encryptor_type, duration_ms, is_discarded)
-             VALUES (?1, ?2, 1, 1, ?3, 1, 1, 1, ?4, ?5, 4608, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0,
-                ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, 0, 0, 170, ?21, ?22, ?23, ?24, ?25, ?26,
-                ?27, 0, 'SIMPLE', 0, 0, ?28, 0, ?29, ?30, 0, 0, 0, ?31, ?32, ?32, ?33, ?34, ?35,
-                ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44)",
-            params![
-                Stored(set.set_guid),
-                media_set_id,
-                set.family_count,
-                set.position,
-                Stored(set.expires),
-                set.name,
-                set.description,
-                set.user_name,
-                major,
-                minor,
-                build,
-                set.time_zone,
-                Stored(set.first_lsn),
-                Stored(set.last_lsn),
-                Stored(set.checkpoint_lsn),
-                Stored(set.database_backup_lsn),
-                Stored(set.database_created),
-                Stored(set.started),
-                Stored(set.finished),
-                set.kind.to_string(),
-                set.database_version,
-                integer(set.backup_bytes),
-                set.database_name,
-                set.server_name,
-                set.machine_name,
-                set.flags,
-                set.collation,
-                set.is_read_only,
-                set.has_checksums,
-                set.is_damaged,
-                set.is_copy_only,
-                Stored(set.recovery_fork),
-                Stored(set.database_guid),
-                Stored(set.family_guid),
-                Stored(set.base.map(|(lsn, _)| lsn)),
-                Stored(set.base.map(|(_, guid)| guid)),
-                integer(set.compressed_bytes),
-                set.compression_algorithm,
-                set.compression_level,
-                encryption.map(|found| &found.key_algorithm),
-                encryption.and_then(|found| found.thumbprint),
-                encryption.map(|found| &found.encryptor_type),
-                set.duration_ms.map(integer),
-                set.is_discarded,
-            ],
-        )
-        .doing("recording a backup set")?;
-    Ok(connection.last_insert_rowid())
+    insert(
+        connection,
+        "own_backupset",
+        &[
+            ("backup_set_uuid", &Stored(set.set_guid)), ("media_set_id", &media_set_id),
+            ("first_family_number", &1), ("first_media_number", &1),
+            ("last_family_number", &set.family_count), ("last_media_number", &1),
+            ("catalog_family_number", &1), ("catalog_media_number", &1), ("position", &set.position),
+            ("expiration_date", &Stored(set.expires)), ("software_vendor_id", &4608), ("name", &set.name),
+            ("description", &set.description), ("user_name", &set.user_name),
+            ("software_major_version", &major), ("software_minor_version", &minor),
+            ("software_build_version", &build), ("time_zone", &set.time_zone), ("mtf_minor_version", &0),
+            ("first_lsn", &Stored(set.first_lsn)), ("last_lsn", &Stored(set.last_lsn)),
+            ("checkpoint_lsn", &Stored(set.checkpoint_lsn)),
+            ("database_backup_lsn", &Stored(set.database_backup_lsn)),
+            ("database_creation_date", &Stored(set.database_created)),
+            ("backup_start_date", &Stored(set.started)), ("backup_finish_date", &Stored(set.finished)),
+            ("type", &set.kind.to_string()), ("sort_order", &0), ("code_page", &0),
+            ("compatibility_level", &170), ("database_version", &set.database_version),
+            ("backup_size", &integer(set.backup_bytes)), ("database_name", &set.database_name),
+            ("server_name", &set.server_name), ("machine_name", &set.machine_name), ("flags", &set.flags),
+            ("collation_name", &set.collation), ("is_password_protected", &0), ("recovery_model", &"SIMPLE"),
+            ("has_bulk_logged_data", &0), ("is_snapshot", &0), ("is_readonly", &set.is_read_only),
+            ("is_single_user", &0), ("has_backup_checksums", &set.has_checksums),
+            ("is_damaged", &set.is_damaged), ("begins_log_chain", &0), ("has_incomplete_metadata", &0),
+            ("is_force_offline", &0), ("is_copy_only", &set.is_copy_only),
+            ("first_recovery_fork_guid", &Stored(set.recovery_fork)),
+            ("last_recovery_fork_guid", &Stored(set.recovery_fork)),
+            ("database_guid", &Stored(set.database_guid)), ("family_guid", &Stored(set.family_guid)),
+            ("differential_base_lsn", &Stored(set.base.map(|(lsn, _)| lsn))),
+            ("differential_base_guid", &Stored(set.base.map(|(_, guid)| guid))),
+            ("compressed_backup_size", &integer(set.compressed_bytes)),
+            ("compression_algorithm", &set.compression_algorithm),
+            ("compression_level", &set.compression_level),
+            ("key_algorithm", &encryption.map(|found| &found.key_algorithm)),
+            ("encryptor_thumbprint", &encryption.and_then(|found| found.thumbprint)),
+            ("encryptor_type", &encryption.map(|found| &found.encryptor_type)),
+            ("duration_ms", &set.duration_ms.map(integer)), ("is_discarded", &set.is_discarded),
+        ],
+        "recording a backup set",
+    )
 }
 
+#[rustfmt::skip]
 fn insert_file(
     connection: &Connection,
     set_id: i64,
     set: &BackupSetRecord,
     file: &BackupFileRecord,
 ) -> Result<(), Error> {
-    connection
-        .execute(
-            "INSERT INTO own_backupfile (backup_set_id, first_family_number, first_media_number,
-                filegroup_name, page_size, file_number, backed_up_page_count, file_type,
-                source_file_block_size, file_size, logical_name, physical_name, state, state_desc,
-                create_lsn, file_guid, differential_base_lsn, differential_base_guid, backup_size,
-                is_readonly, is_present)
-             VALUES (?1, 1, 1, 'PRIMARY', ?2, ?3, ?4, 'D', ?5, ?6, ?7, ?8, 0, 'ONLINE', 0, ?9,
-                ?10, ?11, ?12, ?13, 1)",
-            params![
-                set_id,
-                file.page_bytes,
-                file.file_number,
-                integer(file.page_count),
-                file.source_block_bytes,
-                integer(file.file_bytes),
-                file.logical_name,
-                file.physical_name,
-                Stored(file.file_guid),
-                Stored(set.base.map(|(lsn, _)| lsn)),
-                Stored(set.base.map(|(_, guid)| guid)),
-                integer(file.backup_bytes),
-                set.is_read_only,
-            ],
-        )
-        .map(|_| ())
-        .doing("recording a file")
+    insert(
+        connection,
+        "own_backupfile",
+        &[
+            ("backup_set_id", &set_id), ("first_family_number", &1), ("first_media_number", &1),
+            ("filegroup_name", &"PRIMARY"), ("page_size", &file.page_bytes),
+            ("file_number", &file.file_number), ("backed_up_page_count", &integer(file.page_count)),
+            ("file_type", &"D"), ("source_file_block_size", &file.source_block_bytes),
+            ("file_size", &integer(file.file_bytes)), ("logical_name", &file.logical_name),
+            ("physical_name", &file.physical_name), ("state", &0), ("state_desc", &"ONLINE"),
+            ("create_lsn", &0), ("file_guid", &Stored(file.file_guid)),
+            ("differential_base_lsn", &Stored(set.base.map(|(lsn, _)| lsn))),
+            ("differential_base_guid", &Stored(set.base.map(|(_, guid)| guid))),
+            ("backup_size", &integer(file.backup_bytes)), ("is_readonly", &set.is_read_only),
+            ("is_present", &1),
+        ],
+        "recording a file",
+    )
+    .map(|_| ())
 }
 
 /// An amount as SQLite's signed integer; no file reaches the limit.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::FlockOperation;
 use serde_json::{Value as Json, json};
 use windlass_base::Moment;
-use windlass_pipeline::{StageCounters, Stages};
+use windlass_pipeline::{StageCounters, Stages, TimesIn};
 
 use crate::Progress;
 
@@ -79,6 +79,7 @@ impl Announced {
         } else {
             0.0
         };
+        let stage = |counters: &StageCounters| counters.to_json(TimesIn::Milliseconds);
         self.write(&json!({
             "percent_complete": share * 100.0,
             "estimated_completion_time": (left * 1000.0) as u64,
@@ -103,24 +104,6 @@ impl Announced {
         let text = format!("{:<WRITTEN_BYTES$}\n", request.to_string());
         drop(self.file.write_all_at(text.as_bytes(), 0));
     }
-}
-
-/// Times in milliseconds, summed over the stage's threads.
-fn stage(counters: &StageCounters) -> Json {
-    let milliseconds = |time: Duration| time.as_millis() as u64;
-    json!({
-        "threads": counters.threads,
-        "bytes_in": counters.bytes_in,
-        "bytes_out": counters.bytes_out,
-        "calls": counters.calls,
-        "bytes_per_call": counters.bytes_per_call(),
-        "mean_in_flight": counters.mean_in_flight(),
-        "busy_time": milliseconds(counters.busy),
-        "wait_input_time": milliseconds(counters.wait_input),
-        "wait_output_time": milliseconds(counters.wait_output),
-        "held_back_time": milliseconds(counters.held_back),
-        "cpu_time": milliseconds(counters.cpu),
-    })
 }
 
 impl Drop for Announced {

@@ -21,17 +21,21 @@
 //! | sets that overlap; sets with very many files | [`overlapping_sets`], [`crowded_sets`] |
 //! | any edit of finished media | change the bytes, then call [`repair`] to correct all checksums |
 
+use std::cell::Cell;
+
 use windlass_base::{EXTENT_BYTES, Guid, Lsn, checksum, digest};
 
 use crate::chunk::{ChunkHeader, ChunkKind, Run, chunk_mix};
 use crate::configuration::{DatabaseFile, SetConfiguration, SetType};
 use crate::cursor::Emission;
+use crate::error::ReadError;
 use crate::filemark::{Filemark, capacity};
 use crate::header::{FORMAT_VERSION, MediaHeader};
 use crate::held::{HELD_BYTES_MAX, Held};
 use crate::mtf::{BlockBuilder, Id, StreamHeader};
 use crate::reader::FamilyReader;
 use crate::record::LIST_BYTES_MAX;
+use crate::streams::ReadAt;
 use crate::writer::FamilyWriter;
 
 /// Bytes of the database in each chunk made by [`Set::full`].
@@ -227,6 +231,34 @@ impl Set {
         }
         (self.ending)(&mut set);
         set
+    }
+}
+
+/// A family that counts the bytes read.
+#[derive(Debug)]
+pub struct Counted<'a> {
+    bytes: &'a [u8],
+    /// Bytes so far.
+    pub read: Cell<u64>,
+}
+
+impl<'a> Counted<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            read: Cell::new(0),
+        }
+    }
+}
+
+impl ReadAt for Counted<'_> {
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
+        self.read.set(self.read.get() + buffer.len() as u64);
+        self.bytes.read_at(offset, buffer)
     }
 }
 

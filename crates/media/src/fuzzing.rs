@@ -4,12 +4,10 @@
 //! the check is never reached. So the first byte can request that all checksums are corrected
 //! first.
 
-use std::cell::Cell;
-
 use windlass_base::checksum;
 
+use crate::craft::Counted;
 use crate::cursor::align_up;
-use crate::error::ReadError;
 use crate::mtf::{
     BLOCK_HEADER_BYTES, BlockHeader, Id, STREAM_ALIGNMENT, STREAM_HEADER_BYTES, StreamHeader,
     xor_words,
@@ -55,52 +53,30 @@ fn budget(family: u64) -> u64 {
     10 * family + (64 << 10)
 }
 
-/// A family that counts the bytes read.
-struct Counted<'a> {
-    bytes: &'a [u8],
-    read: Cell<u64>,
-}
-
-impl ReadAt for Counted<'_> {
-    fn len(&self) -> u64 {
-        self.bytes.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
-        self.read.set(self.read.get() + buffer.len() as u64);
-        self.bytes.read_at(offset, buffer)
-    }
-}
-
-impl Counted<'_> {
-    /// Fails if more bytes were read since the last call than the budget allows.
-    fn check(&self, what: &str) {
-        let (read, length) = (self.read.take(), self.len());
-        assert!(
-            read <= budget(length),
-            "{what}: {read} bytes read of {length}"
-        );
-    }
+/// Fails if more bytes were read since the last call than the budget allows.
+fn check(family: &Counted<'_>, what: &str) {
+    let (read, length) = (family.read.take(), family.len());
+    assert!(
+        read <= budget(length),
+        "{what}: {read} bytes read of {length}"
+    );
 }
 
 fn read_everything(bytes: &[u8]) {
-    let family = Counted {
-        bytes,
-        read: Cell::new(0),
-    };
+    let family = Counted::new(bytes);
     let Ok((reader, _)) = FamilyReader::open(&family) else {
         return;
     };
     // Whether these succeed does not matter, only that they return soon.
     drop(reader.check_header());
     let listing = reader.list();
-    family.check("list");
+    check(&family, "list");
     for set in &listing.sets {
         drop(reader.walk(set, &mut |header, offset| {
             offset <= bytes.len() as u64 && header.stored_bytes < u32::MAX
         }));
     }
-    family.check("walk");
+    check(&family, "walk");
     for set in &listing.sets {
         drop(reader.index(set, &mut |segment| {
             for entry in &segment.entries {
@@ -110,7 +86,7 @@ fn read_everything(bytes: &[u8]) {
         }));
         drop(reader.configuration(set));
     }
-    family.check("index");
+    check(&family, "index");
     for sets in 0..=listing.complete_sets() {
         drop(listing.append_position(sets));
     }

@@ -7,8 +7,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
 
-use windlass_media::craft::{self, Medium, Set};
-use windlass_media::{FamilyReader, Listing, ReadAt, ReadError, SetListing};
+use windlass_media::craft::{self, Counted, Medium, Set};
+use windlass_media::{FamilyReader, Listing, SetListing};
 
 /// Listing reads at most this multiple of the family's length, as documented in
 /// `docs/format/media.md`.
@@ -51,32 +51,13 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-struct Counted<'a> {
-    bytes: &'a [u8],
-    read: Cell<u64>,
-}
-
-impl ReadAt for Counted<'_> {
-    fn len(&self) -> u64 {
-        self.bytes.len() as u64
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
-        self.read.set(self.read.get() + buffer.len() as u64);
-        self.bytes.read_at(offset, buffer)
-    }
-}
-
 fn list(reader: &FamilyReader<'_>) -> Listing {
     reader.list()
 }
 
 /// Bytes read and memory used by `work` on a family.
 fn cost<T>(bytes: &[u8], work: impl FnOnce(&FamilyReader<'_>) -> T) -> (u64, usize, T) {
-    let family = Counted {
-        bytes,
-        read: Cell::new(0),
-    };
+    let family = Counted::new(bytes);
     let before = LIVE.get();
     PEAK.set(before);
     let (reader, _) = FamilyReader::open(&family).unwrap();

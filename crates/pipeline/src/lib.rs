@@ -50,7 +50,7 @@ pub use plan::{Chosen, ChosenIoMethod, Plan, SourceSize};
 pub use rekey::{RekeyRequest, Rekeyed, UnusableKeyFile, rekey};
 pub use report::{
     Adapted, BackupReport, DamagedChunks, DamagedPage, FilePages, LevelShare, Observer,
-    ProbeReport, ReadReport, Stage, StageCounters, Stages, Unobserved, Way,
+    ProbeReport, ReadReport, Stage, StageCounters, Stages, TimesIn, Unobserved, Way,
 };
 pub use request::{
     BackupKind, BackupRequest, DifferentialBase, Goal, Integrity, MediaRequest, OnDamage,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde_json::{Value as Json, json};
+
 use windlass_base::Moment;
 use windlass_codec::{Algorithm, Effort};
 use windlass_crypt::Signer;
@@ -74,7 +76,43 @@ pub struct StageCounters {
     pub in_flight: Duration,
 }
 
+/// How times stand in a report as JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimesIn {
+    /// `busy_seconds`, a fraction.
+    Seconds,
+    /// `busy_time` in milliseconds, as SQL Server's views count.
+    Milliseconds,
+}
+
 impl StageCounters {
+    /// Every figure as an object.
+    pub fn to_json(&self, times: TimesIn) -> Json {
+        let mut object = json!({
+            "threads": self.threads,
+            "bytes_in": self.bytes_in,
+            "bytes_out": self.bytes_out,
+            "calls": self.calls,
+            "bytes_per_call": self.bytes_per_call(),
+            "mean_in_flight": self.mean_in_flight(),
+        });
+        for (name, time) in [
+            ("held_back", self.held_back),
+            ("cpu", self.cpu),
+            ("busy", self.busy),
+            ("wait_input", self.wait_input),
+            ("wait_output", self.wait_output),
+        ] {
+            match times {
+                TimesIn::Seconds => object[format!("{name}_seconds")] = json!(time.as_secs_f64()),
+                TimesIn::Milliseconds => {
+                    object[format!("{name}_time")] = json!(time.as_millis() as u64);
+                }
+            }
+        }
+        object
+    }
+
     /// For one thread of a stage.
     pub(crate) fn of_thread() -> Self {
         Self {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 use windlass_base::size::Bytes;
-use windlass_pipeline::{Stage, StageCounters, Stages};
+use windlass_pipeline::{Stage, StageCounters, Stages, TimesIn};
 use windlass_report::{Cell, ChartKind, Fact, Report, StageBars, StageGroup, StageShares, Table};
 
 use crate::database::{CachePolicy, Database};
@@ -116,6 +116,7 @@ pub(crate) fn runs_json<'a>(named: impl Iterator<Item = (String, &'a Runs)>) -> 
 }
 
 pub(crate) fn run_json(name: &str, round: usize, run: &Measured) -> Json {
+    let stage = |counters: &StageCounters| counters.to_json(TimesIn::Seconds);
     json!({
         "variant": name,
         "round": round,
@@ -127,25 +128,10 @@ pub(crate) fn run_json(name: &str, round: usize, run: &Measured) -> Json {
         "stored_bytes": run.stored_bytes,
         "limit": limit(&run.stages),
         "stages": {
-            "read": stage_json(&run.stages.read),
-            "transform": stage_json(&run.stages.transform),
-            "write": stage_json(&run.stages.write),
+            "read": stage(&run.stages.read),
+            "transform": stage(&run.stages.transform),
+            "write": stage(&run.stages.write),
         },
-    })
-}
-
-fn stage_json(counters: &StageCounters) -> Json {
-    json!({
-        "threads": counters.threads,
-        "bytes_in": counters.bytes_in,
-        "bytes_out": counters.bytes_out,
-        "calls": counters.calls,
-        "bytes_per_call": counters.bytes_per_call(),
-        "mean_in_flight": counters.mean_in_flight(),
-        "cpu_seconds": counters.cpu.as_secs_f64(),
-        "busy_seconds": counters.busy.as_secs_f64(),
-        "wait_input_seconds": counters.wait_input.as_secs_f64(),
-        "wait_output_seconds": counters.wait_output.as_secs_f64(),
     })
 }
 

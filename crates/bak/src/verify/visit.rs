@@ -6,8 +6,6 @@ use crate::listing::{Gather, SetListing};
 use crate::mtf::Tag;
 use crate::mtf::configuration::Configuration;
 use crate::mtf::log::VirtualLog;
-use crate::mtf::media::MediaHeader;
-use crate::mtf::set::SetHeader;
 use crate::visit::{ExtentPlace, Visit};
 
 /// The walk through one family.
@@ -21,24 +19,13 @@ pub(super) struct VerifyVisit<'s> {
 
 impl VerifyVisit<'_> {
     fn is_inside(&self) -> bool {
-        self.gather
-            .sets
-            .last()
-            .is_some_and(|set| set.header.position == self.position)
+        self.gather.is_inside(self.position)
     }
 }
 
 impl Visit for VerifyVisit<'_> {
-    fn media(&mut self, media: &MediaHeader) {
-        self.gather.media(media);
-    }
-
-    fn set(&mut self, header: &SetHeader, place: Place) {
-        self.gather.set(header, place);
-    }
-
-    fn machine(&mut self, name: &str) {
-        self.gather.machine(name);
+    fn inner(&mut self) -> Option<&mut dyn Visit> {
+        Some(&mut self.gather)
     }
 
     fn configuration(&mut self, configuration: &Configuration, is_final: bool) {
@@ -88,10 +75,6 @@ impl Visit for VerifyVisit<'_> {
 
     fn backup_checksum_is_good(&mut self, _tag: Tag) {
         self.state.checked.backup_checksums += 1;
-    }
-
-    fn set_ends(&mut self) {
-        self.gather.set_ends();
     }
 
     fn finding(&mut self, finding: Finding) {

@@ -8,7 +8,7 @@ use windlass_codec::{Algorithm, Level};
 use windlass_instance::{Completed, Rehearsal};
 use windlass_pipeline::{
     Adapted, BackupReport, Chosen, ChosenIoMethod, FileRanges, Plan, Probe, ReadReport,
-    StageCounters, Stages, TemporaryCopy, Way,
+    StageCounters, Stages, TemporaryCopy, TimesIn, Way,
 };
 
 /// One line for people.
@@ -237,28 +237,13 @@ fn ranges(ranges: &FileRanges) -> Json {
 }
 
 fn stages(stages: &Stages, plan: &Plan, way: Way) -> Json {
+    let stage = |counters: &StageCounters| counters.to_json(TimesIn::Seconds);
     json!({
         "read": stage(&stages.read),
         "transform": stage(&stages.transform),
         "write": stage(&stages.write),
         "limiting": stages.limiting().name(),
         "verdict": stages.verdict(plan, way),
-    })
-}
-
-fn stage(counters: &StageCounters) -> Json {
-    json!({
-        "threads": counters.threads,
-        "bytes_in": counters.bytes_in,
-        "bytes_out": counters.bytes_out,
-        "calls": counters.calls,
-        "bytes_per_call": counters.bytes_per_call(),
-        "mean_in_flight": counters.mean_in_flight(),
-        "held_back_seconds": counters.held_back.as_secs_f64(),
-        "cpu_seconds": counters.cpu.as_secs_f64(),
-        "busy_seconds": counters.busy.as_secs_f64(),
-        "wait_input_seconds": counters.wait_input.as_secs_f64(),
-        "wait_output_seconds": counters.wait_output.as_secs_f64(),
     })
 }
 

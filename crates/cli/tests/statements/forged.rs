@@ -1,11 +1,9 @@
 //! What somebody can do who can write backup files and has no key.
 
-use windlass_base::{EXTENT_BYTES, Guid, checksum, digest};
+use windlass_base::{EXTENT_BYTES, Guid};
 use windlass_device::DeviceAddress;
-use windlass_media::{
-    ChunkHeader, ChunkKind, DatabaseFile, FORMAT_VERSION, FamilyWriter, MediaHeader, Run,
-    SetConfiguration, SetType, chunk_mix,
-};
+use windlass_media::craft::{Chunk, Medium, Set};
+use windlass_media::{DatabaseFile, FORMAT_VERSION, MediaHeader, SetConfiguration, SetType};
 use windlass_pipeline::MediaSet;
 
 use crate::support::{Place, rows, sql};
@@ -36,8 +34,7 @@ fn write_plain(place: &Place, medium: &str, set: SetConfiguration, offset: u64, 
         media_description: String::new(),
         software_version: "0.1.0".to_owned(),
     };
-    let mut set = SetConfiguration {
-        position: 1,
+    let set = SetConfiguration {
         is_final: false,
         compression: 0,
         compression_level: 0,
@@ -46,46 +43,14 @@ fn write_plain(place: &Place, medium: &str, set: SetConfiguration, offset: u64, 
         binding: Vec::new(),
         chunk_headers: Vec::new(),
         signature: Vec::new(),
-        backup_bytes: content.len() as u64,
-        stored_bytes: content.len() as u64,
-        chunk_count: 1,
-        set_checksum: chunk_mix(0, checksum(content)),
         ..set
     };
-    if let Some(file) = set.files.first_mut() {
-        file.backup_bytes = content.len() as u64;
-    }
-    let (mut writer, mut bytes) = FamilyWriter::format(&header).expect("a family");
-    bytes.extend(writer.begin_set(&set).expect("a set"));
-    set.binding = header.binding(&set).expect("a binding");
-    let chunk = ChunkHeader {
-        kind: ChunkKind::Data,
-        codec: 0,
-        file_id: 1,
-        family: 1,
-        set_guid: set.set_guid,
-        ordinal: 0,
-        raw_bytes: content.len() as u32,
-        stored_bytes: content.len() as u32,
-        raw_checksum: checksum(content),
-        stored_checksum: checksum(content),
-        runs: vec![Run {
-            offset,
-            bytes: content.len() as u32,
-        }],
-        digests: vec![digest(content)],
-        tag: None,
-        payload_digest: None,
+    let set = Set {
+        configuration: set,
+        chunks: vec![Chunk::new(offset, content)],
+        ending: |_| {},
     };
-    writer
-        .chunk_header(&chunk, 4096, &mut bytes)
-        .expect("a chunk");
-    bytes.extend_from_slice(content);
-    writer.chunk_written(&mut bytes);
-    set.is_final = true;
-    set.finished = set.started;
-    bytes.extend(writer.end_of_data(&set).expect("the end of the data"));
-    bytes.extend(writer.end_set().expect("the end of the set"));
+    let bytes = Medium::begin(&header).with(&set).bytes();
     std::fs::write(place.path(medium), bytes).expect("the medium");
 }
 
@@ -96,17 +61,13 @@ fn forge_differential(place: &Place, full: &str, medium: &str) {
     let mut extent = b"SQLite format 3\0\x10\0".to_vec();
     extent.resize(EXTENT_BYTES, 0);
     extent[FORGED_AT..FORGED_AT + FORGED.len()].copy_from_slice(FORGED);
-    let mut set = SetConfiguration {
+    let set = SetConfiguration {
         set_guid: Guid::random(),
         set_type: SetType::Differential,
         differential_base_guid: base.set_guid,
         differential_base_lsn: base.checkpoint_lsn,
         ..base
     };
-    if let Some(file) = set.files.first_mut() {
-        // By runs: none left out, one held.
-        file.held = vec![1, 0, 1];
-    }
     write_plain(place, medium, set, 0, &extent);
 }
 

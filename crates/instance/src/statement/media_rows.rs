@@ -47,217 +47,153 @@ pub(super) struct FoundSet<'a> {
     pub(super) device_type: u8,
 }
 
-pub(super) const HEADER_COLUMNS: &[(&str, ColumnType)] = &[
-    ("BackupName", NAME),
-    ("BackupDescription", NVarChar(255)),
-    ("BackupType", SmallInt),
-    ("ExpirationDate", DateTime),
-    ("Compressed", Bit),
-    ("Position", SmallInt),
-    ("DeviceType", TinyInt),
-    ("UserName", NAME),
-    ("ServerName", NAME),
-    ("DatabaseName", NAME),
-    ("DatabaseVersion", Int),
-    ("DatabaseCreationDate", DateTime),
-    ("BackupSize", BigInt),
-    ("FirstLSN", LSN),
-    ("LastLSN", LSN),
-    ("CheckpointLSN", LSN),
-    ("DatabaseBackupLSN", LSN),
-    ("BackupStartDate", DateTime),
-    ("BackupFinishDate", DateTime),
-    ("SortOrder", SmallInt),
-    ("CodePage", SmallInt),
-    ("UnicodeLocaleId", Int),
-    ("UnicodeComparisonStyle", Int),
-    ("CompatibilityLevel", TinyInt),
-    ("SoftwareVendorId", Int),
-    ("SoftwareVersionMajor", Int),
-    ("SoftwareVersionMinor", Int),
-    ("SoftwareVersionBuild", Int),
-    ("MachineName", NAME),
-    ("Flags", Int),
-    ("BindingID", UniqueIdentifier),
-    ("RecoveryForkID", UniqueIdentifier),
-    ("Collation", NAME),
-    ("FamilyGUID", UniqueIdentifier),
-    ("HasBulkLoggedData", Bit),
-    ("IsSnapshot", Bit),
-    ("IsReadOnly", Bit),
-    ("IsSingleUser", Bit),
-    ("HasBackupChecksums", Bit),
-    ("IsDamaged", Bit),
-    ("BeginsLogChain", Bit),
-    ("HasIncompleteMetaData", Bit),
-    ("IsForceOffline", Bit),
-    ("IsCopyOnly", Bit),
-    ("FirstRecoveryForkID", UniqueIdentifier),
-    ("ForkPointLSN", LSN),
-    ("RecoveryModel", NVarChar(60)),
-    ("DifferentialBaseLSN", LSN),
-    ("DifferentialBaseGUID", UniqueIdentifier),
-    ("BackupTypeDescription", NAME),
-    ("BackupSetGUID", UniqueIdentifier),
-    ("CompressedBackupSize", BigInt),
-    ("Containment", TinyInt),
-    ("KeyAlgorithm", NVarChar(32)),
-    ("EncryptorThumbprint", VarBinary(20)),
-    ("EncryptorType", NVarChar(32)),
-    ("LastValidRestoreTime", DateTime),
-    ("TimeZone", SmallInt),
-    ("CompressionAlgorithm", NVarChar(32)),
-    // Ours.
-    ("CompressionLevel", NVarChar(32)),
-    ("EncoderFrameBytes", Int),
-    ("ChunkCount", BigInt),
-    ("SourceProduct", NVarChar(32)),
-    ("BackupSetComplete", Bit),
-    ("IsAsIs", Bit),
-    ("IntegrityCheck", NVarChar(32)),
-    ("IntegrityFindings", Int),
-    ("IsSigned", Bit),
-    ("SignerFingerprint", NVarChar(64)),
-];
+impl FoundSet<'_> {
+    fn of_differential(&self, value: Value) -> Value {
+        match self.set.set_type {
+            SetType::Differential => value,
+            SetType::Full | SetType::Log => Value::Null,
+        }
+    }
 
-/// `RESTORE HEADERONLY`: a row for each set.
-pub(super) fn header_only(sets: &[FoundSet<'_>]) -> ResultSet {
-    ResultSet {
-        columns: columns(HEADER_COLUMNS),
-        rows: sets.iter().map(header_row).collect(),
+    fn compressed_bytes(&self) -> u64 {
+        match is_compressed(self.set) {
+            true => self.set.stored_bytes,
+            false => self.set.backup_bytes,
+        }
+    }
+
+    fn encryption(&self, value: impl FnOnce(&EncryptionRecord) -> Value) -> Value {
+        encryption_of(self.set).as_ref().map_or(Value::Null, value)
+    }
+
+    fn signer(&self) -> Value {
+        let signer = claimed_signer(self.set).map(|signer| signer.fingerprint());
+        Value::optional_text(signer.as_deref())
+    }
+
+    fn integrity_findings(&self) -> Value {
+        match self.set.seen.integrity_check {
+            0 => Value::Null,
+            _ => number(self.set.seen.integrity_findings),
+        }
     }
 }
 
-pub(super) fn columns(list: &[(&str, ColumnType)]) -> Vec<Column> {
+/// A column of a statement that describes media: its name, its type, and how it is read.
+pub(super) struct ColumnOf<S> {
+    pub(super) name: &'static str,
+    column_type: ColumnType,
+    value: fn(&S) -> Value,
+}
+
+const fn column<S>(
+    name: &'static str,
+    column_type: ColumnType,
+    value: fn(&S) -> Value,
+) -> ColumnOf<S> {
+    ColumnOf {
+        name,
+        column_type,
+        value,
+    }
+}
+
+pub(super) fn columns<S>(list: &[ColumnOf<S>]) -> Vec<Column> {
     list.iter()
-        .map(|(name, column_type)| Column::new(*name, *column_type))
+        .map(|column| Column::new(column.name, column.column_type))
         .collect()
 }
 
-fn header_row(found: &FoundSet<'_>) -> Vec<Value> {
-    let mut row = description_values(found.set, found.device_type).to_vec();
-    row.extend(software_values(found.set));
-    row.extend(history_values(found.set));
-    row.extend(compression_values(found));
-    row
+fn result<S>(list: &[ColumnOf<S>], subjects: &[S]) -> ResultSet {
+    let row = |subject| list.iter().map(|column| (column.value)(subject)).collect();
+    ResultSet {
+        columns: columns(list),
+        rows: subjects.iter().map(row).collect(),
+    }
 }
 
-/// Columns 1 to 19.
-fn description_values(set: &SetConfiguration, device_type: u8) -> [Value; 19] {
-    [
-        text(&set.name),
-        text(&set.description),
-        Value::Integer(i64::from(set.set_type.id())),
-        Value::optional_moment(set.expires),
-        Value::Bit(is_compressed(set)),
-        Value::Integer(i64::from(set.position)),
-        Value::Integer(i64::from(device_type)),
-        text(&set.user),
-        text(&set.server),
-        text(&set.database),
-        Value::Integer(i64::from(set.database_version)),
-        Value::optional_moment(set.database_created),
-        Value::amount(set.backup_bytes),
-        Value::lsn(set.first_lsn),
-        Value::lsn(set.last_lsn),
-        Value::lsn(set.checkpoint_lsn),
-        Value::lsn(set.database_backup_lsn),
-        Value::optional_moment(set.started),
-        Value::optional_moment(set.finished),
-    ]
-}
-
-/// Columns 20 to 34. SQLite compares bytes and stores UTF-8, which none of SQL Server's numbers
+/// The columns of HEADERONLY. SQLite compares bytes and stores UTF-8, which none of SQL Server's numbers
 /// for collations means: they are zero.
-fn software_values(set: &SetConfiguration) -> [Value; 15] {
+#[rustfmt::skip]
+pub(super) const fn header_columns<'a>() -> [ColumnOf<FoundSet<'a>>; 69] {
     [
-        Value::Integer(0),
-        Value::Integer(0),
-        Value::Integer(0),
-        Value::Integer(0),
-        Value::Integer(COMPATIBILITY_LEVEL),
-        Value::Integer(VENDOR),
-        Value::Integer(i64::from(set.software_major)),
-        Value::Integer(i64::from(set.software_minor)),
-        Value::Integer(i64::from(set.software_build)),
-        text(&set.machine),
-        Value::Integer(i64::from(flags(set))),
-        guid(set.database_guid),
-        guid(set.recovery_fork_guid),
-        Value::text("BINARY"),
-        guid(set.family_guid),
-    ]
-}
-
-/// Columns 35 to 51.
-fn history_values(set: &SetConfiguration) -> [Value; 17] {
-    let differential = set.set_type == SetType::Differential;
-    [
-        Value::Bit(false),
-        Value::Bit(false),
-        Value::Bit(set.is_read_only),
-        Value::Bit(false),
-        Value::Bit(set.has_checksums),
-        Value::Bit(set.is_damaged),
-        Value::Bit(false),
-        Value::Bit(false),
-        Value::Bit(false),
-        Value::Bit(set.is_copy_only),
-        guid(set.recovery_fork_guid),
-        Value::Null,
-        text(&set.recovery_model),
-        if differential {
-            Value::lsn(set.differential_base_lsn)
-        } else {
-            Value::Null
-        },
-        if differential {
-            Value::Guid(set.differential_base_guid)
-        } else {
-            Value::Null
-        },
-        Value::text(type_description(set.set_type)),
-        guid(set.set_guid),
-    ]
-}
-
-/// Columns 52 to 59 and ours.
-fn compression_values(found: &FoundSet<'_>) -> [Value; 18] {
-    let set = found.set;
-    let stored = if is_compressed(set) {
-        set.stored_bytes
-    } else {
-        set.backup_bytes
-    };
-    let encryption = encryption_of(set);
-    let encryption = encryption.as_ref();
-    let signer = claimed_signer(set).map(|signer| signer.fingerprint());
-    [
-        Value::amount(stored),
-        Value::Integer(0),
-        Value::optional_text(encryption.map(|found| found.key_algorithm.as_str())),
-        encryption
-            .and_then(|found| found.thumbprint)
-            .map_or(Value::Null, |thumbprint| Value::Binary(thumbprint.to_vec())),
-        Value::optional_text(encryption.map(|found| found.encryptor_type.as_str())),
-        Value::Null,
-        Value::Integer(i64::from(set.time_zone)),
-        Value::optional_text(algorithm_name(set)),
-        Value::optional_text(level_name(set)),
-        Value::Integer(i64::from(set.frame_bytes)),
-        Value::amount(set.chunk_count),
-        Value::text(product(set.source_kind)),
-        Value::Bit(found.is_complete),
-        Value::Bit(set.seen.is_as_is),
-        Value::optional_text(integrity_name(set)),
-        match set.seen.integrity_check {
-            0 => Value::Null,
-            _ => Value::Integer(i64::from(set.seen.integrity_findings)),
-        },
-        Value::Bit(set.is_signed()),
+        column("BackupName", NAME, |found| text(&found.set.name)),
+        column("BackupDescription", NVarChar(255), |found| text(&found.set.description)),
+        column("BackupType", SmallInt, |found| number(found.set.set_type.id())),
+        column("ExpirationDate", DateTime, |found| Value::optional_moment(found.set.expires)),
+        column("Compressed", Bit, |found| Value::Bit(is_compressed(found.set))),
+        column("Position", SmallInt, |found| number(found.set.position)),
+        column("DeviceType", TinyInt, |found| number(found.device_type)),
+        column("UserName", NAME, |found| text(&found.set.user)),
+        column("ServerName", NAME, |found| text(&found.set.server)),
+        column("DatabaseName", NAME, |found| text(&found.set.database)),
+        column("DatabaseVersion", Int, |found| number(found.set.database_version)),
+        column("DatabaseCreationDate", DateTime, |found| Value::optional_moment(found.set.database_created)),
+        column("BackupSize", BigInt, |found| Value::amount(found.set.backup_bytes)),
+        column("FirstLSN", LSN, |found| Value::lsn(found.set.first_lsn)),
+        column("LastLSN", LSN, |found| Value::lsn(found.set.last_lsn)),
+        column("CheckpointLSN", LSN, |found| Value::lsn(found.set.checkpoint_lsn)),
+        column("DatabaseBackupLSN", LSN, |found| Value::lsn(found.set.database_backup_lsn)),
+        column("BackupStartDate", DateTime, |found| Value::optional_moment(found.set.started)),
+        column("BackupFinishDate", DateTime, |found| Value::optional_moment(found.set.finished)),
+        column("SortOrder", SmallInt, |_| Value::Integer(0)),
+        column("CodePage", SmallInt, |_| Value::Integer(0)),
+        column("UnicodeLocaleId", Int, |_| Value::Integer(0)),
+        column("UnicodeComparisonStyle", Int, |_| Value::Integer(0)),
+        column("CompatibilityLevel", TinyInt, |_| Value::Integer(COMPATIBILITY_LEVEL)),
+        column("SoftwareVendorId", Int, |_| Value::Integer(VENDOR)),
+        column("SoftwareVersionMajor", Int, |found| number(found.set.software_major)),
+        column("SoftwareVersionMinor", Int, |found| number(found.set.software_minor)),
+        column("SoftwareVersionBuild", Int, |found| number(found.set.software_build)),
+        column("MachineName", NAME, |found| text(&found.set.machine)),
+        column("Flags", Int, |found| number(flags(found.set))),
+        column("BindingID", UniqueIdentifier, |found| guid(found.set.database_guid)),
+        column("RecoveryForkID", UniqueIdentifier, |found| guid(found.set.recovery_fork_guid)),
+        column("Collation", NAME, |_| Value::text("BINARY")),
+        column("FamilyGUID", UniqueIdentifier, |found| guid(found.set.family_guid)),
+        column("HasBulkLoggedData", Bit, |_| Value::Bit(false)),
+        column("IsSnapshot", Bit, |_| Value::Bit(false)),
+        column("IsReadOnly", Bit, |found| Value::Bit(found.set.is_read_only)),
+        column("IsSingleUser", Bit, |_| Value::Bit(false)),
+        column("HasBackupChecksums", Bit, |found| Value::Bit(found.set.has_checksums)),
+        column("IsDamaged", Bit, |found| Value::Bit(found.set.is_damaged)),
+        column("BeginsLogChain", Bit, |_| Value::Bit(false)),
+        column("HasIncompleteMetaData", Bit, |_| Value::Bit(false)),
+        column("IsForceOffline", Bit, |_| Value::Bit(false)),
+        column("IsCopyOnly", Bit, |found| Value::Bit(found.set.is_copy_only)),
+        column("FirstRecoveryForkID", UniqueIdentifier, |found| guid(found.set.recovery_fork_guid)),
+        column("ForkPointLSN", LSN, |_| Value::Null),
+        column("RecoveryModel", NVarChar(60), |found| text(&found.set.recovery_model)),
+        column("DifferentialBaseLSN", LSN, |found| found.of_differential(Value::lsn(found.set.differential_base_lsn))),
+        column("DifferentialBaseGUID", UniqueIdentifier, |found| found.of_differential(Value::Guid(found.set.differential_base_guid))),
+        column("BackupTypeDescription", NAME, |found| Value::text(type_description(found.set.set_type))),
+        column("BackupSetGUID", UniqueIdentifier, |found| guid(found.set.set_guid)),
+        column("CompressedBackupSize", BigInt, |found| Value::amount(found.compressed_bytes())),
+        column("Containment", TinyInt, |_| Value::Integer(0)),
+        column("KeyAlgorithm", NVarChar(32), |found| found.encryption(|how| Value::text(&how.key_algorithm))),
+        column("EncryptorThumbprint", VarBinary(20), |found| found.encryption(|how| how.thumbprint.map_or(Value::Null, |thumbprint| Value::Binary(thumbprint.to_vec())))),
+        column("EncryptorType", NVarChar(32), |found| found.encryption(|how| Value::text(&how.encryptor_type))),
+        column("LastValidRestoreTime", DateTime, |_| Value::Null),
+        column("TimeZone", SmallInt, |found| number(found.set.time_zone)),
+        column("CompressionAlgorithm", NVarChar(32), |found| Value::optional_text(algorithm_name(found.set))),
+        // Ours.
+        column("CompressionLevel", NVarChar(32), |found| Value::optional_text(level_name(found.set))),
+        column("EncoderFrameBytes", Int, |found| number(found.set.frame_bytes)),
+        column("ChunkCount", BigInt, |found| Value::amount(found.set.chunk_count)),
+        column("SourceProduct", NVarChar(32), |found| Value::text(product(found.set.source_kind))),
+        column("BackupSetComplete", Bit, |found| Value::Bit(found.is_complete)),
+        column("IsAsIs", Bit, |found| Value::Bit(found.set.seen.is_as_is)),
+        column("IntegrityCheck", NVarChar(32), |found| Value::optional_text(integrity_name(found.set))),
+        column("IntegrityFindings", Int, |found| found.integrity_findings()),
+        column("IsSigned", Bit, |found| Value::Bit(found.set.is_signed())),
         // As the set claims; not verified.
-        Value::optional_text(signer.as_deref()),
+        column("SignerFingerprint", NVarChar(64), |found| found.signer()),
     ]
+}
+
+/// `RESTORE HEADERONLY`: a row for each set.
+pub(super) fn header_only(sets: &[FoundSet<'_>]) -> ResultSet {
+    result(&header_columns(), sets)
 }
 
 /// How far SQLite's own check went before the copy.
@@ -267,6 +203,10 @@ fn integrity_name(set: &SetConfiguration) -> Option<&'static str> {
         1 => Some("QUICK"),
         _ => Some("FULL"),
     }
+}
+
+fn number(number: impl Into<i64>) -> Value {
+    Value::Integer(number.into())
 }
 
 fn text(text: &str) -> Value {
@@ -350,115 +290,83 @@ pub(super) fn flags(set: &SetConfiguration) -> u32 {
     .sum()
 }
 
-pub(super) const FILE_COLUMNS: &[(&str, ColumnType)] = &[
-    ("LogicalName", NAME),
-    ("PhysicalName", NVarChar(260)),
-    ("Type", NChar(1)),
-    ("FileGroupName", NAME),
-    ("Size", BigInt),
-    ("MaxSize", BigInt),
-    ("FileID", BigInt),
-    ("CreateLSN", LSN),
-    ("DropLSN", LSN),
-    ("UniqueID", UniqueIdentifier),
-    ("ReadOnlyLSN", LSN),
-    ("ReadWriteLSN", LSN),
-    ("BackupSizeInBytes", BigInt),
-    ("SourceBlockSize", Int),
-    ("FileGroupID", Int),
-    ("LogGroupGUID", UniqueIdentifier),
-    ("DifferentialBaseLSN", LSN),
-    ("DifferentialBaseGUID", UniqueIdentifier),
-    ("IsReadOnly", Bit),
-    ("IsPresent", Bit),
-    ("TDEThumbprint", VarBinary(20)),
-    ("SnapshotURL", NVarChar(336)),
-];
+/// A file of a backup set.
+pub(super) struct FoundFile<'a> {
+    set: &'a SetConfiguration,
+    file: &'a DatabaseFile,
+}
+
+/// The columns of FILELISTONLY.
+#[rustfmt::skip]
+pub(super) const fn file_columns<'a>() -> [ColumnOf<FoundFile<'a>>; 22] {
+    [
+        column("LogicalName", NAME, |found| Value::text(&found.file.logical_name)),
+        column("PhysicalName", NVarChar(260), |found| Value::text(&found.file.physical_name)),
+        column("Type", NChar(1), |found| Value::text(if found.file.is_log { "L" } else { "D" })),
+        column("FileGroupName", NAME, |found| if found.file.is_log { Value::Null } else { Value::text("PRIMARY") }),
+        column("Size", BigInt, |found| Value::amount(found.file.size_bytes)),
+        column("MaxSize", BigInt, |_| Value::amount(MAX_SIZE_UNLIMITED)),
+        column("FileID", BigInt, |found| number(found.file.file_id)),
+        column("CreateLSN", LSN, |found| Value::lsn(found.file.create_lsn)),
+        column("DropLSN", LSN, |_| Value::lsn(Lsn::ZERO)),
+        column("UniqueID", UniqueIdentifier, |found| Value::Guid(found.file.file_guid)),
+        column("ReadOnlyLSN", LSN, |_| Value::lsn(Lsn::ZERO)),
+        column("ReadWriteLSN", LSN, |_| Value::lsn(Lsn::ZERO)),
+        column("BackupSizeInBytes", BigInt, |found| Value::amount(found.file.backup_bytes)),
+        column("SourceBlockSize", Int, |_| Value::Integer(4096)),
+        column("FileGroupID", Int, |found| Value::Integer(i64::from(!found.file.is_log))),
+        column("LogGroupGUID", UniqueIdentifier, |_| Value::Null),
+        column("DifferentialBaseLSN", LSN, |found| Value::lsn(found.file.differential_base_lsn)),
+        column("DifferentialBaseGUID", UniqueIdentifier, |found| Value::Guid(found.file.differential_base_guid)),
+        column("IsReadOnly", Bit, |found| Value::Bit(found.set.is_read_only)),
+        column("IsPresent", Bit, |_| Value::Bit(true)),
+        column("TDEThumbprint", VarBinary(20), |_| Value::Null),
+        column("SnapshotURL", NVarChar(336), |_| Value::Null),
+    ]
+}
 
 /// The largest file SQL Server makes, which it prints for files without a limit.
 const MAX_SIZE_UNLIMITED: u64 = 35_184_372_080_640;
 
 /// `RESTORE FILELISTONLY`: a row for each file of a set.
 pub(super) fn file_list_only(set: &SetConfiguration) -> ResultSet {
-    ResultSet {
-        columns: columns(FILE_COLUMNS),
-        rows: set.files.iter().map(|file| file_row(set, file)).collect(),
-    }
+    let files = set.files.iter().map(|file| FoundFile { set, file });
+    result(&file_columns(), &files.collect::<Vec<_>>())
 }
 
-fn file_row(set: &SetConfiguration, file: &DatabaseFile) -> Vec<Value> {
-    let none = Value::lsn(Lsn::ZERO);
-    vec![
-        Value::text(&file.logical_name),
-        Value::text(&file.physical_name),
-        Value::text(if file.is_log { "L" } else { "D" }),
-        if file.is_log {
-            Value::Null
-        } else {
-            Value::text("PRIMARY")
-        },
-        Value::amount(file.size_bytes),
-        Value::amount(MAX_SIZE_UNLIMITED),
-        Value::Integer(i64::from(file.file_id)),
-        Value::lsn(file.create_lsn),
-        none.clone(),
-        Value::Guid(file.file_guid),
-        none.clone(),
-        none,
-        Value::amount(file.backup_bytes),
-        Value::Integer(4096),
-        Value::Integer(i64::from(!file.is_log)),
-        Value::Null,
-        Value::lsn(file.differential_base_lsn),
-        Value::Guid(file.differential_base_guid),
-        Value::Bit(set.is_read_only),
-        Value::Bit(true),
-        Value::Null,
-        Value::Null,
+/// A family of media.
+pub(super) struct FoundFamily<'a> {
+    header: &'a MediaHeader,
+    is_compressed: bool,
+}
+
+/// The columns of LABELONLY.
+#[rustfmt::skip]
+pub(super) const fn label_columns<'a>() -> [ColumnOf<FoundFamily<'a>>; 13] {
+    [
+        column("MediaName", NAME, |found| text(&found.header.media_name)),
+        column("MediaSetId", UniqueIdentifier, |found| Value::Guid(found.header.media_set_guid)),
+        column("FamilyCount", Int, |found| number(found.header.family_count)),
+        column("FamilySequenceNumber", Int, |found| number(found.header.family_number)),
+        column("MediaFamilyId", UniqueIdentifier, |found| Value::Guid(family_guid(found.header))),
+        column("MediaSequenceNumber", Int, |_| Value::Integer(1)),
+        column("MediaLabelPresent", TinyInt, |_| Value::Integer(0)),
+        column("MediaDescription", NVarChar(255), |found| text(&found.header.media_description)),
+        column("SoftwareName", NAME, |found| Value::Text(format!("{} {}", windlass_media::SOFTWARE_NAME, found.header.software_version))),
+        column("SoftwareVendorId", Int, |_| number(windlass_media::VENDOR_ID)),
+        column("MediaDate", DateTime, |found| Value::optional_moment(found.header.created)),
+        column("MirrorCount", Int, |found| number(found.header.mirror_count)),
+        column("IsCompressed", Bit, |found| Value::Bit(found.is_compressed)),
     ]
 }
 
-pub(super) const LABEL_COLUMNS: &[(&str, ColumnType)] = &[
-    ("MediaName", NAME),
-    ("MediaSetId", UniqueIdentifier),
-    ("FamilyCount", Int),
-    ("FamilySequenceNumber", Int),
-    ("MediaFamilyId", UniqueIdentifier),
-    ("MediaSequenceNumber", Int),
-    ("MediaLabelPresent", TinyInt),
-    ("MediaDescription", NVarChar(255)),
-    ("SoftwareName", NAME),
-    ("SoftwareVendorId", Int),
-    ("MediaDate", DateTime),
-    ("MirrorCount", Int),
-    ("IsCompressed", Bit),
-];
-
 /// `RESTORE LABELONLY`: one row.
 pub(super) fn label_only(header: &MediaHeader, is_compressed: bool) -> ResultSet {
-    let row = vec![
-        text(&header.media_name),
-        Value::Guid(header.media_set_guid),
-        Value::Integer(i64::from(header.family_count)),
-        Value::Integer(i64::from(header.family_number)),
-        Value::Guid(family_guid(header)),
-        Value::Integer(1),
-        Value::Integer(0),
-        text(&header.media_description),
-        Value::Text(format!(
-            "{} {}",
-            windlass_media::SOFTWARE_NAME,
-            header.software_version
-        )),
-        Value::Integer(i64::from(windlass_media::VENDOR_ID)),
-        Value::optional_moment(header.created),
-        Value::Integer(i64::from(header.mirror_count)),
-        Value::Bit(is_compressed),
-    ];
-    ResultSet {
-        columns: columns(LABEL_COLUMNS),
-        rows: vec![row],
-    }
+    let family = FoundFamily {
+        header,
+        is_compressed,
+    };
+    result(&label_columns(), &[family])
 }
 
 /// The 32-bit number of a family as the first group of a GUID, as SQL Server prints it.
@@ -474,10 +382,10 @@ mod tests {
 
     #[test]
     fn the_columns_are_sql_servers_and_ours_stand_behind() {
-        assert_eq!(HEADER_COLUMNS.len(), 59 + 8);
-        assert_eq!(HEADER_COLUMNS[58].0, "CompressionAlgorithm");
-        assert_eq!(FILE_COLUMNS.len(), 22);
-        assert_eq!(LABEL_COLUMNS.len(), 13);
+        assert_eq!(header_columns().len(), 59 + 10);
+        assert_eq!(header_columns()[58].name, "CompressionAlgorithm");
+        assert_eq!(file_columns().len(), 22);
+        assert_eq!(label_columns().len(), 13);
     }
 
     #[test]

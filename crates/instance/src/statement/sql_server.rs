@@ -87,7 +87,7 @@ impl Media {
         };
         let row = values(columns::label(media, listing.is_compressed()));
         ResultSet {
-            columns: media_rows::columns(media_rows::LABEL_COLUMNS),
+            columns: media_rows::columns(&media_rows::label_columns()),
             rows: vec![row],
         }
         .send(sink);
@@ -110,7 +110,7 @@ impl Media {
             return Err(self.no_set(position));
         }
         ResultSet {
-            columns: media_rows::columns(media_rows::HEADER_COLUMNS),
+            columns: media_rows::columns(&media_rows::header_columns()),
             rows,
         }
         .send(sink);
@@ -123,7 +123,7 @@ impl Media {
         let position = self.choices.position.unwrap_or(1);
         let set = listing.set(position).map_err(|_| self.no_set(position))?;
         ResultSet {
-            columns: media_rows::columns(media_rows::FILE_COLUMNS),
+            columns: media_rows::columns(&media_rows::file_columns()),
             rows: columns::file_list(set).into_iter().map(values).collect(),
         }
         .send(sink);
@@ -266,8 +266,8 @@ fn header_row(set: &SetListing, is_compressed: bool) -> Vec<Value> {
             cell.map_or(Value::Null, |(_, cell)| value(cell.clone()))
         }
     };
-    let names = media_rows::HEADER_COLUMNS.iter();
-    names.map(|(name, _)| value_of(name)).collect()
+    let columns = media_rows::header_columns();
+    columns.iter().map(|column| value_of(column.name)).collect()
 }
 
 fn values(row: columns::Row) -> Vec<Value> {

@@ -11,7 +11,7 @@ use windlass_instance::presence::Looker;
 use windlass_instance::standing::{Standing, standings};
 
 use super::verdict::{Reason, State, Subject, Verdict, told};
-use super::{Limits, is_asked, missing};
+use super::{Limits, is_asked, rest};
 use crate::args::Common;
 use crate::command::open;
 use crate::operate::history::seconds;
@@ -74,17 +74,13 @@ fn read(session: &mut Session, asked: &[String], limits: Limits) -> Result<Verdi
             database(name, standing, failures, &verifications, limits)
         })
         .collect();
-    let mut rest = Subject::new(None);
-    for name in missing(asked, &names) {
+    let unknown = |name: &str| {
         let text = format!("the instance knows no database '{name}'");
-        rest.reasons
-            .push(Reason::new(State::Unknown, "no-such-database", text));
-    }
-    if asked.is_empty() && names.is_empty() {
-        let text = "the instance knows no database";
-        rest.reasons
-            .push(Reason::new(State::Unknown, "no-database", text));
-    }
+        Reason::new(State::Unknown, "no-such-database", text)
+    };
+    let text = "the instance knows no database";
+    let nothing = Reason::new(State::Unknown, "no-database", text);
+    let mut rest = rest(asked, &names, unknown, nothing);
     let failing = copies.iter().filter(|copy| copy.attempts > 0).count();
     if !copies.is_empty() {
         let waiting = copies.len();

@@ -7,7 +7,7 @@ use windlass_instance::chain::{Chains, is_newer};
 use windlass_instance::retention;
 
 use super::verdict::{Reason, State, Subject, Verdict, told};
-use super::{Limits, is_asked, missing};
+use super::{Limits, is_asked, rest};
 
 /// Checks the databases that have backups in the folders.
 pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Verdict {
@@ -62,17 +62,10 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
         subject.counts.push(("backups", group.len() as u64));
         subjects.push(subject);
     }
-    let mut rest = Subject::new(None);
-    for name in missing(asked, &names) {
-        let text = format!("{name}: no backup of it in these folders");
-        rest.reasons
-            .push(Reason::new(State::Critical, "never-backed-up", text));
-    }
-    if asked.is_empty() && names.is_empty() {
-        let text = "there is no backup in these folders";
-        rest.reasons
-            .push(Reason::new(State::Critical, "never-backed-up", text));
-    }
+    let critical = |text: String| Reason::new(State::Critical, "never-backed-up", text);
+    let absent = |name: &str| critical(format!("{name}: no backup of it in these folders"));
+    let nothing = critical("there is no backup in these folders".to_owned());
+    let mut rest = rest(asked, &names, absent, nothing);
     rest.counts.push(("media", scan.media.len() as u64));
     rest.counts.push(("other_files", scan.others.len() as u64));
     subjects.push(rest);

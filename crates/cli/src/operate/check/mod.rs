@@ -24,7 +24,7 @@ use super::history::parse_rpo;
 use crate::args::Common;
 use crate::command::Outcome;
 use crate::output::{result_json, result_line};
-use verdict::Verdict;
+use verdict::{Reason, Subject, Verdict};
 
 const NOTES: &str = "\
 CRITICAL: a database has no restorable backup; its newest restorable backup started more than --rpo
@@ -91,6 +91,22 @@ fn missing<'a>(asked: &'a [String], found: &[&str]) -> Vec<&'a str> {
     let is_found = |name: &str| found.iter().any(|other| other.eq_ignore_ascii_case(name));
     let asked = asked.iter().map(String::as_str);
     asked.filter(|name| !is_found(name)).collect()
+}
+
+/// What a verdict says besides the databases: those that are missing.
+fn rest(
+    asked: &[String],
+    found: &[&str],
+    not_there: impl Fn(&str) -> Reason,
+    nothing: Reason,
+) -> Subject {
+    let mut rest = Subject::new(None);
+    let missing = missing(asked, found);
+    rest.reasons.extend(missing.into_iter().map(not_there));
+    if asked.is_empty() && found.is_empty() {
+        rest.reasons.push(nothing);
+    }
+    rest
 }
 
 fn is_asked(asked: &[String], name: &str) -> bool {
