@@ -245,7 +245,7 @@ impl PrivateKey {
     }
 }
 
-/// Refuses key derivations that take minutes, or more memory than any program uses that writes
+/// Rejects key derivations that would take minutes, or more memory than any common tool uses for
 /// keys.
 fn check_cost(encrypted: &EncryptedPrivateKeyInfoRef<'_>) -> Result<(), Error> {
     let is_bounded = match encrypted

@@ -63,8 +63,8 @@ impl Looker {
         presence
     }
 
-    /// Notes in the catalog since when media are gone. That they cannot be noted, as by somebody who may
-    /// only read, is no reason not to tell what was found.
+    /// Records in the catalog since when media are missing. If that fails, as for a user with read
+    /// access only, the result is still returned.
     pub fn note(self, catalog: &mut Catalog, now: Moment) {
         let changes: Vec<_> = self.changes.into_iter().collect();
         if !changes.is_empty()

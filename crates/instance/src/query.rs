@@ -184,8 +184,8 @@ impl Queries {
             .ok_or_else(|| table::internal_consistency().into())
     }
 
-    /// `PRAGMA encoding = ...`: the text encoding of a database that is still empty. SQLite takes it before
-    /// anything else only, so the connection begins again.
+    /// `PRAGMA encoding = ...`: the text encoding of a database that is still empty. SQLite accepts
+    /// it only as the first statement, so the connection is reopened.
     pub(crate) fn set_encoding(
         &mut self,
         catalog: &Catalog,

@@ -33,7 +33,7 @@ impl Signed {
     }
 }
 
-/// Signs the final configuration, in which everything else stands already.
+/// Signs the final configuration, after everything else has been added to it.
 pub(crate) fn sign(key: Option<&SigningKey>, set: &mut SetConfiguration) -> Result<(), Error> {
     if let Some(key) = key {
         set.signature = key.sign(&set.signed_bytes())?;

@@ -104,7 +104,7 @@ impl Role {
     }
 }
 
-/// The part of a text that is at its position.
+/// Which part of a text is placed at its position: start, middle or end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,

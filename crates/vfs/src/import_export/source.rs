@@ -164,8 +164,8 @@ impl Source {
     }
 }
 
-/// The empty log created by reading a database in WAL mode that had none. Dropped after the
-/// connection, it makes SQLite remove it: a writable connection does so if it is the last to close.
+/// The empty log created by reading a database in WAL mode that had none. It is dropped after the
+/// reading connection, and then makes SQLite remove the log by closing a writable connection last.
 struct MadeLog {
     path: PathBuf,
 }
