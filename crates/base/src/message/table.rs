@@ -296,6 +296,8 @@ texts! {
     restore_removed(path), "The unfinished restore of '{path}' was removed.";
     restoring_sets(sets, why), "Restoring {sets}: {why}.";
     set_is_no_base(kind, would_do), "The backup set is {kind}. {would_do}";
+    sequence_torn(name), "The differential was applied in part: '{name}' is left restoring, and is neither the full backup nor the differential. Repeat the command with good media, or with the full backup alone: it starts from the beginning.";
+    sequence_waits(name, place, recovery), "The full backup is restored, the differential is not: '{name}' is left restoring, and cannot be opened. To continue with this or another differential of the same full backup: windlass restore DIFFERENTIAL {place}.{recovery}";
     set_left_out(set, why), "Left out: {set}: {why}.";
     set_rekeyed(position, on_media, beside), "Backup set {position} can be read by {on_media} (on the media) and {beside} (in the key file beside them).";
     sets_on_device(device, are, position), "On '{device}' there {are}; there is no set {position}.";

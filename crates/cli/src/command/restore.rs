@@ -1,7 +1,9 @@
 //! `windlass restore`
 
+use std::path::PathBuf;
+
 use windlass_base::message::table;
-use windlass_instance::statement::newest::NewestRequest;
+use windlass_instance::statement::newest::{NewestRequest, Sequence};
 use windlass_instance::statement::restore::RestoreExtras;
 use windlass_instance::{BatchEnd, Session, logical_name};
 use windlass_tsql::ast::{
@@ -48,7 +50,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         Err(outcome) => return outcome,
     };
     let mut outcome = Outcome::Succeeded;
-    for statement in steps {
+    for (index, statement) in steps.into_iter().enumerate() {
         if arguments.run.tsql || arguments.run.dry_run {
             console.tsql(&Statement::Restore(Box::new(statement.clone())));
         }
@@ -59,6 +61,9 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
             BatchEnd::Lost => outcome = Outcome::Failed,
             BatchEnd::Failed => {
                 advise(&mut console);
+                if index > 0 && !arguments.run.dry_run {
+                    left_open(&session, arguments, &name, &mut console);
+                }
                 return Outcome::Failed;
             }
         }
@@ -144,6 +149,47 @@ fn advise(console: &mut Console) {
         return;
     };
     console.message(advice);
+}
+
+/// What a sequence that failed behind its full backup leaves, and how to go on.
+fn left_open(session: &Session, arguments: &RestoreArguments, name: &str, console: &mut Console) {
+    let moved = arguments.moves.first().map(|(_, path)| PathBuf::from(path));
+    let target = arguments.to.clone().or(moved);
+    let target = target.filter(|_| arguments.database.is_none() || arguments.to.is_some());
+    match session.sequence(name, target.as_deref()) {
+        Err(_) | Ok(Sequence::None) => {}
+        Ok(Sequence::Torn) => console.message(table::sequence_torn(name)),
+        Ok(Sequence::Waits(_)) => {
+            let (place, recovery) = ways_on(arguments, name);
+            console.message(table::sequence_waits(name, place, recovery));
+        }
+    }
+}
+
+/// Where a differential goes on, and how the full backup alone is recovered, as the command line says it.
+fn ways_on(arguments: &RestoreArguments, name: &str) -> (String, String) {
+    let mut words = Vec::new();
+    if arguments.database.is_some() {
+        words.extend(["--database".to_owned(), name.to_owned()]);
+    }
+    if let Some(path) = &arguments.to {
+        words.extend(["--to".to_owned(), path.display().to_string()]);
+    }
+    let mut recovering = words.clone();
+    if arguments.replace {
+        recovering.push("--replace".to_owned());
+    }
+    let recovery = match words.is_empty() {
+        true => String::new(),
+        false => format!(
+            " To take the state of the full backup: windlass restore {}.",
+            shell_words::join(recovering)
+        ),
+    };
+    for (logical, path) in &arguments.moves {
+        words.extend(["--move".to_owned(), format!("{logical}={path}")]);
+    }
+    (shell_words::join(words), recovery)
 }
 
 /// One restore of a sequence.

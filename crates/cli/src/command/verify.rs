@@ -39,9 +39,11 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
             None => return Outcome::Failed,
         },
     };
+    // The only set needs no number.
+    let is_named = arguments.set.is_some() || positions.len() > 1;
     let mut outcome = Outcome::Succeeded;
     for position in positions {
-        let statement = statement(arguments, common, position);
+        let statement = statement(arguments, common, is_named.then_some(position));
         if arguments.run.tsql || arguments.run.dry_run {
             console.tsql(&Statement::Restore(Box::new(statement.clone())));
         }
@@ -62,7 +64,7 @@ fn positions(
     let header = RestoreStatement {
         action: RestoreAction::HeaderOnly,
         options: Vec::new(),
-        ..statement(arguments, common, 1)
+        ..statement(arguments, common, None)
     };
     let mut collected = Collected::default();
     let header = made(Statement::Restore(Box::new(header)));
@@ -91,10 +93,14 @@ fn positions(
     (!failed && !positions.is_empty()).then_some(positions)
 }
 
-fn statement(arguments: &VerifyArguments, common: &Common, position: u16) -> RestoreStatement {
+fn statement(
+    arguments: &VerifyArguments,
+    common: &Common,
+    position: Option<u16>,
+) -> RestoreStatement {
     use RestoreOption as O;
     let options = [
-        (position != 1).then(|| O::File(Value::Number(i64::from(position)))),
+        position.map(|position| O::File(Value::Number(position.into()))),
         arguments.checksum.then_some(O::Checksum),
         arguments.stop_on_error.then_some(O::StopOnError),
         arguments.without_key.then_some(O::WithoutKey),

@@ -34,6 +34,14 @@ fn the_newest_night_is_restored_and_what_is_left_out_is_said() {
         run.err
     );
     assert!(run.err.contains("Left out: set 1 (full, "), "{}", run.err);
+    // Whoever has every set verified is not told of those left out.
+    let verified = place.succeed(&["verify", "n.bak"]);
+    assert!(
+        verified.err.contains("on file 3 is valid"),
+        "{}",
+        verified.err
+    );
+    assert!(!verified.err.contains("No FILE"), "{}", verified.err);
     assert!(run.err.contains("its state is older"), "{}", run.err);
     let run = place.succeed(&["restore", "n.bak", "--set", "1", "--to", "first.db"]);
     assert_eq!(rows(&place.path("first.db")), 400);
@@ -180,4 +188,85 @@ fn the_tsql_of_a_command_can_be_piped() {
         .collect::<Result<_, _>>()
         .expect("JSON");
     assert!(objects[0]["tsql"].is_string(), "{}", json.out);
+}
+
+/// Changes a byte in the middle of a backup file.
+fn damage(place: &Place, name: &str) {
+    let mut bytes = std::fs::read(place.path(name)).expect("media");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    std::fs::write(place.path(name), bytes).expect("they are damaged");
+}
+
+#[test]
+fn a_sequence_whose_differential_fails_says_what_it_leaves_and_both_ways_on_work() {
+    let place = Place::new();
+    let [full, differential, bad] = ["f.bak", "d.bak", "bad.bak"];
+    place.succeed(&["backup", "app.db", "--to", full]);
+    keep(&place, 200);
+    let base = ["--differential", "--base", full, "--compress", "none"];
+    place.succeed(&[&["backup", "app.db", "--to", differential], &base[..]].concat());
+    std::fs::copy(place.path(differential), place.path(bad)).expect("a copy");
+    damage(&place, bad);
+    for (target, way_on, count) in [
+        ("on.db", vec!["restore", differential, "--to", "on.db"], 200),
+        ("back.db", vec!["restore", "--to", "back.db"], 400),
+    ] {
+        let run = place.run(&["restore", full, bad, "--to", target]);
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        assert!(run.err.contains("is left restoring"), "{}", run.err);
+        let told = way_on.join(" ").replace(differential, "DIFFERENTIAL");
+        let told = format!("windlass {told}.");
+        assert!(run.err.contains(&told), "{told}: {}", run.err);
+        assert!(!place.path(target).exists(), "nobody can open it");
+        place.succeed(&way_on);
+        assert_eq!(rows(&place.path(target)), count);
+    }
+    // A dry run leaves nothing, and a full backup that fails is no sequence that was begun.
+    let dry = place.run(&["restore", full, "nosuch.bak", "--to", "x.db", "--dry-run"]);
+    assert!(!dry.err.contains("left restoring"), "{}", dry.err);
+    damage(&place, full);
+    let run = place.run(&["restore", full, differential, "--to", "x.db"]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(!run.err.contains("left restoring"), "{}", run.err);
+}
+
+#[test]
+fn a_differential_that_was_applied_in_part_says_so_and_the_command_starts_from_the_beginning() {
+    let place = Place::new();
+    succeed(
+        &place,
+        &format!(
+            "{MAKE}
+BACKUP DATABASE Sales TO DISK = 'D:\\f.bak'
+INSERT INTO orders(body) VALUES ('the newest')
+BACKUP DATABASE Sales TO DISK = 'D:\\d.bak' WITH DIFFERENTIAL"
+        ),
+    );
+    std::fs::copy(place.path("d.bak"), place.path("bad.bak")).expect("a copy");
+    damage(&place, "bad.bak");
+    let instance = ["--instance", "instance"];
+    for (name, media, count) in [
+        ("Both", &["f.bak", "d.bak"][..], 1),
+        ("Again", &["f.bak"], 0),
+    ] {
+        let target = format!("{name}.mdf");
+        let place_of = ["--database", name, "--to", target.as_str()];
+        let restore = |media: &[&str]| {
+            place.run(&[&["restore"], media, &place_of[..], &instance[..]].concat())
+        };
+        let run = restore(&["f.bak", "bad.bak"]);
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        assert!(
+            run.err.contains("neither the full backup nor"),
+            "{}",
+            run.err
+        );
+        assert_eq!(restore(&["d.bak"]).code, Some(1), "upon neither");
+        let run = restore(media);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        let query = "SELECT count(*) AS n FROM orders WHERE body = 'the newest'";
+        let run = succeed(&place, &format!("USE {name}\nGO\n{query}"));
+        assert_eq!(run.results()[0][0]["n"], count, "{name}: {}", run.out);
+    }
 }

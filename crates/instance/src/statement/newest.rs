@@ -10,6 +10,7 @@ use windlass_base::{Guid, Message};
 use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType};
 use windlass_pipeline::MediaSet;
+use windlass_source::sqlite::RestoreProgress;
 use windlass_source::{engine, sqlite};
 use windlass_tsql::ast::{Device, DeviceKind, RestoreStatement, Value};
 use windlass_tsql::span::Spanned;
@@ -58,6 +59,17 @@ pub struct Newest {
     pub notes: Vec<Message>,
 }
 
+/// What a sequence of restores stands at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sequence {
+    /// There is none.
+    None,
+    /// It waits for a differential upon this set, or for recovery.
+    Waits(Guid),
+    /// A differential was not applied to its end: it must begin again.
+    Torn,
+}
+
 /// A set, and the media set that it is on.
 struct Found {
     media: usize,
@@ -96,32 +108,45 @@ impl Session {
             // Whatever is wrong with it, its restore says in SQL Server's words.
             return Ok(inventory.newest(&[0], Vec::new()));
         }
-        let waiting = waiting(self, request)?;
+        let waiting = match self.sequence(request.name, request.target)? {
+            Sequence::Waits(set) => Some(set),
+            Sequence::None | Sequence::Torn => None,
+        };
         inventory.choose(request, waiting)
     }
-}
 
-/// The set upon which a sequence of restores waits for a differential.
-fn waiting(session: &Session, request: &NewestRequest<'_>) -> Result<Option<Guid>, Failure> {
-    let known = session.instance.database(request.name)?;
-    let path: Option<PathBuf> = match (request.target, &known) {
-        (Some(target), _) => absolute(target).ok(),
-        (None, Some(known)) => Some(known.path.clone()),
-        (None, None) => None,
-    };
-    let Some(path) = path else {
-        return Ok(None);
-    };
-    let state = sqlite::restoring(&path)?;
-    if let Some(state) = state.filter(|state| !state.is_differential) {
-        return Ok(Some(state.set_guid));
+    /// What restores without recovery have left of a database, or of the file that is to become one.
+    ///
+    /// # Errors
+    /// When their state cannot be read.
+    pub fn sequence(&self, name: &str, target: Option<&Path>) -> Result<Sequence, Failure> {
+        let known = self.instance.database(name)?;
+        let path: Option<PathBuf> = match (target, &known) {
+            (Some(target), _) => absolute(target).ok(),
+            (None, Some(known)) => Some(known.path.clone()),
+            (None, None) => None,
+        };
+        let Some(path) = path else {
+            return Ok(Sequence::None);
+        };
+        let state = sqlite::restoring(&path)?;
+        if let Some(state) = state.filter(|state| !state.is_differential) {
+            return Ok(match state.progress {
+                RestoreProgress::Ready => Sequence::Waits(state.set_guid),
+                RestoreProgress::Applying => Sequence::Torn,
+            });
+        }
+        let log = known
+            .and_then(|known| known.log_path)
+            .filter(|_| target.is_none())
+            .unwrap_or_else(|| windlass_vfs::log_path(&path));
+        let pending = engine::pending(&log)?;
+        Ok(match pending {
+            None => Sequence::None,
+            Some(pending) if pending.is_interrupted => Sequence::Torn,
+            Some(pending) => Sequence::Waits(pending.set_guid),
+        })
     }
-    let log = known
-        .and_then(|known| known.log_path)
-        .filter(|_| request.target.is_none())
-        .unwrap_or_else(|| windlass_vfs::log_path(&path));
-    let pending = engine::pending(&log)?;
-    Ok(pending.map(|pending| pending.set_guid))
 }
 
 impl Inventory {

@@ -33,7 +33,7 @@ pub struct PendingRestore {
     pub(super) as_is: bool,
     pub(super) description: BackupDescription,
     /// Whether data files may be in a state between two backups.
-    pub(super) is_interrupted: bool,
+    pub is_interrupted: bool,
 }
 
 /// Maximum length of a state file; most of it is the description, one page per file.
