@@ -199,3 +199,62 @@ fn a_dry_run_refuses_what_the_run_would_refuse() {
     );
     assert_eq!(run.code, Some(0), "{}", run.err);
 }
+
+#[test]
+fn a_dry_run_of_a_differential_sees_that_the_media_of_its_base_are_gone() {
+    let place = place();
+    let on = ["--instance", "instance"];
+    let backup = |name: &'static str, base: &[&'static str]| {
+        let arguments = ["backup", name, "--to", "d.bak", "--differential", "--json"];
+        dry(&place, &[&arguments, base, &on].concat())
+    };
+    let numbers = |run: &Run| run.numbers();
+    for name in ["app", "Sales"] {
+        assert_eq!(backup(name, &[]).code, Some(0), "{name}");
+    }
+    for media in ["1.bak", "2.bak", "s.bak"] {
+        let (from, to) = (format!("temp/{media}"), format!("away-{media}"));
+        std::fs::rename(place.path(&from), place.path(&to)).expect("it goes");
+    }
+    for name in ["app", "Sales"] {
+        assert_eq!(numbers(&backup(name, &[])), [50012, 3013], "{name}");
+        let anyway = backup(name, &["--base-missing-ok"]);
+        assert_eq!(
+            (anyway.code, numbers(&anyway)),
+            (Some(0), vec![50013]),
+            "{name}"
+        );
+    }
+    assert_eq!(backup("app", &["--base", "away-2.bak"]).code, Some(0));
+    assert_eq!(backup("app", &["--base", "nosuch.bak"]).code, Some(1));
+    // A command asks for the full backup that it would make instead.
+    let command = format!(
+        "BACKUP DATABASE app TO DISK = [{}] WITH DIFFERENTIAL, FULLIFREQUIRED",
+        place.text("f.bak")
+    );
+    let run = dry(&place, &[&["sqlbackup", "-S", &command], &on[..]].concat());
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(!run.out.contains("DIFFERENTIAL"), "{}", run.out);
+}
+
+#[test]
+fn a_dry_run_restores_no_single_pages() {
+    let place = place();
+    let before = tree(&place.path("."));
+    let instance = place.path("instance");
+    let instance = windlass_instance::Instance::rehearsal(Some(&instance)).expect("an instance");
+    let mut session = windlass_instance::Session::new(instance).rehearsing();
+    let mut told = windlass_instance::Collected::default();
+    for part in ["PAGE = '1:9'", "FILE = 's'"] {
+        let text = format!(
+            "RESTORE DATABASE Sales {part} FROM DISK = '{}'",
+            place.text("temp/s.bak")
+        );
+        session.execute_batch(&text, 1, &mut told);
+    }
+    assert_same(&before, &tree(&place.path(".")), &["RESTORE", "PAGE"]);
+    let numbers: Vec<u32> = (told.messages.iter())
+        .map(|message| message.number)
+        .collect();
+    assert_eq!(numbers, [50005, 3013, 50005, 3013]);
+}

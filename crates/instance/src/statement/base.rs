@@ -75,23 +75,60 @@ pub(super) fn find(
     }
     if !extras.base.is_empty() {
         let found = on_media(family, &extras.base)?;
-        return found.ok_or_else(|| {
-            let reason = "the media given as base have no full backup of this database.";
-            table::set_not_comparable(reason).into()
-        });
+        return found.ok_or_else(no_base_named);
     }
     if let Some(base) = record.base {
         let past = past(session, base.set_guid)?;
         check_media(session, past.as_ref(), wanted, sink)?;
         return known(session, base.set_guid, past.as_ref());
     }
-    let has_content = target
-        .iter()
-        .all(|device| device.kind == DeviceKind::Disk && device.has_content().unwrap_or(false));
-    match has_content {
+    match has_content(target) {
         true => on_media(family, target)?.ok_or_else(none),
         false => Err(none()),
     }
+}
+
+/// What a dry run knows of the base of a differential without reading the database: that there is one, and
+/// whether its media are there.
+///
+/// # Errors
+/// When the differential would be refused.
+pub(super) fn rehearse(
+    session: &mut Session,
+    wanted: &Wanted<'_>,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let named = wanted.extras.base.as_slice();
+    // A database of the page engine counts from its own base, whatever is named.
+    let knows_itself = wanted.record.log_path.is_some();
+    if (named.is_empty() || knows_itself)
+        && let Some(base) = wanted.record.base
+    {
+        let past = past(session, base.set_guid)?;
+        return check_media(session, past.as_ref(), wanted, sink);
+    }
+    let devices = match named {
+        [] if has_content(wanted.target) => wanted.target,
+        [] => return Err(table::no_differential_base(&wanted.record.name).into()),
+        named => named,
+    };
+    // Of which database they are is compared once the database is open.
+    match newest_base(&MediaSet::open(devices)?, |_| true) {
+        Some(_) => Ok(()),
+        None if named.is_empty() => Err(table::no_differential_base(&wanted.record.name).into()),
+        None => Err(no_base_named()),
+    }
+}
+
+/// Whether all of these are files with something in them.
+fn has_content(devices: &[DeviceAddress]) -> bool {
+    let mut devices = devices.iter();
+    devices.all(|device| device.kind == DeviceKind::Disk && device.has_content().unwrap_or(false))
+}
+
+fn no_base_named() -> Failure {
+    let reason = "the media given as base have no full backup of this database.";
+    table::set_not_comparable(reason).into()
 }
 
 /// What the history knows of a set.
@@ -176,16 +213,21 @@ fn base_of(digests: DigestFile) -> DifferentialBase {
 /// The newest base among the sets on some media.
 fn on_media(family: Guid, devices: &[DeviceAddress]) -> Result<Option<DifferentialBase>, Failure> {
     let media = MediaSet::open(devices)?;
+    match newest_base(&media, |set| set.family_guid == family) {
+        Some(position) => extracted(&media, position, None).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The position of the newest set that may be a base.
+fn newest_base(media: &MediaSet, is_meant: impl Fn(&ChainSet) -> bool) -> Option<u16> {
     let entries = media.sets();
     let sets: Vec<ChainSet> = entries
         .iter()
         .map(|entry| ChainSet::of(&entry.configuration, entry.is_complete))
         .collect();
-    let newest = Chains::of(&sets).newest(|set| set.can_be_base() && set.family_guid == family);
-    let Some(newest) = newest else {
-        return Ok(None);
-    };
-    extracted(&media, entries[newest].configuration.position, None).map(Some)
+    let newest = Chains::of(&sets).newest(|set| set.can_be_base() && is_meant(set))?;
+    Some(entries[newest].configuration.position)
 }
 
 /// The digests of a set, kept in `cache` where that can be written.

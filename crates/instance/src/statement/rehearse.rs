@@ -15,6 +15,7 @@ use windlass_pipeline::{
 };
 
 use super::backup::{BackupExtras, Work};
+use super::base;
 use crate::message_of::os_error;
 use crate::rehearsal::{Estimate, Rehearsal, sample};
 use crate::{Completed, Failure, Session, Sink};
@@ -22,14 +23,21 @@ use crate::{Completed, Failure, Session, Sink};
 impl Work<'_> {
     /// Reports what the backup would do.
     pub(super) fn rehearse(
-        &self,
+        &mut self,
         media: MediaRequest,
         extras: &BackupExtras,
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
         let files = database_files(self.session, &self.record)?;
-        if self.choices.differential && !self.has_base(&media, extras) {
-            return Err(table::no_differential_base(&self.record.name).into());
+        if self.choices.differential {
+            let wanted = base::Wanted {
+                record: &self.record,
+                family: self.record.family_guid.unwrap_or_default(),
+                own: None,
+                target: &media.devices,
+                extras,
+            };
+            base::rehearse(self.session, &wanted, sink)?;
         }
         let source = SourceSize {
             bytes: files.iter().map(|(_, bytes)| bytes).sum(),
@@ -52,16 +60,6 @@ impl Work<'_> {
         };
         sink.completed(Completed::Rehearsal(&rehearsal));
         Ok(())
-    }
-
-    /// Whether something is known that a differential may count from.
-    fn has_base(&self, media: &MediaRequest, extras: &BackupExtras) -> bool {
-        let mut devices = media.devices.iter();
-        self.record.base.is_some()
-            || !extras.base.is_empty()
-            || devices.all(|device| {
-                device.kind == DeviceKind::Disk && device.has_content().unwrap_or(false)
-            })
     }
 
     fn estimates(

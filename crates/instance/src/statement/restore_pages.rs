@@ -43,6 +43,13 @@ pub(super) fn run(
     parts: &[Spanned<FileSpec>],
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
+    if session.is_rehearsal() {
+        return Err(table::statement_not_supported(
+            "A dry run of a restore of single pages or files",
+            "What it writes shows only in the open database. VERIFYONLY says whether the set can be read.",
+        )
+        .into());
+    }
     let part = Part::of(session, parts)?;
     check_session(session, name)?;
     let kind = StatementKind::RestoreDatabase;
