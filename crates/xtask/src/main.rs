@@ -78,6 +78,9 @@ enum Task {
         /// Only this file; may be given several times.
         #[arg(long)]
         file: Vec<String>,
+        /// Options of `cargo mutants`, as `-- --shard 1/8` or `-- --re 'replace .* with Ok'`.
+        #[arg(last = true)]
+        options: Vec<String>,
     },
 }
 
@@ -94,7 +97,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Task::Acceptance { parts, .. } => acceptance::run(&parts),
-        Task::Mutants { file } => mutants::run(&file),
+        Task::Mutants { file, options } => mutants::run(&file, &options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,147 +1,141 @@
 //! Mutation tests of the most critical files: each small change to one of them must make a test
 //! fail.
 //!
-//! `cargo-mutants` makes the changes, builds, and runs the tests listed here for each file.
+//! `cargo-mutants` makes the changes, builds, and runs the tests listed here for each file. Mutants
+//! that no test can detect are listed in `.cargo/mutants.toml`, each with the reason.
 
 use std::path::Path;
+use std::process::Command;
 
-use crate::{run, tools};
+use crate::tools;
 
-/// A file, its package, and the tests that must notice.
+/// Files whose mutants the same tests must notice.
 struct Subject {
-    files: &'static str,
-    package: &'static str,
+    files: &'static [&'static str],
+    packages: &'static str,
     tests: &'static [&'static str],
 }
 
-const PIPELINE: &[&str] = &["--lib", "--test", "runs", "--test", "encryption"];
-const MEDIA: &[&str] = &["--lib", "--test", "families", "--test", "bounds"];
-const SOURCE: &[&str] = &["--lib", "--test", "sqlite"];
-
-const SUBJECTS: [Subject; 12] = [
-    subject(
-        "crates/pipeline/src/control.rs",
-        "windlass-pipeline",
-        PIPELINE,
-    ),
-    subject(
-        "crates/pipeline/src/coverage/*.rs",
-        "windlass-pipeline",
-        PIPELINE,
-    ),
-    subject(
-        "crates/pipeline/src/backup/*.rs",
-        "windlass-pipeline",
-        PIPELINE,
-    ),
-    subject(
-        "crates/pipeline/src/restore/*.rs",
-        "windlass-pipeline",
-        PIPELINE,
-    ),
-    subject("crates/media/src/held.rs", "windlass-media", MEDIA),
-    subject("crates/media/src/index.rs", "windlass-media", MEDIA),
-    subject("crates/media/src/set_walk.rs", "windlass-media", MEDIA),
-    subject(
-        "crates/source/src/sqlite/snapshot.rs",
-        "windlass-source",
-        SOURCE,
-    ),
-    subject("crates/source/src/sqlite/wal.rs", "windlass-source", SOURCE),
-    subject(
-        "crates/source/src/sqlite/restore/*.rs",
-        "windlass-source",
-        SOURCE,
-    ),
-    subject(
-        "crates/instance/src/statement/{base,history}.rs",
-        "windlass",
-        &["--test", "statements"],
-    ),
-    subject(
-        "crates/instance/src/retention/*.rs",
-        "windlass",
-        &["--test", "statements"],
-    ),
+const SUBJECTS: [Subject; 4] = [
+    Subject {
+        files: &[
+            "crates/pipeline/src/control.rs",
+            "crates/pipeline/src/coverage/*.rs",
+            "crates/pipeline/src/backup/*.rs",
+            "crates/pipeline/src/restore/*.rs",
+        ],
+        packages: "windlass-pipeline",
+        tests: &["--lib", "--test", "runs", "--test", "encryption"],
+    },
+    Subject {
+        files: &[
+            "crates/media/src/held.rs",
+            "crates/media/src/index.rs",
+            "crates/media/src/set_walk.rs",
+        ],
+        packages: "windlass-media",
+        tests: &["--lib", "--test", "families", "--test", "bounds"],
+    },
+    Subject {
+        files: &[
+            "crates/source/src/sqlite/snapshot.rs",
+            "crates/source/src/sqlite/wal.rs",
+            "crates/source/src/sqlite/restore/*.rs",
+        ],
+        packages: "windlass-source",
+        tests: &["--lib", "--test", "sqlite"],
+    },
+    Subject {
+        files: &[
+            "crates/instance/src/presence.rs",
+            "crates/instance/src/chain/*.rs",
+            "crates/instance/src/retention/*.rs",
+            "crates/instance/src/statement/base.rs",
+            "crates/instance/src/statement/history.rs",
+        ],
+        packages: "windlass-instance,windlass",
+        tests: &["--lib", "--test", "statements"],
+    },
 ];
 
-const fn subject(
-    files: &'static str,
-    package: &'static str,
-    tests: &'static [&'static str],
-) -> Subject {
-    Subject {
-        files,
-        package,
-        tests,
-    }
-}
+/// Seconds that the tests of one mutant may take; a mutant that hangs counts as noticed.
+const TIMEOUT_SECONDS: &str = "600";
 
-/// Time limit for the tests of one mutant, in seconds; a mutant that hangs counts as detected.
-const TIMEOUT_SECONDS: &str = "300";
+/// What `cargo mutants` ends with when some mutants hung, and all others were noticed.
+const ONLY_TIMEOUTS: i32 = 3;
 
-/// Tests the mutants of all subjects, or of those that contain a file in `wanted`.
-pub(crate) fn run(wanted: &[String]) -> Result<(), String> {
+/// Makes the mutants of all subjects, or of the files that are wanted. `options` go to `cargo mutants`.
+pub(crate) fn run(wanted: &[String], options: &[String]) -> Result<(), String> {
     tools::install_with_cargo("cargo-mutants")?;
-    let mut survived = Vec::new();
-    for (files, subject) in selected(wanted)? {
-        let output = format!("target/mutants/{}", name_of(&files));
-        let mut arguments = vec!["mutants", "--no-shuffle", "--timeout", TIMEOUT_SECONDS];
-        arguments.extend(["--file", &files, "--output", &output]);
-        arguments.extend(["--test-package", subject.package, "--"]);
-        arguments.extend(subject.tests);
+    let in_place = is_clean()?;
+    let mut trouble = Vec::new();
+    for (number, (subject, files)) in selected(wanted)?.into_iter().enumerate() {
+        let output = format!("target/mutants/{}", number + 1);
+        println!("== mutants of {}: {output}/mutants.out", files.join(", "));
         std::fs::create_dir_all(&output).map_err(|error| format!("{output}: {error}"))?;
-        // The exit code also shows whether mutants survived; the list is in the folder.
-        if run::step(&files, "cargo", &arguments).is_err() {
-            survived.push(format!("{output}/mutants.out/missed.txt"));
+        let mut command = Command::new("cargo");
+        // Without --workspace only the default member has mutants.
+        command.args(["mutants", "--workspace", "--timeout", TIMEOUT_SECONDS]);
+        command.args(["--output", &output, "--test-package", subject.packages]);
+        if in_place {
+            // What is built already is used; a copy begins with nothing.
+            command.arg("--in-place");
+        }
+        for file in &files {
+            command.args(["--file", file]);
+        }
+        command.args(options).arg("--").args(subject.tests);
+        let status = command.status();
+        let status = status.map_err(|error| format!("cargo mutants: {error}"))?;
+        let list = std::fs::read_to_string(format!("{output}/mutants.out/mutants.json"));
+        if list.map_or(true, |list| list.trim() == "[]") {
+            trouble.push(format!("no mutants of {}", files.join(", ")));
+        } else if !status.success() && status.code() != Some(ONLY_TIMEOUTS) {
+            trouble.push(format!("{status}: see {output}/mutants.out/missed.txt"));
         }
     }
-    match survived.is_empty() {
+    match trouble.is_empty() {
         true => Ok(()),
-        false => Err(format!("mutants survived: {}", survived.join(", "))),
+        false => Err(format!("mutants: {}", trouble.join("; "))),
     }
 }
 
-/// Each requested file with its subject; all subjects if none was requested.
-fn selected(wanted: &[String]) -> Result<Vec<(String, &'static Subject)>, String> {
-    if wanted.is_empty() {
-        let all = SUBJECTS.iter();
-        return Ok(all
-            .map(|subject| (subject.files.to_owned(), subject))
-            .collect());
-    }
-    let find = |file: &String| {
-        let subject = SUBJECTS.iter().find(|subject| subject.holds(file));
-        let subject = subject.ok_or(format!(
+/// Whether the mutants may be made where the files are: nothing that is not committed can be lost then.
+fn is_clean() -> Result<bool, String> {
+    let status = Command::new("git").args(["status", "--porcelain"]).output();
+    let status = status.map_err(|error| format!("git: {error}"))?;
+    Ok(status.status.success() && status.stdout.is_empty())
+}
+
+/// The subjects of the files that are wanted, each with those; all of all when none is.
+fn selected(wanted: &[String]) -> Result<Vec<(&'static Subject, Vec<String>)>, String> {
+    let is_unknown = |file: &&String| !SUBJECTS.iter().any(|subject| subject.holds(file));
+    if let Some(file) = wanted.iter().find(is_unknown) {
+        return Err(format!(
             "'{file}' is not among the files that decide about success"
-        ))?;
-        Ok((file.clone(), subject))
+        ));
+    }
+    let files_of = |subject: &'static Subject| {
+        let files: Vec<String> = match wanted {
+            [] => subject.files.iter().map(|&file| file.to_owned()).collect(),
+            wanted => wanted
+                .iter()
+                .filter(|file| subject.holds(file))
+                .cloned()
+                .collect(),
+        };
+        (subject, files)
     };
-    wanted.iter().map(find).collect()
+    let all = SUBJECTS.iter().map(files_of);
+    Ok(all.filter(|(_, files)| !files.is_empty()).collect())
 }
 
 impl Subject {
     fn holds(&self, file: &str) -> bool {
         let folder = |path: &str| Path::new(path).parent().map(Path::to_owned);
-        self.files == file
-            || (self.files.contains(['*', '{']) && folder(self.files) == folder(file))
+        let mut files = self.files.iter();
+        files.any(|known| *known == file || (known.contains('*') && folder(known) == folder(file)))
     }
-}
-
-/// A folder name for the results of some files.
-fn name_of(files: &str) -> String {
-    let plain = |letter: char| {
-        if letter.is_ascii_alphanumeric() {
-            letter
-        } else {
-            '-'
-        }
-    };
-    files
-        .trim_start_matches("crates/")
-        .chars()
-        .map(plain)
-        .collect()
 }
 
 #[cfg(test)]
@@ -151,19 +145,28 @@ mod tests {
     #[test]
     fn every_subject_exists_and_a_file_finds_its_own() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        for subject in &SUBJECTS {
-            let path = root.join(subject.files);
-            let there = match subject.files.contains(['*', '{']) {
+        for file in SUBJECTS.iter().flat_map(|subject| subject.files) {
+            let path = root.join(file);
+            let there = match file.contains('*') {
                 true => path.parent().is_some_and(Path::is_dir),
                 false => path.is_file(),
             };
-            assert!(there, "{}", subject.files);
+            assert!(there, "{file}");
         }
-        let found = selected(&["crates/pipeline/src/backup/movement.rs".to_owned()]);
+        let wanted = ["pipeline/src/backup/movement.rs", "media/src/held.rs"];
+        let wanted = wanted.map(|file| format!("crates/{file}"));
+        let found = selected(&wanted).unwrap();
+        let found: Vec<_> = (found.iter())
+            .map(|(subject, files)| (subject.packages, files))
+            .collect();
         assert_eq!(
-            found.map(|found| found[0].1.package),
-            Ok("windlass-pipeline")
+            found,
+            [
+                ("windlass-pipeline", &vec![wanted[0].clone()]),
+                ("windlass-media", &vec![wanted[1].clone()])
+            ]
         );
+        assert_eq!(selected(&[]).unwrap().len(), SUBJECTS.len());
         assert!(selected(&["crates/pipeline/src/plan.rs".to_owned()]).is_err());
     }
 }
