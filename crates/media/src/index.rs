@@ -181,3 +181,50 @@ impl IndexSegment {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_lie_one_behind_the_other_and_before_their_segment() {
+        let entry = |stream_offset| IndexEntry {
+            ordinal: 0,
+            stream_offset,
+            stored_bytes: 1000,
+            raw_bytes: 1000,
+            kind: ChunkKind::Data,
+            codec: 0,
+            file_id: 1,
+            runs: vec![Run {
+                offset: 0,
+                bytes: 1000,
+            }],
+            digests: Vec::new(),
+        };
+        let chunk_bytes = (STREAM_HEADER_BYTES + header_bytes(1, 0, 0)) as u64 + 1000;
+        let (first, second) = (500, 500 + chunk_bytes);
+        let check = |places: [u64; 2], own| {
+            let segment = IndexSegment {
+                set_guid: Guid::NIL,
+                previous: first,
+                entries: places.map(entry).into(),
+            };
+            segment.check_places(own, 7)
+        };
+        let own = second + chunk_bytes;
+        check([first, second], own).unwrap();
+        check([first, second + 4], own + 4).unwrap();
+        for (places, own) in [
+            ([first - 1, second], own),
+            ([first, second - 1], own),
+            ([second, first], own),
+            ([first, first], own),
+            ([first, second], own - 1),
+            ([first, u64::MAX], own),
+        ] {
+            let refused = check(places, own).unwrap_err();
+            assert!(matches!(refused, MediaError::Damaged { offset: 7, .. }));
+        }
+    }
+}

@@ -346,3 +346,28 @@ fn unexpected(stream: &Stream, wanted: Id) -> MediaError {
         found: stream.id.as_number(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filemark_behind_the_data_is_the_next_one_after_that_in_front_of_the_set() {
+        let mark = |number, earlier: &[u64]| Filemark {
+            offset: 9000,
+            number,
+            earlier: earlier.to_vec(),
+        };
+        check_data_filemark(&mark(4, &[4096, 512]), 4096, 2).unwrap();
+        check_data_filemark(&mark(2, &[4096]), 4096, 1).unwrap();
+        for (mark, position) in [
+            (mark(4, &[512, 4096]), 2),
+            (mark(4, &[]), 2),
+            (mark(3, &[4096]), 2),
+            (mark(4, &[4096]), 1),
+        ] {
+            let refused = check_data_filemark(&mark, 4096, position).unwrap_err();
+            assert!(matches!(refused, MediaError::Damaged { offset: 9000, .. }));
+        }
+    }
+}

@@ -567,10 +567,6 @@ mod tests {
             ranges: 100,
         };
         assert_eq!(figures(scattered).1, 7);
-        assert!(
-            plan(whole(2 << 20))
-                .to_string()
-                .contains("a small database")
-        );
+        assert!(plan(whole(2 << 20)).to_string().contains("small database"));
     }
 }

@@ -226,3 +226,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn time_decides_between_sets_that_were_made_apart_and_the_log_between_others() {
+    let times = |started, finished| Some(Times { started, finished });
+    let mut first = set(Full, 1, 9, None);
+    let mut second = set(Full, 2, 3, None);
+    // The second began in the second in which the first ended.
+    (first.times, second.times) = (times(100, 105), times(105, 110));
+    assert!(is_newer(&first, &second) && !is_newer(&second, &first));
+    second.times = times(106, 110);
+    assert!(is_newer(&second, &first) && !is_newer(&first, &second));
+    assert!(!is_newer(&first, &first));
+}
+
+#[test]
+fn what_may_be_a_base_is_full_and_no_copy() {
+    let full = set(Full, 1, 1, None);
+    assert!(full.can_be_base());
+    let copy = ChainSet {
+        is_copy_only: true,
+        ..full
+    };
+    assert!(!copy.can_be_base());
+    assert!(!set(Differential, 2, 2, Some(1)).can_be_base());
+    assert!(!log(3, 1, 2).can_be_base());
+}

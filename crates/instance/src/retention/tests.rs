@@ -1,12 +1,17 @@
 //! Random histories: whatever the policy, every backup that stays can still be restored.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use proptest::prelude::*;
 use windlass_base::{Guid, Lsn, Moment};
+use windlass_codec::Compression;
+use windlass_device::DeviceAddress;
 use windlass_media::SetType;
+use windlass_pipeline::{BackupRequest, Overwrite, Unobserved};
+use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 
-use super::{Decision, FoundFile, FoundMedia, FoundSet, Policy, decide};
+use super::{Decision, FoundFile, FoundMedia, FoundSet, Policy, decide, delete, scan};
 use crate::chain::{ChainSet, Obstacle, Times};
 
 const NOW: &str = "2026-11-21 12:00:00";
@@ -257,4 +262,122 @@ fn the_newest_backup_of_a_damaged_database_stays_beside_the_newest_that_can_be_r
     let decisions = decide(&media, &policy, None, at(0));
     let goes: Vec<bool> = decisions.iter().map(|decision| decision.goes).collect();
     assert_eq!(goes, [true, false, true, false]);
+}
+
+#[test]
+fn a_backup_is_young_enough_to_the_second() {
+    let policy = Policy {
+        within_hours: Some(2),
+        ..Policy::default()
+    };
+    let earlier = Moment::new(at(2).to_civil() - jiff::Span::new().seconds(1));
+    assert!(policy.is_within(at(2), at(0)));
+    assert!(!policy.is_within(earlier, at(0)));
+    assert!(!Policy::default().is_within(at(0), at(0)));
+    assert!(Policy::default().is_empty() && !policy.is_empty());
+}
+
+#[test]
+fn what_is_not_whole_or_not_finished_or_not_expired_stays_and_says_so() {
+    let old =
+        |hours, unexpired, unfinished| (vec![(hours, 0, false, unexpired, unfinished)], 2, false);
+    let mut media = history(&[
+        (vec![(900, 0, false, false, false)], 2, true),
+        old(800, false, true),
+        old(700, false, false),
+        old(600, true, false),
+        old(500, false, false),
+        old(400, false, false),
+        old(1, false, false),
+    ]);
+    // Each alone says that it is unfinished; what expires now has expired.
+    media[2].sets[0].finished = None;
+    media[4].sets[0].expires = Some(at(0));
+    let decisions = decide(&media, &Policy::default(), None, at(0));
+    let reasons: Vec<&str> = decisions
+        .iter()
+        .map(|decision| decision.reasons[0].as_str())
+        .collect();
+    let expires = format!("expires on {}", at(0).plus_days(1));
+    assert_eq!(
+        reasons,
+        [
+            "not all of its 2 stripes were found",
+            "contains an unfinished backup",
+            "contains an unfinished backup",
+            expires.as_str(),
+            "no rule keeps it",
+            "no rule keeps it",
+            "the newest of its database",
+        ]
+    );
+    let goes: Vec<bool> = decisions.iter().map(|decision| decision.goes).collect();
+    assert_eq!(goes, [false, false, false, false, true, true, false]);
+}
+
+#[test]
+fn what_goes_says_when_its_full_backup_is_not_here() {
+    let mut media = history(&[
+        (vec![(900, 0, false, false, false)], 1, false),
+        (vec![(800, 0, true, false, false)], 1, false),
+        (vec![(1, 0, false, false, false)], 1, false),
+    ]);
+    media.remove(0);
+    let decisions = decide(&media, &Policy::default(), None, at(0));
+    assert_eq!(
+        decisions[0].reasons,
+        ["no rule keeps it, and the full backup it needs was not found"]
+    );
+}
+
+/// Adds a backup set to a file, or replaces what the file holds.
+fn back_up(folder: &Path, name: &str, is_new: bool) {
+    let database = folder.join("db");
+    std::fs::write(&database, vec![7; 100_000]).unwrap();
+    let devices = vec![DeviceAddress::disk(folder.join("media").join(name))];
+    let mut request = BackupRequest::new(devices, Compression::NONE);
+    if is_new {
+        request.media.overwrite = Overwrite::Format;
+    }
+    let snapshot = SqliteSnapshot::open(&database, &SnapshotOptions::default()).unwrap();
+    windlass_pipeline::backup(&request, Box::new(snapshot), &Unobserved).unwrap();
+}
+
+#[test]
+fn a_file_that_is_not_what_was_scanned_is_not_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let media = folder.path().join("media");
+    std::fs::create_dir(&media).unwrap();
+    let scanned = || scan(std::slice::from_ref(&media)).unwrap().media.remove(0);
+    back_up(folder.path(), "a.bak", true);
+    for is_new in [false, true] {
+        let found = scanned();
+        back_up(folder.path(), "a.bak", is_new);
+        let refused = delete(&found).unwrap_err().to_string();
+        assert!(refused.contains("has changed since"), "{refused}");
+        assert!(media.join("a.bak").exists());
+    }
+    let deleted = delete(&scanned()).unwrap();
+    assert_eq!(deleted, [media.join("a.bak")]);
+    assert!(!media.join("a.bak").exists());
+}
+
+#[test]
+fn copies_of_a_medium_that_hold_different_sets_need_a_look_and_all_their_sets_count() {
+    for (older, newer) in [("1.bak", "2.bak"), ("2.bak", "1.bak")] {
+        let folder = tempfile::tempdir().unwrap();
+        let media = folder.path().join("media");
+        std::fs::create_dir(&media).unwrap();
+        let scanned = || scan(std::slice::from_ref(&media)).unwrap().media;
+        back_up(folder.path(), newer, true);
+        std::fs::copy(media.join(newer), media.join(older)).unwrap();
+        let [alike] = scanned().try_into().unwrap();
+        assert!(!alike.has_contradictions && alike.trouble.is_none());
+        back_up(folder.path(), newer, false);
+        let [found] = scanned().try_into().unwrap();
+        assert!(found.has_contradictions && found.trouble.is_some());
+        assert_eq!((found.files.len(), found.sets.len()), (2, 2));
+        let decisions = decide(&[found], &Policy::default(), None, at(0));
+        assert!(!decisions[0].goes);
+    }
 }

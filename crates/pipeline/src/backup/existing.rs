@@ -193,3 +193,41 @@ pub(super) fn cut_unfinished_ends(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn position(offset: u64, filemarks: &[u64], needs_filemark: bool) -> AppendPosition {
+        AppendPosition {
+            offset,
+            sets: 2,
+            filemarks: filemarks.to_vec(),
+            needs_filemark,
+        }
+    }
+
+    #[test]
+    fn copies_go_on_at_one_place_where_a_filemark_is_all_that_differs() {
+        let with = position(9000, &[8192, 4096], false);
+        let without = position(8192, &[4096], true);
+        for (first, second) in [(&with, &without), (&without, &with), (&without, &without)] {
+            let found = common(first.clone(), second.clone());
+            assert_eq!(found.as_ref(), Some(&without));
+        }
+        assert_eq!(common(with.clone(), with.clone()), Some(with.clone()));
+        let others = [
+            position(8192, &[512], true),
+            position(7000, &[4096], true),
+            position(9000, &[8192, 512], false),
+            AppendPosition {
+                sets: 1,
+                ..without.clone()
+            },
+        ];
+        for other in others {
+            assert_eq!(common(with.clone(), other.clone()), None, "{other:?}");
+            assert_eq!(common(other.clone(), with.clone()), None, "{other:?}");
+        }
+    }
+}

@@ -156,3 +156,79 @@ fn a_report_names_a_thousand_ranges_and_counts_the_rest() {
         "file 'f1' (1), bytes 0 to 65535 (8 KB pages 0 to 7) (2499 more ranges with 163774464 bytes follow)"
     );
 }
+
+#[test]
+fn one_stretch_is_told_alone_and_what_has_no_place_is_counted() {
+    let coverage = coverage(5 * EXTENT);
+    let mut one = FileRanges::default();
+    assert!(one.is_empty());
+    coverage.name(1, &[run(EXTENT, EXTENT)], &mut one);
+    assert!(!one.is_empty());
+    assert_eq!(
+        one.to_string(),
+        "file 'f1' (1), bytes 65536 to 131071 (8 KB pages 8 to 15)"
+    );
+    let mut nowhere = FileRanges::default();
+    nowhere.add_unplaced(7);
+    nowhere.add_unplaced(5);
+    assert_eq!((nowhere.count, nowhere.bytes), (2, 12));
+    assert_eq!(
+        nowhere.to_string(),
+        "12 bytes at places that the set does not name"
+    );
+}
+
+#[test]
+fn a_stretch_ends_with_its_file_unless_it_begins_behind_it() {
+    let size = 2 * EXTENT + 5;
+    let coverage = coverage(size);
+    assert_eq!(missing(&coverage, 1, &[0..size]), [(0, size)]);
+    let behind = [run(5 * EXTENT, EXTENT)];
+    coverage.hold(ChunkKind::Data, 1, &behind).unwrap();
+    assert_eq!(unexpected(&coverage, 1, &[0..size]), [(5 * EXTENT, EXTENT)]);
+}
+
+#[test]
+fn what_is_lost_is_claimed_and_counts_as_nothing_held() {
+    let coverage = coverage(5 * EXTENT);
+    let lose = |offset| coverage.lose(ChunkKind::Data, 1, &[run(offset, EXTENT)]);
+    let hold = |offset| coverage.hold(ChunkKind::Data, 1, &[run(offset, EXTENT)]);
+    hold(0).unwrap();
+    lose(EXTENT).unwrap();
+    assert_eq!(coverage.held_bytes(1), EXTENT);
+    assert_eq!(hold(EXTENT), Err(Refusal::Twice));
+    assert_eq!(lose(EXTENT), Err(Refusal::Twice));
+    assert_eq!(coverage.held_bytes(1), EXTENT);
+    assert_eq!(missing(&coverage, 1, &[0..2 * EXTENT]), []);
+}
+
+#[test]
+fn the_end_of_the_source_tells_the_length_of_its_own_log_only() {
+    let coverage = coverage(EXTENT);
+    assert!(!coverage.is_source_ended());
+    assert_eq!(coverage.log_bytes(2), 0);
+    coverage.end_source(Some((2, 700)));
+    assert!(coverage.is_source_ended());
+    assert_eq!((coverage.log_bytes(2), coverage.log_bytes(1)), (700, 0));
+    coverage.end_source(None);
+    assert!(coverage.is_source_ended());
+    assert_eq!(coverage.log_bytes(2), 0);
+}
+
+#[test]
+fn a_backup_that_cannot_account_for_a_stretch_names_it() {
+    let coverage = coverage(5 * EXTENT);
+    let told = |refusal| coverage.not_stored(1, EXTENT..3 * EXTENT, refusal);
+    let expected = FileRanges {
+        named: vec![FileRange {
+            file_id: 1,
+            file: "f1".to_owned(),
+            offset: EXTENT,
+            bytes: 2 * EXTENT,
+        }],
+        count: 1,
+        bytes: 2 * EXTENT,
+    };
+    assert!(matches!(told(Refusal::Misplaced), Error::NotStored(found) if found == expected));
+    assert!(matches!(told(Refusal::Twice), Error::StoredTwice(found) if found == expected));
+}

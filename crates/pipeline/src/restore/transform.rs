@@ -319,3 +319,33 @@ fn compare(
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_of_a_set_is_seen_once_and_can_be_taken_back_alone() {
+        let seen = Seen::new(130);
+        for ordinal in [0, 63, 64, 65, 128, 129] {
+            seen.mark(ordinal).unwrap();
+        }
+        for ordinal in [0, 63, 64, 65, 128, 129, 130, 192, u64::MAX] {
+            let again = seen.mark(ordinal);
+            let is_refused = matches!(
+                again,
+                Err(Damage::UnexpectedChunk { ordinal: told, count: 130 }) if told == ordinal
+            );
+            assert!(is_refused, "{ordinal}");
+        }
+        seen.unmark(64);
+        seen.unmark(129);
+        for ordinal in [0, 63, 65, 128] {
+            assert!(seen.mark(ordinal).is_err(), "{ordinal} was not taken back");
+        }
+        for ordinal in [64, 129] {
+            seen.mark(ordinal).unwrap();
+            assert!(seen.mark(ordinal).is_err());
+        }
+    }
+}

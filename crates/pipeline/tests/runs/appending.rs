@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use windlass_base::Moment;
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_pipeline::{
-    BackupRequest, Error, Holds, MediaSet, Overwrite, Unobserved, backup, verify,
+    BackupRequest, Error, Holds, MediaRequest, MediaSet, Overwrite, SourceSize, Unobserved, backup,
+    rehearse, verify,
 };
 
 use crate::support::{Folder, back_up, devices, prepared, read_request, request, snapshot};
@@ -166,7 +168,14 @@ fn stripes_with_different_sets_at_one_place_are_not_appended_to() {
     // Of an append that was interrupted while another set was being written, data are no better.
     let unfinished = &other[1][..last_end(&other[1])];
     let refused = stripes.refusal(&[&new[0], unfinished]);
-    assert!(matches!(refused, Error::FamilyBehind { .. }), "{refused:?}");
+    let is_another = matches!(
+        refused,
+        Error::FamilyBehind {
+            holds: Holds::Another,
+            ..
+        }
+    );
+    assert!(is_another, "{refused:?}");
     stripes.appended(&[&old[0], unfinished], 2);
 }
 
@@ -187,6 +196,10 @@ fn a_backup_interrupted_among_its_ends_is_cut_off_by_the_next() {
         stripes.appended(&[&held[0], &held[1]], 2);
         assert_ne!(contents(&stripes.devices)[whole], new[whole]);
     }
+    // A first set without its ends leaves nothing to keep.
+    let old = &stripes.after_one;
+    let [first, second] = [&old[0], &old[1]].map(|family| &family[..last_end(family)]);
+    stripes.appended(&[first, second], 1);
     // Complete on both: only the filemark behind it is written again.
     let end = last_end(&new[1]);
     stripes.appended(&[&new[0], &new[1][..end + 4096]], 3);
@@ -248,5 +261,95 @@ fn a_mirror_without_the_last_end_or_filemark_is_brought_level() {
             assert!(contents(&stripes.devices) == contents(&mirrors));
             all_good(&mirrors, sets);
         }
+    }
+}
+
+#[test]
+fn media_of_another_shape_name_or_age_are_refused_by_the_run_and_by_its_rehearsal() {
+    let plain = Stripes::new(&[]);
+    let source = SourceSize {
+        bytes: 1 << 20,
+        ranges: 1,
+    };
+    let refused = |change: &dyn Fn(&mut MediaRequest)| {
+        let mut request = plain.request(&[]);
+        change(&mut request.media);
+        let before = contents(&plain.devices);
+        let rehearsed = rehearse(&request, source).map(drop).unwrap_err();
+        let refused = plain.append(&request).unwrap_err();
+        assert_eq!(rehearsed.to_string(), refused.to_string());
+        assert!(contents(&plain.devices) == before, "{refused}");
+        refused
+    };
+    let folder = plain.folder();
+    let shape = refused(&|media| media.mirrors = vec![devices(folder, &["m1.bak"])]);
+    assert!(matches!(shape, Error::MirrorShape { .. }), "{shape:?}");
+    let mirrors = refused(&|media| media.mirrors = vec![devices(folder, &["m1.bak", "m2.bak"])]);
+    assert!(
+        matches!(
+            mirrors,
+            Error::MirrorCount { .. } | Error::MirrorNeedsFormat
+        ),
+        "{mirrors:?}"
+    );
+    let blocks = refused(&|media| media.block_bytes = Some(512));
+    assert!(
+        matches!(blocks, Error::BlockSizeDiffers { .. }),
+        "{blocks:?}"
+    );
+    let named = |skips: bool| {
+        move |media: &mut MediaRequest| {
+            media.media_name = Some("another".to_owned());
+            media.skip_checks = skips;
+        }
+    };
+    let name = refused(&named(false));
+    assert!(matches!(name, Error::MediaNameDiffers { .. }), "{name:?}");
+    let fewer = refused(&|media| media.devices.truncate(1));
+    assert!(matches!(fewer, Error::FamiliesMissing { .. }), "{fewer:?}");
+    refused(&|media| media.devices.extend(devices(folder, &["3.bak"])));
+    // Where checks are skipped, the name is none.
+    let mut request = plain.request(&[]);
+    named(true)(&mut request.media);
+    let rehearsed = rehearse(&request, source).unwrap();
+    assert_eq!((rehearsed.position, rehearsed.is_new), (3, false));
+    plain.append(&request).unwrap();
+    // A set that has not expired is not overwritten by INIT, unless checks are skipped.
+    let init = |media: &mut MediaRequest| media.overwrite = Overwrite::Initialize;
+    let (now, _) = Moment::now();
+    let mut keeping = plain.request(&[]);
+    keeping.expires = Some(now);
+    plain.append(&keeping).unwrap();
+    let mut expired = plain.request(&[]);
+    init(&mut expired.media);
+    plain.append(&expired).unwrap();
+    all_good(&plain.devices, 1);
+    keeping.expires = Some(now.plus_days(1));
+    plain.append(&keeping).unwrap();
+    let kept = refused(&init);
+    assert!(matches!(kept, Error::NotExpired { .. }), "{kept:?}");
+    let mut request = plain.request(&[]);
+    init(&mut request.media);
+    request.media.skip_checks = true;
+    assert!(rehearse(&request, source).unwrap().is_new);
+    plain.append(&request).unwrap();
+    all_good(&plain.devices, 1);
+}
+
+#[test]
+fn an_append_that_cannot_write_one_stripe_cuts_nothing_off_the_others() {
+    let stripes = Stripes::new(&[]);
+    let new = &stripes.after_two;
+    for whole in [0, 1] {
+        let mut held = new.clone();
+        let torn = &mut held[1 - whole];
+        torn.truncate(last_end(torn));
+        put(&stripes.devices, &[&held[0], &held[1]]);
+        // Whoever reads the stripe that has the end keeps writers off it.
+        let reader = stripes.devices[whole].open_reader().unwrap();
+        stripes.append(&stripes.request(&[])).unwrap_err();
+        assert!(contents(&stripes.devices) == held, "whole: {whole}");
+        drop(reader);
+        stripes.appended(&[&held[0], &held[1]], 2);
     }
 }

@@ -18,7 +18,7 @@ use windlass_source::{Error as SourceError, RestoreTarget};
 use crate::crafted::Crafted;
 use crate::support::{Folder, devices, prepared, read_request, request, snapshot};
 
-const EXTENT: u64 = 65536;
+pub(crate) const EXTENT: u64 = 65536;
 
 /// A target that takes everything and keeps nothing.
 #[derive(Debug)]
@@ -39,7 +39,10 @@ impl RestoreTarget for Sink {
 }
 
 /// What verification and restore say, which is the same.
-fn outcome(devices: &[DeviceAddress], request: &ReadRequest) -> Result<ReadReport, Error> {
+pub(crate) fn outcome(
+    devices: &[DeviceAddress],
+    request: &ReadRequest,
+) -> Result<ReadReport, Error> {
     let media = MediaSet::open(devices).unwrap();
     let verified = verify(&media, 1, request, &Unobserved);
     let restored = restore(&media, 1, request, &Sink, &Unobserved);
@@ -53,14 +56,14 @@ fn outcome(devices: &[DeviceAddress], request: &ReadRequest) -> Result<ReadRepor
     verified
 }
 
-fn refused(devices: &[DeviceAddress]) -> Damage {
+pub(crate) fn refused(devices: &[DeviceAddress]) -> Damage {
     match outcome(devices, &read_request()).unwrap_err() {
         Error::SetDamaged { damage, .. } => damage,
         error => panic!("{error}"),
     }
 }
 
-fn in_extents(request: BackupRequest) -> BackupRequest {
+pub(crate) fn in_extents(request: BackupRequest) -> BackupRequest {
     BackupRequest {
         tuning: Tuning {
             transfer_bytes: Some(EXTENT as u32),

@@ -3,6 +3,7 @@
 
 mod adaptive;
 mod appending;
+mod claims;
 mod coverage;
 mod crafted;
 mod engine;

@@ -7,10 +7,12 @@ use std::path::Path;
 use rusqlite::Connection;
 use windlass_base::{EXTENT_BYTES, Guid, Lsn};
 use windlass_io::AlignedBuffer;
-use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
-use windlass_source::{Error, Recovery, RecoveryModel, Snapshot, WalDamage};
+use windlass_source::sqlite::{RestoreRequest, SnapshotOptions, SqliteSnapshot, SqliteTarget};
+use windlass_source::{Error, Recovery, RecoveryModel, RestoreTarget as _, Snapshot, WalDamage};
 
-use crate::support::{image, open, request, restore};
+use crate::locks::notes;
+use crate::restoring::{other_content, replacing};
+use crate::support::{fill, image, names, open, request, restore};
 
 /// A database in WAL mode whose newest pages are only in the log; the connection keeps them there.
 fn with_log(path: &Path, page_bytes: u32) -> Connection {
@@ -291,4 +293,44 @@ fn a_log_that_is_damaged_under_its_readers_is_refused() {
             "{found}"
         );
     }
+}
+
+#[test]
+fn what_is_no_database_or_not_as_long_as_it_should_be_replaces_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = notes(folder.path());
+    let old = fs::read(&path).unwrap();
+    let finished = |content: &[u8], as_is: bool, staged_bytes: Option<u64>| {
+        let wanted = RestoreRequest {
+            as_is,
+            ..replacing(&path, content)
+        };
+        let target = Box::new(SqliteTarget::begin(&wanted).unwrap());
+        fill(&*target, content);
+        if let Some(bytes) = staged_bytes {
+            let staged = folder.path().join("notes.db.windlass-restoring");
+            let staged = fs::File::options().write(true).open(staged).unwrap();
+            staged.set_len(bytes).unwrap();
+        }
+        let finished = target.finish(Recovery::Recovery);
+        assert_eq!(names(folder.path()), ["notes.db"]);
+        finished
+    };
+    let other = other_content();
+    let refused = finished(&other, false, None).unwrap_err();
+    assert!(matches!(refused, Error::NotADatabase { .. }), "{refused}");
+    assert!(fs::read(&path).unwrap() == old);
+    let length = old.len() as u64;
+    for bytes in [length - 4096, length + 1] {
+        let refused = finished(&old, false, Some(bytes)).unwrap_err();
+        let is_length = matches!(
+            refused,
+            Error::WrongLength { found, expected, .. } if (found, expected) == (bytes, length)
+        );
+        assert!(is_length, "{refused}");
+        assert!(fs::read(&path).unwrap() == old);
+    }
+    finished(&old, false, None).unwrap();
+    finished(&other, true, None).unwrap();
+    assert!(fs::read(&path).unwrap() == other);
 }

@@ -17,14 +17,14 @@ use crate::locks::notes;
 use crate::process::Process;
 use crate::support::{fill, image, names, open, request, restore};
 
-fn replacing(target: &Path, bytes: &[u8]) -> RestoreRequest {
+pub(crate) fn replacing(target: &Path, bytes: &[u8]) -> RestoreRequest {
     RestoreRequest {
         existing: Existing::Replace,
         ..request(target, bytes.len() as u64)
     }
 }
 
-fn other_content() -> Vec<u8> {
+pub(crate) fn other_content() -> Vec<u8> {
     (0..300_000_u32).map(|index| (index % 253) as u8).collect()
 }
 
