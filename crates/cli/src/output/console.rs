@@ -119,6 +119,10 @@ impl Console {
     }
 
     /// Prints a message.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "as a sink takes it: callers make what they print"
+    )]
     pub(crate) fn message(&mut self, message: Message) {
         crate::service::alive();
         self.has_failed |= message.is_error();

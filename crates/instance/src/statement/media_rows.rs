@@ -184,10 +184,10 @@ pub(super) const fn header_columns<'a>() -> [ColumnOf<FoundSet<'a>>; 69] {
         column("BackupSetComplete", Bit, |found| Value::Bit(found.is_complete)),
         column("IsAsIs", Bit, |found| Value::Bit(found.set.seen.is_as_is)),
         column("IntegrityCheck", NVarChar(32), |found| Value::optional_text(integrity_name(found.set))),
-        column("IntegrityFindings", Int, |found| found.integrity_findings()),
+        column("IntegrityFindings", Int, FoundSet::integrity_findings),
         column("IsSigned", Bit, |found| Value::Bit(found.set.is_signed())),
         // As the set claims; not verified.
-        column("SignerFingerprint", NVarChar(64), |found| found.signer()),
+        column("SignerFingerprint", NVarChar(64), FoundSet::signer),
     ]
 }
 
