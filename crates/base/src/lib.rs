@@ -13,6 +13,7 @@
 //! - [`rate`]: a limit on bytes per second.
 //! - [`size`]: bytes, rates and durations in human-readable form.
 //! - [`mod@panic`]: panics of threads as errors.
+//! - [`mod@word`]: the words that options choose among.
 //! - [`message`]: the single table of numbered messages.
 //! - [`mod@visible`]: text without characters that act on a terminal.
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ pub mod panic;
 pub mod rate;
 pub mod size;
 pub mod visible;
+pub mod word;
 
 pub use checksum::{Blake3Builder, ChecksumBuilder, Digest, blake3, checksum, digest, hash};
 pub use guid::Guid;

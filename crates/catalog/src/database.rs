@@ -62,7 +62,7 @@ pub struct DatabaseRecord {
     pub path: PathBuf,
     /// The log file of a page engine database; `None` for a SQLite file.
     pub log_path: Option<PathBuf>,
-    /// Whether its file may lack a SQLite header, because it was attached or restored with AS_IS.
+    /// Whether its file may lack a SQLite header, because it was attached or restored with `AS_IS`.
     pub is_as_is: bool,
     /// The identity shared with its restored copies, if known.
     pub family_guid: Option<Guid>,

@@ -8,17 +8,22 @@ mod keys;
 mod locking;
 mod measuring;
 mod sqlserver;
+mod tuning;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use windlass_base::Moment;
 use windlass_base::size::parse_bytes;
+use windlass_base::word::{Depth, Goal};
 use windlass_instance::RestorePolicy;
+use windlass_instance::operation::CompressionChoice;
 use windlass_io::queue::IoMethodChoice;
 
 use crate::logging::{Format, Level};
 
-pub(crate) use adapting::{Compress, Goal, Integrity, Threads};
+pub(crate) use adapting::Threads;
+use adapting::word;
 pub(crate) use demo::{DemoArguments, DemoWriterArguments};
 pub(crate) use import_export::{ExportArguments, ImportArguments};
 pub(crate) use inspect::{FilesArguments, HeaderArguments, LabelArguments};
@@ -26,6 +31,7 @@ pub(crate) use keys::{KeyArguments, RekeyArguments, SigningKeyArguments};
 pub(crate) use locking::LockingArguments;
 pub(crate) use measuring::{BenchArguments, BenchCommand, BenchRun, ResultFiles, TuneArguments};
 pub(crate) use sqlserver::{ExtractArguments, ExtractFormat, InspectArguments};
+pub(crate) use tuning::TuningArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -151,9 +157,9 @@ pub(crate) struct BackupArguments {
         value_name = "ALGORITHM",
         help = "none, ms_xpress, zstd[:low|:medium|:high], qat_deflate, or auto, which picks the ZSTD level while the backup runs [default: zstd:low; auto with --goal]"
     )]
-    pub(crate) compress: Option<Compress>,
+    pub(crate) compress: Option<CompressionChoice>,
     /// What the backup adapts to: fast, small, or gentle to the database's users
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = word::<Goal>())]
     pub(crate) goal: Option<Goal>,
     /// Read at most this many MB of the database per second
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
@@ -180,8 +186,8 @@ pub(crate) struct BackupArguments {
     #[arg(long, conflicts_with = "integrity")]
     pub(crate) as_is: bool,
     /// Run SQLite's own check on the data being backed up; fail if it finds damage
-    #[arg(long, value_name = "DEPTH")]
-    pub(crate) integrity: Option<Integrity>,
+    #[arg(long, value_name = "DEPTH", value_parser = word::<Depth>())]
+    pub(crate) integrity: Option<Depth>,
     /// Continue despite pages with wrong checksums
     #[arg(long)]
     pub(crate) continue_after_error: bool,
@@ -208,7 +214,7 @@ pub(crate) struct BackupArguments {
     pub(crate) media_description: Option<String>,
     /// Date before which the set may not be overwritten
     #[arg(long, value_name = "DATE")]
-    pub(crate) expire: Option<String>,
+    pub(crate) expire: Option<Moment>,
     /// Number of days for which the set may not be overwritten
     #[arg(long, value_name = "DAYS")]
     pub(crate) retain_days: Option<u32>,
@@ -237,23 +243,6 @@ pub(crate) struct BackupArguments {
     pub(crate) block_size: Option<i64>,
     #[command(flatten)]
     pub(crate) run: RunArguments,
-}
-
-/// Values that the plan chooses unless they are given.
-#[derive(Debug, Args)]
-pub(crate) struct TuningArguments {
-    /// Number of transfers in flight
-    #[arg(long, value_name = "N")]
-    pub(crate) buffer_count: Option<u32>,
-    /// Bytes per transfer: a multiple of 64K up to 4M
-    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
-    pub(crate) max_transfer_size: Option<i64>,
-    /// Threads that compress and check; auto uses as many as have work, at most one per core
-    #[arg(long, value_name = "N|auto")]
-    pub(crate) threads: Option<Threads>,
-    /// I/O method; auto uses io_uring where available
-    #[arg(long, value_name = "auto|io_uring|threads", default_value = "auto")]
-    pub(crate) io: IoMethodChoice,
 }
 
 /// Reporting of a run.

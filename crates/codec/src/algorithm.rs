@@ -3,146 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+pub use windlass_base::word::{Algorithm, Level};
+
 use crate::Error;
 
-/// How a chunk is stored. The numbers are stored on media and never change.
-#[repr(u8)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Algorithm {
-    /// Uncompressed.
-    None = 0,
-    /// LZ77+Huffman of [MS-XCA], in independent blocks of 64 KiB.
-    MsXpress = 1,
-    /// One Zstandard frame.
-    Zstd = 2,
-    /// One raw DEFLATE stream (RFC 1951).
-    QatDeflate = 3,
-}
-
-impl Algorithm {
-    pub const ALL: [Self; 4] = [Self::None, Self::MsXpress, Self::Zstd, Self::QatDeflate];
-
-    /// The algorithm with a number found on media.
-    pub fn from_id(id: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.id() == id)
-    }
-
-    /// The number stored on media.
-    pub fn id(self) -> u8 {
-        self as u8
-    }
-
-    /// The name in `COMPRESSION (ALGORITHM = ...)` and in result sets.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "NONE",
-            Self::MsXpress => "MS_XPRESS",
-            Self::Zstd => "ZSTD",
-            Self::QatDeflate => "QAT_DEFLATE",
-        }
-    }
-}
-
-impl fmt::Display for Algorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Algorithm {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        Self::ALL
-            .into_iter()
-            .find(|algorithm| algorithm.name().eq_ignore_ascii_case(text))
-            .ok_or_else(|| Error::AlgorithmName {
-                found: text.to_owned(),
-            })
-    }
-}
-
-/// How much time ZSTD spends to reduce the size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
-    /// The fastest; the default.
-    Low,
-    /// In between.
-    Medium,
-    /// The smallest.
-    High,
-}
-
-impl Level {
-    /// All levels, from fast to small.
-    pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
-
-    /// The number on media of a set whose chunks have different levels: `LEVEL = AUTO`.
-    pub const AUTO_ID: u8 = 4;
-
-    /// The level with a number found on media; `None` for 0 (no level given) and for
-    /// [`Level::AUTO_ID`] (it varies).
-    ///
-    /// # Errors
-    /// [`Error::LevelId`] for an unknown number.
-    pub fn from_id(id: u8) -> Result<Option<Self>, Error> {
-        match id {
-            0 | Self::AUTO_ID => Ok(None),
-            1 => Ok(Some(Self::Low)),
-            2 => Ok(Some(Self::Medium)),
-            3 => Ok(Some(Self::High)),
-            _ => Err(Error::LevelId { found: id }),
-        }
-    }
-
-    /// The number stored on media: 1, 2 or 3, or 0 if no level was given.
-    pub fn to_id(level: Option<Self>) -> u8 {
-        match level {
-            None => 0,
-            Some(Self::Low) => 1,
-            Some(Self::Medium) => 2,
-            Some(Self::High) => 3,
-        }
-    }
-
-    /// The name of a number found on media: of a level, or `AUTO`; `None` if there is no level.
-    pub fn name_of_id(id: u8) -> Option<&'static str> {
-        match id {
-            Self::AUTO_ID => Some("AUTO"),
-            _ => Self::from_id(id).ok().flatten().map(Self::name),
-        }
-    }
-
-    /// The name in `COMPRESSION (LEVEL = ...)` and in result sets.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Low => "LOW",
-            Self::Medium => "MEDIUM",
-            Self::High => "HIGH",
-        }
-    }
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Level {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        Self::ALL
-            .into_iter()
-            .find(|level| level.name().eq_ignore_ascii_case(text))
-            .ok_or_else(|| Error::LevelName {
-                found: text.to_owned(),
-            })
-    }
-}
-
-/// The requested compression.
+/// What a backup asks for.
 ///
 /// Formatted and parsed as `MS_XPRESS` or `ZSTD:HIGH`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -220,39 +85,6 @@ impl FromStr for Compression {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_on_media_never_change() {
-        assert_eq!(
-            Algorithm::ALL.map(Algorithm::id),
-            [0, 1, 2, 3],
-            "media written by released versions say so"
-        );
-        for id in 0..=u8::MAX {
-            assert_eq!(Algorithm::from_id(id).is_some(), id < 4);
-            assert_eq!(Level::from_id(id).is_ok(), id < 5);
-        }
-        for level in [
-            None,
-            Some(Level::Low),
-            Some(Level::Medium),
-            Some(Level::High),
-        ] {
-            assert_eq!(Level::from_id(Level::to_id(level)).unwrap(), level);
-        }
-        let names = [0, 1, 2, 3, 4, 5].map(Level::name_of_id);
-        assert_eq!(
-            names,
-            [
-                None,
-                Some("LOW"),
-                Some("MEDIUM"),
-                Some("HIGH"),
-                Some("AUTO"),
-                None
-            ]
-        );
-    }
 
     #[test]
     fn names_are_read_in_any_case_and_printed_in_sql_servers() {

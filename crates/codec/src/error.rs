@@ -1,19 +1,15 @@
 //! Errors of compression and decompression.
 
+use windlass_base::word::UnknownWord;
+
 use crate::Algorithm;
 use crate::choice::FRAME_BYTES_MAX;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// An unknown algorithm name.
-    #[error("'{found}' is not a compression algorithm: NONE, MS_XPRESS, ZSTD or QAT_DEFLATE")]
-    AlgorithmName { found: String },
-    /// An unknown level name.
-    #[error("'{found}' is not a compression level: LOW, MEDIUM or HIGH")]
-    LevelName { found: String },
-    /// An unknown level number.
-    #[error("{found} is not the number of a compression level (0 to 3)")]
-    LevelId { found: u8 },
+    /// Text that names no algorithm, or no level.
+    #[error(transparent)]
+    Word(#[from] UnknownWord),
     /// A level for an algorithm that has none.
     #[error("{algorithm} takes no level; only ZSTD does")]
     LevelNotTaken { algorithm: Algorithm },

@@ -11,15 +11,10 @@
 
 use std::time::Instant;
 
+use crate::operation::DeviceName;
+use crate::{Completed, Event, Failure, Sink};
 use tracing::{debug, error, info};
 use windlass_base::Message;
-use windlass_tsql::ast::{
-    BackupStatement, BackupTarget, Device, Name, RestoreAction, RestoreSource, RestoreStatement,
-    Statement, Value as Written,
-};
-use windlass_tsql::span::Spanned;
-
-use crate::{Completed, Event, Failure, Sink};
 
 /// A statement that is being executed.
 #[derive(Debug)]
@@ -46,48 +41,18 @@ struct Tally {
 }
 
 impl Entry {
-    /// Notes that a statement begins.
-    pub(crate) fn of(statement: &Statement) -> Self {
-        match statement {
-            Statement::Backup(backup) => Self::of_backup(backup),
-            Statement::Restore(restore) => Self::of_restore(restore),
-            other => described(other).begin(),
-        }
+    /// Notes that an operation begins.
+    pub(crate) fn of_operation<'a>(
+        statement: &'static str,
+        database: &str,
+        devices: impl Iterator<Item = &'a DeviceName>,
+    ) -> Self {
+        let devices: Vec<String> = devices.map(ToString::to_string).collect();
+        Self::of_movement(statement, database.to_owned(), devices.join(", "))
     }
 
-    /// Notes that a backup begins.
-    pub(crate) fn of_backup(backup: &BackupStatement) -> Self {
-        let (kind, database) = match &backup.target {
-            BackupTarget::Database { name, .. } => ("BACKUP DATABASE", written(&name.node)),
-            BackupTarget::Log { name } => ("BACKUP LOG", written(&name.node)),
-            BackupTarget::Group { .. } => ("BACKUP GROUP", String::new()),
-            BackupTarget::Server => ("BACKUP SERVER", String::new()),
-        };
-        let mirrored = backup.mirrors.iter().flatten();
-        let devices = paths(backup.devices.iter().chain(mirrored));
-        Self::of_movement(kind, database, devices)
-    }
-
-    /// Notes that a restore, or a statement that reads media, begins.
-    pub(crate) fn of_restore(restore: &RestoreStatement) -> Self {
-        let (kind, database) = match &restore.action {
-            RestoreAction::Database { name, .. } => ("RESTORE DATABASE", written(&name.node)),
-            RestoreAction::Log { name, .. } => ("RESTORE LOG", written(&name.node)),
-            RestoreAction::HeaderOnly => ("RESTORE HEADERONLY", String::new()),
-            RestoreAction::FileListOnly => ("RESTORE FILELISTONLY", String::new()),
-            RestoreAction::LabelOnly => ("RESTORE LABELONLY", String::new()),
-            RestoreAction::VerifyOnly => ("RESTORE VERIFYONLY", String::new()),
-            RestoreAction::RewindOnly => ("RESTORE REWINDONLY", String::new()),
-        };
-        let devices = match &restore.source {
-            RestoreSource::Devices(devices) => paths(devices.iter()),
-            RestoreSource::None | RestoreSource::DatabaseSnapshot(_) => String::new(),
-        };
-        Self::of_movement(kind, database, devices)
-    }
-
-    /// A statement that moves data or reads media.
-    fn of_movement(statement: &'static str, database: String, devices: String) -> Self {
+    /// Notes that something begins that moves data or reads media.
+    pub(crate) fn of_movement(statement: &'static str, database: String, devices: String) -> Self {
         Self {
             database,
             devices,
@@ -97,7 +62,8 @@ impl Entry {
         .begin()
     }
 
-    fn new(statement: &'static str) -> Self {
+    /// A statement of a kind.
+    pub(crate) fn new(statement: &'static str) -> Self {
         Self {
             statement,
             database: String::new(),
@@ -109,7 +75,26 @@ impl Entry {
         }
     }
 
-    fn begin(self) -> Self {
+    /// With the database that it is about.
+    pub(crate) fn on(self, database: String) -> Self {
+        Self { database, ..self }
+    }
+
+    /// With the certificate or procedure that it is about.
+    pub(crate) fn named(self, name: String) -> Self {
+        Self { name, ..self }
+    }
+
+    /// Its beginning and its success are not worth a line of their own.
+    pub(crate) fn quiet(self) -> Self {
+        Self {
+            is_notable: false,
+            ..self
+        }
+    }
+
+    /// Notes that it begins.
+    pub(crate) fn begin(self) -> Self {
         let (statement, devices) = (self.statement, some(&self.devices));
         let (database, name) = (some(&self.database), some(&self.name));
         if self.is_notable {
@@ -120,8 +105,20 @@ impl Entry {
         self
     }
 
+    /// Runs a statement or an operation, and notes what it yields and how it ends.
+    pub(crate) fn around<T>(
+        &self,
+        sink: &mut dyn Sink,
+        run: impl FnOnce(&mut dyn Sink) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let mut noting = self.noting(sink);
+        let result = run(&mut noting);
+        self.end(&noting.tally, result.as_ref().err());
+        result
+    }
+
     /// A sink that takes note of what comes by.
-    pub(crate) fn noting<'a>(&'a self, sink: &'a mut dyn Sink) -> Noting<'a> {
+    fn noting<'a>(&'a self, sink: &'a mut dyn Sink) -> Noting<'a> {
         Noting {
             entry: self,
             tally: Tally::default(),
@@ -148,15 +145,15 @@ impl Entry {
         }
     }
 
-    fn end(&self, tally: &Tally, result: &Result<(), Failure>) {
+    fn end(&self, tally: &Tally, failure: Option<&Failure>) {
         let statement = self.statement;
         let database = tally.database.as_deref().or(some(&self.database));
         let (name, devices) = (some(&self.name), some(&self.devices));
         let seconds = (self.begun.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
         let (bytes, stored_bytes) = (tally.bytes, tally.stored_bytes);
         let position = tally.position;
-        match result {
-            Ok(()) if self.is_notable => info!(
+        match failure {
+            None if self.is_notable => info!(
                 statement,
                 database,
                 name,
@@ -167,8 +164,8 @@ impl Entry {
                 seconds,
                 "statement finished"
             ),
-            Ok(()) => debug!(statement, database, name, seconds, "statement finished"),
-            Err(failure) => {
+            None => debug!(statement, database, name, seconds, "statement finished"),
+            Some(failure) => {
                 for message in &failure.messages {
                     self.message(message);
                 }
@@ -221,17 +218,10 @@ pub(crate) fn deleted(file: &std::path::Path) {
 }
 
 /// A sink between a statement and its session's own.
-pub(crate) struct Noting<'a> {
+struct Noting<'a> {
     entry: &'a Entry,
     tally: Tally,
     sink: &'a mut dyn Sink,
-}
-
-impl Noting<'_> {
-    /// Notes how the statement ended.
-    pub(crate) fn end(&self, result: &Result<(), Failure>) {
-        self.entry.end(&self.tally, result);
-    }
 }
 
 impl Sink for Noting<'_> {
@@ -283,72 +273,6 @@ impl Tally {
             },
         }
     }
-}
-
-/// A statement that moves no data.
-fn described(statement: &Statement) -> Entry {
-    let on = |kind, database: String| Entry {
-        database,
-        ..Entry::new(kind)
-    };
-    let named = |kind, name: &str| Entry {
-        name: name.to_owned(),
-        ..Entry::new(kind)
-    };
-    let quiet = |kind| Entry {
-        is_notable: false,
-        ..Entry::new(kind)
-    };
-    match statement {
-        Statement::CreateDatabase(create) => on("CREATE DATABASE", create.name.node.text.clone()),
-        Statement::DropDatabase(drop) => {
-            let names = drop.names.iter().map(|name| name.node.text.as_str());
-            on("DROP DATABASE", names.collect::<Vec<_>>().join(", "))
-        }
-        Statement::AlterDatabase(_) => Entry::new("ALTER DATABASE"),
-        Statement::CreateMasterKey { .. } => Entry::new("CREATE MASTER KEY"),
-        Statement::DropMasterKey => Entry::new("DROP MASTER KEY"),
-        Statement::CreateCertificate(create) => named("CREATE CERTIFICATE", &create.name.node.text),
-        Statement::BackupCertificate(_) => Entry::new("BACKUP CERTIFICATE"),
-        Statement::DropCertificate(name) => named("DROP CERTIFICATE", &name.node.text),
-        Statement::AlterServerConfiguration(_) => Entry::new("ALTER SERVER CONFIGURATION"),
-        Statement::Execute(execute) => named("EXECUTE", &execute.procedure.node.object.text),
-        Statement::Reconfigure(_) => Entry::new("RECONFIGURE"),
-        Statement::Dbcc(_) => Entry::new("DBCC"),
-        Statement::Checkpoint { .. } => Entry::new("CHECKPOINT"),
-        Statement::Use(name) => Entry {
-            is_notable: false,
-            ..on("USE", name.text.clone())
-        },
-        Statement::Declare(_) => quiet("DECLARE"),
-        Statement::SetVariable(_) | Statement::SetOption(_) => quiet("SET"),
-        Statement::Print(_) => quiet("PRINT"),
-        Statement::WaitForDelay(_) => quiet("WAITFOR"),
-        Statement::Transaction(_) => quiet("TRANSACTION"),
-        Statement::Sql(_) => quiet("SQL"),
-        Statement::Backup(_) => quiet("BACKUP"),
-        Statement::Restore(_) => quiet("RESTORE"),
-    }
-}
-
-/// A name as written; the values of variables are not used.
-fn written(name: &Name) -> String {
-    match name {
-        Name::Identifier(identifier) => identifier.text.clone(),
-        Name::Variable(variable) => variable.name.clone(),
-    }
-}
-
-fn paths<'a>(devices: impl Iterator<Item = &'a Spanned<Device>>) -> String {
-    let paths = devices.map(|device| match &device.node {
-        Device::Logical(name) => written(name),
-        Device::Physical { path, .. } => match path {
-            Written::Text { text, .. } => text.clone(),
-            Written::Variable(variable) => variable.name.clone(),
-            Written::Number(number) => number.to_string(),
-        },
-    });
-    paths.collect::<Vec<_>>().join(", ")
 }
 
 fn some(text: &str) -> Option<&str> {

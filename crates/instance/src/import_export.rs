@@ -10,7 +10,7 @@ use windlass_vfs::import_export::PageChecksums;
 use crate::instance::is_system_database;
 use crate::message_of::os_error;
 use crate::names::absolute;
-use crate::statement::engine;
+use crate::tsql::engine;
 use crate::{Failure, Session};
 
 /// A SQLite file to import, and as what.

@@ -1,25 +1,25 @@
-//! What statements mean: sessions that execute T-SQL on an instance's databases.
+//! What an instance does, and what is said to it in three languages.
 //!
 //! | module | what |
 //! |---|---|
 //! | [`Instance`] | databases, drives, names; the catalog behind them |
-//! | [`Session`] | batches, variables, the current database |
-//! | `statement/` | one file per statement: from syntax tree to typed request to what happens |
-//! | `option/` | from options as written to typed requests: conflicts, ranges, defaults |
-//! | `message_of/` | from errors of the crates below to numbered messages: one exhaustive match each |
-//! | [`expression`](evaluate), [`Value`] | scalar expressions |
+//! | [`operation`] | backup, restore, verification, inspection: typed options in, a report or a failure out |
+//! | [`chain`] | which sets can be restored, from which others, and if not, why |
 //! | [`retention`] | which backups go: policies that know chains |
-//! | [`sqlbackup`] | the dialect of SQL Backup Pro |
+//! | [`Session`] | who asks: the current database, variables, settings, what is open |
+//! | [`tsql`] | T-SQL: statements to operations, and operations to text |
+//! | [`sqlbackup`] | the dialect of SQL Backup Pro: commands to operations |
+//! | `message_of/` | from errors of the crates below to numbered messages: one exhaustive match each |
 //! | [`Sink`] | receives messages, rows, progress and reports in order |
 //!
-//! Neighbours: the command line and later network front ends above; `tsql` for syntax, `pipeline` for
-//! movement, `catalog` for memory below. Plain commands build the same syntax trees as scripts, so
-//! both ways of speaking run through the same code.
+//! Neighbours: the command line (which makes options itself, without a syntax tree) and later network front
+//! ends above; `tsql` for syntax, `pipeline` for movement, `catalog` for memory below.
 //!
 //! Invariants:
 //! 1. Every option of the grammar acts, or is documented by SQL Server as having no effect, or is
 //!    refused with a message. None is accepted and ignored.
 //! 2. Errors become messages here and nowhere else.
+//! 3. Operations know no language: what each of the three can say ends in the same options.
 #![forbid(unsafe_code)]
 
 mod accelerator;
@@ -28,7 +28,6 @@ mod data_type;
 mod decimal;
 mod engine;
 mod event_log;
-mod expression;
 mod failure;
 mod identity;
 mod import_export;
@@ -36,7 +35,7 @@ mod instance;
 mod keys;
 pub mod message_of;
 mod names;
-mod option;
+pub mod operation;
 mod outcome;
 pub mod presence;
 mod query;
@@ -47,14 +46,12 @@ mod session;
 mod source;
 pub mod sqlbackup;
 pub mod standing;
-pub mod statement;
 mod tag;
+pub mod tsql;
 mod value;
-mod variables;
 
 pub use data_type::{CONVERSION_LENGTH, DataType, IntegerType};
 pub use decimal::Decimal;
-pub use expression::{Environment, Which, assign, convert, evaluate};
 pub use failure::{AfterFailure, Failure};
 pub use identity::{Identity, PRODUCT};
 pub use import_export::{ImportReport, ImportRequest};
@@ -64,5 +61,6 @@ pub use names::{Drives, NameError, absolute, logical_name};
 pub use outcome::{Collected, Column, ColumnType, Completed, Event, Progress, ResultSet, Sink};
 pub use rehearsal::{Estimate, Rehearsal};
 pub use session::{BatchEnd, Session};
+pub use tsql::expression::{Environment, Which, assign, convert, evaluate};
+pub use tsql::variables::Variables;
 pub use value::Value;
-pub use variables::Variables;

@@ -22,7 +22,7 @@ use windlass_base::message::table;
 use windlass_catalog::Catalog;
 
 use crate::engine::OpenDatabases;
-use crate::expression::sqlite_function;
+use crate::tsql::expression::sqlite_function;
 use crate::{Failure, Identity, Value};
 
 /// How long a statement waits for another program's lock unless `SET LOCK_TIMEOUT` says otherwise.

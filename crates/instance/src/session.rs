@@ -1,6 +1,6 @@
 //! A session: executes batches, one statement after the other.
 //!
-//! Neighbours: `tsql` reads the text; [`crate::statement`] gives each statement its meaning; a
+//! Neighbours: `tsql` reads the text; [`crate::tsql`] gives each statement its meaning; a
 //! [`Sink`] receives what they yield.
 //!
 //! Invariants:
@@ -16,21 +16,16 @@ use std::time::Duration;
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_tsql::ast::{BackupStatement, RestoreStatement, Statement};
+use windlass_tsql::ast::Statement;
 use windlass_tsql::error::ParseError;
 use windlass_tsql::parser::parse_batch;
 use windlass_tsql::span::Spanned;
 
-use crate::event_log::{self, Entry};
+use crate::event_log;
 use crate::failure::AfterFailure;
 use crate::message_of::parse_message;
 use crate::query::Queries;
-use crate::statement::backup::BackupExtras;
-use crate::statement::restore::RestoreExtras;
-use crate::statement::verify_only::VerifyExtras;
-use crate::{
-    Environment, Event, Failure, Identity, Instance, Sink, Value, Variables, Which, statement,
-};
+use crate::{Environment, Event, Failure, Identity, Instance, Sink, Value, Variables, Which, tsql};
 
 /// How often a batch may execute a batch in itself (`sp_executesql`).
 const NESTING_MAX: u32 = 32;
@@ -40,9 +35,6 @@ const NESTING_MAX: u32 = 32;
 pub enum BatchEnd {
     /// Without any error.
     Clean,
-    /// The statement did its work but lost data, and reported it: a restore that continued after
-    /// errors.
-    Lost,
     /// At least one message was an error.
     Failed,
 }
@@ -187,14 +179,14 @@ impl Session {
                 0 => 0,
                 line => line.saturating_add(first_line.saturating_sub(1)),
             };
-            let entry = Entry::of(&statement.node);
+            let entry = tsql::logged::begin(&statement.node);
             let mut placed = Placed {
                 sink: &mut *sink,
                 line,
             };
-            let mut noting = entry.noting(&mut placed);
-            let result = statement::execute(self, &statement.node, &mut noting);
-            noting.end(&result);
+            let result = entry.around(&mut placed, |sink| {
+                tsql::execute(self, &statement.node, sink)
+            });
             match result {
                 Ok(()) => self.succeeded(&statement.node),
                 Err(failure) => {
@@ -211,62 +203,9 @@ impl Session {
         end
     }
 
-    /// Executes a BACKUP statement with what T-SQL cannot say.
-    pub fn backup(
-        &mut self,
-        statement: &BackupStatement,
-        extras: &BackupExtras,
-        sink: &mut dyn Sink,
-    ) -> BatchEnd {
-        let entry = Entry::of_backup(statement);
-        let mut noting = entry.noting(sink);
-        let result = statement::backup::run(self, statement, extras, &mut noting);
-        noting.end(&result);
-        self.ended(result, sink)
-    }
-
-    /// Executes a RESTORE DATABASE statement with what T-SQL cannot say.
-    pub fn restore(
-        &mut self,
-        statement: &RestoreStatement,
-        database: &str,
-        extras: &RestoreExtras,
-        sink: &mut dyn Sink,
-    ) -> BatchEnd {
-        let entry = Entry::of_restore(statement);
-        let mut noting = entry.noting(sink);
-        let result =
-            statement::restore::run_closing(self, statement, database, extras, &mut noting);
-        noting.end(&result);
-        self.ended(result, sink)
-    }
-
-    /// Executes a RESTORE VERIFYONLY statement with what T-SQL cannot say.
-    pub fn verify(
-        &mut self,
-        statement: &RestoreStatement,
-        extras: &VerifyExtras,
-        sink: &mut dyn Sink,
-    ) -> BatchEnd {
-        let entry = Entry::of_restore(statement);
-        let mut noting = entry.noting(sink);
-        let result = statement::verify_only::run(self, statement, extras, &mut noting);
-        noting.end(&result);
-        self.ended(result, sink)
-    }
-
-    fn ended(&mut self, result: Result<(), Failure>, sink: &mut dyn Sink) -> BatchEnd {
-        match result {
-            Ok(()) => BatchEnd::Clean,
-            Err(failure) => {
-                let is_done = failure.is_done;
-                self.failed(failure, 0, sink);
-                match is_done {
-                    true => BatchEnd::Lost,
-                    false => BatchEnd::Failed,
-                }
-            }
-        }
+    /// Hands over the messages of a failure, and takes note of its number.
+    pub(crate) fn refuse(&mut self, failure: Failure, sink: &mut dyn Sink) {
+        self.failed(failure, 0, sink);
     }
 
     /// Executes a batch within a statement, with variables of its own.
@@ -287,7 +226,7 @@ impl Session {
         // Inner failures have already been reported.
         match end {
             BatchEnd::Clean => Ok(()),
-            BatchEnd::Lost | BatchEnd::Failed => Err(Failure::from(Vec::new())),
+            BatchEnd::Failed => Err(Failure::from(Vec::new())),
         }
     }
 
@@ -374,7 +313,7 @@ impl Environment for Session {
     }
 
     fn subquery(&mut self, text: &str) -> Result<Value, Failure> {
-        statement::query::scalar(self, text)
+        tsql::query::scalar(self, text)
     }
 
     fn database(&mut self, which: Which<'_>) -> Result<Option<(i64, String)>, Failure> {

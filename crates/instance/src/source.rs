@@ -5,7 +5,7 @@ use windlass_catalog::{Base, DatabaseRecord};
 use windlass_source::SourceDatabase;
 use windlass_source::sqlite::{FileIdentity, SnapshotOptions};
 
-use crate::statement::database;
+use crate::operation::database;
 use crate::{Failure, Session};
 
 impl Session {

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use windlass_base::word::Goal;
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_codec::{Compression, DeflateProvider};
 use windlass_crypt::{Cipher, SigningKey};
@@ -96,30 +97,7 @@ pub struct Tuning {
     pub max_write_rate: Option<u64>,
 }
 
-/// What a backup adapts to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Goal {
-    /// The shortest time; the smallest size at no cost in time.
-    #[default]
-    Fast,
-    /// The smallest size within three times the shortest time.
-    Small,
-    /// The database's users keep their cores and disks.
-    Gentle,
-}
-
-impl Goal {
-    /// The name in `GOAL = ...`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fast => "FAST",
-            Self::Small => "SMALL",
-            Self::Gentle => "GENTLE",
-        }
-    }
-}
-
-/// How far the frames of a measuring run go. Nothing is written; no backup is made.
+/// How far the pages of a measuring run come. Nothing is written: it makes no backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probe {
     /// `NOCOMPRESSWRITE`: read only. Shows the rate of the source.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use windlass_base::word::Depth;
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_io::DirectFile;
 use windlass_media::SourceKind;
@@ -60,17 +61,7 @@ pub struct DatabaseIdentity {
     pub is_read_only: bool,
 }
 
-/// How thorough SQLite's own check of a database is.
-#[repr(u8)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
-    /// `PRAGMA quick_check`: each page and row, without comparing indexes with their tables.
-    Quick = 1,
-    /// `PRAGMA integrity_check`: everything.
-    Full = 2,
-}
-
-/// What the content of a database is, judging by its header and size.
+/// What the content of a database looks like, as far as its header and its size tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     Database,

@@ -2,27 +2,8 @@
 
 use std::str::FromStr;
 
-use clap::ValueEnum;
-use windlass_codec::Compression;
-
-/// `--compress`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Compress {
-    /// The ZSTD level is picked while the backup runs.
-    Auto,
-    Fixed(Compression),
-}
-
-impl FromStr for Compress {
-    type Err = windlass_codec::Error;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.to_ascii_lowercase().as_str() {
-            "auto" | "zstd:auto" => Ok(Self::Auto),
-            _ => text.parse().map(Self::Fixed),
-        }
-    }
-}
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use windlass_base::word::Word;
 
 /// `--threads`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,24 +37,14 @@ impl FromStr for Threads {
     }
 }
 
-/// `--integrity`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Integrity {
-    /// Check each page and row: PRAGMA `quick_check`
-    Quick,
-    /// Also check indexes against their tables: PRAGMA `integrity_check`
-    Full,
-}
-
-/// `--goal`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Goal {
-    /// Shortest time; for equal times, the smallest backup
-    Fast,
-    /// Smallest backup that takes at most three times the shortest time
-    Small,
-    /// Lowest CPU and I/O priority, half the cores, no level above LOW
-    Gentle,
+/// Reads a word of an option, in small letters as in T-SQL's; the help tells each one's meaning.
+pub(crate) fn word<T: Word>() -> impl TypedValueParser<Value = T> {
+    let value = |word: &T| {
+        // A few bytes for each run: clap keeps names for as long as the program lives.
+        let name: &'static str = word.spelling().to_lowercase().leak();
+        PossibleValue::new(name).help(word.meaning())
+    };
+    PossibleValuesParser::new(T::WORDS.iter().map(value)).try_map(|text| text.parse())
 }
 
 #[cfg(test)]
@@ -85,11 +56,5 @@ mod tests {
         assert_eq!("auto".parse(), Ok(Threads::Auto));
         assert_eq!("3".parse(), Ok(Threads::Count(3)));
         assert!("many".parse::<Threads>().is_err());
-        assert_eq!("AUTO".parse(), Ok(Compress::Auto));
-        assert_eq!(
-            "zstd:high".parse(),
-            Ok(Compress::Fixed(Compression::ZSTD_HIGH))
-        );
-        assert!("ms_xpress:auto".parse::<Compress>().is_err());
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use windlass_instance::statement::backup::CopyChoice;
+use windlass_instance::operation::CopyChoice;
 
 /// How to treat other users of the database.
 #[derive(Debug, Args)]

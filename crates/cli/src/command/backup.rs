@@ -1,20 +1,16 @@
 //! `windlass backup`
 
-use windlass_codec::{Algorithm, Compression as Fixed, Level};
+use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
-use windlass_instance::statement::backup::{BackupExtras, MissingBase};
-use windlass_tsql::ast::{
-    BackupOption, BackupStatement, BackupTarget, Compression, CompressionAlgorithm,
-    CompressionLevel, Goal as WrittenGoal, Identifier, Integrity as WrittenIntegrity, Name,
-    Statement, ThreadCount, Value,
-};
-use windlass_tsql::span::Spanned;
+use windlass_instance::operation::{BackupOptions, CompressionChoice, MissingBase};
+use windlass_instance::tsql::print;
+use windlass_pipeline::{OnDamage, Overwrite, Probe};
 
 use super::{
-    Outcome, absolute, database_name, disk, io_method_refused, keys, made, misused, refused,
+    Outcome, absolute, database_name, disks, ended, io_method_refused, keys, misused, refused,
     session_for,
 };
-use crate::args::{BackupArguments, Common, Compress, Goal, Integrity};
+use crate::args::{BackupArguments, Common};
 use crate::output::{Console, Layout};
 
 /// Runs the command.
@@ -32,144 +28,81 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     let Some(name) = database_name(&mut session, &arguments.database, &mut console) else {
         return Outcome::Failed;
     };
-    let statement = statement(arguments, common, &name);
+    let mut options = options(arguments, common);
     if arguments.run.tsql || arguments.run.dry_run {
-        console.tsql(&Statement::Backup(Box::new(statement.clone())));
+        console.tsql(&print::backup(&name, &options));
     }
-    let recipients =
-        match keys::recipients(&arguments.encrypt_to, arguments.passphrase_file.as_deref()) {
-            Ok(recipients) => recipients,
-            Err(message) => return refused(message, &mut console),
-        };
-    let extras = BackupExtras {
-        base: arguments.base.iter().map(DeviceAddress::disk).collect(),
-        recipients,
-        io_method: arguments.tuning.io,
-        algorithm: None,
-        missing_base: match arguments.base_missing_ok {
-            true => MissingBase::Warns,
-            false => MissingBase::Refuses,
-        },
-        lock_timeout: arguments.locking.lock_timeout,
-        frozen: arguments.locking.frozen,
-        temporary_copy: arguments.locking.temporary_copy(),
-    };
-    session.backup(&statement, &extras, &mut console).into()
+    match keys::recipients(&arguments.encrypt_to, arguments.passphrase_file.as_deref()) {
+        Ok(recipients) => options.recipients = recipients,
+        Err(message) => return refused(message, &mut console),
+    }
+    let result = session.backup(&name, &options, &mut console);
+    ended(result, &mut console)
 }
 
-/// The statement equivalent to the command line.
-pub(super) fn statement(
-    arguments: &BackupArguments,
-    common: &Common,
-    name: &str,
-) -> BackupStatement {
-    let devices = |paths: &[String]| paths.iter().map(|path| disk(path, common)).collect();
-    BackupStatement {
-        target: BackupTarget::Database {
-            name: made(Name::Identifier(Identifier::new(name))),
-            files: Vec::new(),
-        },
+/// What the command line says, but for the recipients, whose files are not read.
+pub(super) fn options(arguments: &BackupArguments, common: &Common) -> BackupOptions {
+    let (tuning, locking) = (&arguments.tuning, &arguments.locking);
+    BackupOptions {
         devices: match arguments.to.as_slice() {
-            // Only a measuring run may omit it: it names a device and touches none.
-            [] => devices(&["NUL".to_owned()]),
-            to => devices(to),
+            // Only a measuring run goes without: it names a device and touches none.
+            [] => disks(&["NUL".to_owned()], common),
+            to => disks(to, common),
         },
         mirrors: arguments
             .mirror
             .chunks(arguments.to.len().max(1))
-            .map(devices)
+            .map(|mirror| disks(mirror, common))
             .collect(),
-        options: options(arguments)
-            .into_iter()
-            .map(made)
-            .collect::<Vec<Spanned<_>>>(),
+        overwrite: match (arguments.format, arguments.init) {
+            (true, _) => Overwrite::Format,
+            (false, true) => Overwrite::Initialize,
+            (false, false) => Overwrite::Append,
+        },
+        skips_checks: arguments.skip,
+        media_name: arguments.media_name.clone(),
+        media_description: arguments.media_description.clone(),
+        block_bytes: arguments.block_size,
+        is_differential: arguments.differential,
+        base: arguments.base.iter().map(DeviceAddress::disk).collect(),
+        missing_base: match arguments.base_missing_ok {
+            true => MissingBase::Warns,
+            false => MissingBase::Refuses,
+        },
+        is_copy_only: arguments.copy_only,
+        name: arguments.name.clone(),
+        description: arguments.description.clone(),
+        expires: arguments.expire,
+        retain_days: arguments.retain_days.map(i64::from),
+        compression: Some(match (arguments.compress, arguments.goal) {
+            (Some(choice), _) => choice,
+            (None, Some(_)) => CompressionChoice::Auto,
+            (None, None) => CompressionChoice::Fixed(Compression::ZSTD_LOW),
+        }),
+        checksum: arguments.checksum.then_some(true),
+        on_damage: match arguments.continue_after_error {
+            true => OnDamage::Continue,
+            false => OnDamage::Stop,
+        },
+        is_as_is: arguments.as_is,
+        integrity: arguments.integrity,
+        sign_with: arguments.sign_with.as_deref().map(absolute),
+        probe: match (arguments.no_write, arguments.no_compress_write) {
+            (true, _) => Some(Probe::Transform),
+            (false, true) => Some(Probe::Read),
+            (false, false) => None,
+        },
+        goal: arguments.goal.unwrap_or_default(),
+        buffer_count: tuning.buffer_count.map(i64::from),
+        transfer_bytes: tuning.max_transfer_size,
+        threads: tuning.threads(),
+        max_rate: arguments.max_rate.map(i64::from),
+        max_write_rate: arguments.max_write_rate.map(i64::from),
+        io_method: tuning.io,
+        lock_timeout: locking.lock_timeout,
+        is_frozen: locking.frozen,
+        temporary_copy: locking.temporary_copy(),
+        stats: arguments.run.stats.map(i64::from),
+        ..BackupOptions::default()
     }
-}
-
-fn options(arguments: &BackupArguments) -> Vec<BackupOption> {
-    use BackupOption as O;
-    let number = |number: Option<u32>| number.map(|number| Value::Number(i64::from(number)));
-    let text = |text: &Option<String>| text.as_ref().map(Value::national);
-    let flag = |is_set: bool, option: O| is_set.then_some(option);
-    let tuning = &arguments.tuning;
-    [
-        Some(compression(arguments)),
-        flag(arguments.no_write, O::NoWrite),
-        flag(arguments.no_compress_write, O::NoCompressWrite),
-        flag(arguments.differential, O::Differential),
-        flag(arguments.copy_only, O::CopyOnly),
-        flag(arguments.checksum, O::Checksum),
-        flag(arguments.as_is, O::AsIs),
-        arguments.integrity.map(|depth| {
-            O::Integrity(match depth {
-                Integrity::Quick => WrittenIntegrity::Quick,
-                Integrity::Full => WrittenIntegrity::Full,
-            })
-        }),
-        flag(arguments.continue_after_error, O::ContinueAfterError),
-        flag(arguments.init, O::Init),
-        flag(arguments.format, O::Format),
-        flag(arguments.skip, O::Skip),
-        text(&arguments.name).map(O::Name),
-        text(&arguments.description).map(O::Description),
-        text(&arguments.media_name).map(O::MediaName),
-        text(&arguments.media_description).map(O::MediaDescription),
-        text(&arguments.expire).map(O::ExpireDate),
-        number(arguments.retain_days).map(O::RetainDays),
-        arguments
-            .sign_with
-            .as_ref()
-            .map(|path| O::SignWith(Value::national(absolute(path)))),
-        arguments
-            .block_size
-            .map(|bytes| O::BlockSize(Value::Number(bytes))),
-        number(tuning.buffer_count).map(O::BufferCount),
-        tuning
-            .max_transfer_size
-            .map(|bytes| O::MaxTransferSize(Value::Number(bytes))),
-        tuning.threads.map(|threads| {
-            O::ThreadCount(match number(threads.count()) {
-                Some(count) => ThreadCount::Count(count),
-                None => ThreadCount::Auto,
-            })
-        }),
-        arguments.goal.map(|goal| {
-            O::Goal(match goal {
-                Goal::Fast => WrittenGoal::Fast,
-                Goal::Small => WrittenGoal::Small,
-                Goal::Gentle => WrittenGoal::Gentle,
-            })
-        }),
-        number(arguments.max_rate).map(O::MaxRate),
-        number(arguments.max_write_rate).map(O::MaxWriteRate),
-        number(arguments.run.stats).map(|every| O::Stats(Some(every))),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
-fn compression(arguments: &BackupArguments) -> BackupOption {
-    let fixed = match (arguments.compress, arguments.goal) {
-        (Some(Compress::Auto), _) | (None, Some(_)) => {
-            return BackupOption::Compression(Some(Compression {
-                algorithm: CompressionAlgorithm::Zstd,
-                level: Some(CompressionLevel::Auto),
-            }));
-        }
-        (Some(Compress::Fixed(fixed)), _) => fixed,
-        (None, None) => Fixed::ZSTD_LOW,
-    };
-    let algorithm = match fixed.algorithm {
-        Algorithm::None => return BackupOption::NoCompression,
-        Algorithm::MsXpress => CompressionAlgorithm::MsXpress,
-        Algorithm::Zstd => CompressionAlgorithm::Zstd,
-        Algorithm::QatDeflate => CompressionAlgorithm::QatDeflate,
-    };
-    let level = fixed.level.map(|level| match level {
-        Level::Low => CompressionLevel::Low,
-        Level::Medium => CompressionLevel::Medium,
-        Level::High => CompressionLevel::High,
-    });
-    BackupOption::Compression(Some(Compression { algorithm, level }))
 }

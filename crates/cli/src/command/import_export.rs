@@ -4,7 +4,7 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_instance::{Failure, ImportRequest};
 
-use super::{Outcome, session};
+use super::{Outcome, ended, session};
 use crate::args::{Common, ExportArguments, ImportArguments};
 use crate::output::{Console, Layout};
 
@@ -43,16 +43,6 @@ pub(crate) fn export(arguments: &ExportArguments, common: &Common) -> Outcome {
 }
 
 fn tell(result: Result<Message, Failure>, console: &mut Console) -> Outcome {
-    match result {
-        Ok(message) => {
-            console.message(message);
-            Outcome::Succeeded
-        }
-        Err(failure) => {
-            for message in failure.messages {
-                console.message(message);
-            }
-            Outcome::Failed
-        }
-    }
+    let result = result.map(|message| console.message(message));
+    ended(result, console)
 }

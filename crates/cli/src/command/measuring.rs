@@ -8,7 +8,7 @@ use windlass_instance::Session;
 use windlass_io::output;
 use windlass_tune::{Database, Outcome as Measurements};
 
-use super::{Outcome, absolute, database_name, misused, session};
+use super::{Outcome, absolute, database_name, misused, session, told};
 use crate::args::{Common, ResultFiles};
 use crate::output::{Console, Layout, message_line, result_json, result_text};
 
@@ -28,15 +28,7 @@ pub(super) fn subject(written: &str, common: &Common) -> Option<Subject> {
     let mut session = session(common, &mut console)?;
     let is_registered = matches!(session.instance().database(written), Ok(Some(_)));
     let name = database_name(&mut session, written, &mut console)?;
-    let source = match session.source(&name) {
-        Ok(source) => source,
-        Err(failure) => {
-            for message in failure.messages {
-                console.message(message);
-            }
-            return None;
-        }
-    };
+    let source = told(session.source(&name), &mut console)?;
     match Database::open(source) {
         Ok(database) => Some(Subject {
             database,

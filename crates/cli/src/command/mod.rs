@@ -20,10 +20,9 @@ use std::path::Path;
 
 use windlass_base::Message;
 use windlass_catalog::Drive;
+use windlass_instance::operation::DeviceName;
 use windlass_instance::{BatchEnd, Failure, Instance, Session};
 use windlass_io::queue::{IoMethodChoice, ring_refusal};
-use windlass_tsql::ast::{Device, DeviceKind, Value};
-use windlass_tsql::span::Spanned;
 
 use crate::args::Common;
 use crate::output::{Console, message_line};
@@ -55,12 +54,33 @@ impl From<BatchEnd> for Outcome {
     fn from(end: BatchEnd) -> Self {
         match end {
             BatchEnd::Clean => Self::Succeeded,
-            BatchEnd::Lost | BatchEnd::Failed => Self::Failed,
+            BatchEnd::Failed => Self::Failed,
         }
     }
 }
 
-/// A session on the instance of the command line, or without an instance.
+/// What an operation gave; its failure is told.
+pub(crate) fn told<T>(result: Result<T, Failure>, console: &mut Console) -> Option<T> {
+    match result {
+        Ok(found) => Some(found),
+        Err(failure) => {
+            for message in failure.messages {
+                console.message(message);
+            }
+            None
+        }
+    }
+}
+
+/// The same where nothing more is to be done.
+pub(crate) fn ended<T>(result: Result<T, Failure>, console: &mut Console) -> Outcome {
+    match told(result, console) {
+        Some(_) => Outcome::Succeeded,
+        None => Outcome::Failed,
+    }
+}
+
+/// A session on the instance that the command line names, or on none.
 pub(crate) fn session(common: &Common, console: &mut Console) -> Option<Session> {
     match open(common) {
         Ok(instance) => {
@@ -136,24 +156,24 @@ pub(crate) fn database_name(
     }
 }
 
-/// `DISK = 'path'` for a file of the command line, absolute so that it cannot be interpreted
-/// otherwise.
-pub(crate) fn disk(path: &str, common: &Common) -> Spanned<Device> {
+/// The device for a file of the command line, absolute so that nothing else is read into it.
+fn disk(path: &str, common: &Common) -> DeviceName {
     let is_mapped = path.split_once(':').is_some_and(|(letter, _)| {
         common
             .drive
             .iter()
             .any(|(known, _)| letter.eq_ignore_ascii_case(&known.to_string()))
     });
-    let text = if path.eq_ignore_ascii_case("NUL") || is_mapped {
+    DeviceName::Disk(if path.eq_ignore_ascii_case("NUL") || is_mapped {
         path.to_owned()
     } else {
         absolute(Path::new(path))
-    };
-    Spanned::unplaced(Device::Physical {
-        kind: DeviceKind::Disk,
-        path: Value::national(text),
     })
+}
+
+/// The devices for some files.
+pub(crate) fn disks(paths: &[String], common: &Common) -> Vec<DeviceName> {
+    paths.iter().map(|path| disk(path, common)).collect()
 }
 
 /// A path as text, absolute.
@@ -165,12 +185,7 @@ pub(crate) fn absolute(path: &Path) -> String {
         .into_owned()
 }
 
-/// An option that was generated, not parsed.
-pub(crate) fn made<T>(node: T) -> Spanned<T> {
-    Spanned::unplaced(node)
-}
-
-/// Reports an error of the instance.
+/// Says what is wrong with the instance.
 pub(crate) fn failed(error: &windlass_catalog::Error, console: &mut Console) -> Outcome {
     for message in Failure::from(error).messages {
         console.message(message);

@@ -3,20 +3,17 @@
 use std::path::PathBuf;
 
 use windlass_base::message::table;
-use windlass_instance::statement::newest::{NewestRequest, Sequence};
-use windlass_instance::statement::restore::RestoreExtras;
-use windlass_instance::{BatchEnd, Session, logical_name};
-use windlass_tsql::ast::{
-    Device, Identifier, Name, RestoreAction, RestoreOption, RestoreSource, RestoreStatement,
-    Statement, Value,
+use windlass_instance::operation::{
+    MediaOptions, NewestRequest, Recovery, RestoreOptions, Sequence,
 };
-
-use windlass_tsql::span::Spanned;
+use windlass_instance::tsql::print;
+use windlass_instance::{Session, logical_name};
+use windlass_pipeline::OnDamage;
 
 use super::{
-    Outcome, absolute, disk, io_method_refused, keys, made, misused, refused, session_for,
+    Outcome, absolute, disks, io_method_refused, keys, misused, refused, session_for, told,
 };
-use crate::args::{Common, RestoreArguments, Threads};
+use crate::args::{Common, RestoreArguments};
 use crate::output::{Console, Layout};
 
 /// Runs the command.
@@ -33,33 +30,26 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     let name = name(arguments);
-    let keys = match keys::ring(&arguments.keys) {
-        Ok(keys) => keys,
+    let mut options = options(arguments, common);
+    match keys::ring(&arguments.keys) {
+        Ok(keys) => options.keys = keys,
         Err(message) => return refused(message, &mut console),
-    };
-    let extras = RestoreExtras {
-        keys,
-        target: arguments.to.clone(),
-        threads: arguments.tuning.threads.and_then(Threads::count),
-        io_method: arguments.tuning.io,
-        is_passing: arguments.database.is_none(),
-        needs_target: true,
-    };
-    let steps = match steps(&mut session, arguments, common, &name, &mut console) {
-        Ok(steps) => steps,
-        Err(outcome) => return outcome,
+    }
+    let Some(steps) = steps(&mut session, arguments, options, &name, &mut console) else {
+        return Outcome::Failed;
     };
     let mut outcome = Outcome::Succeeded;
-    for (index, statement) in steps.into_iter().enumerate() {
+    for (index, step) in steps.into_iter().enumerate() {
         if arguments.run.tsql || arguments.run.dry_run {
-            console.tsql(&Statement::Restore(Box::new(statement.clone())));
+            console.tsql(&print::restore(&name, &step));
         }
-        let end = session.restore(&statement, &name, &extras, &mut console);
-        match end {
-            BatchEnd::Clean => {}
-            // Later sets may even contain what it lost.
-            BatchEnd::Lost => outcome = Outcome::Failed,
-            BatchEnd::Failed => {
+        let result = session.restore(&name, &step, &mut console);
+        let is_lost = result.as_ref().is_err_and(|failure| failure.is_done);
+        match told(result, &mut console) {
+            Some(_) => {}
+            // What comes behind it may even have what it lost.
+            None if is_lost => outcome = Outcome::Failed,
+            None => {
                 advise(&mut console);
                 if index > 0 && !arguments.run.dry_run {
                     left_open(&session, arguments, &name, &mut console);
@@ -78,29 +68,63 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     }
 }
 
-/// The restores in order: of the named set, or of those that give the newest state.
+/// What the command line says, but for the keys, whose files are not read.
+fn options(arguments: &RestoreArguments, common: &Common) -> RestoreOptions {
+    let tuning = &arguments.tuning;
+    RestoreOptions {
+        media: MediaOptions {
+            devices: disks(&arguments.media, common),
+            position: arguments
+                .set
+                .filter(|_| !arguments.media.is_empty())
+                .map(i64::from),
+            media_name: arguments.media_name.clone(),
+            block_bytes: None,
+            needs_checksums: arguments.checksum,
+        },
+        recovery: match arguments.no_recovery {
+            true => Recovery::NoRecovery,
+            false => Recovery::Recovery,
+        },
+        moves: arguments
+            .moves
+            .iter()
+            .map(|(logical, path)| (logical.clone(), absolute(std::path::Path::new(path))))
+            .collect(),
+        target: arguments.to.clone(),
+        needs_target: true,
+        is_unregistered: arguments.database.is_none(),
+        replaces: arguments.replace,
+        is_as_is: arguments.as_is,
+        allows_unencrypted: arguments.allow_unencrypted,
+        signed_by: arguments
+            .signed_by
+            .iter()
+            .map(|path| absolute(path))
+            .collect(),
+        on_damage: match arguments.continue_after_error {
+            true => OnDamage::Continue,
+            false => OnDamage::Stop,
+        },
+        buffer_count: tuning.buffer_count.map(i64::from),
+        transfer_bytes: tuning.max_transfer_size,
+        threads: tuning.threads(),
+        io_method: tuning.io,
+        stats: arguments.run.stats.map(i64::from),
+        ..RestoreOptions::default()
+    }
+}
+
+/// The restores, one after the other: of the set that is named, or of those that give the newest state.
 fn steps(
     session: &mut Session,
     arguments: &RestoreArguments,
-    common: &Common,
+    options: RestoreOptions,
     name: &str,
     console: &mut Console,
-) -> Result<Vec<RestoreStatement>, Outcome> {
-    let given: Vec<_> = arguments
-        .media
-        .iter()
-        .map(|path| disk(path, common))
-        .collect();
-    let recovers = !arguments.no_recovery;
-    let plain = Part {
-        devices: given,
-        position: arguments.set,
-        is_first: true,
-        recovers,
-    };
-    let statement_of = |part: Part| statement(arguments, name, part);
+) -> Option<Vec<RestoreOptions>> {
     if arguments.set.is_some() || arguments.media.is_empty() {
-        return Ok(vec![statement_of(plain)]);
+        return Some(vec![options]);
     }
     let request = NewestRequest {
         of: arguments.of.as_deref(),
@@ -108,33 +132,28 @@ fn steps(
         target: arguments.to.as_deref(),
         leaves_open: arguments.no_recovery,
     };
-    let newest = match session.newest(&statement_of(plain.clone()), &request) {
-        Ok(newest) => newest,
-        Err(failure) => {
-            for message in failure.messages {
-                console.message(message);
-            }
-            return Err(Outcome::Failed);
-        }
-    };
+    let newest = told(session.newest(&options.media, &request), console)?;
     for note in newest.notes {
         console.message(note);
     }
-    if newest.steps.is_empty() {
-        return Ok(vec![statement_of(plain)]);
-    }
-    let last = newest.steps.len() - 1;
-    let parts = newest
-        .steps
-        .into_iter()
-        .enumerate()
-        .map(|(index, step)| Part {
+    let Some(last) = newest.steps.len().checked_sub(1) else {
+        return Some(vec![options]);
+    };
+    let steps = newest.steps.into_iter().enumerate();
+    let steps = steps.map(|(index, step)| RestoreOptions {
+        media: MediaOptions {
             devices: step.devices,
-            position: Some(step.position),
-            is_first: index == 0,
-            recovers: recovers && index == last,
-        });
-    Ok(parts.map(statement_of).collect())
+            position: Some(step.position.into()),
+            ..options.media.clone()
+        },
+        recovery: match index == last {
+            true => options.recovery,
+            false => Recovery::NoRecovery,
+        },
+        replaces: options.replaces && index == 0,
+        ..options.clone()
+    });
+    Some(steps.collect())
 }
 
 /// Advice for refusals that mention T-SQL options.
@@ -149,6 +168,32 @@ fn advise(console: &mut Console) {
         return;
     };
     console.message(advice);
+}
+
+/// The name of the database: as given, or as its file is called.
+fn name(arguments: &RestoreArguments) -> String {
+    match (&arguments.database, &arguments.to, arguments.moves.first()) {
+        (Some(name), ..) => name.clone(),
+        (None, Some(path), _) => logical_name(path),
+        (None, None, Some((_, path))) => logical_name(std::path::Path::new(path)),
+        (None, None, None) => String::new(),
+    }
+}
+
+fn make_read_only(path: &std::path::Path, console: &mut Console) -> Outcome {
+    let result = std::fs::metadata(path).and_then(|metadata| {
+        let mut permissions = metadata.permissions();
+        permissions.set_readonly(true);
+        std::fs::set_permissions(path, permissions)
+    });
+    match result {
+        Ok(()) => Outcome::Succeeded,
+        Err(error) => {
+            let error = windlass_instance::message_of::os_error(&error);
+            console.message(table::cannot_open_file(path.display(), error));
+            Outcome::Failed
+        }
+    }
 }
 
 /// What a sequence that failed behind its full backup leaves, and how to go on.
@@ -190,94 +235,4 @@ fn ways_on(arguments: &RestoreArguments, name: &str) -> (String, String) {
         words.extend(["--move".to_owned(), format!("{logical}={path}")]);
     }
     (shell_words::join(words), recovery)
-}
-
-/// One restore of a sequence.
-#[derive(Debug, Clone)]
-struct Part {
-    devices: Vec<Spanned<Device>>,
-    position: Option<u16>,
-    is_first: bool,
-    recovers: bool,
-}
-
-/// The name of the database: as given, or that of its file.
-fn name(arguments: &RestoreArguments) -> String {
-    match (&arguments.database, &arguments.to, arguments.moves.first()) {
-        (Some(name), ..) => name.clone(),
-        (None, Some(path), _) => logical_name(path),
-        (None, None, Some((_, path))) => logical_name(std::path::Path::new(path)),
-        (None, None, None) => String::new(),
-    }
-}
-
-fn make_read_only(path: &std::path::Path, console: &mut Console) -> Outcome {
-    let result = std::fs::metadata(path).and_then(|metadata| {
-        let mut permissions = metadata.permissions();
-        permissions.set_readonly(true);
-        std::fs::set_permissions(path, permissions)
-    });
-    match result {
-        Ok(()) => Outcome::Succeeded,
-        Err(error) => {
-            let error = windlass_instance::message_of::os_error(&error);
-            console.message(table::cannot_open_file(path.display(), error));
-            Outcome::Failed
-        }
-    }
-}
-
-fn statement(arguments: &RestoreArguments, name: &str, part: Part) -> RestoreStatement {
-    let options = options(arguments, &part).into_iter().map(made).collect();
-    RestoreStatement {
-        action: RestoreAction::Database {
-            name: made(Name::Identifier(Identifier::new(name))),
-            files: Vec::new(),
-        },
-        source: if part.devices.is_empty() {
-            RestoreSource::None
-        } else {
-            RestoreSource::Devices(part.devices)
-        },
-        options,
-    }
-}
-
-fn options(arguments: &RestoreArguments, part: &Part) -> Vec<RestoreOption> {
-    use RestoreOption as O;
-    let number = |number: Option<u32>| number.map(|number| Value::Number(i64::from(number)));
-    let flag = |is_set: bool, option: O| is_set.then_some(option);
-    let tuning = &arguments.tuning;
-    let moves = arguments.moves.iter().map(|(logical, path)| O::Move {
-        logical: made(Value::national(logical)),
-        path: made(Value::national(absolute(std::path::Path::new(path)))),
-    });
-    let has_media = !arguments.media.is_empty();
-    let signers = arguments
-        .signed_by
-        .iter()
-        .map(|path| O::SignedBy(Value::national(absolute(path))));
-    let rest = [
-        part.position
-            .filter(|_| has_media)
-            .map(|position| O::File(Value::Number(i64::from(position)))),
-        flag(arguments.replace && part.is_first, O::Replace),
-        flag(arguments.as_is, O::AsIs),
-        flag(arguments.allow_unencrypted, O::AllowUnencrypted),
-        flag(!part.recovers, O::NoRecovery),
-        flag(!has_media && !arguments.no_recovery, O::Recovery),
-        flag(arguments.checksum, O::Checksum),
-        flag(arguments.continue_after_error, O::ContinueAfterError),
-        arguments
-            .media_name
-            .as_ref()
-            .map(|name| O::MediaName(Value::national(name))),
-        number(tuning.buffer_count).map(O::BufferCount),
-        tuning
-            .max_transfer_size
-            .map(|bytes| O::MaxTransferSize(Value::Number(bytes))),
-        number(arguments.run.stats).map(|every| O::Stats(Some(every))),
-    ];
-    let rest = rest.into_iter().flatten();
-    moves.chain(rest).chain(signers).collect()
 }

@@ -7,7 +7,7 @@ use windlass_base::message::table;
 use windlass_instance::{BatchEnd, Session};
 use windlass_tsql::batch;
 
-use super::{Outcome, misused, prompt, session};
+use super::{Outcome, misused, prompt, session, told};
 use crate::args::{Common, SqlArguments};
 use crate::cancel::Waiting;
 use crate::output::{Console, Layout, message_line};
@@ -69,19 +69,16 @@ fn all<T>(items: impl Iterator<Item = T>, mut run: impl FnMut(T) -> Option<Outco
 
 fn prepare(session: &mut Session, arguments: &SqlArguments, console: &mut Console) -> bool {
     for (name, path) in &arguments.attach {
-        if let Err(failure) = attach(session, name, Path::new(path)) {
-            failure
-                .messages
-                .into_iter()
-                .for_each(|message| console.message(message));
+        let attached = attach(session, name, Path::new(path));
+        if told(attached, console).is_none() {
             return false;
         }
     }
     match &arguments.database {
         None => true,
         Some(name) => {
-            let text = format!("USE [{}]", name.replace(']', "]]"));
-            session.execute_batch(&text, 1, console) == BatchEnd::Clean
+            let used = session.use_database(name, console);
+            told(used, console).is_some()
         }
     }
 }

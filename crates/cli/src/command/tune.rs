@@ -1,7 +1,7 @@
 //! `windlass tune`
 
 use clap::Parser as _;
-use windlass_tsql::ast::Statement;
+use windlass_instance::tsql::print;
 use windlass_tune::advice::{self, Advice, Recommendation, Request, Statements};
 
 use super::measuring::{Subject, check_files, publish, subject, tell};
@@ -46,9 +46,9 @@ fn statements(advice: &Advice, subject: &Subject, common: &Common) -> Result<Sta
     let Command::Backup(backup) = parsed.command else {
         return Err(format!("'{}' is not a backup", words.join(" ")));
     };
-    let statement = backup::statement(&backup, common, subject.database.name());
+    let options = backup::options(&backup, common);
     Ok(Statements {
-        tsql: format!("{};", Statement::Backup(Box::new(statement))),
+        tsql: format!("{};", print::backup(subject.database.name(), &options)),
         command: shell_words::join(words),
     })
 }

@@ -1,20 +1,16 @@
 //! `windlass verify`
 
 use windlass_base::message::table;
-use windlass_instance::statement::verify_only::VerifyExtras;
-use windlass_instance::{Collected, Session, Value as Cell};
-use windlass_tsql::ast::{
-    RestoreAction, RestoreOption, RestoreSource, RestoreStatement, Statement, Value,
-};
+use windlass_instance::Session;
+use windlass_instance::operation::{MediaOptions, VERIFICATION, VerifyOptions};
+use windlass_instance::tsql::print;
+use windlass_pipeline::OnDamage;
 
-use super::{Outcome, absolute, disk, io_method_refused, keys, made, refused, session_for};
+use super::{Outcome, absolute, disks, io_method_refused, keys, refused, session_for, told};
 use crate::args::{Common, Threads, VerifyArguments};
 use crate::output::{Console, Layout};
 
-/// The closing message of a statement that failed.
-const TERMINATING: u32 = 3013;
-
-/// Verifies every backup set, or the named one.
+/// Runs the command: every backup set unless one is named.
 pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
     if let Some(outcome) = io_method_refused(arguments.io) {
         return outcome;
@@ -27,14 +23,32 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
         Ok(keys) => keys,
         Err(message) => return refused(message, &mut console),
     };
-    let extras = VerifyExtras {
-        threads: arguments.threads.and_then(Threads::count),
-        io_method: arguments.io,
+    let media = MediaOptions {
+        devices: disks(&arguments.media, common),
+        needs_checksums: arguments.checksum,
+        ..MediaOptions::default()
+    };
+    let mut options = VerifyOptions {
+        media,
+        on_damage: match arguments.stop_on_error {
+            true => OnDamage::Stop,
+            false => OnDamage::Continue,
+        },
         keys,
+        signed_by: arguments
+            .signed_by
+            .iter()
+            .map(|path| absolute(path))
+            .collect(),
+        is_without_key: arguments.without_key,
+        threads: arguments.threads.and_then(Threads::count).map(i64::from),
+        io_method: arguments.io,
+        stats: arguments.run.stats.map(i64::from),
+        ..VerifyOptions::default()
     };
     let positions = match arguments.set {
         Some(position) => vec![position],
-        None => match positions(&mut session, arguments, common, &mut console) {
+        None => match positions(&mut session, &options.media, &mut console) {
             Some(positions) => positions,
             None => return Outcome::Failed,
         },
@@ -43,90 +57,37 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
     let is_named = arguments.set.is_some() || positions.len() > 1;
     let mut outcome = Outcome::Succeeded;
     for position in positions {
-        let statement = statement(arguments, common, is_named.then_some(position));
+        options.media.position = is_named.then_some(position.into());
         if arguments.run.tsql || arguments.run.dry_run {
-            console.tsql(&Statement::Restore(Box::new(statement.clone())));
+            console.tsql(&print::verify(&options));
         }
-        if Outcome::from(session.verify(&statement, &extras, &mut console)) != Outcome::Succeeded {
+        let result = session.verify(&options, &mut console);
+        if told(result, &mut console).is_none() {
             outcome = Outcome::Failed;
         }
     }
     outcome
 }
 
-/// The positions of the sets on the media. Passes on the messages of RESTORE HEADERONLY.
+/// The positions of the sets on the media. Damage among the headers is a failure, however many sets before it
+/// are whole.
 fn positions(
     session: &mut Session,
-    arguments: &VerifyArguments,
-    common: &Common,
+    media: &MediaOptions,
     console: &mut Console,
 ) -> Option<Vec<u16>> {
-    let header = RestoreStatement {
-        action: RestoreAction::HeaderOnly,
-        options: Vec::new(),
-        ..statement(arguments, common, None)
-    };
-    let mut collected = Collected::default();
-    let header = made(Statement::Restore(Box::new(header)));
-    session.execute_statements(&[header], 1, &mut collected);
-    let failed = collected.has_failed();
-    for message in collected.messages {
-        // A verification does not print headers.
-        console.message(match message.number {
-            TERMINATING => table::terminating_abnormally("VERIFY DATABASE"),
-            _ => message,
-        });
-    }
-    let result = collected.results.first()?;
-    let positions: Vec<u16> = (0..result.rows.len())
-        .filter_map(|row| match result.value(row, "Position") {
-            Some(Cell::Integer(position)) => u16::try_from(*position).ok(),
-            _ => None,
-        })
-        .collect();
-    if positions.is_empty() && !failed {
+    let closing = table::terminating_abnormally(VERIFICATION);
+    let found = session.headers(media, console).and_then(|headers| {
+        let positions = headers.positions.clone();
+        headers.conclude(console).map(|()| positions)
+    });
+    let positions = told(found.map_err(|failure| failure.then(closing)), console)?;
+    if positions.is_empty() {
+        let device = media.devices.first();
         console.message(table::volume_empty(
-            arguments.media.first().map_or("", String::as_str),
+            device.map_or_else(String::new, ToString::to_string),
         ));
+        return None;
     }
-    // Damage among the headers is a failure, however many intact sets precede it.
-    (!failed && !positions.is_empty()).then_some(positions)
-}
-
-fn statement(
-    arguments: &VerifyArguments,
-    common: &Common,
-    position: Option<u16>,
-) -> RestoreStatement {
-    use RestoreOption as O;
-    let options = [
-        position.map(|position| O::File(Value::Number(position.into()))),
-        arguments.checksum.then_some(O::Checksum),
-        arguments.stop_on_error.then_some(O::StopOnError),
-        arguments.without_key.then_some(O::WithoutKey),
-        arguments
-            .run
-            .stats
-            .map(|every| O::Stats(Some(Value::Number(i64::from(every))))),
-    ];
-    let signers = arguments
-        .signed_by
-        .iter()
-        .map(|path| O::SignedBy(Value::national(absolute(path))));
-    RestoreStatement {
-        action: RestoreAction::VerifyOnly,
-        source: RestoreSource::Devices(
-            arguments
-                .media
-                .iter()
-                .map(|path| disk(path, common))
-                .collect(),
-        ),
-        options: options
-            .into_iter()
-            .flatten()
-            .chain(signers)
-            .map(made)
-            .collect(),
-    }
+    Some(positions)
 }

@@ -1,8 +1,8 @@
 //! `windlass expire`: retention on folders.
 
-use windlass_base::Moment;
 use windlass_base::message::table;
-use windlass_instance::retention::{self, Policy};
+use windlass_instance::operation::{ExpireError, ExpireOptions, ExpiredMedia, Removal};
+use windlass_instance::retention::{Decision, FoundFile, FoundMedia, Policy};
 
 use super::{ExpireArguments, texts};
 use crate::args::Common;
@@ -19,54 +19,49 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
     let Some(session) = session_for(arguments.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };
-    let mut scan = match retention::scan(&arguments.folders) {
-        Ok(scan) => scan,
-        Err(error) => {
+    let deletes = arguments.delete && !arguments.dry_run;
+    let expired = session.instance().expire(&ExpireOptions {
+        folders: &arguments.folders,
+        policy: &policy,
+        database: arguments.database.as_deref(),
+        removal: match deletes {
+            true => Removal::Delete,
+            false => Removal::Name,
+        },
+    });
+    let report = match expired {
+        Ok(report) => report,
+        Err(ExpireError::Folders(error)) => {
             message_line(&format!("error: the folders cannot be listed: {error}"));
             return Outcome::Failed;
         }
+        Err(ExpireError::History(error)) => return failed(&error, &mut console),
     };
-    match session.instance().catalog().past_backups(None) {
-        Ok(past) => retention::add_dependents(&mut scan, &past),
-        Err(error) => return failed(&error, &mut console),
-    }
-    let database = arguments.database.as_deref();
-    let decisions = retention::decide(&scan.media, &policy, database, Moment::now().0);
-    let deletes = arguments.delete && !arguments.dry_run;
     let mut outcome = Outcome::Succeeded;
     let mut rows = Vec::new();
     let mut freed = 0;
-    for (media, decision) in scan.media.iter().zip(&decisions) {
-        let mut verdict = if decision.goes { "goes" } else { "stays" };
-        if decision.goes && deletes {
-            verdict = "deleted";
-            if let Err(error) = retention::delete(media) {
-                verdict = "not deleted";
+    for ExpiredMedia {
+        media,
+        decision,
+        deleted,
+    } in &report.media
+    {
+        let verdict = match (decision.goes, deleted) {
+            (false, _) => "stays",
+            (true, None) => "goes",
+            (true, Some(Ok(_))) => "deleted",
+            (true, Some(Err(error))) => {
                 outcome = Outcome::Failed;
                 message_line(&format!("error: {error}"));
+                "not deleted"
             }
-        }
+        };
         if decision.goes {
             freed += media.files.iter().map(|file| file.bytes).sum::<u64>();
         }
-        let what: Vec<String> = media
-            .sets
-            .iter()
-            .map(|set| {
-                let finished = set.finished.map_or_else(String::new, |at| at.to_string());
-                format!("{} {:?} {finished}", set.database, set.chain.kind)
-            })
-            .collect();
-        for file in &media.files {
-            rows.push(vec![
-                file.path.display().to_string(),
-                what.join("; "),
-                verdict.to_owned(),
-                decision.reasons.join("; "),
-            ]);
-        }
+        rows.extend(media_rows(media, decision, verdict));
     }
-    for other in &scan.others {
+    for other in &report.others {
         rows.push(vec![
             other.path.display().to_string(),
             String::new(),
@@ -81,6 +76,27 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
         false => table::bytes_would_be_freed(megabytes),
     });
     outcome
+}
+
+/// A row for each file of a medium.
+fn media_rows(media: &FoundMedia, decision: &Decision, verdict: &str) -> Vec<Vec<String>> {
+    let what: Vec<String> = media
+        .sets
+        .iter()
+        .map(|set| {
+            let finished = set.finished.map_or_else(String::new, |at| at.to_string());
+            format!("{} {:?} {finished}", set.database, set.chain.kind)
+        })
+        .collect();
+    let row = |file: &FoundFile| {
+        vec![
+            file.path.display().to_string(),
+            what.join("; "),
+            verdict.to_owned(),
+            decision.reasons.join("; "),
+        ]
+    };
+    media.files.iter().map(row).collect()
 }
 
 fn policy(arguments: &ExpireArguments) -> Result<Policy, String> {

@@ -6,7 +6,6 @@ use serde_json::json;
 use windlass_base::Message;
 use windlass_instance::{Column, Completed, Event, Progress, Sink, Value};
 use windlass_pipeline::Plan;
-use windlass_tsql::ast::Statement;
 
 use super::progress::Bar;
 use super::table::{Table, print_vertical};
@@ -87,9 +86,9 @@ impl Console {
         }
     }
 
-    /// Prints the equivalent T-SQL. Standard output then contains nothing else for people, so it
-    /// can be piped.
-    pub(crate) fn tsql(&mut self, statement: &Statement) {
+    /// Prints the T-SQL that says the same. Then standard output holds nothing else that is for
+    /// people: it can be piped.
+    pub(crate) fn tsql(&mut self, statement: &str) {
         self.is_script = true;
         let text = format!("{statement};");
         match self.is_json {

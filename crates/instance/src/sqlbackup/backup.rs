@@ -3,14 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use windlass_base::Moment;
-use windlass_catalog::{DatabaseState, PastBackup};
+use windlass_catalog::DatabaseState;
+use windlass_media::SetType;
+use windlass_pipeline::Overwrite;
+use windlass_tsql::option::{BACKUP, OptionWord, StatementKind};
 use windlass_tsql::sqlbackup::{Command, Databases};
 
 use super::options::Options;
 use super::report::Report;
-use super::{Runner, bracketed, copy, devices, quoted, with};
-use crate::retention::{self, Policy};
+use super::{Runner, copy, disks};
+use crate::operation::{
+    BackupMade, BackupOptions, BackupOutcome, DeviceName, ExpireOptions, MediaOptions, Removal,
+    VerifyOptions,
+};
+use crate::retention::Policy;
 use crate::tag::{Tags, has_tag};
+use crate::tsql::{option, print};
 use crate::{Session, Sink};
 
 /// The messages of a differential without a base, and of one whose base's media are gone.
@@ -79,8 +87,8 @@ pub(super) fn run(
 /// Checks that are possible only once the databases are known.
 fn check(command: &Command, options: &Options, names: &[String]) -> Result<(), String> {
     let tagged = command.disks.iter().all(|disk| has_tag(disk));
-    if names.len() > 1 && !command.disks.iter().all(|disk| names_database(disk)) && !options.probes
-    {
+    let measures = options.backup.probe.is_some();
+    if names.len() > 1 && !command.disks.iter().all(|disk| names_database(disk)) && !measures {
         return Err(
             "Several databases need <DATABASE> or <AUTO> in the name of each file.".to_owned(),
         );
@@ -88,7 +96,7 @@ fn check(command: &Command, options: &Options, names: &[String]) -> Result<(), S
     if options.file_count > 1 && (command.disks.len() > 1 || !tagged) {
         return Err("FILECOUNT needs one DISK with a tag in its name.".to_owned());
     }
-    if options.mirror.is_some() && !tagged && !options.overwrites {
+    if options.mirror.is_some() && !tagged && options.backup.overwrite == Overwrite::Append {
         return Err(
             "MIRRORFILE creates new media: use INIT, FORMAT, or a tag such as <AUTO> in the name."
                 .to_owned(),
@@ -126,57 +134,45 @@ fn one(
     options: &Options,
     report: &mut Report,
     sink: &mut dyn Sink,
-) -> Option<PastBackup> {
+) -> Option<BackupMade> {
     if runner.session.is_rehearsal() {
         rehearse(runner, command, name, options, report, sink);
         return None;
     }
-    if options.erase_at_start && !options.probes {
+    if options.erase_at_start && options.backup.probe.is_none() {
         erase_before(runner.session, command, name, options, report);
     }
-    let before = last(runner.session, name).map(|backup| backup.id);
-    let mut attempt = Report::default();
-    let text = statement(command, name, options, options.differential);
-    let mut done = runner.execute(&text, &mut attempt, sink);
-    let mut no_base = NO_BASE.iter();
-    let no_base = no_base.find(|(number, _)| *number == attempt.sql_error);
-    if let Some((_, why)) = no_base.filter(|_| !done && options.full_if_required) {
-        report.line(format!("'{name}' {why}: a full backup is made first."));
-        attempt = Report::default();
-        let text = statement(command, name, options, false);
-        done = runner.execute(&text, &mut attempt, sink);
-    }
-    report.lines.extend(attempt.lines);
-    report.exit_code = report.exit_code.max(attempt.exit_code);
-    if report.sql_error == 0 {
-        report.sql_error = attempt.sql_error;
-    }
-    let is_discarded = command.disks.iter().any(|disk| {
-        let disk = disk.trim();
-        disk.eq_ignore_ascii_case("NUL")
-    });
-    if !done || options.probes || is_discarded {
-        return None;
-    }
-    let made = last(runner.session, name).filter(|backup| Some(backup.id) != before);
-    let Some(made) = made else {
-        report.warn(
-            "The backup is not in the history, so no verification, copies or deletions \
-                     follow it.",
-        );
+    let (_, outcome) = attempt(runner, command, name, options, report, sink);
+    let Some(BackupOutcome::Made(made)) = outcome else {
         return None;
     };
+    if made.is_discarded {
+        return None;
+    }
+    if !made.is_remembered {
+        report.warn(
+            "The backup is not in the history, so no verification, copies or deletions follow it.",
+        );
+        return None;
+    }
     report.files.extend(made.devices.iter().cloned());
     for device in &made.devices {
         report.line(format!("  {device}"));
     }
     if options.verify {
-        let text = format!(
-            "RESTORE VERIFYONLY FROM {} WITH FILE = {}",
-            devices(&made.devices),
-            made.position
-        );
-        if !runner.execute(&text, report, sink) {
+        let verification = VerifyOptions {
+            media: MediaOptions {
+                devices: disks(&made.devices),
+                position: Some(made.report.set.position.into()),
+                ..MediaOptions::default()
+            },
+            keys: options.restore.keys.clone(),
+            ..VerifyOptions::default()
+        };
+        let is_valid = runner.execute(report, sink, |session, sink| {
+            session.verify(&verification, sink).map(drop)
+        });
+        if !is_valid {
             // What follows would rely on this backup.
             return None;
         }
@@ -187,7 +183,48 @@ fn one(
         let folders = folders(made.devices.iter().map(Path::new));
         erase(session, options.erase, &folders, name, report);
     }
-    Some(made)
+    Some(*made)
+}
+
+/// Makes the backup, or a full one where a differential has no base and FULLIFREQUIRED is given: what was
+/// asked for in the end, and what came of it.
+fn attempt(
+    runner: &mut Runner<'_>,
+    command: &Command,
+    name: &str,
+    options: &Options,
+    report: &mut Report,
+    sink: &mut dyn Sink,
+) -> (BackupOptions, Option<BackupOutcome>) {
+    let mut wanted = backup(command, options);
+    let mut words = options.words.clone();
+    if wanted.overwrite == Overwrite::Format && !words.contains(&OptionWord::Format) {
+        words.push(OptionWord::Format);
+    }
+    let mut make = |wanted: &BackupOptions| {
+        let mut outcome = None;
+        let mut attempt = Report::default();
+        runner.execute(&mut attempt, sink, |session, sink| {
+            option::check(&words, BACKUP, StatementKind::BackupDatabase)?;
+            outcome = Some(session.backup(name, wanted, sink)?);
+            Ok(())
+        });
+        (outcome, attempt)
+    };
+    let (mut outcome, mut told) = make(&wanted);
+    let mut no_base = NO_BASE.iter();
+    let no_base = no_base.find(|(number, _)| *number == told.sql_error);
+    if let Some((_, why)) = no_base.filter(|_| outcome.is_none() && options.full_if_required) {
+        report.line(format!("'{name}' {why}: a full backup is made first."));
+        wanted.is_differential = false;
+        (outcome, told) = make(&wanted);
+    }
+    report.lines.extend(told.lines);
+    report.exit_code = report.exit_code.max(told.exit_code);
+    if report.sql_error == 0 {
+        report.sql_error = told.sql_error;
+    }
+    (wanted, outcome)
 }
 
 /// Reports what would be done for a database.
@@ -199,22 +236,13 @@ fn rehearse(
     report: &mut Report,
     sink: &mut dyn Sink,
 ) {
-    let mut attempt = Report::default();
-    let mut text = statement(command, name, options, options.differential);
-    let mut done = runner.execute(&text, &mut attempt, sink);
-    let is_base_missing = NO_BASE
-        .iter()
-        .any(|(number, _)| *number == attempt.sql_error);
-    if !done && options.full_if_required && is_base_missing {
-        attempt = Report::default();
-        text = statement(command, name, options, false);
-        done = runner.execute(&text, &mut attempt, sink);
-    }
-    report.line(text);
-    report.lines.extend(attempt.lines);
-    report.exit_code = report.exit_code.max(attempt.exit_code);
-    report.sql_error = report.sql_error.max(attempt.sql_error);
-    if !done || options.probes {
+    let mut told = Report::default();
+    let (wanted, outcome) = attempt(runner, command, name, options, &mut told, sink);
+    report.line(print::backup(name, &wanted));
+    report.lines.append(&mut told.lines);
+    report.exit_code = report.exit_code.max(told.exit_code);
+    report.sql_error = report.sql_error.max(told.sql_error);
+    if outcome.is_none() || options.backup.probe.is_some() {
         return;
     }
     if options.verify {
@@ -227,42 +255,30 @@ fn rehearse(
     erase_before(runner.session, command, name, options, report);
 }
 
-/// The T-SQL that says the same.
-fn statement(command: &Command, name: &str, options: &Options, differential: bool) -> String {
-    let mut disks: Vec<String> = command
-        .disks
-        .iter()
-        .map(|disk| with_extension(disk))
-        .collect();
-    if options.file_count > 1 {
-        disks = vec![disks.first().cloned().unwrap_or_default(); options.file_count as usize];
+/// The backup that a command asks for.
+fn backup(command: &Command, options: &Options) -> BackupOptions {
+    let disk = |written: &String| DeviceName::Disk(with_extension(written));
+    let mut devices: Vec<DeviceName> = command.disks.iter().map(disk).collect();
+    if let (Some(first), true) = (devices.first(), options.file_count > 1) {
+        devices = vec![first.clone(); options.file_count as usize];
     }
-    let mut clauses = options.clauses.clone();
-    if differential {
-        clauses.push("DIFFERENTIAL".to_owned());
+    let mirrors: Vec<Vec<DeviceName>> = options.mirror.iter().map(|one| vec![disk(one)]).collect();
+    BackupOptions {
+        // Mirrors begin new media.
+        overwrite: match mirrors.is_empty() {
+            true => options.backup.overwrite,
+            false => Overwrite::Format,
+        },
+        devices,
+        mirrors,
+        ..options.backup.clone()
     }
-    let mut text = format!("BACKUP DATABASE {} TO {}", bracketed(name), devices(&disks));
-    if let Some(mirror) = &options.mirror {
-        text += " MIRROR TO DISK = ";
-        text += &quoted(&with_extension(mirror));
-        if !clauses.iter().any(|clause| clause == "FORMAT") {
-            clauses.retain(|clause| clause != "INIT");
-            clauses.push("FORMAT".to_owned());
-        }
-    }
-    text + &with(&clauses)
 }
 
 /// `<AUTO>` alone gets the extension of backups.
 fn with_extension(disk: &str) -> String {
     let bare = disk.to_ascii_uppercase().ends_with("<AUTO>");
     format!("{disk}{}", if bare { ".bak" } else { "" })
-}
-
-/// The newest backup of a database that the history knows.
-fn last(session: &Session, name: &str) -> Option<PastBackup> {
-    let past = session.instance.catalog().past_backups(Some(name)).ok()?;
-    past.into_iter().max_by_key(|backup| backup.id)
 }
 
 fn folders<'a>(files: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
@@ -280,12 +296,15 @@ fn copy_folder(
     session: &Session,
     folder: &str,
     name: &str,
-    made: &PastBackup,
+    made: &BackupMade,
 ) -> Result<PathBuf, String> {
     let tags = Tags {
         database: Some(name.to_owned()),
-        kind: Some(if made.kind == "I" { "DIFF" } else { "FULL" }),
-        moment: made.started,
+        kind: Some(match made.report.set.set_type {
+            SetType::Differential => "DIFF",
+            SetType::Full | SetType::Log => "FULL",
+        }),
+        moment: made.report.set.started,
         ..session.instance.tags()
     };
     let folder = tags.expand(folder).map_err(|error| error.to_string())?;
@@ -310,7 +329,7 @@ fn make_tagged(session: &Session, written: &str, folder: &Path) -> Result<(), St
 fn queue_copies(
     session: &mut Session,
     name: &str,
-    made: &PastBackup,
+    made: &BackupMade,
     options: &Options,
     report: &mut Report,
 ) {
@@ -333,7 +352,7 @@ fn queue_copies(
         {
             let target = folder.join(source.file_name().unwrap_or_default());
             // Several sets in one file: the copy is renewed with each of them.
-            let overwrite = options.copies_overwrite || made.position > 1;
+            let overwrite = options.copies_overwrite || made.report.set.position > 1;
             let now = Moment::now().0;
             let catalog = session.instance.catalog_mut();
             if let Err(error) = catalog.queue_copy(source, &target, overwrite, now) {
@@ -353,7 +372,11 @@ fn erase_before(
 ) {
     let tags = Tags {
         database: Some(name.to_owned()),
-        kind: Some(if options.differential { "DIFF" } else { "FULL" }),
+        kind: Some(if options.backup.is_differential {
+            "DIFF"
+        } else {
+            "FULL"
+        }),
         moment: Some(Moment::now().0),
         ..session.instance.tags()
     };
@@ -380,32 +403,32 @@ fn erase(
     let Some(policy) = policy.filter(|_| !folders.is_empty()) else {
         return;
     };
-    let mut scan = match retention::scan(folders) {
-        Ok(scan) => scan,
+    let options = ExpireOptions {
+        folders,
+        policy: &policy,
+        database: Some(name),
+        removal: match session.is_rehearsal() {
+            true => Removal::Name,
+            false => Removal::Delete,
+        },
+    };
+    let expired = match session.instance.expire(&options) {
+        Ok(expired) => expired.media,
         Err(error) => return report.warn(&format!("Nothing was erased: {error}")),
     };
-    match session.instance.catalog().past_backups(None) {
-        Ok(past) => retention::add_dependents(&mut scan, &past),
-        Err(error) => return report.warn(&format!("Nothing was erased: {error}")),
-    }
-    let decisions = retention::decide(&scan.media, &policy, Some(name), Moment::now().0);
-    for (media, decision) in scan.media.iter().zip(decisions) {
-        if !decision.goes {
-            continue;
-        }
-        if session.is_rehearsal() {
-            for file in &media.files {
-                report.line(format!("Would delete {}", file.path.display()));
+    for expired in expired.into_iter().filter(|media| media.decision.goes) {
+        match expired.deleted {
+            None => {
+                for file in &expired.media.files {
+                    report.line(format!("Would delete {}", file.path.display()));
+                }
             }
-            continue;
-        }
-        match retention::delete(media) {
-            Ok(files) => {
+            Some(Ok(files)) => {
                 for file in files {
                     report.line(format!("Deleted {}", file.display()));
                 }
             }
-            Err(error) => report.warn(&format!("Not erased: {error}")),
+            Some(Err(error)) => report.warn(&format!("Not erased: {error}")),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The dialect of SQL Backup Pro: one command, a report in lines, and two exit codes.
 //!
-//! A command becomes T-SQL and runs through the same code as any script; what is added here is what
-//! surrounds a backup: several databases, verification, copies, retention, a test restore.
+//! A command becomes the options of [operations](crate::operation); what is added here is what surrounds a
+//! backup: several databases, verification, copies, retention, a test restore.
 //!
 //! | file | what |
 //! |---|---|
 //! | `options` | which options there are, what they are read as, what is refused and why |
-//! | `backup`, `restore` | from a command to T-SQL, and what follows it |
+//! | `backup`, `restore` | from a command to operations, and what follows them |
 //! | `copy` | the queue of copies |
 //! | `report` | the lines and the codes |
 //!
@@ -24,15 +24,15 @@ pub use report::Report;
 
 use std::time::Duration;
 
-use windlass_crypt::{Cipher, KeyRing, Passphrase, Recipient};
-use windlass_tsql::ast::{Name, RestoreAction, Statement};
+use windlass_crypt::{KeyRing, Passphrase, Recipient};
+use windlass_pipeline::OnDamage;
+use windlass_tsql::option::{OptionWord, RESTORE, StatementKind};
 use windlass_tsql::sqlbackup::{Command, Verb, parse};
 
 use crate::message_of::parse_message;
-use crate::statement::backup::{BackupExtras, MissingBase};
-use crate::statement::restore::RestoreExtras;
-use crate::statement::verify_only::VerifyExtras;
-use crate::{BatchEnd, Session, Sink};
+use crate::operation::{DeviceName, Inspect, MediaOptions, VerifyOptions};
+use crate::tsql::option;
+use crate::{Failure, Session, Sink};
 use options::{Options, Password};
 use report::Recorder;
 
@@ -55,7 +55,7 @@ pub fn run(session: &mut Session, text: &str, sink: &mut dyn Sink) -> Report {
             return ended(report);
         }
     };
-    let options = match options::read(&command) {
+    let mut options = match options::read(&command) {
         Ok(options) => options,
         Err(refusal) => {
             report.refuse(&refusal);
@@ -63,8 +63,8 @@ pub fn run(session: &mut Session, text: &str, sink: &mut dyn Sink) -> Report {
         }
     };
     report.single_result = options.single_result;
-    match Runner::new(session, &options) {
-        Ok(mut runner) => runner.run(&command, &options, &mut report, sink),
+    match give_passphrase(session, &mut options) {
+        Ok(()) => Runner::new(session, &options).run(&command, &options, &mut report, sink),
         Err(error) => report.refuse(&error),
     }
     if session.is_rehearsal() {
@@ -85,38 +85,35 @@ fn ended(report: Report) -> Report {
     report
 }
 
-/// Executes the statements of a command: with its passphrase, and again when devices fail.
-pub(super) struct Runner<'a> {
-    pub(super) session: &'a mut Session,
-    passphrase: Option<Passphrase>,
-    algorithm: Option<Cipher>,
-    missing_base: MissingBase,
+/// What encrypts the backup of a command, and opens what it reads.
+fn give_passphrase(session: &Session, options: &mut Options) -> Result<(), String> {
+    let passphrase = match &options.password {
+        None => return Ok(()),
+        Some(Password::Written(passphrase)) => passphrase.clone(),
+        Some(Password::File(path)) => passphrase_of(session, path)?,
+    };
+    options.restore.keys = KeyRing {
+        passphrases: vec![passphrase.clone()],
+        ..KeyRing::default()
+    };
+    options.backup.recipients = vec![Recipient::Passphrase(passphrase)];
+    Ok(())
+}
+
+/// Runs the operations of a command, and again when devices fail.
+struct Runner<'a> {
+    session: &'a mut Session,
     retries: u32,
     retry_time: Duration,
 }
 
 impl<'a> Runner<'a> {
-    fn new(session: &'a mut Session, options: &Options) -> Result<Self, String> {
-        let passphrase = match &options.password {
-            None => None,
-            Some(Password::Written(passphrase)) => Some(passphrase.clone()),
-            Some(Password::File(path)) => Some(passphrase_of(session, path)?),
-        };
-        Ok(Self {
+    fn new(session: &'a mut Session, options: &Options) -> Self {
+        Self {
             session,
-            passphrase,
-            algorithm: options.key_bits.map(|bits| match bits {
-                128 => Cipher::Aes128,
-                _ => Cipher::Aes256,
-            }),
-            // A full backup is made instead.
-            missing_base: match options.full_if_required {
-                true => MissingBase::Refuses,
-                false => MissingBase::Warns,
-            },
             retries: options.retries,
             retry_time: Duration::from_secs(options.retry_seconds.into()),
-        })
+        }
     }
 
     fn run(
@@ -126,36 +123,63 @@ impl<'a> Runner<'a> {
         report: &mut Report,
         sink: &mut dyn Sink,
     ) {
-        let what = match &command.verb {
-            Verb::Backup(databases) => {
-                return backup::run(self, command, databases, options, report, sink);
-            }
-            Verb::Restore(name) => return restore::run(self, command, name, options, report, sink),
-            Verb::BackupLog | Verb::RestoreLog => {
-                return report.refuse(
-                    "Log backups are not supported: every database uses the simple \
-                             recovery model (message 4208). BACKUP DATABASE ... WITH DIFFERENTIAL \
-                             writes what changed since the full backup.",
-                );
-            }
-            Verb::VerifyOnly => "VERIFYONLY",
-            Verb::HeaderOnly => "HEADERONLY",
-            Verb::FileListOnly => "FILELISTONLY",
+        let media = MediaOptions {
+            devices: disks(&command.disks),
+            ..options.restore.media.clone()
         };
-        let text = format!(
-            "RESTORE {what} FROM {}{}",
-            devices(&command.disks),
-            with(&options.clauses)
-        );
-        self.execute(&text, report, sink);
+        let (words, reads) = (options.words.as_slice(), StatementKind::VerifyOnly);
+        match &command.verb {
+            Verb::Backup(databases) => {
+                backup::run(self, command, databases, options, report, sink);
+            }
+            Verb::Restore(name) => restore::run(self, command, name, options, report, sink),
+            Verb::BackupLog | Verb::RestoreLog => report
+                .refuse("Log backups are not supported: every database uses the simple recovery model (message 4208). BACKUP DATABASE ... WITH DIFFERENTIAL writes what changed since the full backup."),
+            Verb::VerifyOnly => {
+                let verification = VerifyOptions {
+                    media,
+                    on_damage: match words.contains(&OptionWord::StopOnError) {
+                        true => OnDamage::Stop,
+                        false => OnDamage::Continue,
+                    },
+                    keys: options.restore.keys.clone(),
+                    ..VerifyOptions::default()
+                };
+                self.execute(report, sink, |session, sink| {
+                    option::check(words, RESTORE, reads)?;
+                    session.verify(&verification, sink).map(drop)
+                });
+            }
+            Verb::HeaderOnly => self.show(Inspect::Headers, &media, words, report, sink),
+            Verb::FileListOnly => self.show(Inspect::Files, &media, words, report, sink),
+        }
     }
 
-    /// Executes T-SQL that was made here, again after errors of devices as often as DISKRETRYCOUNT
-    /// says; whether it succeeded.
-    fn execute(&mut self, text: &str, report: &mut Report, sink: &mut dyn Sink) -> bool {
+    fn show(
+        &mut self,
+        what: Inspect,
+        media: &MediaOptions,
+        words: &[OptionWord],
+        report: &mut Report,
+        sink: &mut dyn Sink,
+    ) {
+        self.execute(report, sink, |session, sink| {
+            option::check(words, RESTORE, StatementKind::HeaderOnly)?;
+            session.inspect(what, media, sink)
+        });
+    }
+
+    /// Runs an operation, again after errors of devices as often as DISKRETRYCOUNT says; whether it succeeded,
+    /// if with losses that were told.
+    fn execute(
+        &mut self,
+        report: &mut Report,
+        sink: &mut dyn Sink,
+        mut operation: impl FnMut(&mut Session, &mut dyn Sink) -> Result<(), Failure>,
+    ) -> bool {
         for retry in 0..=self.retries {
             let mut attempt = Report::default();
-            let succeeded = self.attempt(text, &mut attempt, sink);
+            let succeeded = self.attempt(&mut attempt, sink, &mut operation);
             report.lines.append(&mut attempt.lines);
             if succeeded {
                 return true;
@@ -186,71 +210,23 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn attempt(&mut self, text: &str, report: &mut Report, sink: &mut dyn Sink) -> bool {
-        let statements = match windlass_tsql::parse_batch(text) {
-            Ok(statements) => statements,
-            Err(error) => {
-                report.refuse(&parse_message(&error).text);
-                return false;
-            }
-        };
+    fn attempt(
+        &mut self,
+        report: &mut Report,
+        sink: &mut dyn Sink,
+        operation: &mut impl FnMut(&mut Session, &mut dyn Sink) -> Result<(), Failure>,
+    ) -> bool {
         let mut recorder = Recorder::new(report, sink);
-        let end = match statements.as_slice() {
-            [statement] => self.with_extras(&statement.node, &mut recorder),
-            _ => None,
+        let Err(failure) = operation(self.session, &mut recorder) else {
+            return true;
         };
-        let end = end.unwrap_or_else(|| {
-            self.session
-                .execute_statements(&statements, 1, &mut recorder)
-        });
+        let is_done = failure.is_done;
+        self.session.refuse(failure, &mut recorder);
         let number = recorder.error;
-        if end == BatchEnd::Failed {
+        if !is_done {
             report.fail(number);
-            return false;
         }
-        true
-    }
-
-    /// Executes a statement that takes more than T-SQL can say; `None` for another.
-    fn with_extras(&mut self, statement: &Statement, sink: &mut dyn Sink) -> Option<BatchEnd> {
-        let passphrase = self.passphrase.clone();
-        let ring = |passphrase| KeyRing {
-            passphrases: vec![passphrase],
-            ..KeyRing::default()
-        };
-        if let Statement::Backup(backup) = statement {
-            let extras = BackupExtras {
-                recipients: passphrase.into_iter().map(Recipient::Passphrase).collect(),
-                algorithm: self.algorithm,
-                missing_base: self.missing_base,
-                ..BackupExtras::default()
-            };
-            return Some(self.session.backup(backup, &extras, sink));
-        }
-        let passphrase = passphrase?;
-        match statement {
-            Statement::Restore(restore) => match &restore.action {
-                RestoreAction::Database { name, .. } => {
-                    let Name::Identifier(name) = &name.node else {
-                        return None;
-                    };
-                    let extras = RestoreExtras {
-                        keys: ring(passphrase),
-                        ..RestoreExtras::default()
-                    };
-                    Some(self.session.restore(restore, &name.text, &extras, sink))
-                }
-                RestoreAction::VerifyOnly => {
-                    let extras = VerifyExtras {
-                        keys: ring(passphrase),
-                        ..VerifyExtras::default()
-                    };
-                    Some(self.session.verify(restore, &extras, sink))
-                }
-                _ => None,
-            },
-            _ => None,
-        }
+        is_done
     }
 }
 
@@ -268,26 +244,7 @@ fn passphrase_of(session: &Session, path: &str) -> Result<Passphrase, String> {
     Ok(passphrase)
 }
 
-/// `DISK = N'a', DISK = N'b'`
-fn devices(paths: &[String]) -> String {
-    let devices = paths.iter().map(|path| format!("DISK = {}", quoted(path)));
-    devices.collect::<Vec<_>>().join(", ")
-}
-
-fn with(clauses: &[String]) -> String {
-    if clauses.is_empty() {
-        String::new()
-    } else {
-        format!(" WITH {}", clauses.join(", "))
-    }
-}
-
-/// A text as a T-SQL string.
-fn quoted(text: &str) -> String {
-    format!("N'{}'", text.replace('\'', "''"))
-}
-
-/// A name in brackets.
-fn bracketed(name: &str) -> String {
-    format!("[{}]", name.replace(']', "]]"))
+/// Files as devices.
+fn disks(paths: &[String]) -> Vec<DeviceName> {
+    paths.iter().cloned().map(DeviceName::Disk).collect()
 }

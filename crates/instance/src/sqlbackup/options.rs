@@ -1,26 +1,31 @@
 //! The options of the dialect: parsing, and the reasons for refusing some.
 
-use windlass_crypt::Passphrase;
+use windlass_codec::Compression;
+use windlass_crypt::{Cipher, Passphrase};
+use windlass_pipeline::{OnDamage, Overwrite, Probe};
+use windlass_source::Recovery;
+use windlass_tsql::option::OptionWord;
 use windlass_tsql::sqlbackup::{Command, Setting, Verb};
 
+use super::NOT_UNDERSTOOD;
 use super::report::WARNING;
-use super::{NOT_UNDERSTOOD, quoted};
+use crate::operation::{BackupOptions, CompressionChoice, MissingBase, RestoreOptions};
 use crate::retention::Policy;
 
 /// The parsed options of a command.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(super) struct Options {
-    /// Options that T-SQL has as well, in its words.
-    pub(super) clauses: Vec<String>,
-    pub(super) differential: bool,
+    /// What of the command a backup takes; its devices are named with the database.
+    pub(super) backup: BackupOptions,
+    /// What of the command a restore, a verification or a look at the media takes.
+    pub(super) restore: RestoreOptions,
+    /// The options that T-SQL has as well: what they exclude is the same.
+    pub(super) words: Vec<OptionWord>,
     pub(super) full_if_required: bool,
     pub(super) verify: bool,
-    /// Nothing is written: `NOWRITE`, `NOCOMPRESSWRITE`.
-    pub(super) probes: bool,
     pub(super) file_count: u32,
     pub(super) mirror: Option<String>,
-    pub(super) overwrites: bool,
     pub(super) copy_to: Vec<String>,
     pub(super) copies_overwrite: bool,
     pub(super) retries: u32,
@@ -33,7 +38,6 @@ pub(super) struct Options {
     pub(super) drops: Drops,
     /// Where the passphrase comes from.
     pub(super) password: Option<Password>,
-    pub(super) key_bits: Option<u32>,
     log_to: Option<String>,
     /// The report is written from this exit code on.
     log_from: i64,
@@ -116,27 +120,6 @@ const REFUSED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Words that T-SQL has with the same meaning.
-const BACKUP_WORDS: &[&str] = &[
-    "COPY_ONLY",
-    "NOINIT",
-    "CHECKSUM",
-    "NO_CHECKSUM",
-    "CONTINUE_AFTER_ERROR",
-    "STOP_ON_ERROR",
-    "SKIP",
-];
-
-const RESTORE_WORDS: &[&str] = &[
-    "REPLACE",
-    "RECOVERY",
-    "NORECOVERY",
-    "CHECKSUM",
-    "NO_CHECKSUM",
-    "CONTINUE_AFTER_ERROR",
-    "STOP_ON_ERROR",
-];
-
 /// Reads the options of a command.
 pub(super) fn read(command: &Command) -> Result<Options, String> {
     let mut options = Options {
@@ -150,6 +133,7 @@ pub(super) fn read(command: &Command) -> Result<Options, String> {
             return Err(format!("{name} is not supported. {hint}"));
         }
         if read_common(setting, &mut options)? {
+            options.words.extend(word(setting));
             continue;
         }
         let known = match command.verb {
@@ -161,8 +145,9 @@ pub(super) fn read(command: &Command) -> Result<Options, String> {
         if !known {
             return Err(format!("{name} is not an option of this command."));
         }
+        options.words.extend(word(setting));
     }
-    if options.key_bits.is_some() && options.password.is_none() {
+    if options.backup.cipher.is_some() && options.password.is_none() {
         return Err("KEYSIZE needs PASSWORD or PASSWORDFILE.".to_owned());
     }
     if options.mirror.is_some() && command.disks.len() > 1 {
@@ -183,8 +168,9 @@ fn read_common(setting: &Setting, options: &mut Options) -> Result<bool, String>
         "DISKRETRYCOUNT" => options.retries = number(setting, 1, 50)?,
         "DISKRETRYINTERVAL" => options.retry_seconds = number(setting, 1, 120)?,
         "MAXTRANSFERSIZE" => {
-            let bytes = number(setting, 65_536, 4 << 20)?;
-            options.clauses.push(format!("MAXTRANSFERSIZE = {bytes}"));
+            let bytes = Some(i64::from(number(setting, 65_536, 4 << 20)?));
+            options.backup.transfer_bytes = bytes;
+            options.restore.transfer_bytes = bytes;
         }
         _ => return Ok(false),
     }
@@ -192,42 +178,44 @@ fn read_common(setting: &Setting, options: &mut Options) -> Result<bool, String>
 }
 
 fn read_backup(setting: &Setting, options: &mut Options) -> Result<bool, String> {
-    let name = setting.name.as_str();
-    if BACKUP_WORDS.contains(&name) {
-        options.clauses.push(bare(setting)?);
-        return Ok(true);
-    }
     if read_password(setting, options)? {
         return Ok(true);
     }
-    match name {
-        "DIFFERENTIAL" => options.differential = flag(setting)?,
-        "FULLIFREQUIRED" => options.full_if_required = flag(setting)?,
+    let backup = &mut options.backup;
+    match setting.name.as_str() {
+        "COPY_ONLY" => backup.is_copy_only = flag(setting)?,
+        "NOINIT" => return flag(setting),
+        "INIT" if flag(setting)? && backup.overwrite == Overwrite::Format => {}
+        "INIT" => backup.overwrite = Overwrite::Initialize,
+        "FORMAT" if flag(setting)? => backup.overwrite = Overwrite::Format,
+        "SKIP" => backup.skips_checks = flag(setting)?,
+        "CHECKSUM" => backup.checksum = Some(flag(setting)?),
+        "NO_CHECKSUM" => backup.checksum = Some(!flag(setting)?),
+        "CONTINUE_AFTER_ERROR" if flag(setting)? => backup.on_damage = OnDamage::Continue,
+        "STOP_ON_ERROR" if flag(setting)? => backup.on_damage = OnDamage::Stop,
+        "DIFFERENTIAL" => backup.is_differential = flag(setting)?,
+        "FULLIFREQUIRED" if flag(setting)? => {
+            options.full_if_required = true;
+            // A full backup is made instead.
+            backup.missing_base = MissingBase::Refuses;
+        }
         "VERIFY" => options.verify = flag(setting)?,
-        "INIT" | "FORMAT" => {
-            options.overwrites = true;
-            options.clauses.push(bare(setting)?);
-        }
-        "NOWRITE" | "NOCOMPRESSWRITE" => {
-            options.probes = true;
-            options.clauses.push(bare(setting)?);
-        }
-        "NAME" | "DESCRIPTION" => {
-            let value = quoted(&text(setting)?);
-            options.clauses.push(format!("{name} = {value}"));
-        }
+        "NOWRITE" if flag(setting)? => backup.probe = Some(Probe::Transform),
+        "NOCOMPRESSWRITE" if flag(setting)? => backup.probe = Some(Probe::Read),
+        "NAME" => backup.name = Some(text(setting)?),
+        "DESCRIPTION" => backup.description = Some(text(setting)?),
         "COMPRESSION" => {
-            let level = number(setting, 0, 4)?;
-            options.clauses.push(compression(level).to_owned());
+            let fixed = compression(number(setting, 0, 4)?);
+            backup.compression = Some(CompressionChoice::Fixed(fixed));
         }
-        "THREADCOUNT" => {
-            let threads = number(setting, 1, 32)?;
-            options.clauses.push(format!("THREADCOUNT = {threads}"));
+        "THREADCOUNT" => backup.threads = Some(number(setting, 1, 32)?.into()),
+        "KEYSIZE" => {
+            backup.cipher = Some(match number(setting, 128, 256)? {
+                128 => Cipher::Aes128,
+                256 => Cipher::Aes256,
+                bits => return Err(format!("KEYSIZE is {bits}; it must be 128 or 256.")),
+            });
         }
-        "KEYSIZE" => match number(setting, 128, 256)? {
-            bits @ (128 | 256) => options.key_bits = Some(bits),
-            bits => return Err(format!("KEYSIZE is {bits}; it must be 128 or 256.")),
-        },
         "FILECOUNT" => options.file_count = number(setting, 1, 32)?,
         "MIRRORFILE" => options.mirror = Some(text(setting)?),
         "COPYTO" => options.copy_to.push(text(setting)?),
@@ -285,21 +273,17 @@ fn file_options(setting: &Setting, options: &mut Options) -> Result<(), String> 
 }
 
 fn read_restore(setting: &Setting, options: &mut Options) -> Result<bool, String> {
-    let name = setting.name.as_str();
-    if RESTORE_WORDS.contains(&name) {
-        options.clauses.push(bare(setting)?);
+    if read_password(setting, options)? || read_checks(setting, options)? {
         return Ok(true);
     }
-    if read_password(setting, options)? {
-        return Ok(true);
-    }
-    match name {
+    let restore = &mut options.restore;
+    match setting.name.as_str() {
+        "REPLACE" => restore.replaces = flag(setting)?,
+        "RECOVERY" if flag(setting)? => restore.recovery = Recovery::Recovery,
+        "NORECOVERY" if flag(setting)? => restore.recovery = Recovery::NoRecovery,
         "MOVE" => {
-            let logical = text(setting)?;
             let target = setting.target.clone().unwrap_or_default();
-            options
-                .clauses
-                .push(format!("MOVE {} TO {}", quoted(&logical), quoted(&target)));
+            restore.moves.push((text(setting)?, target));
         }
         "CHECKDB" => options.check_database = flag(setting)?,
         "DROPDB" if flag(setting)? => options.drops = Drops::Always,
@@ -309,42 +293,55 @@ fn read_restore(setting: &Setting, options: &mut Options) -> Result<bool, String
     Ok(true)
 }
 
-fn read_reading(setting: &Setting, options: &mut Options) -> Result<bool, String> {
+/// What may be said about checksums and damage of everything that reads media; whether it was one.
+fn read_checks(setting: &Setting, options: &mut Options) -> Result<bool, String> {
+    let restore = &mut options.restore;
     match setting.name.as_str() {
-        "CHECKSUM" | "NO_CHECKSUM" | "CONTINUE_AFTER_ERROR" | "STOP_ON_ERROR" => {
-            options.clauses.push(bare(setting)?);
-        }
-        "PASSWORD" | "PASSWORDFILE" => {
-            return Err(format!(
-                "{} is not needed: headers are not encrypted.",
-                setting.name
-            ));
-        }
+        "CHECKSUM" => restore.media.needs_checksums = flag(setting)?,
+        // Checksums of ours are verified always.
+        "NO_CHECKSUM" => return flag(setting),
+        "CONTINUE_AFTER_ERROR" if flag(setting)? => restore.on_damage = OnDamage::Continue,
+        "STOP_ON_ERROR" if flag(setting)? => restore.on_damage = OnDamage::Stop,
         _ => return Ok(false),
     }
     Ok(true)
 }
 
-/// The levels, by what they cost and save on database pages (see `docs/codecs.md`).
-fn compression(level: u32) -> &'static str {
-    match level {
-        0 => "NO_COMPRESSION",
-        1 => "COMPRESSION (ALGORITHM = ZSTD, LEVEL = LOW)",
-        2 => "COMPRESSION (ALGORITHM = ZSTD, LEVEL = MEDIUM)",
-        _ => "COMPRESSION (ALGORITHM = ZSTD, LEVEL = HIGH)",
+fn read_reading(setting: &Setting, options: &mut Options) -> Result<bool, String> {
+    match setting.name.as_str() {
+        "PASSWORD" | "PASSWORDFILE" => Err(format!(
+            "{} is not needed: headers are not encrypted.",
+            setting.name
+        )),
+        _ => read_checks(setting, options),
     }
 }
 
-fn bare(setting: &Setting) -> Result<String, String> {
-    match &setting.value {
-        None => Ok(setting.name.clone()),
-        Some(_) => Err(format!("{} takes no value.", setting.name)),
+/// The word of T-SQL that means the same, where what excludes what is to be the same too.
+fn word(setting: &Setting) -> Option<OptionWord> {
+    match (setting.name.as_str(), setting.value.as_deref()) {
+        ("PASSWORD" | "DIFFERENTIAL", _) => None,
+        ("COMPRESSION", Some("0")) => Some(OptionWord::NoCompression),
+        (name, _) => OptionWord::find(name),
+    }
+}
+
+/// The levels, by what they cost and save on database pages (see `docs/codecs.md`).
+fn compression(level: u32) -> Compression {
+    match level {
+        0 => Compression::NONE,
+        1 => Compression::ZSTD_LOW,
+        2 => Compression::ZSTD_MEDIUM,
+        _ => Compression::ZSTD_HIGH,
     }
 }
 
 /// An option that must not have a value.
 fn flag(setting: &Setting) -> Result<bool, String> {
-    bare(setting).map(|_| true)
+    match setting.value {
+        None => Ok(true),
+        Some(_) => Err(format!("{} takes no value.", setting.name)),
+    }
 }
 
 fn text(setting: &Setting) -> Result<String, String> {

@@ -4,13 +4,17 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 use windlass_media::SetType;
+use windlass_source::Recovery;
+use windlass_tsql::option::{RESTORE, StatementKind};
 use windlass_tsql::sqlbackup::Command;
 
 use super::options::{Drops, Options};
 use super::report::Report;
-use super::{Runner, bracketed, devices, quoted, with};
+use super::{Runner, disks};
 use crate::chain::Chains;
+use crate::operation::{MediaOptions, RestoreOptions};
 use crate::retention::{self, FoundMedia, Place};
+use crate::tsql::{option, print};
 use crate::{Session, Sink};
 
 /// The most lines of `integrity_check` that a report repeats.
@@ -25,91 +29,73 @@ pub(super) fn run(
     report: &mut Report,
     sink: &mut dyn Sink,
 ) {
-    let statements = match statements(runner.session, command, name, options) {
-        Ok(statements) => statements,
+    let restores = match restores(runner.session, command, name, options) {
+        Ok(restores) => restores,
         Err(error) => return report.refuse(&error),
     };
-    if runner.session.is_rehearsal() {
-        for statement in &statements {
-            report.line(statement);
-            if !runner.execute(statement, report, sink) {
-                break;
-            }
+    let is_rehearsal = runner.session.is_rehearsal();
+    let restored = restores.iter().all(|restore| {
+        if is_rehearsal {
+            report.line(print::restore(name, restore));
         }
+        runner.execute(report, sink, |session, sink| {
+            option::check(&options.words, RESTORE, StatementKind::RestoreDatabase)?;
+            session.restore(name, restore, sink).map(drop)
+        })
+    });
+    if is_rehearsal {
         return;
     }
-    let restored = statements
-        .iter()
-        .all(|statement| runner.execute(statement, report, sink));
     let checked = restored && (!options.check_database || check(runner.session, name, report));
     let drops = match options.drops {
         Drops::Never => false,
         Drops::Always => restored,
         Drops::IfSuccessful => checked,
     };
-    if drops && runner.execute(&format!("DROP DATABASE {}", bracketed(name)), report, sink) {
+    let drop = |session: &mut Session, sink: &mut dyn Sink| session.drop_database(name, sink);
+    if drops && runner.execute(report, sink, drop) {
         report.line(format!("Database '{name}' was dropped."));
     }
 }
 
-/// The RESTORE statements, in order.
-fn statements(
+/// The restores, in order.
+fn restores(
     session: &Session,
     command: &Command,
     name: &str,
     options: &Options,
-) -> Result<Vec<String>, String> {
-    let restore = |files: &[String], further: &[String]| {
-        let mut clauses = options.clauses.clone();
-        clauses.extend_from_slice(further);
-        format!(
-            "RESTORE DATABASE {} FROM {}{}",
-            bracketed(name),
-            devices(files),
-            with(&clauses)
-        )
+) -> Result<Vec<RestoreOptions>, String> {
+    let restore = |files: &[String], position: Option<usize>| RestoreOptions {
+        media: MediaOptions {
+            devices: disks(files),
+            position: position.and_then(|position| i64::try_from(position + 1).ok()),
+            ..options.restore.media.clone()
+        },
+        ..options.restore.clone()
     };
     let Some(latest) = &command.latest else {
-        return Ok(vec![restore(&command.disks, &[])]);
+        return Ok(vec![restore(&command.disks, None)]);
     };
     let source = command.source.as_deref().unwrap_or(name);
     let media = matching(session, command, source)?;
     let (full, differential) = newest(&media, source, latest != "LATEST_FULL")
         .ok_or_else(|| format!("There is no full backup of '{source}' among these files."))?;
-    let at = |position: usize| format!("FILE = {}", position + 1);
-    let Some(differential) = differential else {
-        let files = files(&media[full.0]);
-        return Ok(vec![restore(&files, &[at(full.1)])]);
-    };
-    // MOVE and REPLACE belong to the first of the two, the state to the second.
-    let first: Vec<String> = options
-        .clauses
-        .iter()
-        .filter(|clause| *clause != "RECOVERY" && *clause != "NORECOVERY")
-        .cloned()
-        .chain([at(full.1), "NORECOVERY".to_owned()])
-        .collect();
-    let second: Vec<String> = options
-        .clauses
-        .iter()
-        .filter(|clause| *clause != "REPLACE" && !clause.starts_with("MOVE "))
-        .cloned()
-        .chain([at(differential.1)])
-        .collect();
-    Ok(vec![
-        format!(
-            "RESTORE DATABASE {} FROM {}{}",
-            bracketed(name),
-            devices(&files(&media[full.0])),
-            with(&first)
-        ),
-        format!(
-            "RESTORE DATABASE {} FROM {}{}",
-            bracketed(name),
-            devices(&files(&media[differential.0])),
-            with(&second)
-        ),
-    ])
+    let of = |(medium, position): Place| restore(&files(&media[medium]), Some(position));
+    Ok(match differential {
+        None => vec![of(full)],
+        // MOVE and REPLACE belong to the first of the two, the state to the second.
+        Some(differential) => vec![
+            RestoreOptions {
+                recovery: Recovery::NoRecovery,
+                ..of(full)
+            },
+            RestoreOptions {
+                moves: Vec::new(),
+                replaces: false,
+                ..of(differential)
+            },
+        ],
+    })
 }
 
 /// The media that the command's patterns name and that hold backups of `source`.
@@ -240,7 +226,7 @@ fn check(session: &mut Session, name: &str, report: &mut Report) -> bool {
             false
         }
         Err(error) => {
-            report.line(format!("CHECKDB of {} failed: {error}", quoted(name)));
+            report.line(format!("CHECKDB of N'{name}' failed: {error}"));
             report.fail(50000);
             false
         }

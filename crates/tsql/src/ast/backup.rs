@@ -1,5 +1,7 @@
 //! `BACKUP`.
 
+pub use windlass_base::word::{Algorithm, Depth, Goal, Level};
+
 use super::{Device, FileSpec, Identifier, Name, Value};
 use crate::span::Spanned;
 
@@ -138,9 +140,9 @@ pub enum BackupOption {
     Goal(Goal),
     /// `AS_IS`: a Windlass option. Accepts content without a `SQLite` header.
     AsIs,
-    /// `INTEGRITY = x`: a Windlass option. `SQLite`'s own check before the copy.
-    Integrity(Integrity),
-    /// `MAXRATE = x`: a Windlass option. MB of the database that may be read per second.
+    /// `INTEGRITY = x`: ours. `SQLite`'s own check before the copy.
+    Integrity(Depth),
+    /// `MAXRATE = x`: ours. MB of the database that may be read in a second.
     MaxRate(Value),
     /// `SIGN_WITH = x`
     SignWith(Value),
@@ -148,56 +150,21 @@ pub enum BackupOption {
     MaxWriteRate(Value),
 }
 
-/// The depth of the check of `INTEGRITY = ...`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Integrity {
-    /// `QUICK`
-    Quick,
-    /// `FULL`
-    Full,
-}
-
-/// The goals of `GOAL = ...`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Goal {
-    /// `FAST`
-    Fast,
-    /// `SMALL`
-    Small,
-    /// `GENTLE`
-    Gentle,
-}
-
-/// The parentheses after `COMPRESSION`.
+/// What stands in parentheses after `COMPRESSION`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compression {
-    /// `ALGORITHM = x`
-    pub algorithm: CompressionAlgorithm,
+    /// `ALGORITHM = x`; `NONE` is not written.
+    pub algorithm: Algorithm,
     /// `LEVEL = x`
     pub level: Option<CompressionLevel>,
-}
-
-/// The algorithms of `COMPRESSION (ALGORITHM = ...)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CompressionAlgorithm {
-    /// `MS_XPRESS`
-    MsXpress,
-    /// `ZSTD`
-    Zstd,
-    /// `QAT_DEFLATE`
-    QatDeflate,
 }
 
 /// The levels of `COMPRESSION (..., LEVEL = ...)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompressionLevel {
-    /// `LOW`
-    Low,
-    /// `MEDIUM`
-    Medium,
-    /// `HIGH`
-    High,
-    /// `AUTO`: a Windlass extension.
+    /// As given.
+    Fixed(Level),
+    /// `AUTO`: ours.
     Auto,
 }
 

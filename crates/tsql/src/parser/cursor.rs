@@ -1,6 +1,7 @@
 //! The parser's position in the tokens, and its basic steps.
 
 use windlass_base::message::table;
+use windlass_base::word::Word;
 
 use crate::ast::Identifier;
 use crate::error::ParseError;
@@ -176,6 +177,14 @@ impl<'a> Parser<'a> {
         let (_, value) = found.ok_or_else(|| self.unexpected())?;
         self.bump();
         Ok(*value)
+    }
+
+    /// One of the words that an option chooses among.
+    pub(super) fn one_word<T: Word>(&mut self) -> Result<T, ParseError> {
+        let found = T::WORDS.iter().find(|word| self.is_word(word.spelling()));
+        let word = found.ok_or_else(|| self.unexpected())?;
+        self.bump();
+        Ok(*word)
     }
 
     /// `item {, item}`

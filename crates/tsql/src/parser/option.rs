@@ -1,35 +1,16 @@
 //! The options after `WITH` in BACKUP and RESTORE, parsed according to the option table.
 
+use windlass_base::word::{Algorithm, Level};
+
 use super::cursor::Parser;
 use crate::ast::{
-    BackupOption, Compression, CompressionAlgorithm, CompressionLevel, Credential, Encryption,
-    EncryptionAlgorithm, Encryptor, Goal, Integrity, RestoreOption, StopMark, ThreadCount,
+    BackupOption, Compression, CompressionLevel, Credential, Encryption, EncryptionAlgorithm,
+    Encryptor, RestoreOption, StopMark, ThreadCount,
 };
 use crate::error::ParseError;
 use crate::lexer::TokenKind;
 use crate::option::{ArgumentKind, OptionRow, OptionWord, backup_row, restore_row};
 use crate::span::Spanned;
-
-const COMPRESSION_ALGORITHMS: &[(&str, CompressionAlgorithm)] = &[
-    ("MS_XPRESS", CompressionAlgorithm::MsXpress),
-    ("ZSTD", CompressionAlgorithm::Zstd),
-    ("QAT_DEFLATE", CompressionAlgorithm::QatDeflate),
-];
-
-const COMPRESSION_LEVELS: &[(&str, CompressionLevel)] = &[
-    ("LOW", CompressionLevel::Low),
-    ("MEDIUM", CompressionLevel::Medium),
-    ("HIGH", CompressionLevel::High),
-    ("AUTO", CompressionLevel::Auto),
-];
-
-const INTEGRITY: &[(&str, Integrity)] = &[("QUICK", Integrity::Quick), ("FULL", Integrity::Full)];
-
-const GOALS: &[(&str, Goal)] = &[
-    ("FAST", Goal::Fast),
-    ("SMALL", Goal::Small),
-    ("GENTLE", Goal::Gentle),
-];
 
 const ENCRYPTION_ALGORITHMS: &[(&str, EncryptionAlgorithm)] = &[
     ("AES_128", EncryptionAlgorithm::Aes128),
@@ -82,11 +63,11 @@ impl Parser<'_> {
             ArgumentKind::ThreadCount => Some(BackupOption::ThreadCount(self.thread_count()?)),
             ArgumentKind::Goal => {
                 self.expect_symbol("=")?;
-                Some(BackupOption::Goal(self.one_of(GOALS)?))
+                Some(BackupOption::Goal(self.one_word()?))
             }
             ArgumentKind::Integrity => {
                 self.expect_symbol("=")?;
-                Some(BackupOption::Integrity(self.one_of(INTEGRITY)?))
+                Some(BackupOption::Integrity(self.one_word()?))
             }
             ArgumentKind::Auto => {
                 self.expect_symbol("=")?;
@@ -158,11 +139,17 @@ impl Parser<'_> {
         }
         self.expect_word("ALGORITHM")?;
         self.expect_symbol("=")?;
-        let algorithm = self.one_of(COMPRESSION_ALGORITHMS)?;
+        if self.is_word(Algorithm::None.name()) {
+            return Err(self.unexpected());
+        }
+        let algorithm = self.one_word()?;
         let level = if self.accept_symbol(",") {
             self.expect_word("LEVEL")?;
             self.expect_symbol("=")?;
-            Some(self.one_of(COMPRESSION_LEVELS)?)
+            Some(match self.accept_word("AUTO") {
+                true => CompressionLevel::Auto,
+                false => CompressionLevel::Fixed(self.one_word::<Level>()?),
+            })
         } else {
             None
         };

@@ -5,9 +5,8 @@ use std::fmt::{self, Display, Formatter};
 use super::value::Files;
 use super::{List, With};
 use crate::ast::{
-    BackupOption, BackupStatement, BackupTarget, Compression, CompressionAlgorithm,
-    CompressionLevel, Credential, Encryption, EncryptionAlgorithm, Encryptor, Goal, Integrity,
-    ThreadCount,
+    BackupOption, BackupStatement, BackupTarget, Compression, CompressionLevel, Credential,
+    Encryption, EncryptionAlgorithm, Encryptor, ThreadCount,
 };
 
 impl Display for BackupStatement {
@@ -41,21 +40,10 @@ impl Display for BackupOption {
             Self::Stats(Some(percent)) => write!(f, " = {percent}"),
             Self::ThreadCount(ThreadCount::Auto) | Self::LevelAuto => f.write_str(" = AUTO"),
             Self::Goal(goal) => write!(f, " = {goal}"),
-            Self::Integrity(Integrity::Quick) => f.write_str(" = QUICK"),
-            Self::Integrity(Integrity::Full) => f.write_str(" = FULL"),
+            Self::Integrity(depth) => write!(f, " = {depth}"),
             Self::ThreadCount(ThreadCount::Count(count)) => write!(f, " = {count}"),
             _ => self.value().map_or(Ok(()), |value| write!(f, " = {value}")),
         }
-    }
-}
-
-impl Display for Goal {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Fast => "FAST",
-            Self::Small => "SMALL",
-            Self::Gentle => "GENTLE",
-        })
     }
 }
 
@@ -67,24 +55,12 @@ impl Display for Compression {
     }
 }
 
-impl Display for CompressionAlgorithm {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::MsXpress => "MS_XPRESS",
-            Self::Zstd => "ZSTD",
-            Self::QatDeflate => "QAT_DEFLATE",
-        })
-    }
-}
-
 impl Display for CompressionLevel {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Low => "LOW",
-            Self::Medium => "MEDIUM",
-            Self::High => "HIGH",
-            Self::Auto => "AUTO",
-        })
+        match self {
+            Self::Fixed(level) => level.fmt(f),
+            Self::Auto => f.write_str("AUTO"),
+        }
     }
 }
 

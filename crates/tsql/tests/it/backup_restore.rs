@@ -1,8 +1,8 @@
 //! The grammar of BACKUP and RESTORE: what SQL Server's parser accepts and refuses.
 
 use windlass_tsql::ast::{
-    BackupOption, BackupTarget, Compression, CompressionAlgorithm, CompressionLevel, Credential,
-    Device, DeviceKind, Encryption, EncryptionAlgorithm, Encryptor, FileSpec, Goal, Identifier,
+    Algorithm, BackupOption, BackupTarget, Compression, CompressionLevel, Credential, Device,
+    DeviceKind, Encryption, EncryptionAlgorithm, Encryptor, FileSpec, Goal, Identifier, Level,
     Name, RestoreAction, RestoreOption, RestoreSource, ThreadCount, Value, Variable,
 };
 use windlass_tsql::option::{self, ArgumentKind, OptionRow};
@@ -126,11 +126,11 @@ fn up_to_three_mirrors() {
 #[test]
 fn compression_with_and_without_algorithm_and_level() {
     let zstd = Compression {
-        algorithm: CompressionAlgorithm::Zstd,
-        level: Some(CompressionLevel::High),
+        algorithm: Algorithm::Zstd,
+        level: Some(CompressionLevel::Fixed(Level::High)),
     };
     let qat = Compression {
-        algorithm: CompressionAlgorithm::QatDeflate,
+        algorithm: Algorithm::QatDeflate,
         level: None,
     };
     assert_eq!(

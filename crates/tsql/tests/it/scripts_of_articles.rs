@@ -1,8 +1,8 @@
 //! The statements of the articles that this product implements.
 
 use windlass_tsql::ast::{
-    Accelerator, AcceleratorMode, BackupOption, CompressionAlgorithm, RestoreAction, RestoreOption,
-    Statement, Switch,
+    Accelerator, AcceleratorMode, Algorithm, BackupOption, RestoreAction, RestoreOption, Statement,
+    Switch,
 };
 use windlass_tsql::batch;
 
@@ -127,7 +127,7 @@ fn the_qat_article() {
     assert_eq!((backup.devices.len(), backup.options.len()), (4, 8));
     assert!(backup.options.iter().any(|option| matches!(option.node,
         BackupOption::Compression(Some(compression))
-            if compression.algorithm == CompressionAlgorithm::QatDeflate)));
+            if compression.algorithm == Algorithm::QatDeflate)));
 }
 
 #[test]

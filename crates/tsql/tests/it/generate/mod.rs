@@ -98,11 +98,12 @@ fn file_spec_or_page() -> impl Strategy<Value = FileSpec> {
 }
 
 fn compression() -> impl Strategy<Value = Compression> {
-    use CompressionAlgorithm::{MsXpress, QatDeflate, Zstd};
-    use CompressionLevel::{Auto, High, Low, Medium};
+    use Algorithm::{MsXpress, QatDeflate, Zstd};
+    let levels = Level::ALL.iter().copied().map(CompressionLevel::Fixed);
+    let levels: Vec<CompressionLevel> = levels.chain([CompressionLevel::Auto]).collect();
     (
         select(vec![MsXpress, Zstd, QatDeflate]),
-        option::of(select(vec![Low, Medium, High, Auto])),
+        option::of(select(levels)),
     )
         .prop_map(|(algorithm, level)| Compression { algorithm, level })
 }
@@ -194,7 +195,7 @@ fn backup_option() -> impl Strategy<Value = BackupOption> {
         1 => encryption().prop_map(BackupOption::Encryption),
         1 => credential().prop_map(BackupOption::Credential),
         1 => option::of(value()).prop_map(BackupOption::Stats),
-        1 => select(vec![Goal::Fast, Goal::Small, Goal::Gentle]).prop_map(BackupOption::Goal),
+        1 => select(Goal::ALL).prop_map(BackupOption::Goal),
         1 => Just(BackupOption::ThreadCount(ThreadCount::Auto)),
         1 => value().prop_map(|count| BackupOption::ThreadCount(ThreadCount::Count(count))),
     ]

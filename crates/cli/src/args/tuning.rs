@@ -1,0 +1,30 @@
+//! Values of a run that the plan chooses unless they are given.
+
+use clap::Args;
+use windlass_io::queue::IoMethodChoice;
+
+use super::{Threads, parse_size};
+
+/// Values that the plan chooses unless they are given.
+#[derive(Debug, Args)]
+pub(crate) struct TuningArguments {
+    /// Number of transfers in flight
+    #[arg(long, value_name = "N")]
+    pub(crate) buffer_count: Option<u32>,
+    /// Bytes per transfer: a multiple of 64K up to 4M
+    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
+    pub(crate) max_transfer_size: Option<i64>,
+    /// Threads that compress and check; auto uses as many as have work, at most one per core
+    #[arg(long, value_name = "N|auto")]
+    pub(crate) threads: Option<Threads>,
+    /// I/O method; auto uses io_uring where available
+    #[arg(long, value_name = "auto|io_uring|threads", default_value = "auto")]
+    pub(crate) io: IoMethodChoice,
+}
+
+impl TuningArguments {
+    /// The number of threads, if one was given.
+    pub(crate) fn threads(&self) -> Option<i64> {
+        self.threads.and_then(Threads::count).map(i64::from)
+    }
+}

@@ -1,0 +1,294 @@
+//! What a differential is taken against.
+//!
+//! In this order: the media that the options name; the base that the history knows; without any, the
+//! newest full backup of the family on the media that the differential goes to. `COPY_ONLY` backups and
+//! runs to `NUL` never count. The digests to compare with come from the instance's cache, a file for each
+//! base, or else from the base's media.
+//!
+//! A database of the page engine knows itself which set its map counts from: what the history says is
+//! only asked where that set's media are.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass_base::message::table;
+use windlass_base::{Guid, Lsn, Moment};
+use windlass_catalog::{BackedUp, Base, DatabaseRecord, PastBackup};
+use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_media::{SetConfiguration, SetType};
+use windlass_pipeline::{DifferentialBase, DigestFile, MediaSet, digests, extract_digests};
+
+use super::BackupOptions;
+use crate::chain::{ChainSet, Chains};
+use crate::presence::{Looker, Presence};
+use crate::{Failure, Session, Sink};
+
+/// What becomes of a differential whose base's media are away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MissingBase {
+    /// It is made, and the message says that it cannot be restored.
+    #[default]
+    Warns,
+    /// It is refused.
+    Refuses,
+}
+
+/// A differential that needs a base.
+pub(super) struct Wanted<'a> {
+    /// Its database.
+    pub(super) record: &'a DatabaseRecord,
+    /// The family of that.
+    pub(super) family: Guid,
+    /// The base that the database itself knows.
+    pub(super) own: Option<(Guid, Lsn)>,
+    /// The media of the new backup.
+    pub(super) target: &'a [DeviceAddress],
+    pub(super) options: &'a BackupOptions,
+}
+
+/// The base of a differential.
+///
+/// # Errors
+/// When there is none, or its media are away and that is refused, or nothing can be compared.
+pub(super) fn find(
+    session: &mut Session,
+    wanted: &Wanted<'_>,
+    sink: &mut dyn Sink,
+) -> Result<DifferentialBase, Failure> {
+    let Wanted {
+        record,
+        family,
+        own,
+        target,
+        options,
+    } = *wanted;
+    let none = || Failure::from(table::no_differential_base(&record.name));
+    if let Some((set_guid, lsn)) = own {
+        let past = past(session, set_guid)?;
+        check_media(session, past.as_ref(), wanted, sink)?;
+        return Ok(DifferentialBase {
+            set_guid,
+            lsn,
+            digests: None,
+        });
+    }
+    if !options.base.is_empty() {
+        let found = on_media(family, &options.base)?;
+        return found.ok_or_else(no_base_named);
+    }
+    if let Some(base) = record.base {
+        let past = past(session, base.set_guid)?;
+        check_media(session, past.as_ref(), wanted, sink)?;
+        return known(session, base.set_guid, past.as_ref());
+    }
+    match has_content(target) {
+        true => on_media(family, target)?.ok_or_else(none),
+        false => Err(none()),
+    }
+}
+
+/// What a dry run knows of the base of a differential without reading the database: that there is one, and
+/// whether its media are there.
+///
+/// # Errors
+/// When the differential would be refused.
+pub(super) fn rehearse(
+    session: &mut Session,
+    wanted: &Wanted<'_>,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let named = wanted.options.base.as_slice();
+    // A database of the page engine counts from its own base, whatever is named.
+    let knows_itself = wanted.record.log_path.is_some();
+    if (named.is_empty() || knows_itself)
+        && let Some(base) = wanted.record.base
+    {
+        let past = past(session, base.set_guid)?;
+        return check_media(session, past.as_ref(), wanted, sink);
+    }
+    let devices = match named {
+        [] if has_content(wanted.target) => wanted.target,
+        [] => return Err(table::no_differential_base(&wanted.record.name).into()),
+        named => named,
+    };
+    // Of which database they are is compared once the database is open.
+    match newest_base(&MediaSet::open(devices)?, |_| true) {
+        Some(_) => Ok(()),
+        None if named.is_empty() => Err(table::no_differential_base(&wanted.record.name).into()),
+        None => Err(no_base_named()),
+    }
+}
+
+/// Whether all of these are files with something in them.
+fn has_content(devices: &[DeviceAddress]) -> bool {
+    let mut devices = devices.iter();
+    devices.all(|device| device.kind == DeviceKind::Disk && device.has_content().unwrap_or(false))
+}
+
+fn no_base_named() -> Failure {
+    let reason = "the media given as base have no full backup of this database.";
+    table::set_not_comparable(reason).into()
+}
+
+/// What the history knows of a set.
+fn past(session: &mut Session, set_guid: Guid) -> Result<Option<PastBackup>, Failure> {
+    let past = session.instance.catalog().past_backups(None)?;
+    let found = past.into_iter().rev();
+    Ok(found
+        .filter(|backup| backup.set_guid == Some(set_guid))
+        .min_by_key(|backup| backup.is_overwritten))
+}
+
+/// A differential is worth nothing without its base: says so, or refuses, when its media are away.
+fn check_media(
+    session: &mut Session,
+    past: Option<&PastBackup>,
+    wanted: &Wanted<'_>,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let Some(past) = past else {
+        return Ok(());
+    };
+    let database = &wanted.record.name;
+    let mut looker = Looker::default();
+    let found = looker.look(past);
+    looker.note(session.instance.catalog_mut(), Moment::now().0);
+    let made = past.finished.map_or_else(String::new, |at| at.to_string());
+    let reason = match found {
+        _ if past.is_overwritten => "a later backup has overwritten it".to_owned(),
+        Presence::There => return Ok(()),
+        Presence::Gone(reason) => reason,
+        Presence::Unknown(reason) => {
+            sink.message(table::base_not_seen(database, made, reason));
+            return Ok(());
+        }
+    };
+    match wanted.options.missing_base {
+        MissingBase::Refuses => Err(table::base_media_missing(database, made, reason).into()),
+        MissingBase::Warns => {
+            sink.message(table::base_media_missing_ignored(database, made, reason));
+            Ok(())
+        }
+    }
+}
+
+/// A base that the history knows: its digests from the cache, else from its media.
+fn known(
+    session: &Session,
+    set_guid: Guid,
+    past: Option<&PastBackup>,
+) -> Result<DifferentialBase, Failure> {
+    let folder = session.instance.bases_folder();
+    let cached = folder.map(|folder| digests::path(&folder, set_guid));
+    // A damaged file of digests does not matter if the media also have them.
+    let opened = cached.as_deref().map(DigestFile::open);
+    if let Some(Ok(file)) = opened
+        && file.set_guid() == set_guid
+    {
+        return Ok(base_of(file));
+    }
+    let Some(past) = past else {
+        let reason = "neither its digests nor its media are known here; make a new full backup.";
+        return Err(table::set_not_comparable(reason).into());
+    };
+    let devices: Vec<DeviceAddress> = past.devices.iter().map(DeviceAddress::disk).collect();
+    let media = MediaSet::open(&devices)?;
+    let sets = media.sets().into_iter().map(|entry| entry.configuration);
+    let Some(set) = sets.into_iter().find(|set| set.set_guid == set_guid) else {
+        let reason = format!("it is no longer on '{}'.", past.devices.join("', '"));
+        return Err(table::set_not_comparable(reason).into());
+    };
+    extracted(&media, set.position, cached)
+}
+
+fn base_of(digests: DigestFile) -> DifferentialBase {
+    DifferentialBase {
+        set_guid: digests.set_guid(),
+        lsn: digests.lsn(),
+        digests: Some(Arc::new(digests)),
+    }
+}
+
+/// The newest base among the sets on some media.
+fn on_media(family: Guid, devices: &[DeviceAddress]) -> Result<Option<DifferentialBase>, Failure> {
+    let media = MediaSet::open(devices)?;
+    match newest_base(&media, |set| set.family_guid == family) {
+        Some(position) => extracted(&media, position, None).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The position of the newest set that may be a base.
+fn newest_base(media: &MediaSet, is_meant: impl Fn(&ChainSet) -> bool) -> Option<u16> {
+    let entries = media.sets();
+    let sets: Vec<ChainSet> = entries
+        .iter()
+        .map(|entry| ChainSet::of(&entry.configuration, entry.is_complete))
+        .collect();
+    let newest = Chains::of(&sets).newest(|set| set.can_be_base() && is_meant(set))?;
+    Some(entries[newest].configuration.position)
+}
+
+/// The digests of a set, kept in `cache` where that can be written.
+fn extracted(
+    media: &MediaSet,
+    position: u16,
+    cache: Option<PathBuf>,
+) -> Result<DifferentialBase, Failure> {
+    if let Some(path) = cache
+        && windlass_io::directory::create(&windlass_io::directory::parent(&path)).is_ok()
+        && let Ok(digests) = extract_digests(media, position, &path)
+    {
+        return Ok(base_of(digests));
+    }
+    // The file has no name any more once the folder is gone; the open descriptor is enough.
+    let folder = temporary_folder()?;
+    let path = folder.path().join("base.digests");
+    let digests = extract_digests(media, position, &path)?;
+    Ok(base_of(digests))
+}
+
+fn temporary_folder() -> Result<tempfile::TempDir, Failure> {
+    tempfile::tempdir().map_err(|error| {
+        let folder = std::env::temp_dir();
+        table::cannot_open_file(folder.display(), crate::message_of::os_error(&error)).into()
+    })
+}
+
+/// Removes the digests of sets that are no longer a base.
+pub(super) fn tidy(session: &Session) {
+    let Some(folder) = session.instance.bases_folder() else {
+        return;
+    };
+    let removed = match session.instance.catalog().base_guids() {
+        Ok(kept) => digests::remove_others(&folder, &kept).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(error) = removed
+        && Path::new(&folder).exists()
+    {
+        tracing::warn!(
+            "old digests could not be removed from '{}': {error}",
+            folder.display()
+        );
+    }
+}
+
+/// The database that a set was made of, if the set may be the base.
+pub(super) fn backed_up(
+    record: &DatabaseRecord,
+    set: &SetConfiguration,
+    is_discarded: bool,
+) -> BackedUp {
+    let is_base = set.set_type == SetType::Full && !set.is_copy_only && !is_discarded;
+    BackedUp {
+        database_id: record.database_id,
+        database_guid: set.database_guid,
+        family_guid: set.family_guid,
+        base: is_base.then(|| Base {
+            set_guid: set.set_guid,
+            lsn: set.checkpoint_lsn,
+            finished: set.finished.unwrap_or_else(|| Moment::now().0),
+        }),
+    }
+}

@@ -1,0 +1,137 @@
+//! The media that a backup goes to, and what they may not be.
+
+use std::path::{Path, PathBuf};
+
+use windlass_base::Moment;
+use windlass_base::message::table;
+use windlass_catalog::DatabaseRecord;
+use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_pipeline::{MediaRequest, Overwrite};
+
+use super::{BackupOptions, Settled};
+use crate::names::{absolute, part_of_database};
+use crate::operation::resolve;
+use crate::tag::Tags;
+use crate::{Failure, Session};
+
+/// The most mirrors beside the first copy.
+const MIRRORS_MAX: usize = 3;
+
+/// Resolves names and tags, and refuses devices that would overwrite each other or a database.
+pub(super) fn choose(
+    session: &mut Session,
+    options: &BackupOptions,
+    settled: &Settled,
+    record: &DatabaseRecord,
+) -> Result<MediaRequest, Failure> {
+    let tags = Tags {
+        database: Some(record.name.clone()),
+        kind: Some(if options.is_differential {
+            "DIFF"
+        } else {
+            "FULL"
+        }),
+        moment: Some(Moment::now().0),
+        ..session.instance.tags()
+    };
+    let devices = resolve(session, &options.devices, &tags)?;
+    if options.mirrors.len() > MIRRORS_MAX {
+        return Err(table::too_many_mirrors(MIRRORS_MAX).into());
+    }
+    let mut mirrors = Vec::new();
+    for mirror in &options.mirrors {
+        let mirror = resolve(session, mirror, &tags)?;
+        if mirror.len() != devices.len() {
+            return Err(table::mirror_counts_differ().into());
+        }
+        mirrors.push(mirror);
+    }
+    let all: Vec<&DeviceAddress> = devices.iter().chain(mirrors.iter().flatten()).collect();
+    // With a stripe or mirror that discards data, a part of the backup would never exist.
+    if all.windows(2).any(|pair| pair[0].kind != pair[1].kind) {
+        return Err(table::device_classes_differ().into());
+    }
+    refuse_repeated(&all)?;
+    refuse_databases(session, &all, record)?;
+    Ok(MediaRequest {
+        devices,
+        mirrors,
+        overwrite: options.overwrite,
+        // FORMAT implies SKIP.
+        skip_checks: options.skips_checks || options.overwrite == Overwrite::Format,
+        media_name: options.media_name.clone(),
+        media_description: options.media_description.clone(),
+        block_bytes: settled.block_bytes,
+    })
+}
+
+/// Two devices on one file would overwrite each other.
+fn refuse_repeated(devices: &[&DeviceAddress]) -> Result<(), Failure> {
+    let disks = devices
+        .iter()
+        .enumerate()
+        .filter(|(_, device)| device.kind == DeviceKind::Disk);
+    let mut seen: Vec<(PathBuf, &str)> = Vec::new();
+    for (index, device) in disks {
+        let path = absolute(&device.path).unwrap_or_else(|_| device.path.clone());
+        if let Some((_, first)) = seen.iter().find(|(known, _)| *known == path) {
+            return Err(table::family_given_twice(&device.name, index + 1, first).into());
+        }
+        seen.push((path, &device.name));
+    }
+    Ok(())
+}
+
+/// A backup must never overwrite a database, and especially not its own source.
+fn refuse_databases(
+    session: &Session,
+    devices: &[&DeviceAddress],
+    record: &DatabaseRecord,
+) -> Result<(), Failure> {
+    for device in devices
+        .iter()
+        .filter(|device| device.kind == DeviceKind::Disk)
+    {
+        let path = absolute(&device.path).unwrap_or_else(|_| device.path.clone());
+        let own = ["", "-wal", "-shm", "-journal"]
+            .iter()
+            .any(|suffix| path == with_suffix(&record.path, suffix));
+        let owner = if own {
+            Some(record.clone())
+        } else {
+            session.instance.database_at(&path)?
+        };
+        if let Some(owner) = owner {
+            return Err(table::file_used_by_database(&device.name, &owner.name).into());
+        }
+        if let Some(database) = part_of_database(&path) {
+            return Err(refuse_part(device, &database));
+        }
+        // An encrypted database looks like noise, but SQLite's side files have its name.
+        let beside = ["-wal", "-journal", "-shm"].map(|suffix| with_suffix(&path, suffix));
+        if let Some(part) = beside.iter().find(|part| windlass_io::own::is_there(part)) {
+            let reason = format!(
+                "It may be a database in use, because '{}' exists next to it; name another file",
+                part.display()
+            );
+            return Err(table::cannot_open_device(&device.name, reason).into());
+        }
+    }
+    Ok(())
+}
+
+/// A backup under such a name would be taken for a part of a database, and deleted or written to.
+fn refuse_part(device: &DeviceAddress, database: &Path) -> Failure {
+    let reason = format!(
+        "A file of this name would be taken for part of the database '{}'; give the backup another \
+         name, for example ending in .bak",
+        database.display()
+    );
+    table::cannot_open_device(&device.name, reason).into()
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}

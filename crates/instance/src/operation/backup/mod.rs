@@ -1,0 +1,465 @@
+//! A backup of one database.
+
+mod base;
+mod media;
+mod options;
+mod rehearse;
+mod space;
+mod writers;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use windlass_base::message::table;
+use windlass_base::{Guid, Lsn, Moment};
+use windlass_catalog::DatabaseRecord;
+use windlass_codec::{Algorithm, DeflateProvider};
+use windlass_crypt::{Certificate, Recipient};
+use windlass_engine::{BackupMode, PhaseReport};
+use windlass_pipeline::{
+    BackupKind, BackupReport, BackupRequest, Encryption, Integrity, MediaRequest, NewBase, Probe,
+    ProbeReport, ProbeRequest,
+};
+use windlass_source::{Content, Depth, Opened, Snapshot, SourceDatabase};
+
+use crate::event_log::Entry;
+use crate::operation::observer::Watch;
+use crate::operation::{history, integrity, signing, timing, trace};
+use crate::{Completed, Failure, Instance, Rehearsal, Session, Sink};
+pub use base::MissingBase;
+pub use options::{BackupOptions, CompressionChoice};
+use options::{Settled, settle};
+pub use writers::CopyChoice;
+
+/// What a backup came to.
+#[derive(Debug, Clone)]
+pub enum BackupOutcome {
+    /// A backup was made.
+    Made(Box<BackupMade>),
+    /// The database was measured; nothing was written.
+    Measured(Box<ProbeReport>),
+    /// Nothing was done: this is what would be.
+    Rehearsed(Box<Rehearsal>),
+}
+
+/// A backup that was made.
+#[derive(Debug, Clone)]
+pub struct BackupMade {
+    /// Everything about it.
+    pub report: BackupReport,
+    /// The devices of the first copy, as the history has them.
+    pub devices: Vec<String>,
+    /// Whether nothing that was written is kept.
+    pub is_discarded: bool,
+    /// Whether the history has it.
+    pub is_remembered: bool,
+}
+
+/// `event_type` of a page that does not match its checksum, in `suspect_pages`.
+pub(crate) const BAD_CHECKSUM: u8 = 2;
+
+/// The pages named in messages about damage; the report has all.
+const DAMAGED_PAGES_TOLD: usize = 10;
+
+impl Session {
+    /// Backs a database up.
+    ///
+    /// # Errors
+    /// What stands in the way, in messages; the last one says that nothing was backed up.
+    pub fn backup(
+        &mut self,
+        database: &str,
+        options: &BackupOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<BackupOutcome, Failure> {
+        let devices = options
+            .devices
+            .iter()
+            .chain(options.mirrors.iter().flatten());
+        let entry = Entry::of_operation("BACKUP DATABASE", database, devices);
+        entry.around(sink, |sink| run(self, database, options, sink))
+    }
+}
+
+/// The same within a statement, which has its own entry in the log.
+pub(crate) fn run(
+    session: &mut Session,
+    database: &str,
+    options: &BackupOptions,
+    sink: &mut dyn Sink,
+) -> Result<BackupOutcome, Failure> {
+    let mut is_worth_noting = true;
+    let mut attempt = || {
+        let defaults = session.instance.backup_defaults();
+        let defaults = defaults?;
+        let settled = settle(options, defaults)?;
+        let record = session.readable(database)?;
+        let media = media::choose(session, options, &settled, &record)?;
+        if options.probe.is_some() || media.is_discarded() {
+            is_worth_noting = false;
+        }
+        BackupOperation {
+            session: &mut *session,
+            record,
+            options,
+            settled,
+        }
+        .run(media, sink)
+    };
+    let result = attempt().map_err(Failure::of_backup);
+    result.map_err(|failure| match is_worth_noting {
+        true => refused(session, database, options.operation(), failure),
+        false => failure.then(table::terminating_abnormally(options.operation())),
+    })
+}
+
+/// Notes in the history that the backup of a database failed, and closes the failure's messages.
+pub(crate) fn refused(
+    session: &mut Session,
+    database: &str,
+    operation: &'static str,
+    failure: Failure,
+) -> Failure {
+    history::record_failure(session, database, operation, &failure);
+    failure.then(table::terminating_abnormally(operation))
+}
+
+/// A backup whose options have been understood.
+struct BackupOperation<'a> {
+    session: &'a mut Session,
+    record: DatabaseRecord,
+    options: &'a BackupOptions,
+    settled: Settled,
+}
+
+impl BackupOperation<'_> {
+    fn run(mut self, media: MediaRequest, sink: &mut dyn Sink) -> Result<BackupOutcome, Failure> {
+        self.record.base = self.session.base_of(&self.record)?;
+        if self.session.is_rehearsal() {
+            return self.rehearse(media, sink);
+        }
+        let source = self.source(&media)?;
+        let base = source.differential_base();
+        let is_discarded = media.is_discarded();
+        let depth = self
+            .options
+            .integrity
+            .filter(|_| self.options.probe.is_none());
+        let of_engine = match depth {
+            Some(depth) => integrity::of_engine(self.session, &self.record, depth)?,
+            None => None,
+        };
+        let opened = source.open(self.engine_kind(base, is_discarded)?)?;
+        self.look_at(&opened, sink)?;
+        let Opened {
+            snapshot,
+            content,
+            phases,
+        } = opened;
+        if let Some(probe) = self.options.probe {
+            return self.measure(probe, snapshot, sink);
+        }
+        writers::announce(&*snapshot, &self.settled, &self.record.name, sink);
+        let (snapshot, integrity) = self.check(snapshot, depth, of_engine, sink)?;
+        let family = snapshot.identity().family_guid;
+        let kind = self.kind(family, base, &media, sink)?;
+        self.check_space(&media, &*snapshot, sink)?;
+        let encryption = self.encryption()?;
+        let request = BackupRequest {
+            encryption,
+            is_as_is: content == Content::Unknown,
+            integrity,
+            ..self.request(media, kind)?
+        };
+        let failures = Instance::device_failures();
+        let watch = Watch::new(
+            self.session,
+            self.options.operation(),
+            &self.record.name,
+            self.settled.stats,
+            sink,
+        );
+        let (report, new_base) = windlass_pipeline::backup_undecided(&request, snapshot, &watch)?;
+        watch.finish();
+        if let Some(failure) = Instance::device_failure(failures) {
+            sink.message(table::accelerator_failed(failure));
+        }
+        self.tell_phases(&phases, sink);
+        self.tell(&report, sink);
+        let is_remembered = self.remember(&report, new_base, &request, sink);
+        if is_discarded {
+            sink.message(table::nothing_kept());
+        }
+        sink.message(timing::closing(
+            self.options.operation(),
+            timing::pages(&report.files),
+            report.processed_bytes,
+            report.elapsed,
+        ));
+        Ok(BackupOutcome::Made(Box::new(BackupMade {
+            devices: history::device_names(&request.media.devices),
+            report,
+            is_discarded,
+            is_remembered,
+        })))
+    }
+
+    /// The database, opened as the options say.
+    fn source(&mut self, media: &MediaRequest) -> Result<SourceDatabase, Failure> {
+        let options = self.options;
+        if options.is_frozen && self.record.log_path.is_some() {
+            return Err(table::frozen_engine_not_supported().into());
+        }
+        let before = self.session.settings.lock_timeout;
+        self.session.settings.lock_timeout = options.lock_timeout.or(before);
+        let source = self.session.source_of(&self.record);
+        self.session.settings.lock_timeout = before;
+        let mut source = source?;
+        if let SourceDatabase::Sqlite { options: how, .. } = &mut source {
+            how.frozen = options.is_frozen;
+            how.temporary_copy = writers::copy_policy(options, &self.settled, media);
+        }
+        Ok(source)
+    }
+
+    /// Full, or differential upon the base that is found.
+    fn kind(
+        &mut self,
+        family: Guid,
+        own: Option<(Guid, Lsn)>,
+        media: &MediaRequest,
+        sink: &mut dyn Sink,
+    ) -> Result<BackupKind, Failure> {
+        if !self.options.is_differential {
+            return Ok(BackupKind::Full);
+        }
+        let wanted = base::Wanted {
+            record: &self.record,
+            family,
+            own,
+            target: &media.devices,
+            options: self.options,
+        };
+        base::find(self.session, &wanted, sink).map(BackupKind::Differential)
+    }
+
+    /// What the snapshot looks like from outside.
+    fn look_at(&self, opened: &Opened, sink: &mut dyn Sink) -> Result<(), Failure> {
+        let is_as_is = self.options.is_as_is || self.record.is_as_is;
+        integrity::look_at(opened, is_as_is, sink)?;
+        if self.settled.checksum && !opened.snapshot.has_page_checksums() {
+            sink.message(table::database_without_checksums(&self.record.name));
+        }
+        Ok(())
+    }
+
+    /// SQLite's own check, if requested.
+    fn check(
+        &self,
+        snapshot: Box<dyn Snapshot>,
+        depth: Option<Depth>,
+        of_engine: Option<integrity::Checked>,
+        sink: &mut dyn Sink,
+    ) -> Result<(Box<dyn Snapshot>, Option<Integrity>), Failure> {
+        let (snapshot, checked) = match (of_engine, depth) {
+            (Some(checked), _) => (snapshot, checked),
+            (None, None) => return Ok((snapshot, None)),
+            (None, Some(depth)) => integrity::of_snapshot(self.session, snapshot, depth)?,
+        };
+        let name = &self.record.name;
+        let judged = integrity::judge(&checked, self.options.on_damage, name, sink)?;
+        Ok((snapshot, Some(judged)))
+    }
+
+    /// Reads, and transforms if requested, and reports the rate. Devices are not used.
+    fn measure(
+        &self,
+        probe: Probe,
+        snapshot: Box<dyn Snapshot>,
+        sink: &mut dyn Sink,
+    ) -> Result<BackupOutcome, Failure> {
+        let options = self.options;
+        let request = ProbeRequest {
+            probe,
+            compression: self.settled.compression,
+            deflate: self.deflate()?,
+            encryption: options.is_encrypted().then(|| options.cipher()),
+            checksum: self.settled.checksum,
+            tuning: self.settled.tuning,
+        };
+        let watch = Watch::new(
+            self.session,
+            self.options.operation(),
+            &self.record.name,
+            self.settled.stats,
+            sink,
+        );
+        let report = windlass_pipeline::probe(&request, snapshot, &watch)?;
+        watch.finish();
+        sink.completed(Completed::Probe {
+            database: &self.record.name,
+            report: &report,
+        });
+        sink.message(timing::probed(&report));
+        Ok(BackupOutcome::Measured(Box::new(report)))
+    }
+
+    /// What the backup is to a database that knows its differential base.
+    fn engine_kind(
+        &self,
+        base: Option<(Guid, Lsn)>,
+        is_discarded: bool,
+    ) -> Result<BackupMode, Failure> {
+        if self.options.is_differential {
+            return match base {
+                Some((set_guid, _)) if set_guid.is_nil() => {
+                    Err(table::no_differential_base(&self.record.name).into())
+                }
+                _ => Ok(BackupMode::Differential),
+            };
+        }
+        // What is only measured, or not kept, must not touch the differential base.
+        let is_passing = self.options.probe.is_some() || is_discarded;
+        Ok(match self.settled.is_copy_only || is_passing {
+            true => BackupMode::CopyOnly,
+            false => BackupMode::Full,
+        })
+    }
+
+    /// The phases of an engine backup, where the trace flags ask for them.
+    fn tell_phases(&self, phases: &Mutex<Vec<PhaseReport>>, sink: &mut dyn Sink) {
+        if !self.session.settings.tells_phases() {
+            return;
+        }
+        let phases = phases.lock().unwrap_or_else(PoisonError::into_inner);
+        for line in phases.iter().map(trace::phase) {
+            sink.message(table::trace(line));
+        }
+    }
+
+    fn request(&self, media: MediaRequest, kind: BackupKind) -> Result<BackupRequest, Failure> {
+        let (options, settled) = (self.options, &self.settled);
+        let is_base = matches!(kind, BackupKind::Full) && !settled.is_copy_only;
+        let folder = self.session.instance.bases_folder();
+        let digests_to = folder.filter(|_| is_base && !media.is_discarded());
+        Ok(BackupRequest {
+            media,
+            kind,
+            copy_only: settled.is_copy_only,
+            compression: settled.compression,
+            deflate: self.deflate()?,
+            encryption: None,
+            signing: signing::signing_key(self.session, options.sign_with.as_ref())?,
+            checksum: settled.checksum,
+            is_as_is: false,
+            integrity: None,
+            on_damage: options.on_damage,
+            name: options.name.clone(),
+            description: options.description.clone(),
+            expires: settled.expires,
+            requester: self.session.instance.identity().to_requester(),
+            database_backup_lsn: self.record.base.map_or(Lsn::ZERO, |base| base.lsn),
+            digests_to,
+            tuning: settled.tuning,
+        })
+    }
+
+    /// Who compresses, if that is not for the codec alone to say.
+    fn deflate(&self) -> Result<Option<Arc<dyn DeflateProvider>>, Failure> {
+        if self.settled.compression.algorithm != Algorithm::QatDeflate {
+            return Ok(None);
+        }
+        let provider = self.session.instance.deflate_provider();
+        Ok(Some(provider?))
+    }
+
+    /// Who can read the backup: whoever holds the certificate of the instance, and the other recipients.
+    fn encryption(&self) -> Result<Option<Encryption>, Failure> {
+        let mut recipients = Vec::new();
+        if let Some(name) = &self.options.certificate {
+            let record = self.session.instance.certificate("find", name)?;
+            let certificate = Certificate::read(&record.certificate)?;
+            recipients.push(Recipient::Certificate(certificate));
+        }
+        recipients.extend_from_slice(&self.options.recipients);
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let now = now.map_or(0, |since| since.as_secs().cast_signed());
+        let is_expired = |recipient: &Recipient| matches!(recipient, Recipient::Certificate(certificate) if certificate.validity().1 < now);
+        if recipients.iter().any(is_expired) {
+            return Err(table::backup_certificate_expired().into());
+        }
+        Ok((!recipients.is_empty()).then_some(Encryption {
+            algorithm: self.options.cipher(),
+            recipients,
+        }))
+    }
+
+    /// The messages before the closing one.
+    fn tell(&self, report: &BackupReport, sink: &mut dyn Sink) {
+        sink.completed(Completed::Backup {
+            database: &self.record.name,
+            report,
+        });
+        for file in &report.files {
+            sink.message(table::processed_pages(
+                file.pages,
+                &self.record.name,
+                &file.logical_name,
+                report.set.position,
+            ));
+        }
+        if report.damaged.is_empty() {
+            return;
+        }
+        for page in report.damaged.iter().take(DAMAGED_PAGES_TOLD) {
+            sink.message(table::page_mismatch(page.file_id, page.page, &page.file));
+        }
+        if report.damaged.len() > DAMAGED_PAGES_TOLD {
+            let more = report.damaged.len() - DAMAGED_PAGES_TOLD;
+            sink.message(table::more_pages(more));
+        }
+        sink.message(table::damaged_database_backed_up());
+    }
+
+    /// The history, and the new differential base if the history finds no newer one; whether the history has
+    /// the backup. Nothing here makes a good backup a bad one.
+    fn remember(
+        &mut self,
+        report: &BackupReport,
+        new_base: NewBase,
+        request: &BackupRequest,
+        sink: &mut dyn Sink,
+    ) -> bool {
+        let record =
+            history::backup_record(&report.media, &report.set, &request.media, report.elapsed);
+        let of = base::backed_up(&self.record, &report.set, request.media.is_discarded());
+        let catalog = self.session.instance.catalog_mut();
+        let is_base = catalog.record_backup(&record, Some(&of));
+        let suspect = report.damaged.iter().try_for_each(|page| {
+            catalog.suspect_page(
+                self.record.database_id,
+                page.file_id,
+                page.page,
+                BAD_CHECKSUM,
+                Moment::now().0,
+            )
+        });
+        for error in [is_base.as_ref().err(), suspect.as_ref().err()]
+            .into_iter()
+            .flatten()
+        {
+            tracing::warn!("the history was not written: {error}");
+            sink.message(table::history_not_written());
+        }
+        // Without a row in the history it is not a base: the previous one stays.
+        let is_remembered = is_base.is_ok();
+        if !is_base.unwrap_or(false) {
+            return is_remembered;
+        }
+        if let Err(error) = new_base.take() {
+            sink.message(table::history_not_written());
+            sink.message(table::base_not_taken(&self.record.name, error));
+        }
+        base::tidy(self.session);
+        is_remembered
+    }
+}

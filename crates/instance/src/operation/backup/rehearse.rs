@@ -1,0 +1,136 @@
+//! A backup as a dry run: all that is decided before the first byte moves.
+//!
+//! The same checks refuse the same things as in the run itself, as far as they need no lock and write
+//! nothing: whether somebody has the target open shows only when it is done.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use windlass_base::message::table;
+use windlass_catalog::DatabaseRecord;
+use windlass_device::DeviceKind;
+use windlass_pipeline::{
+    BackupKind, BackupRequest, MediaRequest, Overwrite, Plan, Rehearsed, SourceSize, rehearse,
+};
+
+use super::{BackupOperation, BackupOutcome, base};
+use crate::message_of::os_error;
+use crate::rehearsal::{Estimate, Rehearsal, sample};
+use crate::{Completed, Failure, Session, Sink};
+
+impl BackupOperation<'_> {
+    /// Tells what the backup would do.
+    pub(super) fn rehearse(
+        &mut self,
+        media: MediaRequest,
+        sink: &mut dyn Sink,
+    ) -> Result<BackupOutcome, Failure> {
+        let files = database_files(self.session, &self.record)?;
+        if self.options.is_differential {
+            let wanted = base::Wanted {
+                record: &self.record,
+                family: self.record.family_guid.unwrap_or_default(),
+                own: None,
+                target: &media.devices,
+                options: self.options,
+            };
+            base::rehearse(self.session, &wanted, sink)?;
+        }
+        let source = SourceSize {
+            bytes: files.iter().map(|(_, bytes)| bytes).sum(),
+            ranges: files.len() as u64,
+        };
+        let request = BackupRequest {
+            encryption: self.encryption()?,
+            ..self.request(media, BackupKind::Full)?
+        };
+        let rehearsed = rehearse(&request, source)?;
+        let (write_bytes, time) = self.estimates(&files, source.bytes, &rehearsed.plan);
+        let rehearsal = Rehearsal {
+            operation: self.options.operation().to_owned(),
+            database: self.record.name.clone(),
+            files: media_files(&request.media, &rehearsed),
+            read_bytes: source.bytes,
+            write_bytes,
+            time,
+            plan: Some(rehearsed.plan),
+        };
+        sink.completed(Completed::Rehearsal(&rehearsal));
+        Ok(BackupOutcome::Rehearsed(Box::new(rehearsal)))
+    }
+
+    fn estimates(
+        &self,
+        files: &[(PathBuf, u64)],
+        bytes: u64,
+        plan: &Plan,
+    ) -> (Option<Estimate<u64>>, Option<Estimate<Duration>>) {
+        let Some(sampled) = sample(files, plan.compression) else {
+            return (None, None);
+        };
+        let of = format!("{} samples of 1 MB, read and compressed", sampled.samples);
+        let write = match self.options.is_differential {
+            false => Some(Estimate {
+                value: (bytes as f64 * sampled.share) as u64,
+                because: of.clone(),
+            }),
+            // How much has changed is known only when it is compared.
+            true => self.last_differential(),
+        };
+        let by_threads = sampled.bytes_per_second * plan.threads.value as f64;
+        let limit = plan.max_rate.map_or(f64::INFINITY, |rate| rate as f64);
+        let seconds = bytes as f64 / by_threads.min(limit);
+        let time = Estimate {
+            value: Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
+            because: format!("{of} on one thread of {}", plan.threads.value),
+        };
+        (write, Some(time))
+    }
+
+    fn last_differential(&self) -> Option<Estimate<u64>> {
+        let algorithm = self.settled.compression.algorithm.name();
+        let catalog = self.session.instance.catalog();
+        let last = catalog.last_sizes(&self.record.name, 'I', algorithm);
+        let (_, stored) = last.ok().flatten()?;
+        Some(Estimate {
+            value: stored,
+            because: "what the last differential took".to_owned(),
+        })
+    }
+}
+
+/// The files of a database, and their lengths; of SQLite's also what is in the write-ahead log.
+fn database_files(
+    session: &Session,
+    record: &DatabaseRecord,
+) -> Result<Vec<(PathBuf, u64)>, Failure> {
+    let mut paths = vec![record.path.clone()];
+    if record.log_path.is_some() {
+        let files = session.instance.catalog().files(record.database_id)?;
+        let data = files.into_iter().filter(|file| !file.is_log);
+        paths = data.map(|file| file.path).collect();
+    }
+    let length = |path: PathBuf| match std::fs::metadata(&path) {
+        Ok(metadata) => Ok((path, metadata.len())),
+        Err(error) => Err(Failure::from(table::cannot_open_file(
+            path.display(),
+            os_error(&error),
+        ))),
+    };
+    paths.into_iter().map(length).collect()
+}
+
+/// What becomes of each medium.
+fn media_files(media: &MediaRequest, rehearsed: &Rehearsed) -> Vec<(PathBuf, String)> {
+    let devices = media.devices.iter().chain(media.mirrors.iter().flatten());
+    let disks = devices.filter(|device| device.kind == DeviceKind::Disk);
+    let how = |path: &Path| match (rehearsed.is_new, media.overwrite) {
+        (true, _) if !path.exists() => "make".to_owned(),
+        (true, Overwrite::Initialize) => "overwrite the sets in".to_owned(),
+        (true, _) => "overwrite".to_owned(),
+        (false, _) => format!("append set {} to", rehearsed.position),
+    };
+    disks
+        .map(|device| (device.path.clone(), how(&device.path)))
+        .collect()
+}

@@ -1,0 +1,57 @@
+//! Which databases an operation may touch.
+
+use windlass_base::message::table;
+use windlass_catalog::{DatabaseRecord, DatabaseState};
+
+use crate::instance::is_system_database;
+use crate::{Failure, Session};
+
+/// Backups and restores are of the user's databases, and outside of transactions.
+pub(crate) fn check_own(
+    session: &Session,
+    name: &str,
+    operation: &str,
+    advice: &str,
+) -> Result<(), Failure> {
+    if name.eq_ignore_ascii_case("tempdb") {
+        return Err(table::tempdb_not_allowed().into());
+    }
+    if session.queries.is_in_transaction() {
+        return Err(table::within_transaction().into());
+    }
+    if is_system_database(name) {
+        let what = format!("{operation} of {name}");
+        return Err(table::statement_not_supported(what, advice).into());
+    }
+    Ok(())
+}
+
+/// The entry of a database that is online.
+pub(crate) fn usable(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
+    let record = known(session, name)?;
+    match record.state {
+        DatabaseState::Online => Ok(record),
+        DatabaseState::Restoring => Err(table::database_restoring(&record.name).into()),
+    }
+}
+
+/// The entry of a database, whatever its state.
+pub(crate) fn known(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
+    session
+        .instance
+        .database(name)?
+        .ok_or_else(|| table::database_does_not_exist(name).with_state(11).into())
+}
+
+/// A log backup of a database that has no log: 4208, unless the database is not there at all.
+pub(crate) fn refuse_log(session: &Session, name: &str) -> Failure {
+    if name.eq_ignore_ascii_case("tempdb") {
+        return table::tempdb_not_allowed().into();
+    }
+    if !is_system_database(name)
+        && let Err(failure) = known(session, name)
+    {
+        return failure;
+    }
+    table::not_in_simple_recovery("BACKUP LOG").into()
+}

@@ -1,0 +1,186 @@
+//! Devices as they are named, and the addresses that they stand for.
+
+use std::{fmt, mem};
+
+use windlass_base::message::table;
+use windlass_device::{DeviceAddress, DeviceKind};
+
+use crate::message_of::os_error;
+use crate::names::absolute;
+use crate::tag::{Tags, has_tag};
+use crate::{Failure, Session};
+
+/// The most devices that a statement may name, and the most families of a media set.
+const DEVICES_MAX: usize = 64;
+
+/// The longest device name, as SQL Server counts.
+const NAME_CHARACTERS_MAX: usize = 259;
+
+/// A device as it is named: tags and drive letters in it are not resolved yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeviceName {
+    /// A file, or `NUL`.
+    Disk(String),
+    /// Registered with `sp_addumpdevice`.
+    Logical(String),
+    /// A class of devices that SQL Server has: refused when it is opened.
+    Tape,
+    /// Refused likewise.
+    Url,
+    /// Refused likewise.
+    VirtualDevice,
+}
+
+impl fmt::Display for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Disk(name) | Self::Logical(name) => name,
+            Self::Tape => "TAPE",
+            Self::Url => "URL",
+            Self::VirtualDevice => "VIRTUAL_DEVICE",
+        })
+    }
+}
+
+/// Resolves the devices of one copy of the media, with their name tags.
+pub(crate) fn resolve(
+    session: &mut Session,
+    devices: &[DeviceName],
+    tags: &Tags,
+) -> Result<Vec<DeviceAddress>, Failure> {
+    if devices.len() > DEVICES_MAX {
+        return Err(table::too_many_devices(DEVICES_MAX).into());
+    }
+    let mut classes = devices
+        .iter()
+        .filter(|device| !matches!(device, DeviceName::Logical(_)))
+        .map(mem::discriminant);
+    let first = classes.next();
+    if classes.any(|class| Some(class) != first) {
+        return Err(table::device_classes_differ().into());
+    }
+    let mut addresses = Vec::with_capacity(devices.len());
+    for device in devices {
+        let named = written(session, device)?;
+        let Written { path, logical } = &named;
+        let expanded = expand(tags, path)?;
+        let is_tagged = has_tag(path);
+        let expanded = if is_tagged {
+            numbered(session, &expanded, &addresses)?
+        } else {
+            expanded
+        };
+        let address = disk(session, &expanded, logical.as_deref())?;
+        // A folder that tags name cannot be expected to exist; one that is written out can.
+        if is_tagged && tags.moment.is_some() && !session.is_rehearsal() {
+            make_folder(&address)?;
+        }
+        addresses.push(address);
+    }
+    release(session, &addresses)?;
+    Ok(addresses)
+}
+
+/// Stripes whose names come from the same tags get numbers: `x.bak`, `x_2.bak`.
+fn numbered(
+    session: &Session,
+    expanded: &str,
+    earlier: &[DeviceAddress],
+) -> Result<String, Failure> {
+    let mut candidate = expanded.to_owned();
+    let mut number = 1;
+    loop {
+        let address = disk(session, &candidate, None)?;
+        if !earlier.iter().any(|known| known.path == address.path) {
+            return Ok(candidate);
+        }
+        number += 1;
+        let folder = expanded.rfind(['/', '\\']).map_or(0, |at| at + 1);
+        let dot = expanded.rfind('.').filter(|dot| *dot > folder);
+        let (stem, extension) = expanded.split_at(dot.unwrap_or(expanded.len()));
+        candidate = format!("{stem}_{number}{extension}");
+    }
+}
+
+fn disk(session: &Session, path: &str, logical: Option<&str>) -> Result<DeviceAddress, Failure> {
+    let address = session.instance.drives().disk_device(path)?;
+    Ok(match logical {
+        // As SQL Server names such a device in messages.
+        Some(logical) => DeviceAddress {
+            name: format!("{logical}({})", address.name),
+            logical: Some(logical.to_owned()),
+            ..address
+        },
+        None => address,
+    })
+}
+
+/// The path with its tags expanded.
+pub(crate) fn expand(tags: &Tags, path: &str) -> Result<String, Failure> {
+    tags.expand(path)
+        .map_err(|error| table::path_means_no_file(path, format!("{error}.")).into())
+}
+
+/// Makes the folder of a device, for nobody else to read.
+fn make_folder(device: &DeviceAddress) -> Result<(), Failure> {
+    let folder = windlass_io::directory::parent(&device.path);
+    windlass_io::directory::create(&folder)
+        .map(|_| ())
+        .map_err(|error| table::cannot_open_device(&device.name, os_error(&error)).into())
+}
+
+/// A file as it is named, tags not expanded.
+struct Written {
+    path: String,
+    logical: Option<String>,
+}
+
+/// A device may be a database that the session has open: opening and closing it would drop SQLite's
+/// locks, so the connection goes first.
+fn release(session: &mut Session, addresses: &[DeviceAddress]) -> Result<(), Failure> {
+    let disks = addresses
+        .iter()
+        .filter(|address| address.kind == DeviceKind::Disk);
+    for address in disks {
+        let path = absolute(&address.path).unwrap_or_else(|_| address.path.clone());
+        if session.queries.is_in_transaction() && session.queries.holds(&path) {
+            return Err(table::within_transaction().into());
+        }
+        session.queries.release(&path);
+    }
+    Ok(())
+}
+
+/// The file that a logical device stands for.
+fn logical(session: &Session, name: &str) -> Result<Written, Failure> {
+    let device = session
+        .instance
+        .catalog()
+        .backup_device(name)?
+        .ok_or_else(|| Failure::from(table::device_not_found(name)))?;
+    Ok(Written {
+        path: device.physical_name,
+        logical: Some(device.name),
+    })
+}
+
+fn written(session: &Session, device: &DeviceName) -> Result<Written, Failure> {
+    match device {
+        DeviceName::Logical(name) => logical(session, name),
+        DeviceName::Disk(path) => {
+            if path.trim().is_empty() {
+                return Err(table::zero_length_device().into());
+            }
+            if path.chars().count() > NAME_CHARACTERS_MAX && !path.starts_with('/') {
+                return Err(table::device_name_too_long(NAME_CHARACTERS_MAX).into());
+            }
+            Ok(Written {
+                path: path.clone(),
+                logical: None,
+            })
+        }
+        DeviceName::Url => Err(table::url_not_built().into()),
+        DeviceName::Tape => Err(table::tape_not_supported().into()),
+        DeviceName::VirtualDevice => Err(table::virtual_device_not_supported().into()),
+    }
+}

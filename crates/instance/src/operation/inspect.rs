@@ -1,0 +1,207 @@
+//! What media say of themselves: their backup sets, the files in one, the label.
+
+use windlass_base::Message;
+use windlass_base::message::table;
+use windlass_media::MediaError;
+use windlass_pipeline::MediaSet;
+
+use super::media::MediaOptions;
+use super::media_rows::{self, FoundSet};
+use super::sql_server;
+use crate::event_log::Entry;
+use crate::message_of::{media_message, set_not_found};
+use crate::{Failure, ResultSet, Session, Sink};
+
+/// What of media is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inspect {
+    /// Their backup sets, or one of them.
+    Headers,
+    /// The files in a backup set.
+    Files,
+    /// What a device says of itself.
+    Label,
+}
+
+impl Inspect {
+    /// What the log calls it.
+    fn statement(self) -> &'static str {
+        match self {
+            Self::Headers => "RESTORE HEADERONLY",
+            Self::Files => "RESTORE FILELISTONLY",
+            Self::Label => "RESTORE LABELONLY",
+        }
+    }
+
+    /// What the closing message calls it.
+    pub(crate) fn operation(self) -> &'static str {
+        match self {
+            Self::Headers => "RESTORE HEADERONLY",
+            Self::Files => "RESTORE FILELIST",
+            Self::Label => "RESTORE LABELONLY",
+        }
+    }
+}
+
+/// What media say of themselves.
+#[derive(Debug, Default)]
+pub struct Inspection {
+    /// As SQL Server's columns.
+    pub rows: ResultSet,
+    /// The positions of the sets that are told of.
+    pub positions: Vec<u16>,
+    /// What else there is to say of the media, before the rows.
+    pub(super) before: Vec<Message>,
+    /// The same behind them.
+    pub(super) after: Vec<Message>,
+    /// Why there is perhaps more than could be read.
+    pub(super) trouble: Option<Failure>,
+}
+
+impl Inspection {
+    /// Hands over what there is to say beside the rows.
+    ///
+    /// # Errors
+    /// Damage: there is perhaps more than could be read.
+    pub fn conclude(self, sink: &mut dyn Sink) -> Result<(), Failure> {
+        let notes = self.before.into_iter().chain(self.after);
+        notes.for_each(|note| sink.message(note));
+        self.trouble.map_or(Ok(()), Err)
+    }
+}
+
+impl Session {
+    /// Hands over what media say of themselves, as rows.
+    ///
+    /// # Errors
+    /// Media that cannot be read, or are not what the options say; damage among the headers.
+    pub fn inspect(
+        &mut self,
+        what: Inspect,
+        options: &MediaOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        let entry = Entry::of_operation(what.statement(), "", options.devices.iter());
+        entry.around(sink, |sink| show(self, what, options, sink))
+    }
+
+    /// The backup sets on media.
+    ///
+    /// # Errors
+    /// Media that cannot be read, or are not what the options say.
+    pub fn headers(
+        &mut self,
+        options: &MediaOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<Inspection, Failure> {
+        let what = Inspect::Headers;
+        let entry = Entry::of_operation(what.statement(), "", options.devices.iter());
+        entry.around(sink, |_| inspected(self, what, options))
+    }
+}
+
+/// The same within a statement, which has its own entry in the log.
+pub(crate) fn show(
+    session: &mut Session,
+    what: Inspect,
+    options: &MediaOptions,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let shown = inspected(session, what, options).and_then(|mut found| {
+        for note in std::mem::take(&mut found.before) {
+            sink.message(note);
+        }
+        found.rows.send(sink);
+        found.conclude(sink)
+    });
+    shown.map_err(|failure| failure.then(table::terminating_abnormally(what.operation())))
+}
+
+fn inspected(
+    session: &mut Session,
+    what: Inspect,
+    options: &MediaOptions,
+) -> Result<Inspection, Failure> {
+    if what == Inspect::Label && options.devices.len() > 1 {
+        // One device has one label.
+        return Err(table::too_many_devices(1).into());
+    }
+    let devices = options.addresses(session, None)?;
+    if sql_server::is_backup(&devices) {
+        return sql_server::Media::new(&devices, options).inspect(what);
+    }
+    match what {
+        Inspect::Headers => {
+            let device_type = devices.first().map_or(0, media_rows::device_type);
+            let device = devices.first().map_or("", |device| &device.name);
+            headers(&options.open_any(&devices)?, options, device, device_type)
+        }
+        Inspect::Files => {
+            let media = options.open_any(&devices)?;
+            let position = options.position()?.unwrap_or(1);
+            let entry = media.set(position)?;
+            Ok(Inspection {
+                rows: media_rows::file_list_only(&entry.configuration),
+                positions: vec![position],
+                ..Inspection::default()
+            })
+        }
+        Inspect::Label => {
+            let device = devices.first().ok_or_else(table::device_needed)?;
+            let (header, first) = options.label(device)?;
+            let is_compressed = first.is_some_and(|set| media_rows::algorithm_name(&set).is_some());
+            Ok(Inspection {
+                rows: media_rows::label_only(&header, is_compressed),
+                ..Inspection::default()
+            })
+        }
+    }
+}
+
+fn headers(
+    media: &MediaSet,
+    options: &MediaOptions,
+    device: &str,
+    device_type: u8,
+) -> Result<Inspection, Failure> {
+    let mut sets = media.sets();
+    let count = sets.len();
+    if let Some(position) = options.position()? {
+        sets.retain(|entry| entry.configuration.position == position);
+        if sets.is_empty() {
+            return Err(set_not_found(device, position, count).into());
+        }
+    }
+    let found: Vec<FoundSet<'_>> = sets
+        .iter()
+        .map(|entry| FoundSet {
+            set: &entry.configuration,
+            is_complete: entry.is_complete,
+            device_type,
+        })
+        .collect();
+    let (note, trouble) = trouble(media);
+    Ok(Inspection {
+        rows: media_rows::header_only(&found),
+        positions: found.iter().map(|found| found.set.position).collect(),
+        before: Vec::new(),
+        after: note.into_iter().collect(),
+        trouble,
+    })
+}
+
+/// What lies behind the last good set: an interrupted append is noted, damage is an error.
+fn trouble(media: &MediaSet) -> (Option<Message>, Option<Failure>) {
+    let Some((device, trouble)) = media.trouble() else {
+        return (None, None);
+    };
+    if trouble.is_truncation() || matches!(trouble, MediaError::IncompleteSet { .. }) {
+        let note = table::last_set_unfinished(device, trouble);
+        return (Some(note), None);
+    }
+    let failure = Failure::from(vec![
+        media_message(device, trouble),
+        table::found_on_device(device, trouble),
+    ]);
+    (None, Some(failure))
+}

@@ -1,0 +1,154 @@
+//! SQLite's own check of a database: by itself, and as what a backup runs before its copy.
+//!
+//! Of a SQLite file exactly the pinned snapshot is checked that the backup goes on to read. A database of
+//! the page engine becomes one state at the end of its copy only; there, the commit that was the newest when
+//! the backup began is checked, and the pages that are copied are verified by their checksums.
+
+use rusqlite::{Connection, OpenFlags};
+use windlass_base::Message;
+use windlass_base::message::table;
+use windlass_catalog::DatabaseRecord;
+use windlass_engine::BackupMode;
+use windlass_pipeline::{Integrity, OnDamage};
+use windlass_source::check::{self, FINDINGS_MAX};
+use windlass_source::{Content, Depth, Opened, Snapshot};
+
+use crate::message_of::engine_message;
+use crate::{Failure, Session, Sink};
+
+/// Maximum number of findings printed by a backup; DBCC CHECKDB prints all.
+const FINDINGS_TOLD: usize = 10;
+
+/// What a check said.
+#[derive(Debug)]
+pub(super) struct Checked {
+    depth: Depth,
+    findings: Vec<String>,
+}
+
+/// Rejects content that is not a database, unless it is accepted as it is; warns of a truncated
+/// one.
+pub(super) fn look_at(opened: &Opened, is_as_is: bool, sink: &mut dyn Sink) -> Result<(), Failure> {
+    let file = opened.snapshot.files().first();
+    let file = file.map_or("", |file| file.physical_name.as_str());
+    match opened.content {
+        Content::Unknown if !is_as_is => return Err(table::not_a_database(file).into()),
+        Content::Cut {
+            expected_bytes,
+            found_bytes,
+        } => sink.message(table::database_cut(file, expected_bytes, found_bytes)),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Checks a database of the page engine; `None` of any other.
+pub(super) fn of_engine(
+    session: &mut Session,
+    record: &DatabaseRecord,
+    depth: Depth,
+) -> Result<Option<Checked>, Failure> {
+    if record.log_path.is_none() {
+        return Ok(None);
+    }
+    session.instance.engines.database(record)?;
+    let uri = session.instance.engines.uri(&record.name)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(uri, flags)?;
+    connection.pragma_update(None, "query_only", true)?;
+    let findings = match check::findings(&mut connection, depth, &session.cancel_flag()) {
+        Ok(findings) => findings,
+        Err(error) => {
+            // A page that does not match its checksum is for SQLite a read that failed.
+            let open = session.instance.engines.open_databases();
+            match open.take_damage(&record.name) {
+                Some(damage) => vec![engine_message(&damage).text],
+                None => return Err(error.into()),
+            }
+        }
+    };
+    Ok(Some(Checked { depth, findings }))
+}
+
+/// Checks a frozen snapshot, and gives it back.
+pub(super) fn of_snapshot(
+    session: &Session,
+    snapshot: Box<dyn Snapshot>,
+    depth: Depth,
+) -> Result<(Box<dyn Snapshot>, Checked), Failure> {
+    let (snapshot, findings) = check::check(snapshot, depth, &session.cancel_flag())?;
+    Ok((snapshot, Checked { depth, findings }))
+}
+
+/// What a check means for a backup: findings end it, unless it was to go on.
+pub(super) fn judge(
+    checked: &Checked,
+    on_damage: OnDamage,
+    database: &str,
+    sink: &mut dyn Sink,
+) -> Result<Integrity, Failure> {
+    let count = checked.findings.len();
+    let mut told: Vec<Message> = checked
+        .findings
+        .iter()
+        .take(FINDINGS_TOLD)
+        .map(|finding| table::integrity_finding(database, finding))
+        .collect();
+    if count > FINDINGS_TOLD {
+        let more = count - FINDINGS_TOLD;
+        let or_more = if count == FINDINGS_MAX {
+            " or more"
+        } else {
+            ""
+        };
+        told.push(table::more_findings(more, or_more));
+    }
+    if count > 0 && on_damage == OnDamage::Stop {
+        told.push(table::integrity_failed(database, count));
+        return Err(told.into());
+    }
+    let found = match (checked.depth, count) {
+        (Depth::Quick, 0) => table::quick_check_passed(),
+        (Depth::Full, 0) => table::integrity_check_passed(),
+        _ => {
+            for message in told {
+                sink.message(table::finding(message.text));
+            }
+            table::damaged_backed_up(database)
+        }
+    };
+    sink.message(found);
+    Ok(Integrity {
+        depth: checked.depth,
+        findings: u32::try_from(count).unwrap_or(u32::MAX),
+    })
+}
+
+/// What the check of a database finds, read as a backup would read it.
+pub(crate) fn check_database(
+    session: &mut Session,
+    record: &DatabaseRecord,
+    depth: Depth,
+    sink: &mut dyn Sink,
+) -> Result<Vec<String>, Failure> {
+    match of_engine(session, record, depth)? {
+        Some(checked) => Ok(checked.findings),
+        None => of_file(session, record, depth, sink),
+    }
+}
+
+fn of_file(
+    session: &mut Session,
+    record: &DatabaseRecord,
+    depth: Depth,
+    sink: &mut dyn Sink,
+) -> Result<Vec<String>, Failure> {
+    let source = session.source_of(record)?;
+    let opened = source.open(BackupMode::CopyOnly)?;
+    look_at(&opened, false, sink)?;
+    let (snapshot, checked) = of_snapshot(session, opened.snapshot, depth)?;
+    snapshot.close()?;
+    Ok(checked.findings)
+}

@@ -1,0 +1,218 @@
+//! What everything that reads media does first: devices, what the media must be, the set on them.
+
+use std::sync::Arc;
+
+use windlass_base::message::table;
+use windlass_crypt::{KeyBlock, KeyRing, RecipientKind, Signer};
+use windlass_device::DeviceAddress;
+use windlass_media::{MediaHeader, SetConfiguration};
+use windlass_pipeline::{MediaSet, ReadKeys};
+use windlass_source::{Protection, Sealing};
+
+use super::{DeviceName, device, number, signing};
+use crate::tag::Tags;
+use crate::{Failure, Session, Sink};
+
+/// Which media are read, which set on them, and what they must be.
+#[derive(Debug, Clone, Default)]
+pub struct MediaOptions {
+    /// All stripes, in any order.
+    pub devices: Vec<DeviceName>,
+    /// Position of the set; the first one when absent, or all where several are read.
+    pub position: Option<i64>,
+    /// The name that the media set must have.
+    pub media_name: Option<String>,
+    /// The block size that it must have.
+    pub block_bytes: Option<i64>,
+    /// Whether a set without checksums is refused.
+    pub needs_checksums: bool,
+}
+
+impl MediaOptions {
+    /// The devices. Times and types in their names are those of backups, so that no tag stands for them.
+    pub(super) fn addresses(
+        &self,
+        session: &mut Session,
+        database: Option<&str>,
+    ) -> Result<Vec<DeviceAddress>, Failure> {
+        if self.devices.is_empty() {
+            return Err(table::device_needed().into());
+        }
+        let tags = Tags {
+            database: database.map(str::to_owned),
+            ..session.instance.tags()
+        };
+        device::resolve(session, &self.devices, &tags)
+    }
+
+    /// The position that was given.
+    pub(super) fn position(&self) -> Result<Option<u16>, Failure> {
+        let position = number::POSITION.check(self.position)?;
+        Ok(position.and_then(|position| u16::try_from(position).ok()))
+    }
+
+    /// The block size that was given.
+    pub(super) fn block_bytes(&self) -> Result<Option<u32>, Failure> {
+        number::block_bytes(self.block_bytes)
+    }
+
+    /// Some families of a media set: enough to read headers.
+    pub(super) fn open_any(&self, devices: &[DeviceAddress]) -> Result<MediaSet, Failure> {
+        let media = MediaSet::open_any(devices)?;
+        self.check(media.header(), devices)?;
+        Ok(media)
+    }
+
+    /// The label of a device: the media header, and the first set. The rest is not looked at.
+    pub(super) fn label(
+        &self,
+        device: &DeviceAddress,
+    ) -> Result<(MediaHeader, Option<SetConfiguration>), Failure> {
+        let (header, first) = windlass_pipeline::read_label(device)?;
+        self.check(&header, std::slice::from_ref(device))?;
+        Ok((header, first))
+    }
+
+    fn check(&self, header: &MediaHeader, devices: &[DeviceAddress]) -> Result<(), Failure> {
+        let device = devices.first().map_or("", |device| device.name.as_str());
+        if let Some(given) = &self.media_name
+            && *given != header.media_name
+        {
+            return Err(table::media_name_differs(given, &header.media_name, device).into());
+        }
+        match self.block_bytes()? {
+            Some(given) if given != header.block_bytes => {
+                Err(table::block_size_incompatible(device, header.block_bytes, given).into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A set on its media.
+pub(super) struct OpenedSet {
+    pub(super) devices: Vec<DeviceAddress>,
+    pub(super) media: MediaSet,
+    pub(super) position: u16,
+    pub(super) set: SetConfiguration,
+}
+
+impl OpenedSet {
+    /// Reads the headers of the media, up to the set that is wanted.
+    pub(super) fn open(
+        devices: Vec<DeviceAddress>,
+        options: &MediaOptions,
+    ) -> Result<Self, Failure> {
+        let position = options.position()?.unwrap_or(1);
+        let media = MediaSet::open(&devices)?;
+        options.check(media.header(), &devices)?;
+        let entry = media.set(position)?;
+        let set = entry.configuration;
+        if options.needs_checksums && !set.has_checksums {
+            return Err(table::set_has_no_checksums().into());
+        }
+        Ok(Self {
+            devices,
+            media,
+            position,
+            set,
+        })
+    }
+
+    /// Without a position the first set is taken, as SQL Server does it: whoever appends their nights must
+    /// hear of it.
+    pub(super) fn tell_later_sets(&self, options: &MediaOptions, sink: &mut dyn Sink) {
+        let later = self.media.sets().len().saturating_sub(1);
+        if options.position.is_none() && later > 0 {
+            sink.message(table::oldest_set_taken(later));
+        }
+    }
+
+    /// How the set is protected against forgers: what somebody needs who makes one like it. It was signed as
+    /// `keys` ask for.
+    pub(super) fn protection(&self, keys: &ReadKeys) -> Protection {
+        Protection {
+            encryption: self.sealing(),
+            signed_by: keys.signed_by.iter().map(Signer::fingerprint).collect(),
+        }
+    }
+
+    fn sealing(&self) -> Sealing {
+        if !self.set.is_encrypted() {
+            return Sealing::None;
+        }
+        let recipients = KeyBlock::from_stored(&self.set.key_block).map(|block| block.recipients());
+        let is_passphrase = |kind: &RecipientKind| matches!(kind, RecipientKind::Passphrase);
+        match recipients {
+            Ok(all) if all.iter().all(is_passphrase) => Sealing::Passphrase,
+            _ => Sealing::Certificate,
+        }
+    }
+
+    /// The keys that the set is read with: those of the instance and those that were given. None are opened
+    /// for a set that is not encrypted.
+    pub(super) fn keys(&self, session: &mut Session, given: &KeyRing) -> Result<ReadKeys, Failure> {
+        let is_given = !given.keys.is_empty() || !given.passphrases.is_empty();
+        let mut ring = match self.set.is_encrypted() {
+            true => session.instance.key_ring()?,
+            false => KeyRing::default(),
+        };
+        ring.keys.extend_from_slice(&given.keys);
+        ring.passphrases.extend_from_slice(&given.passphrases);
+        Ok(ReadKeys {
+            ring: Arc::new(ring),
+            requires_encryption: is_given,
+            ..ReadKeys::default()
+        })
+    }
+
+    /// The same for a restore, which settings may hold to encrypted sets, and to signed ones.
+    pub(super) fn restore_keys(
+        &self,
+        session: &mut Session,
+        given: &KeyRing,
+        signed_by: &[String],
+    ) -> Result<ReadKeys, Failure> {
+        let signed_by = signing::restore_signers(session, signed_by)?;
+        let must_be_encrypted = session.instance.restores_must_be_encrypted();
+        let must_be_encrypted = must_be_encrypted?;
+        let mut keys = self.keys(session, given)?;
+        keys.signed_by = signed_by;
+        keys.requires_encryption |= must_be_encrypted;
+        Ok(keys)
+    }
+}
+
+/// Where a file goes that a MOVE names, as it is written.
+pub(super) fn moved_to<'a>(moves: &'a [(String, String)], logical: &str) -> Option<&'a str> {
+    let mut moves = moves.iter();
+    let found = moves.find(|(known, _)| known.eq_ignore_ascii_case(logical));
+    found.map(|(_, path)| path.as_str())
+}
+
+/// Every MOVE must name a file of the set.
+pub(super) fn check_moves(
+    moves: &[(String, String)],
+    set: &SetConfiguration,
+) -> Result<(), Failure> {
+    let is_there = |logical: &str| {
+        let mut files = set.files.iter();
+        files.any(|file| file.logical_name.eq_ignore_ascii_case(logical))
+    };
+    match moves.iter().find(|(logical, _)| !is_there(logical)) {
+        Some((logical, _)) => Err(table::logical_file_unknown(logical, &set.database)
+            .with_state(2)
+            .into()),
+        None => Ok(()),
+    }
+}
+
+/// No file may be moved twice.
+pub(super) fn check_moved_once(moves: &[(String, String)]) -> Result<(), Failure> {
+    for (index, (logical, _)) in moves.iter().enumerate() {
+        if moved_to(&moves[..index], logical).is_some() {
+            return Err(table::move_given_twice(logical).into());
+        }
+    }
+    Ok(())
+}

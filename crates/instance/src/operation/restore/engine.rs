@@ -1,0 +1,94 @@
+//! The files of a database of the page engine as the target of a restore: data files beside their places, and
+//! a log that is collected and applied to them.
+
+use windlass_base::message::table;
+use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
+use windlass_media::{FileMode, SetConfiguration};
+use windlass_source::RestoreTarget;
+use windlass_source::engine::{
+    EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, pending,
+};
+
+use super::reader::SetReader;
+use super::target::{TargetKind, Wanted, log};
+use crate::{Failure, Session};
+
+pub(super) struct EngineFiles;
+
+impl TargetKind for EngineFiles {
+    fn admit(
+        &self,
+        _reader: &SetReader<'_>,
+        known: Option<&DatabaseRecord>,
+    ) -> Result<(), Failure> {
+        match known.filter(|known| known.log_path.is_none()) {
+            None => Ok(()),
+            Some(known) => Err(table::restore_over_sqlite_file(&known.name).into()),
+        }
+    }
+
+    fn is_other(&self, known: &DatabaseRecord, set: &SetConfiguration) -> bool {
+        known
+            .family_guid
+            .is_some_and(|family| family != set.family_guid)
+    }
+
+    fn waits(&self, files: &[FileRecord]) -> Result<bool, Failure> {
+        let Some(log) = log(files) else {
+            return Ok(false);
+        };
+        let state = pending(&log.path)?;
+        Ok(state.is_some())
+    }
+
+    fn release(
+        &self,
+        session: &mut Session,
+        name: &str,
+        _files: &[FileRecord],
+    ) -> Result<(), Failure> {
+        session.instance.engines.close(name)
+    }
+
+    fn begin(&self, wanted: &Wanted<'_>) -> Result<Box<dyn RestoreTarget>, Failure> {
+        let (reader, options) = (wanted.reader, wanted.reader.options);
+        let set = &reader.opened.set;
+        let log = set.files.iter().find(|file| file.is_log);
+        let request = EngineRestoreRequest {
+            description: set.source_description.clone(),
+            files: wanted
+                .files
+                .iter()
+                .map(|file| PlacedFile {
+                    file_id: u16::try_from(file.file_id).unwrap_or(u16::MAX),
+                    path: file.path.clone(),
+                    mode: mode_of(set, file.file_id),
+                })
+                .collect(),
+            database_name: reader.name.to_owned(),
+            log_bytes: log.map_or(0, |log| log.size_bytes),
+            redo_bytes: log.map_or(0, |log| log.backup_bytes),
+            protection: reader.opened.protection(wanted.keys),
+            allow_less_protected: options.allows_unencrypted,
+            as_is: options.is_as_is,
+            set_guid: set.set_guid,
+            checkpoint_lsn: set.checkpoint_lsn,
+            base: reader.is_differential().then_some(EngineBase {
+                set_guid: set.differential_base_guid,
+                checkpoint_lsn: set.differential_base_lsn,
+            }),
+        };
+        let target = EngineTarget::begin(&request)?;
+        Ok(Box::new(target))
+    }
+
+    fn origin_of_replaced(&self) -> Origin {
+        Origin::Restored
+    }
+}
+
+fn mode_of(set: &SetConfiguration, file_id: u32) -> Option<u16> {
+    let mut files = set.files.iter();
+    let file = files.find(|file| u32::from(file.file_id) == file_id);
+    file?.mode.map(FileMode::bits)
+}

@@ -1,0 +1,393 @@
+//! A restore of one set: of a whole database, of data files, of single pages; and the end of a sequence.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`RestoreOptions`] | what is asked for |
+//! | `reader` | the set, open, with its keys: what all restores have in common |
+//! | `places`, `placing` | where each file goes, and where it may not |
+//! | `target`, `sqlite`, `engine` | what differs between a SQLite file and the files of the page engine |
+//! | `parts`, `pages`, `files` | parts of a database of the page engine |
+//! | `recovery` | a database brought online without another set |
+//! | `newest` | which sets give the newest state |
+//!
+//! One flow serves both kinds of databases: a SQLite file is a set with one file.
+
+mod engine;
+mod files;
+mod newest;
+mod options;
+mod pages;
+mod parts;
+mod places;
+mod placing;
+mod reader;
+mod recovery;
+mod sqlite;
+mod target;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use windlass_base::Moment;
+use windlass_base::message::table;
+use windlass_catalog::{
+    Base, DatabaseRecord, DatabaseState, Depth, FileRecord, Origin, RestoreFileRecord, RestoreType,
+};
+use windlass_media::SetType;
+use windlass_pipeline::{ReadKeys, ReadReport};
+use windlass_source::{Recovery, RestoreTarget};
+
+use super::media::check_moves;
+use super::observer::Watch;
+use super::{database, history, rehearse, sql_server, timing};
+use crate::event_log::Entry;
+use crate::instance::new_record;
+use crate::message_of::loss_messages;
+use crate::{Completed, Failure, Session, Sink};
+pub use newest::{Newest, NewestRequest, Sequence, Step};
+pub use options::RestoreOptions;
+use options::settle;
+pub use parts::RestorePart;
+pub(crate) use parts::run as run_part;
+use places::Placed;
+use reader::SetReader;
+use target::{TargetKind, Wanted, first, kind_of, log};
+
+pub(crate) const OPERATION: &str = "RESTORE DATABASE";
+
+/// What a restore came to.
+#[derive(Debug, Clone)]
+pub enum RestoreOutcome {
+    /// A database was restored.
+    Restored {
+        /// Its first file.
+        path: PathBuf,
+        /// The position of the set on its media.
+        position: u16,
+        /// Everything about it.
+        report: Box<ReadReport>,
+    },
+    /// A sequence of restores came to its end.
+    Recovered,
+    /// Data files of SQL Server were written.
+    DataFiles,
+    /// Nothing was done.
+    Rehearsed,
+}
+
+impl Session {
+    /// Restores a database under a name.
+    ///
+    /// # Errors
+    /// What stands in the way, in messages; [`Failure::is_done`] when it was restored with losses.
+    pub fn restore(
+        &mut self,
+        database: &str,
+        options: &RestoreOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<RestoreOutcome, Failure> {
+        let entry = Entry::of_operation(OPERATION, database, options.media.devices.iter());
+        entry.around(sink, |sink| run(self, database, options, sink))
+    }
+
+    /// Restores pages or data files of a database of the page engine.
+    ///
+    /// # Errors
+    /// What stands in the way, in messages; nothing was written then.
+    pub fn restore_part(
+        &mut self,
+        database: &str,
+        part: &RestorePart,
+        options: &RestoreOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        let entry = Entry::of_operation(OPERATION, database, options.media.devices.iter());
+        entry.around(sink, |sink| run_part(self, database, part, options, sink))
+    }
+}
+
+/// The same within a statement, which has its own entry in the log.
+pub(crate) fn run(
+    session: &mut Session,
+    name: &str,
+    options: &RestoreOptions,
+    sink: &mut dyn Sink,
+) -> Result<RestoreOutcome, Failure> {
+    attempt(session, name, options, sink)
+        .map_err(|failure| failure.then(table::terminating_abnormally(OPERATION)))
+}
+
+fn attempt(
+    session: &mut Session,
+    name: &str,
+    options: &RestoreOptions,
+    sink: &mut dyn Sink,
+) -> Result<RestoreOutcome, Failure> {
+    check_unused(session, name)?;
+    let settled = settle(options)?;
+    let known = session.instance.database(name)?;
+    if options.media.devices.is_empty() {
+        return recovery::run(session, name, known, options, sink);
+    }
+    let devices = options.media.addresses(session, Some(name))?;
+    if sql_server::is_backup(&devices) {
+        sql_server::Media::new(&devices, &options.media).restore(session, options, sink)?;
+        return Ok(RestoreOutcome::DataFiles);
+    }
+    let reader = SetReader::open(name, devices, options, settled)?;
+    check_moves(&options.moves, &reader.opened.set)?;
+    reader.opened.tell_later_sets(&options.media, sink);
+    RestoreOperation {
+        session,
+        known,
+        kind: kind_of(&reader.opened.set),
+        reader,
+    }
+    .run(sink)
+}
+
+/// What no restore can do in this session.
+fn check_session(session: &Session, name: &str) -> Result<(), Failure> {
+    let advice = "Give the database another name.";
+    database::check_own(session, name, "A restore", advice)
+}
+
+/// The same where the database is closed or replaced: it may not be the session's own.
+fn check_unused(session: &Session, name: &str) -> Result<(), Failure> {
+    check_session(session, name)?;
+    match session.current_database().eq_ignore_ascii_case(name) {
+        true => Err(table::in_use_by_session("RESTORE", name).into()),
+        false => Ok(()),
+    }
+}
+
+/// A restore of a whole database whose set is open.
+struct RestoreOperation<'a> {
+    session: &'a mut Session,
+    /// The database that is replaced.
+    known: Option<DatabaseRecord>,
+    kind: &'static dyn TargetKind,
+    reader: SetReader<'a>,
+}
+
+impl RestoreOperation<'_> {
+    fn run(mut self, sink: &mut dyn Sink) -> Result<RestoreOutcome, Failure> {
+        self.kind.admit(&self.reader, self.known.as_ref())?;
+        let own = self.own_files()?;
+        let placed = self.places(&own)?;
+        self.check_targets(&placed, &own)?;
+        let files: Vec<FileRecord> = placed.into_iter().map(|file| file.record).collect();
+        let path = first(&files).map_or_else(PathBuf::new, |file| file.path.clone());
+        let existed = path.exists();
+        // Before anything is changed: a set that cannot be read leaves everything as it was.
+        let keys = self.reader.unlock(self.session)?;
+        if self.session.is_rehearsal() {
+            return self.rehearse(keys, &files, sink);
+        }
+        self.kind.release(self.session, self.reader.name, &files)?;
+        let target = self.kind.begin(&Wanted {
+            session: self.session,
+            reader: &self.reader,
+            known: self.known.as_ref(),
+            files: &files,
+            keys: &keys,
+        })?;
+        let begun = Instant::now();
+        let report = self.copy(keys, target, sink)?;
+        self.tell(&report, &path, sink);
+        self.register(&files, existed)?;
+        self.conclude(&report, begun, &files, sink)?;
+        Ok(RestoreOutcome::Restored {
+            path,
+            position: self.reader.opened.position,
+            report: Box::new(report),
+        })
+    }
+
+    /// SQL Server's rules for overwriting.
+    fn check_targets(&self, files: &[Placed], own: &[FileRecord]) -> Result<(), Failure> {
+        let reader = &self.reader;
+        let mut own: Vec<PathBuf> = own.iter().map(|file| file.path.clone()).collect();
+        if reader.is_differential() {
+            // The full backup was allowed to go there.
+            own.extend(files.iter().map(|file| file.record.path.clone()));
+        } else if let Some(known) = &self.known
+            && self.kind.is_other(known, &reader.opened.set)
+            && !reader.options.replaces
+        {
+            return Err(table::other_database(reader.name).with_state(4).into());
+        }
+        for file in files {
+            self.check_place(file, &own)?;
+        }
+        match reader.is_differential() {
+            true => self.check_sequence(files),
+            false => Ok(()),
+        }
+    }
+
+    /// A differential continues a sequence that was left open.
+    fn check_sequence(&self, files: &[Placed]) -> Result<(), Failure> {
+        // The restore before it was a rehearsal too.
+        if self.session.is_rehearsal() {
+            return Ok(());
+        }
+        let files: Vec<FileRecord> = files.iter().map(|file| file.record.clone()).collect();
+        match (self.kind.waits(&files)?, &self.known) {
+            (true, _) => Ok(()),
+            (false, None) if self.reader.options.target.is_none() => {
+                Err(table::restore_cannot_create(self.reader.name).into())
+            }
+            (false, _) => Err(table::not_ready_to_rollforward().into()),
+        }
+    }
+
+    /// Tells what the restore would do.
+    fn rehearse(
+        &self,
+        keys: ReadKeys,
+        files: &[FileRecord],
+        sink: &mut dyn Sink,
+    ) -> Result<RestoreOutcome, Failure> {
+        let opened = &self.reader.opened;
+        let request = self.reader.read_request(keys);
+        let plan = windlass_pipeline::plan_reading(&opened.media, opened.position, &request)?;
+        let targets: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+        rehearse::reading(
+            OPERATION,
+            self.reader.name,
+            &opened.set,
+            plan,
+            &targets,
+            sink,
+        );
+        Ok(RestoreOutcome::Rehearsed)
+    }
+
+    /// Copies the whole set to its target.
+    fn copy(
+        &self,
+        keys: ReadKeys,
+        target: Box<dyn RestoreTarget>,
+        sink: &mut dyn Sink,
+    ) -> Result<ReadReport, Failure> {
+        let reader = &self.reader;
+        let stats = reader.settled.stats;
+        let watch = Watch::new(self.session, OPERATION, reader.name, stats, sink);
+        let read = reader.read_request(keys);
+        let (media, position) = (&reader.opened.media, reader.opened.position);
+        let report = windlass_pipeline::restore(media, position, &read, &*target, &watch)?;
+        target.finish(reader.options.recovery)?;
+        watch.finish();
+        Ok(report)
+    }
+
+    /// The messages before the closing one.
+    fn tell(&self, report: &ReadReport, path: &Path, sink: &mut dyn Sink) {
+        let (name, position) = (self.reader.name, self.reader.opened.position);
+        sink.completed(Completed::Restore {
+            database: name,
+            path,
+            position,
+            report,
+        });
+        for file in &report.files {
+            sink.message(table::processed_pages(
+                file.pages,
+                name,
+                &file.logical_name,
+                position,
+            ));
+        }
+        if !report.damaged.is_empty() {
+            sink.message(table::restored_with_damage());
+        }
+    }
+
+    /// Enters the database in the catalog.
+    fn register(&mut self, files: &[FileRecord], existed: bool) -> Result<(), Failure> {
+        let is_new = self.known.is_none();
+        if is_new && self.reader.options.is_unregistered {
+            return Ok(());
+        }
+        let origin = match existed {
+            true => self.kind.origin_of_replaced(),
+            false => Origin::Restored,
+        };
+        let path = first(files).map_or_else(PathBuf::new, |file| file.path.clone());
+        let before = self.known.take();
+        let mut record = before.unwrap_or_else(|| new_record(self.reader.name, &path, origin));
+        self.settle(&mut record);
+        if let Some(first) = first(files) {
+            record.logical_name.clone_from(&first.logical_name);
+        }
+        record.log_path = log(files).map(|log| log.path.clone());
+        if record.path != path {
+            record.path = path;
+            record.origin = origin;
+        }
+        let instance = &mut self.session.instance;
+        let stored = match is_new {
+            true => instance.register(&record),
+            false => instance.store(&record).map(|()| record.database_id),
+        };
+        let number = stored?;
+        match record.log_path {
+            Some(_) => Ok(instance.catalog_mut().set_files(number, files)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Enters in a database's record what it is after the restore.
+    fn settle(&self, record: &mut DatabaseRecord) {
+        let set = &self.reader.opened.set;
+        record.state = match self.reader.options.recovery {
+            Recovery::Recovery => DatabaseState::Online,
+            Recovery::NoRecovery => DatabaseState::Restoring,
+        };
+        record.family_guid = Some(set.family_guid);
+        record.is_as_is = set.seen.is_as_is;
+        if set.set_type == SetType::Full && !set.is_copy_only {
+            record.base = Some(Base {
+                set_guid: set.set_guid,
+                lsn: set.checkpoint_lsn,
+                finished: set.finished.unwrap_or_else(|| Moment::now().0),
+            });
+        }
+    }
+
+    /// The history and the closing message of a restore that began at `begun`.
+    fn conclude(
+        &mut self,
+        report: &ReadReport,
+        begun: Instant,
+        files: &[FileRecord],
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        let (restore_type, left) = match self.reader.is_differential() {
+            true => (RestoreType::Differential, table::lost_is_as_base()),
+            false => (RestoreType::Database, table::lost_is_zero()),
+        };
+        let files = files.iter().map(|file| RestoreFileRecord {
+            file_number: file.file_id,
+            path: file.path.display().to_string(),
+        });
+        let reader = &self.reader;
+        reader.remember(self.session, restore_type, files.collect(), sink);
+        if report.damaged.count == 0 {
+            history::record_verification(self.session, &reader.opened.set, Depth::Restored, None);
+        }
+        sink.message(timing::closing(
+            OPERATION,
+            timing::pages(&report.files),
+            report.processed_bytes,
+            begun.elapsed(),
+        ));
+        if report.damaged.is_empty() {
+            return Ok(());
+        }
+        let mut messages = loss_messages(&report.damaged);
+        messages.push(left);
+        Err(Failure::of_loss(messages))
+    }
+}

@@ -1,0 +1,363 @@
+//! The newest state that some media can give: what a restore takes that names no set.
+//!
+//! The command line asks here; a T-SQL statement names its set, or takes the first one. The media may
+//! be those of several media sets, in any order. Nothing is changed.
+
+use std::path::{Path, PathBuf};
+
+use windlass_base::message::table;
+use windlass_base::{Guid, Message};
+use windlass_device::DeviceAddress;
+use windlass_media::{SetConfiguration, SetType};
+use windlass_pipeline::MediaSet;
+use windlass_source::sqlite::RestoreProgress;
+use windlass_source::{engine, sqlite};
+
+use crate::chain::{ChainSet, Chains, State, is_newer};
+use crate::names::absolute;
+use crate::operation::media::MediaOptions;
+use crate::operation::{DeviceName, sql_server};
+use crate::{Failure, Session};
+
+/// The sets left out that are named one by one.
+const LEFT_OUT_TOLD: usize = 10;
+
+/// Why a differential alone is restored.
+const CONTINUES: &str = "the newest differential based on the full backup already restored";
+
+/// What is to be restored.
+#[derive(Debug, Clone, Copy)]
+pub struct NewestRequest<'a> {
+    /// Whose backups are meant, where the media hold those of several databases.
+    pub of: Option<&'a str>,
+    /// The name of the restored database.
+    pub name: &'a str,
+    /// Where its file goes.
+    pub target: Option<&'a Path>,
+    /// Whether a differential is to follow later: then the full backup alone is restored.
+    pub leaves_open: bool,
+}
+
+/// A restore of one set.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// The media of the set.
+    pub devices: Vec<DeviceName>,
+    /// Its position on them.
+    pub position: u16,
+    /// What it holds.
+    pub set: SetConfiguration,
+}
+
+/// How a state is restored, and why so.
+#[derive(Debug, Clone)]
+pub struct Newest {
+    /// One restore after the other.
+    pub steps: Vec<Step>,
+    /// Which sets are used and left out, for people. Empty when there was nothing to choose.
+    pub notes: Vec<Message>,
+}
+
+/// What a sequence of restores stands at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sequence {
+    /// There is none.
+    None,
+    /// It waits for a differential upon this set, or for recovery.
+    Waits(Guid),
+    /// A differential was not applied to its end: it must begin again.
+    Torn,
+}
+
+/// A set, and the media set that it is on.
+struct Found {
+    media: usize,
+    set: SetConfiguration,
+}
+
+/// What is on the media.
+struct Inventory {
+    devices: Vec<Vec<DeviceAddress>>,
+    found: Vec<Found>,
+    chain: Vec<ChainSet>,
+    trouble: Vec<Message>,
+}
+
+impl Session {
+    /// Which sets of some media give the newest state of a database.
+    ///
+    /// # Errors
+    /// When the media cannot be read, hold backups of several databases, or none that can be restored.
+    pub fn newest(
+        &mut self,
+        media: &MediaOptions,
+        request: &NewestRequest<'_>,
+    ) -> Result<Newest, Failure> {
+        let devices = media.addresses(self, Some(request.name))?;
+        if sql_server::is_backup(&devices) {
+            // All of it is one restore.
+            let (steps, notes) = (Vec::new(), Vec::new());
+            return Ok(Newest { steps, notes });
+        }
+        let inventory = Inventory::of(&devices)?;
+        if inventory.found.is_empty() {
+            return Ok(inventory.newest(&[], Vec::new()));
+        }
+        if inventory.found.len() == 1 && request.of.is_none() {
+            // Whatever is wrong with it, its restore says in SQL Server's words.
+            return Ok(inventory.newest(&[0], Vec::new()));
+        }
+        let waiting = match self.sequence(request.name, request.target)? {
+            Sequence::Waits(set) => Some(set),
+            Sequence::None | Sequence::Torn => None,
+        };
+        inventory.choose(request, waiting)
+    }
+
+    /// What restores without recovery have left of a database, or of the file that is to become one.
+    ///
+    /// # Errors
+    /// When their state cannot be read.
+    pub fn sequence(&self, name: &str, target: Option<&Path>) -> Result<Sequence, Failure> {
+        let known = self.instance.database(name)?;
+        let path: Option<PathBuf> = match (target, &known) {
+            (Some(target), _) => absolute(target).ok(),
+            (None, Some(known)) => Some(known.path.clone()),
+            (None, None) => None,
+        };
+        let Some(path) = path else {
+            return Ok(Sequence::None);
+        };
+        let state = sqlite::restoring(&path)?;
+        if let Some(state) = state.filter(|state| !state.is_differential) {
+            return Ok(match state.progress {
+                RestoreProgress::Ready => Sequence::Waits(state.set_guid),
+                RestoreProgress::Applying => Sequence::Torn,
+            });
+        }
+        let log = known
+            .and_then(|known| known.log_path)
+            .filter(|_| target.is_none())
+            .unwrap_or_else(|| windlass_vfs::log_path(&path));
+        let pending = engine::pending(&log)?;
+        Ok(match pending {
+            None => Sequence::None,
+            Some(pending) if pending.is_interrupted => Sequence::Torn,
+            Some(pending) => Sequence::Waits(pending.set_guid),
+        })
+    }
+}
+
+impl Inventory {
+    fn of(devices: &[DeviceAddress]) -> Result<Self, Failure> {
+        let mut groups: Vec<(Guid, Vec<DeviceAddress>)> = Vec::new();
+        for device in devices {
+            let one = std::slice::from_ref(device);
+            let media = MediaSet::open_any(one)?;
+            let guid = media.header().media_set_guid;
+            match groups.iter_mut().find(|(known, _)| *known == guid) {
+                Some((_, group)) => group.push(device.clone()),
+                None => groups.push((guid, vec![device.clone()])),
+            }
+        }
+        let mut inventory = Self {
+            devices: Vec::new(),
+            found: Vec::new(),
+            chain: Vec::new(),
+            trouble: Vec::new(),
+        };
+        for (media, (_, group)) in groups.into_iter().enumerate() {
+            let opened = MediaSet::open(&group)?;
+            for entry in opened.sets() {
+                inventory
+                    .chain
+                    .push(ChainSet::of(&entry.configuration, entry.is_complete));
+                let set = entry.configuration;
+                inventory.found.push(Found { media, set });
+            }
+            if let Some((device, trouble)) = opened
+                .trouble()
+                .filter(|(_, trouble)| !trouble.is_truncation())
+            {
+                inventory
+                    .trouble
+                    .push(table::unreadable_behind_sets(device, trouble));
+            }
+            inventory.devices.push(group);
+        }
+        Ok(inventory)
+    }
+
+    fn choose(
+        &self,
+        request: &NewestRequest<'_>,
+        waiting: Option<Guid>,
+    ) -> Result<Newest, Failure> {
+        let wanted = self.wanted(request)?;
+        let is_wanted = |index: usize| wanted.contains(&index);
+        let chains = Chains::of(&self.chain);
+        let allowed: Vec<Guid> = wanted
+            .iter()
+            .map(|index| self.chain[*index].set_guid)
+            .collect();
+        let state = match request.leaves_open {
+            false => chains.newest_state(|set| allowed.contains(&set.set_guid)),
+            true => {
+                let full = wanted.iter().copied().filter(|index| {
+                    self.chain[*index].kind == SetType::Full && chains.verdict(*index).is_ok()
+                });
+                let base = full
+                    .clone()
+                    .filter(|index| self.chain[*index].can_be_base());
+                let newest = self.newest_of(base).or_else(|| self.newest_of(full));
+                newest.map(|index| State {
+                    steps: vec![index],
+                    left_out: Vec::new(),
+                })
+            }
+        };
+        let waits_for = |index: &usize| {
+            let set = &self.chain[*index];
+            set.base.is_some() && set.base == waiting && set.obstacle.is_none()
+        };
+        let Some(mut state) = state else {
+            // The full backup may be restored already, from other media.
+            let next = self.newest_of(wanted.iter().copied().filter(waits_for));
+            let next = next.ok_or_else(|| self.refusal(&chains, &wanted))?;
+            return Ok(self.newest(&[next], self.told(&[next], CONTINUES, &[])));
+        };
+        let continues = !request.leaves_open && state.steps.get(1).is_some_and(waits_for);
+        let why = match request.leaves_open {
+            true => "the newest full backup, left restoring for a differential",
+            false if continues => CONTINUES,
+            false => "the newest state on these media",
+        };
+        if continues {
+            state.steps.remove(0);
+        }
+        let reasons: Vec<(usize, String)> = state
+            .left_out
+            .iter()
+            .filter(|(index, _)| is_wanted(*index))
+            .map(|(index, why)| (*index, why.to_string()))
+            .collect();
+        Ok(self.newest(&state.steps, self.told(&state.steps, why, &reasons)))
+    }
+
+    /// The sets of the requested database.
+    fn wanted(&self, request: &NewestRequest<'_>) -> Result<Vec<usize>, Failure> {
+        let mut names: Vec<&str> = Vec::new();
+        for found in &self.found {
+            if !names
+                .iter()
+                .any(|name| name.eq_ignore_ascii_case(&found.set.database))
+            {
+                names.push(&found.set.database);
+            }
+        }
+        let has = |name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let name = match request.of {
+            Some(name) if has(name) => name,
+            Some(name) => {
+                let held = self.held(&names);
+                return Err(table::no_backup_of(name, held).into());
+            }
+            None if names.len() > 1 && !has(request.name) => {
+                let held = self.held(&names);
+                return Err(table::several_databases(held).into());
+            }
+            None if names.len() > 1 => request.name,
+            None => names.first().copied().unwrap_or_default(),
+        };
+        let is_meant = |index: &usize| self.found[*index].set.database.eq_ignore_ascii_case(name);
+        Ok((0..self.found.len()).filter(is_meant).collect())
+    }
+
+    fn held(&self, names: &[&str]) -> String {
+        let held = names.iter().map(|name| {
+            let positions: Vec<String> = self
+                .found
+                .iter()
+                .filter(|found| found.set.database.eq_ignore_ascii_case(name))
+                .map(|found| found.set.position.to_string())
+                .collect();
+            format!("'{name}' (set {})", positions.join(", "))
+        });
+        held.collect::<Vec<_>>().join(", ")
+    }
+
+    fn newest_of(&self, sets: impl Iterator<Item = usize>) -> Option<usize> {
+        sets.reduce(
+            |one, other| match is_newer(&self.chain[other], &self.chain[one]) {
+                true => other,
+                false => one,
+            },
+        )
+    }
+
+    fn refusal(&self, chains: &Chains<'_>, wanted: &[usize]) -> Failure {
+        let reasons: Vec<String> = wanted
+            .iter()
+            .take(LEFT_OUT_TOLD)
+            .filter_map(|index| {
+                let why = chains.verdict(*index).err()?;
+                Some(format!("{}: {why}", self.name_of(*index)))
+            })
+            .collect();
+        table::nothing_restorable(reasons.join("; ")).into()
+    }
+
+    fn newest(&self, steps: &[usize], notes: Vec<Message>) -> Newest {
+        let step = |index: &usize| {
+            let found = &self.found[*index];
+            let devices = self.devices[found.media].iter();
+            let name = |device: &DeviceAddress| DeviceName::Disk(device.path.display().to_string());
+            Step {
+                devices: devices.map(name).collect(),
+                position: found.set.position,
+                set: found.set.clone(),
+            }
+        };
+        Newest {
+            steps: steps.iter().map(step).collect(),
+            notes,
+        }
+    }
+
+    /// Reports which sets are used and which are left out.
+    fn told(&self, steps: &[usize], why: &str, left_out: &[(usize, String)]) -> Vec<Message> {
+        let mut notes = self.trouble.clone();
+        if self.found.len() == steps.len() {
+            return notes;
+        }
+        let used: Vec<String> = steps.iter().map(|index| self.name_of(*index)).collect();
+        notes.push(table::restoring_sets(used.join(", then "), why));
+        for (index, why) in left_out.iter().take(LEFT_OUT_TOLD) {
+            notes.push(table::set_left_out(self.name_of(*index), why));
+        }
+        if left_out.len() > LEFT_OUT_TOLD {
+            let more = left_out.len() - LEFT_OUT_TOLD;
+            notes.push(table::more_sets(more));
+        }
+        notes
+    }
+
+    fn name_of(&self, index: usize) -> String {
+        let found = &self.found[index];
+        let set = &found.set;
+        let kind = match set.set_type {
+            SetType::Full => "full",
+            SetType::Differential => "differential",
+            SetType::Log => "log",
+        };
+        let made = set.finished.or(set.started);
+        let made = made.map_or_else(String::new, |made| format!(", {made}"));
+        let place = match self.devices.len() {
+            1 => String::new(),
+            _ => self.devices[found.media]
+                .first()
+                .map_or_else(String::new, |device| format!(" of '{}'", device.name)),
+        };
+        format!("set {}{place} ({kind}{made})", set.position)
+    }
+}

@@ -1,0 +1,133 @@
+//! Single pages of a database of the page engine, which stays in use.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use windlass_base::message::table;
+use windlass_base::{FileId, Moment, PAGE_BYTES};
+use windlass_catalog::{RestoreFileRecord, RestoreType};
+use windlass_engine::{Database, FilePage, PageRestore};
+use windlass_pipeline::{Selection, restore_selected};
+use windlass_source::Error as SourceError;
+
+use super::OPERATION;
+use super::parts::PartRestore;
+use crate::operation::observer::Watch;
+use crate::operation::timing;
+use crate::{Failure, Sink};
+
+/// Pages of one file that may be named, as on SQL Server.
+const PAGES_MAX: usize = 1000;
+
+/// How long a write transaction of somebody else is waited for.
+const WRITER_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The log's number within a database.
+const LOG_FILE_ID: u16 = FileId::LOG.0;
+
+impl PartRestore<'_> {
+    /// Restores pages, with the database open.
+    pub(super) fn run_pages(
+        mut self,
+        pages: &[FilePage],
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        let begun = Instant::now();
+        let database = self.session.instance.engines.database(&self.record)?;
+        check_count(&database, pages)?;
+        let set = &self.reader.opened.set;
+        let description = windlass_source::engine::describe(&set.source_description)?;
+        let mut restore = database
+            .begin_page_restore(&description, set.set_guid, pages)
+            .map_err(|error| self.refusal(&error))?;
+        let keys = self.reader.unlock_part(self.session)?;
+        let read = self.reader.read_request(keys);
+        let stats = self.reader.settled.stats;
+        let watch = Watch::new(self.session, OPERATION, self.reader.name, stats, sink);
+        let (media, position) = (&self.reader.opened.media, self.reader.opened.position);
+        restore_selected(media, position, &read, &mut Pages(&mut restore), &watch)?;
+        let pages: Vec<FilePage> = restore.pages().collect();
+        // SQLite keeps pages of its own; a connection that is closed has none.
+        self.session.queries.leave(self.reader.name);
+        let count = restore
+            .finish(WRITER_PATIENCE)
+            .map_err(|error| self.refusal(&error))?;
+        watch.finish();
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        for page in &pages {
+            *counts.entry(page.file_id).or_default() += 1;
+        }
+        let parts = counts.into_iter();
+        let parts = parts.map(|(file_id, count)| (logical_name(&database, file_id), count));
+        let operation = self.close(&parts.collect::<Vec<_>>(), sink);
+        self.remember_pages(&database, &pages, sink);
+        let bytes = count * PAGE_BYTES as u64;
+        sink.message(timing::closing(&operation, count, bytes, begun.elapsed()));
+        Ok(())
+    }
+
+    /// `suspect_pages` and the history. The pages are none the worse when they cannot be written.
+    fn remember_pages(&mut self, database: &Database, pages: &[FilePage], sink: &mut dyn Sink) {
+        let now = Moment::now().0;
+        let noted = pages.iter().try_for_each(|page| {
+            self.session.instance.catalog_mut().page_restored(
+                self.record.database_id,
+                page.file_id,
+                page.page,
+                now,
+            )
+        });
+        if noted.is_err() {
+            sink.message(table::history_not_written());
+        }
+        let is_written = |file_id| pages.iter().any(|page| page.file_id == file_id);
+        let files = database.files().into_iter();
+        let files = files.filter(|file| is_written(file.file_id));
+        let files = files.map(|file| RestoreFileRecord {
+            file_number: file.file_id,
+            path: file.spec.path.display().to_string(),
+        });
+        self.reader
+            .remember(self.session, RestoreType::File, files.collect(), sink);
+    }
+}
+
+fn logical_name(database: &Database, file_id: u32) -> String {
+    let files = database.files().into_iter();
+    let mut found = files.filter(|file| file.file_id == file_id);
+    found
+        .next()
+        .map_or_else(String::new, |file| file.spec.logical_name)
+}
+
+/// At most so many pages of a file.
+fn check_count(database: &Arc<Database>, pages: &[FilePage]) -> Result<(), Failure> {
+    let mut distinct = pages.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    for of_file in distinct.chunk_by(|one, other| one.file_id == other.file_id) {
+        if of_file.len() > PAGES_MAX {
+            let file = logical_name(database, of_file[0].file_id);
+            return Err(table::too_many_pages(file, PAGES_MAX).into());
+        }
+    }
+    Ok(())
+}
+
+/// Hands what the media hold on to the restore of the engine.
+struct Pages<'a>(&'a mut PageRestore);
+
+impl Selection for Pages<'_> {
+    fn wants(&self, file_id: u16, offset: u64, bytes: u64) -> bool {
+        self.0.wants(file_id.into(), offset, bytes)
+    }
+
+    fn take(&mut self, file_id: u16, offset: u64, bytes: &[u8]) -> Result<(), SourceError> {
+        if file_id == LOG_FILE_ID {
+            return self.0.apply_log(bytes).map_err(SourceError::Engine);
+        }
+        self.0.take(file_id.into(), offset, bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,230 @@
+//! Parts of a database of the page engine: what single pages and data files have in common.
+
+use windlass_base::message::table;
+use windlass_base::{Guid, Message};
+use windlass_catalog::{DatabaseRecord, DatabaseState};
+use windlass_engine::{EngineError, FilePage};
+use windlass_media::{SetConfiguration, SetType, SourceKind};
+use windlass_pipeline::OnDamage;
+use windlass_source::Recovery;
+
+use super::options::settle;
+use super::reader::SetReader;
+use super::{OPERATION, RestoreOptions, check_session};
+use crate::message_of::engine_message;
+use crate::{Failure, Session, Sink};
+
+/// Pages that a message lists.
+const PAGES_TOLD: usize = 10;
+
+/// The part of a database that is restored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RestorePart {
+    /// Single pages.
+    Pages(Vec<FilePage>),
+    /// Data files, by their logical names.
+    Files(Vec<String>),
+}
+
+impl RestorePart {
+    fn first_page(&self) -> FilePage {
+        let of_file_one = FilePage {
+            file_id: 1,
+            page: 0,
+        };
+        match self {
+            Self::Pages(pages) => pages.first().copied().unwrap_or(of_file_one),
+            Self::Files(_) => of_file_one,
+        }
+    }
+}
+
+/// Restores parts of a database.
+pub(crate) fn run(
+    session: &mut Session,
+    name: &str,
+    part: &RestorePart,
+    options: &RestoreOptions,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let mut attempt = || {
+        if session.is_rehearsal() {
+            return Err(table::statement_not_supported(
+                "A dry run of a restore of single pages or files",
+                "What it writes shows only in the open database. VERIFYONLY says whether the set can be read.",
+            )
+            .into());
+        }
+        check_session(session, name)?;
+        let settled = settle(options)?;
+        check_options(options)?;
+        let record = engine_database(session, name)?;
+        let devices = options.media.addresses(session, Some(name))?;
+        let reader = SetReader::open(name, devices, options, settled)?;
+        check_set(&reader.opened.set, &record, part.first_page())?;
+        let operation = PartRestore {
+            session: &mut *session,
+            record,
+            reader,
+        };
+        match part {
+            RestorePart::Pages(pages) => operation.run_pages(pages, sink),
+            RestorePart::Files(names) => operation.run_files(names, sink),
+        }
+    };
+    attempt().map_err(|failure| failure.then(table::terminating_abnormally(OPERATION)))
+}
+
+/// What can be said of a whole restore and makes no sense here.
+fn check_options(options: &RestoreOptions) -> Result<(), Failure> {
+    let refused = [
+        (
+            options.recovery == Recovery::NoRecovery,
+            "NORECOVERY",
+            "Restored pages are usable at once. Omit NORECOVERY.",
+        ),
+        (
+            !options.moves.is_empty(),
+            "MOVE",
+            "They are restored to their original place.",
+        ),
+        (options.replaces, "REPLACE", "Nothing else is overwritten."),
+        (
+            options.restarts,
+            "RESTART",
+            "Run the statement again: it starts from the beginning.",
+        ),
+        (
+            options.on_damage == OnDamage::Continue,
+            "CONTINUE_AFTER_ERROR",
+            "Only verified pages are written to a database.",
+        ),
+        (
+            options.buffer_count.is_some(),
+            "BUFFERCOUNT",
+            "Only the chunks that are needed are read, one after another.",
+        ),
+        (
+            options.transfer_bytes.is_some(),
+            "MAXTRANSFERSIZE",
+            "Only the chunks that are needed are read, one after another.",
+        ),
+    ];
+    match refused.into_iter().find(|(is_given, ..)| *is_given) {
+        None => Ok(()),
+        Some((_, option, hint)) => {
+            let what = format!("{option} in a restore of pages or files");
+            Err(table::statement_not_supported(what, hint).into())
+        }
+    }
+}
+
+/// The database, which must be online and the page engine's.
+fn engine_database(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
+    let known = session.instance.database(name)?;
+    let record = known.ok_or_else(|| Failure::from(table::database_does_not_exist(name)))?;
+    if record.log_path.is_none() {
+        return Err(table::restore_of_sqlite_parts(name).into());
+    }
+    if record.state == DatabaseState::Restoring {
+        return Err(table::database_restoring(name).into());
+    }
+    Ok(record)
+}
+
+/// Only a full backup of the database holds every page.
+fn check_set(
+    set: &SetConfiguration,
+    record: &DatabaseRecord,
+    first: FilePage,
+) -> Result<(), Failure> {
+    let is_other = record
+        .family_guid
+        .is_some_and(|family| family != set.family_guid);
+    if set.source_kind != SourceKind::Engine || is_other {
+        return Err(table::other_database(&record.name).with_state(4).into());
+    }
+    if set.set_type == SetType::Full {
+        return Ok(());
+    }
+    Err(Failure::from(vec![
+        table::page_not_from_set(first),
+        table::differential_serves_no_parts(),
+    ]))
+}
+
+/// A restore of parts whose set is open.
+pub(super) struct PartRestore<'a> {
+    pub(super) session: &'a mut Session,
+    pub(super) record: DatabaseRecord,
+    pub(super) reader: SetReader<'a>,
+}
+
+impl PartRestore<'_> {
+    /// The messages before the closing one: each file with its pages; and what that calls the operation.
+    pub(super) fn close(&self, parts: &[(String, u64)], sink: &mut dyn Sink) -> String {
+        let (name, position) = (self.reader.name, self.reader.opened.position);
+        let mut files = Vec::new();
+        for (logical, pages) in parts {
+            sink.message(table::processed_pages(pages, name, logical, position));
+            files.push(format!("FILE=<{logical}>"));
+        }
+        format!("{OPERATION} ... {}", files.join(", "))
+    }
+
+    /// What the engine says, with what the user can do about it.
+    pub(super) fn refusal(&self, error: &EngineError) -> Failure {
+        let failure = Failure::from(engine_message(error));
+        match error {
+            EngineError::PagesChanged { pages, .. } => failure.then(changed(pages)),
+            EngineError::NotTheBase { base, .. } => failure.then(self.which_base(*base)),
+            _ => failure,
+        }
+    }
+
+    /// Which set would do.
+    fn which_base(&self, base: Guid) -> Message {
+        let set = &self.reader.opened.set;
+        let kind = if set.is_copy_only {
+            "a COPY_ONLY backup, which is not a differential base"
+        } else {
+            "not the differential base of the database"
+        };
+        let would_do = if base.is_nil() {
+            "There is none: make a full backup, which can be used for pages damaged later."
+                .to_owned()
+        } else {
+            match self.place_of(base) {
+                Some(place) => format!("Use {place}."),
+                None => format!("Use the backup set {base}."),
+            }
+        };
+        table::set_is_no_base(kind, would_do)
+    }
+
+    /// Where the history says that a set is.
+    fn place_of(&self, set: Guid) -> Option<String> {
+        let past = self.session.instance.catalog().past_backups(None).ok()?;
+        let found = past.into_iter().rev().find(|b| b.set_guid == Some(set))?;
+        let finished = found.finished.map(|at| format!(" of {at}"));
+        Some(format!(
+            "the full backup{}: FILE = {} on {}",
+            finished.unwrap_or_default(),
+            found.position,
+            found.devices.join(", ")
+        ))
+    }
+}
+
+fn changed(pages: &[FilePage]) -> Message {
+    let told: Vec<String> = pages
+        .iter()
+        .take(PAGES_TOLD)
+        .map(FilePage::to_string)
+        .collect();
+    let more = match pages.len().saturating_sub(PAGES_TOLD) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    table::pages_changed_since(told.join(", "), more)
+}

@@ -1,0 +1,144 @@
+//! Where each file of a set goes.
+
+use std::path::{Path, PathBuf};
+
+use windlass_base::message::table;
+use windlass_catalog::FileRecord;
+use windlass_media::DatabaseFile;
+
+use super::RestoreOperation;
+use super::placing::Placing;
+use super::target::first;
+use crate::Failure;
+use crate::message_of::{os_error, quoted_os_error};
+use crate::names::absolute;
+
+/// A file of the set and its place.
+pub(super) struct Placed {
+    pub(super) record: FileRecord,
+    /// Whether MOVE or the command names the place.
+    is_named: bool,
+}
+
+impl RestoreOperation<'_> {
+    /// The files of the database that is replaced, or that waits for more of its restore.
+    pub(super) fn own_files(&self) -> Result<Vec<FileRecord>, Failure> {
+        let Some(known) = &self.known else {
+            return Ok(Vec::new());
+        };
+        let catalog = self.session.instance.catalog();
+        let files = catalog.files(known.database_id)?;
+        if !files.is_empty() {
+            return Ok(files);
+        }
+        // At least these are known of every database.
+        let log = known.log_path.iter().map(|path| (2, true, path));
+        let all = std::iter::once((1, false, &known.path)).chain(log);
+        let record = |(file_id, is_log, path): (u32, bool, &PathBuf)| FileRecord {
+            file_id,
+            is_log,
+            logical_name: known.logical_name.clone(),
+            path: path.clone(),
+        };
+        Ok(all.map(record).collect())
+    }
+
+    /// Where each file goes.
+    pub(super) fn places(&self, own: &[FileRecord]) -> Result<Vec<Placed>, Failure> {
+        let mut placed: Vec<Placed> = Vec::new();
+        for file in &self.reader.opened.set.files {
+            let (path, is_named) = self.place(file, own)?;
+            if let Some(first) = placed.iter().find(|other| other.record.path == path) {
+                let claimed = table::file_claimed_twice(
+                    path.display(),
+                    &file.logical_name,
+                    file.file_id,
+                    &first.record.logical_name,
+                    first.record.file_id,
+                );
+                return Err(claimed.into());
+            }
+            let record = FileRecord {
+                file_id: u32::from(file.file_id),
+                is_log: file.is_log,
+                logical_name: file.logical_name.clone(),
+                path,
+            };
+            placed.push(Placed { record, is_named });
+        }
+        Ok(placed)
+    }
+
+    /// As the command says, as MOVE says, where the database that is replaced has it, or where it came from;
+    /// and whether the first two name the place.
+    fn place(&self, file: &DatabaseFile, own: &[FileRecord]) -> Result<(PathBuf, bool), Failure> {
+        let moved = self.reader.moved(self.session, &file.logical_name)?;
+        let known = own
+            .iter()
+            .find(|known| known.file_id == u32::from(file.file_id));
+        let (path, is_named) = match (&self.reader.options.target, moved, known) {
+            (Some(target), ..) => (beside(target, file), true),
+            (None, Some(moved), _) => (moved, true),
+            (None, None, Some(known)) => (known.path.clone(), false),
+            (None, None, None) => match first(own) {
+                Some(first) => (beside_own(&first.path, file), false),
+                None => (self.original_place(file)?, false),
+            },
+        };
+        Ok((placed(&path)?, is_named))
+    }
+
+    /// Where a file came from: the last resort, because the path is the backup's.
+    fn original_place(&self, file: &DatabaseFile) -> Result<PathBuf, Failure> {
+        if self.reader.options.needs_target {
+            let reason = "only the backup names it, which anyone can have made. Give --to FILE, or \
+                          --move NAME=FILE for each file.";
+            return Err(table::path_means_no_file(&file.physical_name, reason).into());
+        }
+        Ok(self.session.instance.drives().path(&file.physical_name)?)
+    }
+
+    /// Whether a file may go to its place.
+    pub(super) fn check_place(&self, file: &Placed, own: &[PathBuf]) -> Result<(), Failure> {
+        let placing = Placing {
+            logical: &file.record.logical_name,
+            path: &file.record.path,
+            is_named: file.is_named,
+            own,
+        };
+        placing.check(self.session, &self.reader)
+    }
+}
+
+/// The absolute path of a file that is restored; its folder must be there.
+fn placed(path: &Path) -> Result<PathBuf, Failure> {
+    let placed = absolute(path)
+        .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)))?;
+    let folder = windlass_io::directory::parent(&placed);
+    match std::fs::metadata(&folder) {
+        Err(error) => {
+            let error = quoted_os_error(&error);
+            Err(table::directory_lookup_failed(placed.display(), error).into())
+        }
+        Ok(_) => Ok(placed),
+    }
+}
+
+/// Of a command that names one target: the first data file is the target, the others lie beside it.
+fn beside(target: &Path, file: &DatabaseFile) -> PathBuf {
+    if file.is_log {
+        return windlass_vfs::log_path(target);
+    }
+    let mut name = target.as_os_str().to_owned();
+    if file.file_id != 1 {
+        name.push(format!(".{}", file.file_id));
+    }
+    PathBuf::from(name)
+}
+
+/// A file that the database does not have yet lies beside its first one, under the name that it had.
+fn beside_own(first: &Path, file: &DatabaseFile) -> PathBuf {
+    let name = file.physical_name.rsplit(['/', '\\']).next();
+    let name = name.filter(|name| !name.is_empty() && !matches!(*name, "." | ".."));
+    first.with_file_name(name.unwrap_or(&file.logical_name))
+}

@@ -1,0 +1,104 @@
+//! Where restored files may go, for both kinds of databases.
+//!
+//! One rule: a restore goes over the files of the database that it replaces, and over no other, whoever it
+//! belongs to, without a MOVE (or a command) that names it. The paths in a backup are text from a stranger.
+
+use std::path::{Path, PathBuf};
+
+use windlass_base::Message;
+use windlass_base::message::table;
+use windlass_device::DeviceKind;
+
+use super::reader::SetReader;
+use crate::names::{absolute, part_of_database};
+use crate::{Failure, Session};
+
+/// A file of a set and where it is to go.
+pub(super) struct Placing<'a> {
+    /// Its logical name.
+    pub(super) logical: &'a str,
+    pub(super) path: &'a Path,
+    /// Whether a MOVE or the command names the place.
+    pub(super) is_named: bool,
+    /// The files of the database that is replaced.
+    pub(super) own: &'a [PathBuf],
+}
+
+impl Placing<'_> {
+    /// SQL Server's rules for overwriting, and ours.
+    pub(super) fn check(&self, session: &Session, reader: &SetReader<'_>) -> Result<(), Failure> {
+        self.check_owner(session, reader.name)?;
+        self.check_media(reader)?;
+        let is_own = self.own.iter().any(|own| own == self.path);
+        if is_own {
+            return Ok(());
+        }
+        self.check_folder(session)?;
+        if let Some(database) = part_of_database(self.path) {
+            let reason = format!(
+                "SQLite would take a file of this name for part of '{}'. Use another name.",
+                database.display()
+            );
+            return Err(self.refuse(table::path_means_no_file(self.path.display(), reason)));
+        }
+        let is_there = windlass_io::own::is_there(self.path);
+        if is_there && !(self.is_named && reader.options.replaces) {
+            let path = self.path.display().to_string();
+            return Err(self.refuse(table::file_exists(&path, &path)));
+        }
+        Ok(())
+    }
+
+    /// A file of another database is never overwritten.
+    fn check_owner(&self, session: &Session, name: &str) -> Result<(), Failure> {
+        let owner = session.instance.database_at(self.path)?;
+        match owner.filter(|owner| !owner.name.eq_ignore_ascii_case(name)) {
+            None => Ok(()),
+            Some(owner) => Err(self.refuse(table::file_used_by_database(
+                self.path.display(),
+                owner.name,
+            ))),
+        }
+    }
+
+    /// Nor are the media that are being read.
+    fn check_media(&self, reader: &SetReader<'_>) -> Result<(), Failure> {
+        let disks = reader.opened.devices.iter();
+        let mut disks = disks.filter(|device| device.kind == DeviceKind::Disk);
+        let is_medium =
+            disks.any(|device| absolute(&device.path).is_ok_and(|path| path == self.path));
+        match is_medium {
+            false => Ok(()),
+            true => Err(self.refuse(table::path_means_no_file(
+                self.path.display(),
+                "it is the backup that is being restored.",
+            ))),
+        }
+    }
+
+    /// If the settings list folders, a restore goes only there.
+    fn check_folder(&self, session: &Session) -> Result<(), Failure> {
+        let folders = session.instance.restore_folders()?;
+        let is_within = |folders: &Vec<PathBuf>| {
+            let resolved = folders.iter().filter_map(|folder| absolute(folder).ok());
+            let mut resolved = resolved.filter(|folder| self.path.starts_with(folder));
+            folders.is_empty() || resolved.next().is_some()
+        };
+        match folders.iter().all(is_within) {
+            true => Ok(()),
+            false => Err(self.refuse(table::path_means_no_file(
+                self.path.display(),
+                "it is outside the folders that restores are confined to. EXEC \
+                 sp_windlass_restore_folder and 'restore_folders' in config.toml list them.",
+            ))),
+        }
+    }
+
+    fn refuse(&self, cause: Message) -> Failure {
+        Failure::from(vec![
+            cause,
+            table::file_cannot_be_restored(self.logical, self.path.display()).with_state(4),
+            table::restore_plan_problems(),
+        ])
+    }
+}

@@ -1,0 +1,128 @@
+//! The set that a restore reads, and how: what a whole restore and one of pages or files have in common.
+
+use std::path::PathBuf;
+
+use windlass_base::Moment;
+use windlass_base::message::table;
+use windlass_catalog::{RestoreFileRecord, RestoreRecord, RestoreType};
+use windlass_device::DeviceAddress;
+use windlass_media::SetType;
+use windlass_pipeline::{ReadKeys, ReadRequest};
+use windlass_source::{Protection, Recovery, Sealing};
+
+use super::RestoreOptions;
+use super::options::Settled;
+use crate::operation::media::{OpenedSet, moved_to};
+use crate::operation::{expand, history};
+use crate::tag::Tags;
+use crate::{Failure, Session, Sink};
+
+/// The set of a restore, open, and what is asked of it.
+pub(super) struct SetReader<'a> {
+    /// The database that is restored.
+    pub(super) name: &'a str,
+    pub(super) options: &'a RestoreOptions,
+    pub(super) settled: Settled,
+    pub(super) opened: OpenedSet,
+}
+
+impl<'a> SetReader<'a> {
+    /// Reads the headers of the media, up to the set that is wanted.
+    pub(super) fn open(
+        name: &'a str,
+        devices: Vec<DeviceAddress>,
+        options: &'a RestoreOptions,
+        settled: Settled,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            name,
+            options,
+            settled,
+            opened: OpenedSet::open(devices, &options.media)?,
+        })
+    }
+
+    pub(super) fn is_differential(&self) -> bool {
+        self.opened.set.set_type == SetType::Differential
+    }
+
+    /// How the set is read.
+    pub(super) fn read_request(&self, keys: ReadKeys) -> ReadRequest {
+        ReadRequest {
+            keys,
+            on_damage: self.options.on_damage,
+            tuning: self.settled.tuning,
+        }
+    }
+
+    /// Where MOVE sends a file, if it does.
+    pub(super) fn moved(
+        &self,
+        session: &Session,
+        logical: &str,
+    ) -> Result<Option<PathBuf>, Failure> {
+        let Some(written) = moved_to(&self.options.moves, logical) else {
+            return Ok(None);
+        };
+        let tags = Tags {
+            database: Some(self.name.to_owned()),
+            ..session.instance.tags()
+        };
+        let written = expand(&tags, written)?;
+        let path = session.instance.drives().path(&written);
+        Ok(Some(path?))
+    }
+
+    /// The keys of the set, after everything that the key and the headers prove was checked.
+    pub(super) fn unlock(&self, session: &mut Session) -> Result<ReadKeys, Failure> {
+        let keys =
+            self.opened
+                .restore_keys(session, &self.options.keys, &self.options.signed_by)?;
+        windlass_pipeline::check(&self.opened.media, self.opened.position, &keys)?;
+        Ok(keys)
+    }
+
+    /// The same for a restore of pages or files from the very set that the database counts from, which must
+    /// be protected as the history says that it was.
+    pub(super) fn unlock_part(&self, session: &mut Session) -> Result<ReadKeys, Failure> {
+        let catalog = session.instance.catalog();
+        let encryptors = catalog.encryptors_of(self.opened.set.set_guid);
+        let encryptors = encryptors?;
+        let kinds = encryptors.iter().map(|kind| match kind.as_str() {
+            "CERTIFICATE" => Sealing::Certificate,
+            _ => Sealing::Passphrase,
+        });
+        let base = Protection::from(kinds.max().unwrap_or_default());
+        let found = self.opened.protection(&ReadKeys::default());
+        if !base.admits(&found) && !self.options.allows_unencrypted {
+            return Err(table::less_protected(base, found).into());
+        }
+        self.unlock(session)
+    }
+
+    /// The history. A restore is none the worse when it cannot be written.
+    pub(super) fn remember(
+        &self,
+        session: &mut Session,
+        restore_type: RestoreType,
+        files: Vec<RestoreFileRecord>,
+        sink: &mut dyn Sink,
+    ) {
+        let (opened, options) = (&self.opened, self.options);
+        let record = RestoreRecord {
+            backup: history::found_record(opened.media.header(), &opened.set, &opened.devices),
+            restored: Moment::now().0,
+            database_name: self.name.to_owned(),
+            user_name: session.instance.identity().user.clone(),
+            restore_type,
+            replace: options.replaces,
+            recovery: options.recovery == Recovery::Recovery,
+            restart: options.restarts,
+            device_count: u32::try_from(opened.devices.len()).unwrap_or(u32::MAX),
+            files,
+        };
+        if session.instance.record_restore(&record).is_err() {
+            sink.message(table::history_not_written());
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! A SQLite file as the target of a restore: staged beside its place, published by a rename.
+
+use std::path::Path;
+
+use windlass_base::message::table;
+use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
+use windlass_media::{FileMode, SetConfiguration};
+use windlass_source::RestoreTarget;
+use windlass_source::sqlite::{
+    self, Existing, FileIdentity, RequiredBase, RestoreRequest, SqliteTarget,
+};
+
+use super::reader::SetReader;
+use super::target::{TargetKind, Wanted, first};
+use crate::{Failure, Session};
+
+pub(super) struct SqliteFile;
+
+impl TargetKind for SqliteFile {
+    fn admit(&self, reader: &SetReader<'_>, known: Option<&DatabaseRecord>) -> Result<(), Failure> {
+        if known.is_some_and(|known| known.log_path.is_some()) {
+            return Err(table::restore_over_engine(reader.name).into());
+        }
+        match reader.opened.set.files.as_slice() {
+            [file] if !file.is_log => Ok(()),
+            files => Err(table::restore_of_several_files(files.len()).into()),
+        }
+    }
+
+    fn is_other(&self, known: &DatabaseRecord, set: &SetConfiguration) -> bool {
+        let family = FileIdentity::of(&known.path).family_guid;
+        known.path.exists() && family != set.family_guid
+    }
+
+    fn waits(&self, files: &[FileRecord]) -> Result<bool, Failure> {
+        let state = sqlite::restoring(path(files))?;
+        Ok(state.is_some())
+    }
+
+    fn release(
+        &self,
+        session: &mut Session,
+        _name: &str,
+        files: &[FileRecord],
+    ) -> Result<(), Failure> {
+        session.queries.release(path(files));
+        Ok(())
+    }
+
+    fn begin(&self, wanted: &Wanted<'_>) -> Result<Box<dyn RestoreTarget>, Failure> {
+        let (reader, options) = (wanted.reader, wanted.reader.options);
+        let set = &reader.opened.set;
+        let file = set.files.first();
+        let is_new = wanted.known.is_none() && !reader.is_differential();
+        let request = RestoreRequest {
+            target: path(wanted.files).to_owned(),
+            existing: match is_new && !options.replaces {
+                true => Existing::Refuse,
+                false => Existing::Replace,
+            },
+            database_name: reader.name.to_owned(),
+            family_guid: set.family_guid,
+            set_guid: set.set_guid,
+            checkpoint_lsn: set.checkpoint_lsn,
+            size_bytes: file.map_or(0, |file| file.size_bytes),
+            base: reader.is_differential().then_some(RequiredBase {
+                set_guid: set.differential_base_guid,
+                checkpoint_lsn: set.differential_base_lsn,
+            }),
+            protection: reader.opened.protection(wanted.keys),
+            allow_less_protected: options.allows_unencrypted,
+            as_is: options.is_as_is,
+            mode: file.and_then(|file| file.mode).map(FileMode::bits),
+            cancel: wanted.session.cancel_flag(),
+        };
+        let target = SqliteTarget::begin(&request)?;
+        Ok(Box::new(target))
+    }
+
+    /// Somebody else's, whatever is in it now.
+    fn origin_of_replaced(&self) -> Origin {
+        Origin::Attached
+    }
+}
+
+fn path(files: &[FileRecord]) -> &Path {
+    first(files).map_or(Path::new(""), |file| &file.path)
+}

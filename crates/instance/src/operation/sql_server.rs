@@ -1,0 +1,311 @@
+//! RESTORE from backups that SQL Server wrote: recognised by their content, answered in the same columns.
+//!
+//! Their databases are not run here: RESTORE DATABASE writes data files and registers nothing.
+
+use std::path::PathBuf;
+
+use windlass_bak::columns::{self, Cell};
+use windlass_bak::{Listing, SetListing, Verified, Verifier};
+use windlass_base::Message;
+use windlass_base::message::table;
+use windlass_device::DeviceAddress;
+use windlass_pipeline::OnDamage;
+use windlass_source::Recovery;
+use windlass_sqlserver::{Destination, FileInput, is_sql_server, restore, steps};
+
+use super::inspect::{Inspect, Inspection};
+use super::media::MediaOptions;
+use super::media_rows;
+use super::restore::RestoreOptions;
+use crate::message_of::os_error;
+use crate::{Failure, ResultSet, Session, Sink, Value};
+
+/// Damages that are listed one by one.
+const DAMAGES_LISTED: usize = 100;
+
+/// `SourceProduct` of its sets.
+const PRODUCT: &str = "SQL Server";
+
+/// Devices of which the first one holds a backup of SQL Server.
+pub(super) struct Media<'a> {
+    devices: &'a [DeviceAddress],
+    options: &'a MediaOptions,
+}
+
+impl<'a> Media<'a> {
+    pub(super) fn new(devices: &'a [DeviceAddress], options: &'a MediaOptions) -> Self {
+        Self { devices, options }
+    }
+
+    /// What the first device says of itself.
+    fn listing(&self) -> Result<(Listing, Vec<Message>), Failure> {
+        let Some(device) = self.devices.first() else {
+            return Err(table::device_needed().into());
+        };
+        let input = open(device)?;
+        let listing = Listing::read(input).map_err(|error| unreadable(device, &error))?;
+        let mut notes = Vec::new();
+        if let Some(media) = &listing.media {
+            if let Some(given) = &self.options.media_name
+                && *given != media.name
+            {
+                return Err(table::media_name_differs(given, &media.name, &device.name).into());
+            }
+            if let Some(given) = self.options.block_bytes()?
+                && given != media.block_bytes
+            {
+                let found = media.block_bytes;
+                return Err(table::block_size_incompatible(&device.name, found, given).into());
+            }
+            if media.has_password {
+                notes.push(table::media_password_ignored(&device.name));
+            }
+        }
+        for finding in listing.findings.iter().take(DAMAGES_LISTED) {
+            notes.push(table::found_on_device(&device.name, finding));
+        }
+        Ok((listing, notes))
+    }
+
+    /// What is to be shown.
+    pub(super) fn inspect(&self, what: Inspect) -> Result<Inspection, Failure> {
+        let (listing, notes) = self.listing()?;
+        let (shown, rows, positions) = match what {
+            Inspect::Label => {
+                let Some(media) = &listing.media else {
+                    let messages = notes.into_iter().chain([table::set_damaged()]);
+                    return Err(messages.collect::<Vec<_>>().into());
+                };
+                let row = values(columns::label(media, listing.is_compressed()));
+                (
+                    media_rows::columns(&media_rows::label_columns()),
+                    vec![row],
+                    Vec::new(),
+                )
+            }
+            Inspect::Headers => {
+                let sets = self.wanted(&listing)?;
+                let row = |set: &&SetListing| header_row(set, listing.is_compressed());
+                let positions = sets.iter().map(|set| set.header.position).collect();
+                let rows = sets.iter().map(row).collect();
+                (
+                    media_rows::columns(&media_rows::header_columns()),
+                    rows,
+                    positions,
+                )
+            }
+            Inspect::Files => {
+                let position = self.position()?;
+                let set = listing.set(position).map_err(|_| self.no_set(position))?;
+                let rows = columns::file_list(set).into_iter().map(values).collect();
+                (
+                    media_rows::columns(&media_rows::file_columns()),
+                    rows,
+                    vec![position],
+                )
+            }
+        };
+        Ok(Inspection {
+            rows: ResultSet {
+                columns: shown,
+                rows,
+            },
+            positions,
+            before: notes,
+            after: Vec::new(),
+            trouble: damage(&listing).err(),
+        })
+    }
+
+    /// The sets that are asked for.
+    fn wanted<'l>(&self, listing: &'l Listing) -> Result<Vec<&'l SetListing>, Failure> {
+        let wanted = self.options.position()?;
+        let is_wanted =
+            |set: &&SetListing| wanted.is_none_or(|wanted| wanted == set.header.position);
+        let sets: Vec<&SetListing> = listing.sets.iter().filter(is_wanted).collect();
+        match wanted.filter(|_| sets.is_empty()) {
+            Some(position) => Err(self.no_set(position)),
+            None => Ok(sets),
+        }
+    }
+
+    fn position(&self) -> Result<u16, Failure> {
+        Ok(self.options.position()?.unwrap_or(1))
+    }
+
+    /// Checks the set, and all that is on the media before it; its position.
+    pub(super) fn verify(&self, on_damage: OnDamage, sink: &mut dyn Sink) -> Result<u16, Failure> {
+        let position = self.position()?;
+        let mut verifier = Verifier::new(position);
+        for device in self.devices {
+            let input = open(device)?;
+            verifier
+                .family(input)
+                .map_err(|error| unreadable(device, &error))?;
+        }
+        let verified = verifier.finish();
+        let set = verified.set.as_ref().and_then(SetListing::configuration);
+        if self.options.needs_checksums && set.is_some_and(|found| !found.has_checksums()) {
+            return Err(table::set_has_no_checksums().into());
+        }
+        sink.message(table::checked(counts(&verified)));
+        for text in &verified.notes {
+            sink.message(table::noticed(text));
+        }
+        for text in &verified.unchecked {
+            sink.message(table::not_checked(text));
+        }
+        if verified.is_valid() {
+            sink.message(table::set_valid(position));
+            return Ok(position);
+        }
+        Err(self.damages(&verified, on_damage))
+    }
+
+    fn damages(&self, verified: &Verified, on_damage: OnDamage) -> Failure {
+        let listed = match on_damage {
+            OnDamage::Stop => 1,
+            OnDamage::Continue => DAMAGES_LISTED,
+        };
+        let mut messages = vec![table::set_damaged()];
+        for found in verified.findings.iter().take(listed) {
+            let device = self.devices.get(found.input);
+            let device = device.map_or("", |device| &device.name);
+            messages.push(table::found_on_device(device, &found.finding));
+        }
+        let all = verified.findings.len() as u64 + verified.more_findings;
+        if all > listed as u64 {
+            let more = all - listed as u64;
+            messages.push(table::and_more(more));
+        }
+        Failure::from(messages)
+    }
+
+    /// Restores the data files, where MOVE or the target folder says.
+    pub(super) fn restore(
+        &self,
+        session: &Session,
+        options: &RestoreOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        if options.recovery != Recovery::Recovery {
+            return Err(table::sql_server_recovery_not_supported().into());
+        }
+        let mut moves = Vec::new();
+        for (logical, written) in &options.moves {
+            let path = session.instance.drives().path(written);
+            moves.push((logical.clone(), path?));
+        }
+        let destination = Destination {
+            folder: options.target.clone(),
+            moves,
+            replace: options.replaces,
+            continue_after_error: options.on_damage == OnDamage::Continue,
+        };
+        let files: Vec<PathBuf> = self
+            .devices
+            .iter()
+            .map(|device| device.path.clone())
+            .collect();
+        let steps = steps(&files, self.position()?)?;
+        let restored = restore(&steps, &destination)?;
+        for (_, finding) in restored.findings.iter().take(DAMAGES_LISTED) {
+            sink.message(table::written_damaged(finding));
+        }
+        for file in &restored.files {
+            sink.message(table::file_written(
+                &file.logical_name,
+                &restored.database,
+                file.path.display(),
+                file.bytes,
+            ));
+        }
+        sink.message(table::files_are_sql_servers());
+        Ok(())
+    }
+
+    fn no_set(&self, position: u16) -> Failure {
+        let device = self.devices.first().map_or("", |device| &device.name);
+        table::file_id_malformed(position, device).into()
+    }
+}
+
+/// Whether the first device holds a backup of SQL Server.
+pub(super) fn is_backup(devices: &[DeviceAddress]) -> bool {
+    let is_ours = |device: &DeviceAddress| is_sql_server(&device.path).unwrap_or(false);
+    devices.first().is_some_and(is_ours)
+}
+
+fn open(device: &DeviceAddress) -> Result<FileInput, Failure> {
+    FileInput::open(&device.path)
+        .map_err(|error| table::cannot_open_device(&device.name, os_error(&error)).into())
+}
+
+fn unreadable(device: &DeviceAddress, error: &windlass_bak::Error) -> Failure {
+    Failure::from(vec![
+        table::set_damaged(),
+        table::found_on_device(&device.name, error),
+    ])
+}
+
+/// Damage among the headers is a failure, however many sets there are.
+fn damage(listing: &Listing) -> Result<(), Failure> {
+    if listing.findings.is_empty() {
+        Ok(())
+    } else {
+        Err(table::set_damaged().into())
+    }
+}
+
+/// The row of a set: by name, as a set without configuration has fewer columns, and ours have no meaning but
+/// for two.
+fn header_row(set: &SetListing, is_compressed: bool) -> Vec<Value> {
+    let told = columns::header(set, is_compressed);
+    let value_of = |name: &str| match name {
+        "SourceProduct" => Value::text(PRODUCT),
+        "BackupSetComplete" => Value::Bit(set.is_complete),
+        _ => {
+            let cell = told.iter().find(|(told, _)| *told == name);
+            cell.map_or(Value::Null, |(_, cell)| value(cell.clone()))
+        }
+    };
+    let columns = media_rows::header_columns();
+    columns.iter().map(|column| value_of(column.name)).collect()
+}
+
+fn values(row: columns::Row) -> Vec<Value> {
+    row.into_iter().map(|(_, cell)| value(cell)).collect()
+}
+
+fn value(cell: Cell) -> Value {
+    match cell {
+        Cell::Null => Value::Null,
+        Cell::Bit(bit) => Value::Bit(bit),
+        Cell::Integer(number) => Value::Integer(number),
+        Cell::Lsn(lsn) => Value::lsn(lsn),
+        Cell::Text(text) => Value::Text(text),
+        Cell::Guid(guid) => Value::Guid(guid),
+        Cell::Moment(moment) => Value::optional_moment(Some(moment)),
+    }
+}
+
+/// What was checked, in numbers.
+fn counts(verified: &Verified) -> String {
+    let checked = &verified.checked;
+    format!(
+        "{} block headers, {} stream headers, {} compressed records, {} backup checksums, {} extents, \
+         {} page checksums, {} torn-page patterns, {} allocated pages, {} files against their allocation map, \
+         {} log blocks, {} virtual log files",
+        checked.blocks,
+        checked.streams,
+        checked.records,
+        checked.backup_checksums,
+        checked.extents,
+        checked.page_checksums,
+        checked.torn_pages,
+        checked.allocated_pages,
+        checked.mapped_files,
+        checked.log_blocks,
+        checked.virtual_logs
+    )
+}

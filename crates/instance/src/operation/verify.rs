@@ -1,0 +1,270 @@
+//! A backup set read entirely, and every byte of it checked.
+
+use std::path::{Path, PathBuf};
+
+use windlass_base::{Moment, message::table};
+use windlass_catalog::{Depth, RestoreRecord, RestoreType};
+use windlass_crypt::KeyRing;
+use windlass_io::queue::IoMethodChoice;
+use windlass_media::SetConfiguration;
+use windlass_pipeline::{MediaSet, OnDamage, ReadKeys, ReadReport, ReadRequest, Tuning, verify};
+
+use super::media::{MediaOptions, OpenedSet, check_moved_once, check_moves, moved_to};
+use super::observer::Watch;
+use super::{history, number, rehearse, signing, sql_server};
+use crate::event_log::Entry;
+use crate::message_of::loss_messages;
+use crate::{Completed, Failure, Session, Sink};
+
+/// What messages call it.
+pub const OPERATION: &str = "VERIFY DATABASE";
+
+/// How a backup set is verified. Numbers are as they were given: the verification checks them.
+#[derive(Debug, Clone)]
+pub struct VerifyOptions {
+    /// The set.
+    pub media: MediaOptions,
+    /// Files and the paths that a restore would put them to: whether there is room is looked at.
+    pub moves: Vec<(String, String)>,
+    /// Unlike a restore, a verification goes on by default, to find all there is.
+    pub on_damage: OnDamage,
+    /// Keys beside those of the instance. If there are any, the set must be encrypted.
+    pub keys: KeyRing,
+    /// Files of public keys, one of which must have signed the set.
+    pub signed_by: Vec<String>,
+    /// An encrypted set is checked by its checksums alone.
+    pub is_without_key: bool,
+    /// The set is entered in the history.
+    pub loads_history: bool,
+    /// Threads; chosen by the plan when absent.
+    pub threads: Option<i64>,
+    /// What carries the reads.
+    pub io_method: IoMethodChoice,
+    /// Percent between two reports of progress.
+    pub stats: Option<i64>,
+}
+
+impl Default for VerifyOptions {
+    fn default() -> Self {
+        Self {
+            media: MediaOptions::default(),
+            moves: Vec::new(),
+            on_damage: OnDamage::Continue,
+            keys: KeyRing::default(),
+            signed_by: Vec::new(),
+            is_without_key: false,
+            loads_history: false,
+            threads: None,
+            io_method: IoMethodChoice::default(),
+            stats: None,
+        }
+    }
+}
+
+/// What a verification came to.
+#[derive(Debug, Clone)]
+pub enum VerifyOutcome {
+    /// The set is whole.
+    Valid {
+        /// The position of the set on its media.
+        position: u16,
+        /// Everything about it; none of a set that SQL Server wrote.
+        report: Option<Box<ReadReport>>,
+    },
+    /// Nothing was read but headers.
+    Rehearsed,
+}
+
+impl Session {
+    /// Verifies a backup set.
+    ///
+    /// # Errors
+    /// Damage, and what stands in the way of looking for it.
+    pub fn verify(
+        &mut self,
+        options: &VerifyOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<VerifyOutcome, Failure> {
+        let devices = options.media.devices.iter();
+        let entry = Entry::of_operation("RESTORE VERIFYONLY", "", devices);
+        entry.around(sink, |sink| run(self, options, sink))
+    }
+}
+
+/// The same within a statement, which has its own entry in the log.
+pub(crate) fn run(
+    session: &mut Session,
+    options: &VerifyOptions,
+    sink: &mut dyn Sink,
+) -> Result<VerifyOutcome, Failure> {
+    attempt(session, options, sink)
+        .map_err(|failure| failure.then(table::terminating_abnormally(OPERATION)))
+}
+
+fn attempt(
+    session: &mut Session,
+    options: &VerifyOptions,
+    sink: &mut dyn Sink,
+) -> Result<VerifyOutcome, Failure> {
+    check_moved_once(&options.moves)?;
+    let stats = number::STATS.check(options.stats)?;
+    let tuning = Tuning {
+        threads: number::THREADS.check(options.threads)?,
+        io_method: options.io_method,
+        ..Tuning::default()
+    };
+    let devices = options.media.addresses(session, None)?;
+    if sql_server::is_backup(&devices) {
+        let media = sql_server::Media::new(&devices, &options.media);
+        let position = media.verify(options.on_damage, sink)?;
+        let report = None;
+        return Ok(VerifyOutcome::Valid { position, report });
+    }
+    let opened = OpenedSet::open(devices, &options.media)?;
+    let (set, position) = (&opened.set, opened.position);
+    check_moves(&options.moves, set)?;
+    opened.tell_later_sets(&options.media, sink);
+    check_space(session, &options.moves, set, sink);
+    let request = ReadRequest {
+        keys: keys(session, options, &opened)?,
+        on_damage: options.on_damage,
+        tuning,
+    };
+    if session.is_rehearsal() {
+        let plan = windlass_pipeline::plan_reading(&opened.media, position, &request)?;
+        rehearse::reading(OPERATION, &set.database, set, plan, &[], sink);
+        return Ok(VerifyOutcome::Rehearsed);
+    }
+    let is_unopened = options.is_without_key && set.is_encrypted();
+    let depth = match is_unopened {
+        true => Depth::Checksums,
+        false => Depth::Content,
+    };
+    let report = {
+        let watch = Watch::new(session, OPERATION, "", stats, sink);
+        read_back(&opened, &request, watch)
+    };
+    history::record_verification(session, set, depth, report.as_ref().err());
+    let report = report?;
+    if set.is_encrypted() {
+        name_unusable_key_files(&opened.media, sink);
+    }
+    sink.completed(Completed::Verify {
+        position,
+        report: &report,
+    });
+    if options.loads_history {
+        load_history(session, &opened, sink);
+    }
+    if let Some(signer) = &report.signer {
+        let fingerprint = signer.fingerprint();
+        sink.message(match options.signed_by.is_empty() {
+            true => table::signature_right(position, fingerprint),
+            false => table::signed_as_asked(position, fingerprint),
+        });
+    }
+    sink.message(match is_unopened {
+        true => table::set_not_authenticated(position),
+        false => table::set_valid(position),
+    });
+    Ok(VerifyOutcome::Valid {
+        position,
+        report: Some(Box::new(report)),
+    })
+}
+
+/// What the set is opened with, and who must have signed it.
+fn keys(
+    session: &mut Session,
+    options: &VerifyOptions,
+    opened: &OpenedSet,
+) -> Result<ReadKeys, Failure> {
+    let keys = match options.is_without_key {
+        true => ReadKeys {
+            without_key: true,
+            ..ReadKeys::default()
+        },
+        false => opened.keys(session, &options.keys)?,
+    };
+    Ok(ReadKeys {
+        signed_by: signing::signers(session, &options.signed_by)?,
+        ..keys
+    })
+}
+
+/// Reads a set that is to be whole.
+fn read_back(
+    opened: &OpenedSet,
+    request: &ReadRequest,
+    watch: Watch<'_>,
+) -> Result<ReadReport, Failure> {
+    let report = verify(&opened.media, opened.position, request, &watch)?;
+    if !report.damaged.is_empty() {
+        return Err(Failure::from(loss_messages(&report.damaged)));
+    }
+    watch.finish();
+    Ok(report)
+}
+
+fn name_unusable_key_files(media: &MediaSet, sink: &mut dyn Sink) {
+    for unusable in media.unusable_key_files() {
+        let path = unusable.path.display();
+        sink.message(table::key_file_unusable(path, &unusable.reason));
+    }
+}
+
+/// Warns when the target has less room than the database needs.
+fn check_space(
+    session: &Session,
+    moves: &[(String, String)],
+    set: &SetConfiguration,
+    sink: &mut dyn Sink,
+) {
+    for file in &set.files {
+        let written = moved_to(moves, &file.logical_name).unwrap_or(&file.physical_name);
+        let Ok(path) = session.instance.drives().path(written) else {
+            continue;
+        };
+        let folder = existing_folder(&path);
+        let Some(free) = folder.and_then(|folder| windlass_io::directory::free_bytes(&folder).ok())
+        else {
+            continue;
+        };
+        if free < file.size_bytes {
+            let missing = file.size_bytes - free;
+            sink.message(table::space_problems_ahead());
+            let shortage = table::insufficient_space(path.display(), missing, free);
+            // A warning here: the set itself may be perfect.
+            sink.message(windlass_base::Message {
+                severity: windlass_base::Severity(10),
+                ..shortage
+            });
+        }
+    }
+}
+
+fn existing_folder(path: &Path) -> Option<PathBuf> {
+    path.ancestors()
+        .skip(1)
+        .find(|folder| folder.is_dir())
+        .map(Path::to_owned)
+}
+
+fn load_history(session: &mut Session, opened: &OpenedSet, sink: &mut dyn Sink) {
+    let OpenedSet { devices, set, .. } = opened;
+    let record = RestoreRecord {
+        backup: history::found_record(opened.media.header(), set, devices),
+        restored: Moment::now().0,
+        database_name: set.database.clone(),
+        user_name: session.instance.identity().user.clone(),
+        restore_type: RestoreType::VerifyOnly,
+        replace: false,
+        recovery: false,
+        restart: false,
+        device_count: u32::try_from(devices.len()).unwrap_or(u32::MAX),
+        files: Vec::new(),
+    };
+    if session.instance.record_restore(&record).is_err() {
+        sink.message(table::history_not_written());
+    }
+}

@@ -1,0 +1,279 @@
+//! USE, CREATE DATABASE ... FOR ATTACH, DROP DATABASE, and what the attach procedures do.
+//!
+//! Whose file is it? A file that was attached belongs to somebody else's program: detaching and
+//! dropping leave it alone. A file that a restore of this instance made is the instance's: DROP
+//! DATABASE deletes it, as SQL Server does, unless somebody has it open.
+
+use std::path::{Path, PathBuf};
+
+use windlass_base::message::table;
+use windlass_catalog::{DatabaseRecord, DatabaseState, Origin};
+use windlass_source::sqlite::{self, Existing, RestoreRequest, SqliteTarget};
+use windlass_source::{Content, Error as SourceError, RestoreTarget as _};
+use windlass_tsql::ast::{CreateDatabase, DatabaseOrigin, DropDatabase};
+
+use crate::event_log::Entry;
+use crate::instance::{is_system_database, new_record};
+use crate::message_of::os_error;
+use crate::names::absolute;
+use crate::query::Home;
+use crate::{Failure, Session, Sink};
+
+use super::engine;
+use crate::operation::database::usable;
+
+/// `USE`
+pub(super) fn use_database(
+    session: &mut Session,
+    name: &str,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    if session.queries.is_in_transaction() {
+        return Err(Failure::ending(table::not_in_transaction("USE")));
+    }
+    let (name, home) = if is_system_database(name) {
+        (name.to_ascii_lowercase(), Home::System)
+    } else {
+        // What follows a failed USE was meant for another database: the batch ends.
+        found(session, name).map_err(|failure| Failure {
+            batch: crate::AfterFailure::Ends,
+            ..failure
+        })?
+    };
+    session.queries.use_database(&name, home);
+    sink.message(table::changed_database(&name));
+    Ok(())
+}
+
+/// The name of a database that is online, and where queries find it.
+fn found(session: &mut Session, name: &str) -> Result<(String, Home), Failure> {
+    let record = usable(session, name)?;
+    let home = if record.log_path.is_some() {
+        session.instance.engines.database(&record)?;
+        Home::Engine(session.instance.engines.uri(&record.name)?)
+    } else {
+        Home::File(record.path)
+    };
+    Ok((record.name, home))
+}
+
+/// `CREATE DATABASE`
+pub(super) fn create(
+    session: &mut Session,
+    create: &CreateDatabase,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let name = &create.name.text;
+    match &create.origin {
+        DatabaseOrigin::Attach | DatabaseOrigin::AttachAsIs => {}
+        DatabaseOrigin::New => {
+            if is_system_database(name) || name.is_empty() {
+                return Err(table::database_exists(name).into());
+            }
+            return engine::create(session, create, sink);
+        }
+        DatabaseOrigin::AttachRebuildLog => {
+            return Err(table::rebuild_log_not_supported().into());
+        }
+        DatabaseOrigin::SnapshotOf(_) => {
+            return Err(table::database_snapshot_not_supported().into());
+        }
+    }
+    let filegroups = create.filegroups.iter().flat_map(|group| &group.files);
+    let files: Vec<_> = create.primary_files.iter().chain(filegroups).collect();
+    let attached = |name| table::database_attached(name);
+    let [file] = match (files.as_slice(), create.log_files.as_slice()) {
+        (&[file], []) => [file],
+        (files, [log]) => {
+            engine::attach(session, name, files, log)
+                .map_err(|failure| failure.then(table::create_database_failed()))?;
+            sink.message(attached(name));
+            return Ok(());
+        }
+        (files, _) => {
+            return Err(table::files_without_log_not_supported(files.len()).into());
+        }
+    };
+    let Some(path) = &file.filename else {
+        return Err(Failure::from(table::syntax_near(name)));
+    };
+    let logical = file.name.as_ref().map(|name| name.text.as_str());
+    let is_as_is = create.origin == DatabaseOrigin::AttachAsIs;
+    attach(session, name, &path.node, logical, is_as_is)
+        .map_err(|failure| failure.then(table::create_database_failed()))?;
+    sink.message(attached(name));
+    Ok(())
+}
+
+/// Registers an existing file under a name.
+pub(super) fn attach(
+    session: &mut Session,
+    name: &str,
+    written_path: &str,
+    logical: Option<&str>,
+    is_as_is: bool,
+) -> Result<(), Failure> {
+    if is_system_database(name) || name.is_empty() {
+        return Err(table::database_exists(name).into());
+    }
+    let path = session.instance.drives().path(written_path)?;
+    let path = existing_file(&path)?;
+    let content = sqlite::content(&path)?;
+    if content == Content::Unknown && !is_as_is {
+        return Err(table::not_a_database(path.display()).into());
+    }
+    let mut record = new_record(name, &path, Origin::Attached);
+    record.is_as_is = content == Content::Unknown;
+    if let Some(logical) = logical {
+        logical.clone_into(&mut record.logical_name);
+    }
+    session.instance.register(&record)?;
+    Ok(())
+}
+
+/// The absolute path of a file that must exist.
+fn existing_file(path: &Path) -> Result<PathBuf, Failure> {
+    let failed = |error: &std::io::Error| {
+        Failure::from(table::cannot_open_file(path.display(), os_error(error)))
+    };
+    let metadata = std::fs::metadata(path).map_err(|error| failed(&error))?;
+    if !metadata.is_file() {
+        return Err(failed(&std::io::Error::from(
+            std::io::ErrorKind::IsADirectory,
+        )));
+    }
+    absolute(path).map_err(|error| failed(&error))
+}
+
+/// Forgets a database and leaves its file alone.
+pub(super) fn detach(session: &mut Session, name: &str) -> Result<(), Failure> {
+    if is_system_database(name) {
+        return Err(table::drop_system_database(name).into());
+    }
+    let record = session
+        .instance
+        .database(name)?
+        .ok_or_else(|| Failure::from(table::database_not_found_for_procedure(name)))?;
+    refuse_in_use(session, &record)?;
+    session.instance.forget(&record.name)?;
+    Ok(())
+}
+
+fn refuse_in_use(session: &mut Session, record: &DatabaseRecord) -> Result<(), Failure> {
+    if session
+        .current_database()
+        .eq_ignore_ascii_case(&record.name)
+    {
+        return Err(table::drop_in_use(&record.name).into());
+    }
+    session.queries.release(&record.path);
+    session.instance.engines.close(&record.name)
+}
+
+/// `DROP DATABASE`
+pub(super) fn drop(
+    session: &mut Session,
+    drop: &DropDatabase,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    if session.queries.is_in_transaction() {
+        return Err(table::not_in_transaction("DROP DATABASE").into());
+    }
+    for name in &drop.names {
+        drop_one(session, &name.text, drop.if_exists, sink)?;
+    }
+    Ok(())
+}
+
+impl Session {
+    /// Goes to a database: what USE does.
+    ///
+    /// # Errors
+    /// There is none of that name, or it is not online.
+    pub fn use_database(&mut self, name: &str, sink: &mut dyn Sink) -> Result<(), Failure> {
+        use_database(self, name, sink)
+    }
+
+    /// Drops a database: what DROP DATABASE does.
+    pub(crate) fn drop_database(&mut self, name: &str, sink: &mut dyn Sink) -> Result<(), Failure> {
+        if self.queries.is_in_transaction() {
+            return Err(table::not_in_transaction("DROP DATABASE").into());
+        }
+        let entry = Entry::of_operation("DROP DATABASE", name, std::iter::empty());
+        entry.around(sink, |sink| drop_one(self, name, false, sink))
+    }
+}
+
+fn drop_one(
+    session: &mut Session,
+    name: &str,
+    if_exists: bool,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    if is_system_database(name) {
+        return Err(table::drop_system_database(name).into());
+    }
+    let Some(record) = session.instance.database(name)? else {
+        return if if_exists {
+            Ok(())
+        } else {
+            Err(table::cannot_drop(name).into())
+        };
+    };
+    refuse_in_use(session, &record)?;
+    let path = record.path.display();
+    let note = match (record.state, record.origin) {
+        (DatabaseState::Restoring, _) if record.log_path.is_some() => {
+            let log = record.log_path.as_deref().unwrap_or(Path::new(""));
+            windlass_source::engine::forget(log)?;
+            table::restore_removed(path)
+        }
+        (DatabaseState::Online, Origin::Restored) if record.log_path.is_some() => {
+            engine::delete_files(session, &record)?
+        }
+        (DatabaseState::Restoring, _) => {
+            sqlite::forget(&record.path)?;
+            table::restore_removed(path)
+        }
+        (DatabaseState::Online, Origin::Restored) => {
+            delete_files(&record)?;
+            table::file_deleted(path)
+        }
+        (DatabaseState::Online, Origin::Attached) => table::file_left(path),
+    };
+    session.instance.forget(&record.name)?;
+    sink.message(note);
+    Ok(())
+}
+
+/// Deletes a database's file and SQLite's side files, unless it is open.
+fn delete_files(record: &DatabaseRecord) -> Result<(), Failure> {
+    if !record.path.exists() {
+        return Ok(());
+    }
+    let probe = RestoreRequest {
+        target: record.path.clone(),
+        existing: Existing::Replace,
+        database_name: record.name.clone(),
+        ..RestoreRequest::default()
+    };
+    let seized = SqliteTarget::begin(&probe).map_err(|error| match error {
+        SourceError::InUse { .. } | SourceError::Busy { .. } => {
+            Failure::from(table::drop_in_use(&record.name))
+        }
+        other => other.into(),
+    })?;
+    Box::new(seized).abandon()?;
+    // The database is deleted last: until then it is complete.
+    for suffix in ["-wal", "-shm", "-journal", ""] {
+        let mut name = record.path.clone().into_os_string();
+        name.push(suffix);
+        match std::fs::remove_file(&name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(table::cannot_open_file(name.display(), os_error(&error)).into());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,374 @@
+//! CREATE DATABASE of the page engine's databases, ALTER DATABASE, CHECKPOINT.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use windlass_base::Message;
+use windlass_base::message::table;
+use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
+use windlass_engine::{CreateDatabase as Request, Database, FileSpec, Growth, OpenDatabase};
+use windlass_tsql::ast::{
+    AlterDatabase, AlterDatabaseAction, AlteredDatabase, CreateDatabase, DatabaseOption,
+    FileDefinition, FileGrowth, FileSize, FileSizeLimit, RecoveryModel, SizeUnit, TimeUnit, Value,
+};
+use windlass_tsql::span::Spanned;
+
+use crate::instance::new_record;
+use crate::message_of::os_error;
+use crate::names::absolute;
+use crate::operation::database::{known, usable};
+use crate::tsql::expression::integer;
+use crate::tsql::option;
+use crate::{Failure, Session, Sink};
+
+/// Folder, within the instance's, for files without a given path.
+const DATA_FOLDER: &str = "data";
+
+/// A database of the page engine, made new.
+pub(super) fn create(
+    session: &mut Session,
+    create: &CreateDatabase,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let name = &create.name.text;
+    if session.instance.database(name)?.is_some() {
+        return Err(table::database_exists(name).into());
+    }
+    let request = request(session, create)?;
+    let result = make(session, &request);
+    result.map_err(|failure| failure.then(table::create_database_failed()))?;
+    sink.message(table::database_created(name));
+    Ok(())
+}
+
+fn make(session: &mut Session, request: &Request) -> Result<(), Failure> {
+    let files: Vec<&FileSpec> = request.data_files.iter().chain([&request.log]).collect();
+    for file in &files {
+        if let Some(owner) = session.instance.database_at(&file.path)? {
+            return Err(table::file_used_by_database(file.path.display(), owner.name).into());
+        }
+        if file.path.exists() {
+            return Err(table::file_exists(file.path.display(), file.path.display()).into());
+        }
+    }
+    let database = session.instance.engines.create(request)?;
+    let registered = register(session, &request.name, &database, Origin::Restored);
+    if registered.is_err() {
+        session.instance.engines.close(&request.name)?;
+        for file in files {
+            // The failure of the registration is the one to report.
+            let _left = std::fs::remove_file(&file.path);
+        }
+    }
+    registered
+}
+
+/// Adds an open database to the catalog.
+pub(crate) fn register(
+    session: &mut Session,
+    name: &str,
+    database: &Arc<Database>,
+    origin: Origin,
+) -> Result<(), Failure> {
+    let files = file_records(database);
+    let first = files.iter().find(|file| !file.is_log);
+    let path = first.map(|file| file.path.clone()).unwrap_or_default();
+    let mut record = new_record(name, &path, origin);
+    if let Some(first) = first {
+        record.logical_name.clone_from(&first.logical_name);
+    }
+    record.log_path = Some(database.log_path());
+    record.family_guid = Some(database.guid());
+    let catalog = session.instance.catalog_mut();
+    let number = catalog.register(&record)?;
+    Ok(catalog.set_files(number, &files)?)
+}
+
+/// The files of an open database, as the catalog keeps them.
+pub(super) fn file_records(database: &Database) -> Vec<FileRecord> {
+    let record = |file: windlass_engine::FileDescription| FileRecord {
+        file_id: file.file_id,
+        is_log: file.is_log,
+        logical_name: file.spec.logical_name,
+        path: file.spec.path,
+    };
+    database.files().into_iter().map(record).collect()
+}
+
+/// An existing database of the page engine, registered under a name.
+pub(super) fn attach(
+    session: &mut Session,
+    name: &str,
+    data: &[&Spanned<FileDefinition>],
+    log: &Spanned<FileDefinition>,
+) -> Result<(), Failure> {
+    let path = |file: &FileDefinition| match &file.filename {
+        Some(path) => place(session, &path.node),
+        None => Err(Failure::from(table::syntax_near(name))),
+    };
+    let log_path = path(log)?;
+    let data_paths = data
+        .iter()
+        .map(|file| path(file))
+        .collect::<Result<_, _>>()?;
+    let request = OpenDatabase {
+        data_paths,
+        ..OpenDatabase::new(name, log_path)
+    };
+    let database = session.instance.engines.open(&request)?;
+    let registered = register(session, name, &database, Origin::Attached);
+    if registered.is_err() {
+        session.instance.engines.close(name)?;
+    }
+    registered
+}
+
+/// Deletes the files of a closed database, the log first: without it nothing opens the others.
+pub(super) fn delete_files(
+    session: &mut Session,
+    record: &DatabaseRecord,
+) -> Result<Message, Failure> {
+    // Opening proves that no other process has it open, and returns all files.
+    session.instance.engines.database(record)?;
+    session.instance.engines.close(&record.name)?;
+    let mut files = session.instance.catalog().files(record.database_id);
+    if let Ok(files) = &mut files {
+        files.sort_by_key(|file| !file.is_log);
+    }
+    let files = files?;
+    for file in &files {
+        match std::fs::remove_file(&file.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(table::cannot_open_file(file.path.display(), os_error(&error)).into());
+            }
+            _ => {}
+        }
+    }
+    Ok(table::files_deleted(files.len(), &record.name))
+}
+
+/// The path that a file name in a script means.
+fn place(session: &Session, written: &str) -> Result<PathBuf, Failure> {
+    let path = session.instance.drives().path(written)?;
+    absolute(&path)
+        .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)).into())
+}
+
+fn request(session: &mut Session, create: &CreateDatabase) -> Result<Request, Failure> {
+    let name = &create.name.text;
+    let filegroups = create.filegroups.iter().flat_map(|group| &group.files);
+    let data: Vec<_> = create.primary_files.iter().chain(filegroups).collect();
+    let mut request = Request::new(name, PathBuf::new(), PathBuf::new());
+    request.data_files.clear();
+    for (index, file) in data.iter().enumerate() {
+        let logical = match index {
+            0 => name.clone(),
+            _ => format!("{name}_{}", index + 1),
+        };
+        let mut spec = FileSpec::data(&logical, PathBuf::new());
+        define(session, &mut spec, file, ".mdf")?;
+        request.data_files.push(spec);
+    }
+    if data.is_empty() {
+        let path = default_place(session, &format!("{name}.mdf"))?;
+        request.data_files.push(FileSpec::data(name, path));
+    }
+    match create.log_files.as_slice() {
+        [] => {
+            let beside = request
+                .data_files
+                .first()
+                .and_then(|file| file.path.parent());
+            let folder = beside.map(std::path::Path::to_owned).unwrap_or_default();
+            request.log.path = folder.join(format!("{name}_log.ldf"));
+        }
+        [log] => define(session, &mut request.log, log, ".ldf")?,
+        _ => {
+            return Err(table::several_logs_not_supported().into());
+        }
+    }
+    Ok(request)
+}
+
+/// Fills in what a file definition says.
+fn define(
+    session: &mut Session,
+    spec: &mut FileSpec,
+    file: &FileDefinition,
+    extension: &str,
+) -> Result<(), Failure> {
+    if let Some(name) = &file.name {
+        spec.logical_name.clone_from(&name.text);
+    }
+    spec.path = match &file.filename {
+        Some(path) => place(session, &path.node)?,
+        None => default_place(session, &format!("{}{extension}", spec.logical_name))?,
+    };
+    if let Some(size) = file.size {
+        spec.size = bytes(size)?;
+    }
+    spec.growth = match file.growth {
+        None => spec.growth,
+        Some(FileGrowth::Size(FileSize { count: 0, .. }) | FileGrowth::Percent(0)) => Growth::Fixed,
+        Some(FileGrowth::Size(size)) => Growth::Bytes(bytes(size)?),
+        Some(FileGrowth::Percent(percent)) => match u32::try_from(percent) {
+            Ok(percent) => Growth::Percent(percent),
+            Err(_) => return Err(table::out_of_range(percent, "FILEGROWTH").into()),
+        },
+    };
+    if let Some(FileSizeLimit::Size(size)) = file.max_size {
+        spec.max_size = Some(bytes(size)?);
+    }
+    Ok(())
+}
+
+/// A number without a unit counts megabytes, as in SQL Server.
+fn bytes(size: FileSize) -> Result<u64, Failure> {
+    let shift = match size.unit {
+        Some(SizeUnit::Kilobyte) => 10,
+        None | Some(SizeUnit::Megabyte) => 20,
+        Some(SizeUnit::Gigabyte) => 30,
+        Some(SizeUnit::Terabyte) => 40,
+    };
+    let bytes = size.count.checked_mul(1 << shift);
+    let bytes = bytes.filter(|bytes| *bytes < 1 << 62);
+    bytes.ok_or_else(|| table::out_of_range(size.count, "SIZE").into())
+}
+
+/// The path of a file for which only the name is given.
+pub(crate) fn default_place(session: &Session, name: &str) -> Result<PathBuf, Failure> {
+    let is_plain = !name.contains(['/', '\\', '\0']) && !name.starts_with('.');
+    let Some(folder) = session.instance.folder().filter(|_| is_plain) else {
+        return Err(table::create_without_filename().into());
+    };
+    let folder = folder.join(DATA_FOLDER);
+    windlass_io::directory::create(&folder)
+        .map_err(|error| table::cannot_open_file(folder.display(), os_error(&error)))?;
+    Ok(folder.join(name))
+}
+
+/// The engine database of that name, open.
+pub(crate) fn engine_database(session: &mut Session, name: &str) -> Result<Arc<Database>, Failure> {
+    let record = usable(session, name)?;
+    if record.log_path.is_none() {
+        return Err(table::statement_on_sqlite_file(name).into());
+    }
+    session.instance.engines.database(&record)
+}
+
+/// `ALTER DATABASE`
+pub(super) fn alter(session: &mut Session, alter: &AlterDatabase) -> Result<(), Failure> {
+    let name = match &alter.database {
+        AlteredDatabase::Named(name) => name.text.clone(),
+        AlteredDatabase::Current => session.current_database().to_owned(),
+    };
+    let database = engine_database(session, &name)?;
+    match &alter.action {
+        AlterDatabaseAction::Set(options) => options
+            .iter()
+            .try_for_each(|option| set(&database, option.node)),
+        AlterDatabaseAction::AddFiles { files, filegroup } => {
+            if filegroup
+                .as_ref()
+                .is_some_and(|group| !group.text.eq_ignore_ascii_case("PRIMARY"))
+            {
+                return Err(table::filegroup_not_supported().into());
+            }
+            add_files(session, &name, &database, files)
+        }
+        AlterDatabaseAction::AddLogFiles { .. } => Err(table::add_log_not_supported().into()),
+        AlterDatabaseAction::Other { text } => {
+            Err(table::alter_database_not_supported(text).into())
+        }
+    }
+}
+
+fn set(database: &Database, option: DatabaseOption) -> Result<(), Failure> {
+    match option {
+        DatabaseOption::Recovery(RecoveryModel::Simple) => Ok(()),
+        DatabaseOption::Recovery(_) => Err(table::recovery_model_not_built().into()),
+        DatabaseOption::TargetRecoveryTime { count, unit } => {
+            let seconds = match unit {
+                TimeUnit::Seconds => u64::from(count),
+                TimeUnit::Minutes => u64::from(count) * 60,
+            };
+            let target = (seconds > 0).then(|| Duration::from_secs(seconds));
+            Ok(database.set_target_recovery_time(target)?)
+        }
+    }
+}
+
+fn add_files(
+    session: &mut Session,
+    name: &str,
+    database: &Arc<Database>,
+    files: &[Spanned<FileDefinition>],
+) -> Result<(), Failure> {
+    let mut taken: HashSet<String> = database
+        .files()
+        .into_iter()
+        .map(|file| file.spec.logical_name.to_lowercase())
+        .collect();
+    for file in files {
+        let logical = format!("{name}_{}", taken.len());
+        let mut spec = FileSpec::data(&logical, PathBuf::new());
+        define(session, &mut spec, file, ".ndf")?;
+        if !taken.insert(spec.logical_name.to_lowercase()) {
+            return Err(table::engine_refused(format!(
+                "database '{name}' has a file '{}' already",
+                spec.logical_name
+            ))
+            .into());
+        }
+        if let Some(owner) = session.instance.database_at(&spec.path)? {
+            return Err(table::file_used_by_database(spec.path.display(), owner.name).into());
+        }
+        database.add_file(&spec)?;
+    }
+    let record = known(session, name)?;
+    remember_files(session, &record, database)
+}
+
+/// Stores in the catalog which files a database has now.
+fn remember_files(
+    session: &mut Session,
+    record: &DatabaseRecord,
+    database: &Database,
+) -> Result<(), Failure> {
+    let files = file_records(database);
+    let catalog = session.instance.catalog_mut();
+    Ok(catalog.set_files(record.database_id, &files)?)
+}
+
+/// `CHECKPOINT [seconds]`, of the current database.
+pub(super) fn checkpoint(
+    session: &mut Session,
+    wanted: Option<&Spanned<Value>>,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let wanted = match wanted {
+        Some(value) => match integer(&option::value_of(&value.node, session)?)? {
+            seconds @ 1.. => Some(Duration::from_secs(seconds.unsigned_abs())),
+            other => return Err(table::out_of_range(other, "CHECKPOINT").into()),
+        },
+        None => None,
+    };
+    let name = session.current_database().to_owned();
+    if crate::instance::is_system_database(&name) {
+        return Ok(());
+    }
+    let record = usable(session, &name)?;
+    if record.log_path.is_none() {
+        return Err(table::checkpoint_of_sqlite_file().into());
+    }
+    let database = session.instance.engines.database(&record)?;
+    let begun = Instant::now();
+    database.checkpoint()?;
+    // It runs at full speed; the only thing to report is that this was not enough.
+    if wanted.is_some_and(|wanted| begun.elapsed() > wanted) {
+        sink.message(table::checkpoint_slow(begun.elapsed().as_secs_f32()));
+    }
+    Ok(())
+}

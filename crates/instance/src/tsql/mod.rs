@@ -1,0 +1,72 @@
+//! T-SQL: what each statement means, one file per statement.
+//!
+//! | module | what |
+//! |---|---|
+//! | `backup`, `restore` | from a statement to the options of an [operation](crate::operation) |
+//! | `option` | from options as they are written to those of operations |
+//! | [`print`] | and back: the statement that says the same as some options |
+//! | `logged` | what the log calls a statement |
+//! | `procedure`, the others | what else an instance is told |
+//! | [`expression`](crate::evaluate), [`Variables`](crate::Variables) | scalar expressions |
+//!
+//! Only this room knows syntax trees.
+
+mod backup;
+mod database;
+pub(crate) mod engine;
+pub(crate) mod expression;
+mod integrity;
+pub(crate) mod logged;
+pub(crate) mod option;
+mod page_list;
+pub mod print;
+mod procedure;
+pub(crate) mod query;
+mod restore;
+mod script;
+mod security;
+mod server;
+mod trace;
+pub(crate) mod variables;
+
+use windlass_tsql::ast::{Dbcc, Statement};
+
+use crate::{Failure, Session, Sink};
+
+/// Executes one statement.
+pub(crate) fn execute(
+    session: &mut Session,
+    statement: &Statement,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    match statement {
+        Statement::Backup(backup) => backup::execute(session, backup, sink),
+        Statement::Restore(restore) => restore::execute(session, restore, sink),
+        Statement::CreateDatabase(create) => database::create(session, create, sink),
+        Statement::DropDatabase(drop) => database::drop(session, drop, sink),
+        Statement::Use(name) => database::use_database(session, &name.text, sink),
+        Statement::Declare(declarations) => script::declare(session, declarations),
+        Statement::SetVariable(set) => script::set_variable(session, set),
+        Statement::SetOption(set) => script::set_option(session, set),
+        Statement::Print(expression) => script::print(session, expression, sink),
+        Statement::WaitForDelay(delay) => script::wait_for(session, delay),
+        Statement::Transaction(transaction) => script::transaction(session, transaction),
+        Statement::Execute(execute) => procedure::execute(session, execute, sink),
+        Statement::Sql(sql) => query::execute(session, sql, sink),
+        Statement::CreateMasterKey { password } => security::create_master_key(session, password),
+        Statement::DropMasterKey => security::drop_master_key(session),
+        Statement::CreateCertificate(create) => security::create(session, create),
+        Statement::BackupCertificate(backup) => security::back_up(session, backup),
+        Statement::DropCertificate(name) => security::drop(session, &name.node.text),
+        Statement::Reconfigure(reconfigure) => server::reconfigure(session, *reconfigure, sink),
+        Statement::AlterServerConfiguration(alter) => server::alter(session, alter, sink),
+        Statement::Dbcc(dbcc @ Dbcc::CheckDatabase { .. }) => {
+            integrity::check_database(session, dbcc, sink)
+        }
+        Statement::Dbcc(dbcc) => trace::execute(session, dbcc, sink),
+        Statement::AlterDatabase(alter) => engine::alter(session, alter),
+        Statement::Checkpoint { duration_seconds } => {
+            engine::checkpoint(session, duration_seconds.as_ref(), sink)
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The options of BACKUP.
+
+use windlass_base::Moment;
+use windlass_base::message::table;
+use windlass_codec::{Algorithm, Compression};
+use windlass_crypt::Cipher;
+use windlass_pipeline::{OnDamage, Overwrite, Probe};
+use windlass_tsql::ast::{
+    BackupOption, BackupStatement, Compression as WrittenCompression, CompressionLevel,
+    Encryption as WrittenEncryption, EncryptionAlgorithm, Encryptor, ThreadCount,
+};
+use windlass_tsql::option::{BACKUP, OptionWord, StatementKind};
+use windlass_tsql::span::Spanned;
+
+use super::{check, devices, file, filled_text, invalid, number, refused, stats, text};
+use crate::operation::{BackupOptions, CompressionChoice};
+use crate::{Environment, Failure};
+
+/// Reads the devices and options of a BACKUP DATABASE.
+///
+/// # Errors
+/// 3031, 3032, 3217, and the refusal of what is not built.
+pub(crate) fn read(
+    statement: &BackupStatement,
+    environment: &mut dyn Environment,
+) -> Result<BackupOptions, Failure> {
+    let written = &statement.options;
+    let words: Vec<OptionWord> = written.iter().map(|option| option.word()).collect();
+    check(&words, BACKUP, StatementKind::BackupDatabase)?;
+    let mut options = BackupOptions::default();
+    for option in written {
+        apply(option, &mut options, environment)?;
+    }
+    if words.contains(&OptionWord::Level) {
+        choose_level(written, &mut options)?;
+    }
+    options.devices = devices(&statement.devices, environment)?;
+    for mirror in &statement.mirrors {
+        options.mirrors.push(devices(mirror, environment)?);
+    }
+    Ok(options)
+}
+
+fn apply(
+    option: &BackupOption,
+    options: &mut BackupOptions,
+    environment: &mut dyn Environment,
+) -> Result<(), Failure> {
+    use BackupOption as O;
+    match option {
+        O::Differential => options.is_differential = true,
+        O::CopyOnly => options.is_copy_only = true,
+        O::Compression(None) => options.compression = Some(CompressionChoice::Default),
+        O::Compression(Some(written)) => options.compression = Some(compression(*written)?),
+        O::NoCompression => {
+            options.compression = Some(CompressionChoice::Fixed(Compression::NONE));
+        }
+        O::Init if options.overwrite == Overwrite::Append => {
+            options.overwrite = Overwrite::Initialize;
+        }
+        O::Skip => options.skips_checks = true,
+        O::Format => options.overwrite = Overwrite::Format,
+        O::Checksum | O::NoChecksum => options.checksum = Some(*option == O::Checksum),
+        O::ContinueAfterError => options.on_damage = OnDamage::Continue,
+        O::AsIs => options.is_as_is = true,
+        O::Integrity(depth) => options.integrity = Some(*depth),
+        O::NoWrite => options.probe = Some(Probe::Transform),
+        O::NoCompressWrite => options.probe = Some(Probe::Read),
+        O::Goal(goal) => options.goal = *goal,
+        O::Encryption(written) => {
+            let (cipher, certificate) = encryption(written)?;
+            options.cipher = Some(cipher);
+            options.certificate = Some(certificate);
+        }
+        // The defaults; FORMAT goes beyond INIT; tapes and restarts are not known on disk; `choose_level`
+        // says what LEVEL does.
+        O::Init
+        | O::NoInit
+        | O::NoSkip
+        | O::NoFormat
+        | O::StopOnError
+        | O::NoEncryption
+        | O::Restart
+        | O::Rewind
+        | O::NoRewind
+        | O::Unload
+        | O::NoUnload
+        | O::ThreadCount(ThreadCount::Auto)
+        | O::LevelAuto => {}
+        O::Credential(_)
+        | O::FileSnapshot
+        | O::MetadataOnly
+        | O::Snapshot
+        | O::Password(_)
+        | O::MediaPassword(_)
+        | O::BackupOptions(_)
+        | O::NoRecovery
+        | O::Standby(_)
+        | O::NoTruncate => {
+            return Err(refused(option.word()));
+        }
+        valued => apply_value(valued, options, environment)?,
+    }
+    Ok(())
+}
+
+/// The options that take a value.
+fn apply_value(
+    option: &BackupOption,
+    options: &mut BackupOptions,
+    environment: &mut dyn Environment,
+) -> Result<(), Failure> {
+    use BackupOption as O;
+    let word = option.word();
+    match option {
+        O::Name(value) => options.name = filled_text(value, environment)?,
+        O::Description(value) => options.description = filled_text(value, environment)?,
+        O::MediaName(value) => options.media_name = filled_text(value, environment)?,
+        O::MediaDescription(value) => {
+            options.media_description = filled_text(value, environment)?;
+        }
+        O::ExpireDate(value) => {
+            let text = text(value, environment)?.unwrap_or_default();
+            let date: Result<Moment, _> = text.parse();
+            options.expires = Some(date.map_err(|_| invalid(word))?);
+        }
+        O::SignWith(value) => options.sign_with = Some(file(word, value, environment)?),
+        O::Stats(value) => options.stats = Some(stats(value.as_ref(), environment)?),
+        _ => {
+            let value = match option {
+                O::ThreadCount(ThreadCount::Count(value)) => Some(value),
+                _ => option.value(),
+            };
+            let into = match word {
+                OptionWord::RetainDays => &mut options.retain_days,
+                OptionWord::BlockSize => &mut options.block_bytes,
+                OptionWord::BufferCount => &mut options.buffer_count,
+                OptionWord::MaxTransferSize => &mut options.transfer_bytes,
+                OptionWord::ThreadCount => &mut options.threads,
+                OptionWord::MaxRate => &mut options.max_rate,
+                OptionWord::MaxWriteRate => &mut options.max_write_rate,
+                _ => return Err(refused(word)),
+            };
+            let value = value.ok_or_else(|| invalid(word))?;
+            *into = Some(number(word, value, environment)?);
+        }
+    }
+    Ok(())
+}
+
+/// `LEVEL = AUTO` is for ZSTD, and takes it where no algorithm is named.
+fn choose_level(
+    written: &[Spanned<BackupOption>],
+    options: &mut BackupOptions,
+) -> Result<(), Failure> {
+    let named = written.iter().find_map(|option| match &option.node {
+        BackupOption::Compression(Some(written)) => Some(*written),
+        _ => None,
+    });
+    match named.map(|named| (named.algorithm, named.level)) {
+        Some((_, Some(level))) if level != CompressionLevel::Auto => {
+            Err(table::option_conflict("LEVEL", "COMPRESSION (LEVEL)").into())
+        }
+        Some((algorithm, _)) if algorithm != Algorithm::Zstd => Err(only_zstd(algorithm)),
+        _ => {
+            options.compression = Some(CompressionChoice::Auto);
+            Ok(())
+        }
+    }
+}
+
+fn only_zstd(algorithm: Algorithm) -> Failure {
+    table::option_conflict("LEVEL = AUTO", format!("ALGORITHM = {algorithm}")).into()
+}
+
+/// Which algorithm, and the name of the certificate.
+fn encryption(written: &WrittenEncryption) -> Result<(Cipher, String), Failure> {
+    let algorithm = match written.algorithm {
+        EncryptionAlgorithm::Aes128 => Cipher::Aes128,
+        EncryptionAlgorithm::Aes192 => Cipher::Aes192,
+        EncryptionAlgorithm::Aes256 => Cipher::Aes256,
+        EncryptionAlgorithm::TripleDes3Key => {
+            return Err(table::triple_des_not_supported().into());
+        }
+    };
+    match &written.encryptor {
+        Encryptor::ServerCertificate(name) => Ok((algorithm, name.node.text.clone())),
+        Encryptor::ServerAsymmetricKey(_) => Err(table::asymmetric_key_not_supported().into()),
+    }
+}
+
+fn compression(written: WrittenCompression) -> Result<CompressionChoice, Failure> {
+    let algorithm = written.algorithm;
+    let level = match written.level {
+        Some(CompressionLevel::Auto) if algorithm == Algorithm::Zstd => {
+            return Ok(CompressionChoice::Auto);
+        }
+        Some(CompressionLevel::Auto) => return Err(only_zstd(algorithm)),
+        Some(CompressionLevel::Fixed(level)) => Some(level),
+        None => None,
+    };
+    Compression::new(algorithm, level)
+        .map(CompressionChoice::Fixed)
+        .map_err(|_| table::option_conflict("LEVEL", format!("ALGORITHM = {algorithm}")).into())
+}

@@ -1,0 +1,179 @@
+//! From T-SQL's options and devices, as they are written, to those of operations.
+//!
+//! Which options the language has, where they apply and what excludes what stands in one table in `tsql`; this
+//! module applies it (messages 3031 and 3032) and reads constants and variables. What the values may be is the
+//! operation's to say.
+
+mod backup;
+mod restore;
+
+pub(crate) use backup::read as read_backup;
+pub(crate) use restore::{read_media, read_restore, read_verify};
+
+use windlass_base::message::table;
+use windlass_tsql::ast::{Device, DeviceKind, Name, Value as Written};
+use windlass_tsql::option::{OptionRow, OptionWord, StatementKind};
+use windlass_tsql::span::Spanned;
+
+use crate::operation::DeviceName;
+use crate::tsql::expression::{integer, text_of};
+use crate::{Environment, Failure, Value};
+
+/// The value of a constant or variable.
+pub(crate) fn value_of(
+    written: &Written,
+    environment: &mut dyn Environment,
+) -> Result<Value, Failure> {
+    match written {
+        Written::Text { text, .. } => Ok(Value::text(text)),
+        Written::Number(number) => Ok(Value::Integer(*number)),
+        Written::Variable(variable) => environment.variable(&variable.name),
+    }
+}
+
+/// The text of a constant or variable; `None` for NULL.
+pub(crate) fn text(
+    written: &Written,
+    environment: &mut dyn Environment,
+) -> Result<Option<String>, Failure> {
+    match value_of(written, environment)? {
+        Value::Null => Ok(None),
+        value => text_of(&value).map(Some),
+    }
+}
+
+/// The name of a database or device.
+pub(crate) fn name(name: &Name, environment: &mut dyn Environment) -> Result<String, Failure> {
+    match name {
+        Name::Identifier(identifier) => Ok(identifier.text.clone()),
+        Name::Variable(variable) => match environment.variable(&variable.name)? {
+            // SQL Server says the same of a variable without a value.
+            Value::Null => Err(table::database_does_not_exist("").with_state(11).into()),
+            value => text_of(&value),
+        },
+    }
+}
+
+/// A text; NULL and nothing are the same.
+fn filled_text(
+    written: &Written,
+    environment: &mut dyn Environment,
+) -> Result<Option<String>, Failure> {
+    Ok(text(written, environment)?.filter(|text| !text.is_empty()))
+}
+
+/// The name of a file, which is not left empty.
+fn file(
+    word: OptionWord,
+    written: &Written,
+    environment: &mut dyn Environment,
+) -> Result<String, Failure> {
+    filled_text(written, environment)?.ok_or_else(|| invalid(word))
+}
+
+/// A number: 3217 when it is none.
+fn number(
+    word: OptionWord,
+    written: &Written,
+    environment: &mut dyn Environment,
+) -> Result<i64, Failure> {
+    match value_of(written, environment)? {
+        Value::Null => Err(invalid(word)),
+        value => integer(&value).map_err(|_| invalid(word)),
+    }
+}
+
+/// The devices of a `TO`, `MIRROR TO` or `FROM` list.
+fn devices(
+    written: &[Spanned<Device>],
+    environment: &mut dyn Environment,
+) -> Result<Vec<DeviceName>, Failure> {
+    let mut devices = Vec::with_capacity(written.len());
+    for device in written {
+        devices.push(match &device.node {
+            Device::Logical(written) => DeviceName::Logical(name(written, environment)?),
+            Device::Physical { kind, path } => match kind {
+                DeviceKind::Disk => DeviceName::Disk(text(path, environment)?.unwrap_or_default()),
+                DeviceKind::Tape => DeviceName::Tape,
+                DeviceKind::Url => DeviceName::Url,
+                DeviceKind::VirtualDevice => DeviceName::VirtualDevice,
+            },
+        });
+    }
+    Ok(devices)
+}
+
+fn invalid(word: OptionWord) -> Failure {
+    table::invalid_parameter(word.spelling()).into()
+}
+
+/// `STATS [= n]`
+fn stats(written: Option<&Written>, environment: &mut dyn Environment) -> Result<i64, Failure> {
+    match written {
+        Some(written) => number(OptionWord::Stats, written, environment),
+        None => Ok(10),
+    }
+}
+
+/// Refuses options that exclude each other, come twice, or do not belong to the statement.
+pub(crate) fn check(
+    words: &[OptionWord],
+    rows: &[OptionRow],
+    statement: StatementKind,
+) -> Result<(), Failure> {
+    let row = |word: OptionWord| rows.iter().find(|row| row.word == word);
+    let misplaced: Vec<&str> = words
+        .iter()
+        .filter(|word| row(**word).is_none_or(|row| !row.applies(statement)))
+        .map(|word| word.spelling())
+        .collect();
+    if !misplaced.is_empty() {
+        return Err(table::option_not_supported(misplaced.join(", ")).into());
+    }
+    for (index, word) in words.iter().enumerate() {
+        let earlier = words.get(..index).unwrap_or(&[]);
+        let conflict = row(*word).and_then(|row| {
+            let is_repeatable = matches!(word, OptionWord::Move | OptionWord::SignedBy);
+            let repeated = !is_repeatable && earlier.contains(word);
+            let excluded = earlier.iter().find(|other| row.conflicts.contains(other));
+            excluded.or(repeated.then_some(word))
+        });
+        if let Some(other) = conflict {
+            return Err(table::option_conflict(word.spelling(), other.spelling()).into());
+        }
+    }
+    Ok(())
+}
+
+/// The refusal of an option that the engine does not have yet, or never will.
+fn refused(word: OptionWord) -> Failure {
+    use OptionWord as W;
+    let spelling = word.spelling();
+    let not_yet = |hint: &str| table::not_built_yet(spelling, hint).into();
+    let unsupported = |hint: &str| table::statement_not_supported(spelling, hint).into();
+    match word {
+        W::Credential | W::BackupOptions | W::RestoreOptions => {
+            not_yet("It applies to URL devices, which are not implemented either.")
+        }
+        W::NoWrite | W::NoCompressWrite => not_yet(
+            "TO DISK = 'NUL' backs up without writing; NO_COMPRESSION turns compression off.",
+        ),
+        W::Standby => not_yet("Use NORECOVERY, or restore a copy under another name."),
+        W::Partial => unsupported("A SQLite database has one file and one filegroup."),
+        W::Password | W::MediaPassword => unsupported(
+            "SQL Server has removed backup passwords, and Windlass media never have one.",
+        ),
+        W::FileSnapshot
+        | W::MetadataOnly
+        | W::Snapshot
+        | W::DbName
+        | W::SnapshotImport
+        | W::SnapshotRestorePhase
+        | W::CommitDifferentialBase => unsupported("Storage snapshots are not supported."),
+        W::StopAt | W::StopAtMark | W::StopBeforeMark => {
+            table::stop_at_in_simple_recovery(spelling).into()
+        }
+        W::RestrictedUser => unsupported("A SQLite database has no users."),
+        _ => unsupported("This option has no equivalent here."),
+    }
+}

@@ -1,0 +1,153 @@
+//! The options of RESTORE, for all of its statements.
+
+use windlass_base::message::table;
+use windlass_pipeline::OnDamage;
+use windlass_source::Recovery;
+use windlass_tsql::ast::{RestoreOption, RestoreSource, RestoreStatement};
+use windlass_tsql::option::{OptionWord, RESTORE, StatementKind};
+
+use super::{check, devices, file, number, refused, stats, text};
+use crate::operation::{MediaOptions, RestoreOptions, VerifyOptions};
+use crate::{Environment, Failure};
+
+/// What the options of a RESTORE say. Each statement knows some of them.
+#[derive(Debug, Default)]
+struct Said {
+    restore: RestoreOptions,
+    /// What was written; each statement has its own default.
+    on_damage: Option<OnDamage>,
+    loads_history: bool,
+    is_without_key: bool,
+}
+
+/// Reads the devices and options of a RESTORE DATABASE.
+///
+/// # Errors
+/// 3031, 3032, 3217, and the refusal of what is not built.
+pub(crate) fn read_restore(
+    statement: &RestoreStatement,
+    environment: &mut dyn Environment,
+) -> Result<RestoreOptions, Failure> {
+    let said = read(statement, StatementKind::RestoreDatabase, environment)?;
+    Ok(RestoreOptions {
+        on_damage: said.on_damage.unwrap_or(OnDamage::Stop),
+        ..said.restore
+    })
+}
+
+/// Those of a RESTORE VERIFYONLY.
+pub(crate) fn read_verify(
+    statement: &RestoreStatement,
+    environment: &mut dyn Environment,
+) -> Result<VerifyOptions, Failure> {
+    let said = read(statement, StatementKind::VerifyOnly, environment)?;
+    Ok(VerifyOptions {
+        media: said.restore.media,
+        moves: said.restore.moves,
+        signed_by: said.restore.signed_by,
+        on_damage: said.on_damage.unwrap_or(OnDamage::Continue),
+        is_without_key: said.is_without_key,
+        loads_history: said.loads_history,
+        stats: said.restore.stats,
+        ..VerifyOptions::default()
+    })
+}
+
+/// Those of a statement that shows what is on media.
+pub(crate) fn read_media(
+    statement: &RestoreStatement,
+    kind: StatementKind,
+    environment: &mut dyn Environment,
+) -> Result<MediaOptions, Failure> {
+    read(statement, kind, environment).map(|said| said.restore.media)
+}
+
+fn read(
+    statement: &RestoreStatement,
+    kind: StatementKind,
+    environment: &mut dyn Environment,
+) -> Result<Said, Failure> {
+    let written = &statement.options;
+    let words: Vec<OptionWord> = written.iter().map(|option| option.word()).collect();
+    check(&words, RESTORE, kind)?;
+    let mut said = Said::default();
+    for option in written {
+        apply(&option.node, &mut said, environment)?;
+    }
+    match &statement.source {
+        RestoreSource::None => {}
+        RestoreSource::Devices(written) => {
+            said.restore.media.devices = devices(written, environment)?;
+        }
+        RestoreSource::DatabaseSnapshot(_) => {
+            return Err(table::from_snapshot_not_supported().into());
+        }
+    }
+    Ok(said)
+}
+
+fn apply(
+    option: &RestoreOption,
+    said: &mut Said,
+    environment: &mut dyn Environment,
+) -> Result<(), Failure> {
+    use RestoreOption as O;
+    let word = option.word();
+    let options = &mut said.restore;
+    match option {
+        O::Recovery => options.recovery = Recovery::Recovery,
+        O::NoRecovery => options.recovery = Recovery::NoRecovery,
+        O::Move { logical, path } => {
+            let logical = text(&logical.node, environment)?.unwrap_or_default();
+            let path = text(&path.node, environment)?.unwrap_or_default();
+            options.moves.push((logical, path));
+        }
+        O::Replace => options.replaces = true,
+        O::Restart => options.restarts = true,
+        O::File(value) => options.media.position = Some(number(word, value, environment)?),
+        O::MediaName(value) => options.media.media_name = text(value, environment)?,
+        O::BlockSize(value) => {
+            options.media.block_bytes = Some(number(word, value, environment)?);
+        }
+        O::BufferCount(value) => options.buffer_count = Some(number(word, value, environment)?),
+        O::MaxTransferSize(value) => {
+            options.transfer_bytes = Some(number(word, value, environment)?);
+        }
+        O::Checksum => options.media.needs_checksums = true,
+        O::StopOnError => said.on_damage = Some(OnDamage::Stop),
+        O::ContinueAfterError => said.on_damage = Some(OnDamage::Continue),
+        O::Stats(value) => options.stats = Some(stats(value.as_ref(), environment)?),
+        O::LoadHistory => said.loads_history = true,
+        O::WithoutKey => said.is_without_key = true,
+        O::AsIs => options.is_as_is = true,
+        O::SignedBy(value) => options.signed_by.push(file(word, value, environment)?),
+        O::AllowUnencrypted => options.allows_unencrypted = true,
+        // Checksums of ours are verified always; tapes are not known on disk.
+        O::NoChecksum | O::Rewind | O::NoRewind | O::Unload | O::NoUnload | O::Verbose => {}
+        O::Partial
+        | O::Standby(_)
+        | O::RestrictedUser
+        | O::Credential(_)
+        | O::Password(_)
+        | O::MediaPassword(_)
+        | O::KeepReplication
+        | O::KeepCdc
+        | O::KeepTemporalRetention
+        | O::Filestream { .. }
+        | O::EnableBroker
+        | O::ErrorBrokerConversations
+        | O::NewBroker
+        | O::MetadataOnly
+        | O::Snapshot
+        | O::DbName(_)
+        | O::RestoreOptions(_)
+        | O::StopAt(_)
+        | O::StopAtMark(_)
+        | O::StopBeforeMark(_)
+        | O::CommitDifferentialBase
+        | O::SnapshotImport
+        | O::SnapshotRestorePhase(_)
+        | O::EnhancedIntegrity(_) => return Err(refused(word)),
+    }
+    Ok(())
+}

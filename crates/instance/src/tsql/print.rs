@@ -1,0 +1,363 @@
+//! Operations as T-SQL: the statement that says the same as some options, as far as the language can say it.
+//!
+//! A syntax tree is made for nothing but its text.
+
+use windlass_codec::{Algorithm, Compression};
+use windlass_crypt::Cipher;
+use windlass_pipeline::{Goal, OnDamage, Overwrite, Probe};
+use windlass_source::Recovery;
+use windlass_tsql::ast::{
+    self, BackupOption, BackupStatement, BackupTarget, CompressionLevel, Device, DeviceKind,
+    Encryption, EncryptionAlgorithm, Encryptor, Identifier, Name, RestoreAction, RestoreOption,
+    RestoreSource, RestoreStatement, ThreadCount, Value,
+};
+use windlass_tsql::span::Spanned;
+
+use crate::operation::{
+    BackupOptions, CompressionChoice, DeviceName, MediaOptions, RestoreOptions, VerifyOptions,
+};
+
+/// A backup as a BACKUP statement.
+pub fn backup(database: &str, options: &BackupOptions) -> String {
+    let statement = BackupStatement {
+        target: BackupTarget::Database {
+            name: identifier(database),
+            files: Vec::new(),
+        },
+        devices: devices(&options.devices),
+        mirrors: options
+            .mirrors
+            .iter()
+            .map(|mirror| devices(mirror))
+            .collect(),
+        options: backup_options(options),
+    };
+    statement.to_string()
+}
+
+/// A restore as a RESTORE statement.
+pub fn restore(database: &str, options: &RestoreOptions) -> String {
+    let action = RestoreAction::Database {
+        name: identifier(database),
+        files: Vec::new(),
+    };
+    statement_of(action, &options.media, restore_options(options))
+}
+
+/// A verification as a RESTORE VERIFYONLY statement.
+pub fn verify(options: &VerifyOptions) -> String {
+    use RestoreOption as O;
+    let media = &options.media;
+    let moves = moves(&options.moves);
+    let rest = [
+        number(media.position).map(O::File),
+        text(media.media_name.as_ref()).map(O::MediaName),
+        media.needs_checksums.then_some(O::Checksum),
+        (options.on_damage == OnDamage::Stop).then_some(O::StopOnError),
+        options.is_without_key.then_some(O::WithoutKey),
+        options.loads_history.then_some(O::LoadHistory),
+        number(options.stats).map(|every| O::Stats(Some(every))),
+    ];
+    let written = moves.chain(rest.into_iter().flatten());
+    let written = written.chain(signers(&options.signed_by)).collect();
+    statement_of(RestoreAction::VerifyOnly, media, written)
+}
+
+fn statement_of(
+    action: RestoreAction,
+    media: &MediaOptions,
+    options: Vec<RestoreOption>,
+) -> String {
+    let statement = RestoreStatement {
+        action,
+        source: match media.devices.as_slice() {
+            [] => RestoreSource::None,
+            named => RestoreSource::Devices(devices(named)),
+        },
+        options: options.into_iter().map(Spanned::unplaced).collect(),
+    };
+    statement.to_string()
+}
+
+fn backup_options(options: &BackupOptions) -> Vec<Spanned<BackupOption>> {
+    use BackupOption as O;
+    let written = [
+        options.compression.map(compression),
+        encryption(options).map(O::Encryption),
+        options.probe.map(|probe| match probe {
+            Probe::Transform => O::NoWrite,
+            Probe::Read => O::NoCompressWrite,
+        }),
+        options.is_differential.then_some(O::Differential),
+        options.is_copy_only.then_some(O::CopyOnly),
+        options.checksum.map(|is_on| match is_on {
+            true => O::Checksum,
+            false => O::NoChecksum,
+        }),
+        options.is_as_is.then_some(O::AsIs),
+        options.integrity.map(O::Integrity),
+        (options.on_damage == OnDamage::Continue).then_some(O::ContinueAfterError),
+        match options.overwrite {
+            Overwrite::Append => None,
+            Overwrite::Initialize => Some(O::Init),
+            Overwrite::Format => Some(O::Format),
+        },
+        options.skips_checks.then_some(O::Skip),
+        text(options.name.as_ref()).map(O::Name),
+        text(options.description.as_ref()).map(O::Description),
+        text(options.media_name.as_ref()).map(O::MediaName),
+        text(options.media_description.as_ref()).map(O::MediaDescription),
+        options
+            .expires
+            .map(|date| O::ExpireDate(Value::national(date.to_string()))),
+        number(options.retain_days).map(O::RetainDays),
+        text(options.sign_with.as_ref()).map(O::SignWith),
+        number(options.block_bytes).map(O::BlockSize),
+        number(options.buffer_count).map(O::BufferCount),
+        number(options.transfer_bytes).map(O::MaxTransferSize),
+        number(options.threads).map(|count| O::ThreadCount(ThreadCount::Count(count))),
+        // The first goal is the default.
+        (options.goal != Goal::default()).then_some(O::Goal(options.goal)),
+        number(options.max_rate).map(O::MaxRate),
+        number(options.max_write_rate).map(O::MaxWriteRate),
+        number(options.stats).map(|every| O::Stats(Some(every))),
+    ];
+    let written = written.into_iter().flatten();
+    written.map(Spanned::unplaced).collect()
+}
+
+fn restore_options(options: &RestoreOptions) -> Vec<RestoreOption> {
+    use RestoreOption as O;
+    let media = &options.media;
+    let recovers = options.recovery == Recovery::Recovery;
+    let rest = [
+        number(media.position).map(O::File),
+        options.replaces.then_some(O::Replace),
+        options.restarts.then_some(O::Restart),
+        options.is_as_is.then_some(O::AsIs),
+        options.allows_unencrypted.then_some(O::AllowUnencrypted),
+        (!recovers).then_some(O::NoRecovery),
+        // Said where nothing else is.
+        (recovers && media.devices.is_empty()).then_some(O::Recovery),
+        media.needs_checksums.then_some(O::Checksum),
+        (options.on_damage == OnDamage::Continue).then_some(O::ContinueAfterError),
+        text(media.media_name.as_ref()).map(O::MediaName),
+        number(media.block_bytes).map(O::BlockSize),
+        number(options.buffer_count).map(O::BufferCount),
+        number(options.transfer_bytes).map(O::MaxTransferSize),
+        number(options.stats).map(|every| O::Stats(Some(every))),
+    ];
+    moves(&options.moves)
+        .chain(rest.into_iter().flatten())
+        .chain(signers(&options.signed_by))
+        .collect()
+}
+
+fn identifier(name: &str) -> Spanned<Name> {
+    Spanned::unplaced(Name::Identifier(Identifier::new(name)))
+}
+
+fn devices(names: &[DeviceName]) -> Vec<Spanned<Device>> {
+    let physical = |kind, path: &str| Device::Physical {
+        kind,
+        path: Value::national(path),
+    };
+    let device = |name: &DeviceName| match name {
+        DeviceName::Disk(path) => physical(DeviceKind::Disk, path),
+        DeviceName::Logical(name) => Device::Logical(Name::Identifier(Identifier::new(name))),
+        DeviceName::Tape => physical(DeviceKind::Tape, ""),
+        DeviceName::Url => physical(DeviceKind::Url, ""),
+        DeviceName::VirtualDevice => physical(DeviceKind::VirtualDevice, ""),
+    };
+    names.iter().map(device).map(Spanned::unplaced).collect()
+}
+
+fn moves(moves: &[(String, String)]) -> impl Iterator<Item = RestoreOption> {
+    moves.iter().map(|(logical, path)| RestoreOption::Move {
+        logical: Spanned::unplaced(Value::national(logical)),
+        path: Spanned::unplaced(Value::national(path)),
+    })
+}
+
+fn signers(files: &[String]) -> impl Iterator<Item = RestoreOption> {
+    let signer = |file| RestoreOption::SignedBy(Value::national(file));
+    files.iter().map(signer)
+}
+
+fn number(number: Option<i64>) -> Option<Value> {
+    number.map(Value::Number)
+}
+
+fn text(text: Option<&String>) -> Option<Value> {
+    text.map(Value::national)
+}
+
+fn compression(choice: CompressionChoice) -> BackupOption {
+    let (algorithm, level) = match choice {
+        CompressionChoice::Default => return BackupOption::Compression(None),
+        CompressionChoice::Fixed(Compression::NONE) => return BackupOption::NoCompression,
+        CompressionChoice::Fixed(fixed) => {
+            (fixed.algorithm, fixed.level.map(CompressionLevel::Fixed))
+        }
+        CompressionChoice::Auto => (Algorithm::Zstd, Some(CompressionLevel::Auto)),
+    };
+    BackupOption::Compression(Some(ast::Compression { algorithm, level }))
+}
+
+/// Of the recipients T-SQL can name the certificate alone.
+fn encryption(options: &BackupOptions) -> Option<Encryption> {
+    let certificate = options.certificate.as_ref()?;
+    Some(Encryption {
+        algorithm: match options.cipher {
+            Some(Cipher::Aes128) => EncryptionAlgorithm::Aes128,
+            Some(Cipher::Aes192) => EncryptionAlgorithm::Aes192,
+            Some(Cipher::Aes256) | None => EncryptionAlgorithm::Aes256,
+        },
+        encryptor: Encryptor::ServerCertificate(Spanned::unplaced(Identifier::new(certificate))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_source::Depth;
+    use windlass_tsql::ast::Statement;
+    use windlass_tsql::parse_batch;
+
+    use super::*;
+    use crate::tsql::option::{read_backup, read_restore, read_verify};
+    use crate::{Instance, Session};
+
+    fn read(text: &str) -> (Statement, Session) {
+        let mut batch = parse_batch(text).unwrap();
+        let session = Session::new(Instance::open(None).unwrap());
+        (batch.remove(0).node, session)
+    }
+
+    fn media() -> MediaOptions {
+        MediaOptions {
+            devices: vec![
+                DeviceName::Disk("/b/it's 1.bak".to_owned()),
+                DeviceName::Logical("nightly]".to_owned()),
+            ],
+            position: Some(3),
+            media_name: Some("m".to_owned()),
+            block_bytes: None,
+            needs_checksums: true,
+        }
+    }
+
+    /// Two backups that say everything between them that T-SQL can.
+    fn backups() -> [BackupOptions; 2] {
+        let text = |text: &str| Some(text.to_owned());
+        let full = BackupOptions {
+            devices: media().devices,
+            mirrors: vec![media().devices],
+            overwrite: Overwrite::Format,
+            skips_checks: true,
+            media_name: text("m"),
+            media_description: text("it's"),
+            block_bytes: Some(4096),
+            is_copy_only: true,
+            name: text("n"),
+            description: text("d"),
+            expires: Some("2027-01-02 03:04:05".parse().unwrap()),
+            retain_days: Some(7),
+            compression: Some(CompressionChoice::Auto),
+            certificate: text("c]"),
+            cipher: Some(Cipher::Aes192),
+            sign_with: text("/k/it's.pem"),
+            checksum: Some(true),
+            on_damage: OnDamage::Continue,
+            integrity: Some(Depth::Full),
+            probe: Some(Probe::Transform),
+            goal: Goal::Gentle,
+            buffer_count: Some(9),
+            transfer_bytes: Some(65_536),
+            threads: Some(3),
+            max_rate: Some(50),
+            max_write_rate: Some(60),
+            stats: Some(20),
+            ..BackupOptions::default()
+        };
+        let differential = BackupOptions {
+            devices: vec![DeviceName::Disk("x".to_owned())],
+            overwrite: Overwrite::Initialize,
+            is_differential: true,
+            compression: Some(CompressionChoice::Fixed(Compression::ZSTD_HIGH)),
+            checksum: Some(false),
+            is_as_is: true,
+            probe: Some(Probe::Read),
+            ..BackupOptions::default()
+        };
+        [full, differential]
+    }
+
+    #[test]
+    fn a_backup_that_is_printed_is_read_back_as_the_same_options() {
+        for options in backups() {
+            let text = backup("my db]", &options);
+            let (Statement::Backup(statement), mut session) = read(&text) else {
+                panic!("{text}");
+            };
+            let found = read_backup(&statement, &mut session).unwrap();
+            assert_eq!(format!("{found:?}"), format!("{options:?}"), "{text}");
+        }
+        for fixed in Compression::ALL {
+            let options = BackupOptions {
+                compression: Some(CompressionChoice::Fixed(fixed)),
+                ..backups()[1].clone()
+            };
+            let (Statement::Backup(statement), mut session) = read(&backup("x", &options)) else {
+                panic!("{fixed}");
+            };
+            let found = read_backup(&statement, &mut session).unwrap();
+            assert_eq!(found.compression, options.compression);
+        }
+    }
+
+    #[test]
+    fn a_restore_and_a_verification_that_are_printed_are_read_back_as_the_same_options() {
+        let moves = vec![("app".to_owned(), "/d/it's.db".to_owned())];
+        let options = RestoreOptions {
+            media: MediaOptions {
+                block_bytes: Some(512),
+                ..media()
+            },
+            recovery: Recovery::NoRecovery,
+            moves: moves.clone(),
+            replaces: true,
+            restarts: true,
+            is_as_is: true,
+            allows_unencrypted: true,
+            signed_by: vec!["a.pub".to_owned(), "b.pub".to_owned()],
+            on_damage: OnDamage::Continue,
+            buffer_count: Some(9),
+            transfer_bytes: Some(65_536),
+            stats: Some(5),
+            ..RestoreOptions::default()
+        };
+        for options in [options, RestoreOptions::default()] {
+            let text = restore("my db]", &options);
+            let (Statement::Restore(statement), mut session) = read(&text) else {
+                panic!("{text}");
+            };
+            let found = read_restore(&statement, &mut session).unwrap();
+            assert_eq!(format!("{found:?}"), format!("{options:?}"), "{text}");
+        }
+        let options = VerifyOptions {
+            media: media(),
+            moves,
+            on_damage: OnDamage::Stop,
+            is_without_key: true,
+            signed_by: vec!["a.pub".to_owned()],
+            stats: Some(5),
+            ..VerifyOptions::default()
+        };
+        let text = verify(&options);
+        let (Statement::Restore(statement), mut session) = read(&text) else {
+            panic!("{text}");
+        };
+        let found = read_verify(&statement, &mut session).unwrap();
+        assert_eq!(format!("{found:?}"), format!("{options:?}"), "{text}");
+    }
+}

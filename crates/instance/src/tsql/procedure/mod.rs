@@ -1,0 +1,182 @@
+//! EXEC of the procedures that are known here.
+
+mod configure;
+mod databases;
+mod device;
+mod drive;
+mod past;
+mod restore_folder;
+mod sqlbackup;
+
+use windlass_base::message::table;
+use windlass_tsql::ast::{Argument, ArgumentDirection, ArgumentValue, Execute};
+use windlass_tsql::span::Spanned;
+
+use super::database;
+use crate::tsql::expression::text_of;
+use crate::tsql::option::value_of;
+use crate::{Failure, Session, Sink, Value};
+
+/// `EXEC`
+pub(super) fn execute(
+    session: &mut Session,
+    execute: &Execute,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let procedure = execute.procedure.object.text.to_ascii_lowercase();
+    let result = if procedure == "sqlbackup" {
+        sqlbackup::execute(session, &execute.arguments, sink)
+    } else {
+        call(session, &procedure, &execute.arguments, sink)
+    };
+    if let Some(variable) = &execute.return_code {
+        let code = i64::from(result.is_err());
+        session
+            .variables
+            .set(&variable.name, &Value::Integer(code))?;
+    }
+    result
+}
+
+fn call(
+    session: &mut Session,
+    procedure: &str,
+    written: &[Spanned<Argument>],
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let mut arguments =
+        |known: &'static [&'static str]| Arguments::read(session, procedure, known, written);
+    match procedure {
+        "sp_attach_db" | "sp_attach_single_file_db" => {
+            let arguments = arguments(if procedure == "sp_attach_db" {
+                &["@dbname", "@filename1", "@filename2"]
+            } else {
+                &["@dbname", "@physname"]
+            })?;
+            databases::attach(session, &arguments, sink)
+        }
+        "sp_detach_db" => {
+            let arguments = arguments(&["@dbname", "@skipchecks", "@keepfulltextindexfile"])?;
+            let name = arguments.required("@dbname")?;
+            database::detach(session, &name)?;
+            sink.message(table::database_detached(&name));
+            Ok(())
+        }
+        "sp_helpdb" => {
+            let arguments = arguments(&["@dbname"])?;
+            databases::help(session, arguments.optional("@dbname").as_deref(), sink)
+        }
+        "sp_executesql" => {
+            let arguments = arguments(&["@stmt"])?;
+            let text = arguments.required("@stmt")?;
+            session.execute_nested(&text, sink)
+        }
+        "sp_windlass_drive" => {
+            let arguments = arguments(&["@letter", "@folder"])?;
+            drive::drive(session, &arguments, sink)
+        }
+        "sp_windlass_restore_folder" => {
+            let arguments = arguments(&["@folder", "@action"])?;
+            restore_folder::restore_folder(session, &arguments, sink)
+        }
+        "sp_configure" => {
+            let arguments = arguments(&["@configname", "@configvalue"])?;
+            configure::configure(session, &arguments, sink)
+        }
+        "sp_addumpdevice" => {
+            let arguments = arguments(&[
+                "@devtype",
+                "@logicalname",
+                "@physicalname",
+                "@cntrltype",
+                "@devstatus",
+            ])?;
+            device::add(session, &arguments)
+        }
+        "sp_delete_backuphistory" => {
+            let arguments = arguments(&["@oldest_date"])?;
+            past::forget_old(session, &arguments)
+        }
+        "sp_delete_database_backuphistory" => {
+            let arguments = arguments(&["@database_name"])?;
+            past::forget_database(session, &arguments)
+        }
+        "sp_dropdevice" => {
+            let arguments = arguments(&["@logicalname", "@delfile"])?;
+            device::drop(session, &arguments)
+        }
+        other => Err(unknown(other)),
+    }
+}
+
+/// The refusal of an unknown procedure, or of one that only SQL Server has.
+fn unknown(procedure: &str) -> Failure {
+    match procedure {
+        "sp_rename" | "sp_renamedb" => table::renaming_not_supported(procedure).into(),
+        _ => table::procedure_not_found(procedure).into(),
+    }
+}
+
+/// The arguments of a call, in the order of the procedure's parameters.
+struct Arguments<'a> {
+    procedure: &'a str,
+    known: &'static [&'static str],
+    values: Vec<Value>,
+}
+
+impl<'a> Arguments<'a> {
+    fn read(
+        session: &mut Session,
+        procedure: &'a str,
+        known: &'static [&'static str],
+        written: &[Spanned<Argument>],
+    ) -> Result<Self, Failure> {
+        let mut values = vec![Value::Null; known.len()];
+        for (index, argument) in written.iter().enumerate() {
+            if argument.direction == ArgumentDirection::Output {
+                let name = argument.name.as_ref().map_or("OUTPUT", |name| &name.name);
+                return Err(table::not_a_parameter(name, procedure).into());
+            }
+            let place = match &argument.name {
+                Some(name) => known
+                    .iter()
+                    .position(|known| known.eq_ignore_ascii_case(&name.name))
+                    .ok_or_else(|| Failure::from(table::not_a_parameter(&name.name, procedure)))?,
+                None => index,
+            };
+            let slot = values
+                .get_mut(place)
+                .ok_or_else(|| Failure::from(table::too_many_arguments(procedure)))?;
+            *slot = argument_value(session, &argument.value)?;
+        }
+        Ok(Self {
+            procedure,
+            known,
+            values,
+        })
+    }
+
+    fn value(&self, name: &str) -> Option<&Value> {
+        let place = self.known.iter().position(|known| *known == name)?;
+        self.values.get(place).filter(|value| !value.is_null())
+    }
+
+    fn optional(&self, name: &str) -> Option<String> {
+        self.value(name).and_then(|value| text_of(value).ok())
+    }
+
+    fn required(&self, name: &str) -> Result<String, Failure> {
+        self.optional(name)
+            .ok_or_else(|| table::parameter_missing(self.procedure, name).into())
+    }
+}
+
+fn argument_value(session: &mut Session, written: &ArgumentValue) -> Result<Value, Failure> {
+    Ok(match written {
+        ArgumentValue::Null | ArgumentValue::Default => Value::Null,
+        ArgumentValue::Value(value) => value_of(value, session)?,
+        ArgumentValue::Decimal(text) => text.parse().map_or(Value::text(text), Value::Decimal),
+        ArgumentValue::Binary(bytes) => Value::Binary(bytes.clone()),
+        ArgumentValue::Word(word) => Value::text(&word.text),
+    })
+}

@@ -1,0 +1,107 @@
+//! RESTORE: what the statement names and says, as options.
+
+use windlass_base::Message;
+use windlass_base::message::table;
+use windlass_tsql::ast::{FileSpec, Name, RestoreAction, RestoreStatement};
+use windlass_tsql::option::StatementKind;
+use windlass_tsql::span::Spanned;
+
+use super::page_list;
+use crate::operation::inspect::{self, Inspect};
+use crate::operation::{RestorePart, restore, verify};
+use crate::tsql::option;
+use crate::{Failure, Session, Sink};
+
+pub(super) fn execute(
+    session: &mut Session,
+    statement: &RestoreStatement,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    match &statement.action {
+        RestoreAction::Database { name, files } => database(session, statement, name, files, sink),
+        RestoreAction::Log { .. } => Err(Failure::from(log_refused())),
+        RestoreAction::HeaderOnly => show(session, statement, Inspect::Headers, sink),
+        RestoreAction::FileListOnly => show(session, statement, Inspect::Files, sink),
+        RestoreAction::LabelOnly => show(session, statement, Inspect::Label, sink),
+        RestoreAction::VerifyOnly => {
+            let options = option::read_verify(statement, session).map_err(|failure| {
+                failure.then(table::terminating_abnormally(verify::OPERATION))
+            })?;
+            verify::run(session, &options, sink).map(drop)
+        }
+        RestoreAction::RewindOnly => Err(table::rewind_only_tape().into()),
+    }
+}
+
+/// The refusal of RESTORE LOG: nothing can have made a log backup.
+fn log_refused() -> Vec<Message> {
+    vec![
+        table::not_in_simple_recovery("RESTORE LOG"),
+        table::terminating_abnormally("RESTORE LOG"),
+    ]
+}
+
+fn show(
+    session: &mut Session,
+    statement: &RestoreStatement,
+    what: Inspect,
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let kind = match what {
+        Inspect::Headers => StatementKind::HeaderOnly,
+        Inspect::Files => StatementKind::FileListOnly,
+        Inspect::Label => StatementKind::LabelOnly,
+    };
+    let options = option::read_media(statement, kind, session)
+        .map_err(|failure| failure.then(table::terminating_abnormally(what.operation())))?;
+    inspect::show(session, what, &options, sink)
+}
+
+/// What follows the name of the database decides what of it is restored.
+fn database(
+    session: &mut Session,
+    statement: &RestoreStatement,
+    name: &Spanned<Name>,
+    files: &[Spanned<FileSpec>],
+    sink: &mut dyn Sink,
+) -> Result<(), Failure> {
+    let mut understood = || {
+        let name = option::name(&name.node, session)?;
+        let part = match files {
+            [] => None,
+            files => Some(part(session, files)?),
+        };
+        Ok((name, part, option::read_restore(statement, session)?))
+    };
+    let (name, part, options) = understood().map_err(|failure: Failure| {
+        failure.then(table::terminating_abnormally(restore::OPERATION))
+    })?;
+    match part {
+        Some(part) => restore::run_part(session, &name, &part, &options, sink),
+        None => restore::run(session, &name, &options, sink).map(drop),
+    }
+}
+
+/// The pages or files that are named.
+fn part(session: &mut Session, parts: &[Spanned<FileSpec>]) -> Result<RestorePart, Failure> {
+    if let [
+        Spanned {
+            node: FileSpec::Page(list),
+            ..
+        },
+    ] = parts
+    {
+        let list = option::text(&list.node, session)?.unwrap_or_default();
+        return Ok(RestorePart::Pages(page_list::parse(&list)?));
+    }
+    let mut names = Vec::new();
+    for part in parts {
+        let FileSpec::File(list) = &part.node else {
+            return Err(table::restore_of_parts_mixed().into());
+        };
+        for name in list {
+            names.push(option::text(&name.node, session)?.unwrap_or_default());
+        }
+    }
+    Ok(RestorePart::Files(names))
+}
