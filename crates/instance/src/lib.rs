@@ -38,6 +38,7 @@ pub mod message_of;
 mod names;
 mod option;
 mod outcome;
+mod overwriting;
 pub mod presence;
 mod query;
 mod rehearsal;

@@ -15,6 +15,7 @@ use windlass_source::{Protection, Recovery, RestoreTarget, Sealing};
 use windlass_tsql::ast::RestoreStatement;
 
 use super::observer::Watch;
+use super::placing::Wish;
 use super::reading::{self, OpenSet};
 use super::restore::{OPERATION, RestoreExtras};
 use super::{device_list, history, rehearse, restore, timing};
@@ -58,6 +59,15 @@ impl<'a> Asked<'a> {
             set,
             extras,
         })
+    }
+
+    /// For the rules about where files go.
+    pub(super) fn wish(&self) -> Wish<'_> {
+        Wish {
+            name: self.name,
+            devices: &self.devices,
+            replace: self.choices.replace,
+        }
     }
 
     pub(super) fn is_differential(&self) -> bool {

@@ -65,6 +65,7 @@ pub(super) fn find(
     } = *wanted;
     let none = || Failure::from(table::no_differential_base(&record.name));
     if let Some((set_guid, lsn)) = own {
+        named_media_hold(&extras.base, set_guid)?;
         let past = past(session, set_guid)?;
         check_media(session, past.as_ref(), wanted, sink)?;
         return Ok(DifferentialBase {
@@ -91,6 +92,28 @@ pub(super) fn find(
     match has_content {
         true => on_media(family, target)?.ok_or_else(none),
         false => Err(none()),
+    }
+}
+
+/// Media that are named as the base of a database that knows its own must be the media of that.
+fn named_media_hold(devices: &[DeviceAddress], base: Guid) -> Result<(), Failure> {
+    if devices.is_empty() {
+        return Ok(());
+    }
+    let media = MediaSet::open(devices)?;
+    let sets = media.sets();
+    let is_base = |set: &SetConfiguration| set.set_guid == base;
+    match sets
+        .iter()
+        .any(|entry| entry.is_complete && is_base(&entry.configuration))
+    {
+        true => Ok(()),
+        false => {
+            let reason = format!(
+                "the media named as base do not hold the full backup that the database counts from, set {base}."
+            );
+            Err(table::set_not_comparable(reason).into())
+        }
     }
 }
 
@@ -179,7 +202,10 @@ fn on_media(family: Guid, devices: &[DeviceAddress]) -> Result<Option<Differenti
     let entries = media.sets();
     let sets: Vec<ChainSet> = entries
         .iter()
-        .map(|entry| ChainSet::of(&entry.configuration, entry.is_complete))
+        .map(|entry| {
+            ChainSet::of(&entry.configuration, entry.is_complete)
+                .on(media.header().media_set_guid, entry.configuration.position)
+        })
         .collect();
     let newest = Chains::of(&sets).newest(|set| set.can_be_base() && set.family_guid == family);
     let Some(newest) = newest else {

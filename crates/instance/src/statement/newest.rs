@@ -142,12 +142,13 @@ impl Inventory {
             chain: Vec::new(),
             trouble: Vec::new(),
         };
-        for (media, (_, group)) in groups.into_iter().enumerate() {
+        for (media, (media_set, group)) in groups.into_iter().enumerate() {
             let opened = MediaSet::open(&group)?;
             for entry in opened.sets() {
-                inventory
-                    .chain
-                    .push(ChainSet::of(&entry.configuration, entry.is_complete));
+                let position = entry.configuration.position;
+                inventory.chain.push(
+                    ChainSet::of(&entry.configuration, entry.is_complete).on(media_set, position),
+                );
                 let set = entry.configuration;
                 inventory.found.push(Found { media, set });
             }

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_device::DeviceKind;
+use windlass_device::{DeviceAddress, DeviceKind};
 
-use super::asked::Asked;
-use crate::names::{absolute, part_of_database};
+use crate::names::{absolute, is_own_side_file, part_of_database};
 use crate::{Failure, Session};
 
 /// A file of a set and where it is to go.
@@ -22,11 +21,22 @@ pub(super) struct Placing<'a> {
     pub(super) is_named: bool,
     /// The files of the database that is replaced.
     pub(super) own: &'a [PathBuf],
+    /// Where all files of the set go.
+    pub(super) together: &'a [PathBuf],
+}
+
+/// What a statement says of all its files.
+pub(super) struct Wish<'a> {
+    /// The database.
+    pub(super) name: &'a str,
+    /// What is read.
+    pub(super) devices: &'a [DeviceAddress],
+    pub(super) replace: bool,
 }
 
 impl Placing<'_> {
-    /// Checks SQL Server's rules for overwriting, and our own.
-    pub(super) fn check(&self, session: &Session, asked: &Asked<'_>) -> Result<(), Failure> {
+    /// SQL Server's rules for overwriting, and ours.
+    pub(super) fn check(&self, session: &Session, asked: &Wish<'_>) -> Result<(), Failure> {
         self.check_owner(session, asked.name)?;
         self.check_media(asked)?;
         let is_own = self.own.iter().any(|own| own == self.path);
@@ -34,7 +44,16 @@ impl Placing<'_> {
             return Ok(());
         }
         self.check_folder(session)?;
-        if let Some(database) = part_of_database(self.path) {
+        if is_own_side_file(self.path) {
+            let reason = "Windlass gives such names to its unfinished files and removes them. Give it another \
+                          name.";
+            return Err(self.refuse(table::path_means_no_file(self.path.display(), reason)));
+        }
+        // The log of the very database that is restored beside it is one, and is meant.
+        let is_log = |database: &PathBuf| {
+            windlass_vfs::log_path(database) == self.path && self.together.contains(database)
+        };
+        if let Some(database) = part_of_database(self.path).filter(|database| !is_log(database)) {
             let reason = format!(
                 "SQLite would take a file of this name for part of '{}'. Use another name.",
                 database.display()
@@ -42,7 +61,7 @@ impl Placing<'_> {
             return Err(self.refuse(table::path_means_no_file(self.path.display(), reason)));
         }
         let is_there = windlass_io::own::is_there(self.path);
-        if is_there && !(self.is_named && asked.choices.replace) {
+        if is_there && !(self.is_named && asked.replace) {
             let path = self.path.display().to_string();
             return Err(self.refuse(table::file_exists(&path, &path)));
         }
@@ -62,7 +81,7 @@ impl Placing<'_> {
     }
 
     /// Nor are the media that are being read.
-    fn check_media(&self, asked: &Asked<'_>) -> Result<(), Failure> {
+    fn check_media(&self, asked: &Wish<'_>) -> Result<(), Failure> {
         let disks = asked.devices.iter();
         let mut disks = disks.filter(|device| device.kind == DeviceKind::Disk);
         let is_medium =

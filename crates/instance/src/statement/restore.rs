@@ -92,7 +92,7 @@ fn run(
     check_unused(session, name)?;
     let kind = StatementKind::RestoreDatabase;
     if let Some(media) = Media::recognise(session, statement, kind)? {
-        return media.restore(session, extras, sink);
+        return media.restore(session, name, extras, sink);
     }
     let choices = option::choose_restore(&statement.options, kind, session)?;
     let known = session.instance.database(name)?;
@@ -282,6 +282,7 @@ impl Work<'_> {
             path: &self.target,
             is_named: self.is_named,
             own: &own,
+            together: &[],
         };
         if let Some(known) = self.known.as_ref().filter(|_| !is_differential) {
             let family = FileIdentity::of(&known.path).family_guid;
@@ -290,7 +291,7 @@ impl Work<'_> {
                 return Err(table::other_database(self.asked.name).with_state(4).into());
             }
         }
-        placing.check(self.session, &self.asked)?;
+        placing.check(self.session, &self.asked.wish())?;
         match &self.known {
             _ if is_differential => self.check_sequence(),
             None if !self.asked.choices.replace => Ok(Existing::Refuse),

@@ -165,9 +165,10 @@ impl Work<'_> {
     /// SQL Server's rules for overwriting.
     fn check_targets(&self, files: &[Placed], own: &[FileRecord]) -> Result<(), Failure> {
         let mut own: Vec<PathBuf> = own.iter().map(|file| file.path.clone()).collect();
+        let together: Vec<PathBuf> = files.iter().map(|file| file.record.path.clone()).collect();
         if self.asked.is_differential() {
             // The full backup was allowed to go there.
-            own.extend(files.iter().map(|file| file.record.path.clone()));
+            own.extend(together.iter().cloned());
         }
         for Placed { record, is_named } in files {
             let placing = Placing {
@@ -175,8 +176,9 @@ impl Work<'_> {
                 path: &record.path,
                 is_named: *is_named,
                 own: &own,
+                together: &together,
             };
-            placing.check(self.session, &self.asked)?;
+            placing.check(self.session, &self.asked.wish())?;
         }
         let files: Vec<FileRecord> = files.iter().map(|file| file.record.clone()).collect();
         let files = files.as_slice();
