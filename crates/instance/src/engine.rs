@@ -191,6 +191,10 @@ impl EngineDatabases {
 
     /// Opens a database that is not registered yet.
     pub(crate) fn open(&mut self, request: &OpenDatabase) -> Result<Arc<Database>, Failure> {
+        if !request.log_path.exists() {
+            // A restore was killed while it gave its files their names.
+            windlass_source::engine::complete(&request.log_path)?;
+        }
         let begun = Instant::now();
         loop {
             match self.running()?.instance.open_database(request) {

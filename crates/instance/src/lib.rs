@@ -37,6 +37,7 @@ pub mod message_of;
 mod names;
 pub mod operation;
 mod outcome;
+mod overwriting;
 pub mod presence;
 mod query;
 mod rehearsal;

@@ -234,6 +234,12 @@ pub(crate) fn part_of_database(path: &Path) -> Option<PathBuf> {
     })
 }
 
+/// Whether a file of this name is taken for what an unfinished run of ours left, and removed.
+pub(crate) fn is_own_side_file(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.contains(".windlass-"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

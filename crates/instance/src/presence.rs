@@ -1,8 +1,9 @@
 //! Whether the media of a past backup are where the history says, as far as a glance can tell.
 //!
-//! A medium is there when its file exists, is at least as long as it was when the set was finished, and
-//! begins with the header of its media set and family. That reads one block; whether what follows is
-//! whole, `verify` says. A set is there when each of its stripes is, on any of the mirrors.
+//! A medium is there when its file exists, is at least as long as it was when the set was finished,
+//! begins with the header of its media set and family, and has the end of that very set where it was: an
+//! older copy of the medium that was put back and appended to has the same header. That reads three blocks;
+//! whether the rest is whole, `verify` says. A set is there when each of its stripes is, on any of the mirrors.
 //!
 //! What cannot be looked at is unknown, which is not gone: no permission, a device that fails, a file
 //! system that is not mounted where it was.
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use windlass_base::{Guid, Moment};
 use windlass_catalog::{Catalog, PastBackup, PastMedium};
-use windlass_media::FamilyReader;
+use windlass_media::{FamilyReader, MediaError, ReadAt, ReadError, SetListing};
 
 /// What is read of a medium: more than its header takes.
 const HEADER_BYTES: u64 = 64 << 10;
@@ -83,7 +84,7 @@ impl Looker {
         for family in families {
             let mut best: Option<Presence> = None;
             for medium in backup.media.iter().filter(|medium| medium.family == family) {
-                match (self.medium(medium, backup.media_set_guid), &best) {
+                match (self.medium(medium, backup), &best) {
                     (Presence::There, _) => {
                         best = None;
                         break;
@@ -102,7 +103,7 @@ impl Looker {
         unknown.map_or(Presence::There, Presence::Unknown)
     }
 
-    fn medium(&mut self, medium: &PastMedium, media_set: Option<Guid>) -> Presence {
+    fn medium(&mut self, medium: &PastMedium, backup: &PastBackup) -> Presence {
         let path = Path::new(&medium.device);
         if !path.is_absolute() {
             let reason = format!("'{}' is not an absolute path", medium.device);
@@ -128,15 +129,76 @@ impl Looker {
                 "'{name}' no longer begins with its header: {error}"
             )),
             Ok((found, family)) => {
+                let media_set = backup.media_set_guid;
                 let is_same = media_set.is_none_or(|expected| expected == *found)
                     && u32::from(*family) == medium.family;
-                if is_same {
-                    Presence::There
-                } else {
-                    Presence::Gone(format!("'{name}' belongs to another media set or stripe"))
+                match (backup.set_guid, medium.end_bytes) {
+                    _ if !is_same => {
+                        Presence::Gone(format!("'{name}' belongs to another media set or stripe"))
+                    }
+                    (Some(set_guid), Some(end)) => holds(path, set_guid, end),
+                    _ => Presence::There,
                 }
             }
         }
+    }
+}
+
+/// Whether a medium still holds a set that reached to `end`.
+fn holds(path: &Path, set_guid: Guid, end: u64) -> Presence {
+    let name = path.display();
+    let unknown = |error: &dyn std::fmt::Display| {
+        Presence::Unknown(format!("'{name}' cannot be looked at: {error}"))
+    };
+    let opened = File::options()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)
+        .and_then(|file| Ok(Medium(file.metadata()?.len(), file)));
+    let medium = match opened {
+        Ok(medium) => medium,
+        Err(error) => return unknown(&error),
+    };
+    let reader = match FamilyReader::open(&medium) {
+        Ok((reader, _)) => reader,
+        Err(error) => return unknown(&error),
+    };
+    let damage = match reader.set_that_ended_at(end) {
+        Ok(found) if found == set_guid => return Presence::There,
+        Ok(_) => None,
+        Err(MediaError::Read(error)) => return unknown(&error),
+        Err(error) => Some(error),
+    };
+    // The length may have been noted after another backup was appended.
+    let listing = reader.list();
+    let is_it = |set: &SetListing| set.configuration.set_guid == set_guid && set.end.is_some();
+    if listing.sets.iter().any(is_it) {
+        return Presence::There;
+    }
+    Presence::Gone(match damage {
+        None => {
+            format!("'{name}' does not hold this backup any more, but others of the same media set")
+        }
+        Some(damage) => format!("'{name}' does not end this backup as it did: {damage}"),
+    })
+}
+
+/// A medium that is read in a few places.
+struct Medium(u64, File);
+
+impl ReadAt for Medium {
+    fn len(&self) -> u64 {
+        self.0
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
+        std::os::unix::fs::FileExt::read_exact_at(&self.1, buffer, offset).map_err(|source| {
+            ReadError {
+                offset,
+                length: buffer.len() as u64,
+                source,
+            }
+        })
     }
 }
 

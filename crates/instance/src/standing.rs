@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use windlass_catalog::PastBackup;
+use windlass_catalog::{DatabaseRecord, PastBackup};
+use windlass_source::sqlite::FileIdentity;
 
 use crate::chain::{ChainSet, Chains, Obstacle, is_newer};
 use crate::presence::{Looker, Presence};
@@ -32,8 +33,31 @@ impl<'a> Standing<'a> {
     }
 }
 
-/// The states of the databases in a history, sorted by name. Without a `looker` all media are
-/// assumed to exist.
+/// Gives backups of other databases that had the name of a registered one a name of their own: nothing of
+/// a database that was dropped, or of another file, says how the one of today stands.
+pub fn tell_apart(past: &mut [PastBackup], registered: &[DatabaseRecord]) {
+    for record in registered {
+        let family = match (record.family_guid, &record.log_path) {
+            (Some(family), _) => family,
+            // Of a file that is away nothing is known.
+            (None, None) if record.path.exists() => FileIdentity::of(&record.path).family_guid,
+            _ => continue,
+        };
+        let of_another = past.iter_mut().filter(|backup| {
+            backup.database.eq_ignore_ascii_case(&record.name)
+                && backup.family_guid.is_some_and(|other| other != family)
+        });
+        for backup in of_another {
+            backup.database.push_str(OF_ANOTHER);
+        }
+    }
+}
+
+/// Behind the name of a database that is not the one that has the name now.
+const OF_ANOTHER: &str = " (another database of this name)";
+
+/// How the databases in a history stand, in the order of their names. Without a `looker` the media are
+/// taken to be there.
 pub fn standings<'a>(past: &'a [PastBackup], mut looker: Option<&mut Looker>) -> Vec<Standing<'a>> {
     let known: Vec<(&PastBackup, ChainSet)> = past
         .iter()

@@ -5,7 +5,7 @@
 //! and never replaced. Everything else is refused.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Gid, OFlags, Uid};
 
-use crate::file::kind_of;
+use crate::file::{kind_of, open_regular};
 use crate::{directory, own};
 
 /// How long to wait for a reader of a FIFO.
@@ -32,6 +32,7 @@ pub const MODE_PUBLIC: u32 = 0o666;
 pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_file() && !is_open_descriptor(path) => {
+            refuse_data(path)?;
             replace(path, bytes, Some(&found), mode)
         }
         Ok(found) => write_into(path, bytes, &found),
@@ -59,6 +60,9 @@ pub fn append(path: &Path, mode: u32) -> io::Result<File> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
+    if std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
+        refuse_data(path)?;
+    }
     let file = open_for_writing(path, Some(mode))?;
     let kind = file.metadata()?.file_type();
     if !(kind.is_fifo() || kind.is_char_device() || kind.is_file()) {
@@ -69,7 +73,26 @@ pub fn append(path: &Path, mode: u32) -> io::Result<File> {
     Ok(file)
 }
 
-/// `/dev/stdout` and the like mean a descriptor, even if it leads to a file.
+/// Bytes that [`refuse_data`] looks at.
+const LOOKED_AT_BYTES: u64 = 4096;
+
+/// What is written here is text, and goes over nothing else: a slip of the hand names a database or a
+/// backup. Those have bytes of zero in their beginning, which text has nowhere.
+fn refuse_data(path: &Path) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    let file = open_regular(path, OpenOptions::new().read(true), OFlags::empty());
+    // What may be written and not read cannot be told.
+    if let Ok((file, _)) = file {
+        file.take(LOOKED_AT_BYTES).read_to_end(&mut bytes)?;
+    }
+    if !bytes.contains(&0) {
+        return Ok(());
+    }
+    let reason = "it holds data and no text, perhaps a database or a backup; name another file, or delete it first";
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, reason))
+}
+
+/// `/dev/stdout` and its like mean a descriptor, also when it leads to a file.
 fn is_open_descriptor(path: &Path) -> bool {
     let mut hop = path.to_owned();
     for _ in 0..directory::LINKS_MAX {
@@ -89,14 +112,18 @@ fn is_open_descriptor(path: &Path) -> bool {
 }
 
 fn write_into(path: &Path, bytes: &[u8], found: &Metadata) -> io::Result<()> {
+    open_special(path, found)?.write_all(bytes)
+}
+
+fn open_special(path: &Path, found: &Metadata) -> io::Result<File> {
     let kind = found.file_type();
     if !(kind.is_fifo() || kind.is_char_device() || kind.is_file()) {
         let reason = format!("it is {}; name a file", kind_of(found));
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     }
-    let mut file = open_for_writing(path, None)?;
+    let file = open_for_writing(path, None)?;
     wait_again(&file)?;
-    file.write_all(bytes)
+    Ok(file)
 }
 
 /// Has writes wait for whoever reads.

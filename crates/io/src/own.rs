@@ -44,6 +44,23 @@ pub fn claim(path: &Path) -> io::Result<DirectFile> {
     create_held(path)
 }
 
+/// The same for a file that is written in pieces of any length.
+///
+/// # Errors
+/// `WouldBlock` when somebody works on the file that is there.
+pub fn claim_file(path: &Path) -> io::Result<File> {
+    remove_unheld(path)?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    let opened = open_regular(path, &mut options, OFlags::NOFOLLOW);
+    let (file, _) = opened.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => io::ErrorKind::WouldBlock.into(),
+        _ => error,
+    })?;
+    hold(&file, path)?;
+    Ok(file)
+}
+
 fn create_held(path: &Path) -> io::Result<DirectFile> {
     let file = DirectFile::open(path, Access::CreateNew).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => io::ErrorKind::WouldBlock.into(),

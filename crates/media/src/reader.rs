@@ -3,6 +3,8 @@
 //! Pull-style over [`ReadAt`]. Every length is checked against the family and against a maximum
 //! before anything is allocated; every loop advances strictly forward or backward.
 
+use windlass_base::Guid;
+
 use crate::chunk::{ChunkHeader, HEADER_BYTES_MAX};
 use crate::configuration::SetConfiguration;
 use crate::cursor::require_at_most;
@@ -50,7 +52,19 @@ impl<'a> FamilyReader<'a> {
         Ok((reader, header))
     }
 
-    /// Finds the sets; see [`Listing`]. Reads no chunks if the family ends correctly.
+    /// The set whose last filemark ends at `end`: what a family held when it was so long. Reads two blocks.
+    ///
+    /// # Errors
+    /// When no set ends there.
+    pub fn set_that_ended_at(&self, end: u64) -> Result<Guid, MediaError> {
+        let unit = u64::from(self.identity.block_bytes);
+        let last = Filemark::read(self.family, end.saturating_sub(unit), &self.identity)?;
+        let data = last.earlier.first().copied().unwrap_or_default();
+        let (found, _) = read_set_end(self.family, data.saturating_add(unit))?;
+        Ok(found.set_guid)
+    }
+
+    /// Finds the sets; see [`Listing`]. Reads no chunk of a family that ends as it should.
     pub fn list(&self) -> Listing {
         Listing::of(self)
     }

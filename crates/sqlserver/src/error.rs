@@ -23,7 +23,15 @@ pub enum Error {
         path: PathBuf,
         source: windlass_bak::Error,
     },
-    /// The file already exists.
+    /// A file of the database could not be made, written or put in its place. The backup is not to blame.
+    #[error("{}: {source}", path.display())]
+    Target {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file is there already.
     #[error("{} exists and is not overwritten", .0.display())]
     Exists(PathBuf),
     /// Neither a folder nor a move gives the path of a file.
@@ -74,6 +82,13 @@ pub enum Error {
 impl Error {
     pub(crate) fn file(path: &std::path::Path, source: io::Error) -> Self {
         Self::File {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn target(path: &std::path::Path, source: io::Error) -> Self {
+        Self::Target {
             path: path.to_owned(),
             source,
         }

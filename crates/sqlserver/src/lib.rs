@@ -23,5 +23,5 @@ mod target;
 pub use error::Error;
 pub use extract::{Extracted, ExtractedTable, Format, extract};
 pub use input::{FileInput, is_sql_server};
-pub use restore::{Destination, Restored, RestoredFile, Step, restore};
+pub use restore::{Destination, Restored, RestoredFile, Step, places, restore};
 pub use source::{Source, steps};

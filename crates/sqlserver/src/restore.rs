@@ -1,6 +1,7 @@
 //! Restores data files from a full backup and its differentials.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use windlass_bak::{
@@ -62,25 +63,12 @@ pub struct Restored {
 /// A backup cannot be read, is damaged, or does not fit the sequence; a file cannot be written. In
 /// these cases no files are left behind.
 pub fn restore(steps: &[Step], destination: &Destination) -> Result<Restored, Error> {
-    let Some(first) = steps.first() else {
-        return Err(Error::Sequence {
-            path: PathBuf::new(),
-            reason: "no backup was named".to_owned(),
-        });
-    };
-    let path = first_file(first);
-    let configuration = configuration(first)?;
-    if configuration.backup_type != BackupType::Database {
-        return Err(Error::Sequence {
-            path: path.to_owned(),
-            reason: format!(
-                "a restore begins with a full backup, this one is of type '{}'",
-                configuration.backup_type.description()
-            ),
-        });
-    }
+    let (path, configuration) = first_full(steps)?;
     let paths = destination.paths(&configuration)?;
-    let mut target = FileTarget::create(paths.clone(), destination.replace)?;
+    let mode = std::fs::metadata(path).map_or(0, |found| found.mode());
+    // Whoever could not read the backup cannot read the database.
+    let mode = (mode & 0o666 | 0o600) as u16;
+    let mut target = FileTarget::create(paths.clone(), destination.replace, mode)?;
     let mut extents: BTreeMap<u16, u64> = BTreeMap::new();
     let mut findings = Vec::new();
     let mut base = Guid::NIL;
@@ -110,6 +98,41 @@ pub fn restore(steps: &[Step], destination: &Destination) -> Result<Restored, Er
     }
     target.keep()?;
     Ok(report(last, configuration, &paths, &extents, findings))
+}
+
+/// Where each file of a database would go, by its logical name.
+///
+/// # Errors
+/// When the backup cannot be read, and when nothing says where one of them goes.
+pub fn places(steps: &[Step], destination: &Destination) -> Result<Vec<(String, PathBuf)>, Error> {
+    let (_, configuration) = first_full(steps)?;
+    let paths = destination.paths(&configuration)?;
+    let files = configuration.files.iter();
+    let placed =
+        files.filter_map(|file| Some((file.logical_name.clone(), paths.get(&file.id)?.clone())));
+    Ok(placed.collect())
+}
+
+/// The first file of the full backup that a restore begins with, and what it says of the database.
+fn first_full(steps: &[Step]) -> Result<(&Path, Configuration), Error> {
+    let Some(first) = steps.first() else {
+        return Err(Error::Sequence {
+            path: PathBuf::new(),
+            reason: "no backup was named".to_owned(),
+        });
+    };
+    let path = first_file(first);
+    let configuration = configuration(first)?;
+    if configuration.backup_type != BackupType::Database {
+        return Err(Error::Sequence {
+            path: path.to_owned(),
+            reason: format!(
+                "a restore begins with a full backup, this one is of type '{}'",
+                configuration.backup_type.description()
+            ),
+        });
+    }
+    Ok((path, configuration))
 }
 
 fn report(

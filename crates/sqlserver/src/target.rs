@@ -1,18 +1,18 @@
 //! Files that are written under temporary names.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Permissions};
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use windlass_bak::Target;
-use windlass_io::directory;
+use windlass_io::{directory, output, own};
 
 use crate::Error;
 
-/// Suffix of unfinished files.
-const UNFINISHED_SUFFIX: &str = ".restoring";
+/// Behind the name of a file that is not finished.
+const UNFINISHED_SUFFIX: &str = ".windlass-restoring";
 
 /// The files of a database, by number. They are removed on drop unless [`FileTarget::keep`] was
 /// called.
@@ -30,23 +30,33 @@ struct Entry {
 }
 
 impl FileTarget {
-    pub(crate) fn create(paths: BTreeMap<u16, PathBuf>, replace: bool) -> Result<Self, Error> {
+    /// Makes the files. Those that replace none get `mode`, less the umask; the others keep theirs.
+    pub(crate) fn create(
+        paths: BTreeMap<u16, PathBuf>,
+        replace: bool,
+        mode: u16,
+    ) -> Result<Self, Error> {
         let mut target = Self {
             files: BTreeMap::new(),
         };
         for (id, path) in paths {
-            if !replace && path.symlink_metadata().is_ok() {
+            if !replace && own::is_there(&path) {
                 return Err(Error::Exists(path));
             }
-            let mut unfinished = path.clone().into_os_string();
-            unfinished.push(UNFINISHED_SUFFIX);
-            let unfinished = PathBuf::from(unfinished);
-            let file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create_new(true)
-                .open(&unfinished)
-                .map_err(|error| Error::file(&unfinished, error))?;
+            let path = directory::follow(&path).map_err(|error| Error::target(&path, error))?;
+            let unfinished = own::beside(&path, UNFINISHED_SUFFIX);
+            let make = || {
+                let file = own::claim_file(&unfinished)?;
+                match std::fs::metadata(&path) {
+                    Ok(replaced) => output::keep(&file, &replaced)?,
+                    Err(_) => {
+                        let mode = output::mode_for_new(Some(mode));
+                        file.set_permissions(Permissions::from_mode(mode))?;
+                    }
+                }
+                Ok(file)
+            };
+            let file = make().map_err(|error| Error::target(&path, error))?;
             let entry = Entry {
                 file,
                 unfinished,
@@ -62,11 +72,11 @@ impl FileTarget {
     pub(crate) fn keep(mut self) -> Result<(), Error> {
         for entry in self.files.values() {
             let synced = entry.file.sync_all();
-            synced.map_err(|error| Error::file(&entry.unfinished, error))?;
+            synced.map_err(|error| Error::target(&entry.path, error))?;
         }
         for entry in self.files.values_mut() {
             directory::replace(&entry.unfinished, &entry.path)
-                .map_err(|error| Error::file(&entry.path, error))?;
+                .map_err(|error| Error::target(&entry.path, error))?;
             entry.is_kept = true;
         }
         Ok(())

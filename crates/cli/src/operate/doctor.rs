@@ -7,10 +7,10 @@ use rusqlite::{Connection, OpenFlags};
 use windlass_base::Moment;
 use windlass_catalog::{Catalog, DatabaseRecord, FILE_NAME};
 use windlass_instance::presence::Looker;
-use windlass_instance::standing::{Standing, standings};
+use windlass_instance::standing::{Standing, standings, tell_apart};
 use windlass_instance::{SERVICE_KEY_FILE, Session};
 
-use super::history::seconds;
+use super::history::{FUTURE_SECONDS, seconds};
 use super::settings::Settings;
 use super::texts;
 use crate::args::Common;
@@ -57,7 +57,7 @@ pub(super) fn run(common: &Common, settings: &Settings) -> Outcome {
             "none: no history, no server options, no queue; name one with --instance, \
              WINDLASS_INSTANCE or a settings file",
         ),
-        Some(folder) if !folder.join(FILE_NAME).exists() => findings.add(
+        Some(folder) if matches!(folder.join(FILE_NAME).try_exists(), Ok(false)) => findings.add(
             State::Warning,
             format!("instance {}", folder.display()),
             "does not exist yet; the first command creates it",
@@ -140,7 +140,8 @@ fn databases(
     looker: &mut Looker,
     findings: &mut Findings,
 ) -> Result<(), windlass_catalog::Error> {
-    let (databases, past) = (catalog.databases()?, catalog.past_backups(None)?);
+    let (databases, mut past) = (catalog.databases()?, catalog.past_backups(None)?);
+    tell_apart(&mut past, &databases);
     let failures = catalog.failures()?;
     let standings = standings(&past, Some(looker));
     for record in &databases {
@@ -194,7 +195,14 @@ fn database(record: &DatabaseRecord, standing: Option<&Standing<'_>>, findings: 
     let Some(last) = standing.newest().and_then(|newest| newest.finished) else {
         return findings.add(State::Error, what, "has no restorable backup");
     };
-    let hours = seconds(last, Moment::now().0) / 3600;
+    let age = seconds(last, Moment::now().0);
+    if age < -FUTURE_SECONDS {
+        let detail = format!(
+            "the last backup is dated {last}, in the future: the clock was wrong then, or is now"
+        );
+        return findings.add(State::Error, what, detail);
+    }
+    let hours = age / 3600;
     if hours >= HOURS_WITHOUT_BACKUP {
         findings.add(
             State::Warning,

@@ -11,7 +11,7 @@ use windlass_base::Moment;
 use windlass_catalog::PastBackup;
 use windlass_instance::standing::Standing;
 
-use super::history::seconds;
+use super::history::{FUTURE_SECONDS, seconds};
 
 /// A period in which a failure would have lost too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,23 @@ pub(super) fn judge(
 }
 
 fn judge_one(standing: Standing<'_>, rpo_seconds: i64, now: Moment) -> Exposure<'_> {
-    let newest = standing.newest();
+    // Nothing that is dated in the future says since when everything is kept.
+    let is_past = |backup: &&PastBackup| {
+        let began = backup.started;
+        began.is_none_or(|began| seconds(now, began) <= FUTURE_SECONDS)
+    };
+    let can_be = |(backup, verdict): &(&'_ PastBackup, Result<(), String>)| {
+        verdict.is_ok() && is_past(backup)
+    };
+    let newest = standing.newest().and_then(|newest| match is_past(&newest) {
+        true => Some(newest),
+        false => {
+            let known = standing.backups.iter().filter(|one| can_be(one));
+            known
+                .map(|(backup, _)| *backup)
+                .max_by_key(|backup| backup.started)
+        }
+    });
     let mut exposure = Exposure {
         database: standing.database,
         backups: standing.backups.iter().map(|(backup, _)| *backup).collect(),
@@ -93,6 +109,9 @@ fn judge_one(standing: Standing<'_>, rpo_seconds: i64, now: Moment) -> Exposure<
         let (Some(started), Some(finished)) = (backup.started, backup.finished) else {
             continue;
         };
+        if !is_past(&backup) {
+            continue;
+        }
         if let Some(since) = covered {
             exposure.note(since, finished, false, rpo_seconds);
         }

@@ -3,7 +3,7 @@
 use windlass_base::Moment;
 use windlass_catalog::PastBackup;
 use windlass_instance::presence::{Looker, Presence};
-use windlass_instance::standing::standings;
+use windlass_instance::standing::{standings, tell_apart};
 use windlass_instance::{Column, ColumnType, ResultSet, Value};
 
 use super::HistoryArguments;
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
         let past = catalog.past_backups(arguments.database.as_deref())?;
         Ok((known, past))
     });
-    let (known, past) = match known {
+    let (known, mut past) = match known {
         Ok(known) => known,
         Err(error) => return crate::command::failed(&error, &mut console),
     };
@@ -54,8 +54,10 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
             let database = arguments.database.as_deref();
             database.is_none_or(|database| name.eq_ignore_ascii_case(database))
         };
-        let known: Vec<&str> = known.iter().map(|record| record.name.as_str()).collect();
+        let records = known;
+        let known: Vec<&str> = records.iter().map(|record| record.name.as_str()).collect();
         let known: Vec<&str> = known.into_iter().filter(is_asked).collect();
+        tell_apart(&mut past, &records);
         let standings = standings(&past, Some(&mut looker));
         let subjects = Subjects::new(standings, &known, rpo, None, now);
         gaps(&subjects).send(&mut console);
@@ -70,6 +72,9 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
     looker.note(session.instance_mut().catalog_mut(), now);
     outcome
 }
+
+/// How far in the future a date may lie, in seconds: clocks differ, and local times turn back an hour.
+pub(super) const FUTURE_SECONDS: i64 = 2 * 3600;
 
 /// Seconds from one moment to another.
 pub(super) fn seconds(from: Moment, to: Moment) -> i64 {

@@ -13,7 +13,7 @@ use windlass_base::{Guid, Moment, visible};
 use windlass_catalog::{Catalog, DatabaseRecord, Failures, PastBackup, Verified};
 use windlass_instance::chain::Times;
 use windlass_instance::presence::Looker;
-use windlass_instance::standing::{Standing, standings};
+use windlass_instance::standing::{Standing, standings, tell_apart};
 
 use super::MetricsArguments;
 use super::history::{kind, seconds};
@@ -70,11 +70,12 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 }
 
 fn text(catalog: &Catalog) -> Result<String, windlass_catalog::Error> {
-    let past = catalog.past_backups(None)?;
+    let mut past = catalog.past_backups(None)?;
+    let registered = catalog.databases()?;
+    tell_apart(&mut past, &registered);
     let mut text = String::new();
     backups(&past, &mut text);
     let standings = standings(&past, Some(&mut Looker::default()));
-    let registered = catalog.databases()?;
     databases(&standings, &registered, &mut text);
     failures(&catalog.failures()?, &registered, &mut text);
     verifications(&past, &catalog.verifications()?, &mut text);

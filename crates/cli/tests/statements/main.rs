@@ -22,6 +22,7 @@ mod losses;
 mod measuring;
 mod measuring_engine;
 mod messages;
+mod mistakes;
 mod newest;
 mod operating;
 mod options;

@@ -14,7 +14,7 @@ fn not_tested(path: &std::path::Path) {
 }
 
 /// A real backup; `None`, loudly, where the folder is absent.
-fn sample(name: &str) -> Option<String> {
+pub(crate) fn sample(name: &str) -> Option<String> {
     let shared = std::env::var_os("WINDLASS_SHARED").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
         PathBuf::from,

@@ -23,6 +23,8 @@
 //! 3. Of two states the one is newer that began after the other was finished; where they overlapped,
 //!    the one further in the log. Time comes first because a database restored to an older state
 //!    counts its log from there again; times are UTC, so that the end of summer time turns nothing round.
+//!    A clock that was set back does: so on one media set the later position is newer, and a SQLite file's
+//!    log sequence number, which is a time that never goes back, counts before the date.
 //!
 //! Several copies of one set may be given: whichever can be restored serves.
 
@@ -213,14 +215,22 @@ impl<'a> Chains<'a> {
 
     /// The same among sets that are named.
     pub fn newest_among(&self, indices: impl Iterator<Item = usize>) -> Option<usize> {
-        let mut newest: Option<usize> = None;
-        for index in indices.filter(|index| self.verdicts[*index].is_ok()) {
-            let set = &self.sets[index];
-            if newest.is_none_or(|known| is_newer(set, &self.sets[known])) {
-                newest = Some(index);
-            }
-        }
-        newest
+        let restorable: Vec<usize> = indices
+            .filter(|index| self.verdicts[*index].is_ok())
+            .collect();
+        let newer = |one: usize, other: usize| match is_newer(&self.sets[other], &self.sets[one]) {
+            true => other,
+            false => one,
+        };
+        let newest = restorable.iter().copied().reduce(newer)?;
+        // Where dates contradict the order on some media, it may not be the last one of its own.
+        let media_set = |index: usize| self.sets[index].place.map(|(media_set, _)| media_set);
+        let beside = restorable.iter().copied();
+        let beside = beside.filter(|other| {
+            *other == newest
+                || media_set(newest).is_some() && media_set(*other) == media_set(newest)
+        });
+        beside.reduce(newer)
     }
 
     /// The newest state among the sets in `wanted`, how to restore it, and why the other sets in

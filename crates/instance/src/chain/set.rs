@@ -73,7 +73,9 @@ pub struct ChainSet {
     pub last_lsn: Lsn,
     /// When it was made.
     pub times: Option<Times>,
-    /// Why it cannot be restored.
+    /// The media set that it lies on, and its position there.
+    pub place: Option<(Guid, u32)>,
+    /// What stands in its way.
     pub obstacle: Option<Obstacle>,
 }
 
@@ -97,11 +99,21 @@ impl ChainSet {
             first_lsn: set.first_lsn,
             last_lsn: set.last_lsn,
             times: Times::of(set.started, set.finished, i32::from(set.time_zone)),
+            place: None,
             obstacle,
         }
     }
 
-    /// From a row of the history; `None` unless it is a backup of a whole database.
+    /// The same set, found on a media set.
+    #[must_use]
+    pub fn on(self, media_set: Guid, position: u16) -> Self {
+        Self {
+            place: Some((media_set, u32::from(position))),
+            ..self
+        }
+    }
+
+    /// A row of the history; `None` of what is no backup of a whole database.
     pub fn of_past(past: &PastBackup) -> Option<Self> {
         let kind = match past.kind.as_str() {
             "D" => SetType::Full,
@@ -131,7 +143,21 @@ impl ChainSet {
             first_lsn: past.first_lsn.unwrap_or(Lsn::ZERO),
             last_lsn: past.last_lsn.unwrap_or(Lsn::ZERO),
             times,
+            place: past
+                .media_set_guid
+                .map(|media_set| (media_set, past.position)),
             obstacle,
+        })
+    }
+
+    /// When it was made, as its place in the log corrects it: that of a `SQLite` file is made of the clock's
+    /// seconds and never goes back, also when the clock does. The page engine's is far smaller.
+    fn reckoned(&self) -> Option<Times> {
+        let times = self.times?;
+        let at_least = i64::from(self.last_lsn.vlf);
+        Some(Times {
+            started: times.started.max(at_least),
+            finished: times.finished.max(at_least),
         })
     }
 
@@ -143,7 +169,15 @@ impl ChainSet {
 
 /// Whether the state of `one` is newer than that of `other`.
 pub fn is_newer(one: &ChainSet, other: &ChainSet) -> bool {
-    if let (Some(one), Some(other)) = (one.times, other.times) {
+    // Media are only appended to, whatever the clock says.
+    if let (Some((media_set, position)), Some((other_media_set, other_position))) =
+        (one.place, other.place)
+        && media_set == other_media_set
+        && position != other_position
+    {
+        return position > other_position;
+    }
+    if let (Some(one), Some(other)) = (one.reckoned(), other.reckoned()) {
         if one.started > other.finished {
             return true;
         }

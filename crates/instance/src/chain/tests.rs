@@ -33,6 +33,7 @@ fn set(kind: SetType, number: u8, time: u32, base: Option<u8>) -> ChainSet {
             started: i64::from(time) * 10,
             finished: i64::from(time) * 10 + 5,
         }),
+        place: None,
         obstacle: None,
     }
 }
@@ -111,6 +112,58 @@ fn the_end_of_summer_time_does_not_make_an_older_backup_newer() {
     };
     let (summer, winter) = (of("2026-10-25 02:30:00", 8), of("2026-10-25 02:00:00", 4));
     assert_eq!(winter.started - summer.started, 1800);
+}
+
+/// Made when the clock showed `time`.
+fn dated(number: u8, time: u32) -> ChainSet {
+    ChainSet {
+        last_lsn: lsn(1),
+        ..set(Full, number, time, None)
+    }
+}
+
+#[test]
+fn where_the_clock_was_set_back_the_later_position_is_newer() {
+    let mut before = dated(1, 900).on(guid(100), 1);
+    let after = dated(2, 5).on(guid(100), 2);
+    assert!(is_newer(&after, &before) && !is_newer(&before, &after));
+    // Also where a set on other media lies between them by its date.
+    let between = dated(3, 500);
+    for order in [
+        [0, 1, 2],
+        [1, 2, 0],
+        [2, 0, 1],
+        [0, 2, 1],
+        [1, 0, 2],
+        [2, 1, 0],
+    ] {
+        let all = [&before, &after, &between];
+        let sets = order.map(|index: usize| all[index].clone());
+        let newest = Chains::of(&sets).newest(|_| true).unwrap();
+        assert_ne!(sets[newest].set_guid, before.set_guid, "{order:?}");
+    }
+    // On other media nothing but the dates is known.
+    before.place = Some((guid(101), 1));
+    assert!(is_newer(&before, &after));
+}
+
+#[test]
+fn a_sqlite_files_place_in_the_log_is_a_time_that_never_goes_back() {
+    let of = |number, second: u32, block, shown: i64| ChainSet {
+        last_lsn: Lsn {
+            vlf: second,
+            block,
+            slot: 1,
+        },
+        times: Some(Times {
+            started: shown,
+            finished: shown,
+        }),
+        ..set(Full, number, 1, None)
+    };
+    let before = of(1, 1_900_000_000, 1, 1_900_000_000);
+    let after = of(2, 1_900_000_000, 2, 1_800_000_000);
+    assert!(is_newer(&after, &before) && !is_newer(&before, &after));
 }
 
 #[test]

@@ -84,9 +84,29 @@ pub(crate) fn parse_message(error: &ParseError) -> Message {
     }
 }
 
-/// What is wrong with a backup of SQL Server.
+/// What a restore of a backup of SQL Server failed at. Only what was read can be damaged: where it goes and
+/// what was asked for is no fault of the backup.
 fn sql_server_messages(error: &windlass_sqlserver::Error) -> Vec<Message> {
-    vec![table::set_damaged(), table::reason(error)]
+    use windlass_sqlserver::Error;
+    let note = || table::reason(error);
+    match error {
+        Error::Target { path, source } => {
+            vec![table::cannot_open_file(path.display(), os_error(source))]
+        }
+        Error::File { path, source } => {
+            vec![table::cannot_open_device(path.display(), os_error(source))]
+        }
+        Error::Exists(path) => vec![table::file_exists(path.display(), path.display())],
+        Error::OtherBase { .. } => vec![table::wrong_differential_base(), note()],
+        Error::NoDestination(_)
+        | Error::SameDestination(_)
+        | Error::NoSuchFile(_)
+        | Error::NoSuchTable(_)
+        | Error::Sequence { .. } => vec![note(), table::restore_plan_problems()],
+        Error::Backup { .. } | Error::Damaged { .. } | Error::Sqlite(_) => {
+            vec![table::set_damaged(), note()]
+        }
+    }
 }
 
 /// The message for an error of the cryptography.

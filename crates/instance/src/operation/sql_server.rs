@@ -11,12 +11,13 @@ use windlass_base::message::table;
 use windlass_device::DeviceAddress;
 use windlass_pipeline::OnDamage;
 use windlass_source::Recovery;
-use windlass_sqlserver::{Destination, FileInput, is_sql_server, restore, steps};
+use windlass_source::sqlite::Seized;
+use windlass_sqlserver::{Destination, FileInput, Step, is_sql_server, places, restore, steps};
 
 use super::inspect::{Inspect, Inspection};
 use super::media::MediaOptions;
 use super::media_rows;
-use super::restore::RestoreOptions;
+use super::restore::{Placing, RestoreOptions, Wish, placed};
 use crate::message_of::os_error;
 use crate::{Failure, ResultSet, Session, Sink, Value};
 
@@ -185,6 +186,7 @@ impl<'a> Media<'a> {
     pub(super) fn restore(
         &self,
         session: &Session,
+        name: &str,
         options: &RestoreOptions,
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
@@ -194,7 +196,8 @@ impl<'a> Media<'a> {
         let mut moves = Vec::new();
         for (logical, written) in &options.moves {
             let path = session.instance.drives().path(written);
-            moves.push((logical.clone(), path?));
+            let path = placed(&path?)?;
+            moves.push((logical.clone(), path));
         }
         let destination = Destination {
             folder: options.target.clone(),
@@ -208,7 +211,23 @@ impl<'a> Media<'a> {
             .map(|device| device.path.clone())
             .collect();
         let steps = steps(&files, self.position()?)?;
+        let places = self.places(session, name, &steps, &destination)?;
+        if session.is_rehearsal() {
+            for (logical, path) in &places {
+                let path = path.display();
+                sink.message(windlass_base::Message::print(format!(
+                    "File '{logical}' would be written to '{path}'."
+                )));
+            }
+            return Ok(());
+        }
+        // Whoever has a database open would go on with the file that was replaced.
+        let mut seized = Vec::new();
+        for (_, path) in &places {
+            seized.extend(Seized::of(path)?);
+        }
         let restored = restore(&steps, &destination)?;
+        drop(seized);
         for (_, finding) in restored.findings.iter().take(DAMAGES_LISTED) {
             sink.message(table::written_damaged(finding));
         }
@@ -221,7 +240,46 @@ impl<'a> Media<'a> {
             ));
         }
         sink.message(table::files_are_sql_servers());
-        Ok(())
+        match restored.findings.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::of_loss(vec![table::set_damaged()])),
+        }
+    }
+
+    /// Where the files go, which must be allowed.
+    fn places(
+        &self,
+        session: &Session,
+        name: &str,
+        steps: &[Step],
+        destination: &Destination,
+    ) -> Result<Vec<(String, PathBuf)>, Failure> {
+        let mut places = places(steps, destination)?;
+        for (_, path) in &mut places {
+            *path = placed(path)?;
+        }
+        let together: Vec<PathBuf> = places.iter().map(|(_, path)| path.clone()).collect();
+        let wish = Wish {
+            name,
+            devices: self.devices,
+            replace: destination.replace,
+        };
+        for (logical, path) in &places {
+            let placing = Placing {
+                logical,
+                path,
+                is_named: true,
+                own: &[],
+                together: &together,
+            };
+            placing.check(session, &wish)?;
+            // Not by its own name either: nothing of a SQL Server database belongs to one of ours.
+            let owner = session.instance.database_at(path);
+            if let Some(owner) = owner? {
+                return Err(table::file_used_by_database(path.display(), owner.name).into());
+            }
+        }
+        Ok(places)
     }
 
     fn no_set(&self, position: u16) -> Failure {

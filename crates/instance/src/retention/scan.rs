@@ -187,7 +187,8 @@ fn read(path: &Path) -> Result<FoundMedia, String> {
     let sets = set.sets().into_iter().map(|entry| {
         let configuration = entry.configuration;
         FoundSet {
-            chain: ChainSet::of(&configuration, entry.is_complete),
+            chain: ChainSet::of(&configuration, entry.is_complete)
+                .on(header.media_set_guid, configuration.position),
             database: configuration.database,
             started: configuration.started,
             finished: configuration.finished.or(configuration.started),

@@ -77,6 +77,7 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
                 first_lsn: Lsn::ZERO,
                 last_lsn: Lsn::ZERO,
                 times: Times::of(finished, finished, 0),
+                place: None,
                 obstacle: unfinished.then_some(Obstacle::Incomplete),
             },
             database: format!("db{database}"),

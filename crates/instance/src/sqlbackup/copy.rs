@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use windlass_base::Moment;
@@ -10,7 +11,7 @@ use windlass_device::DeviceAddress;
 use windlass_io::{directory, output, own};
 use windlass_pipeline::MediaSet;
 
-use crate::Session;
+use crate::{Session, overwriting};
 
 /// Added to a copy's name until it is whole.
 const STAGING_SUFFIX: &str = ".windlass-copy";
@@ -42,7 +43,8 @@ pub fn run_queue(session: &mut Session, now: Moment) -> Vec<CopyOutcome> {
         .into_iter()
         .filter(|copy| copy.next_attempt.is_none_or(|next| next <= now));
     due.map(|copy| {
-        let result = make(&copy, session.makes_folders()).map_err(|error| error.to_string());
+        let result = allow(session, &copy)
+            .and_then(|()| make(&copy, session.makes_folders()).map_err(|error| error.to_string()));
         let catalog = session.instance.catalog_mut();
         let noted = match &result {
             Ok(()) => catalog.copy_made(copy.id),
@@ -78,6 +80,22 @@ fn next_attempt(copy: &QueuedCopy, now: Moment) -> Moment {
         .to_civil()
         .saturating_add(jiff::Span::new().minutes(i64::from(minutes)));
     Moment::new(later)
+}
+
+/// A copy goes over no database, and not over the backup that it is to be a copy of.
+fn allow(session: &Session, copy: &QueuedCopy) -> Result<(), String> {
+    let name = copy.target.display().to_string();
+    overwriting::refuse(session, &copy.target, &name, None).map_err(|failure| {
+        let texts = failure.messages.iter().map(|message| message.text.clone());
+        texts.collect::<Vec<_>>().join(" ")
+    })?;
+    let file = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
+    if file(&copy.source).is_some_and(|source| file(&copy.target) == Some(source)) {
+        return Err(
+            "it is the backup itself: this would be no copy; name another folder".to_owned(),
+        );
+    }
+    overwriting::refuse_content(&copy.target).map_err(|error| error.to_string())
 }
 
 /// Copies a file: beside its name, synced, its headers read, then renamed.

@@ -3,11 +3,11 @@
 //!
 //! File numbers are SQL Server's: the first data file is 1, the log 2, further data files 3 and up.
 //!
-//! A restore writes every file under its name with `.windlass-restoring` appended. The log of the
-//! backup is collected in such a file too, because chunks arrive in any order and its records must
-//! be applied in order, once all of it has arrived. Only then do files get their names, the log
-//! last: the engine does not open data files without a log, so no crash leaves an incomplete
-//! database that opens.
+//! A restore writes every file under its name with `.windlass-restoring` behind it. The log of the
+//! backup is collected in such a file too, because chunks come in any order and its records must not;
+//! it is applied when all of it is there. Only then do files take their names, the log last: without a
+//! log no engine opens data files, so no crash leaves a database that opens and is not whole. What a crash
+//! has left half named is completed by whoever opens the database, or restores it, next.
 //!
 //! With NORECOVERY the restored data files stay under their temporary names, with a state file that
 //! describes them.
@@ -24,7 +24,7 @@ use windlass_engine::{BackupDescription, EngineError};
 
 pub use files::FilesTarget;
 pub use pending::{PendingRestore, forget, pending};
-pub use restore::{EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, recover};
+pub use restore::{EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, complete, recover};
 pub use snapshot::EngineSnapshot;
 
 use crate::Error;

@@ -32,8 +32,20 @@ pub struct PendingRestore {
     /// Whether the content may be something other than a database.
     pub(super) as_is: bool,
     pub(super) description: BackupDescription,
-    /// Whether data files may be in a state between two backups.
-    pub is_interrupted: bool,
+    pub(super) progress: Progress,
+}
+
+/// How far a restore has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Progress {
+    /// Its data files are whole, and wait for a differential or for the end of the sequence.
+    Ready,
+    /// They may be half way between two backups.
+    Applying,
+    /// All files are whole, the log too, and are being given their names: whoever finds the old log
+    /// removed goes on with it.
+    Placing,
 }
 
 /// Maximum length of a state file; most of it is the description, one page per file.
@@ -49,7 +61,7 @@ struct Stored {
     modes: BTreeMap<u16, u16>,
     as_is: bool,
     description: Vec<u8>,
-    is_interrupted: bool,
+    progress: Progress,
 }
 
 fn state_path(log: &Path) -> PathBuf {
@@ -92,13 +104,18 @@ pub fn pending(log: &Path) -> Result<Option<PendingRestore>, Error> {
         modes: stored.modes,
         as_is: stored.as_is,
         description: describe(&stored.description)?,
-        is_interrupted: stored.is_interrupted,
+        progress: stored.progress,
     }))
 }
 
 impl PendingRestore {
-    /// Writes the state file; `is_interrupted` until the data files are consistent.
-    pub(super) fn store(&self, is_interrupted: bool) -> Result<(), Error> {
+    /// Whether data files may be in a state between two backups.
+    pub fn is_interrupted(&self) -> bool {
+        self.progress == Progress::Applying
+    }
+
+    /// Writes the state file.
+    pub(super) fn store(&self, progress: Progress) -> Result<(), Error> {
         let stored = Stored {
             set_guid: self.set_guid.to_string(),
             checkpoint_lsn: self.checkpoint_lsn.to_string(),
@@ -108,7 +125,7 @@ impl PendingRestore {
             modes: self.modes.clone(),
             as_is: self.as_is,
             description: self.description.encode().map_err(engine_error)?,
-            is_interrupted,
+            progress,
         };
         let path = state_path(&self.log);
         let write = || own::replace(&path, &serde_json::to_vec(&stored)?);

@@ -1,9 +1,9 @@
 //! The restore of a page engine database.
 //!
-//! Order at the end: the log is applied and the data files are synced; the old log is removed (from
-//! here on the old database no longer opens); data files get their names; the new log gets its
-//! name. A crash in between leaves data files without a log, which the engine does not open; the
-//! restore is then repeated.
+//! Order at the end: the log is applied, data files are synced; the old log is removed (from here on the
+//! old database does not open any more); data files take their names; the new log takes its name. A
+//! crash between leaves data files without a log, which no engine opens. The state file, written before
+//! the old log goes, says that all files are whole: [`complete`] then gives the rest their names.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use windlass_engine::storage::OwnFiles;
 use windlass_engine::{BackupDescription, BackupRange, FileSpec, Restore};
 use windlass_io::{Access, DirectFile, directory, output, own};
 
-use super::pending::{PendingRestore, forget_files, pending, remove_all, remove_state};
+use super::pending::{PendingRestore, Progress, forget_files, pending, remove_all, remove_state};
 use super::room::check_room;
 use super::{LOG_FILE_ID, collected_log, data_index, describe, engine_error, io_error, staged};
 use crate::{Error, Protection, Recovery, RestoreTarget};
@@ -109,8 +109,9 @@ impl EngineTarget {
             modes: modes(&request.files),
             as_is: request.as_is,
             description,
-            is_interrupted: false,
+            progress: Progress::Ready,
         };
+        complete(&state.log)?;
         let log_bytes = claim(&state.log)?;
         let begun = (|| {
             let replaced = seize(&state.log)?;
@@ -158,9 +159,8 @@ impl EngineTarget {
         let restore = if state.description.is_differential() {
             let restore = Restore::onto(files, &state.description, &staged_data);
             let restore = restore.map_err(engine_error)?;
-            // From here on, a crash leaves data files that are neither the base nor the
-            // differential.
-            state.store(true)?;
+            // A crash from here on leaves data files that are neither the base nor the differential.
+            state.store(Progress::Applying)?;
             restore
         } else {
             forget_files(&state.log)?;
@@ -239,14 +239,17 @@ impl RestoreTarget for EngineTarget {
         };
         self.apply_log(&mut restore)?;
         match recovery {
-            Recovery::NoRecovery => self.state.store(false)?,
+            Recovery::NoRecovery => self.state.store(Progress::Ready)?,
             Recovery::Recovery => {
                 if self.state.description.is_differential() {
-                    // From here on, a failure does not cost the sequence: RECOVERY alone can be
-                    // repeated.
-                    self.state.store(false)?;
+                    // From here on a failure does not cost the sequence: RECOVERY alone can be repeated.
+                    self.state.store(Progress::Ready)?;
                 }
-                put_in_place(restore, &self.state, &self.name)?;
+                make_whole(restore, &self.state, &self.name)?;
+                self.state.store(Progress::Placing)?;
+                // From here on what was made is all that there is.
+                self.is_over = true;
+                place(&self.state)?;
             }
         }
         self.is_over = true;
@@ -305,12 +308,17 @@ fn seize(log: &Path) -> Result<Option<DirectFile>, Error> {
 /// # Errors
 /// [`Error::NotRestoring`], [`Error::RestoreInterrupted`], those of the engine.
 pub fn recover(log: &Path, name: &str) -> Result<(), Error> {
+    if complete(log)? {
+        return Ok(());
+    }
     let state = waiting(log)?;
     let held = claim(&state.log)?;
     let recovered = seize(&state.log).and_then(|_replaced| {
         let files = Arc::new(OwnFiles);
         let restore = Restore::resume(files, &state.description, &state.staged_data());
-        put_in_place(restore.map_err(engine_error)?, &state, name)
+        make_whole(restore.map_err(engine_error)?, &state, name)?;
+        state.store(Progress::Placing)?;
+        place(&state)
     });
     remove_all(&[held.path().to_owned()])?;
     recovered
@@ -321,12 +329,16 @@ fn waiting(log: &Path) -> Result<PendingRestore, Error> {
     let state = pending(log)?.ok_or_else(|| Error::NotRestoring {
         path: log.to_owned(),
     })?;
-    if state.is_interrupted {
-        return Err(Error::RestoreInterrupted {
+    match state.progress {
+        Progress::Ready => Ok(state),
+        Progress::Applying => Err(Error::RestoreInterrupted {
             path: log.to_owned(),
-        });
+        }),
+        // Its files have their names, or the restore that gave them is to be repeated.
+        Progress::Placing => Err(Error::NotRestoring {
+            path: log.to_owned(),
+        }),
     }
-    Ok(state)
 }
 
 fn check_base(log: &Path, request: &EngineRestoreRequest) -> Result<PendingRestore, Error> {
@@ -391,8 +403,8 @@ fn places(
     Ok((data, follow(log)?))
 }
 
-/// Creates the log, and gives all files their names.
-fn put_in_place(mut restore: Restore, state: &PendingRestore, name: &str) -> Result<(), Error> {
+/// Makes the log; all files are whole then, and have their attributes.
+fn make_whole(mut restore: Restore, state: &PendingRestore, name: &str) -> Result<(), Error> {
     check_content(&restore, state)?;
     let staged_log = staged(&state.log);
     remove_all(std::slice::from_ref(&staged_log))?;
@@ -417,17 +429,51 @@ fn put_in_place(mut restore: Restore, state: &PendingRestore, name: &str) -> Res
         let file_id = if is_log { LOG_FILE_ID } else { file_id(index) };
         dress(from, to, state.modes.get(&file_id).copied())?;
     }
+    Ok(())
+}
+
+/// Removes the old log, and gives all files their names.
+fn place(state: &PendingRestore) -> Result<(), Error> {
     remove_all(std::slice::from_ref(&state.log))?;
     sync_folder(&state.log)?;
-    for (from, to) in &moves {
-        std::fs::rename(from, to).map_err(|error| io_error("rename", from, error))?;
+    give_names(state)
+}
+
+/// Gives all files that have not got them yet their names, the log last.
+fn give_names(state: &PendingRestore) -> Result<(), Error> {
+    let data = state.staged_data().into_iter().zip(&state.data);
+    for (from, to) in data.chain([(staged(&state.log), &state.log)]) {
+        match std::fs::rename(&from, to) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && own::is_there(to) => {}
+            renamed => renamed.map_err(|error| io_error("rename", &from, error))?,
+        }
         sync_folder(to)?;
     }
     remove_state(&state.log)
 }
 
-/// Gives a finished file the permissions and owner of the file it replaces, or else the permissions
-/// recorded in the backup.
+/// Ends a restore that was killed while its files were given their names. Whether there was one.
+///
+/// # Errors
+/// [`Error::RestoreRunning`], and when a file cannot be renamed.
+pub fn complete(log: &Path) -> Result<bool, Error> {
+    let Some(state) = pending(log)?.filter(|state| state.progress == Progress::Placing) else {
+        return Ok(false);
+    };
+    let held = claim(&state.log)?;
+    let staged_log = own::is_there(&staged(&state.log));
+    let completed = match (own::is_there(&state.log), staged_log) {
+        // The old database is whole: it was not touched yet.
+        (true, true) => forget_files(&state.log).map(|()| false),
+        (true, false) => remove_state(&state.log).map(|()| true),
+        (false, _) => give_names(&state).map(|()| true),
+    };
+    remove_all(&[held.path().to_owned()])?;
+    completed
+}
+
+/// Gives a finished file the permissions and owner of the one that it replaces, or the permissions that it
+/// had where it was backed up.
 fn dress(from: &Path, to: &Path, mode: Option<u16>) -> Result<(), Error> {
     let file = DirectFile::open(from, Access::Own).map_err(|e| io_error("open", from, e))?;
     let dressed = match std::fs::symlink_metadata(to) {

@@ -77,8 +77,8 @@ use std::path::{Path, PathBuf};
 pub use identity::FileIdentity;
 pub use options::{CopyFolder, CopyPolicy, SnapshotOptions};
 pub use restore::{
-    Existing, RequiredBase, RestoreProgress, RestoreRequest, RestoringState, SqliteTarget, forget,
-    recover, restoring,
+    Existing, RequiredBase, RestoreProgress, RestoreRequest, RestoringState, Seized, SqliteTarget,
+    forget, recover, restoring,
 };
 pub use snapshot::SqliteSnapshot;
 

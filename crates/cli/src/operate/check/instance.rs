@@ -8,13 +8,13 @@ use windlass_catalog::{Error, FILE_NAME, Failures, PastBackup, Verified};
 use windlass_instance::Session;
 use windlass_instance::chain::Times;
 use windlass_instance::presence::Looker;
-use windlass_instance::standing::{Standing, standings};
+use windlass_instance::standing::{Standing, standings, tell_apart};
 
 use super::verdict::{Reason, State, Subject, Verdict, told};
 use super::{Limits, is_asked, rest};
 use crate::args::Common;
 use crate::command::open;
-use crate::operate::history::seconds;
+use crate::operate::history::{FUTURE_SECONDS, seconds};
 
 /// Checks the requested or all databases of the instance in `folder`.
 pub(super) fn check(folder: &Path, common: &Common, asked: &[String], limits: Limits) -> Verdict {
@@ -42,8 +42,9 @@ pub(super) fn check(folder: &Path, common: &Common, asked: &[String], limits: Li
 
 fn read(session: &mut Session, asked: &[String], limits: Limits) -> Result<Verdict, Error> {
     let catalog = session.instance().catalog();
-    let past = catalog.past_backups(None)?;
+    let mut past = catalog.past_backups(None)?;
     let registered = catalog.databases()?;
+    tell_apart(&mut past, &registered);
     let failures = catalog.failures()?;
     let verifications = catalog.verifications()?;
     let copies = catalog.queued_copies()?;
@@ -113,6 +114,20 @@ fn database(
         )),
         Some(standing) => {
             subject.age = age(standing.newest(), limits);
+            if let Some(newest) = standing.newest().filter(|_| is_future(subject.age)) {
+                let dated = newest.started.map_or_else(String::new, |at| at.to_string());
+                let text = format!(
+                    "the newest backup is dated {dated}, in the future: the clock was wrong then, or is now"
+                );
+                reasons.push(Reason::new(State::Warning, "dated-in-future", text));
+                // What else there is says how much may be lost.
+                let known = standing
+                    .backups
+                    .iter()
+                    .filter(|(_, verdict)| verdict.is_ok());
+                let ages = known.filter_map(|(backup, _)| age(Some(*backup), limits));
+                subject.age = ages.filter(|age| !is_future(Some(*age))).min();
+            }
             media(standing, limits, subject.age, reasons);
             verified(standing, verifications, limits, reasons);
         }
@@ -134,7 +149,12 @@ fn database(
     subject
 }
 
-/// Seconds since a backup started.
+/// Whether a backup that is so old has not begun yet. Clocks differ a little.
+fn is_future(age: Option<i64>) -> bool {
+    age.is_some_and(|age| age < -FUTURE_SECONDS)
+}
+
+/// Seconds since a backup began.
 fn age(backup: Option<&PastBackup>, limits: Limits) -> Option<i64> {
     let backup = backup?;
     let began = Times::of(backup.started, backup.started, backup.time_zone)?;

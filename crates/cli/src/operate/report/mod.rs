@@ -16,7 +16,7 @@ use std::path::Path;
 
 use windlass_base::Moment;
 use windlass_instance::presence::Looker;
-use windlass_instance::standing::standings;
+use windlass_instance::standing::{standings, tell_apart};
 use windlass_io::output;
 use windlass_report::Table;
 
@@ -41,10 +41,11 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Outcome {
         Ok(known) => known,
         Err(error) => return failed(&error, &mut console),
     };
-    let past = match catalog.past_backups(database) {
+    let mut past = match catalog.past_backups(database) {
         Ok(past) => past,
         Err(error) => return failed(&error, &mut console),
     };
+    tell_apart(&mut past, &known);
     let known: Vec<&str> = known
         .iter()
         .map(|record| record.name.as_str())

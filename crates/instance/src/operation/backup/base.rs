@@ -64,6 +64,7 @@ pub(super) fn find(
     } = *wanted;
     let none = || Failure::from(table::no_differential_base(&record.name));
     if let Some((set_guid, lsn)) = own {
+        named_media_hold(&wanted.options.base, set_guid)?;
         let past = past(session, set_guid)?;
         check_media(session, past.as_ref(), wanted, sink)?;
         return Ok(DifferentialBase {
@@ -98,11 +99,12 @@ pub(super) fn rehearse(
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let named = wanted.options.base.as_slice();
-    // A database of the page engine counts from its own base, whatever is named.
+    // A database of the page engine counts from its own base.
     let knows_itself = wanted.record.log_path.is_some();
     if (named.is_empty() || knows_itself)
         && let Some(base) = wanted.record.base
     {
+        named_media_hold(named, base.set_guid)?;
         let past = past(session, base.set_guid)?;
         return check_media(session, past.as_ref(), wanted, sink);
     }
@@ -128,6 +130,28 @@ fn has_content(devices: &[DeviceAddress]) -> bool {
 fn no_base_named() -> Failure {
     let reason = "the media given as base have no full backup of this database.";
     table::set_not_comparable(reason).into()
+}
+
+/// Media that are named as the base of a database that knows its own must be the media of that.
+fn named_media_hold(devices: &[DeviceAddress], base: Guid) -> Result<(), Failure> {
+    if devices.is_empty() {
+        return Ok(());
+    }
+    let media = MediaSet::open(devices)?;
+    let sets = media.sets();
+    let is_base = |set: &SetConfiguration| set.set_guid == base;
+    match sets
+        .iter()
+        .any(|entry| entry.is_complete && is_base(&entry.configuration))
+    {
+        true => Ok(()),
+        false => {
+            let reason = format!(
+                "the media named as base do not hold the full backup that the database counts from, set {base}."
+            );
+            Err(table::set_not_comparable(reason).into())
+        }
+    }
 }
 
 /// What the history knows of a set.
@@ -223,7 +247,10 @@ fn newest_base(media: &MediaSet, is_meant: impl Fn(&ChainSet) -> bool) -> Option
     let entries = media.sets();
     let sets: Vec<ChainSet> = entries
         .iter()
-        .map(|entry| ChainSet::of(&entry.configuration, entry.is_complete))
+        .map(|entry| {
+            ChainSet::of(&entry.configuration, entry.is_complete)
+                .on(media.header().media_set_guid, entry.configuration.position)
+        })
         .collect();
     let newest = Chains::of(&sets).newest(|set| set.can_be_base() && is_meant(set))?;
     Some(entries[newest].configuration.position)

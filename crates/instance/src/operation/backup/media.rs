@@ -1,6 +1,6 @@
 //! The media that a backup goes to, and what they may not be.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use windlass_base::Moment;
 use windlass_base::message::table;
@@ -9,10 +9,10 @@ use windlass_device::{DeviceAddress, DeviceKind};
 use windlass_pipeline::{MediaRequest, Overwrite};
 
 use super::{BackupOptions, Settled};
-use crate::names::{absolute, part_of_database};
+use crate::names::absolute;
 use crate::operation::resolve;
 use crate::tag::Tags;
-use crate::{Failure, Session};
+use crate::{Failure, Session, overwriting};
 
 /// The most mirrors beside the first copy.
 const MIRRORS_MAX: usize = 3;
@@ -92,46 +92,7 @@ fn refuse_databases(
         .iter()
         .filter(|device| device.kind == DeviceKind::Disk)
     {
-        let path = absolute(&device.path).unwrap_or_else(|_| device.path.clone());
-        let own = ["", "-wal", "-shm", "-journal"]
-            .iter()
-            .any(|suffix| path == with_suffix(&record.path, suffix));
-        let owner = if own {
-            Some(record.clone())
-        } else {
-            session.instance.database_at(&path)?
-        };
-        if let Some(owner) = owner {
-            return Err(table::file_used_by_database(&device.name, &owner.name).into());
-        }
-        if let Some(database) = part_of_database(&path) {
-            return Err(refuse_part(device, &database));
-        }
-        // An encrypted database looks like noise, but SQLite's side files have its name.
-        let beside = ["-wal", "-journal", "-shm"].map(|suffix| with_suffix(&path, suffix));
-        if let Some(part) = beside.iter().find(|part| windlass_io::own::is_there(part)) {
-            let reason = format!(
-                "It may be a database in use, because '{}' exists next to it; name another file",
-                part.display()
-            );
-            return Err(table::cannot_open_device(&device.name, reason).into());
-        }
+        overwriting::refuse(session, &device.path, &device.name, Some(record))?;
     }
     Ok(())
-}
-
-/// A backup under such a name would be taken for a part of a database, and deleted or written to.
-fn refuse_part(device: &DeviceAddress, database: &Path) -> Failure {
-    let reason = format!(
-        "A file of this name would be taken for part of the database '{}'; give the backup another \
-         name, for example ending in .bak",
-        database.display()
-    );
-    table::cannot_open_device(&device.name, reason).into()
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }

@@ -50,6 +50,8 @@ use options::settle;
 pub use parts::RestorePart;
 pub(crate) use parts::run as run_part;
 use places::Placed;
+pub(super) use places::placed;
+pub(super) use placing::{Placing, Wish};
 use reader::SetReader;
 use target::{TargetKind, Wanted, first, kind_of, log};
 
@@ -131,7 +133,7 @@ fn attempt(
     }
     let devices = options.media.addresses(session, Some(name))?;
     if sql_server::is_backup(&devices) {
-        sql_server::Media::new(&devices, &options.media).restore(session, options, sink)?;
+        sql_server::Media::new(&devices, &options.media).restore(session, name, options, sink)?;
         return Ok(RestoreOutcome::DataFiles);
     }
     let reader = SetReader::open(name, devices, options, settled)?;
@@ -217,8 +219,9 @@ impl RestoreOperation<'_> {
         {
             return Err(table::other_database(reader.name).with_state(4).into());
         }
+        let together: Vec<PathBuf> = files.iter().map(|file| file.record.path.clone()).collect();
         for file in files {
-            self.check_place(file, &own)?;
+            self.check_place(file, &own, &together)?;
         }
         match reader.is_differential() {
             true => self.check_sequence(files),

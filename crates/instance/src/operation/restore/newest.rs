@@ -142,7 +142,7 @@ impl Session {
         let pending = engine::pending(&log)?;
         Ok(match pending {
             None => Sequence::None,
-            Some(pending) if pending.is_interrupted => Sequence::Torn,
+            Some(pending) if pending.is_interrupted() => Sequence::Torn,
             Some(pending) => Sequence::Waits(pending.set_guid),
         })
     }
@@ -166,12 +166,13 @@ impl Inventory {
             chain: Vec::new(),
             trouble: Vec::new(),
         };
-        for (media, (_, group)) in groups.into_iter().enumerate() {
+        for (media, (media_set, group)) in groups.into_iter().enumerate() {
             let opened = MediaSet::open(&group)?;
             for entry in opened.sets() {
-                inventory
-                    .chain
-                    .push(ChainSet::of(&entry.configuration, entry.is_complete));
+                let position = entry.configuration.position;
+                inventory.chain.push(
+                    ChainSet::of(&entry.configuration, entry.is_complete).on(media_set, position),
+                );
                 let set = entry.configuration;
                 inventory.found.push(Found { media, set });
             }

@@ -7,7 +7,7 @@ use windlass_catalog::FileRecord;
 use windlass_media::DatabaseFile;
 
 use super::RestoreOperation;
-use super::placing::Placing;
+use super::placing::{Placing, Wish};
 use super::target::first;
 use crate::Failure;
 use crate::message_of::{os_error, quoted_os_error};
@@ -99,19 +99,30 @@ impl RestoreOperation<'_> {
     }
 
     /// Whether a file may go to its place.
-    pub(super) fn check_place(&self, file: &Placed, own: &[PathBuf]) -> Result<(), Failure> {
+    pub(super) fn check_place(
+        &self,
+        file: &Placed,
+        own: &[PathBuf],
+        together: &[PathBuf],
+    ) -> Result<(), Failure> {
         let placing = Placing {
             logical: &file.record.logical_name,
             path: &file.record.path,
             is_named: file.is_named,
             own,
+            together,
         };
-        placing.check(self.session, &self.reader)
+        let wish = Wish {
+            name: self.reader.name,
+            devices: &self.reader.opened.devices,
+            replace: self.reader.options.replaces,
+        };
+        placing.check(self.session, &wish)
     }
 }
 
 /// The absolute path of a file that is restored; its folder must be there.
-fn placed(path: &Path) -> Result<PathBuf, Failure> {
+pub(in crate::operation) fn placed(path: &Path) -> Result<PathBuf, Failure> {
     let placed = absolute(path)
         .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)))?;
     let folder = windlass_io::directory::parent(&placed);

@@ -7,34 +7,57 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_device::DeviceKind;
+use windlass_device::{DeviceAddress, DeviceKind};
 
-use super::reader::SetReader;
-use crate::names::{absolute, part_of_database};
+use crate::names::{absolute, is_own_side_file, part_of_database};
 use crate::{Failure, Session};
 
 /// A file of a set and where it is to go.
-pub(super) struct Placing<'a> {
+pub(in crate::operation) struct Placing<'a> {
     /// Its logical name.
-    pub(super) logical: &'a str,
-    pub(super) path: &'a Path,
+    pub(in crate::operation) logical: &'a str,
+    pub(in crate::operation) path: &'a Path,
     /// Whether a MOVE or the command names the place.
-    pub(super) is_named: bool,
+    pub(in crate::operation) is_named: bool,
     /// The files of the database that is replaced.
-    pub(super) own: &'a [PathBuf],
+    pub(in crate::operation) own: &'a [PathBuf],
+    /// Where all files of the set go.
+    pub(in crate::operation) together: &'a [PathBuf],
+}
+
+/// What a statement says of all its files.
+pub(in crate::operation) struct Wish<'a> {
+    /// The database.
+    pub(in crate::operation) name: &'a str,
+    /// What is read.
+    pub(in crate::operation) devices: &'a [DeviceAddress],
+    pub(in crate::operation) replace: bool,
 }
 
 impl Placing<'_> {
     /// SQL Server's rules for overwriting, and ours.
-    pub(super) fn check(&self, session: &Session, reader: &SetReader<'_>) -> Result<(), Failure> {
-        self.check_owner(session, reader.name)?;
-        self.check_media(reader)?;
+    pub(in crate::operation) fn check(
+        &self,
+        session: &Session,
+        wish: &Wish<'_>,
+    ) -> Result<(), Failure> {
+        self.check_owner(session, wish.name)?;
+        self.check_media(wish)?;
         let is_own = self.own.iter().any(|own| own == self.path);
         if is_own {
             return Ok(());
         }
         self.check_folder(session)?;
-        if let Some(database) = part_of_database(self.path) {
+        if is_own_side_file(self.path) {
+            let reason = "Windlass gives such names to its unfinished files and removes them. Give it another \
+                          name.";
+            return Err(self.refuse(table::path_means_no_file(self.path.display(), reason)));
+        }
+        // The log of the very database that is restored beside it is one, and is meant.
+        let is_log = |database: &PathBuf| {
+            windlass_vfs::log_path(database) == self.path && self.together.contains(database)
+        };
+        if let Some(database) = part_of_database(self.path).filter(|database| !is_log(database)) {
             let reason = format!(
                 "SQLite would take a file of this name for part of '{}'. Use another name.",
                 database.display()
@@ -42,7 +65,7 @@ impl Placing<'_> {
             return Err(self.refuse(table::path_means_no_file(self.path.display(), reason)));
         }
         let is_there = windlass_io::own::is_there(self.path);
-        if is_there && !(self.is_named && reader.options.replaces) {
+        if is_there && !(self.is_named && wish.replace) {
             let path = self.path.display().to_string();
             return Err(self.refuse(table::file_exists(&path, &path)));
         }
@@ -62,8 +85,8 @@ impl Placing<'_> {
     }
 
     /// Nor are the media that are being read.
-    fn check_media(&self, reader: &SetReader<'_>) -> Result<(), Failure> {
-        let disks = reader.opened.devices.iter();
+    fn check_media(&self, wish: &Wish<'_>) -> Result<(), Failure> {
+        let disks = wish.devices.iter();
         let mut disks = disks.filter(|device| device.kind == DeviceKind::Disk);
         let is_medium =
             disks.any(|device| absolute(&device.path).is_ok_and(|path| path == self.path));

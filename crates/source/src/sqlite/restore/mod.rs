@@ -56,6 +56,29 @@ use super::snapshot::FILE_ID;
 use super::{beside, file_error};
 use crate::{Error, Protection, Recovery, RestoreTarget};
 
+/// A file that something else than a `SQLite` database is to replace: as long as this is held, nobody else
+/// has it open, if it is a database.
+#[derive(Debug)]
+pub struct Seized(ExistingTarget);
+
+impl Seized {
+    /// `None` when there is no file.
+    ///
+    /// # Errors
+    /// [`Error::InUse`].
+    pub fn of(path: &Path) -> Result<Option<Self>, Error> {
+        Ok(ExistingTarget::seize(path, Existing::Replace)?.map(Self))
+    }
+
+    /// Confirms that still nobody else has it open.
+    ///
+    /// # Errors
+    /// [`Error::InUse`].
+    pub fn confirm(&self) -> Result<(), Error> {
+        self.0.confirm_unused()
+    }
+}
+
 /// A `SQLite` database being restored.
 #[derive(Debug)]
 pub struct SqliteTarget {

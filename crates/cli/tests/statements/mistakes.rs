@@ -1,0 +1,413 @@
+//! Slips of the hand and of the clock: what the program must not destroy, and not call well.
+
+use rusqlite::Connection;
+
+use crate::support::{Place, Run, rows, sql, succeed};
+
+/// An instance on which `app` and `other` are registered.
+fn place() -> Place {
+    let place = Place::new();
+    succeed(
+        &place,
+        "EXEC sp_attach_db 'app', 'd:\\app.db'\nEXEC sp_attach_db 'other', 'd:\\other.db'",
+    );
+    place
+}
+
+/// Runs a plain command on the instance.
+fn on(place: &Place, arguments: &[&str]) -> Run {
+    place.run(&[arguments, &["--instance", "instance"]].concat())
+}
+
+#[track_caller]
+fn well(place: &Place, arguments: &[&str]) -> Run {
+    let run = on(place, arguments);
+    assert_eq!(run.code, Some(0), "{arguments:?}\n{}\n{}", run.out, run.err);
+    run
+}
+
+fn bytes(place: &Place, name: &str) -> Vec<u8> {
+    std::fs::read(place.path(name)).expect("the file")
+}
+
+#[test]
+fn a_copy_goes_over_no_database_and_is_not_the_backup_itself() {
+    let place = place();
+    std::fs::create_dir(place.path("copies")).expect("a folder");
+    std::fs::copy(place.path("other.db"), place.path("copies/free.bak")).expect("a copy");
+    let (app, free) = (bytes(&place, "app.db"), bytes(&place, "copies/free.bak"));
+    for (name, folder, reason) in [
+        // A registered database, one that is not, what SQLite would take for a part, and itself.
+        ("temp/app.db", ".", "used by database"),
+        (
+            "temp/free.bak",
+            "copies",
+            "a SQLite database and not a backup",
+        ),
+        ("temp/self.bak", "temp", "the backup itself"),
+    ] {
+        let command = format!(
+            "BACKUP DATABASE app TO DISK = '{}' WITH COPYTO = '{}', FILEOPTIONS = 4",
+            place.text(name),
+            place.text(folder)
+        );
+        let run = on(&place, &["sqlbackup", "--sql", &command]);
+        assert!(run.out.contains("was not copied"), "{name}: {}", run.out);
+        assert!(run.out.contains(reason), "{name}: {}", run.out);
+    }
+    assert!(
+        bytes(&place, "app.db") == app,
+        "the database is what it was"
+    );
+    assert!(bytes(&place, "copies/free.bak") == free);
+}
+
+#[test]
+fn reports_metrics_and_logs_go_over_no_database_and_no_backup() {
+    let place = place();
+    well(&place, &["backup", "app", "--to", "a.bak"]);
+    for name in ["app.db", "a.bak"] {
+        let before = bytes(&place, name);
+        for arguments in [
+            vec!["report", "--to", name],
+            vec!["metrics", "--output", name],
+            vec!["check", "--log-file", name],
+        ] {
+            let run = on(&place, &arguments);
+            assert_ne!(run.code, Some(0), "{arguments:?}: {}", run.err);
+            assert!(run.err.contains("holds data and no text"), "{}", run.err);
+        }
+        let command = format!(
+            "BACKUP DATABASE app TO DISK = 'b.bak' WITH INIT, LOGTO = '{}'",
+            place.text(name)
+        );
+        let run = on(&place, &["sqlbackup", "--sql", &command]);
+        assert!(run.out.contains("was not written"), "{}", run.out);
+        assert!(bytes(&place, name) == before, "{name} is what it was");
+    }
+    // A report goes over the one before it. The other database was never backed up: that is told, too.
+    for _ in 0..2 {
+        let run = on(&place, &["report", "--to", "report.html"]);
+        assert_eq!((run.code, run.err.as_str()), (Some(1), ""));
+    }
+}
+
+#[test]
+fn a_backup_does_not_take_a_name_that_an_unfinished_file_would_have() {
+    let place = Place::new();
+    for name in [
+        "x.bak.windlass-new",
+        "x.db.windlass-restoring",
+        "x.bak.windlass-copy",
+    ] {
+        let run = place.run(&["backup", "app.db", "--to", name]);
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        assert!(
+            run.err.contains("give the backup another name"),
+            "{}",
+            run.err
+        );
+    }
+    place.succeed(&["backup", "app.db", "--to", "x.bak"]);
+    let run = place.run(&["restore", "x.bak", "--to", "x.db.windlass-restoring"]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+}
+
+#[test]
+fn a_database_of_the_page_engine_is_restored_over_itself_by_plain_commands() {
+    let place = Place::new();
+    succeed(
+        &place,
+        "CREATE DATABASE own ON (NAME = own, FILENAME = 'D:\\own.db') LOG ON (NAME = own_log, FILENAME = 'D:\\own.db-log')
+GO
+USE own
+GO
+CREATE TABLE t(x); INSERT INTO t VALUES (7)",
+    );
+    place.succeed(&["backup", "own.db", "--to", "own.bak"]);
+    place.succeed(&["restore", "own.bak", "--to", "copy.db"]);
+    let run = place.run(&["restore", "own.bak", "--to", "copy.db"]);
+    assert_eq!(run.code, Some(1), "not without --replace: {}", run.err);
+    place.succeed(&["restore", "own.bak", "--to", "copy.db", "--replace"]);
+    // A log beside another database is none of this one.
+    let run = place.run(&[
+        "restore",
+        "own.bak",
+        "--move",
+        "own=new.db",
+        "--move",
+        "own_log=app.db-log",
+    ]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("for part of"), "{}", run.err);
+}
+
+#[test]
+fn media_that_are_named_as_base_must_be_those_that_an_engine_database_counts_from() {
+    let place = place();
+    succeed(
+        &place,
+        "CREATE DATABASE own\nGO\nUSE own\nGO\nCREATE TABLE t(x)",
+    );
+    well(&place, &["backup", "own", "--to", "1.bak"]);
+    well(&place, &["backup", "own", "--to", "2.bak", "--copy-only"]);
+    let run = on(
+        &place,
+        &[
+            "backup",
+            "own",
+            "--to",
+            "d.bak",
+            "--differential",
+            "--base",
+            "2.bak",
+        ],
+    );
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("named as base do not hold"), "{}", run.err);
+    well(
+        &place,
+        &[
+            "backup",
+            "own",
+            "--to",
+            "d.bak",
+            "--differential",
+            "--base",
+            "1.bak",
+        ],
+    );
+}
+
+#[test]
+fn a_database_is_not_kept_by_the_backups_of_another_that_had_its_name() {
+    let place = place();
+    well(&place, &["backup", "app", "--to", "a.bak"]);
+    assert_eq!(on(&place, &["check", "--database", "app"]).code, Some(0));
+    succeed(
+        &place,
+        "EXEC sp_detach_db 'app'\nEXEC sp_detach_db 'other'\nEXEC sp_attach_db 'app', 'd:\\other.db'",
+    );
+    let run = on(&place, &["check", "--database", "app"]);
+    assert_eq!(run.code, Some(2), "{}", run.out);
+    assert!(run.out.contains("never been backed up"), "{}", run.out);
+    assert!(
+        on(&place, &["doctor"])
+            .out
+            .contains("has never been backed up")
+    );
+    assert_eq!(on(&place, &["history", "--rpo", "24h"]).code, Some(1));
+    let metrics = well(&place, &["metrics"]).out;
+    assert!(
+        metrics.contains("windlass_database_restorable{database=\"app\"} 0"),
+        "{metrics}"
+    );
+    assert!(
+        well(&place, &["history"]).out.contains("a.bak"),
+        "the history has it still"
+    );
+    well(&place, &["backup", "app", "--to", "new.bak"]);
+    assert_eq!(on(&place, &["check", "--database", "app"]).code, Some(0));
+    // Dropped and made anew.
+    succeed(&place, "CREATE DATABASE own");
+    well(&place, &["backup", "own", "--to", "own.bak"]);
+    assert_eq!(on(&place, &["check", "--database", "own"]).code, Some(0));
+    succeed(&place, "DROP DATABASE own\nCREATE DATABASE own");
+    assert_eq!(on(&place, &["check", "--database", "own"]).code, Some(2));
+}
+
+#[test]
+fn a_backup_that_is_dated_in_the_future_says_nothing_of_today() {
+    let place = place();
+    well(&place, &["backup", "app", "--to", "a.bak"]);
+    let catalog = Connection::open(place.path("instance/windlass.catalog")).expect("the catalog");
+    let shift = "UPDATE own_backupset SET backup_start_date = '2185-05-02 21:56:17', \
+                 backup_finish_date = '2185-05-02 21:56:18'";
+    catalog.execute(shift, []).expect("a shift");
+    let run = on(&place, &["check", "--database", "app"]);
+    assert_eq!(run.code, Some(2), "{}", run.out);
+    assert!(run.out.contains("in the future"), "{}", run.out);
+    assert_eq!(on(&place, &["history", "--rpo", "24h"]).code, Some(1));
+    assert_eq!(on(&place, &["doctor"]).code, Some(1));
+    // One of today counts, although the other is the newer one by its date.
+    well(&place, &["backup", "app", "--to", "b.bak"]);
+    let run = on(&place, &["check", "--database", "app"]);
+    assert!(matches!(run.code, Some(0 | 1)), "{}", run.out);
+    assert!(!run.out.contains("-1"), "no age is negative: {}", run.out);
+}
+
+#[test]
+fn doctor_does_not_call_an_instance_absent_that_it_may_not_see() {
+    use std::os::unix::process::CommandExt as _;
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = place();
+    let mut command = place.command(&["doctor", "--instance", "instance"]);
+    command.uid(65534).gid(65534);
+    use std::os::unix::fs::PermissionsExt as _;
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(place.path("."), open).expect("its mode");
+    let output = command.output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(!told.contains("does not exist yet"), "{told}");
+}
+
+#[test]
+fn restoring_a_sql_server_backup_goes_over_no_registered_database_no_open_one_and_not_the_backup() {
+    let Some(sample) = crate::sqlserver::sample("sql2008r2_Northwind.bak") else {
+        return;
+    };
+    let place = place();
+    std::fs::copy(sample, place.path("x.bak")).expect("a copy");
+    let free = place.path("free.db");
+    std::fs::copy(place.path("other.db"), &free).expect("a copy");
+    let before: Vec<Vec<u8>> = ["app.db", "x.bak", "free.db"]
+        .map(|name| bytes(&place, name))
+        .into();
+    let restore = |data: &str, log: &str| {
+        sql(
+            &place,
+            &format!(
+                "RESTORE DATABASE nw FROM DISK = 'd:\\x.bak' WITH REPLACE, MOVE 'Northwind' TO 'd:\\{data}', \
+                 MOVE 'Northwind_log' TO 'd:\\{log}'"
+            ),
+        )
+    };
+    assert_eq!(restore("app.db", "x.ldf").numbers()[0], 1834);
+    assert_eq!(restore("new.mdf", "x.bak").numbers()[0], 50020);
+    assert_eq!(restore("app.db-wal", "x.ldf").numbers()[0], 50020);
+    let user = Connection::open(&free).expect("somebody");
+    user.execute_batch("BEGIN; SELECT * FROM sqlite_schema")
+        .expect("a reader");
+    assert_eq!(restore("free.db", "x.ldf").numbers()[0], 3101);
+    drop(user);
+    for (name, before) in ["app.db", "x.bak", "free.db"].iter().zip(before) {
+        assert!(bytes(&place, name) == before, "{name} is what it was");
+    }
+    // A folder that is not there is no fault of the backup.
+    let run = place.run(&["restore", "x.bak", "--to", "nowhere"]);
+    assert_eq!(run.code, Some(1));
+    assert!(!run.err.contains("Msg 3189"), "{}", run.err);
+    // A dry run writes nothing; what a killed run left is no obstacle; what was private stays so.
+    std::fs::create_dir(place.path("files")).expect("a folder");
+    place.succeed(&["restore", "x.bak", "--to", "files", "--dry-run"]);
+    assert_eq!(
+        std::fs::read_dir(place.path("files")).expect("it").count(),
+        0
+    );
+    std::fs::write(place.path("files/Northwind.mdf.windlass-restoring"), "half").expect("a rest");
+    use std::os::unix::fs::PermissionsExt as _;
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(place.path("x.bak"), private).expect("its mode");
+    place.succeed(&["restore", "x.bak", "--to", "files"]);
+    let made = std::fs::metadata(place.path("files/Northwind.mdf")).expect("the file");
+    assert_eq!(made.permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        std::fs::read_dir(place.path("files")).expect("it").count(),
+        2
+    );
+    assert_eq!(rows(&place.path("app.db")), 400);
+}
+
+#[test]
+fn a_restore_that_was_killed_while_it_named_its_files_is_completed_by_whoever_comes_next() {
+    let place = place();
+    succeed(
+        &place,
+        "CREATE DATABASE own ON (NAME = a, FILENAME = 'D:\\a.mdf'), (NAME = b, FILENAME = 'D:\\b.ndf')
+LOG ON (NAME = l, FILENAME = 'D:\\l.ldf')
+GO
+USE own
+GO
+CREATE TABLE t(x); INSERT INTO t VALUES (7)
+GO
+USE master
+GO
+BACKUP DATABASE own TO DISK = 'd:\\own.bak'
+GO
+USE own
+GO
+INSERT INTO t VALUES (8)",
+    );
+    let count = |place: &Place| {
+        let run = succeed(place, "USE own\nGO\nSELECT count(*) AS n FROM t");
+        run.results()[0][0]["n"].as_i64()
+    };
+    let restore = "RESTORE DATABASE own FROM DISK = 'd:\\own.bak' WITH REPLACE";
+    let stage = |name: &str| format!("{name}.windlass-restoring");
+    let rename = |from: &str, to: &str| {
+        std::fs::rename(place.path(from), place.path(to)).expect("a rename");
+    };
+    // What a killed run leaves, put together from a whole restore and one that waits.
+    let killed = |is_old_log_there: bool, named: &[&str]| {
+        succeed(&place, &format!("{restore}, NORECOVERY"));
+        let state = std::fs::read_to_string(place.path("l.ldf.windlass-state")).expect("a state");
+        succeed(&place, "RESTORE DATABASE own WITH RECOVERY");
+        let placing = state.replace(r#""ready""#, r#""placing""#);
+        assert_ne!(placing, state);
+        std::fs::write(place.path("l.ldf.windlass-state"), placing).expect("a state");
+        for name in ["a.mdf", "b.ndf", "l.ldf"] {
+            if is_old_log_there {
+                std::fs::copy(place.path(name), place.path(&stage(name))).expect("a copy");
+            } else if !named.contains(&name) {
+                rename(name, &stage(name));
+            }
+        }
+    };
+    let left = || {
+        let entries = std::fs::read_dir(place.path(".")).expect("the folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name());
+        names
+            .filter(|name| name.to_string_lossy().contains("windlass-"))
+            .count()
+    };
+    assert_eq!(count(&place), Some(2));
+    for named in [&[][..], &["a.mdf"], &["a.mdf", "b.ndf"]] {
+        killed(false, named);
+        assert_eq!(count(&place), Some(1), "{named:?}");
+        assert_eq!(left(), 0, "{named:?}");
+        killed(false, named);
+        succeed(&place, restore);
+        assert_eq!(count(&place), Some(1), "{named:?}");
+        killed(false, named);
+        succeed(
+            &place,
+            "DROP DATABASE own\nGO\nRESTORE DATABASE own FROM DISK = 'd:\\own.bak'",
+        );
+        assert_eq!(left(), 0, "{named:?}");
+    }
+    // The old database was not touched: it stays, and what was made beside it goes with the next restore.
+    killed(true, &[]);
+    succeed(&place, "USE own\nGO\nINSERT INTO t VALUES (9), (10)");
+    assert_eq!(count(&place), Some(3));
+    succeed(&place, restore);
+    assert_eq!((count(&place), left()), (Some(1), 0));
+}
+
+#[test]
+fn an_older_copy_of_a_medium_that_was_put_back_and_appended_to_does_not_keep_what_it_lost() {
+    let place = place();
+    well(&place, &["backup", "app", "--to", "a.bak"]);
+    std::fs::copy(place.path("a.bak"), place.path("older.bak")).expect("a copy");
+    well(&place, &["backup", "app", "--to", "a.bak"]);
+    assert_eq!(on(&place, &["check", "--database", "app"]).code, Some(0));
+    std::fs::copy(place.path("older.bak"), place.path("a.bak")).expect("a copy");
+    // Without the instance: it does not hear of these, and the file is longer than it was.
+    place.succeed(&["backup", "app.db", "--to", "a.bak"]);
+    place.succeed(&["backup", "app.db", "--to", "a.bak"]);
+    let run = on(&place, &["check", "--database", "app"]);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(
+        run.out.contains("does not hold this backup any more"),
+        "{}",
+        run.out
+    );
+    let run = on(
+        &place,
+        &["backup", "app", "--to", "d.bak", "--differential"],
+    );
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("50012"), "{}", run.err);
+}
