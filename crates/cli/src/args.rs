@@ -355,7 +355,7 @@ pub(crate) struct VerifyArguments {
     /// Number of threads that check
     #[arg(long, value_name = "N|auto")]
     pub(crate) threads: Option<Threads>,
-    /// I/O method for reading; auto uses io_uring where available
+    /// I/O method for reading; auto uses the ring where available
     #[arg(long, value_name = "auto|io_uring|threads", default_value = "auto")]
     pub(crate) io: IoMethodChoice,
     #[command(flatten)]

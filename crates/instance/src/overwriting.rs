@@ -69,7 +69,9 @@ pub(crate) fn refuse_content(path: &Path) -> std::io::Result<()> {
                 reason,
             ));
         }
-        found => drop(found?),
+        found => {
+            found?;
+        }
     }
     let mut first = [0; windlass_source::FIRST_BYTES];
     let read = File::open(path)?.read(&mut first)?;

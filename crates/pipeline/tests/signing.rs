@@ -294,7 +294,7 @@ const ATTACKS: [Attack; 13] = [
         media.count();
     }),
     ("the order of two chunks", |media| {
-        media.chunks[1].swap(0, 1)
+        media.chunks[1].swap(0, 1);
     }),
     ("a chunk on another stripe", |media| {
         let mut moved = media.chunks[0].remove(0);
@@ -310,11 +310,11 @@ const ATTACKS: [Attack; 13] = [
         }
     }),
     ("the set's name", |media| {
-        media.start.name = "weekly".to_owned();
-        media.last.name = "weekly".to_owned();
+        "weekly".clone_into(&mut media.start.name);
+        "weekly".clone_into(&mut media.last.name);
     }),
     ("its description, at the end alone", |media| {
-        media.last.description = "of another shop".to_owned();
+        "of another shop".clone_into(&mut media.last.description);
     }),
     ("its time", |media| {
         let time = "2031-01-01 00:00:00".parse().ok();
@@ -324,7 +324,7 @@ const ATTACKS: [Attack; 13] = [
     }),
     ("the media's name", |media| {
         for header in &mut media.headers {
-            header.media_name = "other media".to_owned();
+            "other media".clone_into(&mut header.media_name);
         }
     }),
     ("a set of other media", |media| {

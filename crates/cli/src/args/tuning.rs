@@ -17,7 +17,7 @@ pub(crate) struct TuningArguments {
     /// Threads that compress and check; auto uses as many as have work, at most one per core
     #[arg(long, value_name = "N|auto")]
     pub(crate) threads: Option<Threads>,
-    /// I/O method; auto uses io_uring where available
+    /// I/O method; auto uses the ring where available
     #[arg(long, value_name = "auto|io_uring|threads", default_value = "auto")]
     pub(crate) io: IoMethodChoice,
 }

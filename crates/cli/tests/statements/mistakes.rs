@@ -1,5 +1,8 @@
 //! Slips of the hand and of the clock: what the program must not destroy, and not call well.
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+
 use rusqlite::Connection;
 
 use crate::support::{Place, Run, rows, sql, succeed};
@@ -208,7 +211,7 @@ fn a_database_is_not_kept_by_the_backups_of_another_that_had_its_name() {
     );
     well(&place, &["backup", "app", "--to", "new.bak"]);
     assert_eq!(on(&place, &["check", "--database", "app"]).code, Some(0));
-    // Dropped and made anew.
+    // Dropped and created again.
     succeed(&place, "CREATE DATABASE own");
     well(&place, &["backup", "own", "--to", "own.bak"]);
     assert_eq!(on(&place, &["check", "--database", "own"]).code, Some(0));
@@ -238,14 +241,12 @@ fn a_backup_that_is_dated_in_the_future_says_nothing_of_today() {
 
 #[test]
 fn doctor_does_not_call_an_instance_absent_that_it_may_not_see() {
-    use std::os::unix::process::CommandExt as _;
     if !rustix::process::geteuid().is_root() {
         return;
     }
     let place = place();
     let mut command = place.command(&["doctor", "--instance", "instance"]);
     command.uid(65534).gid(65534);
-    use std::os::unix::fs::PermissionsExt as _;
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(place.path("."), open).expect("its mode");
     let output = command.output().expect("it runs");
@@ -298,7 +299,6 @@ fn restoring_a_sql_server_backup_goes_over_no_registered_database_no_open_one_an
         0
     );
     std::fs::write(place.path("files/Northwind.mdf.windlass-restoring"), "half").expect("a rest");
-    use std::os::unix::fs::PermissionsExt as _;
     let private = std::fs::Permissions::from_mode(0o600);
     std::fs::set_permissions(place.path("x.bak"), private).expect("its mode");
     place.succeed(&["restore", "x.bak", "--to", "files"]);

@@ -8,7 +8,7 @@ use windlass_crypt::{Error, Signer, SigningKey};
 
 use crate::{Failure, Session};
 
-/// The key that SIGN_WITH names. Nobody else may be able to read its file.
+/// The key that `SIGN_WITH` names. Its file may be readable by its owner alone.
 pub(super) fn signing_key(
     session: &Session,
     written: Option<&String>,
@@ -23,7 +23,7 @@ pub(super) fn signing_key(
     Ok(Some(Arc::new(key)))
 }
 
-/// Those whom SIGNED_BY names.
+/// The keys that `SIGNED_BY` names.
 pub(super) fn signers(session: &Session, written: &[String]) -> Result<Vec<Signer>, Failure> {
     let signer = |written: &String| signer(&session.instance.drives().path(written)?);
     written.iter().map(signer).collect()

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `backup`, `restore` | from a statement to the options of an [operation](crate::operation) |
 //! | `option` | from options as they are written to those of operations |
-//! | [`print`] | and back: the statement that says the same as some options |
+//! | [`mod@print`] | and back: the statement that says the same as some options |
 //! | `logged` | what the log calls a statement |
 //! | `procedure`, the others | what else an instance is told |
 //! | [`expression`](crate::evaluate), [`Variables`](crate::Variables) | scalar expressions |

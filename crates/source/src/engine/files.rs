@@ -12,7 +12,7 @@ use windlass_base::Guid;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{FileRestore, RestoredFile};
 
-use super::restore::sync_folder;
+use super::ending::sync_folder;
 use super::{LOG_FILE_ID, describe, engine_error, io_error, staged};
 use crate::Error;
 

@@ -12,6 +12,7 @@
 //! With NORECOVERY the restored data files stay under their temporary names, with a state file that
 //! describes them.
 
+mod ending;
 mod files;
 mod pending;
 mod restore;
@@ -22,9 +23,10 @@ use std::path::{Path, PathBuf};
 
 use windlass_engine::{BackupDescription, EngineError};
 
+pub use ending::complete;
 pub use files::FilesTarget;
 pub use pending::{PendingRestore, forget, pending};
-pub use restore::{EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, complete, recover};
+pub use restore::{EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, recover};
 pub use snapshot::EngineSnapshot;
 
 use crate::Error;

@@ -1,0 +1,130 @@
+//! The end of a restore of a page engine database: its files take their names.
+//!
+//! Order: the log is applied, data files are synced; the old log is removed (from here on the old
+//! database does not open any more); data files take their names; the new log takes its name. A crash
+//! between leaves data files without a log, which no engine opens. The state file, written before the old
+//! log goes, says that all files are whole: [`complete`] then gives the rest their names.
+
+use std::path::{Path, PathBuf};
+
+use windlass_engine::{FileSpec, Restore};
+use windlass_io::{Access, DirectFile, directory, output, own};
+
+use super::pending::{PendingRestore, Progress, forget_files, pending, remove_all, remove_state};
+use super::restore::{claim, file_id};
+use super::{LOG_FILE_ID, engine_error, io_error, staged};
+use crate::Error;
+
+/// First bytes of the first page of every non-empty database.
+const FIRST_BYTES: &[u8] = b"SQLite format 3\0";
+
+/// Makes the log; all files are whole then, and have their attributes.
+pub(super) fn make_whole(
+    mut restore: Restore,
+    state: &PendingRestore,
+    name: &str,
+) -> Result<(), Error> {
+    check_content(&restore, state)?;
+    let staged_log = staged(&state.log);
+    remove_all(std::slice::from_ref(&staged_log))?;
+    restore.rename_to(&state.data, state.log.clone());
+    let mut log = FileSpec {
+        path: staged_log.clone(),
+        ..state.description.log_file().clone()
+    };
+    log.size = log.size.max(state.log_bytes);
+    // After a differential, the extents that differ from the base are no longer known.
+    let base =
+        (!state.description.is_differential()).then_some((state.set_guid, state.checkpoint_lsn));
+    restore.finish(name, &log, base).map_err(engine_error)?;
+    let mut moves: Vec<(PathBuf, PathBuf)> = state
+        .staged_data()
+        .into_iter()
+        .zip(state.data.iter().cloned())
+        .collect();
+    moves.push((staged_log, state.log.clone()));
+    for (index, (from, to)) in moves.iter().enumerate() {
+        let is_log = index + 1 == moves.len();
+        let file_id = if is_log { LOG_FILE_ID } else { file_id(index) };
+        dress(from, to, state.modes.get(&file_id).copied())?;
+    }
+    Ok(())
+}
+
+/// Removes the old log, and gives all files their names.
+pub(super) fn place(state: &PendingRestore) -> Result<(), Error> {
+    remove_all(std::slice::from_ref(&state.log))?;
+    sync_folder(&state.log)?;
+    give_names(state)
+}
+
+/// Gives all files that have not got them yet their names, the log last.
+fn give_names(state: &PendingRestore) -> Result<(), Error> {
+    let data = state.staged_data().into_iter().zip(&state.data);
+    for (from, to) in data.chain([(staged(&state.log), &state.log)]) {
+        match std::fs::rename(&from, to) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && own::is_there(to) => {}
+            renamed => renamed.map_err(|error| io_error("rename", &from, error))?,
+        }
+        sync_folder(to)?;
+    }
+    remove_state(&state.log)
+}
+
+/// Ends a restore that was killed while its files were given their names. Whether there was one.
+///
+/// # Errors
+/// [`Error::RestoreRunning`], and when a file cannot be renamed.
+pub fn complete(log: &Path) -> Result<bool, Error> {
+    let Some(state) = pending(log)?.filter(|state| state.progress == Progress::Placing) else {
+        return Ok(false);
+    };
+    let held = claim(&state.log)?;
+    let staged_log = own::is_there(&staged(&state.log));
+    let completed = match (own::is_there(&state.log), staged_log) {
+        // The old database is whole: it was not touched yet.
+        (true, true) => forget_files(&state.log).map(|()| false),
+        (true, false) => remove_state(&state.log).map(|()| true),
+        (false, _) => give_names(&state).map(|()| true),
+    };
+    remove_all(&[held.path().to_owned()])?;
+    completed
+}
+
+/// Gives a finished file the permissions and owner of the one that it replaces, or the permissions that it
+/// had where it was backed up.
+fn dress(from: &Path, to: &Path, mode: Option<u16>) -> Result<(), Error> {
+    let file = DirectFile::open(from, Access::Own).map_err(|e| io_error("open", from, e))?;
+    let dressed = match std::fs::symlink_metadata(to) {
+        Ok(replaced) if replaced.is_file() => output::keep(file.as_file(), &replaced),
+        _ => {
+            let mode = output::mode_for_new(mode);
+            let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            file.as_file().set_permissions(permissions)
+        }
+    };
+    dressed
+        .and_then(|()| file.sync())
+        .map_err(|error| io_error("set the attributes of", from, error))
+}
+
+/// The content of a set must be a database, because its target path can come from the media, too.
+fn check_content(restore: &Restore, state: &PendingRestore) -> Result<(), Error> {
+    if state.as_is {
+        return Ok(());
+    }
+    let path = state.data.first().unwrap_or(&state.log);
+    let first = restore.first_page().map_err(engine_error)?;
+    match first {
+        Some(page) if !page.starts_with(FIRST_BYTES) => Err(Error::NotADatabase {
+            path: path.clone(),
+            defect: "its first page does not begin with a SQLite header".to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn sync_folder(path: &Path) -> Result<(), Error> {
+    let folder = directory::parent(path);
+    directory::sync(&folder).map_err(|error| io_error("sync", &folder, error))
+}
