@@ -7,7 +7,7 @@ use windlass_instance::operation::{
     MediaOptions, NewestRequest, Recovery, RestoreOptions, Sequence,
 };
 use windlass_instance::tsql::print;
-use windlass_instance::{Session, logical_name};
+use windlass_instance::{Failure, Session, logical_name};
 use windlass_pipeline::OnDamage;
 
 use super::{
@@ -39,6 +39,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     let mut outcome = Outcome::Succeeded;
+    let goes_on = matches!(sequence(&session, arguments, &name), Ok(Sequence::Waits(_)));
     for (index, step) in steps.into_iter().enumerate() {
         if arguments.run.tsql || arguments.run.dry_run {
             console.tsql(&print::restore(&name, &step));
@@ -51,7 +52,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
             None if is_lost => outcome = Outcome::Failed,
             None => {
                 advise(&mut console);
-                if index > 0 && !arguments.run.dry_run {
+                if (index > 0 || goes_on) && !arguments.run.dry_run {
                     left_open(&session, arguments, &name, &mut console);
                 }
                 return Outcome::Failed;
@@ -196,12 +197,21 @@ fn make_read_only(path: &std::path::Path, console: &mut Console) -> Outcome {
     }
 }
 
-/// What a sequence that failed behind its full backup leaves, and how to go on.
-fn left_open(session: &Session, arguments: &RestoreArguments, name: &str, console: &mut Console) {
+/// The sequence of restores that waits at the target.
+fn sequence(
+    session: &Session,
+    arguments: &RestoreArguments,
+    name: &str,
+) -> Result<Sequence, Failure> {
     let moved = arguments.moves.first().map(|(_, path)| PathBuf::from(path));
     let target = arguments.to.clone().or(moved);
     let target = target.filter(|_| arguments.database.is_none() || arguments.to.is_some());
-    match session.sequence(name, target.as_deref()) {
+    session.sequence(name, target.as_deref())
+}
+
+/// Says what a sequence that failed after its full backup leaves, and how to continue.
+fn left_open(session: &Session, arguments: &RestoreArguments, name: &str, console: &mut Console) {
+    match sequence(session, arguments, name) {
         Err(_) | Ok(Sequence::None) => {}
         Ok(Sequence::Torn) => console.message(table::sequence_torn(name)),
         Ok(Sequence::Waits(_)) => {
