@@ -152,6 +152,8 @@ fn lines_are_edited_and_remembered_but_never_secrets() {
     terminal.wait_for("2> ");
     terminal.press("GO\r");
     terminal.wait_for("one-edited\r\n");
+    // Before the prompt is there, the terminal itself would take Ctrl-D.
+    terminal.wait_for("1> ");
     terminal.press("\x04");
     assert!(terminal.end().0.success());
 }
