@@ -50,7 +50,8 @@ fn open_memory(name: &str) -> Result<Connection, Error> {
 
 impl Catalog {
     /// Opens the catalog in `folder`, creating both if missing, for their owner only: the sealed
-    /// master key and private keys are in it. SQLite gives its journal the mode of the file.
+    /// master key and private keys are in it. SQLite gives its journal the mode of the file, and for
+    /// root its owner.
     ///
     /// # Errors
     /// [`Error::Folder`], [`Error::Open`], [`Error::Version`].
@@ -60,6 +61,7 @@ impl Catalog {
             source,
         };
         windlass_io::directory::create(folder).map_err(failed)?;
+        windlass_io::inherit::check_owner(folder).map_err(failed)?;
         let path = folder.canonicalize().map_err(failed)?.join(FILE_NAME);
         windlass_io::secret::ensure(&path).map_err(failed)?;
         let connection = Connection::open(&path).map_err(|source| Error::Open {

@@ -10,6 +10,7 @@
 //! - [`processor`], [`priority`]: CPU time and priority of threads.
 //! - [`Reserved`]: arrays in reserved address space, for pools of which only a part is used.
 //! - [`directory`]: durable renames and free space.
+//! - [`inherit`]: whose files are that root makes in an instance of somebody else.
 //! - [`own`]: files of Windlass next to files of others, protected against planted links.
 //! - [`output`]: files written for the user under a name they chose.
 //! - [`secret`]: small files with keys.
@@ -18,6 +19,7 @@
 mod buffer;
 pub mod directory;
 mod file;
+pub mod inherit;
 mod lock;
 pub mod notify;
 pub mod output;

@@ -151,10 +151,25 @@ fn hold(file: &File, path: &Path) -> io::Result<()> {
 /// # Errors
 /// Also if it is not a regular file, not ours, or has a second hard link.
 pub fn open(path: &Path) -> io::Result<File> {
-    let (file, metadata) =
-        open_regular(path, OpenOptions::new().read(true), OFlags::NOFOLLOW).map_err(explain)?;
+    let (file, metadata) = open_unfollowed(path)?;
     check(&metadata)?;
     Ok(file)
+}
+
+/// The same, where root also accepts a file of the owner of its folder.
+pub(crate) fn open_within(path: &Path) -> io::Result<File> {
+    let (file, metadata) = open_unfollowed(path)?;
+    let user = rustix::process::geteuid();
+    let also = match user.is_root() {
+        true => std::fs::metadata(directory::parent(path))?.uid(),
+        false => user.as_raw(),
+    };
+    check_of(&metadata, &[user.as_raw(), also])?;
+    Ok(file)
+}
+
+fn open_unfollowed(path: &Path) -> io::Result<(File, Metadata)> {
+    open_regular(path, OpenOptions::new().read(true), OFlags::NOFOLLOW).map_err(explain)
 }
 
 /// Reads such a file, of at most `bytes_max`.
@@ -196,14 +211,19 @@ pub fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Refuses a file that may have been planted.
 pub(crate) fn check(metadata: &Metadata) -> io::Result<()> {
-    let user = rustix::process::geteuid().as_raw();
+    check_of(metadata, &[rustix::process::geteuid().as_raw()])
+}
+
+/// The same for a file that may belong to any of some users, this one first.
+fn check_of(metadata: &Metadata, users: &[u32]) -> io::Result<()> {
+    let user = users.first().copied().unwrap_or_default();
     let reason = if metadata.nlink() != 1 {
         format!(
             "it has {} hard links, but Windlass creates its files with one; someone else may have \
              linked it; remove it",
             metadata.nlink()
         )
-    } else if metadata.uid() != user {
+    } else if !users.contains(&metadata.uid()) {
         format!(
             "it belongs to user {}, but this program runs as user {user}; run it as that user, or \
              remove the file",

@@ -26,6 +26,7 @@ mod mistakes;
 mod newest;
 mod operating;
 mod options;
+mod owners;
 mod page_restore;
 mod prompt;
 mod readme;

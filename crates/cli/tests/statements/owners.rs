@@ -1,0 +1,133 @@
+//! One instance, several users: what root leaves in an instance of somebody else, and who is refused.
+//!
+//! These tests run as root only, because nobody else can run a program as somebody else.
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Place, Run};
+
+const OWNER: u32 = 54_321;
+const STRANGER: u32 = 54_322;
+
+/// A place of the owner's; `None` without the right to make one.
+fn place() -> Option<Place> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let place = Place::new();
+    let folder = place.path("");
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&folder, open).expect("its mode");
+    for path in [folder, place.path("app.db"), place.path("other.db")] {
+        chown(path, Some(OWNER), Some(OWNER)).expect("its owner");
+    }
+    Some(place)
+}
+
+/// Runs the program on the instance as a user. `None` if that user cannot reach the program.
+fn run_as(place: &Place, user: u32, arguments: &[&str]) -> Option<Run> {
+    let arguments = [arguments, &["--json", "--instance", "instance"]].concat();
+    let mut command = place.command(&arguments);
+    if user != 0 {
+        command.uid(user).gid(user);
+    }
+    match command.output() {
+        Ok(output) => Some(Run::of(&output)),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[track_caller]
+fn well_as(place: &Place, user: u32, arguments: &[&str]) -> Run {
+    let run = run_as(place, user, arguments).expect("it starts");
+    assert_eq!(run.code, Some(0), "{arguments:?}\n{}\n{}", run.out, run.err);
+    assert!(!run.numbers().contains(&3009), "{}", run.err);
+    run
+}
+
+fn all_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files.extend(all_files(&path));
+        }
+        files.push(path);
+    }
+    files
+}
+
+#[test]
+fn the_owner_of_an_instance_goes_on_after_root_worked_in_it() {
+    let Some(place) = place() else { return };
+    let attach = "EXEC sp_attach_db 'app', 'app.db'";
+    if run_as(&place, OWNER, &["sql", "-Q", attach]).is_none() {
+        return;
+    }
+    well_as(&place, 0, &["backup", "app", "--to", "root.bak"]);
+    let script = "CREATE DATABASE Sales; \
+                  CREATE MASTER KEY ENCRYPTION BY PASSWORD = 'Long and 1 secret'; \
+                  CREATE CERTIFICATE ours WITH SUBJECT = 'ours'";
+    well_as(&place, 0, &["sql", "-Q", script]);
+    well_as(&place, 0, &["backup", "Sales", "--to", "sales.bak"]);
+    for file in all_files(&place.path("instance")) {
+        let owner = std::fs::symlink_metadata(&file).expect("it").uid();
+        assert_eq!(owner, OWNER, "{}", file.display());
+    }
+    well_as(&place, OWNER, &["backup", "app", "--to", "own.bak"]);
+    well_as(
+        &place,
+        OWNER,
+        &["backup", "app", "--to", "d.bak", "--differential"],
+    );
+    well_as(&place, OWNER, &["backup", "Sales", "--to", "s.bak"]);
+    // Root reads the keys that are the owner's now, and the owner those that root made.
+    for user in [0, OWNER] {
+        let to = format!("key{user}.bak");
+        let script = format!(
+            "BACKUP DATABASE app TO DISK = '{to}' WITH COPY_ONLY, \
+             ENCRYPTION (ALGORITHM = AES_256, SERVER CERTIFICATE = ours)"
+        );
+        well_as(&place, user, &["sql", "-Q", &script]);
+        well_as(&place, user, &["verify", &to]);
+    }
+    for file in all_files(&place.path("instance")) {
+        let owner = std::fs::symlink_metadata(&file).expect("it").uid();
+        assert_eq!(owner, OWNER, "{}", file.display());
+    }
+}
+
+#[test]
+fn another_user_is_refused_by_name_and_leaves_nothing_in_the_instance() {
+    let Some(place) = place() else { return };
+    let attach = "EXEC sp_attach_db 'app', 'app.db'";
+    if run_as(&place, OWNER, &["sql", "-Q", attach]).is_none() {
+        return;
+    }
+    let before = all_files(&place.path("instance"));
+    for mode in [0o700, 0o777] {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(place.path("instance"), mode).expect("its mode");
+        let run = run_as(&place, STRANGER, &["backup", "app", "--to", "/tmp/x.bak"]);
+        let run = run.expect("it starts");
+        assert_eq!(run.code, Some(1));
+        let reason = format!(
+            "it belongs to user {OWNER}, but this program runs as user {STRANGER}; \
+             run it as its owner or as root"
+        );
+        assert!(run.err.contains(&reason), "{}", run.err);
+    }
+    assert_eq!(all_files(&place.path("instance")), before);
+    // Who may only look may look.
+    let readable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(place.path("instance"), readable).expect("its mode");
+    let readable = std::fs::Permissions::from_mode(0o644);
+    std::fs::set_permissions(place.path("instance/windlass.catalog"), readable).expect("it");
+    let run = run_as(&place, STRANGER, &["check"]).expect("it starts");
+    assert_eq!(run.code, Some(2), "{}", run.out);
+    assert!(run.out.contains("never-backed-up"), "{}", run.out);
+}
