@@ -60,6 +60,6 @@ pub use record::{
     MediaSetRecord,
 };
 pub use restore_history::{RestoreFileRecord, RestoreRecord, RestoreType};
-pub use run::{Depth, FailureRecord, Failures, Verified};
+pub use run::{Depth, FailureRecord, Failures, VerificationRecord, Verified};
 pub use setting::Drive;
 pub use shown::{ShownColumn, ShownTable, shown_tables};

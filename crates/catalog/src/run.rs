@@ -54,6 +54,20 @@ impl Depth {
     }
 }
 
+/// The verification of a set.
+#[derive(Debug, Clone, Copy)]
+pub struct VerificationRecord<'a> {
+    pub set: Guid,
+    pub database: &'a str,
+    /// When it ended.
+    pub at: Moment,
+    pub depth: Depth,
+    /// The number of its first error; 0 for none.
+    pub error_number: u32,
+    /// The files that were read, and their state.
+    pub media: &'a str,
+}
+
 /// The results of the verifications of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
@@ -135,33 +149,49 @@ impl Catalog {
         Ok(failures)
     }
 
-    /// Records the verification of a set and its result: an error number, or 0.
+    /// Records the verification of a set.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
-    pub fn record_verification(
-        &mut self,
-        set: Guid,
-        database: &str,
-        at: Moment,
-        depth: Depth,
-        error_number: u32,
-    ) -> Result<(), Error> {
+    pub fn record_verification(&mut self, of: &VerificationRecord<'_>) -> Result<(), Error> {
         self.connection()
             .execute(
                 "INSERT INTO own_verification \
-                 (backup_set_uuid, database_name, verified, depth, error_number) \
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
+                 (backup_set_uuid, database_name, verified, depth, error_number, media) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                 params![
-                    Stored(set),
-                    database,
-                    Stored(at),
-                    depth.name(),
-                    error_number
+                    Stored(of.set),
+                    of.database,
+                    Stored(of.at),
+                    of.depth.name(),
+                    of.error_number,
+                    of.media
                 ],
             )
             .map(|_| ())
             .doing("recording a verification")
+    }
+
+    /// When a set was last verified on media in this very state, if it was found valid then.
+    ///
+    /// # Errors
+    /// [`Error::Sqlite`], [`Error::Stored`].
+    pub fn valid_on(&self, set: Guid, media: &str) -> Result<Option<Moment>, Error> {
+        let doing = "reading the verifications";
+        let mut statement = self
+            .connection()
+            .prepare_cached(
+                "SELECT verified, error_number FROM own_verification \
+                 WHERE backup_set_uuid = ?1 AND media = ?2 ORDER BY verification_id DESC LIMIT 1",
+            )
+            .doing(doing)?;
+        let mut rows = statement.query(params![Stored(set), media]).doing(doing)?;
+        let Some(row) = rows.next().doing(doing)? else {
+            return Ok(None);
+        };
+        let error: u32 = row.get("error_number").doing(doing)?;
+        let at = read(row, "verified", "a date")?;
+        Ok(at.filter(|_| error == 0))
     }
 
     /// The verifications of all sets.
@@ -257,18 +287,50 @@ mod tests {
         assert_eq!(catalog.failures().unwrap()[0].count, FAILURES_MAX.into());
     }
 
+    fn verification(
+        set: Guid,
+        media: &str,
+        depth: Depth,
+        error_number: u32,
+    ) -> VerificationRecord<'_> {
+        VerificationRecord {
+            set,
+            database: "app",
+            at: "2026-11-20 08:00:00".parse().unwrap(),
+            depth,
+            error_number,
+            media,
+        }
+    }
+
     #[test]
     fn a_failed_verification_does_not_hide_when_the_set_was_last_valid() {
         let mut catalog = Catalog::in_memory().unwrap();
         let set = Guid::random();
-        let at: Moment = "2026-11-20 08:00:00".parse().unwrap();
         for (depth, error) in [(Depth::Checksums, 0), (Depth::Content, 3189)] {
-            catalog
-                .record_verification(set, "app", at, depth, error)
-                .unwrap();
+            let record = verification(set, "here", depth, error);
+            catalog.record_verification(&record).unwrap();
         }
+        let at: Moment = "2026-11-20 08:00:00".parse().unwrap();
         let known = catalog.verifications().unwrap().remove(&set).unwrap();
         assert_eq!(known.valid, Some((at, "checksums".to_owned())));
         assert_eq!(known.last_error, 3189);
+    }
+
+    #[test]
+    fn a_set_is_valid_only_on_the_media_that_were_read_and_until_they_fail() {
+        let mut catalog = Catalog::in_memory().unwrap();
+        let set = Guid::random();
+        for (media, error, here) in [
+            ("there", 0, false),
+            ("here", 0, true),
+            ("there", 3189, true),
+            ("here", 3189, false),
+        ] {
+            let record = verification(set, media, Depth::Content, error);
+            catalog.record_verification(&record).unwrap();
+            let valid = catalog.valid_on(set, "here").unwrap();
+            assert_eq!(valid.is_some(), here, "{media} {error}");
+        }
     }
 }

@@ -109,11 +109,13 @@ CREATE TABLE own_failure (
     after_set_id INTEGER NOT NULL
 );
 CREATE INDEX failure_of_database ON own_failure (database_name, failed);
--- The sets that were read back: which, when, how deep, and what came of it (0: valid).
+-- The sets that were read back: which, when, how deep, and what came of it (0: valid). `media` says which
+-- files were read, and in which state: it is compared as a whole.
 CREATE TABLE own_verification (
     verification_id INTEGER PRIMARY KEY AUTOINCREMENT,
     backup_set_uuid TEXT NOT NULL, database_name TEXT NOT NULL COLLATE NOCASE,
-    verified TEXT NOT NULL, depth TEXT NOT NULL, error_number INTEGER NOT NULL
+    verified TEXT NOT NULL, depth TEXT NOT NULL, error_number INTEGER NOT NULL,
+    media TEXT NOT NULL
 );
 CREATE INDEX verification_of_set ON own_verification (backup_set_uuid, verified);
 CREATE TABLE backupfilegroup (

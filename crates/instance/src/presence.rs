@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use windlass_base::{Guid, Moment};
 use windlass_catalog::{Catalog, PastBackup, PastMedium};
+use windlass_device::DeviceAddress;
 use windlass_media::{FamilyReader, MediaError, ReadAt, ReadError, SetListing};
 
 /// What is read of a medium: more than its header takes.
@@ -252,6 +253,28 @@ fn away(path: &Path, mounted: Option<&Path>) -> Presence {
             )),
         },
     }
+}
+
+/// The files of some media and the state they are in: if any of them is written to, replaced or moved, it
+/// is another text. Empty, which is equal to no state, if one of them cannot be looked at.
+pub(crate) fn state(devices: &[DeviceAddress]) -> String {
+    let line = |device: &DeviceAddress| {
+        let path = device.path.canonicalize().ok()?;
+        let metadata = std::fs::metadata(&path).ok()?;
+        Some(format!(
+            "{}\t{}\t{}.{:09}\t{}:{}",
+            path.display(),
+            metadata.len(),
+            metadata.mtime(),
+            metadata.mtime_nsec(),
+            metadata.dev(),
+            metadata.ino(),
+        ))
+    };
+    let lines: Option<Vec<String>> = devices.iter().map(line).collect();
+    let mut lines = lines.unwrap_or_default();
+    lines.sort();
+    lines.join("\n")
 }
 
 /// The length of a medium; `None` if it is not a file.

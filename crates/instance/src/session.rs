@@ -24,6 +24,7 @@ use windlass_tsql::span::Spanned;
 use crate::event_log;
 use crate::failure::AfterFailure;
 use crate::message_of::parse_message;
+use crate::operation::Trust;
 use crate::query::Queries;
 use crate::{Environment, Event, Failure, Identity, Instance, Sink, Value, Variables, Which, tsql};
 
@@ -52,6 +53,8 @@ pub struct Session {
     cancel: Arc<AtomicBool>,
     nesting: u32,
     makes_folders: bool,
+    /// What retention believes of the backups that stay.
+    trust: Trust,
     is_rehearsal: bool,
 }
 
@@ -99,6 +102,7 @@ impl Session {
             cancel,
             nesting: 0,
             makes_folders: false,
+            trust: Trust::default(),
             is_rehearsal: false,
         }
     }
@@ -120,6 +124,15 @@ impl Session {
     /// Makes the folders that copies of backups go to where they are missing.
     pub fn make_folders(&mut self, makes_folders: bool) {
         self.makes_folders = makes_folders;
+    }
+
+    /// Erases backups after a look at the headers of those that stay, and does not read these back.
+    pub fn trust_headers(&mut self) {
+        self.trust = Trust::Headers;
+    }
+
+    pub(crate) fn trust(&self) -> Trust {
+        self.trust
     }
 
     pub(crate) fn makes_folders(&self) -> bool {

@@ -234,6 +234,7 @@ messages! {
     50044, 16, signing_failed(error), "Signatures: {error}.";
     50045, 10, signed_as_asked(position, fingerprint), "The backup set on file {position} and everything in it is signed with the key {fingerprint}, as required.";
     50046, 10, signature_right(position, fingerprint), "The backup set on file {position} and everything in it is signed with the key {fingerprint}. The set cannot prove whose key this is: name the keys you trust with --signed-by (SIGNED_BY).";
+    50047, 16, relied_set_damaged(file, position, why), "The backup set on file {position} of '{file}' cannot be read back: {why} No other backup is deleted for its sake. Make a new full backup.";
     50050, 16, not_a_database(file), "The file '{file}' does not begin with a SQLite header: it is another kind of file, or an encrypted database. To use it unchanged, specify AS_IS (--as-is on the command line; CREATE DATABASE ... FOR ATTACH WITH AS_IS).";
     50051, 16, integrity_finding(database, finding), "Database '{database}': {finding}";
     50052, 16, integrity_failed(database, count), "SQLite's check found {count} problem(s) in '{database}'. It was not backed up. CONTINUE_AFTER_ERROR (--continue-after-error) backs it up anyway, marked as damaged.";
@@ -292,8 +293,11 @@ texts! {
     probed(option, done, pages, seconds, rate), "{option}: {done} {pages} pages in {seconds} seconds ({rate} MB/sec). Nothing was written: no backup was made.";
     quick_check_passed(), "SQLite's quick_check found no damage.";
     reason(error), "{error}.";
+    relied_sets_read(count, megabytes), "Before anything is deleted, {count} backup set(s) that stay in its place are read back ({megabytes:.1} MB).";
+    relied_sets_would_be_read(count, megabytes), "Before anything is deleted, {count} backup set(s) that stay in its place would be read back ({megabytes:.1} MB): headers do not show whether they can be restored, so what is damaged may change these verdicts. --trust-headers reads nothing.";
     recovery_rehearsed(path), "Dry run: the restores into '{path}' would end; the database would be online.";
     restore_removed(path), "The unfinished restore of '{path}' was removed.";
+    restore_removed_older_left(path, files), "The unfinished restore of '{path}' was removed. The database that it was to replace is still there and no longer registered: {files}. Attach it again (CREATE DATABASE ... FOR ATTACH), or delete the files.";
     restoring_sets(sets, why), "Restoring {sets}: {why}.";
     set_is_no_base(kind, would_do), "The backup set is {kind}. {would_do}";
     sequence_torn(name), "The differential was applied in part: '{name}' is left restoring, and is neither the full backup nor the differential. Repeat the command with good media, or with the full backup alone: it starts from the beginning.";

@@ -1,12 +1,12 @@
 //! `windlass expire`: retention on folders.
 
 use windlass_base::message::table;
-use windlass_instance::operation::{ExpireError, ExpireOptions, ExpiredMedia, Removal};
+use windlass_instance::operation::{ExpireError, ExpireOptions, ExpiredMedia, Removal, Trust};
 use windlass_instance::retention::{Decision, FoundFile, FoundMedia, Policy};
 
 use super::{ExpireArguments, texts};
 use crate::args::Common;
-use crate::command::{Outcome, failed, misused, session_for};
+use crate::command::{Outcome, failed, misused, refused, session_for};
 use crate::output::{Console, Layout, message_line};
 
 /// Runs the command.
@@ -16,11 +16,11 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
         Err(error) => return misused(&error),
     };
     let mut console = Console::new(common.json, Layout::Table);
-    let Some(session) = session_for(arguments.dry_run, common, &mut console) else {
+    let Some(mut session) = session_for(arguments.dry_run, common, &mut console) else {
         return Outcome::Failed;
     };
     let deletes = arguments.delete && !arguments.dry_run;
-    let expired = session.instance().expire(&ExpireOptions {
+    let options = ExpireOptions {
         folders: &arguments.folders,
         policy: &policy,
         database: arguments.database.as_deref(),
@@ -28,7 +28,14 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
             true => Removal::Delete,
             false => Removal::Name,
         },
-    });
+        trust: match arguments.trust_headers {
+            true => Trust::Headers,
+            false => Trust::Content {
+                within_hours: arguments.verified_within.saturating_mul(24),
+            },
+        },
+    };
+    let expired = session.expire(&options, &mut console);
     let report = match expired {
         Ok(report) => report,
         Err(ExpireError::Folders(error)) => {
@@ -36,8 +43,12 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
             return Outcome::Failed;
         }
         Err(ExpireError::History(error)) => return failed(&error, &mut console),
+        Err(ExpireError::Cancelled) => return refused(table::aborted(), &mut console),
     };
-    let mut outcome = Outcome::Succeeded;
+    let mut outcome = match report.is_damaged {
+        true => Outcome::Failed,
+        false => Outcome::Succeeded,
+    };
     let mut rows = Vec::new();
     let mut freed = 0;
     for ExpiredMedia {

@@ -118,7 +118,13 @@ const EXPIRE_NOTES: &str = "\
 Without --delete, nothing is deleted: each file is listed with the reason to keep or delete it. A backup
 is kept if any rule keeps it. A full backup is kept as long as a differential based on it is. The newest
 restorable backup of each database is always kept, and so is everything that has not expired, cannot be
-read, or was not written by Windlass. Name folders together if their backups depend on each other.";
+read, or was not written by Windlass. Name folders together if their backups depend on each other.
+
+With --delete, the backups that stay in the place of deleted ones (the newest, those counted by a rule, and
+what they are based on) are first read back and checked byte by byte, an encrypted one without its key. One
+that is damaged counts for nothing: an older one stays instead, and the exit code is 1. In an instance, a
+backup that was verified or restored within --verified-within days, from files that have not changed since, is
+not read again.";
 
 /// `windlass expire`
 #[derive(Debug, Args)]
@@ -154,6 +160,12 @@ pub(crate) struct ExpireArguments {
     /// Delete the backups that no rule keeps
     #[arg(long)]
     pub(crate) delete: bool,
+    /// Do not read back again what was verified in the last N days and has not changed since; 0: read all
+    #[arg(long, value_name = "DAYS", default_value_t = 7)]
+    pub(crate) verified_within: u32,
+    /// Delete without reading back the backups that stay in the place of the deleted ones
+    #[arg(long, conflicts_with = "verified_within")]
+    pub(crate) trust_headers: bool,
     /// Even with --delete, delete nothing and leave the instance unchanged
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -176,6 +188,9 @@ pub(crate) struct SqlbackupArguments {
     /// Print what would be done, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Erase old backups without reading back those that stay in their place (see expire)
+    #[arg(long)]
+    pub(crate) trust_headers: bool,
     /// Create missing COPYTO folders; without it, a copy waits until its folder exists
     #[arg(long)]
     pub(crate) make_folders: bool,

@@ -24,6 +24,9 @@ pub(super) fn run(arguments: &SqlbackupArguments, common: &Common, settings: &Se
         }
     }
     session.make_folders(arguments.make_folders);
+    if arguments.trust_headers {
+        session.trust_headers();
+    }
     let report = run_command(&mut session, &arguments.sql, &mut console);
     report.send(&mut console);
     session.close(&mut console);

@@ -97,6 +97,100 @@ fn expire_tells_before_it_deletes_and_keeps_chains() {
     );
 }
 
+/// Three full backups, of which the newest has a flipped bit in its payload.
+fn place_with_damage(instance: &str) -> Place {
+    let place = Place::new();
+    for name in ["1.bak", "2.bak", "3.bak"] {
+        let to = format!("temp/{name}");
+        let arguments = [
+            "backup",
+            "app.db",
+            "--to",
+            &to,
+            "--compress",
+            "none",
+            "--instance",
+            instance,
+        ];
+        place.succeed(&arguments);
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+    }
+    crate::support::flip_bit(&place.path("temp/3.bak"), 200_000);
+    place
+}
+
+#[test]
+fn nothing_is_deleted_for_the_sake_of_a_backup_that_cannot_be_read_back() {
+    let place = place_with_damage("instance");
+    let on = |arguments: &[&str]| {
+        place.run(&[&["expire", "temp", "--instance", "instance"], arguments].concat())
+    };
+    let verdicts = |run: &Run| -> Vec<String> {
+        let rows = array(run);
+        let verdict = |row: &Json| row["verdict"].as_str().expect("a verdict").to_owned();
+        rows.iter().map(verdict).collect()
+    };
+    // Headers alone would let the two good ones go.
+    let dry = on(&["--last", "1", "--json"]);
+    assert_eq!(dry.code, Some(0), "{}", dry.err);
+    assert!(
+        dry.err
+            .contains("1 backup set(s) that stay in its place would be read back"),
+        "{}",
+        dry.err
+    );
+    let wet = on(&["--last", "1", "--delete", "--json"]);
+    assert_eq!(wet.code, Some(1), "{}", wet.err);
+    assert!(wet.numbers().contains(&50047), "{}", wet.err);
+    let mut found = verdicts(&wet);
+    found.sort();
+    assert_eq!(found, ["deleted", "stays", "stays"], "{}", wet.out);
+    assert!(!place.path("temp/1.bak").exists());
+    place.succeed(&["verify", "temp/2.bak"]);
+    // What was verified and has not changed is not read again; the damaged one is.
+    place.succeed(&[
+        "backup",
+        "app.db",
+        "--to",
+        "temp/4.bak",
+        "--instance",
+        "instance",
+    ]);
+    place.succeed(&["verify", "temp/4.bak", "--instance", "instance"]);
+    let dry = on(&["--last", "1", "--json"]);
+    assert!(!dry.err.contains("read back"), "{}", dry.err);
+    let again = on(&["--last", "1", "--verified-within", "0", "--json"]);
+    assert!(again.err.contains("1 backup set(s)"), "{}", again.err);
+    // A copy, or a file that was written to, was not what was verified.
+    std::fs::copy(place.path("temp/4.bak"), place.path("temp/copy")).expect("a copy");
+    std::fs::rename(place.path("temp/copy"), place.path("temp/4.bak")).expect("its place");
+    let changed = on(&["--last", "1", "--json"]);
+    assert!(changed.err.contains("1 backup set(s)"), "{}", changed.err);
+}
+
+#[test]
+fn headers_are_trusted_only_where_that_is_said() {
+    let place = place_with_damage("instance");
+    place.succeed(&[
+        "expire",
+        "temp",
+        "--last",
+        "1",
+        "--trust-headers",
+        "--delete",
+    ]);
+    assert!(!place.path("temp/2.bak").exists());
+    // The dialect of SQL Backup relies on nothing unread either.
+    let place = place_with_damage("instance");
+    let command = "BACKUP DATABASE app TO DISK = [temp/4.bak] WITH ERASEFILES_ATSTART = 1b";
+    let arguments = ["sqlbackup", "--attach", "app=app.db", "-SQL", command];
+    let run = place.run(&arguments);
+    assert!(run.out.contains("cannot be read back"), "{}", run.out);
+    assert!(place.path("temp/2.bak").exists() && !place.path("temp/1.bak").exists());
+    place.run(&[&arguments[..], &["--trust-headers"]].concat());
+    assert!(!place.path("temp/2.bak").exists());
+}
+
 #[test]
 fn a_full_backup_stays_for_a_differential_in_another_folder() {
     let (place, instance) = place();

@@ -1,13 +1,22 @@
 //! Retention on folders: which backups a policy lets go, and what became of them.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
 use windlass_base::Moment;
-use windlass_catalog::Error as CatalogError;
+use windlass_base::message::table;
+use windlass_catalog::{Depth, Error as CatalogError};
+use windlass_pipeline::{OnDamage, ReadKeys, ReadRequest, Tuning};
 
-use crate::Instance;
-use crate::retention::{self, Decision, FoundMedia, FoundOther, Policy};
+use super::media::{MediaOptions, OpenedSet};
+use super::observer::Watch;
+use super::{history, verify};
+use crate::retention::{self, Decision, FoundMedia, FoundOther, Place, Policy};
+use crate::{Failure, Session, Sink, presence};
+
+/// How long a verification of unchanged media counts, if nothing else is said.
+pub const VERIFIED_WITHIN_HOURS: u32 = 7 * 24;
 
 /// What is to expire.
 #[derive(Debug, Clone)]
@@ -20,6 +29,26 @@ pub struct ExpireOptions<'a> {
     pub database: Option<&'a str>,
     /// What happens to media that go.
     pub removal: Removal,
+    /// What is believed of the backups that stay.
+    pub trust: Trust,
+}
+
+/// What is believed of the backups for whose sake others go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// Their headers.
+    Headers,
+    /// Their content: they are read back, unless the same files were found valid within so many hours and
+    /// have not changed since.
+    Content { within_hours: u32 },
+}
+
+impl Default for Trust {
+    fn default() -> Self {
+        Self::Content {
+            within_hours: VERIFIED_WITHIN_HOURS,
+        }
+    }
 }
 
 /// What happens to media that go.
@@ -38,6 +67,8 @@ pub struct ExpireReport {
     pub media: Vec<ExpiredMedia>,
     /// Files that are no backups of ours; they stay.
     pub others: Vec<FoundOther>,
+    /// Whether a backup that others were to go for cannot be read back. It was told.
+    pub is_damaged: bool,
 }
 
 /// A medium, whether it goes, and why.
@@ -60,19 +91,50 @@ pub enum ExpireError {
     /// The history cannot be read, and with it what needs what.
     #[error("{0}")]
     History(CatalogError),
+    /// The user did.
+    #[error("it was cancelled")]
+    Cancelled,
 }
 
-impl Instance {
+impl Session {
     /// Lets go what a policy does not keep.
+    ///
+    /// Headers do not show whether a backup can be restored. So the sets for whose sake others go are read
+    /// back before anything is deleted; one that is damaged counts for nothing, and what it would have
+    /// replaced stays.
     ///
     /// # Errors
     /// Nothing was deleted then. A medium that could not be deleted is told in the report.
-    pub fn expire(&self, options: &ExpireOptions<'_>) -> Result<ExpireReport, ExpireError> {
+    pub fn expire(
+        &mut self,
+        options: &ExpireOptions<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<ExpireReport, ExpireError> {
         let mut scan = retention::scan(options.folders).map_err(ExpireError::Folders)?;
-        let past = self.catalog().past_backups(None);
+        let past = self.instance.catalog().past_backups(None);
         retention::add_dependents(&mut scan, &past.map_err(ExpireError::History)?);
         let now = Moment::now().0;
-        let decisions = retention::decide(&scan.media, options.policy, options.database, now);
+        let mut looked_at = BTreeSet::new();
+        let mut is_damaged = false;
+        let decisions = loop {
+            let decisions = retention::decide(&scan.media, options.policy, options.database, now);
+            let unread = self.unread(&scan.media, &decisions, &looked_at, options.trust, now)?;
+            if unread.is_empty() {
+                break decisions;
+            }
+            announce(&scan.media, &unread, options.removal, sink);
+            if options.removal == Removal::Name {
+                break decisions;
+            }
+            for (medium, place) in unread {
+                looked_at.insert((medium, place));
+                let media = &mut scan.media[medium];
+                if let Err(reason) = self.read_back(media, place, sink)? {
+                    is_damaged = true;
+                    media.trouble.get_or_insert(reason);
+                }
+            }
+        };
         let media = scan.media.into_iter().zip(decisions);
         let media = media.map(|(media, decision)| {
             let deletes = decision.goes && options.removal == Removal::Delete;
@@ -85,6 +147,107 @@ impl Instance {
         Ok(ExpireReport {
             media: media.collect(),
             others: scan.others,
+            is_damaged,
         })
     }
+
+    /// The sets that are relied on and whose content nobody has looked at.
+    fn unread(
+        &self,
+        media: &[FoundMedia],
+        decisions: &[Decision],
+        looked_at: &BTreeSet<Place>,
+        trust: Trust,
+        now: Moment,
+    ) -> Result<Vec<Place>, ExpireError> {
+        let Trust::Content { within_hours } = trust else {
+            return Ok(Vec::new());
+        };
+        let recently = Policy {
+            within_hours: Some(within_hours),
+            ..Policy::default()
+        };
+        let mut unread = Vec::new();
+        for (medium, decision) in decisions.iter().enumerate() {
+            let state = presence::state(&media[medium].devices());
+            for place in decision.relied_on.iter().copied() {
+                let set = media[medium].sets[place].chain.set_guid;
+                let valid = self.instance.catalog().valid_on(set, &state);
+                let valid = valid.map_err(ExpireError::History)?;
+                let is_known = within_hours > 0
+                    && !state.is_empty()
+                    && valid.is_some_and(|at| recently.is_within(at, now));
+                if !is_known && !looked_at.contains(&(medium, place)) {
+                    unread.push((medium, place));
+                }
+            }
+        }
+        Ok(unread)
+    }
+
+    /// Reads a set and checks every byte, an encrypted one without its key. What is wrong with it, which
+    /// was told.
+    fn read_back(
+        &mut self,
+        media: &FoundMedia,
+        place: usize,
+        sink: &mut dyn Sink,
+    ) -> Result<Result<(), String>, ExpireError> {
+        let position = place + 1;
+        let Err(failure) = self.verify_found(media, position, sink) else {
+            return Ok(Ok(()));
+        };
+        if self.is_cancelled() {
+            return Err(ExpireError::Cancelled);
+        }
+        let file = media.files.first();
+        let file = file.map_or_else(String::new, |file| file.path.display().to_string());
+        let texts = failure.messages.iter().map(|message| message.text.as_str());
+        let why = texts.collect::<Vec<_>>().join(" ");
+        sink.message(table::relied_set_damaged(&file, position, &why));
+        Ok(Err(format!(
+            "its set {position} cannot be read back: {why}"
+        )))
+    }
+
+    fn verify_found(
+        &mut self,
+        media: &FoundMedia,
+        position: usize,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        let options = MediaOptions {
+            position: i64::try_from(position).ok(),
+            ..MediaOptions::default()
+        };
+        let opened = OpenedSet::open(media.devices(), &options)?;
+        let without_key = opened.set.is_encrypted();
+        let request = ReadRequest {
+            keys: ReadKeys {
+                without_key,
+                ..ReadKeys::default()
+            },
+            on_damage: OnDamage::Continue,
+            tuning: Tuning::default(),
+        };
+        let depth = match without_key {
+            true => Depth::Checksums,
+            false => Depth::Content,
+        };
+        let watch = Watch::new(self, verify::OPERATION, &opened.set.database, None, sink);
+        let report = verify::read_back(&opened, &request, watch);
+        history::record_verification(self, &opened, depth, report.as_ref().err());
+        report.map(drop)
+    }
+}
+
+/// Tells what is read, or would be, and why.
+fn announce(media: &[FoundMedia], unread: &[Place], removal: Removal, sink: &mut dyn Sink) {
+    let bytes = |(medium, place): &Place| media[*medium].sets[*place].stored_bytes;
+    let bytes: u64 = unread.iter().map(bytes).sum();
+    let megabytes = bytes as f64 / f64::from(1 << 20);
+    sink.message(match removal {
+        Removal::Name => table::relied_sets_would_be_read(unread.len(), megabytes),
+        Removal::Delete => table::relied_sets_read(unread.len(), megabytes),
+    });
 }

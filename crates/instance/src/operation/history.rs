@@ -7,12 +7,13 @@ use windlass_base::page::pages_of;
 use windlass_base::{Guid, Moment};
 use windlass_catalog::{
     BackupFileRecord, BackupRecord, BackupSetRecord, Depth, FailureRecord, FamilyRecord,
-    MediaSetRecord,
+    MediaSetRecord, VerificationRecord,
 };
 use windlass_device::{DeviceAddress, DeviceKind};
 use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration, SetType};
 use windlass_pipeline::MediaRequest;
 
+use super::media::OpenedSet;
 use super::media_rows::{algorithm_name, device_type, encryption_of, flags, level_name};
 use crate::names::absolute;
 use crate::{Failure, Session, presence};
@@ -67,7 +68,7 @@ pub(super) fn record_failure(
 /// Remembers that a set was read back, and what came of it. A cancelled reading shows nothing.
 pub(super) fn record_verification(
     session: &mut Session,
-    set: &SetConfiguration,
+    opened: &OpenedSet,
     depth: Depth,
     failure: Option<&Failure>,
 ) {
@@ -78,10 +79,16 @@ pub(super) fn record_verification(
     let Some(error) = error.filter(|_| failure.is_none() || !session.is_cancelled()) else {
         return;
     };
-    let now = Moment::now().0;
+    let record = VerificationRecord {
+        set: opened.set.set_guid,
+        database: &opened.set.database,
+        at: Moment::now().0,
+        depth,
+        error_number: error,
+        media: &opened.state,
+    };
     let catalog = session.instance.catalog_mut();
-    let recorded = catalog.record_verification(set.set_guid, &set.database, now, depth, error);
-    if let Err(error) = recorded {
+    if let Err(error) = catalog.record_verification(&record) {
         tracing::warn!("the verification was not recorded: {error}");
     }
 }

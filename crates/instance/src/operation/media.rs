@@ -11,7 +11,7 @@ use windlass_source::{Protection, Sealing};
 
 use super::{DeviceName, device, number, signing};
 use crate::tag::Tags;
-use crate::{Failure, Session, Sink};
+use crate::{Failure, Session, Sink, presence};
 
 /// Which media are read, which set on them, and what they must be.
 #[derive(Debug, Clone, Default)]
@@ -95,6 +95,8 @@ pub(super) struct OpenedSet {
     pub(super) media: MediaSet,
     pub(super) position: u16,
     pub(super) set: SetConfiguration,
+    /// The state of the media before anything was read; see [`presence::state`].
+    pub(super) state: String,
 }
 
 impl OpenedSet {
@@ -104,6 +106,7 @@ impl OpenedSet {
         options: &MediaOptions,
     ) -> Result<Self, Failure> {
         let position = options.position()?.unwrap_or(1);
+        let state = presence::state(&devices);
         let media = MediaSet::open(&devices)?;
         options.check(media.header(), &devices)?;
         let entry = media.set(position)?;
@@ -116,6 +119,7 @@ impl OpenedSet {
             media,
             position,
             set,
+            state,
         })
     }
 

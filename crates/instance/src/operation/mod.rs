@@ -51,7 +51,9 @@ pub use backup::{
 };
 pub use device::DeviceName;
 use device::{expand, resolve};
-pub use expire::{ExpireError, ExpireOptions, ExpireReport, ExpiredMedia, Removal};
+pub use expire::{
+    ExpireError, ExpireOptions, ExpireReport, ExpiredMedia, Removal, Trust, VERIFIED_WITHIN_HOURS,
+};
 pub use inspect::{Inspect, Inspection};
 pub use media::MediaOptions;
 pub use restore::{

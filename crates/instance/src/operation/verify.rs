@@ -144,7 +144,7 @@ fn attempt(
         let watch = Watch::new(session, OPERATION, "", stats, sink);
         read_back(&opened, &request, watch)
     };
-    history::record_verification(session, set, depth, report.as_ref().err());
+    history::record_verification(session, &opened, depth, report.as_ref().err());
     let report = report?;
     if set.is_encrypted() {
         name_unusable_key_files(&opened.media, sink);
@@ -193,7 +193,7 @@ fn keys(
 }
 
 /// Reads a set that is to be whole.
-fn read_back(
+pub(super) fn read_back(
     opened: &OpenedSet,
     request: &ReadRequest,
     watch: Watch<'_>,

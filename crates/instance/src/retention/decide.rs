@@ -16,6 +16,35 @@ pub struct Decision {
     pub goes: bool,
     /// Why; never empty.
     pub reasons: Vec<String>,
+    /// The sets of a medium that stays, by their place on it, for whose sake others may go: if one of them
+    /// cannot be restored, something else has to stay instead.
+    pub relied_on: Vec<usize>,
+}
+
+/// A set that a policy keeps.
+struct Kept {
+    index: usize,
+    reason: String,
+    /// Whether others go because it stays. What is young enough stays whatever else there is.
+    replaces_others: bool,
+}
+
+impl Kept {
+    fn for_others(index: usize, reason: String) -> Self {
+        Self {
+            index,
+            reason,
+            replaces_others: true,
+        }
+    }
+
+    fn for_itself(index: usize, reason: &str) -> Self {
+        Self {
+            index,
+            reason: reason.to_owned(),
+            replaces_others: false,
+        }
+    }
 }
 
 /// The sets on all media, and what they lead to.
@@ -57,29 +86,54 @@ pub fn decide(
         .iter()
         .map(|media| of_medium(media, database, now))
         .collect();
-    for family in found.chains.families() {
+    let families = found.chains.families().into_iter().map(|family| {
         let own = (0..sets.len()).filter(|index| sets[*index].family_guid == family);
-        for (index, reason) in by_policy(&found, &own.collect::<Vec<_>>(), policy, now) {
-            reasons[places[index].0].insert(reason);
-        }
+        own.collect::<Vec<_>>()
+    });
+    let families: Vec<(Vec<usize>, Vec<Kept>)> = families
+        .map(|own| {
+            let kept = by_policy(&found, &own, policy, now);
+            (own, kept)
+        })
+        .collect();
+    for kept in families.iter().flat_map(|(_, kept)| kept) {
+        reasons[places[kept.index].0].insert(kept.reason.clone());
     }
     keep_bases(&found, &mut reasons);
-    let decided = reasons.into_iter().enumerate();
+    let relied_on = relied_on(&found, &families, &reasons);
+    let decided = reasons.into_iter().zip(relied_on).enumerate();
     decided
-        .map(|(medium, reasons)| {
-            if reasons.is_empty() {
-                Decision {
-                    goes: true,
-                    reasons: vec![going(&found, medium)],
-                }
-            } else {
-                Decision {
-                    goes: false,
-                    reasons: reasons.into_iter().collect(),
-                }
-            }
+        .map(|(medium, (reasons, relied_on))| Decision {
+            goes: reasons.is_empty(),
+            reasons: match reasons.is_empty() {
+                true => vec![going(&found, medium)],
+                false => reasons.into_iter().collect(),
+            },
+            relied_on: relied_on.into_iter().collect(),
         })
         .collect()
+}
+
+/// The sets of each medium for whose sake others go: those that a rule counts, and what they stand on, of
+/// the databases of which anything goes.
+fn relied_on(
+    found: &Found<'_>,
+    families: &[(Vec<usize>, Vec<Kept>)],
+    reasons: &[BTreeSet<String>],
+) -> Vec<BTreeSet<usize>> {
+    let mut relied_on = vec![BTreeSet::new(); reasons.len()];
+    for (own, kept) in families {
+        let goes = |index: &usize| reasons[found.places[*index].0].is_empty();
+        if !own.iter().any(goes) {
+            continue;
+        }
+        let counted = kept.iter().filter(|kept| kept.replaces_others);
+        for index in counted.flat_map(|kept| found.chains.path(kept.index).unwrap_or_default()) {
+            let (medium, place) = found.places[index];
+            relied_on[medium].insert(place);
+        }
+    }
+    relied_on
 }
 
 /// The reasons for which a medium stays that have nothing to do with other media.
@@ -116,12 +170,7 @@ fn of_medium(media: &FoundMedia, database: Option<&str>, now: Moment) -> BTreeSe
 }
 
 /// The sets of one family that the policy keeps.
-fn by_policy(
-    found: &Found<'_>,
-    family: &[usize],
-    policy: &Policy,
-    now: Moment,
-) -> Vec<(usize, String)> {
+fn by_policy(found: &Found<'_>, family: &[usize], policy: &Policy, now: Moment) -> Vec<Kept> {
     let mut kept = Vec::new();
     let mut points: Vec<(Moment, usize)> = Vec::new();
     for index in family {
@@ -129,7 +178,7 @@ fn by_policy(
             continue;
         };
         if policy.is_within(finished, now) {
-            kept.push((*index, "young enough".to_owned()));
+            kept.push(Kept::for_itself(*index, "young enough"));
         }
         if found.chains.verdict(*index).is_ok() {
             points.push((finished, *index));
@@ -139,14 +188,18 @@ fn by_policy(
     points.sort_by_key(|(finished, index)| std::cmp::Reverse((*finished, place(*index))));
     let newest = found.chains.newest_among(family.iter().copied());
     if let Some(newest) = newest {
-        kept.push((newest, "the newest of its database".to_owned()));
-    }
-    kept.extend(damaged(found, family, newest));
-    for (number, (_, index)) in points.iter().take(policy.last as usize).enumerate() {
-        kept.push((
-            *index,
-            format!("{} of the last {}", number + 1, policy.last),
+        kept.push(Kept::for_others(
+            newest,
+            "the newest of its database".to_owned(),
         ));
+    }
+    if let Some(damaged) = damaged(found, family, newest) {
+        let reason = "its database was damaged, and it is newer than any restorable backup";
+        kept.push(Kept::for_itself(damaged, reason));
+    }
+    for (number, (_, index)) in points.iter().take(policy.last as usize).enumerate() {
+        let reason = format!("{} of the last {}", number + 1, policy.last);
+        kept.push(Kept::for_others(*index, reason));
     }
     for kind in [SetType::Full, SetType::Differential] {
         let of_kind = points
@@ -154,7 +207,8 @@ fn by_policy(
             .filter(|(_, index)| found.sets[*index].kind == kind);
         for (_, index) in of_kind.take(policy.last_of_kind as usize) {
             let count = policy.last_of_kind;
-            kept.push((*index, format!("among the last {count} of its kind")));
+            let reason = format!("among the last {count} of its kind");
+            kept.push(Kept::for_others(*index, reason));
         }
     }
     for (count, name, period) in [
@@ -169,7 +223,7 @@ fn by_policy(
                 break;
             }
             if seen.insert(period(finished.to_civil().date())) {
-                kept.push((*index, format!("the {name}'s")));
+                kept.push(Kept::for_others(*index, format!("the {name}'s")));
             }
         }
     }
@@ -177,14 +231,13 @@ fn by_policy(
 }
 
 /// The newest backup of a damaged database: with it something may be saved that no other backup has.
-fn damaged(found: &Found<'_>, family: &[usize], newest: Option<usize>) -> Option<(usize, String)> {
+fn damaged(found: &Found<'_>, family: &[usize], newest: Option<usize>) -> Option<usize> {
     let is_damaged =
         |index: &&usize| found.sets[**index].obstacle.as_ref() == Some(&Obstacle::Damaged);
     let damaged = family.iter().filter(is_damaged);
     let last = damaged.max_by_key(|index| (found.sets[**index].last_lsn, **index))?;
     let is_needed = newest.is_none_or(|newest| is_newer(&found.sets[*last], &found.sets[newest]));
-    let reason = "its database was damaged, and it is newer than any restorable backup";
-    is_needed.then(|| (*last, reason.to_owned()))
+    is_needed.then_some(*last)
 }
 
 fn day(date: Date) -> (i16, i16) {

@@ -35,7 +35,7 @@ impl Policy {
     }
 
     /// Whether a backup of then is young enough to stay.
-    pub(super) fn is_within(&self, finished: Moment, now: Moment) -> bool {
+    pub(crate) fn is_within(&self, finished: Moment, now: Moment) -> bool {
         let Some(hours) = self.within_hours else {
             return false;
         };

@@ -27,6 +27,8 @@ pub struct FoundSet {
     pub finished: Option<Moment>,
     /// Until when it must not be overwritten.
     pub expires: Option<Moment>,
+    /// What it takes on its media.
+    pub stored_bytes: u64,
 }
 
 impl FoundSet {
@@ -70,6 +72,15 @@ impl FoundMedia {
     /// Whether every family is there.
     pub(crate) fn is_whole(&self) -> bool {
         (1..=self.family_count).all(|number| self.files.iter().any(|file| file.family == number))
+    }
+
+    /// One file of each family: enough to read its sets.
+    pub(crate) fn devices(&self) -> Vec<DeviceAddress> {
+        let of = |number| self.files.iter().find(|file| file.family == number);
+        let families = (1..=self.family_count).filter_map(of);
+        families
+            .map(|file| DeviceAddress::disk(&file.path))
+            .collect()
     }
 
     /// Why none of its sets can be restored.
@@ -193,6 +204,7 @@ fn read(path: &Path) -> Result<FoundMedia, String> {
             started: configuration.started,
             finished: configuration.finished.or(configuration.started),
             expires: configuration.expires,
+            stored_bytes: configuration.stored_bytes,
         }
     });
     Ok(FoundMedia {

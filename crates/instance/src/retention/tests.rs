@@ -84,6 +84,7 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
             started: finished,
             finished,
             expires: unexpired.then(|| at(0).plus_days(1)),
+            stored_bytes: 1,
         });
     }
     media

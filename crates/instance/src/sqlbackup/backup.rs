@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::Moment;
 use windlass_catalog::DatabaseState;
+use windlass_device::DeviceKind;
 use windlass_media::SetType;
 use windlass_pipeline::Overwrite;
 use windlass_tsql::option::{BACKUP, OptionWord, StatementKind};
 use windlass_tsql::sqlbackup::{Command, Databases};
 
 use super::options::Options;
-use super::report::Report;
+use super::report::{Recorder, Report};
 use super::{Runner, copy, disks};
+use crate::names::absolute;
 use crate::operation::{
     BackupMade, BackupOptions, BackupOutcome, DeviceName, ExpireOptions, MediaOptions, Removal,
     VerifyOptions,
@@ -79,6 +81,7 @@ pub(super) fn run(
             &[folder],
             name,
             report,
+            sink,
         );
     }
     report.line("Process completed.");
@@ -140,7 +143,7 @@ fn one(
         return None;
     }
     if options.erase_at_start && options.backup.probe.is_none() {
-        erase_before(runner.session, command, name, options, report);
+        erase_before(runner.session, command, name, options, report, sink);
     }
     let (_, outcome) = attempt(runner, command, name, options, report, sink);
     let Some(BackupOutcome::Made(made)) = outcome else {
@@ -181,7 +184,7 @@ fn one(
     queue_copies(session, name, &made, options, report);
     if !options.erase_at_start {
         let folders = folders(made.devices.iter().map(Path::new));
-        erase(session, options.erase, &folders, name, report);
+        erase(session, options.erase, &folders, name, report, sink);
     }
     Some(*made)
 }
@@ -252,7 +255,7 @@ fn rehearse(
         report.line(format!("Then it would be copied to {folder}."));
     }
     // With the backup that would be made, one more of the older ones may go.
-    erase_before(runner.session, command, name, options, report);
+    erase_before(runner.session, command, name, options, report, sink);
 }
 
 /// The backup that a command asks for.
@@ -364,11 +367,12 @@ fn queue_copies(
 
 /// `ERASEFILES_ATSTART`: the folders are those the tags name now.
 fn erase_before(
-    session: &Session,
+    session: &mut Session,
     command: &Command,
     name: &str,
     options: &Options,
     report: &mut Report,
+    sink: &mut dyn Sink,
 ) {
     let tags = Tags {
         database: Some(name.to_owned()),
@@ -381,24 +385,31 @@ fn erase_before(
         ..session.instance.tags()
     };
     let paths = command.disks.iter().filter_map(|disk| {
-        let path = tags.expand(disk).ok()?;
-        session.instance.drives().path(&path).ok()
+        let device = session
+            .instance
+            .drives()
+            .disk_device(&tags.expand(disk).ok()?);
+        let device = device
+            .ok()
+            .filter(|device| device.kind == DeviceKind::Disk)?;
+        absolute(&device.path).ok()
     });
     let paths: Vec<PathBuf> = paths.collect();
     let folders: Vec<PathBuf> = folders(paths.iter().map(PathBuf::as_path))
         .into_iter()
         .filter(|folder| folder.is_dir())
         .collect();
-    erase(session, options.erase, &folders, name, report);
+    erase(session, options.erase, &folders, name, report, sink);
 }
 
 /// Deletes the backups of a database that a policy does not keep, in some folders.
 fn erase(
-    session: &Session,
+    session: &mut Session,
     policy: Option<Policy>,
     folders: &[PathBuf],
     name: &str,
     report: &mut Report,
+    sink: &mut dyn Sink,
 ) {
     let Some(policy) = policy.filter(|_| !folders.is_empty()) else {
         return;
@@ -411,12 +422,21 @@ fn erase(
             true => Removal::Name,
             false => Removal::Delete,
         },
+        trust: session.trust(),
     };
-    let expired = match session.instance.expire(&options) {
-        Ok(expired) => expired.media,
+    let expired = session.expire(&options, &mut Recorder::new(report, sink));
+    let expired = match expired {
+        Ok(expired) => expired,
         Err(error) => return report.warn(&format!("Nothing was erased: {error}")),
     };
-    for expired in expired.into_iter().filter(|media| media.decision.goes) {
+    if expired.is_damaged {
+        report.warn("A backup that others were to be erased for is damaged: see above.");
+    }
+    for expired in expired
+        .media
+        .into_iter()
+        .filter(|media| media.decision.goes)
+    {
         match expired.deleted {
             None => {
                 for file in &expired.media.files {

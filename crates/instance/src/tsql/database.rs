@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, DatabaseState, Origin};
 use windlass_source::sqlite::{self, Existing, RestoreRequest, SqliteTarget};
@@ -226,14 +227,14 @@ fn drop_one(
         (DatabaseState::Restoring, _) if record.log_path.is_some() => {
             let log = record.log_path.as_deref().unwrap_or(Path::new(""));
             windlass_source::engine::forget(log)?;
-            table::restore_removed(path)
+            restore_removed(session, &record)?
         }
         (DatabaseState::Online, Origin::Restored) if record.log_path.is_some() => {
             engine::delete_files(session, &record)?
         }
         (DatabaseState::Restoring, _) => {
             sqlite::forget(&record.path)?;
-            table::restore_removed(path)
+            restore_removed(session, &record)?
         }
         (DatabaseState::Online, Origin::Restored) => {
             delete_files(&record)?;
@@ -244,6 +245,26 @@ fn drop_one(
     session.instance.forget(&record.name)?;
     sink.message(note);
     Ok(())
+}
+
+/// What is left where an unfinished restore was to go: the older database, which it would have replaced at its
+/// end. That is whole, and nobody asked for its deletion.
+fn restore_removed(session: &Session, record: &DatabaseRecord) -> Result<Message, Failure> {
+    let files = session.instance.catalog().files(record.database_id)?;
+    let files = files.into_iter().map(|file| file.path);
+    let mut left: Vec<String> = std::iter::once(record.path.clone())
+        .chain(record.log_path.clone())
+        .chain(files)
+        .filter(|path| path.exists())
+        .map(|path| format!("'{}'", path.display()))
+        .collect();
+    left.sort();
+    left.dedup();
+    let path = record.path.display();
+    Ok(match left.as_slice() {
+        [] => table::restore_removed(path),
+        left => table::restore_removed_older_left(path, left.join(", ")),
+    })
 }
 
 /// Deletes a database's file and SQLite's side files, unless it is open.

@@ -9,6 +9,7 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
 use windlass_engine::{CreateDatabase as Request, Database, FileSpec, Growth, OpenDatabase};
+use windlass_source::Error as SourceError;
 use windlass_tsql::ast::{
     AlterDatabase, AlterDatabaseAction, AlteredDatabase, CreateDatabase, DatabaseOption,
     FileDefinition, FileGrowth, FileSize, FileSizeLimit, RecoveryModel, SizeUnit, TimeUnit, Value,
@@ -128,28 +129,21 @@ pub(super) fn attach(
     registered
 }
 
-/// Deletes the files of a closed database, the log first: without it nothing opens the others.
+/// Deletes the files of a closed database, which need not be whole: what a deletion that was killed has
+/// left goes as well.
 pub(super) fn delete_files(
     session: &mut Session,
     record: &DatabaseRecord,
 ) -> Result<Message, Failure> {
-    // Opening proves that no other process has it open, and returns all files.
-    session.instance.engines.database(record)?;
-    session.instance.engines.close(&record.name)?;
-    let mut files = session.instance.catalog().files(record.database_id);
-    if let Ok(files) = &mut files {
-        files.sort_by_key(|file| !file.is_log);
-    }
-    let files = files?;
-    for file in &files {
-        match std::fs::remove_file(&file.path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(table::cannot_open_file(file.path.display(), os_error(&error)).into());
-            }
-            _ => {}
-        }
-    }
-    Ok(table::files_deleted(files.len(), &record.name))
+    let files = session.instance.catalog().files(record.database_id)?;
+    let data = files.iter().filter(|file| !file.is_log);
+    let data: Vec<PathBuf> = data.map(|file| file.path.clone()).collect();
+    let log = record.log_path.as_deref().unwrap_or(&record.path);
+    let removed = windlass_source::engine::remove(log, &data).map_err(|error| match error {
+        SourceError::InUse { .. } => Failure::from(table::drop_in_use(&record.name)),
+        other => other.into(),
+    })?;
+    Ok(table::files_deleted(removed, &record.name))
 }
 
 /// The path that a file name in a script means.

@@ -76,19 +76,32 @@ fn give_names(state: &PendingRestore) -> Result<(), Error> {
 /// # Errors
 /// [`Error::RestoreRunning`], and when a file cannot be renamed.
 pub fn complete(log: &Path) -> Result<bool, Error> {
-    let Some(state) = pending(log)?.filter(|state| state.progress == Progress::Placing) else {
+    let Some(found) = half_placed(log)? else {
         return Ok(false);
     };
-    let held = claim(&state.log)?;
+    let held = claim(&found.log)?;
+    // Somebody else may have completed it before this claim, and even begun another restore.
+    let completed = half_placed(log).and_then(|state| match state {
+        None => Ok(pending(log)?.is_none()),
+        Some(state) => complete_claimed(&state),
+    });
+    remove_all(&[held.path().to_owned()])?;
+    completed
+}
+
+/// The restore that was killed while its files were given their names.
+fn half_placed(log: &Path) -> Result<Option<PendingRestore>, Error> {
+    Ok(pending(log)?.filter(|state| state.progress == Progress::Placing))
+}
+
+fn complete_claimed(state: &PendingRestore) -> Result<bool, Error> {
     let staged_log = own::is_there(&staged(&state.log));
-    let completed = match (own::is_there(&state.log), staged_log) {
+    match (own::is_there(&state.log), staged_log) {
         // The old database is whole: it was not touched yet.
         (true, true) => forget_files(&state.log).map(|()| false),
         (true, false) => remove_state(&state.log).map(|()| true),
-        (false, _) => give_names(&state).map(|()| true),
-    };
-    remove_all(&[held.path().to_owned()])?;
-    completed
+        (false, _) => give_names(state).map(|()| true),
+    }
 }
 
 /// Gives a finished file the permissions and owner of the one that it replaces, or the permissions that it

@@ -14,6 +14,7 @@
 
 mod ending;
 mod files;
+mod gone;
 mod pending;
 mod restore;
 mod room;
@@ -25,6 +26,7 @@ use windlass_engine::{BackupDescription, EngineError};
 
 pub use ending::complete;
 pub use files::FilesTarget;
+pub use gone::remove;
 pub use pending::{PendingRestore, forget, pending};
 pub use restore::{EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, recover};
 pub use snapshot::EngineSnapshot;

@@ -282,7 +282,7 @@ fn modes(files: &[PlacedFile]) -> BTreeMap<u16, u16> {
 }
 
 /// Locks the log of an existing database; fails if the database is open.
-fn seize(log: &Path) -> Result<Option<DirectFile>, Error> {
+pub(super) fn seize(log: &Path) -> Result<Option<DirectFile>, Error> {
     let file = match DirectFile::open(log, Access::ReadWrite) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

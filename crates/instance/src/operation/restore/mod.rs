@@ -381,7 +381,7 @@ impl RestoreOperation<'_> {
         let reader = &self.reader;
         reader.remember(self.session, restore_type, files.collect(), sink);
         if report.damaged.count == 0 {
-            history::record_verification(self.session, &reader.opened.set, Depth::Restored, None);
+            history::record_verification(self.session, &reader.opened, Depth::Restored, None);
         }
         sink.message(timing::closing(
             OPERATION,
