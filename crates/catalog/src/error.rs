@@ -10,6 +10,12 @@ pub enum Error {
         path: PathBuf,
         source: std::io::Error,
     },
+    /// A path does not name a file that could be a database.
+    #[error("'{}': {source}", path.display())]
+    NoFile {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     /// The file is not a catalog, or cannot be opened.
     #[error("the catalog {} cannot be opened: {source}", path.display())]
     Open {

@@ -33,15 +33,22 @@ impl Passphrase {
         Self(Zeroizing::new(text))
     }
 
-    /// The first line of a file's text, without its line end.
-    pub fn from_file_text(text: String) -> Self {
-        let text = Zeroizing::new(text);
+    /// The first line of a file, without its line end.
+    ///
+    /// # Errors
+    /// What is wrong with it: what nobody can have meant as a passphrase is refused, because whoever
+    /// finds out later has lost the backup.
+    pub fn of_file(bytes: Vec<u8>) -> Result<Self, &'static str> {
+        let bytes = Zeroizing::new(bytes);
+        let text = std::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8")?;
         let line = text.lines().next().unwrap_or_default();
-        Self(Zeroizing::new(line.to_owned()))
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        if line.trim().is_empty() {
+            return Err("its first line is empty");
+        }
+        if line.contains('\0') {
+            return Err("its first line contains bytes of zero, so it is no text");
+        }
+        Ok(Self(Zeroizing::new(line.to_owned())))
     }
 
     pub(crate) fn text(&self) -> &str {

@@ -60,11 +60,14 @@ impl DiskWriter {
         let fail = |error: io::Error| Error::new(Operation::Open, &address.name, error);
         let target = directory::follow(&address.path).map_err(fail)?;
         let (file, replaced, offset) = match start {
-            Start::Replace => {
-                let (file, replaced) = open_staging(&target).map_err(fail)?;
+            Start::Create | Start::Replace => {
+                let (file, replaced) = open_staging(&target, start).map_err(fail)?;
                 (file, replaced, 0)
             }
-            Start::Append { at } => (open_append(&target, at).map_err(fail)?, None, at),
+            Start::Append { at, length } => {
+                let file = open_append(&target, at, length).map_err(fail)?;
+                (file, None, at)
+            }
         };
         let io_method = queue::io_method_for(tuning.io_method, file.is_direct());
         Ok(Self {
@@ -180,8 +183,10 @@ impl DiskWriter {
         // Errors cannot be returned from a drop: the cause has already been reported. The next
         // backup truncates the remains, and readers ignore them.
         match self.start {
-            Start::Replace => drop(std::fs::remove_file(staging_path(&self.target))),
-            Start::Append { at } => drop(self.file.set_len(at)),
+            Start::Create | Start::Replace => {
+                drop(std::fs::remove_file(staging_path(&self.target)));
+            }
+            Start::Append { at, .. } => drop(self.file.set_len(at)),
         }
     }
 }
@@ -240,7 +245,7 @@ impl DeviceWriter for DiskWriter {
     fn barrier(&mut self) -> Result<(), Error> {
         match self.start {
             // Nothing appears under the device's name before the rename, which follows a sync.
-            Start::Replace => Ok(()),
+            Start::Create | Start::Replace => Ok(()),
             Start::Append { .. } => self.sync(),
         }
     }
@@ -256,7 +261,7 @@ impl DeviceWriter for DiskWriter {
             windlass_io::output::keep(self.file.as_file(), replaced)
                 .map_err(|error| Error::new(Operation::Write, &self.name, error))?;
         }
-        if self.start == Start::Replace {
+        if matches!(self.start, Start::Create | Start::Replace) {
             directory::replace(&staging_path(&self.target), &self.target)
                 .map_err(|error| Error::new(Operation::Rename, &self.name, error))?;
         }
@@ -291,31 +296,54 @@ fn staging_path(target: &Path) -> PathBuf {
 
 /// Creates the staging file, replacing one left by a crash but not one in use. Also returns the
 /// metadata of the file to be overwritten.
-fn open_staging(target: &Path) -> io::Result<(DirectFile, Option<Metadata>)> {
-    let replaced = match DirectFile::open(target, Access::ReadWrite) {
-        Ok(file) => {
-            // The file to be replaced must not be in use by a reader.
-            lock(&file, FlockOperation::NonBlockingLockExclusive)?;
-            Some(file.as_file().metadata()?)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
+fn open_staging(target: &Path, start: Start) -> io::Result<(DirectFile, Option<Metadata>)> {
+    unused_at(target)?;
     let file = own::claim(&staging_path(target)).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => busy(FlockOperation::NonBlockingLockExclusive),
         _ => error,
     })?;
-    Ok((file, replaced))
+    // From here on no other backup gets the name; one that had it may have ended since.
+    let replaced = unused_at(target);
+    let replaced = replaced.and_then(|replaced| match &replaced {
+        Some(found) if start == Start::Create && found.len() > 0 => Err(changed()),
+        _ => Ok(replaced),
+    });
+    if replaced.is_err() {
+        // The first error counts.
+        let _left = std::fs::remove_file(staging_path(target));
+    }
+    Ok((file, replaced?))
 }
 
-fn open_append(target: &Path, at: u64) -> io::Result<DirectFile> {
+/// The file to be replaced, which must not be in use.
+fn unused_at(target: &Path) -> io::Result<Option<Metadata>> {
+    match DirectFile::open(target, Access::ReadWrite) {
+        Ok(file) => {
+            lock(&file, FlockOperation::NonBlockingLockExclusive)?;
+            Ok(Some(file.as_file().metadata()?))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn open_append(target: &Path, at: u64, length: u64) -> io::Result<DirectFile> {
     let file = DirectFile::open(target, Access::ReadWrite)?;
     lock(&file, FlockOperation::NonBlockingLockExclusive)?;
-    if file.len()? > at {
+    if file.len()? != length {
+        return Err(changed());
+    }
+    if length > at {
         file.set_len(at)?;
         file.sync()?;
     }
     Ok(file)
+}
+
+/// What was found out about a file holds no more.
+fn changed() -> io::Error {
+    let reason = "another backup wrote to it at the same time; try again";
+    io::Error::new(io::ErrorKind::WouldBlock, reason)
 }
 
 #[cfg(test)]
@@ -367,11 +395,25 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let device = device(&folder);
         write(&device, Start::Replace, &[1; 5000]).commit().unwrap();
-        drop(write(&device, Start::Append { at: 5000 }, &[2; 50_000]));
+        drop(write(
+            &device,
+            Start::Append {
+                at: 5000,
+                length: 5000,
+            },
+            &[2; 50_000],
+        ));
         assert_eq!(std::fs::read(&device.path).unwrap(), [1; 5000]);
-        write(&device, Start::Append { at: 4000 }, &[3; 9000])
-            .commit()
-            .unwrap();
+        write(
+            &device,
+            Start::Append {
+                at: 4000,
+                length: 5000,
+            },
+            &[3; 9000],
+        )
+        .commit()
+        .unwrap();
         let content = std::fs::read(&device.path).unwrap();
         assert_eq!(
             (content.len(), content[3999], content[4000]),
@@ -405,7 +447,11 @@ mod tests {
         let device = device(&folder);
         write(&device, Start::Replace, b"old").commit().unwrap();
         let reader = device.open_reader().unwrap();
-        assert!(device.open_writer(Start::Append { at: 3 }, TUNING).is_err());
+        assert!(
+            device
+                .open_writer(Start::Append { at: 3, length: 3 }, TUNING)
+                .is_err()
+        );
         assert!(device.open_writer(Start::Replace, TUNING).is_err());
         drop(reader);
         let _writer = device.open_writer(Start::Replace, TUNING).unwrap();
@@ -413,6 +459,49 @@ mod tests {
             device.open_writer(Start::Replace, TUNING).is_err(),
             "staging file is in use"
         );
+    }
+
+    /// Two backups that found the same state of a medium: the second one to write would destroy the first.
+    #[test]
+    fn a_medium_that_another_backup_wrote_to_in_the_meantime_is_refused_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = device(&folder);
+        write(&device, Start::Create, &[1; 5000]).commit().unwrap();
+        let append = |at| Start::Append { at, length: 5000 };
+        write(&device, append(5000), &[2; 100]).commit().unwrap();
+        for late in [Start::Create, append(5000), append(3000)] {
+            let error = device.open_writer(late, TUNING).unwrap_err();
+            assert_eq!(error.source.kind(), io::ErrorKind::WouldBlock, "{late:?}");
+            assert_eq!(std::fs::read(&device.path).unwrap().len(), 5100);
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        std::fs::write(&device.path, "").unwrap();
+        write(&device, Start::Create, b"new").commit().unwrap();
+    }
+
+    /// None gets an error that does not say so, and each that succeeded was there.
+    #[test]
+    fn first_backups_to_one_medium_at_once_refuse_each_other_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = device(&folder);
+        for _ in 0..300 {
+            let first = |_| {
+                let mut writer = device.open_writer(Start::Create, TUNING)?;
+                writer.append(b"set")?;
+                writer.sync()?;
+                writer.commit()
+            };
+            let results: Vec<Result<(), Error>> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..3).map(|n| scope.spawn(move || first(n))).collect();
+                threads.into_iter().map(|t| t.join().unwrap()).collect()
+            });
+            let refused = results.iter().filter_map(|result| result.as_ref().err());
+            for error in refused {
+                assert_eq!(error.source.kind(), io::ErrorKind::WouldBlock, "{error}");
+            }
+            assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
+            std::fs::remove_file(&device.path).unwrap();
+        }
     }
 
     #[test]

@@ -33,12 +33,18 @@ pub use error::{Error, Operation, system_text};
 /// Where a writer starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// A new family: the file is staged and renamed on commit.
+    /// A new family where there is none: the file is staged and renamed on commit. Refused if another
+    /// backup has put something there in the meantime.
+    Create,
+    /// A new family, whatever there is: the file is staged and renamed on commit.
     Replace,
     /// After the existing bytes; anything after `at` (an interrupted append) is truncated.
     Append {
         /// End of the intact part of the family, in bytes from its start.
         at: u64,
+        /// Length of the file when that was found out. Refused if another backup has been there in the
+        /// meantime: its set would be cut off.
+        length: u64,
     },
 }
 

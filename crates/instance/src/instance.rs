@@ -252,7 +252,7 @@ impl Instance {
     /// Uses a file as a database without registering it, and returns its name: the file's name,
     /// with a number appended if another database has the same name.
     pub fn pass(&mut self, path: &Path) -> Result<String, CatalogError> {
-        let path = absolute(path).map_err(|source| CatalogError::Folder {
+        let path = absolute(path).map_err(|source| CatalogError::NoFile {
             path: path.to_owned(),
             source,
         })?;
@@ -275,7 +275,7 @@ impl Instance {
     /// # Errors
     /// Those of the catalog, also when the name or the file is taken.
     pub fn pass_as(&mut self, name: &str, path: &Path) -> Result<(), CatalogError> {
-        let path = absolute(path).map_err(|source| CatalogError::Folder {
+        let path = absolute(path).map_err(|source| CatalogError::NoFile {
             path: path.to_owned(),
             source,
         })?;

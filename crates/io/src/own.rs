@@ -94,8 +94,13 @@ pub fn hold_existing(path: &Path) -> io::Result<Option<File>> {
     }
     let mut options = OpenOptions::new();
     // Some file systems lock only writable descriptors.
-    let (file, _) = open_regular(path, options.read(true).write(true), OFlags::NOFOLLOW)
-        .or_else(|_| open_regular(path, options.write(false), OFlags::NOFOLLOW))?;
+    let opened = open_regular(path, options.read(true).write(true), OFlags::NOFOLLOW)
+        .or_else(|_| open_regular(path, options.write(false), OFlags::NOFOLLOW));
+    let (file, _) = match opened {
+        // Its owner has just renamed or removed it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
     hold(&file, path)?;
     Ok(Some(file))
 }
@@ -115,8 +120,14 @@ pub fn replace_held(path: &Path, held: Option<File>) -> io::Result<DirectFile> {
 /// # Errors
 /// `WouldBlock` if it is.
 pub fn remove_unheld(path: &Path) -> io::Result<()> {
-    let _held = hold_existing(path)?;
-    remove(path)
+    match hold_existing(path)? {
+        Some(_held) => remove(path),
+        None => match std::fs::symlink_metadata(path) {
+            // Made since by somebody who holds it.
+            Ok(metadata) if metadata.is_file() => Err(io::ErrorKind::WouldBlock.into()),
+            _ => remove(path),
+        },
+    }
 }
 
 /// How many times, and at what interval, a lock is tried: a process that is being started briefly
@@ -138,11 +149,12 @@ fn hold(file: &File, path: &Path) -> io::Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
-    let (held, named) = (file.metadata()?, std::fs::symlink_metadata(path)?);
+    let held = file.metadata()?;
     // The previous owner of the lock may have renamed or removed it meanwhile.
-    match (held.dev(), held.ino()) == (named.dev(), named.ino()) {
-        true => Ok(()),
-        false => Err(io::ErrorKind::WouldBlock.into()),
+    match std::fs::symlink_metadata(path) {
+        Ok(named) if (held.dev(), held.ino()) == (named.dev(), named.ino()) => Ok(()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Err(io::ErrorKind::WouldBlock.into()),
     }
 }
 

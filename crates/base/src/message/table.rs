@@ -242,6 +242,8 @@ messages! {
     50060, 16, several_databases(held), "The media hold backups of several databases: {held}. Choose a database with --of NAME, or a set with --set N.";
     50061, 16, no_backup_of(database, held), "The media hold no backup of '{database}'. They hold {held}.";
     50062, 16, nothing_restorable(reasons), "None of these backup sets can be restored: {reasons}.";
+    50063, 16, newer_set_needs(set, needs), "Nothing was restored: {set} would give a newer state than the other sets that were named, but it needs {needs}, which is not among them. Name its media as well; or, for the older state, leave this one out, or choose a set with --set N.";
+    50064, 16, newer_set_unusable(set, why), "Nothing was restored: {set} would give a newer state than the other sets that were named, but {why}. For the older state, leave its media out, or choose a set with --set N.";
 }
 
 // What statements report besides SQL Server's messages.
@@ -251,6 +253,7 @@ texts! {
     accelerator_at_next_opening(), "The accelerator's configuration takes effect the next time the instance is opened.";
     accelerator_failed(problem), "{problem}; software compressed the rest";
     and_more(more), "And {more} more.";
+    base_needed(needed, found), "The differential is based on {needed}. What was restored so far is {found}.";
     bytes_freed(megabytes), "{megabytes:.1} MB were freed.";
     bytes_would_be_freed(megabytes), "{megabytes:.1} MB would be freed.";
     checked(what), "Checked: {what}.";

@@ -21,14 +21,12 @@ fn unusable(path: &Path, error: &windlass_crypt::Error) -> Message {
 
 /// The first line of a file. An empty passphrase is refused.
 fn passphrase(path: &Path) -> Result<Passphrase, Message> {
-    let text = String::from_utf8(read(path)?)
-        .map_err(|_| table::encryption_failed(format!("'{}' is not UTF-8", path.display())))?;
-    let passphrase = Passphrase::from_file_text(text);
-    if passphrase.is_empty() {
-        let reason = format!("the first line of '{}' is empty", path.display());
-        return Err(table::encryption_failed(reason));
-    }
-    Ok(passphrase)
+    Passphrase::of_file(read(path)?).map_err(|reason| {
+        table::encryption_failed(format!(
+            "the passphrase file '{}': {reason}",
+            path.display()
+        ))
+    })
 }
 
 /// Who can read a backup: certificates in files, and a passphrase in another.

@@ -8,6 +8,7 @@ use windlass_instance::operation::{
 };
 use windlass_instance::tsql::print;
 use windlass_instance::{Failure, Session, logical_name};
+use windlass_media::SetType;
 use windlass_pipeline::OnDamage;
 
 use super::{
@@ -39,8 +40,12 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     let mut outcome = Outcome::Succeeded;
-    let goes_on = matches!(sequence(&session, arguments, &name), Ok(Sequence::Waits(_)));
-    for (index, step) in steps.into_iter().enumerate() {
+    let goes_on = steps.continues || {
+        // Only a set that is named by its number has not been looked at.
+        let is_open = steps.is_unknown;
+        is_open && matches!(sequence(&session, arguments, &name), Ok(Sequence::Waits(_)))
+    };
+    for (index, step) in steps.restores.into_iter().enumerate() {
         if arguments.run.tsql || arguments.run.dry_run {
             console.tsql(&print::restore(&name, &step));
         }
@@ -116,16 +121,35 @@ fn options(arguments: &RestoreArguments, common: &Common) -> RestoreOptions {
     }
 }
 
-/// The restores, one after the other: of the set that is named, or of those that give the newest state.
+/// What is restored.
+struct Steps {
+    /// One after the other: the set that is named, or those that give the newest state.
+    restores: Vec<RestoreOptions>,
+    /// Whether the first is a differential, upon a full backup that waits.
+    continues: bool,
+    /// Whether nobody knows that yet.
+    is_unknown: bool,
+}
+
+impl Steps {
+    fn of(options: RestoreOptions, is_unknown: bool) -> Self {
+        Self {
+            restores: vec![options],
+            continues: false,
+            is_unknown,
+        }
+    }
+}
+
 fn steps(
     session: &mut Session,
     arguments: &RestoreArguments,
     options: RestoreOptions,
     name: &str,
     console: &mut Console,
-) -> Option<Vec<RestoreOptions>> {
+) -> Option<Steps> {
     if arguments.set.is_some() || arguments.media.is_empty() {
-        return Some(vec![options]);
+        return Some(Steps::of(options, true));
     }
     let request = NewestRequest {
         of: arguments.of.as_deref(),
@@ -138,8 +162,10 @@ fn steps(
         console.message(note);
     }
     let Some(last) = newest.steps.len().checked_sub(1) else {
-        return Some(vec![options]);
+        return Some(Steps::of(options, false));
     };
+    let first = newest.steps.first();
+    let continues = first.is_some_and(|step| step.set.set_type == SetType::Differential);
     let steps = newest.steps.into_iter().enumerate();
     let steps = steps.map(|(index, step)| RestoreOptions {
         media: MediaOptions {
@@ -154,7 +180,11 @@ fn steps(
         replaces: options.replaces && index == 0,
         ..options.clone()
     });
-    Some(steps.collect())
+    Some(Steps {
+        restores: steps.collect(),
+        continues,
+        is_unknown: false,
+    })
 }
 
 /// Advice for refusals that mention T-SQL options.

@@ -30,6 +30,7 @@ mod owners;
 mod page_restore;
 mod prompt;
 mod readme;
+mod refusals;
 mod report;
 mod restoring;
 mod sales;

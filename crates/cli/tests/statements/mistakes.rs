@@ -411,3 +411,133 @@ fn an_older_copy_of_a_medium_that_was_put_back_and_appended_to_does_not_keep_wha
     assert_eq!(run.code, Some(1), "{}", run.err);
     assert!(run.err.contains("50012"), "{}", run.err);
 }
+
+#[test]
+fn a_database_that_lost_files_or_was_dropped_in_part_can_be_dropped() {
+    let place = place();
+    let files = ["l.ldf", "a.mdf", "b.ndf"];
+    let create = "CREATE DATABASE own ON (NAME = a, FILENAME = 'D:\\a.mdf'), (NAME = b, FILENAME = 'D:\\b.ndf') \
+                  LOG ON (NAME = l, FILENAME = 'D:\\l.ldf')";
+    // A killed DROP leaves what follows in its order, a mistake anything.
+    for missing in 0..8_u32 {
+        succeed(&place, create);
+        for (bit, name) in files.iter().enumerate() {
+            if missing & (1 << bit) != 0 {
+                std::fs::remove_file(place.path(name)).expect("it");
+            }
+        }
+        succeed(&place, "DROP DATABASE own");
+        for name in files {
+            assert!(!place.path(name).exists(), "{name} of {missing}");
+        }
+    }
+    // Somebody else has it open.
+    succeed(&place, create);
+    let mut other = place
+        .command(&["sql", "--instance", "instance"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut stdin = other.stdin.take().expect("its input");
+    std::io::Write::write_all(&mut stdin, b"USE own\nGO\nSELECT 1 AS one\nGO\n")
+        .expect("it listens");
+    let mut line = String::new();
+    let mut stdout = std::io::BufReader::new(other.stdout.take().expect("its output"));
+    while !line.contains("one") {
+        line.clear();
+        assert_ne!(
+            std::io::BufRead::read_line(&mut stdout, &mut line).expect("a line"),
+            0
+        );
+    }
+    let run = sql(&place, "DROP DATABASE own");
+    assert_eq!(run.numbers(), [3702], "{}", run.err);
+    assert!(files.iter().all(|name| place.path(name).exists()));
+    drop(stdin);
+    assert!(other.wait().expect("it ends").success());
+    succeed(&place, "DROP DATABASE own");
+}
+
+/// For both kinds of databases.
+#[test]
+fn dropping_an_unfinished_restore_says_what_older_database_is_left_and_that_can_be_attached() {
+    let place = place();
+    succeed(
+        &place,
+        "CREATE DATABASE own ON (NAME = a, FILENAME = 'D:\\a.mdf') LOG ON (NAME = l, FILENAME = 'D:\\l.ldf')",
+    );
+    for (name, attach, files) in [
+        ("app", "(FILENAME = 'd:\\app.db')", vec!["app.db"]),
+        (
+            "own",
+            "(FILENAME = 'd:\\a.mdf') LOG ON (FILENAME = 'd:\\l.ldf')",
+            vec!["a.mdf", "l.ldf"],
+        ),
+    ] {
+        let run = succeed(
+            &place,
+            &format!(
+                "BACKUP DATABASE {name} TO DISK = 'd:\\{name}.bak'
+                 RESTORE DATABASE {name} FROM DISK = 'd:\\{name}.bak' WITH NORECOVERY, REPLACE
+                 GO
+                 DROP DATABASE {name}"
+            ),
+        );
+        assert!(run.err.contains("no longer registered"), "{}", run.err);
+        for file in files {
+            assert!(run.err.contains(&place.text(file)), "{}", run.err);
+        }
+        succeed(
+            &place,
+            &format!("CREATE DATABASE {name} ON {attach} FOR ATTACH"),
+        );
+    }
+    let run = succeed(
+        &place,
+        "RESTORE DATABASE n FROM DISK = 'd:\\app.bak' WITH MOVE 'app' TO 'd:\\n.db', NORECOVERY
+         GO
+         DROP DATABASE n",
+    );
+    assert!(!run.err.contains("no longer registered"), "{}", run.err);
+}
+
+#[test]
+fn whoever_completes_a_killed_restore_late_leaves_what_came_after_it_alone() {
+    let place = place();
+    succeed(
+        &place,
+        "CREATE DATABASE own ON (NAME = a, FILENAME = 'D:\\a.mdf') LOG ON (NAME = l, FILENAME = 'D:\\l.ldf')
+         BACKUP DATABASE own TO DISK = 'd:\\own.bak'
+         RESTORE DATABASE own FROM DISK = 'd:\\own.bak' WITH REPLACE, NORECOVERY",
+    );
+    let state = place.path("l.ldf.windlass-state");
+    let ready = std::fs::read_to_string(&state).expect("a state");
+    succeed(&place, "RESTORE DATABASE own WITH RECOVERY");
+    // As a killed restore leaves it.
+    std::fs::write(&state, ready.replace(r#""ready""#, r#""placing""#)).expect("a state");
+    let files = ["a.mdf", "l.ldf"].map(|name| {
+        let (named, staged) = (
+            place.path(name),
+            place.path(&format!("{name}.windlass-restoring")),
+        );
+        std::fs::rename(&named, &staged).expect("a rename");
+        (named, staged)
+    });
+    // Somebody completes it, and has this late comer wait.
+    let claim = std::fs::File::create(place.path("l.ldf.windlass-redo")).expect("a file");
+    claim.lock().expect("a lock");
+    let late = place
+        .command(&["sql", "--instance", "instance", "-Q", "USE own"])
+        .spawn();
+    std::thread::sleep(std::time::Duration::from_millis(120));
+    for (named, staged) in &files {
+        std::fs::rename(staged, named).expect("a rename");
+    }
+    std::fs::copy(&files[0].0, &files[0].1).expect("another restore");
+    std::fs::write(&state, &ready).expect("its state");
+    drop(claim);
+    let _ended = late.expect("it starts").wait().expect("it ends");
+    assert_eq!(std::fs::read_to_string(&state).expect("the state"), ready);
+    assert!(files[0].1.exists());
+}

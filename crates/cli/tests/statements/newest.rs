@@ -276,3 +276,94 @@ BACKUP DATABASE Sales TO DISK = 'D:\\d.bak' WITH DIFFERENTIAL"
         assert_eq!(run.results()[0][0]["n"], count, "{name}: {}", run.out);
     }
 }
+
+/// For both kinds of databases.
+#[test]
+fn a_differential_whose_full_backup_was_not_named_is_not_left_out_in_silence() {
+    let place = Place::new();
+    succeed(
+        &place,
+        "EXEC sp_attach_db 'app', 'd:\\app.db'
+         CREATE DATABASE own ON (NAME = a, FILENAME = 'd:\\a.mdf') LOG ON (NAME = l, FILENAME = 'd:\\l.ldf')
+         GO
+         USE own
+         GO
+         CREATE TABLE t(x); INSERT INTO t VALUES (1)",
+    );
+    let instance = ["--instance", "instance"];
+    for name in ["app", "own"] {
+        for medium in ["f1", "f2"] {
+            let to = format!("{name}-{medium}.bak");
+            place.succeed(&[&["backup", name, "--to", &to], &instance[..]].concat());
+            succeed(
+                &place,
+                &format!("USE {name}\nGO\nDELETE FROM t WHERE rowid > 300"),
+            );
+        }
+        let to = format!("{name}-d.bak");
+        place.succeed(
+            &[
+                &["backup", name, "--to", &to, "--differential"],
+                &instance[..],
+            ]
+            .concat(),
+        );
+    }
+    for name in ["app", "own"] {
+        let [f1, f2, d] = ["f1", "f2", "d"].map(|medium| format!("{name}-{medium}.bak"));
+        let (database, copy) = (format!("{name}2"), place.text(&format!("{name}2.db")));
+        let target: Vec<&str> = match name {
+            "app" => vec!["--to", &copy],
+            _ => vec![
+                "--database",
+                &database,
+                "--move",
+                "a=a2.mdf",
+                "--move",
+                "l=l2.ldf",
+            ],
+        };
+        let restore =
+            |media: &[&str]| place.run(&[&["restore"], media, &target, &instance[..]].concat());
+        let run = restore(&[&f1, &d]);
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        assert!(run.err.contains("Nothing was restored"), "{}", run.err);
+        assert!(run.err.contains("which is not among them"), "{}", run.err);
+        let made = if name == "app" { "app2.db" } else { "a2.mdf" };
+        assert!(!place.path(made).exists());
+        // Alone with --no-recovery, the wrong full backup takes the differential to its limits.
+        assert_eq!(restore(&[&f1, "--no-recovery"]).code, Some(0));
+        let run = restore(&[&d, "--set", "1"]);
+        assert!(run.err.contains("Msg 3136"), "{}", run.err);
+        let told = |medium: &str| format!("FILE = 1 on {}", place.text(medium));
+        assert!(
+            run.err.contains(&told(&f2)) && run.err.contains(&told(&f1)),
+            "{}",
+            run.err
+        );
+        let run = restore(&[&f1, &d, &f2, "--replace"]);
+        assert_eq!(run.code, Some(0), "{}", run.err);
+    }
+    assert_eq!(rows(&place.path("app2.db")), 300);
+}
+
+#[test]
+fn a_medium_with_an_unfinished_set_is_not_left_out_in_silence_either() {
+    let place = Place::new();
+    place.succeed(&["backup", "app.db", "--to", "1.bak"]);
+    place.succeed(&["backup", "app.db", "--to", "2.bak"]);
+    place.succeed(&["backup", "app.db", "--to", "2.bak"]);
+    let whole = std::fs::metadata(place.path("2.bak")).expect("it").len();
+    let file = std::fs::File::options()
+        .write(true)
+        .open(place.path("2.bak"))
+        .expect("it");
+    file.set_len(whole - 9000).expect("a cut");
+    // What was used of it gives the newest state that there is.
+    let run = place.succeed(&["restore", "1.bak", "2.bak", "--to", "x.db"]);
+    assert!(run.err.contains("it was never finished"), "{}", run.err);
+    file.set_len(12_000).expect("a cut");
+    let run = place.run(&["restore", "1.bak", "2.bak", "--to", "y.db"]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(!place.path("y.db").exists());
+}

@@ -59,6 +59,9 @@ fn catalog_message(error: &CatalogError) -> Message {
     let what = match error {
         CatalogError::Folder { .. } | CatalogError::Open { .. } => "cannot be opened",
         CatalogError::Version { .. } => "was created by a newer version of Windlass",
+        CatalogError::NoFile { path, source } => {
+            return table::cannot_open_file(path.display(), os_error(source));
+        }
         CatalogError::NameTaken { name } => return table::database_exists(name),
         CatalogError::PathTaken { path, database } => {
             return table::file_used_by_database(path.display(), database);

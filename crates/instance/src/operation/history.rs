@@ -93,6 +93,23 @@ pub(super) fn record_verification(
     }
 }
 
+/// A full backup as the user knows it: its identity, and from the history when it was made and where it is.
+pub(super) fn name_of_full(session: &Session, set: Guid) -> String {
+    let past = session.instance.catalog().past_backups(None);
+    let past = past.unwrap_or_default().into_iter().rev();
+    let mut past = past.filter(|backup| backup.set_guid == Some(set));
+    let Some(found) = past.next() else {
+        return format!("the full backup {set}, which the history does not know");
+    };
+    let finished = found.finished.map(|at| format!(" of {at}"));
+    format!(
+        "the full backup{} ({set}): FILE = {} on {}",
+        finished.unwrap_or_default(),
+        found.position,
+        found.devices.join(", ")
+    )
+}
+
 /// The rows of a backup that was found on `devices`.
 pub(super) fn found_record(
     header: &MediaHeader,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use windlass_base::{Guid, Moment};
 use windlass_catalog::PastBackup;
 use windlass_device::DeviceAddress;
-use windlass_pipeline::MediaSet;
+use windlass_pipeline::{Error as PipelineError, MediaSet};
 
 use crate::chain::{ChainSet, Obstacle};
 
@@ -120,6 +120,8 @@ pub struct FoundOther {
     pub path: PathBuf,
     /// Why it is none.
     pub reason: String,
+    /// It could not be read, so that nobody knows.
+    pub is_unknown: bool,
 }
 
 /// What is in some folders.
@@ -140,9 +142,12 @@ pub fn scan(folders: &[PathBuf]) -> io::Result<Scan> {
     let mut others = Vec::new();
     for folder in folders {
         let mut paths = Vec::new();
-        for entry in std::fs::read_dir(folder)? {
-            let entry = entry?;
-            if entry.file_type()?.is_file() {
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("'{}': {error}", folder.display()))
+        };
+        for entry in std::fs::read_dir(folder).map_err(named)? {
+            let entry = entry.map_err(named)?;
+            if entry.file_type().map_err(named)?.is_file() {
                 paths.push(entry.path());
             }
         }
@@ -150,7 +155,11 @@ pub fn scan(folders: &[PathBuf]) -> io::Result<Scan> {
         for path in paths {
             match read(&path) {
                 Ok(found) => add(&mut media, found),
-                Err(reason) => others.push(FoundOther { path, reason }),
+                Err(NotMedia { reason, is_unknown }) => others.push(FoundOther {
+                    path,
+                    reason,
+                    is_unknown,
+                }),
             }
         }
     }
@@ -189,11 +198,23 @@ fn add(media: &mut BTreeMap<Guid, FoundMedia>, found: FoundMedia) {
     known.files.extend(found.files);
 }
 
+/// Why a file is not taken for media.
+struct NotMedia {
+    reason: String,
+    is_unknown: bool,
+}
+
 /// Reads the headers of one file.
-fn read(path: &Path) -> Result<FoundMedia, String> {
-    let bytes = std::fs::metadata(path).map_err(|error| error.to_string())?;
+fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
+    let bytes = std::fs::metadata(path).map_err(|error| NotMedia {
+        reason: error.to_string(),
+        is_unknown: true,
+    })?;
     let address = DeviceAddress::disk(path);
-    let set = MediaSet::open_any(&[address]).map_err(|error| error.to_string())?;
+    let set = MediaSet::open_any(&[address]).map_err(|error| NotMedia {
+        reason: error.to_string(),
+        is_unknown: matches!(error, PipelineError::Device(_)),
+    })?;
     let header = set.header();
     let sets = set.sets().into_iter().map(|entry| {
         let configuration = entry.configuration;

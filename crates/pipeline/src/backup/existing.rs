@@ -28,8 +28,16 @@ pub(super) struct Existing {
 pub(super) struct Continued {
     pub(super) header: MediaHeader,
     pub(super) position: AppendPosition,
-    /// Its copies, and whether each still has the end of a set that is to be cut off.
-    pub(super) devices: Vec<(DeviceAddress, bool)>,
+    pub(super) copies: Vec<FoundCopy>,
+}
+
+/// One copy of a family.
+pub(super) struct FoundCopy {
+    pub(super) address: DeviceAddress,
+    /// Length of its file when it was examined.
+    pub(super) length: u64,
+    /// Whether it still has the end of a set that is to be cut off.
+    has_end: bool,
 }
 
 impl Existing {
@@ -61,7 +69,7 @@ impl Existing {
         let mut continued = Vec::with_capacity(first.families.len());
         for family in &first.families {
             let mut position = family.listing.append_position(self.kept);
-            let mut devices = vec![self.device(&request.devices, family)?];
+            let mut found = vec![self.copy(&request.devices, family)?];
             for (mirror, named) in mirrors.iter().zip(&request.mirrors) {
                 let mut copies = mirror.families.iter();
                 let copy = copies.find(|copy| copy.number() == family.number());
@@ -74,28 +82,32 @@ impl Existing {
                     device: copy.device.to_string(),
                     family: copy.number(),
                 })?;
-                devices.push(self.device(named, copy)?);
+                found.push(self.copy(named, copy)?);
             }
             continued.push(Continued {
                 header: family.header.clone(),
                 position,
-                devices,
+                copies: found,
             });
         }
         Ok(continued)
     }
 
-    /// The address given for a family, and whether it has more finished sets than are kept.
-    fn device(
+    /// A copy of a family, under the address that was given for it.
+    fn copy(
         &self,
         named: &[DeviceAddress],
         family: &media_set::Family,
-    ) -> Result<(DeviceAddress, bool), Error> {
+    ) -> Result<FoundCopy, Error> {
         let address = named.iter().find(|device| device.name == *family.device);
         let address = address.ok_or_else(|| Error::VolumeEmpty {
             device: family.device.to_string(),
         })?;
-        Ok((address.clone(), family.listing.complete_sets() > self.kept))
+        Ok(FoundCopy {
+            address: address.clone(),
+            length: family.reader.len(),
+            has_end: family.listing.complete_sets() > self.kept,
+        })
     }
 
     fn families(&self) -> impl Iterator<Item = &media_set::Family> {
@@ -179,16 +191,19 @@ fn common(first: AppendPosition, second: AppendPosition) -> Option<AppendPositio
 /// have one: from here on, no crash leaves a finished set on one copy whose data are gone on
 /// another.
 pub(super) fn cut_unfinished_ends(
-    families: &[Continued],
+    families: &mut [Continued],
     tuning: WriteTuning,
 ) -> Result<(), Error> {
     for family in families {
         let at = family.position.offset;
-        for (device, has_end) in &family.devices {
-            if *has_end {
-                // Opening a device to append cuts it there, durably.
-                drop(device.open_writer(Start::Append { at }, tuning)?);
-            }
+        for copy in family.copies.iter_mut().filter(|copy| copy.has_end) {
+            let length = copy.length;
+            // Opening a device to append cuts it there, durably.
+            drop(
+                copy.address
+                    .open_writer(Start::Append { at, length }, tuning)?,
+            );
+            copy.length = length.min(at);
         }
     }
     Ok(())

@@ -21,8 +21,8 @@ const BLOCK_BYTES: u32 = 4096;
 
 /// What was found on the media.
 enum Found {
-    /// Nothing worth keeping; the header that every family starts with.
-    New(MediaHeader),
+    /// Nothing worth keeping; the header that every family starts with, and how its files are begun.
+    New(MediaHeader, Start),
     /// Media whose sets are kept.
     Kept(Existing),
 }
@@ -32,7 +32,7 @@ enum Found {
 pub(super) fn rehearse(request: &BackupRequest) -> Result<(MediaHeader, u16, bool), Error> {
     check_mirrors(&request.media)?;
     match examine(&request.media)? {
-        Found::New(header) => Ok((header, 1, true)),
+        Found::New(header, _) => Ok((header, 1, true)),
         Found::Kept(media) => {
             media.continued(&request.media)?;
             Ok((media.header().clone(), media.kept() + 1, false))
@@ -61,16 +61,16 @@ pub(super) fn open(
             .collect::<Result<Vec<_>, _>>()
     };
     match examine(request)? {
-        Found::New(header) => {
-            let families = open(new_families(request, &header)?)?;
+        Found::New(header, start) => {
+            let families = open(new_families(request, &header, start)?)?;
             Ok((families, header, 1))
         }
         Found::Kept(media) => {
             let (header, position) = (media.header().clone(), media.kept() + 1);
-            let continued = media.continued(request)?;
+            let mut continued = media.continued(request)?;
             // Readers hold a lock on each file; drop them before the writers open it.
             drop(media);
-            existing::cut_unfinished_ends(&continued, tuning)?;
+            existing::cut_unfinished_ends(&mut continued, tuning)?;
             let families = open(continued.into_iter().map(FamilyStart::behind).collect())?;
             Ok((families, header, position))
         }
@@ -81,35 +81,32 @@ pub(super) fn open(
 struct FamilyStart {
     writer: FamilyWriter,
     number: u16,
-    start: Start,
     /// The first bytes of each copy.
     bytes: Vec<u8>,
-    devices: Vec<DeviceAddress>,
+    copies: Vec<(DeviceAddress, Start)>,
 }
 
 impl FamilyStart {
     fn behind(family: Continued) -> Self {
         Self {
             number: family.header.family_number,
-            start: Start::Append {
-                at: family.position.offset,
-            },
-            writer: FamilyWriter::append_after(&family.header, family.position),
             bytes: Vec::new(),
-            devices: family
-                .devices
+            copies: family
+                .copies
                 .into_iter()
-                .map(|(device, _)| device)
+                .map(|copy| {
+                    let (at, length) = (family.position.offset, copy.length);
+                    (copy.address, Start::Append { at, length })
+                })
                 .collect(),
+            writer: FamilyWriter::append_after(&family.header, family.position),
         }
     }
 
     fn open(self, tuning: WriteTuning, max_write_rate: Option<u64>) -> Result<Family, Error> {
-        let open = |device: &DeviceAddress| device.open_writer(self.start, tuning);
-        let devices = self
-            .devices
-            .iter()
-            .map(open)
+        let copies = self.copies.iter();
+        let devices = copies
+            .map(|(device, start)| device.open_writer(*start, tuning))
             .collect::<Result<Vec<_>, _>>()?;
         let mut family = Family::new(self.writer, self.number, devices, max_write_rate);
         family.append(&self.bytes)?;
@@ -118,7 +115,11 @@ impl FamilyStart {
 }
 
 /// New families with their mirrors, in the order in which their devices were named.
-fn new_families(request: &MediaRequest, header: &MediaHeader) -> Result<Vec<FamilyStart>, Error> {
+fn new_families(
+    request: &MediaRequest,
+    header: &MediaHeader,
+    start: Start,
+) -> Result<Vec<FamilyStart>, Error> {
     let family = |(index, device): (usize, &DeviceAddress)| {
         let number = index as u16 + 1;
         let header = MediaHeader {
@@ -137,9 +138,11 @@ fn new_families(request: &MediaRequest, header: &MediaHeader) -> Result<Vec<Fami
         Ok(FamilyStart {
             writer,
             number,
-            start: Start::Replace,
             bytes,
-            devices: std::iter::once(device).chain(mirrors).cloned().collect(),
+            copies: std::iter::once(device)
+                .chain(mirrors)
+                .map(|device| (device.clone(), start))
+                .collect(),
         })
     };
     request.devices.iter().enumerate().map(family).collect()
@@ -182,7 +185,11 @@ fn examine(request: &MediaRequest) -> Result<Found, Error> {
         return if is_new_mirror {
             Err(Error::MirrorNeedsFormat)
         } else {
-            Ok(Found::New(new_header(request)))
+            let start = match has_content || request.overwrite == Overwrite::Format {
+                true => Start::Replace,
+                false => Start::Create,
+            };
+            Ok(Found::New(new_header(request), start))
         };
     }
     let media = open_existing(&request.devices)?;
@@ -202,11 +209,11 @@ fn examine(request: &MediaRequest) -> Result<Found, Error> {
         copies.push(copy);
     }
     if request.overwrite == Overwrite::Initialize {
-        return Ok(Found::New(header));
+        return Ok(Found::New(header, Start::Replace));
     }
     let existing = Existing::check(copies)?;
     Ok(match existing.kept() {
-        0 => Found::New(header),
+        0 => Found::New(header, Start::Replace),
         _ => Found::Kept(existing),
     })
 }

@@ -1,6 +1,7 @@
 //! The files of a database of the page engine as the target of a restore: data files beside their places, and
 //! a log that is collected and applied to them.
 
+use windlass_base::Guid;
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
 use windlass_media::{FileMode, SetConfiguration};
@@ -33,12 +34,12 @@ impl TargetKind for EngineFiles {
             .is_some_and(|family| family != set.family_guid)
     }
 
-    fn waits(&self, files: &[FileRecord]) -> Result<bool, Failure> {
+    fn restored_set(&self, files: &[FileRecord]) -> Result<Option<Guid>, Failure> {
         let Some(log) = log(files) else {
-            return Ok(false);
+            return Ok(None);
         };
         let state = pending(&log.path)?;
-        Ok(state.is_some())
+        Ok(state.map(|state| state.set_guid))
     }
 
     fn release(

@@ -193,7 +193,8 @@ impl RestoreOperation<'_> {
             known: self.known.as_ref(),
             files: &files,
             keys: &keys,
-        })?;
+        });
+        let target = target.map_err(|failure| self.name_base(failure, &files))?;
         let begun = Instant::now();
         let report = self.copy(keys, target, sink)?;
         self.tell(&report, &path, sink);
@@ -204,6 +205,26 @@ impl RestoreOperation<'_> {
             position: self.reader.opened.position,
             report: Box::new(report),
         })
+    }
+
+    /// A differential upon another full backup than its own: which one it needs, and which one was restored.
+    fn name_base(&self, failure: Failure, files: &[FileRecord]) -> Failure {
+        let refused = table::wrong_differential_base().number;
+        if failure
+            .messages
+            .iter()
+            .all(|message| message.number != refused)
+        {
+            return failure;
+        }
+        let set = &self.reader.opened.set;
+        let needed = history::name_of_full(self.session, set.differential_base_guid);
+        let found = match self.kind.restored_set(files) {
+            Ok(Some(found)) if found == set.set_guid => "this differential itself".to_owned(),
+            Ok(Some(found)) => history::name_of_full(self.session, found),
+            _ => "another one".to_owned(),
+        };
+        failure.then(table::base_needed(needed, found))
     }
 
     /// SQL Server's rules for overwriting.

@@ -13,7 +13,7 @@ use windlass_pipeline::MediaSet;
 use windlass_source::sqlite::RestoreProgress;
 use windlass_source::{engine, sqlite};
 
-use crate::chain::{ChainSet, Chains, State, is_newer};
+use crate::chain::{ChainSet, Chains, State, Why, is_newer};
 use crate::names::absolute;
 use crate::operation::media::MediaOptions;
 use crate::operation::{DeviceName, sql_server};
@@ -225,6 +225,7 @@ impl Inventory {
             // The full backup may be restored already, from other media.
             let next = self.newest_of(wanted.iter().copied().filter(waits_for));
             let next = next.ok_or_else(|| self.refusal(&chains, &wanted))?;
+            self.refuse_unused(&chains, &[next], &wanted)?;
             return Ok(self.newest(&[next], self.told(&[next], CONTINUES, &[])));
         };
         let continues = !request.leaves_open && state.steps.get(1).is_some_and(waits_for);
@@ -233,6 +234,9 @@ impl Inventory {
             false if continues => CONTINUES,
             false => "the newest state on these media",
         };
+        if !request.leaves_open {
+            self.refuse_unused(&chains, &state.steps, &wanted)?;
+        }
         if continues {
             state.steps.remove(0);
         }
@@ -294,6 +298,41 @@ impl Inventory {
                 false => one,
             },
         )
+    }
+
+    /// Media are named to be used. A set that would give a newer state, and cannot because what it stands on was
+    /// not named, is not left out in silence; neither are media of which nothing is used because of a
+    /// problem of theirs.
+    fn refuse_unused(
+        &self,
+        chains: &Chains<'_>,
+        steps: &[usize],
+        wanted: &[usize],
+    ) -> Result<(), Failure> {
+        let Some(last) = steps.last() else {
+            return Ok(());
+        };
+        let is_used = |media: usize| steps.iter().any(|step| self.found[*step].media == media);
+        let is_newer = |index: usize| is_newer(&self.chain[index], &self.chain[*last]);
+        let newer = wanted.iter().copied().filter(|index| is_newer(*index));
+        for index in newer {
+            let needs = match chains.verdict(index) {
+                Ok(()) => continue,
+                Err(Why::BaseMissing { base }) => format!("the full backup {base}"),
+                Err(Why::LogMissing) => "the log before it".to_owned(),
+                Err(Why::Obstacle(_) | Why::BaseUnusable { .. })
+                    if is_used(self.found[index].media) =>
+                {
+                    continue;
+                }
+                Err(why) => {
+                    let name = self.name_of(index);
+                    return Err(table::newer_set_unusable(name, why).into());
+                }
+            };
+            return Err(table::newer_set_needs(self.name_of(index), needs).into());
+        }
+        Ok(())
     }
 
     fn refusal(&self, chains: &Chains<'_>, wanted: &[usize]) -> Failure {

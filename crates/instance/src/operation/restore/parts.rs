@@ -12,6 +12,7 @@ use super::options::settle;
 use super::reader::SetReader;
 use super::{OPERATION, RestoreOptions, check_session};
 use crate::message_of::engine_message;
+use crate::operation::history;
 use crate::{Failure, Session, Sink};
 
 /// Pages that a message lists.
@@ -194,25 +195,9 @@ impl PartRestore<'_> {
             "There is none: make a full backup, which can be used for pages damaged later."
                 .to_owned()
         } else {
-            match self.place_of(base) {
-                Some(place) => format!("Use {place}."),
-                None => format!("Use the backup set {base}."),
-            }
+            format!("Use {}.", history::name_of_full(self.session, base))
         };
         table::set_is_no_base(kind, would_do)
-    }
-
-    /// Where the history says that a set is.
-    fn place_of(&self, set: Guid) -> Option<String> {
-        let past = self.session.instance.catalog().past_backups(None).ok()?;
-        let found = past.into_iter().rev().find(|b| b.set_guid == Some(set))?;
-        let finished = found.finished.map(|at| format!(" of {at}"));
-        Some(format!(
-            "the full backup{}: FILE = {} on {}",
-            finished.unwrap_or_default(),
-            found.position,
-            found.devices.join(", ")
-        ))
     }
 }
 

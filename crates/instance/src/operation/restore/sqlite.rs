@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use windlass_base::Guid;
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
 use windlass_media::{FileMode, SetConfiguration};
@@ -32,9 +33,9 @@ impl TargetKind for SqliteFile {
         known.path.exists() && family != set.family_guid
     }
 
-    fn waits(&self, files: &[FileRecord]) -> Result<bool, Failure> {
+    fn restored_set(&self, files: &[FileRecord]) -> Result<Option<Guid>, Failure> {
         let state = sqlite::restoring(path(files))?;
-        Ok(state.is_some())
+        Ok(state.map(|state| state.set_guid))
     }
 
     fn release(

@@ -1,5 +1,6 @@
 //! What a restore does differently for a SQLite file and for the files of the page engine.
 
+use windlass_base::Guid;
 use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
 use windlass_media::{SetConfiguration, SourceKind};
 use windlass_pipeline::ReadKeys;
@@ -19,7 +20,12 @@ pub(super) trait TargetKind {
     fn is_other(&self, known: &DatabaseRecord, set: &SetConfiguration) -> bool;
 
     /// Whether the files were left open for a differential.
-    fn waits(&self, files: &[FileRecord]) -> Result<bool, Failure>;
+    fn waits(&self, files: &[FileRecord]) -> Result<bool, Failure> {
+        Ok(self.restored_set(files)?.is_some())
+    }
+
+    /// The set that was restored last, where the files were left open for a differential.
+    fn restored_set(&self, files: &[FileRecord]) -> Result<Option<Guid>, Failure>;
 
     /// Lets go of what the session has open of the files.
     fn release(
