@@ -3,17 +3,15 @@
 use std::path::Path;
 use std::time::Duration;
 
-use windlass_base::page::pages_of;
-use windlass_base::{Guid, Moment};
+use windlass_base::Moment;
 use windlass_catalog::{
-    BackupFileRecord, BackupRecord, BackupSetRecord, Depth, FailureRecord, FamilyRecord,
-    MediaSetRecord,
+    BackupRecord, Depth, FailureRecord, FamilyRecord, MediaSetRecord, StoredValue,
 };
 use windlass_device::{DeviceAddress, DeviceKind};
-use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration, SetType};
+use windlass_media::{MediaHeader, SetConfiguration};
 use windlass_pipeline::MediaRequest;
 
-use super::media_rows::{algorithm_name, device_type, encryption_of, flags, level_name};
+use super::media_rows::{self, algorithm_name, device_type};
 use crate::names::absolute;
 use crate::{Failure, Session, presence};
 
@@ -34,8 +32,12 @@ pub(super) fn backup_record(
             ..family
         });
     let mut record = record(header, set, families.collect());
-    record.set.duration_ms = Some(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
-    record.set.is_discarded = media.is_discarded();
+    let milliseconds = i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
+    let is_discarded = StoredValue::from(media.is_discarded());
+    record.set.extend([
+        ("duration_ms", StoredValue::from(milliseconds)),
+        ("is_discarded", is_discarded),
+    ]);
     record
 }
 
@@ -143,84 +145,12 @@ fn record(
             is_encrypted: set.is_encrypted(),
         },
         families,
-        set: set_record(header, set),
-        files: set.files.iter().map(file_record).collect(),
+        set_guid: set.set_guid,
+        set: media_rows::set_row(set),
+        files: media_rows::file_rows(set),
     }
 }
 
 fn some(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
-}
-
-fn some_guid(guid: Guid) -> Option<Guid> {
-    (!guid.is_nil()).then_some(guid)
-}
-
-fn set_record(header: &MediaHeader, set: &SetConfiguration) -> BackupSetRecord {
-    let now = Moment::now().0;
-    let started = set.started.unwrap_or(now);
-    let is_differential = set.set_type == SetType::Differential;
-    let base = (set.differential_base_lsn, set.differential_base_guid);
-    BackupSetRecord {
-        set_guid: set.set_guid,
-        position: u32::from(set.position),
-        family_count: u32::from(header.family_count),
-        expires: set.expires,
-        name: some(&set.name),
-        description: some(&set.description),
-        user_name: set.user.clone(),
-        software_version: (
-            u32::from(set.software_major),
-            u32::from(set.software_minor),
-            u32::from(set.software_build),
-        ),
-        time_zone: i32::from(set.time_zone),
-        first_lsn: set.first_lsn,
-        last_lsn: set.last_lsn,
-        checkpoint_lsn: set.checkpoint_lsn,
-        database_backup_lsn: set.database_backup_lsn,
-        database_created: set.database_created,
-        started,
-        finished: set.finished.unwrap_or(started),
-        kind: match set.set_type {
-            SetType::Full => 'D',
-            SetType::Differential => 'I',
-            SetType::Log => 'L',
-        },
-        database_version: i32::try_from(set.database_version).unwrap_or(i32::MAX),
-        backup_bytes: set.backup_bytes,
-        compressed_bytes: set.stored_bytes,
-        database_name: set.database.clone(),
-        server_name: set.server.clone(),
-        machine_name: set.machine.clone(),
-        flags: flags(set),
-        collation: Some("BINARY".to_owned()),
-        is_read_only: set.is_read_only,
-        has_checksums: set.has_checksums,
-        is_damaged: set.is_damaged,
-        is_copy_only: set.is_copy_only,
-        recovery_fork: some_guid(set.recovery_fork_guid),
-        database_guid: some_guid(set.database_guid),
-        family_guid: set.family_guid,
-        base: is_differential.then_some(base),
-        compression_algorithm: algorithm_name(set).map(str::to_owned),
-        compression_level: level_name(set).map(str::to_owned),
-        encryption: encryption_of(set),
-        duration_ms: None,
-        is_discarded: false,
-    }
-}
-
-fn file_record(file: &DatabaseFile) -> BackupFileRecord {
-    BackupFileRecord {
-        file_number: u32::from(file.file_id),
-        logical_name: file.logical_name.clone(),
-        physical_name: file.physical_name.clone(),
-        file_guid: some_guid(file.file_guid),
-        page_bytes: file.page_bytes,
-        page_count: pages_of(file.backup_bytes),
-        source_block_bytes: 4096,
-        file_bytes: file.size_bytes,
-        backup_bytes: file.backup_bytes,
-    }
 }

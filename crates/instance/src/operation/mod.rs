@@ -15,7 +15,7 @@
 //! | `media`, `sql_server` | media that are read: ours and SQL Server's |
 //! | `signing` | who signs backups, and whose signature they must have |
 //! | `device`, `number`, `database` | devices, numbers and databases as options name them |
-//! | `history`, `media_rows` | what a set says, as rows for `msdb` and of RESTORE HEADERONLY |
+//! | `columns`, `media_rows`, `history` | what a set says: columns declared once, for RESTORE HEADERONLY and for `msdb` |
 //! | `observer`, `timing`, `trace`, `rehearse` | what runs tell |
 //!
 //! Invariants:
@@ -26,6 +26,7 @@
 //! 3. Nothing here knows a syntax tree.
 
 pub(crate) mod backup;
+mod columns;
 pub(crate) mod database;
 mod device;
 mod expire;

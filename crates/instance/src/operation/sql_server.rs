@@ -14,6 +14,7 @@ use windlass_source::Recovery;
 use windlass_source::sqlite::Seized;
 use windlass_sqlserver::{Destination, FileInput, Step, is_sql_server, places, restore, steps};
 
+use super::columns::headings;
 use super::inspect::{Inspect, Inspection};
 use super::media::MediaOptions;
 use super::media_rows;
@@ -79,7 +80,7 @@ impl<'a> Media<'a> {
                 };
                 let row = values(columns::label(media, listing.is_compressed()));
                 (
-                    media_rows::columns(&media_rows::label_columns()),
+                    headings(&media_rows::label_columns()),
                     vec![row],
                     Vec::new(),
                 )
@@ -89,21 +90,13 @@ impl<'a> Media<'a> {
                 let row = |set: &&SetListing| header_row(set, listing.is_compressed());
                 let positions = sets.iter().map(|set| set.header.position).collect();
                 let rows = sets.iter().map(row).collect();
-                (
-                    media_rows::columns(&media_rows::header_columns()),
-                    rows,
-                    positions,
-                )
+                (headings(&media_rows::header_columns()), rows, positions)
             }
             Inspect::Files => {
                 let position = self.position()?;
                 let set = listing.set(position).map_err(|_| self.no_set(position))?;
                 let rows = columns::file_list(set).into_iter().map(values).collect();
-                (
-                    media_rows::columns(&media_rows::file_columns()),
-                    rows,
-                    vec![position],
-                )
+                (headings(&media_rows::file_columns()), rows, vec![position])
             }
         };
         Ok(Inspection {
