@@ -12,7 +12,7 @@ use windlass_tsql::ast::{
 use windlass_tsql::option::{BACKUP, OptionWord, StatementKind};
 use windlass_tsql::span::Spanned;
 
-use super::{check, devices, file, filled_text, invalid, number, refused, stats, text};
+use super::{check, devices, file, filled_text, invalid, number, stats, text, unused};
 use crate::operation::{BackupOptions, CompressionChoice};
 use crate::{Environment, Failure};
 
@@ -72,39 +72,21 @@ fn apply(
             options.cipher = Some(cipher);
             options.certificate = Some(certificate);
         }
-        // The defaults; FORMAT goes beyond INIT; tapes and restarts are not known on disk; `choose_level`
-        // says what LEVEL does.
+        // The defaults; FORMAT goes beyond INIT; `choose_level` says what LEVEL does.
         O::Init
         | O::NoInit
         | O::NoSkip
         | O::NoFormat
         | O::StopOnError
         | O::NoEncryption
-        | O::Restart
-        | O::Rewind
-        | O::NoRewind
-        | O::Unload
-        | O::NoUnload
         | O::ThreadCount(ThreadCount::Auto)
         | O::LevelAuto => {}
-        O::Credential(_)
-        | O::FileSnapshot
-        | O::MetadataOnly
-        | O::Snapshot
-        | O::Password(_)
-        | O::MediaPassword(_)
-        | O::BackupOptions(_)
-        | O::NoRecovery
-        | O::Standby(_)
-        | O::NoTruncate => {
-            return Err(refused(option.word()));
-        }
         valued => apply_value(valued, options, environment)?,
     }
     Ok(())
 }
 
-/// The options that take a value.
+/// The options that take a value, and those that nothing takes.
 fn apply_value(
     option: &BackupOption,
     options: &mut BackupOptions,
@@ -139,7 +121,7 @@ fn apply_value(
                 OptionWord::ThreadCount => &mut options.threads,
                 OptionWord::MaxRate => &mut options.max_rate,
                 OptionWord::MaxWriteRate => &mut options.max_write_rate,
-                _ => return Err(refused(word)),
+                _ => return unused(word, BACKUP),
             };
             let value = value.ok_or_else(|| invalid(word))?;
             *into = Some(number(word, value, environment)?);

@@ -12,7 +12,7 @@ pub(crate) use restore::{read_media, read_restore, read_verify};
 
 use windlass_base::message::table;
 use windlass_tsql::ast::{Device, DeviceKind, Name, Value as Written};
-use windlass_tsql::option::{OptionRow, OptionWord, StatementKind};
+use windlass_tsql::option::{OptionRow, OptionWord, StatementKind, Support};
 use windlass_tsql::span::Spanned;
 
 use crate::operation::DeviceName;
@@ -145,35 +145,20 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// The refusal of an option that the engine does not have yet, or never will.
-fn refused(word: OptionWord) -> Failure {
-    use OptionWord as W;
+/// What becomes of an option that no operation takes: it has no effect, or is refused.
+fn unused(word: OptionWord, rows: &[OptionRow]) -> Result<(), Failure> {
+    let row = rows.iter().find(|row| row.word == word);
     let spelling = word.spelling();
-    let not_yet = |hint: &str| table::not_built_yet(spelling, hint).into();
-    let unsupported = |hint: &str| table::statement_not_supported(spelling, hint).into();
-    match word {
-        W::Credential | W::BackupOptions | W::RestoreOptions => {
-            not_yet("It applies to URL devices, which are not implemented either.")
+    match row.map(|row| row.support) {
+        Some(Support::NoEffect) => Ok(()),
+        Some(Support::NotYet(instead)) => Err(table::not_built_yet(spelling, instead).into()),
+        Some(Support::Never(because)) => {
+            Err(table::statement_not_supported(spelling, because).into())
         }
-        W::NoWrite | W::NoCompressWrite => not_yet(
-            "TO DISK = 'NUL' backs up without writing; NO_COMPRESSION turns compression off.",
-        ),
-        W::Standby => not_yet("Use NORECOVERY, or restore a copy under another name."),
-        W::Partial => unsupported("A SQLite database has one file and one filegroup."),
-        W::Password | W::MediaPassword => unsupported(
-            "SQL Server has removed backup passwords, and Windlass media never have one.",
-        ),
-        W::FileSnapshot
-        | W::MetadataOnly
-        | W::Snapshot
-        | W::DbName
-        | W::SnapshotImport
-        | W::SnapshotRestorePhase
-        | W::CommitDifferentialBase => unsupported("Storage snapshots are not supported."),
-        W::StopAt | W::StopAtMark | W::StopBeforeMark => {
-            table::stop_at_in_simple_recovery(spelling).into()
-        }
-        W::RestrictedUser => unsupported("A SQLite database has no users."),
-        _ => unsupported("This option has no equivalent here."),
+        Some(Support::NeedsLog) => Err(table::stop_at_in_simple_recovery(spelling).into()),
+        Some(Support::Acts) | None => Err(table::option_not_supported(spelling).into()),
     }
 }
+
+#[cfg(test)]
+mod tests;

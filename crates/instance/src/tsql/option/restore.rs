@@ -6,7 +6,7 @@ use windlass_source::Recovery;
 use windlass_tsql::ast::{RestoreOption, RestoreSource, RestoreStatement};
 use windlass_tsql::option::{OptionWord, RESTORE, StatementKind};
 
-use super::{check, devices, file, number, refused, stats, text};
+use super::{check, devices, file, number, stats, text, unused};
 use crate::operation::{MediaOptions, RestoreOptions, VerifyOptions};
 use crate::{Environment, Failure};
 
@@ -122,32 +122,7 @@ fn apply(
         O::AsIs => options.is_as_is = true,
         O::SignedBy(value) => options.signed_by.push(file(word, value, environment)?),
         O::AllowUnencrypted => options.allows_unencrypted = true,
-        // Checksums of ours are verified always; tapes are not known on disk.
-        O::NoChecksum | O::Rewind | O::NoRewind | O::Unload | O::NoUnload | O::Verbose => {}
-        O::Partial
-        | O::Standby(_)
-        | O::RestrictedUser
-        | O::Credential(_)
-        | O::Password(_)
-        | O::MediaPassword(_)
-        | O::KeepReplication
-        | O::KeepCdc
-        | O::KeepTemporalRetention
-        | O::Filestream { .. }
-        | O::EnableBroker
-        | O::ErrorBrokerConversations
-        | O::NewBroker
-        | O::MetadataOnly
-        | O::Snapshot
-        | O::DbName(_)
-        | O::RestoreOptions(_)
-        | O::StopAt(_)
-        | O::StopAtMark(_)
-        | O::StopBeforeMark(_)
-        | O::CommitDifferentialBase
-        | O::SnapshotImport
-        | O::SnapshotRestorePhase(_)
-        | O::EnhancedIntegrity(_) => return Err(refused(word)),
+        other => return unused(other.word(), RESTORE),
     }
     Ok(())
 }
