@@ -3,7 +3,7 @@
 use std::{fmt, mem};
 
 use windlass_base::message::table;
-use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_device::DeviceAddress;
 
 use crate::message_of::os_error;
 use crate::names::absolute;
@@ -138,11 +138,8 @@ struct Written {
 /// A device may be a database that the session has open: opening and closing it would drop SQLite's
 /// locks, so the connection goes first.
 fn release(session: &mut Session, addresses: &[DeviceAddress]) -> Result<(), Failure> {
-    let disks = addresses
-        .iter()
-        .filter(|address| address.kind == DeviceKind::Disk);
-    for address in disks {
-        let path = absolute(&address.path).unwrap_or_else(|_| address.path.clone());
+    for file in addresses.iter().filter_map(DeviceAddress::file) {
+        let path = absolute(file).unwrap_or_else(|_| file.to_owned());
         if session.queries.is_in_transaction() && session.queries.holds(&path) {
             return Err(table::within_transaction().into());
         }

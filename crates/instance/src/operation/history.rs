@@ -7,7 +7,7 @@ use windlass_base::Moment;
 use windlass_catalog::{
     BackupRecord, Depth, FailureRecord, FamilyRecord, MediaSetRecord, StoredValue,
 };
-use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_device::DeviceAddress;
 use windlass_media::{MediaHeader, SetConfiguration};
 use windlass_pipeline::MediaRequest;
 
@@ -103,14 +103,12 @@ pub(super) fn device_names(devices: &[DeviceAddress]) -> Vec<String> {
 }
 
 fn physical_name(device: &DeviceAddress) -> String {
-    match device.kind {
-        // Whoever looks for the file later may be in another folder.
-        DeviceKind::Disk => absolute(&device.path)
-            .unwrap_or_else(|_| device.path.clone())
-            .display()
-            .to_string(),
-        DeviceKind::Nul => device.name.clone(),
-    }
+    let Some(file) = device.file() else {
+        return device.name.clone();
+    };
+    // Absolute, because a later command may run in another folder.
+    let path = absolute(file).unwrap_or_else(|_| file.to_owned());
+    path.display().to_string()
 }
 
 fn families(header: &MediaHeader, devices: &[DeviceAddress], mirror: u32) -> Vec<FamilyRecord> {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use windlass_base::message::table;
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_catalog::{BackedUp, Base, DatabaseRecord, PastBackup};
-use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType};
 use windlass_pipeline::{DifferentialBase, DigestFile, MediaSet, digests, extract_digests};
 
@@ -124,7 +124,7 @@ pub(super) fn rehearse(
 /// Whether all of these are files with something in them.
 fn has_content(devices: &[DeviceAddress]) -> bool {
     let mut devices = devices.iter();
-    devices.all(|device| device.kind == DeviceKind::Disk && device.has_content().unwrap_or(false))
+    devices.all(|device| device.file().is_some() && device.has_content().unwrap_or(false))
 }
 
 fn no_base_named() -> Failure {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use windlass_base::Moment;
 use windlass_base::message::table;
 use windlass_catalog::DatabaseRecord;
-use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_device::DeviceAddress;
 use windlass_pipeline::{MediaRequest, Overwrite};
 
 use super::{BackupOptions, Settled};
@@ -67,13 +67,10 @@ pub(super) fn choose(
 
 /// Two devices on one file would overwrite each other.
 fn refuse_repeated(devices: &[&DeviceAddress]) -> Result<(), Failure> {
-    let disks = devices
-        .iter()
-        .enumerate()
-        .filter(|(_, device)| device.kind == DeviceKind::Disk);
     let mut seen: Vec<(PathBuf, &str)> = Vec::new();
-    for (index, device) in disks {
-        let path = absolute(&device.path).unwrap_or_else(|_| device.path.clone());
+    for (index, device) in devices.iter().enumerate() {
+        let Some(file) = device.file() else { continue };
+        let path = absolute(file).unwrap_or_else(|_| file.to_owned());
         if let Some((_, first)) = seen.iter().find(|(known, _)| *known == path) {
             return Err(table::family_given_twice(&device.name, index + 1, first).into());
         }
@@ -88,11 +85,10 @@ fn refuse_databases(
     devices: &[&DeviceAddress],
     record: &DatabaseRecord,
 ) -> Result<(), Failure> {
-    for device in devices
-        .iter()
-        .filter(|device| device.kind == DeviceKind::Disk)
-    {
-        overwriting::refuse(session, &device.path, &device.name, Some(record))?;
+    for device in devices {
+        if let Some(file) = device.file() {
+            overwriting::refuse(session, file, &device.name, Some(record))?;
+        }
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use windlass_base::message::table;
 use windlass_catalog::DatabaseRecord;
-use windlass_device::DeviceKind;
+use windlass_device::DeviceAddress;
 use windlass_pipeline::{
     BackupKind, BackupRequest, MediaRequest, Overwrite, Plan, Rehearsed, SourceSize, rehearse,
 };
@@ -123,14 +123,14 @@ fn database_files(
 /// What becomes of each medium.
 fn media_files(media: &MediaRequest, rehearsed: &Rehearsed) -> Vec<(PathBuf, String)> {
     let devices = media.devices.iter().chain(media.mirrors.iter().flatten());
-    let disks = devices.filter(|device| device.kind == DeviceKind::Disk);
     let how = |path: &Path| match (rehearsed.is_new, media.overwrite) {
         (true, _) if !path.exists() => "make".to_owned(),
         (true, Overwrite::Initialize) => "overwrite the sets in".to_owned(),
         (true, _) => "overwrite".to_owned(),
         (false, _) => format!("append set {} to", rehearsed.position),
     };
-    disks
-        .map(|device| (device.path.clone(), how(&device.path)))
+    devices
+        .filter_map(DeviceAddress::file)
+        .map(|file| (file.to_owned(), how(file)))
         .collect()
 }

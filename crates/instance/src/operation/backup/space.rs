@@ -5,12 +5,12 @@
 //! too little room is a warning: it may fit after all.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_codec::Compression;
-use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_device::DeviceAddress;
 use windlass_io::directory;
 use windlass_pipeline::MediaRequest;
 use windlass_source::Snapshot;
@@ -101,11 +101,9 @@ fn places(media: &MediaRequest, total: u64) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     for copy in std::iter::once(&media.devices).chain(&media.mirrors) {
         let share = total / (copy.len() as u64).max(1);
-        let disks = copy
-            .iter()
-            .filter(|device| device.kind == DeviceKind::Disk && is_regular(device));
-        for device in disks {
-            let folder = directory::parent(&device.path);
+        let files = copy.iter().filter_map(DeviceAddress::file);
+        for file in files.filter(|file| is_regular(file)) {
+            let folder = directory::parent(file);
             let Ok(metadata) = std::fs::metadata(&folder) else {
                 continue;
             };
@@ -125,7 +123,7 @@ fn places(media: &MediaRequest, total: u64) -> Vec<Place> {
     places
 }
 
-/// Whether the device is a file, or will be one: a pipe or a block device takes no room of a folder.
-fn is_regular(device: &DeviceAddress) -> bool {
-    std::fs::metadata(&device.path).map_or(true, |metadata| metadata.is_file())
+/// Whether a path is a regular file or will become one: a pipe or a block device takes no space in a folder.
+fn is_regular(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |metadata| metadata.is_file())
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use windlass_base::message::table;
 use windlass_base::size::Bytes;
 use windlass_codec::{Algorithm, Compression, Level};
-use windlass_device::DeviceKind;
+use windlass_device::DeviceAddress;
 use windlass_io::directory;
 use windlass_pipeline::MediaRequest;
 use windlass_source::sqlite::{CopyFolder, CopyPolicy};
@@ -55,8 +55,8 @@ pub(super) fn copy_policy(
 fn folders(media: &MediaRequest) -> Vec<CopyFolder> {
     let mut folders: Vec<CopyFolder> = Vec::new();
     let devices = media.devices.iter().chain(media.mirrors.iter().flatten());
-    for device in devices.filter(|device| device.kind == DeviceKind::Disk) {
-        let path = directory::parent(&device.path);
+    for file in devices.filter_map(DeviceAddress::file) {
+        let path = directory::parent(file);
         if !folders.iter().any(|folder| folder.path == path) {
             folders.push(CopyFolder {
                 path,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_device::DeviceAddress;
 
 use crate::names::{absolute, is_own_side_file, part_of_database};
 use crate::{Failure, Session};
@@ -86,10 +86,8 @@ impl Placing<'_> {
 
     /// Nor are the media that are being read.
     fn check_media(&self, wish: &Wish<'_>) -> Result<(), Failure> {
-        let disks = wish.devices.iter();
-        let mut disks = disks.filter(|device| device.kind == DeviceKind::Disk);
-        let is_medium =
-            disks.any(|device| absolute(&device.path).is_ok_and(|path| path == self.path));
+        let mut files = wish.devices.iter().filter_map(DeviceAddress::file);
+        let is_medium = files.any(|file| absolute(file).is_ok_and(|path| path == self.path));
         match is_medium {
             false => Ok(()),
             true => Err(self.refuse(table::path_means_no_file(
