@@ -1,16 +1,16 @@
-//! Columns that are declared once: the name in a result, the name in `msdb`, the type, and how a value is
-//! read.
+//! Columns, each declared once: its name in a result, its name in `msdb`, its type, and how to get its
+//! value.
 //!
-//! `media_rows` has the lists. A result takes all columns of its list, a row of the history those that are
-//! kept.
+//! The lists are in `media_rows`. A result has all columns of its list, a row of the history those with
+//! a name in `msdb`.
 
 use windlass_base::Moment;
 use windlass_catalog::{NamedValues, StoredValue};
 
 use crate::{Column, ColumnType, ResultSet, Value};
 
-/// A column of a statement that describes media: its name, its type, how it is read, and under which name
-/// the history keeps it.
+/// A column of a statement that describes media: its name, its type, its getter, and its name in the
+/// history.
 pub(super) struct ColumnOf<S> {
     pub(super) name: &'static str,
     kept_as: Option<&'static str>,
@@ -31,7 +31,7 @@ pub(super) const fn column<S>(
     }
 }
 
-/// A column that `msdb` has too, as `kept_as`.
+/// A column that `msdb` has too, under the name `kept_as`.
 pub(super) const fn kept<S>(
     name: &'static str,
     kept_as: &'static str,
@@ -44,14 +44,12 @@ pub(super) const fn kept<S>(
     }
 }
 
-/// The row of `msdb` for a subject.
 pub(super) fn history_row<S>(list: &[ColumnOf<S>], subject: &S) -> NamedValues {
     list.iter()
         .filter_map(|column| Some((column.kept_as?, stored(&(column.value)(subject)))))
         .collect()
 }
 
-/// A value as the catalog stores it.
 pub(super) fn stored(value: &Value) -> StoredValue {
     match value {
         Value::Null => StoredValue::NULL,

@@ -1,4 +1,4 @@
-//! Retention on folders: which backups a policy lets go, and what became of them.
+//! Applies a retention policy to folders, and reports the result.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,64 +9,57 @@ use windlass_catalog::Error as CatalogError;
 use crate::Instance;
 use crate::retention::{self, Decision, FoundMedia, FoundOther, Policy};
 
-/// What is to expire.
 #[derive(Debug, Clone)]
 pub struct ExpireOptions<'a> {
-    /// Where backups lie.
+    /// The folders with the backups.
     pub folders: &'a [PathBuf],
-    /// What is to be kept.
     pub policy: &'a Policy,
-    /// The database that is meant; all when absent.
+    /// Only backups of this database; all when absent.
     pub database: Option<&'a str>,
-    /// What happens to media that go.
     pub removal: Removal,
 }
 
-/// What happens to media that go.
+/// What happens to expired media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
-    /// They are named.
+    /// They are only listed.
     Name,
-    /// They are deleted.
     Delete,
 }
 
-/// What was found in some folders, and what became of it.
+/// The content of some folders, and what happened to it.
 #[derive(Debug)]
 pub struct ExpireReport {
-    /// The media of ours.
+    /// Media of Windlass backups.
     pub media: Vec<ExpiredMedia>,
-    /// Files that are no backups of ours; they stay.
+    /// Other files; they are not touched.
     pub others: Vec<FoundOther>,
 }
 
-/// A medium, whether it goes, and why.
+/// A medium with the decision about it.
 #[derive(Debug)]
 pub struct ExpiredMedia {
-    /// What it holds.
     pub media: FoundMedia,
-    /// Whether it goes.
     pub decision: Decision,
-    /// The files that were deleted; none where nothing was to be deleted.
+    /// The files that were deleted; `None` if nothing was to be deleted.
     pub deleted: Option<io::Result<Vec<PathBuf>>>,
 }
 
 /// Why nothing was decided.
 #[derive(Debug, thiserror::Error)]
 pub enum ExpireError {
-    /// The folders cannot be listed.
     #[error("{0}")]
     Folders(io::Error),
-    /// The history cannot be read, and with it what needs what.
+    /// The history cannot be read, so dependencies between sets are unknown.
     #[error("{0}")]
     History(CatalogError),
 }
 
 impl Instance {
-    /// Lets go what a policy does not keep.
+    /// Removes, or lists, what a policy does not keep.
     ///
     /// # Errors
-    /// Nothing was deleted then. A medium that could not be deleted is told in the report.
+    /// Nothing was deleted then. A medium that could not be deleted is in the report.
     pub fn expire(&self, options: &ExpireOptions<'_>) -> Result<ExpireReport, ExpireError> {
         let mut scan = retention::scan(options.folders).map_err(ExpireError::Folders)?;
         let past = self.catalog().past_backups(None);

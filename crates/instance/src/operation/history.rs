@@ -15,7 +15,7 @@ use super::media_rows::{self, algorithm_name, device_type};
 use crate::names::absolute;
 use crate::{Failure, Session, presence};
 
-/// The rows of a backup that was made to `media`.
+/// The rows of a backup that was written to `media`.
 pub(super) fn backup_record(
     header: &MediaHeader,
     set: &SetConfiguration,
@@ -41,7 +41,7 @@ pub(super) fn backup_record(
     record
 }
 
-/// Remembers that the backup of a database failed, if the instance knows the database.
+/// Records that the backup of a database failed, if the instance knows the database.
 pub(super) fn record_failure(
     session: &mut Session,
     database: &str,
@@ -60,13 +60,13 @@ pub(super) fn record_failure(
         error_number: error.number,
         message: error.text.clone(),
     };
-    // The user must see the error itself.
+    // Must not hide the error itself.
     if let Err(error) = session.instance.catalog_mut().record_failure(&record) {
         tracing::warn!("the failure was not recorded: {error}");
     }
 }
 
-/// Remembers that a set was read back, and what came of it. A cancelled reading shows nothing.
+/// Records that a set was read back, and the result. A cancelled run proves nothing.
 pub(super) fn record_verification(
     session: &mut Session,
     set: &SetConfiguration,
@@ -97,7 +97,7 @@ pub(super) fn found_record(
     record(header, set, families(header, devices, 0))
 }
 
-/// What the history calls devices.
+/// The names of devices in the history.
 pub(super) fn device_names(devices: &[DeviceAddress]) -> Vec<String> {
     devices.iter().map(physical_name).collect()
 }

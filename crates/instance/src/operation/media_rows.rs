@@ -29,7 +29,7 @@ pub(super) const COMPATIBILITY_LEVEL: i64 = 170;
 /// The device type of files.
 const DEVICE_TYPE_DISK: u8 = 2;
 
-/// What SQL Server adds when the device was named by its logical name.
+/// Added to the device type if the device was named by its logical name, as on SQL Server.
 const LOGICAL: u8 = 100;
 
 /// `DeviceType` of a device.
@@ -40,10 +40,10 @@ pub(super) fn device_type(device: &DeviceAddress) -> u8 {
     }
 }
 
-/// A backup set as it is found on media.
+/// A backup set as found on media.
 pub(super) struct FoundSet<'a> {
     pub(super) set: &'a SetConfiguration,
-    /// Whether its end is there on every family.
+    /// Whether its end is on every family.
     pub(super) is_complete: bool,
     /// See [`device_type`].
     pub(super) device_type: u8,
@@ -81,8 +81,8 @@ impl FoundSet<'_> {
     }
 }
 
-/// The columns of HEADERONLY. SQLite compares bytes and stores UTF-8, which none of SQL Server's numbers
-/// for collations means: they are zero.
+/// The columns of HEADERONLY. The collation columns are zero: SQLite compares bytes and stores UTF-8,
+/// which matches none of SQL Server's collation numbers.
 #[rustfmt::skip]
 pub(super) const fn header_columns<'a>() -> [ColumnOf<FoundSet<'a>>; 69] {
     [
@@ -145,7 +145,7 @@ pub(super) const fn header_columns<'a>() -> [ColumnOf<FoundSet<'a>>; 69] {
         kept("LastValidRestoreTime", "last_valid_restore_time", DateTime, |_| Value::Null),
         kept("TimeZone", "time_zone", SmallInt, |found| number(found.set.time_zone)),
         kept("CompressionAlgorithm", "compression_algorithm", NVarChar(32), |found| Value::optional_text(algorithm_name(found.set))),
-        // Ours.
+        // Windlass's own columns.
         kept("CompressionLevel", "compression_level", NVarChar(32), |found| Value::optional_text(level_name(found.set))),
         column("EncoderFrameBytes", Int, |found| number(found.set.frame_bytes)),
         column("ChunkCount", BigInt, |found| Value::amount(found.set.chunk_count)),
@@ -155,7 +155,7 @@ pub(super) const fn header_columns<'a>() -> [ColumnOf<FoundSet<'a>>; 69] {
         column("IntegrityCheck", NVarChar(32), |found| Value::optional_text(integrity_name(found.set))),
         column("IntegrityFindings", Int, FoundSet::integrity_findings),
         column("IsSigned", Bit, |found| Value::Bit(found.set.is_signed())),
-        // As the set claims; not verified.
+        // As recorded in the set, not verified.
         column("SignerFingerprint", NVarChar(64), FoundSet::signer),
     ]
 }
@@ -165,7 +165,7 @@ pub(super) fn header_only(sets: &[FoundSet<'_>]) -> ResultSet {
     result(&header_columns(), sets)
 }
 
-/// The row of `backupset` for a set, without what only the history knows.
+/// The row of `backupset` for a set, without the columns that only the history has.
 pub(super) fn set_row(set: &SetConfiguration) -> NamedValues {
     let found = FoundSet {
         set,
@@ -177,7 +177,7 @@ pub(super) fn set_row(set: &SetConfiguration) -> NamedValues {
     row
 }
 
-/// How far SQLite's own check went before the copy.
+/// The depth of SQLite's own check before the copy.
 fn integrity_name(set: &SetConfiguration) -> Option<&'static str> {
     match set.seen.integrity_check {
         0 => None,
@@ -210,7 +210,6 @@ fn is_compressed(set: &SetConfiguration) -> bool {
     set.compression != Algorithm::None.id()
 }
 
-/// How a set is encrypted: the algorithm, and the first recipient's certificate.
 struct Encryption {
     key_algorithm: String,
     thumbprint: Option<[u8; 20]>,
@@ -235,13 +234,13 @@ fn encryption_of(set: &SetConfiguration) -> Option<Encryption> {
     })
 }
 
-/// The name of the algorithm; `None` when the set is not compressed.
+/// The name of the algorithm; `None` if the set is not compressed.
 pub(super) fn algorithm_name(set: &SetConfiguration) -> Option<&'static str> {
     let algorithm = Algorithm::from_id(set.compression)?;
     (algorithm != Algorithm::None).then(|| algorithm.name())
 }
 
-/// The name of the level; `None` when the algorithm has none.
+/// The name of the level; `None` if the algorithm has none.
 pub(super) fn level_name(set: &SetConfiguration) -> Option<&'static str> {
     Level::name_of_id(set.compression_level)
 }
@@ -271,7 +270,7 @@ fn product(kind: SourceKind) -> &'static str {
     }
 }
 
-/// The documented bits, and those that SQL Server is seen to set.
+/// The documented bits, and those that SQL Server is observed to set.
 pub(super) fn flags(set: &SetConfiguration) -> u32 {
     [
         (set.is_read_only, 4),
@@ -337,7 +336,7 @@ pub(super) fn file_rows(set: &SetConfiguration) -> Vec<NamedValues> {
     set.files.iter().map(row).collect()
 }
 
-/// The largest file SQL Server makes, which it prints for files without a limit.
+/// The largest file that SQL Server creates; it prints this size for files without a limit.
 const MAX_SIZE_UNLIMITED: u64 = 35_184_372_080_640;
 
 /// `RESTORE FILELISTONLY`: a row for each file of a set.
@@ -346,7 +345,6 @@ pub(super) fn file_list_only(set: &SetConfiguration) -> ResultSet {
     result(&file_columns(), &files.collect::<Vec<_>>())
 }
 
-/// A family of media.
 pub(super) struct FoundFamily<'a> {
     header: &'a MediaHeader,
     is_compressed: bool,

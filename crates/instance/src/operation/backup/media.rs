@@ -1,4 +1,4 @@
-//! The media that a backup goes to, and what they may not be.
+//! The media of a backup, and the places they may not use.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::operation::resolve;
 use crate::tag::Tags;
 use crate::{Failure, Session, overwriting};
 
-/// The most mirrors beside the first copy.
+/// Maximum number of mirrors, not counting the first copy.
 const MIRRORS_MAX: usize = 3;
 
 /// Resolves names and tags, and refuses devices that would overwrite each other or a database.
@@ -65,7 +65,7 @@ pub(super) fn choose(
     })
 }
 
-/// Two devices on one file would overwrite each other.
+/// Refuses two devices that are the same file: they would overwrite each other.
 fn refuse_repeated(devices: &[&DeviceAddress]) -> Result<(), Failure> {
     let mut seen: Vec<(PathBuf, &str)> = Vec::new();
     for (index, device) in devices.iter().enumerate() {
@@ -79,7 +79,7 @@ fn refuse_repeated(devices: &[&DeviceAddress]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A backup must never overwrite a database, and especially not its own source.
+/// Refuses devices that are database files, especially the backup's own source.
 fn refuse_databases(
     session: &Session,
     devices: &[&DeviceAddress],

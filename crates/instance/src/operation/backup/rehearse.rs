@@ -1,7 +1,7 @@
-//! A backup as a dry run: all that is decided before the first byte moves.
+//! The dry run of a backup: everything that is decided before the first byte moves.
 //!
-//! The same checks refuse the same things as in the run itself, as far as they need no lock and write
-//! nothing: whether somebody has the target open shows only when it is done.
+//! It makes the same checks as the run itself if they need no lock and write nothing. Whether another
+//! program has the target open is found out only by the run.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::rehearsal::{Estimate, Rehearsal, sample};
 use crate::{Completed, Failure, Session, Sink};
 
 impl BackupOperation<'_> {
-    /// Tells what the backup would do.
+    /// Reports what the backup would do.
     pub(super) fn rehearse(
         &mut self,
         media: MediaRequest,
@@ -74,7 +74,7 @@ impl BackupOperation<'_> {
                 value: (bytes as f64 * sampled.share) as u64,
                 because: of.clone(),
             }),
-            // How much has changed is known only when it is compared.
+            // How much has changed is not known before the comparison.
             true => self.last_differential(),
         };
         let by_threads = sampled.bytes_per_second * plan.threads.value as f64;
@@ -99,7 +99,7 @@ impl BackupOperation<'_> {
     }
 }
 
-/// The files of a database, and their lengths; of SQLite's also what is in the write-ahead log.
+/// The files of a database, and their lengths; for SQLite also the content of the write-ahead log.
 fn database_files(
     session: &Session,
     record: &DatabaseRecord,
@@ -120,7 +120,7 @@ fn database_files(
     paths.into_iter().map(length).collect()
 }
 
-/// What becomes of each medium.
+/// What would happen to each medium.
 fn media_files(media: &MediaRequest, rehearsed: &Rehearsed) -> Vec<(PathBuf, String)> {
     let devices = media.devices.iter().chain(media.mirrors.iter().flatten());
     let how = |path: &Path| match (rehearsed.is_new, media.overwrite) {

@@ -1,4 +1,4 @@
-//! Parts of a database of the page engine: what single pages and data files have in common.
+//! Restores parts of a page engine database: what single pages and data files have in common.
 
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
@@ -14,10 +14,10 @@ use super::{OPERATION, RestoreOptions, check_session};
 use crate::message_of::engine_message;
 use crate::{Failure, Session, Sink};
 
-/// Pages that a message lists.
+/// Maximum number of pages listed in a message.
 const PAGES_TOLD: usize = 10;
 
-/// The part of a database that is restored.
+/// The parts of a database to restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestorePart {
     /// Single pages.
@@ -75,7 +75,7 @@ pub(crate) fn run(
     attempt().map_err(|failure| failure.then(table::terminating_abnormally(OPERATION)))
 }
 
-/// What can be said of a whole restore and makes no sense here.
+/// Refuses options that apply only to whole databases.
 fn check_options(options: &RestoreOptions) -> Result<(), Failure> {
     let refused = [
         (
@@ -119,7 +119,7 @@ fn check_options(options: &RestoreOptions) -> Result<(), Failure> {
     }
 }
 
-/// The database, which must be online and the page engine's.
+/// The catalog entry of the database, which must be online and of the page engine.
 fn engine_database(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
     let known = session.instance.database(name)?;
     let record = known.ok_or_else(|| Failure::from(table::database_does_not_exist(name)))?;
@@ -132,7 +132,7 @@ fn engine_database(session: &Session, name: &str) -> Result<DatabaseRecord, Fail
     Ok(record)
 }
 
-/// Only a full backup of the database holds every page.
+/// Checks the set: only a full backup of the database contains every page.
 fn check_set(
     set: &SetConfiguration,
     record: &DatabaseRecord,
@@ -161,7 +161,8 @@ pub(super) struct PartRestore<'a> {
 }
 
 impl PartRestore<'_> {
-    /// The messages before the closing one: each file with its pages; and what that calls the operation.
+    /// Sends the messages before the closing one: each file with its pages. Returns the operation's name
+    /// for it.
     pub(super) fn close(&self, parts: &[(String, u64)], sink: &mut dyn Sink) -> String {
         let (name, position) = (self.reader.name, self.reader.opened.position);
         let mut files = Vec::new();
@@ -172,7 +173,7 @@ impl PartRestore<'_> {
         format!("{OPERATION} ... {}", files.join(", "))
     }
 
-    /// What the engine says, with what the user can do about it.
+    /// The failure for an engine error, with what the user can do about it.
     pub(super) fn refusal(&self, error: &EngineError) -> Failure {
         let failure = Failure::from(engine_message(error));
         match error {
@@ -182,7 +183,7 @@ impl PartRestore<'_> {
         }
     }
 
-    /// Which set would do.
+    /// Says which set would do.
     fn which_base(&self, base: Guid) -> Message {
         let set = &self.reader.opened.set;
         let kind = if set.is_copy_only {
@@ -202,7 +203,7 @@ impl PartRestore<'_> {
         table::set_is_no_base(kind, would_do)
     }
 
-    /// Where the history says that a set is.
+    /// The location of a set according to the history.
     fn place_of(&self, set: Guid) -> Option<String> {
         let past = self.session.instance.catalog().past_backups(None).ok()?;
         let found = past.into_iter().rev().find(|b| b.set_guid == Some(set))?;

@@ -19,7 +19,7 @@ use crate::{Environment, Failure};
 /// Reads the devices and options of a BACKUP DATABASE.
 ///
 /// # Errors
-/// 3031, 3032, 3217, and the refusal of what is not built.
+/// 3031, 3032, 3217, and unsupported options.
 pub(crate) fn read(
     statement: &BackupStatement,
     environment: &mut dyn Environment,
@@ -72,7 +72,7 @@ fn apply(
             options.cipher = Some(cipher);
             options.certificate = Some(certificate);
         }
-        // The defaults; FORMAT goes beyond INIT; `choose_level` says what LEVEL does.
+        // Defaults; FORMAT implies INIT; `choose_level` handles LEVEL.
         O::Init
         | O::NoInit
         | O::NoSkip
@@ -86,7 +86,7 @@ fn apply(
     Ok(())
 }
 
-/// The options that take a value, and those that nothing takes.
+/// Applies options with a value; refuses or ignores those that no operation uses.
 fn apply_value(
     option: &BackupOption,
     options: &mut BackupOptions,
@@ -130,7 +130,7 @@ fn apply_value(
     Ok(())
 }
 
-/// `LEVEL = AUTO` is for ZSTD, and takes it where no algorithm is named.
+/// Applies `LEVEL = AUTO`, which needs ZSTD and selects it if no algorithm is given.
 fn choose_level(
     written: &[Spanned<BackupOption>],
     options: &mut BackupOptions,
@@ -155,7 +155,7 @@ fn only_zstd(algorithm: Algorithm) -> Failure {
     table::option_conflict("LEVEL = AUTO", format!("ALGORITHM = {algorithm}")).into()
 }
 
-/// Which algorithm, and the name of the certificate.
+/// The algorithm and the name of the certificate.
 fn encryption(written: &WrittenEncryption) -> Result<(Cipher, String), Failure> {
     let algorithm = match written.algorithm {
         EncryptionAlgorithm::Aes128 => Cipher::Aes128,

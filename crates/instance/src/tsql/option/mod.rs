@@ -1,8 +1,8 @@
-//! From T-SQL's options and devices, as they are written, to those of operations.
+//! Converts T-SQL's written options and devices to those of operations.
 //!
-//! Which options the language has, where they apply and what excludes what stands in one table in `tsql`; this
-//! module applies it (messages 3031 and 3032) and reads constants and variables. What the values may be is the
-//! operation's to say.
+//! One table in `tsql` lists the options of the language, where they apply and what they exclude; this
+//! module applies it (messages 3031 and 3032) and evaluates constants and variables. Operations check
+//! the values.
 
 mod backup;
 mod restore;
@@ -19,7 +19,6 @@ use crate::operation::DeviceName;
 use crate::tsql::expression::{integer, text_of};
 use crate::{Environment, Failure, Value};
 
-/// The value of a constant or variable.
 pub(crate) fn value_of(
     written: &Written,
     environment: &mut dyn Environment,
@@ -47,14 +46,14 @@ pub(crate) fn name(name: &Name, environment: &mut dyn Environment) -> Result<Str
     match name {
         Name::Identifier(identifier) => Ok(identifier.text.clone()),
         Name::Variable(variable) => match environment.variable(&variable.name)? {
-            // SQL Server says the same of a variable without a value.
+            // SQL Server sends the same message for a variable without a value.
             Value::Null => Err(table::database_does_not_exist("").with_state(11).into()),
             value => text_of(&value),
         },
     }
 }
 
-/// A text; NULL and nothing are the same.
+/// A text; `None` if it is NULL or empty.
 fn filled_text(
     written: &Written,
     environment: &mut dyn Environment,
@@ -62,7 +61,7 @@ fn filled_text(
     Ok(text(written, environment)?.filter(|text| !text.is_empty()))
 }
 
-/// The name of a file, which is not left empty.
+/// The name of a file, which must not be empty.
 fn file(
     word: OptionWord,
     written: &Written,
@@ -71,7 +70,7 @@ fn file(
     filled_text(written, environment)?.ok_or_else(|| invalid(word))
 }
 
-/// A number: 3217 when it is none.
+/// A number; otherwise 3217.
 fn number(
     word: OptionWord,
     written: &Written,
@@ -115,7 +114,7 @@ fn stats(written: Option<&Written>, environment: &mut dyn Environment) -> Result
     }
 }
 
-/// Refuses options that exclude each other, come twice, or do not belong to the statement.
+/// Refuses options that exclude each other, are repeated, or do not belong to the statement.
 pub(crate) fn check(
     words: &[OptionWord],
     rows: &[OptionRow],
@@ -145,7 +144,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// What becomes of an option that no operation takes: it has no effect, or is refused.
+/// Handles an option that no operation uses: it has no effect, or is refused.
 fn unused(word: OptionWord, rows: &[OptionRow]) -> Result<(), Failure> {
     let row = rows.iter().find(|row| row.word == word);
     let spelling = word.spelling();
