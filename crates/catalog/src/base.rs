@@ -1,4 +1,4 @@
-//! Which full backup is the base of a differential.
+//! Determines the base of a differential.
 //!
 //! A registered database has its base in its own row: the newest full backup, or the set restored
 //! last. For any other, it is the newest full backup of the same file in the history, else of its
@@ -123,7 +123,7 @@ impl Catalog {
         in_force(self.connection(), database_id, database_guid, family_guid)
     }
 
-    /// The identities of all sets that may be a database's base: their digests are worth keeping.
+    /// The GUIDs of all sets that may be a database's base: their digests must be kept.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Registered or not, and with log positions on both sides of 64 bits.
+    /// Registered and not, and with LSNs on both sides of 64 bits.
     #[test]
     fn of_two_full_backups_the_newer_one_is_the_base_whichever_ends_last() {
         for is_registered in [true, false] {

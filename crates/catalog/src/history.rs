@@ -1,6 +1,6 @@
 //! Writes the backup history of `msdb`: media sets, media families, backup sets and their files.
 //!
-//! Columns that number media are filled in here; callers provide the others by name.
+//! Fills in the columns that number media; callers provide the others by name.
 
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
@@ -31,7 +31,7 @@ impl Catalog {
     }
 }
 
-/// The existing row of a set, or a new one.
+/// Finds the row of a set, or inserts one.
 pub(crate) fn find_or_insert(connection: &Connection, record: &BackupRecord) -> Result<i64, Error> {
     let known = connection
         .query_row(
@@ -138,7 +138,7 @@ fn insert_family(
         .doing("recording a media family")
 }
 
-/// What the medium must contain for the set.
+/// Inserts what the medium must contain for the set.
 fn insert_end(connection: &Connection, set_id: i64, family: &FamilyRecord) -> Result<(), Error> {
     let Some(end_bytes) = family.end_bytes else {
         return Ok(());
@@ -180,7 +180,7 @@ fn insert(
     Ok(connection.last_insert_rowid())
 }
 
-/// An amount as SQLite's signed integer; no file reaches the limit.
+/// Converts an amount to SQLite's signed integer; no file reaches the limit.
 fn integer(amount: u64) -> i64 {
     i64::try_from(amount).unwrap_or(i64::MAX)
 }

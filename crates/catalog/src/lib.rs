@@ -1,8 +1,8 @@
 //! The persistent data of an instance: its databases, its settings and the backup history of
 //! `msdb`.
 //!
-//! One SQLite file, `windlass.catalog`, in the instance's directory; a database in memory if there
-//! is no instance. Neighbours: `instance` above interprets the rows; nothing below.
+//! One SQLite file, `windlass.catalog`, in the instance's directory; without an instance, a database in
+//! memory. Neighbours: `instance` above interprets the rows; nothing below.
 //!
 //! | file | what |
 //! |---|---|

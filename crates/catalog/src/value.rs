@@ -1,4 +1,4 @@
-//! How identities, log positions and dates are stored in the catalog.
+//! Storage of GUIDs, LSNs and dates in the catalog.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -71,7 +71,7 @@ impl From<Moment> for StoredValue {
     }
 }
 
-/// One of our values in the form stored by SQLite.
+/// A value in the form stored by SQLite.
 pub(crate) struct Stored<T>(pub(crate) T);
 
 impl ToSql for Stored<Guid> {
