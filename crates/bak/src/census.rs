@@ -1,4 +1,4 @@
-//! An overview of a file: where everything is, and what its pages contain.
+//! An overview of a file: the position of each block and stream, and the types of its pages.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +17,21 @@ use crate::walk::walk;
 /// Maximum number of map entries that are kept.
 const ENTRIES_MAX: usize = 100_000;
 
-/// Maximum number of allocation units that are counted separately.
+/// Maximum number of allocation units counted separately.
 const UNITS_MAX: usize = 1_000_000;
 
 /// An entry of the map: a descriptor block or a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     pub tag: Tag,
-    /// Whether it is a stream of the block before it.
+    /// Whether it is a stream of the previous block.
     pub is_stream: bool,
-    /// Its position.
     pub place: Place,
-    /// Its length: of a block up to its first stream; of a stream without its header.
+    /// Length of a block up to its first stream, or of a stream without its header.
     pub bytes: u64,
 }
 
-/// What the pages of a data file contain.
+/// The types and owners of the pages of a data file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileCensus {
     /// Pages by their type.
@@ -65,7 +64,6 @@ pub struct Census {
     pub unplaced: u64,
 }
 
-/// The name of a page type.
 pub fn page_type_name(page_type: u8) -> &'static str {
     match page_type {
         1 => "data",

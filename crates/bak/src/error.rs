@@ -1,4 +1,4 @@
-//! Why a file cannot be read, and what is wrong in one that can.
+//! Errors for files that cannot be read, and findings about files that can.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use windlass_base::{Guid, Lsn};
 use crate::container::RECORD_HEADER_BYTES;
 use crate::mtf::Tag;
 
-/// Why a backup cannot be read, or not completely.
+/// A reason why a backup cannot be read, or not completely.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file does not start like either container.
@@ -43,7 +43,6 @@ pub enum Error {
          (container version words 2 and 3)", Hex(.header)
     )]
     RecordKind {
-        /// File offset.
         offset: u64,
         header: [u8; RECORD_HEADER_BYTES],
     },
@@ -52,13 +51,12 @@ pub enum Error {
     Truncated {
         /// File offset of the end.
         offset: u64,
-        /// The structure that is cut off.
+        /// The truncated structure.
         what: &'static str,
     },
     /// A length above the limit for reading into memory.
     #[error("{what} at file offset {offset} has {found} bytes, more than the limit of {maximum}")]
     TooLarge {
-        /// File offset.
         offset: u64,
         /// What is too large.
         what: &'static str,
@@ -72,7 +70,6 @@ pub enum Error {
     NoSuchSet {
         /// The requested position.
         position: u16,
-        /// Number of sets.
         sets: usize,
     },
     /// The pages do not contain a readable catalog.
@@ -99,12 +96,11 @@ impl fmt::Display for Hex<'_> {
     }
 }
 
-/// A position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
-    /// Offset in the plain stream: in the file itself, unless it is compressed.
+    /// Offset in the plain stream, which equals the file offset unless the file is compressed.
     pub stream: u64,
-    /// Offset in the file: of the record that contains it, if it is compressed.
+    /// Offset in the file; in a compressed file, that of the record.
     pub file: u64,
 }
 
@@ -135,10 +131,9 @@ impl fmt::Display for PageId {
     }
 }
 
-/// Something that is not as it should be, and where.
+/// A problem and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Where it lies in the file.
     pub place: Place,
     pub damage: Damage,
 }
@@ -151,55 +146,32 @@ impl fmt::Display for Finding {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
-    /// No descriptor block where one must be; what follows is searched for the next one.
+    /// No descriptor block at a place that requires one. The next one is searched for.
     #[error("no descriptor block: {found:02X?}")]
     NoDescriptor { found: [u8; 4] },
-    /// The checksum of a descriptor block.
+    /// A wrong checksum of a descriptor block.
     #[error("the checksum of the {tag} block header is {found:#06x}, computed {expected:#06x}")]
-    DescriptorChecksum {
-        /// The block.
-        tag: Tag,
-        expected: u16,
-        /// Stored.
-        found: u16,
-    },
-    /// The checksum of a stream header.
+    DescriptorChecksum { tag: Tag, expected: u16, found: u16 },
+    /// A wrong checksum of a stream header.
     #[error("the checksum of the {tag} stream header is {found:#06x}, computed {expected:#06x}")]
-    StreamChecksum {
-        /// The stream.
-        tag: Tag,
-        expected: u16,
-        /// Stored.
-        found: u16,
-    },
-    /// A descriptor block that is not the expected next one of its set.
+    StreamChecksum { tag: Tag, expected: u16, found: u16 },
+    /// A descriptor block other than the expected next one of its set.
     #[error(
         "the {tag} block says it is number {} at logical block {}, but it is number {} at {}",
         .found.1, .found.0, .expected.1, .expected.0
     )]
     BlockOrder {
-        /// The block.
         tag: Tag,
         /// Expected logical block and number.
         expected: (u64, u32),
         /// Found logical block and number.
         found: (u64, u32),
     },
-    /// A structure with an impossible length.
     #[error("{what} has an impossible length: {found}")]
-    Length {
-        /// The structure.
-        what: &'static str,
-        /// The length.
-        found: u64,
-    },
-    /// The checksum of a record of the compressed container.
+    Length { what: &'static str, found: u64 },
+    /// A wrong checksum of a record of the compressed container.
     #[error("the checksum of the compressed record is {found:#010x}, computed {expected:#010x}")]
-    RecordChecksum {
-        expected: u32,
-        /// Stored.
-        found: u32,
-    },
+    RecordChecksum { expected: u32, found: u32 },
     /// A record that does not expand; it is replaced by zeros.
     #[error("the compressed record does not expand: {reason}")]
     RecordContent {
@@ -207,19 +179,12 @@ pub enum Damage {
         reason: String,
     },
     #[error("the backup checksum of the {tag} stream is {found:#010x}, computed {expected:#010x}")]
-    BackupChecksum {
-        /// The stream.
-        tag: Tag,
-        expected: u32,
-        /// Stored.
-        found: u32,
-    },
+    BackupChecksum { tag: Tag, expected: u32, found: u32 },
     /// A page whose checksum does not match.
     #[error("page {page}: its checksum is {found:#010x}, computed {expected:#010x}")]
     PageChecksum {
         page: PageId,
         expected: u32,
-        /// Stored.
         found: u32,
     },
     /// A page that was written only in part.
@@ -228,7 +193,7 @@ pub enum Damage {
     /// An allocated page with another page's number.
     #[error("page {page}: it is allocated, but its header says {found}")]
     PageIdentity {
-        /// The page, by its position.
+        /// The page at this position.
         page: PageId,
         /// The page number in its header.
         found: PageId,
@@ -242,16 +207,16 @@ pub enum Damage {
         /// The type it has.
         found: u8,
     },
-    /// 64 KB without any page header that shows where they belong.
+    /// 64 KB of pages without a header that identifies them.
     #[error("an extent without a valid page header cannot be placed")]
     UnplacedExtent,
-    /// An extent stored twice, where the server writes it once.
+    /// An extent stored twice, although the server writes it once.
     #[error("the extent at page {page} occurs twice")]
     ExtentTwice {
         /// Its first page.
         page: PageId,
     },
-    /// An allocated or changed extent that is missing in the set.
+    /// An allocated or changed extent missing from the set.
     #[error("the extent at page {page} is missing: {map} marks it")]
     ExtentMissing {
         /// Its first page.
@@ -271,41 +236,24 @@ pub enum Damage {
     #[error("file {file} has {found} extents in the set, its configuration says {expected}")]
     ExtentCount {
         file: u16,
-        /// The number in the configuration.
+        /// Number in the configuration.
         expected: u64,
-        /// The number found.
         found: u64,
     },
-    /// A log block that is not the expected next one.
+    /// A log block other than the expected next one.
     #[error("log block {found:#} was found instead of {expected:#}")]
-    LogBlock {
-        /// The expected block.
-        expected: Lsn,
-        /// The block found.
-        found: Lsn,
-    },
+    LogBlock { expected: Lsn, found: Lsn },
     /// Sectors of a log block with different parities.
     #[error("log block {lsn:#}: its sectors do not share one parity")]
-    LogParity {
-        /// The block.
-        lsn: Lsn,
-    },
+    LogParity { lsn: Lsn },
     /// The log ends before the last LSN of the set.
     #[error("the log ends at {found:#}, but the set continues to {expected:#}")]
-    LogEnds {
-        /// The last LSN of the set.
-        expected: Lsn,
-        /// Where the log ends.
-        found: Lsn,
-    },
+    LogEnds { expected: Lsn, found: Lsn },
     /// A gap between virtual log files.
     #[error("log file {file}: a virtual log file begins at {found}, not at {expected}")]
     VirtualLogGap {
-        /// The log file.
         file: u16,
-        /// Where the next one must start.
         expected: u64,
-        /// Where it starts.
         found: u64,
     },
     /// A set without a required block.
@@ -317,30 +265,21 @@ pub enum Damage {
     /// The file ends in the middle of a structure.
     #[error("the file ends within {what}: it is incomplete")]
     Ends {
-        /// The structure that is cut off.
+        /// The truncated structure.
         what: &'static str,
     },
     /// A file whose length is not a multiple of its block size.
     #[error("the file has {found} bytes, which is not a multiple of its {block_bytes}-byte blocks")]
-    FileLength {
-        /// Its length.
-        found: u64,
-        /// The block size.
-        block_bytes: u32,
-    },
+    FileLength { found: u64, block_bytes: u32 },
     /// A missing stripe.
     #[error("media family {number} of {count} is missing")]
-    FamilyMissing {
-        number: u16,
-        /// Number of families.
-        count: u16,
-    },
+    FamilyMissing { number: u16, count: u16 },
     /// A file of another media set, or a family given twice.
     #[error("the file belongs to media set {found}, the others to {expected}")]
     OtherMediaSet {
         /// The media set of the first file.
         expected: Guid,
-        /// The media set of this one.
+        /// The media set of this file.
         found: Guid,
     },
     /// A family given twice.

@@ -12,7 +12,6 @@ use crate::page::{EXTENT_BYTES, EXTENT_PAGES, Located, locate};
 use crate::visit::{ExtentPlace, Visit};
 use crate::walk::walk;
 
-/// The position of an extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
     /// The number of the file, in the order in which files were added, from 0.
@@ -28,13 +27,13 @@ pub struct Location {
 pub struct ExtentIndex {
     extents: BTreeMap<(u16, u32), Location>,
     containers: Vec<Container>,
-    /// What is wrong with the files.
+    /// Findings about the files.
     pub findings: Vec<(u32, Finding)>,
 }
 
 impl ExtentIndex {
-    /// Adds the extents of a set in a file. They replace extents added before: a differential goes
-    /// on top of its full backup.
+    /// Adds the extents of a set in a file. They replace extents added before: a differential replaces
+    /// those of its full backup.
     ///
     /// # Errors
     /// See [`walk`]; also if the file has no such set.

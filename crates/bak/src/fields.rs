@@ -47,7 +47,7 @@ impl<'a> Fields<'a> {
         Moment::from_stored(self.array(at))
     }
 
-    /// The bytes of a range, or fewer where the structure ends.
+    /// The bytes of a range, or fewer if the structure ends within it.
     pub(crate) fn bytes(self, at: usize, length: usize) -> &'a [u8] {
         let end = at.saturating_add(length).min(self.0.len());
         self.0.get(at..end).unwrap_or_default()

@@ -28,7 +28,7 @@ pub fn fuzz_file(bytes: &[u8]) {
 }
 
 fn read_file(bytes: &[u8]) {
-    // The result does not matter here, only that the call returns.
+    // Only that the call returns matters, not its result.
     Listing::read(bytes).ok();
     Census::read(bytes).ok();
     let mut verifier = Verifier::new(1);

@@ -6,9 +6,7 @@
 //! - [`walk`]: passes the descriptor blocks, streams and data of a file to a [`Visit`].
 //! - [`Listing`]: the headers of a media family and its sets; [`columns`] has the result sets.
 //! - [`Verifier`]: RESTORE VERIFYONLY.
-//! - [`Rebuilder`]: writes the files of the database into a [`Target`].
-//! - [`Census`]: where everything is in a file, and what its pages contain.
-//!
+//! - [`Census`]: the position of each block and stream in a file, and the types of its pages.
 //! - [`table`]: the tables of the database, from its pages.
 //!
 //! Invariants:

@@ -16,39 +16,36 @@ pub(crate) const FINDINGS_MAX: usize = 10_000;
 /// counts only the second copy.
 pub(crate) const VERSION_WITH_SECOND_COPY: u8 = 15;
 
-/// A media family: one file.
+/// The headers of a media family: one file.
 #[derive(Debug)]
 pub struct Listing {
     /// Its header; `None` only if its block is damaged.
     pub media: Option<MediaHeader>,
     /// Its sets, in order.
     pub sets: Vec<SetListing>,
-    /// What is wrong with it.
     pub findings: Vec<Finding>,
-    /// The file as a whole.
+    /// Totals of the file.
     pub walked: Walked,
 }
 
 /// A backup set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetListing {
-    /// Its position.
     pub place: Place,
     /// Its first block.
     pub header: SetHeader,
     pub machine: String,
-    /// Its configuration as known at its start.
+    /// Its configuration at the start.
     pub start: Option<Configuration>,
-    /// Its configuration as known at its end.
+    /// Its configuration at the end.
     pub end: Option<Configuration>,
-    /// The virtual log files.
     pub logs: Vec<VirtualLog>,
-    /// Whether its end block exists.
+    /// Whether it has an end block.
     pub is_complete: bool,
 }
 
 impl SetListing {
-    /// The final configuration, or the first one if the set is cut off.
+    /// The final configuration, or the first one if the set is truncated.
     pub fn configuration(&self) -> Option<&Configuration> {
         self.end.as_ref().or(self.start.as_ref())
     }
@@ -64,7 +61,7 @@ impl SetListing {
         self.counted(file).stored_pages
     }
 
-    /// Bytes of a file in the set.
+    /// Number of a file's bytes in the set.
     pub fn stored_bytes(&self, file: &StoredFile) -> u64 {
         self.counted(file).stored_bytes
     }

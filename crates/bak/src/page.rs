@@ -1,4 +1,4 @@
-//! Database pages: their headers, and how to find out where an extent belongs.
+//! Database pages: their headers, and the file and position of an extent.
 
 use windlass_base::Lsn;
 pub use windlass_base::page::{EXTENT_BYTES, EXTENT_PAGES, PAGE_BYTES};
@@ -18,7 +18,6 @@ const FILLER_TYPE: u8 = 0x65;
 /// The highest page type in a database.
 const TYPE_MAX: u8 = 20;
 
-/// What the header of a page says.
 #[derive(Debug, Clone, Copy)]
 pub struct PageHeader<'a>(Fields<'a>);
 
@@ -84,7 +83,7 @@ impl<'a> PageHeader<'a> {
         self.0.lsn(0x28)
     }
 
-    /// The stored checksum or torn bits.
+    /// The stored checksum or torn-page bits.
     pub fn checksum(self) -> u32 {
         self.0.u32(0x3C)
     }
@@ -107,19 +106,20 @@ pub(crate) fn page_pointer(fields: Fields<'_>, at: usize) -> PageId {
     }
 }
 
-/// Where 64 KB of page data belong.
+/// The position of 64 KB of page data in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Located {
-    /// In a file.
-    Extent { first: PageId },
-    /// Nowhere: they pad a transfer.
+    Extent {
+        first: PageId,
+    },
+    /// None: they pad a transfer.
     Filler,
-    /// Unknown: no page header shows it.
+    /// Unknown: no page header identifies them.
     Unknown,
 }
 
-/// Finds out from the page headers where an extent belongs; `files` are the data files of the
-/// database in ascending order.
+/// Finds the position of an extent from its page headers; `files` are the data files of the database in
+/// ascending order.
 pub fn locate(extent: &[u8], files: &[u16]) -> Located {
     let mut votes: [(PageId, u32); 8] = Default::default();
     let mut fillers = 0;

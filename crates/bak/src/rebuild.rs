@@ -1,5 +1,5 @@
-//! Recreates the files of a database: every page in its place, and the log file around the log in
-//! the set.
+//! Recreates the files of a database: writes every page to its position, and a log file with the log
+//! from the set.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ pub trait Target {
     fn set_length(&mut self, file: u16, bytes: u64) -> std::io::Result<()>;
 }
 
-/// What was written.
+/// The result of a rebuild.
 #[derive(Debug)]
 pub struct Rebuilt {
     /// The set, from its first family.
@@ -80,7 +80,7 @@ impl State {
 }
 
 impl<'t> Rebuilder<'t> {
-    /// For the set at a position.
+    /// Rebuilds the set at a position.
     pub fn new(position: u16, target: &'t mut dyn Target) -> Self {
         Self {
             position,
@@ -192,8 +192,7 @@ fn log_files(configuration: &Configuration) -> BTreeMap<u16, u64> {
         .collect()
 }
 
-/// The first page of a log file, as far as it is known; the server fills in the content of its
-/// record.
+/// The first page of a log file, without the content of its record, which the server fills in.
 fn file_header_page(file: u16) -> Vec<u8> {
     let mut page = vec![0; PAGE_BYTES];
     let mut put = |at: usize, bytes: &[u8]| {

@@ -10,9 +10,7 @@ use crate::mtf::set::SetHeader;
 /// A descriptor block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
-    /// Its name.
     pub tag: Tag,
-    /// Its position.
     pub place: Place,
     /// Bytes before its first stream.
     pub bytes: u64,
@@ -21,7 +19,6 @@ pub struct Block {
 /// A stream of a descriptor block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stream {
-    /// Its name.
     pub tag: Tag,
     /// Position of its header.
     pub place: Place,
@@ -29,10 +26,10 @@ pub struct Stream {
     pub bytes: u64,
 }
 
-/// Receives the content of a file during a walk. By default, all methods do nothing, or pass what they
-/// are told of media and sets to another visit.
+/// Receives the content of a file during a walk. The default methods do nothing, or pass calls about
+/// media and sets to another visitor.
 pub trait Visit {
-    /// The visit that handles media and sets where this one does not.
+    /// The visitor for media and sets, if this one does not handle them.
     fn inner(&mut self) -> Option<&mut dyn Visit> {
         None
     }
@@ -51,7 +48,7 @@ pub trait Visit {
             inner.set(header, place);
         }
     }
-    /// The machine that made the set.
+    /// The machine on which the set was made.
     fn machine(&mut self, name: &str) {
         if let Some(inner) = self.inner() {
             inner.machine(name);
@@ -69,7 +66,7 @@ pub trait Visit {
             inner.virtual_log(log);
         }
     }
-    /// Whether to read pages and log; called for each stream of them.
+    /// Whether to read pages and log; called for each stream that has them.
     fn wants_data(&mut self) -> bool {
         true
     }
@@ -93,7 +90,7 @@ pub trait Visit {
     ) -> Result<(), Error> {
         Ok(())
     }
-    /// A checksum of WITH CHECKSUM is correct.
+    /// A correct checksum of WITH CHECKSUM.
     fn backup_checksum_is_good(&mut self, _tag: Tag) {}
     /// The set is complete.
     fn set_ends(&mut self) {
@@ -101,14 +98,12 @@ pub trait Visit {
             inner.set_ends();
         }
     }
-    /// Something is wrong.
     fn finding(&mut self, _finding: Finding) {}
 }
 
-/// The position of an extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExtentPlace {
-    /// Its first byte.
+    /// Position of its first byte.
     pub place: Place,
     /// Its offset within the expanded record, if the file is compressed.
     pub in_record: u32,

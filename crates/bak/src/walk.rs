@@ -34,7 +34,7 @@ const CONFIGURATION_BYTES_MAX: u64 = 1 << 24;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Walked {
     pub container: Container,
-    /// Its length, as far as it was read.
+    /// Length of the file, or of the part that was read.
     pub file_bytes: u64,
     /// Length of the plain stream.
     pub stream_bytes: u64,

@@ -1,4 +1,4 @@
-//! Which full backup is the base of a differential.
+//! Determines the base of a differential.
 //!
 //! A registered database has its base in its own row: the newest full backup, or the set restored
 //! last. For any other, it is the newest full backup of the same file in the history, else of its
@@ -123,7 +123,7 @@ impl Catalog {
         in_force(self.connection(), database_id, database_guid, family_guid)
     }
 
-    /// The identities of all sets that may be a database's base: their digests are worth keeping.
+    /// The GUIDs of all sets that may be a database's base: their digests must be kept.
     ///
     /// # Errors
     /// [`Error::Sqlite`].
@@ -147,32 +147,37 @@ impl Catalog {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::history::tests::sample;
-    use crate::{BackupRecord, DatabaseRecord, DatabaseState, Origin};
+    use windlass_base::Lsn;
 
-    fn full(database_guid: Guid, vlf: u32) -> BackupRecord {
-        let mut record = sample();
-        record.set.database_guid = Some(database_guid);
-        record.set.family_guid = database_guid;
-        record.set.checkpoint_lsn = format!("{vlf}:1:1").parse().unwrap();
-        record
+    use super::*;
+    use crate::history::tests::{sample, with};
+    use crate::{BackupRecord, DatabaseRecord, DatabaseState, Origin, StoredValue};
+
+    fn full(database_guid: Guid, vlf: u32) -> (BackupRecord, Lsn) {
+        let lsn: Lsn = format!("{vlf}:1:1").parse().unwrap();
+        let columns = [
+            ("database_guid", StoredValue::from(database_guid)),
+            ("family_guid", StoredValue::from(database_guid)),
+            ("checkpoint_lsn", StoredValue::from(lsn)),
+            ("is_discarded", StoredValue::from(false)),
+        ];
+        (with(sample(), columns), lsn)
     }
 
-    fn backed_up(record: &BackupRecord, database_id: i64) -> BackedUp {
+    fn backed_up(own: Guid, (record, lsn): &(BackupRecord, Lsn), database_id: i64) -> BackedUp {
         BackedUp {
             database_id,
-            database_guid: record.set.database_guid.unwrap(),
-            family_guid: record.set.family_guid,
+            database_guid: own,
+            family_guid: own,
             base: Some(Base {
-                set_guid: record.set.set_guid,
-                lsn: record.set.checkpoint_lsn,
-                finished: record.set.finished,
+                set_guid: record.set_guid,
+                lsn: *lsn,
+                finished: "2026-11-20 10:00:00".parse().unwrap(),
             }),
         }
     }
 
-    /// Registered or not, and with log positions on both sides of 64 bits.
+    /// Registered and not, and with LSNs on both sides of 64 bits.
     #[test]
     fn of_two_full_backups_the_newer_one_is_the_base_whichever_ends_last() {
         for is_registered in [true, false] {
@@ -198,15 +203,15 @@ mod tests {
                         .unwrap(),
                 };
                 let (first, second) = (full(own, newer), full(own, older));
-                for (record, expected) in [(&first, true), (&second, false)] {
-                    let of = backed_up(record, id);
-                    let is_base = catalog.record_backup(record, Some(&of)).unwrap();
+                for (full, expected) in [(&first, true), (&second, false)] {
+                    let of = backed_up(own, full, id);
+                    let is_base = catalog.record_backup(&full.0, Some(&of)).unwrap();
                     assert_eq!(is_base, expected);
                     let base = catalog.base_of(id, own, own).unwrap().unwrap();
-                    assert_eq!(base.set_guid, first.set.set_guid);
+                    assert_eq!(base.set_guid, first.0.set_guid);
                 }
                 let guids = catalog.base_guids().unwrap();
-                assert_eq!(guids, [first.set.set_guid.to_string()]);
+                assert_eq!(guids, [first.0.set_guid.to_string()]);
             }
         }
     }
@@ -215,15 +220,13 @@ mod tests {
     fn what_was_discarded_or_copied_only_is_no_base() {
         let mut catalog = Catalog::in_memory().unwrap();
         let own = Guid::random();
-        let mut copy = full(own, 50);
-        copy.set.is_copy_only = true;
-        let mut nul = full(own, 60);
-        nul.set.is_discarded = true;
-        let base = full(own, 40);
+        let copy = with(full(own, 50).0, [("is_copy_only", StoredValue::from(true))]);
+        let nul = with(full(own, 60).0, [("is_discarded", StoredValue::from(true))]);
+        let (base, _) = full(own, 40);
         for record in [&base, &copy, &nul] {
             catalog.record_backup(record, None).unwrap();
         }
         let found = catalog.base_of(-1, own, own).unwrap().unwrap();
-        assert_eq!(found.set_guid, base.set.set_guid);
+        assert_eq!(found.set_guid, base.set_guid);
     }
 }

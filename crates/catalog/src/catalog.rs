@@ -19,7 +19,7 @@ pub const BUSY_SECONDS: u64 = 30;
 #[derive(Debug)]
 pub struct Catalog {
     connection: Connection,
-    /// How other connections can open it.
+    /// How to open further connections.
     location: Location,
 }
 
@@ -71,7 +71,7 @@ impl Catalog {
         Self::prepare(connection, Location::File(path))
     }
 
-    /// A catalog that lives as long as the value.
+    /// Creates a catalog that lives as long as the value.
     ///
     /// # Errors
     /// [`Error::Open`] if memory is short.

@@ -31,7 +31,7 @@ pub enum ServerOption {
     HardwareOffloadMode,
     /// `backup compression algorithm`
     BackupCompressionAlgorithm,
-    /// `restores must be encrypted`: ours.
+    /// `restores must be encrypted`: a Windlass option.
     RestoresMustBeEncrypted,
 }
 

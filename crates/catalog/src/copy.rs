@@ -1,7 +1,7 @@
-//! The copy queue: backups that must still be copied elsewhere.
+//! The copy queue: backups that must still be copied to other folders.
 //!
-//! A copy stays in the queue until it has been made, across processes; each failure postpones its
-//! next attempt further.
+//! A copy stays in the queue, across processes, until it is made; each failure postpones its next
+//! attempt further.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ pub struct QueuedCopy {
     /// The backup file.
     pub source: PathBuf,
     pub target: PathBuf,
-    /// Whether an existing file is overwritten.
+    /// Whether to overwrite an existing file.
     pub overwrite: bool,
     pub attempts: u32,
     pub next_attempt: Option<Moment>,
@@ -87,7 +87,7 @@ impl Catalog {
             .doing("ending a copy")
     }
 
-    /// Records that a copy failed and when it is tried again.
+    /// Records that a copy failed, and the time of its next attempt.
     ///
     /// # Errors
     /// [`Error::Sqlite`].

@@ -14,9 +14,8 @@ pub const FIRST_USER_DATABASE_ID: i64 = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseState {
-    /// It can be used.
     Online = 0,
-    /// A restore has begun and awaits further backups, or recovery.
+    /// A restore has started and waits for further backups, or for recovery.
     Restoring = 1,
 }
 
@@ -64,9 +63,8 @@ pub struct DatabaseRecord {
     pub log_path: Option<PathBuf>,
     /// Whether its file may lack a SQLite header, because it was attached or restored with `AS_IS`.
     pub is_as_is: bool,
-    /// The identity shared with its restored copies, if known.
+    /// The GUID shared with its restored copies, if known.
     pub family_guid: Option<Guid>,
-    /// Whether it can be used.
     pub state: DatabaseState,
     pub origin: Origin,
     /// When it was registered.
@@ -75,12 +73,10 @@ pub struct DatabaseRecord {
     pub base: Option<Base>,
 }
 
-/// A file of a registered page engine database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRecord {
     /// Its number within the database.
     pub file_id: u32,
-    /// Whether it is the log.
     pub is_log: bool,
     /// Its name within the database.
     pub logical_name: String,

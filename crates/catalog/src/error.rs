@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The instance directory could not be created or found.
+    /// The instance directory could not be created or opened.
     #[error("the directory {} cannot be used: {source}", path.display())]
     Folder {
         path: PathBuf,
@@ -32,16 +32,12 @@ pub enum Error {
         found: u32,
         supported: u32,
     },
-    /// A name is taken by another database.
+    /// Another database has this name.
     #[error("a database named '{name}' is already registered")]
     NameTaken { name: String },
     /// A file belongs to another registered database.
     #[error("the file {} belongs to the database '{database}'", path.display())]
-    PathTaken {
-        path: PathBuf,
-        /// The database that owns it.
-        database: String,
-    },
+    PathTaken { path: PathBuf, database: String },
     #[error("the catalog contains '{found}' where {expected} is expected")]
     Stored {
         /// The stored value.
@@ -56,7 +52,7 @@ pub enum Error {
     },
 }
 
-/// Converts an error of SQLite into ours, naming the action.
+/// Converts an error of SQLite, adding the attempted action.
 pub(crate) trait Doing<T> {
     fn doing(self, doing: &'static str) -> Result<T, Error>;
 }

@@ -1,15 +1,15 @@
 //! The persistent data of an instance: its databases, its settings and the backup history of
 //! `msdb`.
 //!
-//! One SQLite file, `windlass.catalog`, in the instance's directory; a database in memory if there
-//! is no instance. Neighbours: `instance` above interprets the rows; nothing below.
+//! One SQLite file, `windlass.catalog`, in the instance's directory; without an instance, a database in
+//! memory. Neighbours: `instance` above interprets the rows; nothing below.
 //!
 //! | file | what |
 //! |---|---|
 //! | [`Catalog`] | opening, a connection for readers |
 //! | [`ShownTable`] | what scripts can read |
 //! | [`DatabaseRecord`] | the registered databases |
-//! | [`BackupSetRecord`], [`RestoreRecord`] | the history tables, with SQL Server's columns |
+//! | [`BackupRecord`], [`RestoreRecord`] | the history tables, with SQL Server's columns |
 //! | [`PastBackup`] | the history for readers, with the media of each set; [`BackedUp`]: the database of a backup, and the base of its differentials |
 //! | [`FailureRecord`], [`Depth`] | failed backups, verified sets |
 //! | [`Drive`] | settings: folders mapped to drive letters |
@@ -55,11 +55,9 @@ pub use database::{
 pub use device::BackupDevice;
 pub use error::Error;
 pub use past::{Forgotten, PastBackup, PastMedium};
-pub use record::{
-    BackedUp, BackupFileRecord, BackupRecord, BackupSetRecord, EncryptionRecord, FamilyRecord,
-    MediaSetRecord,
-};
+pub use record::{BackedUp, BackupRecord, FamilyRecord, MediaSetRecord, NamedValues};
 pub use restore_history::{RestoreFileRecord, RestoreRecord, RestoreType};
 pub use run::{Depth, FailureRecord, Failures, VerificationRecord, Verified};
 pub use setting::Drive;
 pub use shown::{ShownColumn, ShownTable, shown_tables};
+pub use value::StoredValue;

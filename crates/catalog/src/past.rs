@@ -439,14 +439,18 @@ impl Catalog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::tests::sample;
+    use crate::StoredValue;
+    use crate::history::tests::{sample, with};
 
-    fn backup(database: &str, finished: &str, kind: char) -> crate::BackupRecord {
-        let mut record = sample();
-        record.set.database_name = database.to_owned();
-        record.set.finished = finished.parse().unwrap();
-        record.set.kind = kind;
-        record
+    fn backup(database: &str, finished: &str, kind: &str) -> crate::BackupRecord {
+        with(
+            sample(),
+            [
+                ("database_name", StoredValue::from(database)),
+                ("backup_finish_date", StoredValue::from(finished)),
+                ("type", StoredValue::from(kind)),
+            ],
+        )
     }
 
     fn count(catalog: &Catalog, table: &str) -> i64 {
@@ -461,7 +465,7 @@ mod tests {
         for day in 10..15 {
             let date = format!("2026-11-{day} 10:00:00");
             catalog
-                .record_backup(&backup("app", &date, 'D'), None)
+                .record_backup(&backup("app", &date, "D"), None)
                 .unwrap();
         }
         let until = "2026-11-12 10:00:00".parse().unwrap();
@@ -480,7 +484,7 @@ mod tests {
             assert_eq!(count(&catalog, table), rows, "{table}");
         }
         catalog
-            .record_backup(&backup("other", "2026-11-20 10:00:00", 'D'), None)
+            .record_backup(&backup("other", "2026-11-20 10:00:00", "D"), None)
             .unwrap();
         assert_eq!(
             catalog.forget_history(Forgotten::Database("APP")).unwrap(),
@@ -492,10 +496,12 @@ mod tests {
     #[test]
     fn the_last_backup_of_a_kind_tells_its_sizes() {
         let mut catalog = Catalog::in_memory().unwrap();
-        let mut first = backup("app", "2026-11-20 10:00:00", 'D');
-        first.set.compressed_bytes = 500;
+        let first = with(
+            backup("app", "2026-11-20 10:00:00", "D"),
+            [("compressed_backup_size", StoredValue::from(500))],
+        );
         catalog.record_backup(&first, None).unwrap();
-        let second = backup("app", "2026-11-21 10:00:00", 'D');
+        let second = backup("app", "2026-11-21 10:00:00", "D");
         catalog.record_backup(&second, None).unwrap();
         assert_eq!(
             catalog.last_sizes("APP", 'D', "ZSTD").unwrap(),
@@ -509,13 +515,13 @@ mod tests {
     fn the_past_is_listed_with_its_devices() {
         let mut catalog = Catalog::in_memory().unwrap();
         catalog
-            .record_backup(&backup("app", "2026-11-21 10:00:00", 'I'), None)
+            .record_backup(&backup("app", "2026-11-21 10:00:00", "I"), None)
             .unwrap();
         catalog
-            .record_backup(&backup("app", "2026-11-20 10:00:00", 'D'), None)
+            .record_backup(&backup("app", "2026-11-20 10:00:00", "D"), None)
             .unwrap();
         catalog
-            .record_backup(&backup("b", "2026-11-19 10:00:00", 'D'), None)
+            .record_backup(&backup("b", "2026-11-19 10:00:00", "D"), None)
             .unwrap();
         let past = catalog.past_backups(Some("app")).unwrap();
         let kinds: Vec<&str> = past.iter().map(|backup| backup.kind.as_str()).collect();

@@ -28,7 +28,7 @@ pub struct FailureRecord {
 pub struct Failures {
     pub count: u64,
     pub last: FailureRecord,
-    /// Whether no backup of the database finished since.
+    /// Whether no backup of the database has finished since.
     pub is_latest: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct VerificationRecord<'a> {
 pub struct Verified {
     /// When it was last found valid, and at what depth.
     pub valid: Option<(Moment, String)>,
-    /// The error number of the last verification; 0 for none.
+    /// The error number of the last verification; 0 if it succeeded.
     pub last_error: u32,
 }
 
@@ -224,7 +224,7 @@ impl Catalog {
     }
 }
 
-/// Deletes runs together with the history.
+/// Deletes failures and verifications together with the history.
 pub(crate) fn forget(
     transaction: &Transaction<'_>,
     which: Forgotten<'_>,

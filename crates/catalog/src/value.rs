@@ -1,4 +1,4 @@
-//! How identities, log positions and dates are stored in the catalog.
+//! Storage of GUIDs, LSNs and dates in the catalog.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -9,7 +9,69 @@ use windlass_base::{Guid, Lsn, Moment};
 
 use crate::Error;
 
-/// One of our values in the form stored by SQLite.
+/// A value of a row, as SQLite stores it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredValue(Value);
+
+impl StoredValue {
+    pub const NULL: Self = Self(Value::Null);
+}
+
+impl ToSql for StoredValue {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        self.0.to_sql()
+    }
+}
+
+impl From<bool> for StoredValue {
+    fn from(value: bool) -> Self {
+        Self(Value::from(value))
+    }
+}
+
+impl From<i64> for StoredValue {
+    fn from(value: i64) -> Self {
+        Self(Value::from(value))
+    }
+}
+
+impl From<f64> for StoredValue {
+    fn from(value: f64) -> Self {
+        Self(Value::from(value))
+    }
+}
+
+impl From<&str> for StoredValue {
+    fn from(value: &str) -> Self {
+        Self(Value::from(value.to_owned()))
+    }
+}
+
+impl From<&[u8]> for StoredValue {
+    fn from(value: &[u8]) -> Self {
+        Self(Value::from(value.to_owned()))
+    }
+}
+
+impl From<Guid> for StoredValue {
+    fn from(value: Guid) -> Self {
+        Self(Value::from(value.to_string()))
+    }
+}
+
+impl From<Lsn> for StoredValue {
+    fn from(value: Lsn) -> Self {
+        Self(lsn_value(value))
+    }
+}
+
+impl From<Moment> for StoredValue {
+    fn from(value: Moment) -> Self {
+        Self(Value::from(value.to_string()))
+    }
+}
+
+/// A value in the form stored by SQLite.
 pub(crate) struct Stored<T>(pub(crate) T);
 
 impl ToSql for Stored<Guid> {

@@ -1,4 +1,4 @@
-//! The command line: what it says, not what it means.
+//! The command line: its syntax, not its meaning.
 
 mod adapting;
 mod demo;

@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// What the shell reports for a program killed by a signal, less the signal's number.
+/// Exit code of a program killed by a signal, minus the signal's number.
 const KILLED: i32 = 128;
 
 /// The source of the awaited input.
@@ -32,7 +32,7 @@ struct State {
 
 static STATE: LazyLock<State> = LazyLock::new(State::default);
 
-/// Lets signals set `cancel`. Signals that cannot be caught end the program as usual.
+/// Makes signals set `cancel`. Signals that cannot be caught end the program as usual.
 pub(crate) fn watch(cancel: &Arc<AtomicBool>) {
     let ends = [
         (SIGINT, &STATE.interrupt_ends, None),

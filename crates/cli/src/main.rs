@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | [`args`] | parsing of the command line |
-//! | `command/` | one file per command: builds the equivalent statement and runs it |
+//! | `command/` | one file per command: turns its arguments into options and runs the operation |
 //! | `output/` | tables, JSON, progress |
 //! | `operate/` | commands for operators: history, retention, configuration, metrics, checks |
 //! | `demo/` | the self-contained demo |

@@ -1,4 +1,4 @@
-//! Notifications to a service manager: start, progress, signs of life, end.
+//! Notifications to a service manager: start, progress, watchdog, end.
 //!
 //! A process has at most one service manager, so it is global. Without one, nothing happens.
 
@@ -15,7 +15,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 struct Service {
     notifier: Notifier,
-    /// When the last status and the last sign of life were sent.
+    /// When the last status and the last watchdog notification were sent.
     told: Mutex<[Option<Instant>; 2]>,
 }
 
@@ -43,7 +43,7 @@ impl Service {
     }
 }
 
-/// The program runs.
+/// Notifies that the program is running.
 pub(crate) fn begin(command: &str) {
     if let Some(service) = service() {
         service.notifier.ready(&format!("windlass {command}"));
@@ -59,7 +59,7 @@ pub(crate) fn progress(progress: &Progress) {
     alive();
 }
 
-/// Something happened.
+/// Notifies the watchdog.
 pub(crate) fn alive() {
     let Some(service) = service() else { return };
     if let Some(watchdog) = service.notifier.watchdog()
@@ -69,7 +69,7 @@ pub(crate) fn alive() {
     }
 }
 
-/// The program ends.
+/// Notifies that the program ends.
 pub(crate) fn end(command: &str, how: &str) {
     if let Some(service) = service() {
         service

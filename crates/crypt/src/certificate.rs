@@ -31,7 +31,7 @@ const ITERATIONS_MAX: u32 = 10_000_000;
 /// Maximum of memory times parallelization of scrypt for the password of a key.
 const SCRYPT_BYTES_MAX: u64 = 512 << 20;
 
-/// A certificate, which identifies a reader of backups.
+/// A certificate, which identifies a recipient of backups.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Certificate {
     der: Vec<u8>,
@@ -186,7 +186,7 @@ impl PrivateKey {
         Self::from_pkcs8(der)
     }
 
-    /// From PKCS#8, DER.
+    /// Takes a key in PKCS#8, DER.
     ///
     /// # Errors
     /// [`Error::Unreadable`].
@@ -201,7 +201,7 @@ impl PrivateKey {
             .map_err(|_| unreadable(PRIVATE_KEY, "it is not an RSA key in PKCS#8".to_owned()))
     }
 
-    /// PKCS#8, DER: for sealing with a master key.
+    /// PKCS#8, DER, to be sealed with a master key.
     pub fn pkcs8(&self) -> &[u8] {
         &self.pkcs8
     }
@@ -296,7 +296,7 @@ impl Identity {
         Ok(Self { certificate, key })
     }
 
-    /// A new RSA-3072 key and a self-signed certificate, valid from now.
+    /// Creates a new RSA-3072 key and a self-signed certificate, valid from now.
     ///
     /// # Errors
     /// [`Error::Library`].
@@ -343,7 +343,7 @@ impl Identity {
         )
     }
 
-    /// As a PKCS#12 file.
+    /// Writes a PKCS#12 file.
     ///
     /// # Errors
     /// [`Error::Library`].
@@ -364,8 +364,8 @@ fn unreadable(what: &'static str, reason: String) -> Error {
     Error::Unreadable { what, reason }
 }
 
-/// Label and content of the first PEM block with a wanted label, else of the first block; `None` if
-/// it is not PEM.
+/// Returns label and content of the first PEM block with a wanted label, else of the first block; `None`
+/// if it is not PEM.
 pub(crate) fn pem_of(bytes: &[u8], wanted: &[&str]) -> Option<(String, Zeroizing<Vec<u8>>)> {
     let mut text = std::str::from_utf8(bytes).ok()?;
     let mut first = None;

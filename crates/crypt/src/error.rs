@@ -1,4 +1,4 @@
-//! Errors of making, reading and using keys. No error contains a secret.
+//! Errors of creating, reading and using keys. No error contains a secret.
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -34,7 +34,7 @@ pub enum Error {
         /// `private key` or `passphrase`.
         what: &'static str,
     },
-    /// Sealed data was changed, or belongs elsewhere.
+    /// Sealed data was changed, or belongs somewhere else.
     #[error("the authentication failed: changed, moved, or of another set")]
     Unauthentic,
 }

@@ -8,7 +8,7 @@ use crate::{
 /// be written and read again.
 ///
 /// # Panics
-/// If it does not read back the same: the fuzzer's finding.
+/// If it reads back differently: the fuzzer's finding.
 pub fn fuzz_keys(bytes: &[u8]) {
     if let Ok(block) = KeyBlock::from_stored(bytes) {
         assert_eq!(KeyBlock::from_stored(&block.to_stored()), Ok(block));
@@ -147,7 +147,7 @@ mod tests {
         scrypt.extend([2, 4, 1, 0, 0, 0, 2, 1, 8, 2, 1, 1]);
         scrypt[1] = (scrypt.len() - 2) as u8;
         scrypt[14] = (scrypt.len() - 15) as u8;
-        // The parser refuses what is beyond its own limits.
+        // The parser itself refuses values beyond its own limits.
         let refused = |kdf: &[u8]| {
             let key = encrypted_key(kdf);
             PrivateKey::read(&key, Some(&password))

@@ -41,7 +41,7 @@ const VERSION: u8 = 1;
 const KIND_CERTIFICATE: u8 = 1;
 const KIND_PASSPHRASE: u8 = 2;
 
-/// For whom a set's key is wrapped.
+/// A recipient of a set's key.
 #[derive(Debug, Clone)]
 pub enum Recipient {
     /// The owner of a certificate's private key.
@@ -50,7 +50,7 @@ pub enum Recipient {
     Passphrase(Passphrase),
 }
 
-/// What is known of a recipient without a key.
+/// What the key block shows of a recipient without a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecipientKind {
     /// A certificate with this thumbprint.
@@ -71,7 +71,7 @@ enum Wrapped {
     },
 }
 
-/// A set's key, wrapped.
+/// A set's key, wrapped for its recipients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyBlock {
     algorithm: Cipher,
@@ -91,7 +91,7 @@ impl KeyBlock {
         none.with(key, recipients)
     }
 
-    /// This block with additional recipients. One with the same certificate replaces the earlier
+    /// Returns this block with additional recipients. One with the same certificate replaces the earlier
     /// one.
     ///
     /// # Errors
@@ -157,7 +157,7 @@ impl KeyBlock {
         self.recipients.iter().map(Wrapped::kind).collect()
     }
 
-    /// The set's key, unwrapped with any given key that fits.
+    /// Unwraps the set's key with any given key that fits.
     ///
     /// # Errors
     /// [`Error::KeyMissing`] if none belongs to a recipient, [`Error::WrongKey`] if one should fit
@@ -184,7 +184,7 @@ impl KeyBlock {
         }))
     }
 
-    /// What tells this block of this set from all others.
+    /// A hash that identifies this block of this set.
     fn identity(&self, set_guid: [u8; 16]) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&set_guid);
@@ -265,7 +265,7 @@ impl KeyBlock {
     }
 }
 
-/// The recipients, for a message.
+/// Lists the recipients, for messages.
 impl fmt::Display for KeyBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, recipient) in self.recipients().iter().enumerate() {
@@ -302,7 +302,7 @@ fn wrap(recipient: &Recipient, key: &SetKey, context: &[u8]) -> Result<Wrapped, 
     })
 }
 
-/// The key that seals with a passphrase, and the commitment to it.
+/// Derives the key that seals with a passphrase, and the commitment to it.
 fn committed(
     stretched: &VaultKey,
     context: &[u8],
@@ -330,7 +330,7 @@ impl Wrapped {
         }
     }
 
-    /// The secret, if a given key belongs to this recipient.
+    /// Opens the secret if a given key belongs to this recipient.
     fn open(
         &self,
         ring: &KeyRing,
@@ -424,7 +424,7 @@ mod tests {
             block.unlock([3; 16], &ring("wrong")).unwrap_err(),
             Error::WrongKey { what: "passphrase" }
         );
-        // What one ring opened, no other one opens, and neither does it open another set.
+        // Another ring must not use what this one opened, and it opens no other set.
         let once = ring("correct");
         block.unlock([3; 16], &once).unwrap();
         assert_eq!(block.unlock([3; 16], &once).unwrap().secret(), key.secret());
@@ -457,7 +457,7 @@ mod tests {
         let block = KeyBlock::wrap(&key, &[recipient]).unwrap();
         let mut once = ring("correct");
         block.unlock([3; 16], &once).unwrap();
-        // Without its passphrase the ring, and any clone of it, has what it opened.
+        // Without its passphrase, the ring and its clones still have what they opened.
         once.passphrases.clear();
         let again = block.unlock([3; 16], &once.clone()).unwrap();
         assert_eq!(again.secret(), key.secret());
@@ -498,7 +498,7 @@ mod tests {
     fn recipients_whose_keys_overflow_the_stored_length_are_refused() {
         let der = include_bytes!("testdata/rsa8192.der");
         let key = SetKey::generate(Cipher::Aes256, [3; 16]).unwrap();
-        // A different signature makes a different certificate; nobody checks the issuer.
+        // A different signature makes a different certificate; the issuer is not checked.
         let certificates: Vec<_> = (0..RECIPIENTS_MAX as u8)
             .map(|number| {
                 let mut der = der.to_vec();

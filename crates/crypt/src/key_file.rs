@@ -1,8 +1,8 @@
 //! Keys rewrapped for other recipients, in a file next to the media, which do not change.
 //!
-//! 8 bytes `WLKEYS1\0`, `u16` number of entries, then for each 16 bytes set GUID, `u16` length of the key
-//! block, key block, 32 bytes HMAC-SHA256; at the end 16 bytes of the BLAKE3 hash of all before. The
-//! HMAC, under the set's key, covers `windlass key file 1`, set GUID and key block.
+//! 8 bytes `WLKEYS1\0`, `u16` number of entries, then for each 16 bytes set GUID, `u16` length of the
+//! key block, key block, 32 bytes HMAC-SHA256; at the end 16 bytes of the BLAKE3 hash of everything
+//! before. The HMAC, with the set's key, covers `windlass key file 1`, set GUID and key block.
 
 use windlass_base::bytes::Reader;
 
@@ -21,7 +21,7 @@ pub struct KeyFileEntry {
 }
 
 impl KeyFileEntry {
-    /// The key block that replaces the one on the media.
+    /// The key block to use instead of the one on the media.
     pub fn block(&self) -> &KeyBlock {
         &self.block
     }
@@ -71,7 +71,7 @@ impl KeyFile {
     /// The stored form.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] if it would not read back the same.
+    /// [`Error::Unreadable`] if it would read back differently.
     pub fn to_stored(&self) -> Result<Vec<u8>, Error> {
         let too_many = |_| Error::Unreadable {
             what: "key file",
@@ -90,7 +90,7 @@ impl KeyFile {
         }
         let hash = blake3::hash(&out);
         out.extend_from_slice(&hash.as_bytes()[..HASH_BYTES]);
-        // It replaces a file whose keys may exist nowhere else.
+        // The file replaces one whose keys may exist nowhere else.
         match Self::parse(&out) {
             Some(read) if read == *self => Ok(out),
             _ => Err(Error::Unreadable {

@@ -1,4 +1,4 @@
-//! The keys at hand for reading, and what they have opened.
+//! The keys available for reading, and what they have opened.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,25 +9,24 @@ use crate::certificate::{Identity, PrivateKey};
 use crate::passphrase::Passphrase;
 use crate::set_key::SECRET_BYTES;
 
-/// Keys at hand for reading.
+/// Keys available for reading.
 #[derive(Debug, Clone, Default)]
 pub struct KeyRing {
     /// Certificates with their private keys.
     pub identities: Vec<Arc<Identity>>,
     /// Private keys whose certificate is not known.
     pub keys: Vec<Arc<PrivateKey>>,
-    /// Passphrases.
     pub passphrases: Vec<Passphrase>,
     /// Secrets of sets that were opened with these keys.
     pub opened: Opened,
 }
 
-/// The secrets of key blocks that a ring has opened: what a passphrase costs is paid once for a set, however
-/// often the set is looked at. All clones of a ring share them.
+/// The secrets of the key blocks that a ring has opened, so that stretching a passphrase costs time only
+/// once per set. All clones of a ring share them.
 #[derive(Clone, Default)]
 pub struct Opened(Arc<Mutex<Vec<OpenedBlock>>>);
 
-/// A hash of a key block with the set it belongs to, and the set's secret.
+/// A hash of a key block with its set, and the set's secret.
 type OpenedBlock = ([u8; 32], Zeroizing<[u8; SECRET_BYTES]>);
 
 impl Opened {

@@ -1,9 +1,9 @@
 //! Keys of encrypted backups: bytes to bytes.
 //!
-//! A backup set has a key of its own ([`SetKey`]). It seals the chunks, each bound to the set and to its
-//! number, and authenticates the set's configuration. The key lies in the set's headers, wrapped for
-//! one or more recipients ([`KeyBlock`]): the public key of a certificate, or a passphrase. Whoever only
-//! holds a certificate can write backups that they cannot read. Who made a set, a signature tells
+//! Each backup set has its own key ([`SetKey`]). It seals the chunks, each bound to the set and to its
+//! number, and authenticates the set's configuration. The key is stored in the set's headers, wrapped
+//! for one or more recipients ([`KeyBlock`]): the public key of a certificate, or a passphrase. With
+//! only a certificate one can write backups, but not read them. A signature shows who made a set
 //! ([`SigningKey`], [`Signer`]).
 //!
 //! Neighbours: `media` stores key blocks, tags and the authentication; `pipeline` seals and opens;

@@ -11,23 +11,23 @@ use zeroize::Zeroizing;
 use crate::Error;
 use crate::passphrase::Passphrase;
 
-/// Longest file that is taken. Each key in it may ask for a million rounds of key derivation (more is refused
-/// by the library), so its length bounds the time, to minutes.
+/// Maximum length of a file. Each key in it may require a million rounds of key derivation (the library
+/// refuses more), so the length limits the time, to minutes.
 const BYTES_MAX: usize = 64 << 10;
 
-/// How long opening a file may take. What a file asks for within its encrypted parts shows only when these are
-/// open; the genuine ones of any program take less than two seconds.
+/// Time limit for opening a file. The cost of its encrypted parts is known only when they are open;
+/// genuine files of any program take less than two seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Certificate (DER) and key (PKCS#8).
 type Found = (Vec<u8>, Zeroizing<Vec<u8>>);
 
-/// Certificate and key of the first entry that has both.
+/// Returns certificate and key of the first entry that has both.
 pub(crate) fn read(bytes: &[u8], password: &Passphrase) -> Result<Found, Error> {
     read_within(bytes, password, PATIENCE)
 }
 
-/// The library cannot be stopped: a file that costs more is left to a thread, which nobody waits for any more.
+/// The library cannot be stopped: after the time limit its thread is abandoned.
 fn read_within(bytes: &[u8], password: &Passphrase, patience: Duration) -> Result<Found, Error> {
     if bytes.len() > BYTES_MAX {
         return Err(Error::Unreadable {
@@ -41,7 +41,7 @@ fn read_within(bytes: &[u8], password: &Passphrase, patience: Duration) -> Resul
     let (bytes, password) = (bytes.to_vec(), password.clone());
     let (sender, found) = mpsc::sync_channel(1);
     std::thread::spawn(move || {
-        // Nobody may be waiting any more.
+        // The receiver may have given up.
         let _unheard = sender.send(open(&bytes, &password));
     });
     match found.recv_timeout(patience) {
@@ -75,7 +75,7 @@ fn open(bytes: &[u8], password: &Passphrase) -> Result<Found, Error> {
     ))
 }
 
-/// A file with one entry.
+/// Writes a file with one entry.
 pub(crate) fn write(
     name: &str,
     certificate: &[u8],
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::Identity;
 
-    /// A file whose keys ask for more rounds than there is time for, all of them within bounds of their own.
+    /// The keys of this file together take longer than the limit, although each is within its own.
     #[test]
     fn a_file_of_many_costly_keys_is_given_up() {
         let identity = Identity::create("Backup", 365).unwrap();

@@ -178,7 +178,7 @@ impl SetKey {
         }
     }
 
-    /// The authentication of a configuration.
+    /// Authenticates a configuration.
     pub fn authenticate(&self, configuration: &[u8]) -> Vec<u8> {
         hmac::sign(&self.configuration, configuration)
             .as_ref()
@@ -208,7 +208,7 @@ fn nonce(ordinal: u64) -> Nonce {
     Nonce::assume_unique_for_key(bytes)
 }
 
-/// A length for the key derivation.
+/// An output length for the key derivation.
 pub(crate) struct Length(pub(crate) usize);
 
 impl hkdf::KeyType for Length {

@@ -1,8 +1,9 @@
-//! Signatures: who made a backup set. Ed25519 (RFC 8032), keys in the usual files.
+//! Signatures that show who made a backup set: Ed25519 (RFC 8032), keys in standard files.
 //!
-//! A certificate says who can read a set, and is public; a signature says who made it. The private key is
-//! PKCS#8 in PEM or DER, not encrypted (a backup runs unattended), the public key is the
-//! `SubjectPublicKeyInfo` that `openssl pkey -pubout` writes. What is signed, `docs/format/media.md` tells.
+//! A certificate says who can read a set, and is public; a signature says who made it. The private key
+//! is PKCS#8 in PEM or DER, not encrypted (backups run unattended); the public key is the
+//! `SubjectPublicKeyInfo` that `openssl pkey -pubout` writes. `docs/format/media.md` says what is
+//! signed.
 
 use std::fmt;
 
@@ -20,24 +21,25 @@ const PUBLIC_KEY: &str = "public key of a signer";
 const PRIVATE_LABEL: &str = "PRIVATE KEY";
 const PUBLIC_LABEL: &str = "PUBLIC KEY";
 
-/// What comes before everything that is signed, so that a signature means a backup set and nothing else.
+/// Prefix of everything that is signed, so that a signature is valid only for a backup set.
 const DOMAIN: &[u8] = b"windlass backup set signature 1\0";
 
 const VERSION: u8 = 1;
 const KEY_BYTES: usize = 32;
 const SIGNATURE_BYTES: usize = 64;
 
-/// What DER puts before the 32 bytes of an Ed25519 key: `SEQUENCE { SEQUENCE { 1.3.101.112 }, BIT STRING }`.
+/// The DER prefix of the 32 bytes of an Ed25519 key: `SEQUENCE { SEQUENCE { 1.3.101.112 }, BIT STRING
+/// }`.
 const SPKI_PREFIX: [u8; 12] = [0x30, 42, 0x30, 5, 6, 3, 0x2B, 0x65, 0x70, 3, 33, 0];
 
-/// The private key of somebody who makes backups.
+/// A private key that signs backups.
 pub struct SigningKey {
     pair: Ed25519KeyPair,
     signer: Signer,
 }
 
 impl SigningKey {
-    /// A new key.
+    /// Generates a key.
     ///
     /// # Errors
     /// [`Error::Library`].
@@ -82,12 +84,12 @@ impl SigningKey {
         })
     }
 
-    /// Whoever has this key, as others know them.
+    /// The public half of this key.
     pub fn signer(&self) -> Signer {
         self.signer
     }
 
-    /// Signs a set; the stored form of the signature.
+    /// Signs a set; returns the stored form of the signature.
     ///
     /// # Errors
     /// [`Error::Library`].
@@ -123,7 +125,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// Somebody who signs backups: the public half of a signing key.
+/// The signer of a backup: the public half of a signing key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Signer {
     key: [u8; KEY_BYTES],
@@ -175,7 +177,7 @@ impl Signer {
         let digest = digest::digest(&digest::SHA256, &self.der());
         let mut text = String::with_capacity(2 * digest.as_ref().len());
         for byte in digest.as_ref() {
-            // A String takes whatever is written to it.
+            // Writing to a String cannot fail.
             let _taken = write!(text, "{byte:02x}");
         }
         text
@@ -188,7 +190,7 @@ impl fmt::Debug for Signer {
     }
 }
 
-/// A signature as it lies on media: whose it is said to be, and the proof.
+/// A signature as stored on media: the claimed signer, and the proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
     signer: Signer,
@@ -216,12 +218,12 @@ impl Signature {
         })
     }
 
-    /// Whose signature it is said to be; proved by [`Signature::check`] alone.
+    /// The claimed signer; only [`Signature::check`] proves it.
     pub fn signer(&self) -> Signer {
         self.signer
     }
 
-    /// Whether its signer signed this set.
+    /// Verifies that its signer signed this set.
     ///
     /// # Errors
     /// [`Error::Unauthentic`].
@@ -232,7 +234,7 @@ impl Signature {
     }
 }
 
-/// What is signed. The signer is part of it: a signature means nothing under any other key.
+/// The bytes that are signed. They include the signer, so a signature is valid for no other key.
 fn message(signer: &Signer, set: &[u8]) -> Vec<u8> {
     [DOMAIN, &signer.key, set].concat()
 }
@@ -280,7 +282,7 @@ mod tests {
         assert_eq!(read.signer(), key.signer());
         assert_eq!(Signer::read(public.as_bytes()), Ok(key.signer()));
         assert_eq!(Signer::read(&key.signer().der()), Ok(key.signer()));
-        // One file in the place of the other, and files of another kind.
+        // Each file in place of the other, and files of another kind.
         assert!(Signer::read(private.as_bytes()).is_err());
         assert!(SigningKey::read(public.as_bytes()).is_err());
         let rsa = crate::Identity::create("rsa", 1).unwrap();

@@ -23,7 +23,7 @@ const SEALING: Error = Error::Library {
 pub struct VaultKey(Zeroizing<[u8; 32]>);
 
 impl VaultKey {
-    /// A new key.
+    /// Generates a key.
     ///
     /// # Errors
     /// [`Error::Library`] if no randomness is available.
@@ -70,7 +70,7 @@ impl VaultKey {
         Ok(sealed)
     }
 
-    /// Opens what was sealed for a purpose.
+    /// Opens a secret sealed for a purpose.
     ///
     /// # Errors
     /// [`Error::Unauthentic`].
@@ -95,7 +95,7 @@ impl VaultKey {
         Ok(body)
     }
 
-    /// This key, sealed with a passphrase: salt, cost parameters, sealed key.
+    /// Seals this key with a passphrase: salt, cost parameters, sealed key.
     ///
     /// # Errors
     /// [`Error::Library`].
@@ -107,7 +107,7 @@ impl VaultKey {
         Ok(locked)
     }
 
-    /// The key that [`VaultKey::lock`] sealed with a passphrase.
+    /// Opens a key that [`VaultKey::lock`] sealed with a passphrase.
     ///
     /// # Errors
     /// [`Error::Password`] if the passphrase is wrong, or the bytes were changed.

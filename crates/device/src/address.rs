@@ -1,7 +1,7 @@
 //! Device names, and how devices are opened.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::disk_read::DiskReader;
 use crate::disk_write::DiskWriter;
@@ -50,6 +50,22 @@ impl DeviceAddress {
         }
     }
 
+    /// The path of a device that is a file; `None` for all others.
+    pub fn file(&self) -> Option<&Path> {
+        match self.kind {
+            DeviceKind::Disk => Some(&self.path),
+            DeviceKind::Nul => None,
+        }
+    }
+
+    /// Whether the device discards what is written to it.
+    pub fn discards(&self) -> bool {
+        match self.kind {
+            DeviceKind::Disk => false,
+            DeviceKind::Nul => true,
+        }
+    }
+
     /// Opens the device for writing.
     ///
     /// # Errors
@@ -81,10 +97,10 @@ impl DeviceAddress {
 
     /// Whether the device has content: a file that exists and is not empty.
     pub fn has_content(&self) -> Result<bool, Error> {
-        if self.kind == DeviceKind::Nul {
+        let Some(path) = self.file() else {
             return Ok(false);
-        }
-        match std::fs::metadata(&self.path) {
+        };
+        match std::fs::metadata(path) {
             Ok(metadata) => Ok(metadata.len() > 0 || !metadata.is_file()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(Error::new(Operation::Open, &self.name, error)),

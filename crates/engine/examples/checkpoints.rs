@@ -66,7 +66,7 @@ fn backup(database: &Arc<Database>) -> (Duration, u64) {
     let mut backup = database.begin_backup(BackupMode::Full).unwrap();
     let mut buffer = AlignedBuffer::new(1 << 20);
     for range in backup.ranges(1 << 20) {
-        backup.read_range(&range, &mut buffer, false).unwrap();
+        backup.read_range(&range, &mut buffer).unwrap();
     }
     backup.finish_data().unwrap();
     backup.read_log(|_| Ok(())).unwrap();

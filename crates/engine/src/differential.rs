@@ -10,6 +10,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::sync::Mutex;
+
 /// Bytes of the map of the largest database: 2^32 pages.
 const BYTES_MAX: usize = (1 << 32) / 8 / 8;
 
@@ -48,13 +50,6 @@ impl ExtentMap {
         }
     }
 
-    /// Marks the first `extents` extents.
-    pub(crate) fn set_all(&mut self, extents: u32) {
-        for extent in 0..extents {
-            self.set(extent);
-        }
-    }
-
     pub(crate) fn count(&self) -> u64 {
         self.0.iter().map(|byte| u64::from(byte.count_ones())).sum()
     }
@@ -62,34 +57,62 @@ impl ExtentMap {
 
 /// The current map, and those of backups in progress.
 #[derive(Debug, Default)]
-pub(crate) struct DifferentialMaps {
-    pub(crate) current: ExtentMap,
+pub(crate) struct DifferentialMaps(Mutex<Maps>);
+
+#[derive(Debug, Default)]
+struct Maps {
+    current: ExtentMap,
+    /// By the number of the backup.
     collecting: BTreeMap<u64, ExtentMap>,
 }
 
 impl DifferentialMaps {
-    /// Marks an extent as changed.
-    pub(crate) fn mark(&mut self, extent: u32) {
-        self.current.set(extent);
-        for map in self.collecting.values_mut() {
-            map.set(extent);
+    /// With this map as the current one.
+    pub(crate) fn new(current: ExtentMap) -> Self {
+        let collecting = BTreeMap::new();
+        Self(Mutex::new(Maps {
+            current,
+            collecting,
+        }))
+    }
+
+    /// Marks extents as changed.
+    pub(crate) fn mark(&self, extents: impl Iterator<Item = u32>) {
+        let mut maps = self.0.lock();
+        for extent in extents {
+            maps.current.set(extent);
+            for map in maps.collecting.values_mut() {
+                map.set(extent);
+            }
         }
     }
 
+    /// A copy of the current map.
+    pub(crate) fn current(&self) -> ExtentMap {
+        self.0.lock().current.clone()
+    }
+
+    /// Calls `look` with the current map.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&ExtentMap) -> T) -> T {
+        look(&self.0.lock().current)
+    }
+
     /// Starts collecting for a full backup.
-    pub(crate) fn begin(&mut self, backup: u64) {
-        self.collecting.insert(backup, ExtentMap::default());
+    pub(crate) fn begin(&self, backup: u64) {
+        let mut maps = self.0.lock();
+        maps.collecting.insert(backup, ExtentMap::default());
     }
 
     /// Discards the map of a failed backup.
-    pub(crate) fn abandon(&mut self, backup: u64) {
-        self.collecting.remove(&backup);
+    pub(crate) fn abandon(&self, backup: u64) {
+        self.0.lock().collecting.remove(&backup);
     }
 
     /// Makes the map of a completed backup the current one.
-    pub(crate) fn become_base(&mut self, backup: u64) {
-        if let Some(map) = self.collecting.remove(&backup) {
-            self.current = map;
+    pub(crate) fn become_base(&self, backup: u64) {
+        let mut maps = self.0.lock();
+        if let Some(map) = maps.collecting.remove(&backup) {
+            maps.current = map;
         }
     }
 }
@@ -100,16 +123,18 @@ mod tests {
 
     #[test]
     fn a_failed_backup_keeps_every_bit_and_a_good_one_those_since_its_begin() {
-        let mut maps = DifferentialMaps::default();
-        maps.mark(3);
+        let maps = DifferentialMaps::default();
+        maps.mark([3].into_iter());
         maps.begin(1);
-        maps.mark(900);
+        maps.mark([900].into_iter());
         maps.abandon(1);
-        assert!(maps.current.is_set(3) && maps.current.is_set(900));
+        let kept = maps.current();
+        assert!(kept.is_set(3) && kept.is_set(900));
         maps.begin(2);
-        maps.mark(7);
+        maps.mark([7].into_iter());
         maps.become_base(2);
-        assert_eq!(maps.current.count(), 1);
-        assert!(maps.current.is_set(7) && !maps.current.is_set(8) && !maps.current.is_set(4000));
+        let since = maps.current();
+        assert_eq!(since.count(), 1);
+        assert!(since.is_set(7) && !since.is_set(8) && !since.is_set(4000));
     }
 }

@@ -30,6 +30,20 @@ pub(crate) struct DirtyPages {
     written: Condvar,
 }
 
+/// An entry of the prepare-to-dirty list, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Prepared<'a> {
+    dirty: &'a DirtyPages,
+    number: u64,
+}
+
+impl Drop for Prepared<'_> {
+    fn drop(&mut self) {
+        self.dirty.preparing.lock().entries.remove(&self.number);
+        self.dirty.prepared.notify_all();
+    }
+}
+
 #[derive(Debug, Default)]
 struct Preparing {
     next: u64,
@@ -63,19 +77,15 @@ impl DirtyPages {
         (NUMBER.with(|number| *number) % self.lists.len()) as u8
     }
 
-    /// A commit is about to change pages; nothing it changes becomes dirty before `position`.
-    pub(crate) fn prepare(&self, position: Position) -> u64 {
+    /// A commit is about to change pages; nothing it changes becomes dirty before `position`. The
+    /// entry is dropped when its pages are on the lists, or it failed.
+    pub(crate) fn prepare(&self, position: Position) -> Prepared<'_> {
         let mut preparing = self.preparing.lock();
         preparing.next += 1;
         let number = preparing.next;
         preparing.entries.insert(number, position);
-        number
-    }
-
-    /// The commit's pages are on the lists, or it failed.
-    pub(crate) fn finish(&self, number: u64) {
-        self.preparing.lock().entries.remove(&number);
-        self.prepared.notify_all();
+        let dirty = self;
+        Prepared { dirty, number }
     }
 
     /// Waits for all modifiers that started before the call; returns how many entries were checked.
@@ -196,11 +206,11 @@ mod tests {
         let at = |block| Position::new(1, block);
         let dirty = DirtyPages::new(2);
         assert_eq!(dirty.redo_start(at(50)), at(50));
-        let number = dirty.prepare(at(20));
+        let prepared = dirty.prepare(at(20));
         assert_eq!(dirty.redo_start(at(50)), at(20));
         dirty.add(1, at(20), 7);
         dirty.add(1, at(30), 8);
-        dirty.finish(number);
+        drop(prepared);
         assert_eq!(dirty.before(at(30), 10), (vec![7], 1));
         dirty.begin_write(1, 7, at(20));
         assert_eq!(dirty.redo_start(at(50)), at(20));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use windlass_base::Guid;
 use windlass_base::panic::Panicked;
 
-use crate::backup::page_restore::FilePage;
+use crate::files::FilePage;
 
 /// Result of engine calls.
 pub type Result<T> = std::result::Result<T, EngineError>;

@@ -5,10 +5,12 @@
 //! - With one file, page `n` is at byte `(n - 1) * 8192`: the file is a plain SQLite database.
 //! - Space for a page is reserved before a commit that uses it enters the log.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
+use windlass_base::FileId;
 use windlass_io::DirectFile;
 
 use crate::backup::BackupRange;
@@ -53,6 +55,38 @@ pub(crate) struct Place {
 /// The extent of a page, from 0.
 pub(crate) fn extent_of(page: u32) -> u32 {
     (page - 1) / EXTENT_PAGES
+}
+
+/// A page, as users specify it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct FilePage {
+    /// Number of the file, as in [`crate::FileDescription::file_id`].
+    pub file_id: u32,
+    /// Page within the file, from 0.
+    pub page: u64,
+}
+
+impl fmt::Display for FilePage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}:{})", self.file_id, self.page)
+    }
+}
+
+/// The log's number.
+pub(crate) const LOG_FILE_ID: u32 = FileId::LOG.0 as u32;
+
+/// Number of a data file by its index, as SQL Server counts: the log is number 2.
+pub(crate) fn file_id(index: usize) -> u32 {
+    if index == 0 { 1 } else { index as u32 + 2 }
+}
+
+/// Index of the data file with the given number.
+pub(crate) fn index_of(file_id: u32) -> Option<usize> {
+    match file_id {
+        1 => Some(0),
+        0 | LOG_FILE_ID => None,
+        other => Some(other as usize - 2),
+    }
 }
 
 impl Inner {

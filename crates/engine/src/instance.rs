@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::database::Database;
+use crate::database::{Database, Origin};
 use crate::dispenser::Dispenser;
 use crate::error::{EngineError, Result};
 use crate::options::{CreateDatabase, InstanceOptions, OpenDatabase};
@@ -181,14 +181,24 @@ impl Instance {
     /// # Errors
     /// A file exists or cannot be created; files created so far are removed.
     pub fn create_database(&self, request: &CreateDatabase) -> Result<Arc<Database>> {
-        let database = Database::create(Arc::clone(&self.shared), self.number(), request, false)?;
+        let database = Database::create(
+            Arc::clone(&self.shared),
+            self.number(),
+            request,
+            Origin::New,
+        )?;
         Ok(self.register(database))
     }
 
     /// Creates a log file for an existing plain SQLite file with 8 KB pages, which becomes the only
     /// data file of the database. SQLite must not have left a write-ahead log or journal for it.
     pub fn adopt_database(&self, request: &CreateDatabase) -> Result<Arc<Database>> {
-        let database = Database::create(Arc::clone(&self.shared), self.number(), request, true)?;
+        let database = Database::create(
+            Arc::clone(&self.shared),
+            self.number(),
+            request,
+            Origin::Existing,
+        )?;
         Ok(self.register(database))
     }
 

@@ -44,19 +44,20 @@ mod sync;
 mod versions;
 
 pub use backup::file_restore::{FileRestore, RestoredFile};
-pub use backup::page_restore::{FilePage, PageRestore};
 pub use backup::restore::Restore;
-pub use backup::{
-    Backup, BackupDescription, BackupMode, BackupPhase, BackupRange, LogCopy, PhaseReport,
-};
+pub use backup::{BackupDescription, BackupMode, BackupRange};
+pub use database::backup::{Backup, BackupPhase, LogCopy, PhaseReport};
 pub use database::checkpoint::{CheckpointKind, CheckpointReport};
 pub use database::counters::Counters;
-pub use database::transaction::{ReadSnapshot, WriteTransaction};
+pub use database::page_restore::PageRestore;
+pub use database::read::ReadSnapshot;
+pub use database::transaction::WriteTransaction;
 pub use database::{Database, FileDescription};
 pub use error::{EngineError, PageRefusal, Result};
+pub use files::FilePage;
 pub use instance::Instance;
 pub use log::Position;
-pub use log::header::MAGIC as LOG_MAGIC;
+pub use log::header::{DifferentialBase, MAGIC as LOG_MAGIC};
 pub use options::{
     CreateDatabase, EXTENT_PAGES, FileSpec, Growth, InstanceOptions, OpenDatabase, PAGE_SIZE,
 };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use shuttle::thread;
 use windlass_base::Guid;
 
-use crate::differential::{DifferentialMaps, ExtentMap};
+use crate::differential::DifferentialMaps;
 use crate::dirty::DirtyPages;
 use crate::files::extent_of;
 use crate::log::Position;
@@ -47,7 +47,7 @@ fn key(page: u32) -> PageKey {
 struct World {
     pool: Pool,
     dirty: DirtyPages,
-    maps: Mutex<DifferentialMaps>,
+    maps: DifferentialMaps,
     gate: Mutex<()>,
     end: Mutex<u8>,
     changes: Mutex<Vec<(u32, u8)>>,
@@ -59,7 +59,7 @@ impl World {
         Arc::new(Self {
             pool: Pool::new(8).unwrap(),
             dirty: DirtyPages::new(2),
-            maps: Mutex::default(),
+            maps: DifferentialMaps::default(),
             gate: Mutex::default(),
             end: Mutex::new(1),
             changes: Mutex::default(),
@@ -70,9 +70,9 @@ impl World {
     fn commit(&self, page: u32) {
         let _gate = self.gate.lock();
         let start = *self.end.lock();
-        let number = self.dirty.prepare(self.dirty.redo_start(at(start)));
+        let _prepared = self.dirty.prepare(self.dirty.redo_start(at(start)));
         let image = self.pool.look(key(page), |_, first| first).flatten();
-        self.maps.lock().mark(extent_of(page));
+        self.maps.mark([extent_of(page)].into_iter());
         *self.end.lock() += 1;
         self.changes.lock().push((page, start));
         let change = Change {
@@ -85,7 +85,6 @@ impl World {
             self.pool
                 .install_dirty(key(page), &content, change, &self.dirty)
         );
-        self.dirty.finish(number);
     }
 
     fn write(&self, page: u32, fails: bool) {
@@ -172,7 +171,7 @@ fn backup_every_change_is_in_the_copy_in_its_log_or_in_the_new_map() {
             let world = Arc::clone(&world);
             thread::spawn(move || [1, 9].into_iter().for_each(|page| world.write(page, false)))
         };
-        world.maps.lock().begin(1);
+        world.maps.begin(1);
         world.dirty.drain_preparing();
         let limit = at(*world.end.lock());
         loop {
@@ -193,10 +192,10 @@ fn backup_every_change_is_in_the_copy_in_its_log_or_in_the_new_map() {
             at(*world.end.lock())
         };
         thread::yield_now();
-        world.maps.lock().become_base(1);
+        world.maps.become_base(1);
         committer.join().unwrap();
         writer.join().unwrap();
-        let map: ExtentMap = world.maps.lock().current.clone();
+        let map = world.maps.current();
         for (page, block) in world.changes() {
             let is_logged = (redo..end).contains(&at(block));
             assert!(

@@ -1,6 +1,6 @@
-//! The accelerator as server options allow it, and as `sys.dm_server_accelerator_status` shows it.
+//! The accelerator as the server options allow it, and as `sys.dm_server_accelerator_status` shows it.
 //!
-//! Libraries are looked for once in a process, when something first needs them.
+//! Libraries are searched for once per process, on first use.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use crate::Instance;
 /// The bit of Intel QAT in `hardware offload config` and `hardware offload mode`.
 pub(crate) const QAT: i64 = 1;
 
-/// Names a `libqatzip` that is not where the system looks for libraries.
+/// Environment variable with the path of a `libqatzip` outside the system's library folders.
 const LIBRARY_VARIABLE: &str = "WINDLASS_QATZIP";
 
 static DETECTED: OnceLock<Arc<Accelerator>> = OnceLock::new();
@@ -36,7 +36,7 @@ fn offload(enabled: i64, config: i64, mode: i64) -> Offload {
     }
 }
 
-/// What the status view calls: the columns that depend on what is installed, as JSON.
+/// The columns of the status view that depend on what is installed, as JSON.
 pub(crate) fn status(enabled: i64, config: i64, mode: i64) -> String {
     let status = Status::of(detected(), offload(enabled, config, mode));
     json!({
@@ -52,7 +52,7 @@ pub(crate) fn status(enabled: i64, config: i64, mode: i64) -> String {
 }
 
 impl Instance {
-    /// Who compresses `QAT_DEFLATE` under the server options.
+    /// The provider for `QAT_DEFLATE`, chosen by the server options.
     pub(crate) fn deflate_provider(&self) -> Result<Arc<dyn DeflateProvider>, Error> {
         let in_use = |option| self.catalog().option_in_use(option);
         let offload = offload(
@@ -63,13 +63,13 @@ impl Instance {
         Ok(detected().provider(offload))
     }
 
-    /// A sentence about a device that failed since `before`, if one did.
+    /// Describes the last device failure, if there was one since `since` failures.
     pub(crate) fn device_failure(since: u64) -> Option<impl std::fmt::Display> {
         let (problem, count) = DETECTED.get()?.failure()?;
         (count > since).then_some(problem)
     }
 
-    /// How many device failures there have been.
+    /// Number of device failures in this process.
     pub(crate) fn device_failures() -> u64 {
         let failure = DETECTED.get().and_then(|accelerator| accelerator.failure());
         failure.map_or(0, |(_, count)| count)

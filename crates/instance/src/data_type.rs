@@ -42,7 +42,6 @@ pub enum DataType {
     Time,
 }
 
-/// The integer types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntegerType {
     /// 0 to 255
@@ -66,7 +65,6 @@ impl IntegerType {
         }
     }
 
-    /// Its name in SQL.
     pub fn name(self) -> &'static str {
         match self {
             Self::TinyInt => "tinyint",
@@ -132,7 +130,7 @@ impl DataType {
         })
     }
 
-    /// Its name in messages.
+    /// Its name in messages; parameters are omitted.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bit => "bit",

@@ -18,7 +18,7 @@ const DIGITS_MAX: u8 = 38;
 const DIVISION_SCALE: u8 = 6;
 
 impl Decimal {
-    /// A whole number. `None` beyond 38 digits.
+    /// Creates a whole number; `None` beyond 38 digits.
     pub fn whole(value: i128) -> Option<Self> {
         Self::new(value, 0)
     }
@@ -38,7 +38,7 @@ impl Decimal {
         power(self.scale).map_or(0, |unit| self.unscaled / unit)
     }
 
-    /// The same number with `scale` places, rounded half away from zero.
+    /// Returns the same number with `scale` places, rounded half away from zero.
     pub fn rescaled(self, scale: u8) -> Option<Self> {
         if scale >= self.scale {
             let unscaled = self.unscaled.checked_mul(power(scale - self.scale)?)?;
@@ -83,7 +83,6 @@ impl Decimal {
         Self::new(left.checked_rem(right)?, scale)
     }
 
-    /// Whether it is zero.
     pub fn is_zero(self) -> bool {
         self.unscaled == 0
     }
@@ -121,7 +120,7 @@ impl fmt::Display for Decimal {
         }
         let padded = format!("{digits:0>width$}", width = scale + 1);
         let (whole, fraction) = padded.split_at(padded.len() - scale);
-        // SQL Server omits the zero before the point; people and JSON expect it.
+        // SQL Server omits the zero before the point; JSON requires it.
         write!(f, "{sign}{whole}.{fraction}")
     }
 }

@@ -1,8 +1,8 @@
-//! The databases of the page engine that an instance has open.
+//! The page engine's databases that an instance has open.
 //!
-//! One buffer pool for all of them, made when the first is needed. SQLite reaches them by name through
-//! a VFS of the instance's own. A database is opened by the first statement that needs it, which is also
-//! when a crash is recovered from, and closed with the instance: its data files are complete then.
+//! They share one buffer pool, created on first use. SQLite reaches them by name through a VFS that
+//! belongs to the instance. The first statement that needs a database opens it, which includes crash
+//! recovery. The databases close with the instance; their data files are then complete.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -20,10 +20,9 @@ use windlass_vfs::{NamedDatabases, import_export};
 
 use crate::Failure;
 
-/// A VFS stays registered for the life of the process, so no two instances may share a name.
+/// A VFS stays registered for the life of the process, so each instance needs a name of its own.
 static NEXT_VFS: AtomicU32 = AtomicU32::new(1);
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct EngineDatabases {
     options: InstanceOptions,
@@ -32,17 +31,17 @@ pub(crate) struct EngineDatabases {
     patience: Option<Patience>,
 }
 
-/// How long a database is waited for that another program has open, and what ends the waiting.
+/// How long to wait for a database that another program has open, and what cancels the wait.
 #[derive(Debug)]
 struct Patience {
     limit: Duration,
     cancel: Arc<AtomicBool>,
 }
 
-/// Between two attempts to open such a database.
+/// Pause between two attempts to open such a database.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 
-/// The databases that are open, by their names in lower case: shared with the views that show them.
+/// The open databases, by name in lower case; shared with the views that show them.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct OpenDatabases(Arc<Mutex<HashMap<String, Arc<Database>>>>);
 
@@ -51,7 +50,7 @@ impl OpenDatabases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the last damaged page that a reader of a database found.
+    /// Takes the last damaged page that a reader of the database found.
     pub(crate) fn take_damage(&self, name: &str) -> Option<EngineError> {
         let open = self.map().get(&name.to_lowercase()).map(Arc::clone);
         open.and_then(|database| database.take_damage())
@@ -101,7 +100,7 @@ struct Running {
 }
 
 impl EngineDatabases {
-    /// `recovery_interval_minutes`: the server option, whose 0 leaves the choice to the engine.
+    /// `recovery_interval_minutes` is the server option; 0 selects the engine's default.
     pub(crate) fn new(recovery_interval_minutes: i64) -> Self {
         Self {
             options: InstanceOptions {
@@ -114,7 +113,7 @@ impl EngineDatabases {
         }
     }
 
-    /// The server option was changed, for the databases that are open too.
+    /// Applies a changed server option, also to databases that are already open.
     pub(crate) fn set_recovery_interval(&mut self, minutes: i64) {
         self.options.recovery_interval = recovery_interval(minutes);
         if let Some(running) = &self.running {
@@ -149,13 +148,12 @@ impl EngineDatabases {
         Ok(database)
     }
 
-    /// Makes a database.
     pub(crate) fn create(&mut self, request: &CreateDatabase) -> Result<Arc<Database>, Failure> {
         let made = self.running()?.instance.create_database(request);
         self.keep(made?)
     }
 
-    /// Makes a database from a SQLite file, which may be in use and stays as it is.
+    /// Creates a database from a SQLite file, which may be in use and does not change.
     pub(crate) fn import(
         &mut self,
         source: &std::path::Path,
@@ -169,7 +167,7 @@ impl EngineDatabases {
         Ok(imported)
     }
 
-    /// The database of an entry of the catalog, opened now if it is not open.
+    /// Returns the database of a catalog entry; opens it if necessary.
     pub(crate) fn database(&mut self, record: &DatabaseRecord) -> Result<Arc<Database>, Failure> {
         let name = record.name.to_lowercase();
         let open = self.open.map().get(&name).map(Arc::clone);
@@ -177,7 +175,7 @@ impl EngineDatabases {
             if open.offline_reason().is_none() {
                 return Ok(open);
             }
-            // A failure took it offline; opening it again recovers it, or returns the reason why
+            // It went offline after a failure. Opening it again recovers it, or returns the reason why
             // not.
             self.forget(&name);
         }
@@ -192,7 +190,7 @@ impl EngineDatabases {
     /// Opens a database that is not registered yet.
     pub(crate) fn open(&mut self, request: &OpenDatabase) -> Result<Arc<Database>, Failure> {
         if !request.log_path.exists() {
-            // A restore was killed while it gave its files their names.
+            // A restore was killed while it renamed its files.
             windlass_source::engine::complete(&request.log_path)?;
         }
         let begun = Instant::now();
@@ -207,7 +205,7 @@ impl EngineDatabases {
         }
     }
 
-    /// Whether another attempt is worth while.
+    /// Whether to try again: the time limit has not passed. Fails if cancelled.
     fn waits(&self, begun: Instant) -> Result<bool, Failure> {
         match &self.patience {
             Some(patience) if patience.cancel.load(Ordering::Relaxed) => {
@@ -218,7 +216,7 @@ impl EngineDatabases {
         }
     }
 
-    /// Does something that opens databases, and waits for those that another program has open.
+    /// Runs `work` and lets it wait for databases that another program has open.
     pub(crate) fn waiting<T>(
         &mut self,
         limit: Duration,
@@ -236,7 +234,7 @@ impl EngineDatabases {
         self.open.clone()
     }
 
-    /// Where SQLite finds the database that [`EngineDatabases::database`] opened.
+    /// The URI under which SQLite opens the database that [`EngineDatabases::database`] opened.
     pub(crate) fn uri(&mut self, name: &str) -> Result<String, Failure> {
         let mut uri = String::from("file:");
         for byte in name.to_lowercase().bytes() {
@@ -270,7 +268,7 @@ impl EngineDatabases {
 impl Drop for EngineDatabases {
     fn drop(&mut self) {
         for database in self.open.map().values() {
-            // Whatever could not be written is repeated from the log at the next opening.
+            // What could not be written is redone from the log at the next opening.
             let _closed = database.close();
         }
     }

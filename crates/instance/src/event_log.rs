@@ -1,13 +1,12 @@
-//! What sessions tell the program's log: the beginning and the end of each statement, and the numbers of
-//! its errors.
+//! Logs the start and end of each statement, and the numbers of its errors.
 //!
-//! Neighbours: the program decides where the log goes and what of it is kept; without a log, telling
+//! Neighbours: the program decides where the log goes and which levels it keeps. Without a log, logging
 //! costs nothing.
 //!
-//! Invariant: no text of a statement and no value of an option is told, because there may be a secret in
-//! it. Told are kinds of statements, names of databases, certificates and procedures, paths of devices,
-//! amounts and message numbers; the text of a message only where the statement is a BACKUP or RESTORE,
-//! whose messages are made of names and paths.
+//! Invariant: the text of a statement and the values of options are never logged, because they may
+//! contain secrets. Logged are kinds of statements, names of databases, certificates and procedures,
+//! device paths, amounts and message numbers; the text of a message only if the statement is a BACKUP or
+//! RESTORE, whose messages consist of names and paths.
 
 use std::time::Instant;
 
@@ -21,17 +20,17 @@ use windlass_base::Message;
 pub(crate) struct Entry {
     statement: &'static str,
     database: String,
-    /// Of a certificate or a procedure.
+    /// Name of a certificate or procedure.
     name: String,
     devices: String,
-    /// Whether its beginning and its success are worth a line of their own.
+    /// Whether its start and its success are logged at level info.
     is_notable: bool,
     /// Whether the text of its messages may be logged.
     is_quotable: bool,
     begun: Instant,
 }
 
-/// What a statement did.
+/// What a statement did, for its last log line.
 #[derive(Debug, Default)]
 struct Tally {
     database: Option<String>,
@@ -41,7 +40,7 @@ struct Tally {
 }
 
 impl Entry {
-    /// Notes that an operation begins.
+    /// Logs the start of an operation.
     pub(crate) fn of_operation<'a>(
         statement: &'static str,
         database: &str,
@@ -51,7 +50,7 @@ impl Entry {
         Self::of_movement(statement, database.to_owned(), devices.join(", "))
     }
 
-    /// Notes that something begins that moves data or reads media.
+    /// Logs the start of a statement that moves data or reads media.
     pub(crate) fn of_movement(statement: &'static str, database: String, devices: String) -> Self {
         Self {
             database,
@@ -62,7 +61,6 @@ impl Entry {
         .begin()
     }
 
-    /// A statement of a kind.
     pub(crate) fn new(statement: &'static str) -> Self {
         Self {
             statement,
@@ -75,17 +73,16 @@ impl Entry {
         }
     }
 
-    /// With the database that it is about.
     pub(crate) fn on(self, database: String) -> Self {
         Self { database, ..self }
     }
 
-    /// With the certificate or procedure that it is about.
+    /// Adds the name of a certificate or procedure.
     pub(crate) fn named(self, name: String) -> Self {
         Self { name, ..self }
     }
 
-    /// Its beginning and its success are not worth a line of their own.
+    /// Lowers the level: its start and its success are not notable.
     pub(crate) fn quiet(self) -> Self {
         Self {
             is_notable: false,
@@ -93,7 +90,7 @@ impl Entry {
         }
     }
 
-    /// Notes that it begins.
+    /// Logs the start.
     pub(crate) fn begin(self) -> Self {
         let (statement, devices) = (self.statement, some(&self.devices));
         let (database, name) = (some(&self.database), some(&self.name));
@@ -105,7 +102,7 @@ impl Entry {
         self
     }
 
-    /// Runs a statement or an operation, and notes what it yields and how it ends.
+    /// Runs a statement or an operation, and logs what it yields and how it ends.
     pub(crate) fn around<T>(
         &self,
         sink: &mut dyn Sink,
@@ -117,7 +114,7 @@ impl Entry {
         result
     }
 
-    /// A sink that takes note of what comes by.
+    /// Wraps a sink to log what passes through it.
     fn noting<'a>(&'a self, sink: &'a mut dyn Sink) -> Noting<'a> {
         Noting {
             entry: self,
@@ -181,13 +178,13 @@ impl Entry {
     }
 }
 
-/// Notes that a batch was not understood; its text stays untold.
+/// Logs a syntax error without the batch text, which may contain secrets.
 pub(crate) fn refused(message: &Message) {
     let (number, severity, line) = (message.number, message.severity.0, message.line);
     error!(number, severity, line, "batch refused");
 }
 
-/// Notes how a command of the SQL Backup dialect ended.
+/// Logs the end of a SQL Backup command.
 pub(crate) fn command_ended(exit_code: i64, sql_error: i64, files: usize) {
     if exit_code == 0 {
         info!(exit_code, sql_error, files, "sqlbackup finished");
@@ -203,7 +200,7 @@ pub(crate) fn command_ended(exit_code: i64, sql_error: i64, files: usize) {
     }
 }
 
-/// Notes what became of a copy of the queue.
+/// Logs the result of a copy from the queue.
 pub(crate) fn copied(target: &std::path::Path, failure: Option<&str>) {
     let target = target.display().to_string();
     match failure {
@@ -212,12 +209,11 @@ pub(crate) fn copied(target: &std::path::Path, failure: Option<&str>) {
     }
 }
 
-/// Notes that a backup file was deleted.
 pub(crate) fn deleted(file: &std::path::Path) {
     info!(file = %file.display(), "deleted");
 }
 
-/// A sink between a statement and its session's own.
+/// A sink between a statement and its session's sink.
 struct Noting<'a> {
     entry: &'a Entry,
     tally: Tally,

@@ -6,11 +6,10 @@ use windlass_base::message::table;
 /// The messages of a failed statement, cause first, and whether the rest of its batch still runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The messages, in order.
+    /// In order, cause first.
     pub messages: Vec<Message>,
-    /// Whether the batch continues with its next statement.
     pub batch: AfterFailure,
-    /// Whether the statement did its work all the same, and only reports that something was lost.
+    /// Whether the statement did its work and only reports a loss.
     pub is_done: bool,
 }
 
@@ -19,7 +18,7 @@ pub struct Failure {
 pub enum AfterFailure {
     /// The next statement runs, as after most errors in T-SQL.
     Continues,
-    /// The batch ends here: a later statement would run on the wrong state.
+    /// The batch ends, because a later statement would run on the wrong state.
     Ends,
 }
 
@@ -41,8 +40,7 @@ impl Failure {
         }
     }
 
-    /// The same failure as sent by BACKUP: the message's state shows that its devices were opened
-    /// for writing.
+    /// Adapts the failure to BACKUP: the message's state shows that its devices were opened for writing.
     #[must_use]
     pub fn of_backup(mut self) -> Self {
         let unopened = table::cannot_open_device("", "").number;
@@ -54,7 +52,7 @@ impl Failure {
         self
     }
 
-    /// The same failure with one more message, which says that nothing was done.
+    /// Appends a message that says that nothing was done, unless something was.
     #[must_use]
     pub fn then(mut self, message: Message) -> Self {
         if !self.is_done {

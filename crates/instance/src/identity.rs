@@ -13,9 +13,8 @@ pub struct Identity {
     /// The server: the machine name, then a backslash and the instance's directory name.
     pub server: String,
     pub machine: String,
-    /// The login.
     pub user: String,
-    /// The name of the instance, if it has one.
+    /// `None` for the default instance.
     pub instance: Option<String>,
 }
 
@@ -43,7 +42,6 @@ impl Identity {
         }
     }
 
-    /// The names for headers.
     pub fn to_requester(&self) -> Requester {
         Requester {
             user: self.user.clone(),

@@ -1,4 +1,4 @@
-//! SQLite files into the page engine and out of it, at the speed of the disk.
+//! Imports SQLite files into the page engine and exports them, at disk speed.
 
 use std::path::{Path, PathBuf};
 
@@ -13,33 +13,29 @@ use crate::names::absolute;
 use crate::tsql::engine;
 use crate::{Failure, Session};
 
-/// A SQLite file to import, and as what.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportRequest<'a> {
-    /// The file, which may be in use and stays as it is.
+    /// The file, which may be in use and does not change.
     pub source: &'a Path,
-    /// Name of the new database.
     pub name: &'a str,
-    /// Its data file; one in the instance's directory when absent.
+    /// Its data file; by default one in the instance's directory.
     pub data: Option<&'a Path>,
-    /// Whether every page is to carry a checksum, also where the source has no room for them.
+    /// Whether every page gets a checksum, even if the source has no room for them.
     pub page_checksums: bool,
 }
 
-/// What an import made.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportReport {
-    /// Bytes of the data file.
+    /// Size of the data file.
     pub bytes: u64,
-    /// Whether pages carry checksums.
     pub page_checksums: bool,
 }
 
 impl Session {
-    /// Makes an engine database from a SQLite file and registers it.
+    /// Creates an engine database from a SQLite file and registers it.
     ///
     /// # Errors
-    /// When the name or a file is taken, the source is no SQLite database, or the disk refuses.
+    /// If the name or a file is taken, the source is not a SQLite database, or an I/O error occurs.
     pub fn import(&mut self, request: &ImportRequest<'_>) -> Result<ImportReport, Failure> {
         let name = request.name;
         let known = self.instance.database(name)?;
@@ -67,7 +63,7 @@ impl Session {
         if registered.is_err() {
             self.instance.engines.close(name)?;
             for path in [&log, &data] {
-                // The failure of the registration is the one to report.
+                // Report why the registration failed, not why the cleanup did.
                 let _left = std::fs::remove_file(path);
             }
         }
@@ -77,10 +73,10 @@ impl Session {
         })
     }
 
-    /// Writes the last committed state of an engine database to a new SQLite file; returns its bytes.
+    /// Writes the last committed state of an engine database to a new SQLite file; returns its size.
     ///
     /// # Errors
-    /// When the database is none of the page engine, the file exists, or the disk refuses.
+    /// If it is not a page engine database, the file exists, or an I/O error occurs.
     pub fn export(&mut self, name: &str, target: &Path) -> Result<u64, Failure> {
         let target = full(target)?;
         let database = engine::engine_database(self, name)?;

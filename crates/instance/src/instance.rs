@@ -1,7 +1,7 @@
 //! An instance: its databases, drives and identity.
 //!
-//! Neighbours: `catalog` below remembers them; sessions above use them. An instance without a
-//! directory lives as long as its value: that is what one-off commands use.
+//! Neighbours: `catalog` below stores them; sessions above use them. An instance without a directory
+//! lives as long as its value, as one-off commands need it.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -21,16 +21,16 @@ use crate::names::{Drives, absolute, logical_name};
 use crate::tag::Tags;
 use crate::{Failure, Identity};
 
-/// The databases that a statement may not touch, with their numbers.
+/// The system databases and their ids. Statements must not change them.
 pub const SYSTEM_DATABASES: [(&str, i64); 4] =
     [("master", 1), ("tempdb", 2), ("model", 3), ("msdb", 4)];
 
-/// Server options for backups that do not specify these themselves.
+/// The server options that apply to backups without such options of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackupDefaults {
     /// `backup compression default`
     pub compresses: bool,
-    /// `backup compression algorithm`: what a bare COMPRESSION means.
+    /// `backup compression algorithm`: the algorithm of COMPRESSION without a name.
     pub compression: Compression,
     /// `backup checksum default`
     pub checksum: bool,
@@ -43,30 +43,29 @@ pub struct BackupDefaults {
 pub struct RestorePolicy {
     /// Folders to which restores are confined; empty for no restriction.
     pub folders: Vec<PathBuf>,
-    /// Whether backups that are not encrypted are refused.
+    /// Whether restores refuse backups that are not encrypted.
     pub must_be_encrypted: bool,
-    /// Files of public keys, one of which must have signed what is restored; none for any backup.
+    /// Files of public keys; one of them must have signed the backup. Empty: no signature needed.
     pub signed_by: Vec<PathBuf>,
 }
 
-/// An instance.
 #[derive(Debug)]
 pub struct Instance {
     catalog: Catalog,
     folder: Option<PathBuf>,
     drives: Drives,
     identity: Identity,
-    /// Databases used by a single command without registration. Their numbers are negative.
+    /// Temporary databases, opened for one command and not registered. Their ids are negative.
     passing: Vec<DatabaseRecord>,
-    /// What the command's settings say about restores, beside what is kept in the instance.
+    /// Restrictions from the command's settings, in addition to the instance's own.
     policy: RestorePolicy,
     pub(crate) service_key: Option<VaultKey>,
     pub(crate) engines: EngineDatabases,
 }
 
 impl Instance {
-    /// The instance in `folder`, made when it does not exist; without one, an instance that ends
-    /// with the value.
+    /// Opens the instance in `folder` and creates it if necessary; without a folder, creates an instance
+    /// that ends with the value.
     ///
     /// # Errors
     /// Those of the catalog.
@@ -81,8 +80,8 @@ impl Instance {
         Self::of(catalog, folder)
     }
 
-    /// The instance in `folder` as it is, for a session that changes nothing: its catalog is a copy in
-    /// memory, and nothing is made where there is no instance.
+    /// Opens the instance in `folder` for a session that changes nothing: its catalog is a copy in
+    /// memory, and no instance is created if there is none.
     ///
     /// # Errors
     /// Those of the catalog.
@@ -118,22 +117,18 @@ impl Instance {
         })
     }
 
-    /// Its directory.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// Its catalog.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// Its catalog, to change it.
     pub fn catalog_mut(&mut self) -> &mut Catalog {
         &mut self.catalog
     }
 
-    /// Server options for backups that do not specify these themselves.
     pub fn backup_defaults(&self) -> Result<BackupDefaults, CatalogError> {
         let in_use = |option| self.catalog.option_in_use(option);
         let algorithm = match in_use(ServerOption::BackupCompressionAlgorithm)? {
@@ -150,12 +145,11 @@ impl Instance {
         })
     }
 
-    /// Its names.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// The values of name tags that the instance knows.
+    /// The values of the name tags that the instance provides.
     pub(crate) fn tags(&self) -> Tags {
         Tags {
             server: self.identity.machine.clone(),
@@ -169,12 +163,12 @@ impl Instance {
         &self.drives
     }
 
-    /// Maps a drive for as long as this value lives.
+    /// Maps a drive until this value is dropped.
     pub fn map_drive(&mut self, drive: Drive) {
         self.drives.set(drive);
     }
 
-    /// Maps a drive for good.
+    /// Maps a drive permanently.
     ///
     /// # Errors
     /// Those of the catalog.
@@ -184,7 +178,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Forgets a drive for good.
+    /// Removes a drive permanently.
     ///
     /// # Errors
     /// Those of the catalog.
@@ -194,23 +188,22 @@ impl Instance {
         Ok(())
     }
 
-    /// Holds restores to more than the instance does, for as long as this value lives.
+    /// Adds restrictions on restores, until this value is dropped.
     pub fn restrict_restores(&mut self, policy: RestorePolicy) {
         self.policy = policy;
     }
 
-    /// Lists of folders; a restore must go to a folder in each list that is not empty.
+    /// Two lists of folders; a restore must go to a folder of each list that is not empty.
     pub(crate) fn restore_folders(&self) -> Result<[Vec<PathBuf>; 2], CatalogError> {
         Ok([self.policy.folders.clone(), self.catalog.restore_folders()?])
     }
 
-    /// Whether only encrypted backups are restored.
     pub(crate) fn restores_must_be_encrypted(&self) -> Result<bool, CatalogError> {
         let option = ServerOption::RestoresMustBeEncrypted;
         Ok(self.policy.must_be_encrypted || self.catalog.option_in_use(option)? != 0)
     }
 
-    /// Files of the keys whose signature a backup must have to be restored; none for any backup.
+    /// See [`RestorePolicy::signed_by`].
     pub(crate) fn restores_signed_by(&self) -> &[PathBuf] {
         &self.policy.signed_by
     }
@@ -230,7 +223,7 @@ impl Instance {
         }
     }
 
-    /// The database whose file this is.
+    /// The database to which this file belongs.
     ///
     /// # Errors
     /// Those of the catalog.
@@ -249,8 +242,8 @@ impl Instance {
         self.catalog.register(record)
     }
 
-    /// Uses a file as a database without registering it, and returns its name: the file's name,
-    /// with a number appended if another database has the same name.
+    /// Uses a file as a database without registering it. Returns its name: the file's name, with a
+    /// number appended if another database has that name.
     pub fn pass(&mut self, path: &Path) -> Result<String, CatalogError> {
         let path = absolute(path).map_err(|source| CatalogError::NoFile {
             path: path.to_owned(),
@@ -273,7 +266,7 @@ impl Instance {
     /// Uses a file as a database of that name without registering it.
     ///
     /// # Errors
-    /// Those of the catalog, also when the name or the file is taken.
+    /// Those of the catalog, and if the name or the file is taken.
     pub fn pass_as(&mut self, name: &str, path: &Path) -> Result<(), CatalogError> {
         let path = absolute(path).map_err(|source| CatalogError::NoFile {
             path: path.to_owned(),
@@ -297,7 +290,8 @@ impl Instance {
         let mut record = new_record(name, path, Origin::Attached);
         // A program that uses the engine's VFS keeps the log next to the database file.
         record.log_path = Some(windlass_vfs::log_path(path)).filter(|log| log.exists());
-        // Without a directory everything passes with the value, so the views may show it.
+        // Without a directory the catalog ends with the value anyway, and its views should show the
+        // database.
         if self.folder.is_none() {
             return self.catalog.register(&record).map(|_| ());
         }
@@ -307,7 +301,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Stores what changed of a database.
+    /// Stores a changed database.
     ///
     /// # Errors
     /// Those of the catalog.
@@ -325,7 +319,7 @@ impl Instance {
         }
     }
 
-    /// Forgets a database.
+    /// Unregisters a database.
     ///
     /// # Errors
     /// Those of the catalog.
@@ -362,20 +356,19 @@ impl Instance {
         }
     }
 
-    /// Where the digests of differential bases are kept; `None` without a directory.
+    /// The folder of the digests of differential bases; `None` without a directory.
     pub fn bases_folder(&self) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join("bases"))
     }
 }
 
-/// Whether statements may not touch a database of that name.
 pub fn is_system_database(name: &str) -> bool {
     SYSTEM_DATABASES
         .iter()
         .any(|(system, _)| system.eq_ignore_ascii_case(name))
 }
 
-/// The entry of a database that is to be registered now.
+/// The catalog entry for a database that is about to be registered.
 pub(crate) fn new_record(name: &str, path: &Path, origin: Origin) -> DatabaseRecord {
     DatabaseRecord {
         database_id: 0,

@@ -1,10 +1,10 @@
 //! The keys of an instance: the service key encrypts the master key, and the master key encrypts
 //! private keys.
 //!
-//! The service key is 32 bytes in the file `service.key` of the instance's directory. Only its
-//! owner may read it, and it is not used if others may know it. An instance without a directory has
-//! one in memory. The service key opens the master key without the password, as on SQL Server;
-//! elsewhere the password opens it.
+//! The service key is 32 bytes in the file `service.key` of the instance's directory. Only its owner may
+//! read it, and it is not used if others could read it. An instance without a directory keeps one in
+//! memory. The service key opens the master key without the password, as on SQL Server; elsewhere the
+//! password opens it.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -158,7 +158,7 @@ fn file_key(path: &Path) -> Result<VaultKey, Failure> {
     }
     let key = VaultKey::generate()?;
     match windlass_io::secret::create_within(path, key.bytes()) {
-        // Another process was faster, so its key counts.
+        // Another process created the file first, so its key is used.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => file_key(path),
         Err(error) => Err(failed(&error)),
         Ok(()) => Ok(key),

@@ -1,25 +1,25 @@
-//! What an instance does, and what is said to it in three languages.
+//! What an instance does, and the three languages in which to ask for it.
 //!
 //! | module | what |
 //! |---|---|
-//! | [`Instance`] | databases, drives, names; the catalog behind them |
+//! | [`Instance`] | databases, drives, names; the catalog that stores them |
 //! | [`operation`] | backup, restore, verification, inspection: typed options in, a report or a failure out |
 //! | [`chain`] | which sets can be restored, from which others, and if not, why |
-//! | [`retention`] | which backups go: policies that know chains |
-//! | [`Session`] | who asks: the current database, variables, settings, what is open |
+//! | [`retention`] | which backups expire: policies that respect chains |
+//! | [`Session`] | the current database, variables, settings, what is open |
 //! | [`tsql`] | T-SQL: statements to operations, and operations to text |
 //! | [`sqlbackup`] | the dialect of SQL Backup Pro: commands to operations |
 //! | `message_of/` | from errors of the crates below to numbered messages: one exhaustive match each |
 //! | [`Sink`] | receives messages, rows, progress and reports in order |
 //!
-//! Neighbours: the command line (which makes options itself, without a syntax tree) and later network front
-//! ends above; `tsql` for syntax, `pipeline` for movement, `catalog` for memory below.
+//! Neighbours: the command line (which creates options without a syntax tree) and future network front
+//! ends above; `tsql` for syntax, `pipeline` for data movement, `catalog` for storage below.
 //!
 //! Invariants:
-//! 1. Every option of the grammar acts, or is documented by SQL Server as having no effect, or is
+//! 1. Every option of the grammar has an effect, or is documented by SQL Server as having none, or is
 //!    refused with a message. None is accepted and ignored.
 //! 2. Errors become messages here and nowhere else.
-//! 3. Operations know no language: what each of the three can say ends in the same options.
+//! 3. Operations know no language: all three languages produce the same options.
 #![forbid(unsafe_code)]
 
 mod accelerator;

@@ -1,4 +1,4 @@
-//! From names in statements to files: drive letters, backslashes, `NUL`.
+//! Maps names in statements to files: drive letters, backslashes, `NUL`.
 //!
 //! Scripts written for Windows run unchanged when each of their drives is mapped to a folder. A
 //! mapped path cannot leave its folder: `..` stops at the drive's root, as it does on Windows. Where
@@ -13,36 +13,26 @@ use windlass_device::{DeviceAddress, DeviceKind};
 #[derive(Debug, Clone, Default)]
 pub struct Drives(Vec<Drive>);
 
-/// Why a name is not a file here.
+/// Why a name does not mean a file here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// A name without characters.
     #[error("the name is empty")]
     Empty,
-    /// A drive letter without a folder.
     #[error("'{path}': the drive {letter}: is not mapped to a folder")]
-    DriveNotMapped {
-        /// The path as written.
-        path: String,
-        /// The letter, upper case.
-        letter: char,
-    },
+    DriveNotMapped { path: String, letter: char },
     /// `\\server\share\...`
     #[error("'{path}' is on a network share")]
-    NetworkShare {
-        /// The path as written.
-        path: String,
-    },
-    /// A name with a character that no file name has.
+    NetworkShare { path: String },
+    /// A name with a character that file names cannot contain.
     #[error("'{path}' contains a control character")]
     ControlCharacter {
-        /// The path, the character escaped.
+        /// The path, with the character escaped.
         path: String,
     },
 }
 
 impl Drives {
-    /// Maps a letter, replacing what it stood for.
+    /// Maps a letter; replaces an earlier mapping.
     pub fn set(&mut self, drive: Drive) {
         let letter = drive.letter.to_ascii_uppercase();
         self.0.retain(|known| known.letter != letter);
@@ -50,7 +40,6 @@ impl Drives {
         self.0.sort_by_key(|drive| drive.letter);
     }
 
-    /// Forgets a letter.
     pub fn remove(&mut self, letter: char) {
         self.0
             .retain(|known| !known.letter.eq_ignore_ascii_case(&letter));
@@ -64,9 +53,9 @@ impl Drives {
     /// The file that a path in a statement means.
     ///
     /// # Errors
-    /// [`NameError`] when it means none here.
+    /// [`NameError`] if it does not mean a file here.
     pub fn path(&self, written: &str) -> Result<PathBuf, NameError> {
-        // A path of this system is taken as it is: a blank may end a name.
+        // Paths of this system are not trimmed: a name may end with a blank.
         let text = match written.starts_with('/') {
             true => written,
             false => written.trim(),
@@ -98,8 +87,8 @@ impl Drives {
                 let rest = text.get(2..).unwrap_or("");
                 Ok(in_any_case(folder, &inside(rest)))
             }
-            // A backslash may be part of a name on this system, but not in a script that was
-            // written for the other one; a name that exists is taken as it is.
+            // On this system a backslash may be part of a name, but not in a script written for Windows.
+            // A name that exists is used as written.
             None if text.contains('\\') && !Path::new(text).exists() => {
                 Ok(PathBuf::from(text.replace('\\', MAIN_SEPARATOR_STR)))
             }
@@ -110,7 +99,7 @@ impl Drives {
     /// The backup device that `DISK = 'written'` means.
     ///
     /// # Errors
-    /// [`NameError`] when it means none here.
+    /// [`NameError`] if it does not mean a file here.
     pub fn disk_device(&self, written: &str) -> Result<DeviceAddress, NameError> {
         if written.trim().eq_ignore_ascii_case("NUL") {
             return Ok(DeviceAddress::nul());
@@ -132,14 +121,14 @@ impl Drives {
     }
 }
 
-/// The upper-case letter of `d:...`.
+/// The drive letter of `d:...`, in upper case.
 fn drive_letter(text: &str) -> Option<char> {
     let mut characters = text.chars();
     let letter = characters.next().filter(char::is_ascii_alphabetic)?;
     (characters.next() == Some(':')).then(|| letter.to_ascii_uppercase())
 }
 
-/// The parts of a Windows path below its drive, `.` and `..` resolved.
+/// The parts of a Windows path after the drive, with `.` and `..` resolved.
 fn inside(rest: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     for part in rest.split(['\\', '/']) {
@@ -154,7 +143,7 @@ fn inside(rest: &str) -> Vec<&str> {
     parts
 }
 
-/// Joins `parts` to `folder`, taking each existing name in whatever case it is.
+/// Joins `parts` to `folder`; ignores case where only that finds an existing name.
 fn in_any_case(folder: &Path, parts: &[&str]) -> PathBuf {
     let mut path = folder.to_owned();
     for part in parts {
@@ -168,7 +157,7 @@ fn in_any_case(folder: &Path, parts: &[&str]) -> PathBuf {
     path
 }
 
-/// The only entry of `folder` whose name differs from `part` in nothing but case.
+/// The only entry of `folder` whose name differs from `part` just in case.
 fn other_case(folder: &Path, part: &str) -> Option<PathBuf> {
     let mut found = std::fs::read_dir(folder).ok()?.filter_map(|entry| {
         let entry = entry.ok()?;
@@ -180,7 +169,7 @@ fn other_case(folder: &Path, part: &str) -> Option<PathBuf> {
     found.next().is_none().then_some(first)
 }
 
-/// The logical name that a database file gets when none is given: its name without the extension.
+/// The default logical name of a database file: its name without the extension.
 pub fn logical_name(path: &Path) -> String {
     let stem = path
         .file_stem()
@@ -189,7 +178,7 @@ pub fn logical_name(path: &Path) -> String {
         .unwrap_or_else(|| "database".to_owned())
 }
 
-/// The absolute path of a file that may not exist: its folder's links resolved where it exists.
+/// The absolute path of a file that may not exist; links in its folder are resolved if it exists.
 pub fn absolute(path: &Path) -> std::io::Result<PathBuf> {
     if let Ok(resolved) = windlass_io::directory::follow(path) {
         return Ok(resolved);
@@ -206,8 +195,8 @@ pub fn absolute(path: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-/// What databases keep beside them: `SQLite` its journal, its log and the log's index, the page engine its
-/// log.
+/// Files that databases keep next to them: `SQLite` its journal, its write-ahead log and the log's
+/// index, the page engine its log.
 const PARTS: [(&str, PartOf); 4] = [
     ("-journal", PartOf::Any),
     ("-wal", PartOf::Any),
@@ -215,16 +204,16 @@ const PARTS: [(&str, PartOf); 4] = [
     ("-log", PartOf::Existing),
 ];
 
-/// When a name is that of a part.
+/// When a file with such a name belongs to a database.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PartOf {
-    /// Always: `SQLite` takes the file for its own, and deletes it, as soon as there is such a database.
+    /// Always: `SQLite` uses and deletes the file as soon as such a database exists.
     Any,
-    /// The database exists.
+    /// If the database exists.
     Existing,
 }
 
-/// The database to which a file with this name would belong, whether or not the database exists.
+/// The database to which a file with this name would belong, whether or not it exists.
 pub(crate) fn part_of_database(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     PARTS.iter().find_map(|(suffix, when)| {
@@ -234,7 +223,7 @@ pub(crate) fn part_of_database(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Whether a file of this name is taken for what an unfinished run of ours left, and removed.
+/// Whether Windlass would take a file of this name for an unfinished file of its own, and remove it.
 pub(crate) fn is_own_side_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name.contains(".windlass-"))

@@ -40,7 +40,7 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// Whether values of this type are written flush right.
+    /// Whether values of this type are right-aligned.
     pub fn is_number(self) -> bool {
         matches!(
             self,
@@ -65,7 +65,6 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column.
     pub fn new(name: impl Into<String>, column_type: ColumnType) -> Self {
         Self {
             name: name.into(),
@@ -74,20 +73,20 @@ impl Column {
     }
 }
 
-/// How far a backup, restore or verification is.
+/// Progress of a backup, restore or verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// What is running, in capitals: `BACKUP DATABASE`.
+    /// The running operation, in capitals: `BACKUP DATABASE`.
     pub operation: &'static str,
     /// The database; empty for a verification.
     pub database: Arc<str>,
-    /// Bytes of the database that are through.
+    /// Bytes of the database already processed.
     pub done_bytes: u64,
-    /// Bytes of the database in all.
+    /// Total bytes of the database.
     pub total_bytes: u64,
-    /// Bytes they take on media.
+    /// Bytes on media for the processed bytes.
     pub stored_bytes: u64,
-    /// Since it began.
+    /// Time since the start.
     pub elapsed: Duration,
 }
 
@@ -96,36 +95,28 @@ pub struct Progress {
 pub enum Completed<'a> {
     /// A backup was made.
     Backup {
-        /// The database.
         database: &'a str,
-        /// Everything about it.
         report: &'a BackupReport,
     },
     /// A database was measured; nothing was written.
     Probe {
-        /// The database.
         database: &'a str,
-        /// Everything about it.
         report: &'a ProbeReport,
     },
     /// A database was restored.
     Restore {
-        /// The database.
         database: &'a str,
-        /// Its file.
         path: &'a std::path::Path,
         /// The position of the set on its media.
         position: u16,
-        /// Everything about it.
         report: &'a ReadReport,
     },
-    /// Nothing was done: this is what would be.
+    /// A dry run ended: the report of what would be done.
     Rehearsal(&'a crate::Rehearsal),
     /// A backup set was verified.
     Verify {
         /// The position of the set on its media.
         position: u16,
-        /// Everything about it.
         report: &'a ReadReport,
     },
 }
@@ -135,15 +126,15 @@ pub enum Completed<'a> {
 pub enum Event<'a> {
     /// A message.
     Message(Message),
-    /// A result set begins.
+    /// Start of a result set.
     Columns(&'a [Column]),
-    /// A row of the result set that has begun.
+    /// A row of the current result set.
     Row(&'a [Value]),
-    /// The result set ends after so many rows.
+    /// End of the result set, with its number of rows.
     RowsEnd(u64),
-    /// A statement without a result set touched so many rows.
+    /// Number of rows affected by a statement without a result set.
     RowsAffected(u64),
-    /// A long operation goes on. Comes often: at every chunk.
+    /// Progress of a long operation. Comes often: at every chunk.
     Progress(&'a Progress),
     /// A plan was made.
     Planned(&'a Plan),
@@ -151,17 +142,15 @@ pub enum Event<'a> {
     Completed(Completed<'a>),
 }
 
-/// Receives what statements yield, as it comes.
+/// Receives what statements yield, as it happens.
 ///
 /// Progress and its messages arrive from the threads of the pipeline, one call at a time. A sink that
-/// stands before another handles the events that it is about and passes every other on as it is.
+/// wraps another handles its own events and passes all others on unchanged.
 pub trait Sink: Send {
-    /// The next event.
     fn event(&mut self, event: Event<'_>);
 }
 
 impl dyn Sink + '_ {
-    /// Sends a message.
     pub fn message(&mut self, message: Message) {
         self.event(Event::Message(message));
     }
@@ -172,10 +161,9 @@ impl dyn Sink + '_ {
     }
 }
 
-/// A result set that is held in memory.
+/// A result set in memory.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ResultSet {
-    /// Its columns.
     pub columns: Vec<Column>,
     /// Its rows, each as long as `columns`.
     pub rows: Vec<Vec<Value>>,
@@ -191,7 +179,7 @@ impl ResultSet {
         sink.event(Event::RowsEnd(self.rows.len() as u64));
     }
 
-    /// The value in a row under a column's name.
+    /// The value of a column in a row.
     pub fn value(&self, row: usize, column: &str) -> Option<&Value> {
         let index = self.columns.iter().position(|found| found.name == column)?;
         self.rows.get(row)?.get(index)
@@ -205,7 +193,7 @@ pub struct Collected {
     pub messages: Vec<Message>,
     /// The result sets, in order.
     pub results: Vec<ResultSet>,
-    /// The counts of rows that were touched.
+    /// Numbers of affected rows.
     pub rows_affected: Vec<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! What neither a backup nor a copy of one goes over, whatever options say: databases, and what lies
-//! beside them.
+//! What neither a backup nor a copy of one overwrites, no matter what the options say: databases, and
+//! files next to them.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -11,8 +11,8 @@ use windlass_catalog::DatabaseRecord;
 use crate::names::{absolute, is_own_side_file, part_of_database};
 use crate::{Failure, Session};
 
-/// Refuses a place by its name and by what is registered and lies beside it. `name` is how the user calls
-/// it, `own` the database that is backed up.
+/// Refuses a path because of its name, of what is registered, or of the files next to it. `name` is the
+/// user's name for it, `own` the database being backed up.
 pub(crate) fn refuse(
     session: &Session,
     path: &Path,
@@ -31,7 +31,7 @@ pub(crate) fn refuse(
     if let Some(owner) = owner {
         return Err(table::file_used_by_database(name, &owner.name).into());
     }
-    // Such a file would be taken for a part of a database, and deleted or written to.
+    // SQLite or the engine would take such a file for part of a database, and delete it or write to it.
     if let Some(database) = part_of_database(&path) {
         let reason = format!(
             "A file of this name would be taken for part of the database '{}'; give the backup another \
@@ -40,13 +40,13 @@ pub(crate) fn refuse(
         );
         return Err(table::cannot_open_device(name, reason).into());
     }
-    // Or for what a run left behind, and removed by the next one.
+    // Or Windlass would take it for an unfinished file of an earlier run, and remove it.
     if is_own_side_file(&path) {
         let reason = "Windlass gives such names to its unfinished files and removes them; give the backup \
                       another name, for example ending in .bak";
         return Err(table::cannot_open_device(name, reason).into());
     }
-    // An encrypted database cannot be told from noise, but what SQLite keeps beside it has its name.
+    // An encrypted database looks like noise, but the files that SQLite keeps next to it have its name.
     let beside = ["-wal", "-journal", "-shm"].map(|suffix| with_suffix(&path, suffix));
     if let Some(part) = beside.iter().find(|part| windlass_io::own::is_there(part)) {
         let reason = format!(
@@ -58,7 +58,7 @@ pub(crate) fn refuse(
     Ok(())
 }
 
-/// Refuses a file that is there and begins as a part of a database does.
+/// Refuses an existing file whose content starts like part of a database.
 pub(crate) fn refuse_content(path: &Path) -> std::io::Result<()> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),

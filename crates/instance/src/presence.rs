@@ -1,11 +1,12 @@
-//! Whether the media of a past backup are where the history says, as far as a glance can tell.
+//! Quick check that the media of a past backup are still where the history says.
 //!
-//! A medium is there when its file exists, is at least as long as it was when the set was finished,
-//! begins with the header of its media set and family, and has the end of that very set where it was: an
-//! older copy of the medium that was put back and appended to has the same header. That reads three blocks;
-//! whether the rest is whole, `verify` says. A set is there when each of its stripes is, on any of the mirrors.
+//! A medium is present if its file exists, is at least as long as when the set was finished, starts with
+//! the header of its media set and family, and has the end of that very set at its old place: an older
+//! copy of the medium that was put back and appended to has the same header. That reads three blocks;
+//! `verify` checks the rest. A set is present if each of its stripes is, on any of the mirrors.
 //!
-//! What cannot be looked at is unknown, which is not gone: no permission, a device that fails, a file
+//! What cannot be examined is unknown, not missing: no permission, a device that fails, a file system
+//! that is not mounted where it was.
 //! system that is not mounted where it was.
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,26 +21,25 @@ use windlass_catalog::{Catalog, PastBackup, PastMedium};
 use windlass_device::DeviceAddress;
 use windlass_media::{FamilyReader, MediaError, ReadAt, ReadError, SetListing};
 
-/// What is read of a medium: more than its header takes.
+/// Bytes read from the start of a medium: more than its header.
 const HEADER_BYTES: u64 = 64 << 10;
 
 /// The result of checking some media.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Presence {
-    /// They are there.
     There,
-    /// They are not, or are not what they were.
+    /// They are missing, or have changed.
     Gone(String),
-    /// They cannot be looked at.
+    /// They cannot be examined.
     Unknown(String),
 }
 
-/// Looks at media, at each no more than once.
+/// Checks media, each at most once.
 #[derive(Debug, Default)]
 pub struct Looker {
     /// Length and header of each file.
     seen: HashMap<PathBuf, Result<Seen, Presence>>,
-    /// The backups whose media are gone, or there again, unlike the catalog has it.
+    /// Backups whose media are missing, or present again, contrary to the catalog.
     changes: BTreeMap<i64, Option<String>>,
 }
 
@@ -50,7 +50,7 @@ struct Seen {
 }
 
 impl Looker {
-    /// Looks at all media of a backup.
+    /// Checks all media of a backup.
     pub fn look(&mut self, backup: &PastBackup) -> Presence {
         let presence = self.families(backup);
         match (&presence, backup.missing_since) {
@@ -145,7 +145,7 @@ impl Looker {
     }
 }
 
-/// Whether a medium still holds a set that reached to `end`.
+/// Whether a medium still contains a set that ended at `end`.
 fn holds(path: &Path, set_guid: Guid, end: u64) -> Presence {
     let name = path.display();
     let unknown = |error: &dyn std::fmt::Display| {
@@ -170,7 +170,7 @@ fn holds(path: &Path, set_guid: Guid, end: u64) -> Presence {
         Err(MediaError::Read(error)) => return unknown(&error),
         Err(error) => Some(error),
     };
-    // The length may have been noted after another backup was appended.
+    // The recorded length may include a backup that was appended later.
     let listing = reader.list();
     let is_it = |set: &SetListing| set.configuration.set_guid == set_guid && set.end.is_some();
     if listing.sets.iter().any(is_it) {
@@ -184,7 +184,7 @@ fn holds(path: &Path, set_guid: Guid, end: u64) -> Presence {
     })
 }
 
-/// A medium that is read in a few places.
+/// A medium of which only a few places are read.
 struct Medium(u64, File);
 
 impl ReadAt for Medium {
@@ -214,7 +214,7 @@ fn see(path: &Path, mount_point: Option<&Path>) -> Result<Seen, Presence> {
     if !metadata.is_file() {
         return Err(Presence::Gone(format!("'{name}' is not a regular file")));
     }
-    // What became a FIFO in between must not hang.
+    // Must not hang if the file has become a FIFO.
     let file = File::options()
         .read(true)
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
@@ -235,7 +235,7 @@ fn see(path: &Path, mount_point: Option<&Path>) -> Result<Seen, Presence> {
     })
 }
 
-/// A file that is not there: gone, unless the file system that held it is away.
+/// The presence of a file that does not exist: gone, unless its file system is not mounted.
 fn away(path: &Path, mounted: Option<&Path>) -> Presence {
     let name = path.display();
     match mounted {
@@ -277,13 +277,13 @@ pub(crate) fn state(devices: &[DeviceAddress]) -> String {
     lines.join("\n")
 }
 
-/// The length of a medium; `None` if it is not a file.
+/// The length of a medium; `None` if it is not a regular file.
 pub(crate) fn length(device: &str) -> Option<u64> {
     let metadata = std::fs::metadata(device).ok()?;
     metadata.is_file().then_some(metadata.len())
 }
 
-/// Where the file system that holds a file, or would hold it, is mounted.
+/// The mount point of the file system that contains a file, or would contain it.
 pub(crate) fn mount_point(path: &Path) -> Option<PathBuf> {
     let folder = windlass_io::directory::parent(path).canonicalize().ok()?;
     let device = std::fs::metadata(&folder).ok()?.dev();

@@ -1,9 +1,9 @@
-//! The SQLite connection behind a session: for every SQL text that is not ours.
+//! The SQLite connection of a session, for all SQL text that Windlass does not execute itself.
 //!
-//! The connection is opened when a statement first needs it and behaves as in any other SQLite
-//! program: writes, checkpoints and temporary tables are the user's own. The catalog's views are in it
-//! as `sys` and `msdb`, see [`views`]. Without a user database (`master`, `msdb`, `tempdb`) it is an empty
-//! database in memory that cannot be written, so that nothing is created only to be lost.
+//! The connection is opened when a statement first needs it and behaves as in any other SQLite program:
+//! writes, checkpoints and temporary tables are the user's own. It has the catalog's views as `sys` and
+//! `msdb`, see [`views`]. Without a user database (`master`, `msdb`, `tempdb`) it is an empty database
+//! in memory that cannot be written, so that nothing is created only to be lost.
 //!
 //! Invariant: [`Queries::release`] closes the connection before anything else opens or replaces one
 //! of its files.
@@ -28,10 +28,10 @@ use crate::{Failure, Identity, Value};
 /// How long a statement waits for another program's lock unless `SET LOCK_TIMEOUT` says otherwise.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many steps of SQLite's machine go by between two looks at the cancel flag.
+/// How many steps SQLite's virtual machine makes between two checks for cancellation.
 const STEPS_BETWEEN_LOOKS: i32 = 1000;
 
-/// The functions of T-SQL that SQLite lacks and queries may call.
+/// The T-SQL functions that SQLite lacks and queries may call.
 const FUNCTIONS: &[&str] = &[
     "GETDATE",
     "GETUTCDATE",
@@ -83,12 +83,11 @@ pub(crate) struct Queries {
     name: String,
     home: Home,
     connection: Option<Connection>,
-    /// What `PRAGMA encoding` asks for: it decides as long as the database is empty.
+    /// Requested by `PRAGMA encoding`; has an effect only while the database is empty.
     encoding: Option<String>,
     depth: u32,
     lock_timeout: Duration,
     identity: Identity,
-    /// The instance's folder.
     folder: Option<PathBuf>,
     engines: OpenDatabases,
     cancel: Arc<AtomicBool>,
@@ -97,7 +96,7 @@ pub(crate) struct Queries {
 /// Location of the current database.
 #[derive(Debug, Clone)]
 pub(crate) enum Home {
-    /// Nowhere: it is a system database.
+    /// A system database: it has no file.
     System,
     /// In a SQLite file.
     File(PathBuf),
@@ -116,7 +115,7 @@ impl std::fmt::Debug for Queries {
 }
 
 impl Queries {
-    /// On `master`.
+    /// Starts on `master`.
     pub(crate) fn new(
         identity: Identity,
         folder: Option<PathBuf>,
@@ -142,7 +141,7 @@ impl Queries {
         &self.name
     }
 
-    /// Makes a database the current one. The caller has made sure that no transaction is open.
+    /// Makes a database the current one. The caller has checked that no transaction is open.
     pub(crate) fn use_database(&mut self, name: &str, home: Home) {
         self.connection = None;
         self.encoding = None;
@@ -151,7 +150,7 @@ impl Queries {
         self.home = home;
     }
 
-    /// How many `BEGIN TRANSACTION` are open.
+    /// Number of open `BEGIN TRANSACTION`.
     pub(crate) fn transaction_depth(&self) -> u32 {
         self.depth
     }
@@ -165,7 +164,6 @@ impl Queries {
                 .is_some_and(|connection| !connection.is_autocommit())
     }
 
-    /// Sets how long statements wait for locks.
     pub(crate) fn set_lock_timeout(&mut self, timeout: Duration) -> Result<(), Failure> {
         self.lock_timeout = timeout;
         match &self.connection {
@@ -174,7 +172,7 @@ impl Queries {
         }
     }
 
-    /// The connection, opened now if it is not open.
+    /// Returns the connection; opens it if necessary.
     pub(crate) fn connection(&mut self, catalog: &Catalog) -> Result<&Connection, Failure> {
         if self.connection.is_none() {
             self.connection = Some(self.open(catalog)?);
@@ -206,7 +204,7 @@ impl Queries {
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = match &self.home {
-            // A leading `file:` would be taken for a URI; absolute paths never have one.
+            // A leading `file:` would make it a URI; absolute paths never have one.
             Home::File(path) => Connection::open_with_flags(path, flags)?,
             Home::Engine(uri) => Connection::open_with_flags(uri, flags)?,
             Home::System => Connection::open_with_flags(":memory:", flags)?,
@@ -229,7 +227,7 @@ impl Queries {
         Ok(connection)
     }
 
-    /// Whether the current database is one that holds no data of the user's.
+    /// Whether the current database is a system database, without user data.
     pub(crate) fn is_system(&self) -> bool {
         matches!(self.home, Home::System)
     }
@@ -241,7 +239,7 @@ impl Queries {
             .is_some_and(|connection| has_open(connection, path))
     }
 
-    /// Closes the connection if it has `path` open, so that a backup or restore may have it.
+    /// Closes the connection if it has `path` open, to free the file for a backup or restore.
     pub(crate) fn release(&mut self, path: &Path) {
         if self.holds(path) {
             self.connection = None;
@@ -286,11 +284,11 @@ impl Queries {
         self.run(catalog, "ROLLBACK")
     }
 
-    /// Rolls back whatever is open; whether there was anything.
+    /// Rolls back an open transaction; returns whether there was one.
     pub(crate) fn roll_back_all(&mut self) -> bool {
         let open = self.is_in_transaction();
         if open && let Some(connection) = &self.connection {
-            // Closing rolls back as well, should this fail.
+            // If this fails, closing rolls back as well.
             drop(connection.execute_batch("ROLLBACK"));
         }
         self.depth = 0;
@@ -319,7 +317,7 @@ fn has_open(connection: &Connection, path: &Path) -> bool {
         let rows = statement.query_map([], |row| row.get::<_, Option<String>>("file"))?;
         rows.filter_map(Result::transpose).collect()
     };
-    // If SQLite cannot say, the connection is closed: that is always safe.
+    // If SQLite cannot say, close the connection: that is always safe.
     files().map_or(true, |files| {
         files
             .iter()
@@ -377,7 +375,7 @@ fn identity_function(name: &str, argument: Option<Value>, identity: &Identity) -
     }
 }
 
-/// A value of SQLite as one of ours.
+/// Converts a value of SQLite.
 pub(crate) fn value_of(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::Null => Value::Null,
@@ -388,7 +386,7 @@ pub(crate) fn value_of(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// One of our values as SQLite stores it: exact numbers that do not fit and dates become text.
+/// Converts a value for SQLite: exact numbers that do not fit, and dates, become text.
 pub(crate) fn to_sqlite(value: &Value) -> SqliteValue {
     match value {
         Value::Null => SqliteValue::Null,
@@ -400,7 +398,7 @@ pub(crate) fn to_sqlite(value: &Value) -> SqliteValue {
             Err(_) => SqliteValue::Real(decimal.to_f64()),
         },
         Value::Binary(bytes) => SqliteValue::Blob(bytes.clone()),
-        // As the history has them, so that comparing the texts compares the dates.
+        // In the history's format, so that comparing the texts compares the dates.
         Value::DateTime(at) | Value::DateTime2(at) => {
             SqliteValue::Text(at.strftime("%Y-%m-%d %H:%M:%S%.f").to_string())
         }

@@ -12,13 +12,12 @@ use windlass_pipeline::Plan;
 /// Number of samples of a database that an estimate compresses.
 const SAMPLES: u64 = 16;
 
-/// Bytes per sample: a frame of the smallest size.
+/// Bytes per sample: the size of the smallest frame.
 const SAMPLE_BYTES: usize = 1 << 20;
 
-/// What a statement would do, without doing it.
+/// The report of what a statement would do.
 #[derive(Debug, Clone)]
 pub struct Rehearsal {
-    /// The statement.
     pub operation: String,
     pub database: String,
     /// Every setting of the run, with its reason.
@@ -36,14 +35,12 @@ pub struct Rehearsal {
 /// An estimated number and its basis.
 #[derive(Debug, Clone)]
 pub struct Estimate<T> {
-    /// The number.
     pub value: T,
     /// The basis of the estimate.
     pub because: String,
 }
 
 impl Rehearsal {
-    /// The lines of text output.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(plan) = &self.plan {
@@ -73,7 +70,7 @@ impl Rehearsal {
     }
 }
 
-/// What samples of a database show about its backup.
+/// Result of compressing samples of a database.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sampled {
     /// Stored bytes per byte read.
@@ -83,7 +80,7 @@ pub(crate) struct Sampled {
     pub(crate) samples: u64,
 }
 
-/// Reads evenly spread pieces of some files and compresses them. `None` if nothing can be read.
+/// Reads pieces spread evenly over some files and compresses them. `None` if nothing can be read.
 pub(crate) fn sample(files: &[(PathBuf, u64)], compression: Compression) -> Option<Sampled> {
     let total: u64 = files.iter().map(|(_, bytes)| bytes).sum();
     let mut encoder = match compression.algorithm {
@@ -115,7 +112,7 @@ pub(crate) fn sample(files: &[(PathBuf, u64)], compression: Compression) -> Opti
     })
 }
 
-/// The file that contains an offset into all of them.
+/// Finds the file, and the offset in it, for an offset into all files together.
 fn place(files: &[(PathBuf, u64)], mut offset: u64) -> Option<(&Path, u64)> {
     for (path, bytes) in files {
         if offset < *bytes {
@@ -126,8 +123,7 @@ fn place(files: &[(PathBuf, u64)], mut offset: u64) -> Option<(&Path, u64)> {
     None
 }
 
-/// Reads a piece. Closing the file would drop SQLite's locks of this process, but a dry run holds
-/// none.
+/// Reads a piece. Closing the file would drop this process's SQLite locks, but a dry run holds none.
 fn read_piece(path: &Path, offset: u64, buffer: &mut [u8]) -> Option<usize> {
     let file = File::open(path).ok()?;
     let mut filled = 0;

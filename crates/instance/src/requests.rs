@@ -1,9 +1,9 @@
-//! What the sessions of an instance are doing: told by each, readable by all.
+//! What the sessions of an instance are doing: published by each, readable by all.
 //!
 //! A running BACKUP, RESTORE or verification keeps one small file in the instance's folder `requests`,
-//! locked while it runs. A file that nobody has locked was left by a process that died; whoever finds
-//! it removes it. Nothing here can make a request fail: an instance that cannot be written to has no
-//! list of requests.
+//! locked while it runs. A file without a lock was left by a process that died; the next reader removes
+//! it. Nothing here can make a request fail: an instance that cannot be written to has no list of
+//! requests.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -18,7 +18,7 @@ use windlass_pipeline::{StageCounters, Stages, TimesIn};
 
 use crate::Progress;
 
-/// Folder within an instance's own.
+/// Folder within the instance's folder.
 const FOLDER: &str = "requests";
 
 /// Time between two updates of a request's file.
@@ -67,7 +67,7 @@ impl Announced {
         Some(announced)
     }
 
-    /// Publishes the progress and the figures of the stages, unless this was done a moment ago.
+    /// Publishes the progress and the counters of the stages, at most once per interval.
     pub(crate) fn tell(&mut self, progress: &Progress, stages: &Stages) {
         if self.told.is_some_and(|told| told.elapsed() < INTERVAL) {
             return;
@@ -101,7 +101,7 @@ impl Announced {
         if let (Some(request), Some(numbers)) = (request.as_object_mut(), numbers.as_object()) {
             request.extend(numbers.clone());
         }
-        // One write of less than a page, padded to the longest before, is seen whole or not at all.
+        // A single write of less than a page, padded to full length, is seen whole or not at all.
         let text = format!("{:<WRITTEN_BYTES$}\n", request.to_string());
         drop(self.file.write_all_at(text.as_bytes(), 0));
     }
@@ -113,7 +113,7 @@ impl Drop for Announced {
     }
 }
 
-/// The requests that run on an instance, as a JSON array in the order of their sessions.
+/// The requests running on an instance, as a JSON array ordered by session.
 pub(crate) fn running(folder: Option<&Path>) -> String {
     let entries = folder.and_then(|folder| std::fs::read_dir(folder.join(FOLDER)).ok());
     let mut requests: Vec<Json> = entries

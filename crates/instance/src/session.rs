@@ -1,13 +1,13 @@
-//! A session: executes batches, one statement after the other.
+//! A session: executes batches, statement by statement.
 //!
-//! Neighbours: `tsql` reads the text; [`crate::tsql`] gives each statement its meaning; a
-//! [`Sink`] receives what they yield.
+//! Neighbours: `tsql` parses the text; [`crate::tsql`] executes each statement; a [`Sink`] receives the
+//! results.
 //!
 //! Invariants:
-//! 1. A batch with a syntax error runs nothing.
-//! 2. A statement's messages go out in SQL Server's order; none is lost when a later one follows.
+//! 1. A batch with a syntax error executes nothing.
+//! 2. A statement's messages are sent in SQL Server's order; a later one never replaces an earlier one.
 //! 3. No SQLite connection of the session is open on a file while a backup or restore works on it:
-//!    POSIX locks belong to the process, and would be lost.
+//!    closing it would drop the process's POSIX locks on the file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,10 +28,9 @@ use crate::operation::Trust;
 use crate::query::Queries;
 use crate::{Environment, Event, Failure, Identity, Instance, Sink, Value, Variables, Which, tsql};
 
-/// How often a batch may execute a batch in itself (`sp_executesql`).
+/// Maximum depth of batches that execute batches (`sp_executesql`).
 const NESTING_MAX: u32 = 32;
 
-/// How a batch ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchEnd {
     /// Without any error.
@@ -43,7 +42,7 @@ pub enum BatchEnd {
 /// A session on an instance.
 #[derive(Debug)]
 pub struct Session {
-    // Dropped before the instance: its connection may be on a database of the page engine.
+    // Dropped before the instance: its connection may be to a page engine database.
     pub(crate) queries: Queries,
     pub(crate) instance: Instance,
     pub(crate) variables: Variables,
@@ -64,7 +63,7 @@ pub struct Session {
 pub(crate) struct Settings {
     /// `SET NOCOUNT ON`
     pub(crate) hides_counts: bool,
-    /// `SET LOCK_TIMEOUT`, for the databases that statements open beside queries.
+    /// `SET LOCK_TIMEOUT`, for the databases that statements open apart from queries.
     pub(crate) lock_timeout: Option<Duration>,
     /// `SET XACT_ABORT ON`
     pub(crate) aborts_transactions: bool,
@@ -72,7 +71,7 @@ pub(crate) struct Settings {
     pub(crate) traces_phases: bool,
     /// `DBCC TRACEON (3213)`: backups print their buffer configuration.
     pub(crate) traces_buffers: bool,
-    /// `DBCC TRACEON (3604)` or `(3605)`: what is traced comes as messages.
+    /// `DBCC TRACEON (3604)` or `(3605)`: traces are sent as messages.
     pub(crate) tells_traces: bool,
 }
 
@@ -84,7 +83,7 @@ impl Settings {
 }
 
 impl Session {
-    /// A session whose current database is `master`.
+    /// Creates a session whose current database is `master`.
     pub fn new(instance: Instance) -> Self {
         let cancel = Arc::new(AtomicBool::new(false));
         Self {
@@ -107,8 +106,8 @@ impl Session {
         }
     }
 
-    /// From here on BACKUP, RESTORE and VERIFYONLY only report what they would do. The session must
-    /// be on [`Instance::rehearsal`].
+    /// Makes BACKUP, RESTORE and VERIFYONLY only report what they would do. The session must be on
+    /// [`Instance::rehearsal`].
     #[must_use]
     pub fn rehearsing(self) -> Self {
         Self {
@@ -121,7 +120,7 @@ impl Session {
         self.is_rehearsal
     }
 
-    /// Makes the folders that copies of backups go to where they are missing.
+    /// Sets whether missing folders for copies of backups are created.
     pub fn make_folders(&mut self, makes_folders: bool) {
         self.makes_folders = makes_folders;
     }
@@ -139,22 +138,19 @@ impl Session {
         self.makes_folders
     }
 
-    /// The instance.
     pub fn instance(&self) -> &Instance {
         &self.instance
     }
 
-    /// The instance, to change it.
     pub fn instance_mut(&mut self) -> &mut Instance {
         &mut self.instance
     }
 
-    /// The name of the current database.
     pub fn current_database(&self) -> &str {
         self.queries.database_name()
     }
 
-    /// Set to stop the running statement; stays set until it is cleared.
+    /// Setting the flag stops the running statement; it stays set until cleared.
     pub fn cancel_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.cancel)
     }
@@ -163,7 +159,7 @@ impl Session {
         self.cancel.load(Ordering::Relaxed)
     }
 
-    /// Executes a batch. `first_line` is the line of the script on which `text` begins.
+    /// Executes a batch. `first_line` is the line of the script on which `text` starts.
     pub fn execute_batch(&mut self, text: &str, first_line: u32, sink: &mut dyn Sink) -> BatchEnd {
         let statements = match parse_batch(text) {
             Ok(statements) => statements,
@@ -179,7 +175,7 @@ impl Session {
         self.execute_statements(&statements, first_line, sink)
     }
 
-    /// Executes statements that were read or made.
+    /// Executes statements that are already parsed or built.
     pub fn execute_statements(
         &mut self,
         statements: &[Spanned<Statement>],
@@ -216,12 +212,12 @@ impl Session {
         end
     }
 
-    /// Hands over the messages of a failure, and takes note of its number.
+    /// Sends the messages of a failure, and sets `@@ERROR`.
     pub(crate) fn refuse(&mut self, failure: Failure, sink: &mut dyn Sink) {
         self.failed(failure, 0, sink);
     }
 
-    /// Executes a batch within a statement, with variables of its own.
+    /// Executes a batch within a statement, with its own variables.
     pub(crate) fn execute_nested(
         &mut self,
         text: &str,
@@ -244,7 +240,7 @@ impl Session {
     }
 
     fn succeeded(&mut self, statement: &Statement) {
-        // Reading @@ERROR or declaring a variable must not hide what went before.
+        // Reading @@ERROR or declaring a variable must not reset it.
         if !matches!(statement, Statement::Declare(_)) {
             self.last_error = 0;
         }
@@ -256,7 +252,7 @@ impl Session {
             .iter()
             .rev()
             .find(|message| message.is_error());
-        // A nested batch has already sent its messages and set the number itself.
+        // A nested batch has already sent its messages and set the number.
         if let Some(message) = number {
             self.last_error = message.number;
         }
@@ -281,10 +277,9 @@ impl Session {
     }
 }
 
-/// A syntax error of a batch that begins on `first_line` of its script.
+/// Adjusts a syntax error of a batch that starts on `first_line` of its script.
 ///
-/// Where the text itself names the line, as for a character that cannot be seen to be wrong, it
-/// must be the same line.
+/// If the text itself contains the line number, as for invisible characters, it is adjusted too.
 fn located(error: ParseError, first_line: u32) -> ParseError {
     let in_batch = format!("at line {},", error.line);
     let mut error = error.moved_down(first_line.saturating_sub(1));
@@ -301,7 +296,7 @@ fn at_line(message: Message, line: u32) -> Message {
     }
 }
 
-/// A sink that gives messages the line of their statement.
+/// A sink that sets the line of messages to that of their statement.
 struct Placed<'a> {
     sink: &'a mut dyn Sink,
     line: u32,

@@ -9,18 +9,18 @@ use crate::operation::database;
 use crate::{Failure, Session};
 
 impl Session {
-    /// The database of that name, to be read as BACKUP reads it. It is open until the session ends, or a
-    /// statement closes it.
+    /// Opens a database for reading as BACKUP does. It stays open until the session ends, or a statement
+    /// closes it.
     ///
     /// # Errors
-    /// Those for which BACKUP refuses a database: there is none, it is being restored, it is a system
-    /// database, the session is in a transaction, the page engine cannot open it.
+    /// Those for which BACKUP refuses a database: it does not exist, it is being restored, it is a
+    /// system database, the session is in a transaction, the page engine cannot open it.
     pub fn source(&mut self, name: &str) -> Result<SourceDatabase, Failure> {
         let record = self.readable(name)?;
         self.source_of(&record)
     }
 
-    /// The entry of a database that a backup may read.
+    /// The catalog entry of a database that a backup may read.
     pub(crate) fn readable(&self, name: &str) -> Result<DatabaseRecord, Failure> {
         database::check_own(
             self,
@@ -32,7 +32,7 @@ impl Session {
         database::usable(self, name)
     }
 
-    /// The differential base in force as the history has it.
+    /// The current differential base according to the history.
     pub(crate) fn base_of(&self, record: &DatabaseRecord) -> Result<Option<Base>, Failure> {
         if record.base.is_some() {
             return Ok(record.base);
@@ -43,7 +43,7 @@ impl Session {
         Ok(catalog.base_of(record.database_id, identity.database_guid, family)?)
     }
 
-    /// The database of an entry of the catalog.
+    /// Opens the database of a catalog entry.
     pub(crate) fn source_of(&mut self, record: &DatabaseRecord) -> Result<SourceDatabase, Failure> {
         // The session's own connection would lose its locks, see `Session`.
         self.queries.release(&record.path);

@@ -1,5 +1,5 @@
-//! The state of each database in a history: the newest state that can be restored now, from which
-//! backups, and which newer ones are lost.
+//! The restorability of each database in a history: the newest state that can be restored now, from
+//! which backups, and which newer backups are lost.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use crate::presence::{Looker, Presence};
 /// A database and its backups.
 #[derive(Debug)]
 pub struct Standing<'a> {
-    /// Its name, as the newest backup has it.
+    /// Its name in the newest backup.
     pub database: &'a str,
-    /// All its backups, the oldest first; and why one could never be restored, whatever became of its
-    /// media since.
+    /// All its backups, the oldest first; for each, whether it could have been restored before its media
+    /// were lost, and if not, why.
     pub backups: Vec<(&'a PastBackup, Result<(), String>)>,
-    /// The backups that give the newest state that can be restored now, in the order of their restores;
-    /// empty when there is no such state.
+    /// The backups to restore for the newest state that is restorable now, in order; empty if there is
+    /// none.
     pub state: Vec<&'a PastBackup>,
-    /// Newer backups, which cannot be restored, and why.
+    /// Newer backups that cannot be restored, with the reasons.
     pub lost: Vec<(&'a PastBackup, String)>,
-    /// Backups of `state` whose media could not be looked at, and why.
+    /// Backups of `state` whose media could not be examined, with the reasons.
     pub unseen: Vec<(&'a PastBackup, String)>,
 }
 
@@ -33,13 +33,13 @@ impl<'a> Standing<'a> {
     }
 }
 
-/// Gives backups of other databases that had the name of a registered one a name of their own: nothing of
-/// a database that was dropped, or of another file, says how the one of today stands.
+/// Renames backups of other databases that had the name of a registered one, so that a database that was
+/// dropped, or a different file, does not count for the current one.
 pub fn tell_apart(past: &mut [PastBackup], registered: &[DatabaseRecord]) {
     for record in registered {
         let family = match (record.family_guid, &record.log_path) {
             (Some(family), _) => family,
-            // Of a file that is away nothing is known.
+            // Nothing is known about a file that does not exist.
             (None, None) if record.path.exists() => FileIdentity::of(&record.path).family_guid,
             _ => continue,
         };
@@ -53,11 +53,11 @@ pub fn tell_apart(past: &mut [PastBackup], registered: &[DatabaseRecord]) {
     }
 }
 
-/// Behind the name of a database that is not the one that has the name now.
+/// Appended to the name of a database that is not the current one of that name.
 const OF_ANOTHER: &str = " (another database of this name)";
 
-/// How the databases in a history stand, in the order of their names. Without a `looker` the media are
-/// taken to be there.
+/// The restorability of the databases in a history, ordered by name. Without a `looker` the media are
+/// assumed to exist.
 pub fn standings<'a>(past: &'a [PastBackup], mut looker: Option<&mut Looker>) -> Vec<Standing<'a>> {
     let known: Vec<(&PastBackup, ChainSet)> = past
         .iter()
@@ -68,7 +68,7 @@ pub fn standings<'a>(past: &'a [PastBackup], mut looker: Option<&mut Looker>) ->
         let key = backup.database.to_lowercase();
         groups.entry(key).or_default().push(index);
     }
-    // A set that was overwritten could be restored until then.
+    // A set that was overwritten was restorable before.
     let once: Vec<ChainSet> = known
         .iter()
         .map(|(_, set)| ChainSet {
@@ -118,7 +118,7 @@ fn state_of(now: &[ChainSet], group: &[usize]) -> Vec<usize> {
 
 type Unseen<'a> = Vec<(&'a PastBackup, String)>;
 
-/// The newest state whose media are not gone.
+/// The newest state whose media are not missing.
 fn seen_state<'a>(
     known: &[(&'a PastBackup, ChainSet)],
     now: &mut [ChainSet],
@@ -139,7 +139,7 @@ fn seen_state<'a>(
         if !is_gone {
             return (state, unseen);
         }
-        // One by one would take as many rounds as a lost folder has backups.
+        // Checks all at once: otherwise a lost folder would take as many rounds as it had backups.
         for index in group.iter().chain(&state) {
             let (backup, set) = (known[*index].0, &mut now[*index]);
             if set.obstacle.is_none()
@@ -153,7 +153,7 @@ fn seen_state<'a>(
     }
 }
 
-/// The backups of a database that are newer than its newest state and cannot be restored.
+/// The backups of a database that are newer than its newest restorable state.
 fn lost(now: &[ChainSet], group: &[usize], newest: Option<&usize>) -> Vec<(usize, String)> {
     let chains = Chains::of(now);
     group

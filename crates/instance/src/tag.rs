@@ -1,7 +1,7 @@
 //! Name tags in paths, such as `<DATABASE>` and `<DATETIME yyyymmdd>`, as in SQL Backup.
 //!
-//! The device list and `MOVE` expand the tags in the names they get. A tag's value is a single part
-//! of a file name, so a database's name cannot lead to another folder.
+//! The device list and `MOVE` expand the tags in their names. A tag's value is a single part of a file
+//! name, so a database's name cannot lead to another folder.
 
 use windlass_base::Moment;
 
@@ -43,7 +43,7 @@ pub(crate) fn has_tag(path: &str) -> bool {
     next_tag(path).is_some()
 }
 
-/// The text before the first tag, the content of the tag, and the text after it.
+/// Splits a text into the part before the first tag, the content of the tag, and the rest.
 fn next_tag(path: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = path.split_once('<')?;
     let (inside, after) = rest.split_once('>')?;
@@ -52,7 +52,6 @@ fn next_tag(path: &str) -> Option<(&str, &str, &str)> {
 }
 
 impl Tags {
-    /// The path with its tags expanded.
     pub(crate) fn expand(&self, path: &str) -> Result<String, TagError> {
         let mut expanded = String::with_capacity(path.len());
         let mut rest = path;
@@ -104,7 +103,7 @@ impl Tags {
     }
 }
 
-/// Makes a value safe as part of a file name: removes folder separators and characters special to a
+/// Makes a value safe as part of a file name: replaces folder separators and characters special to a
 /// Windows shell.
 fn safe(value: &str) -> String {
     let clean: String = value

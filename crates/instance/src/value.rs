@@ -59,12 +59,11 @@ impl Value {
             .map_or(Self::Null, Self::Decimal)
     }
 
-    /// An amount, which SQLite and T-SQL store as `bigint`.
+    /// An amount as `bigint`, which SQLite and T-SQL store.
     pub fn amount(amount: u64) -> Self {
         Self::Integer(i64::try_from(amount).unwrap_or(i64::MAX))
     }
 
-    /// Whether it is `NULL`.
     pub fn is_null(&self) -> bool {
         *self == Self::Null
     }

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use windlass_crypt::{Error as CryptError, KeyBlock, KeyFile, Recipient, SetKey};
-use windlass_device::{DeviceAddress, DeviceKind, Operation};
+use windlass_device::{DeviceAddress, Operation};
 
 use crate::error::Error;
 use crate::media_set::MediaSet;
@@ -20,10 +20,7 @@ const SUFFIX: &str = ".keys";
 
 /// The path of a family's key file; `None` for devices that are not files.
 fn path(device: &DeviceAddress) -> Option<PathBuf> {
-    if device.kind != DeviceKind::Disk {
-        return None;
-    }
-    let mut name: OsString = device.path.clone().into_os_string();
+    let mut name = OsString::from(device.file()?);
     name.push(SUFFIX);
     Some(PathBuf::from(name))
 }

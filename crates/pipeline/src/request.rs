@@ -8,7 +8,7 @@ pub use windlass_base::word::Goal;
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_codec::{Compression, DeflateProvider};
 use windlass_crypt::{Cipher, SigningKey};
-use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_device::DeviceAddress;
 use windlass_io::queue::IoMethodChoice;
 use windlass_source::Depth;
 
@@ -48,7 +48,7 @@ impl MediaRequest {
     /// Whether all written data is discarded.
     pub fn is_discarded(&self) -> bool {
         let mut all = self.devices.iter().chain(self.mirrors.iter().flatten());
-        all.any(|device| device.kind == DeviceKind::Nul)
+        all.any(DeviceAddress::discards)
     }
 }
 

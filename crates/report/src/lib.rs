@@ -27,7 +27,7 @@ mod text;
 
 pub use model::{
     BarGroup, Bars, Cell, Chart, ChartKind, Column, ColumnKind, Fact, Figure, Lines, Listing, Mark,
-    Report, Row, Section, Series, Spread, StageBars, StageGroup, StageShares, Table,
+    Report, Row, Section, Series, Spread, StageBars, StageGroup, StageShares, Table, TableOf,
 };
 pub use number::number;
 pub use over_time::{Event, Moments, Period, TimePoint, TimeSeries, Timeline, TimelineRow, Times};

@@ -1,5 +1,7 @@
 //! The parts of a report. All texts are plain text; all numbers are in the stated unit.
 
+use std::fmt;
+
 use crate::over_time::{Timeline, Times};
 
 #[derive(Debug, Clone, Default)]
@@ -97,6 +99,78 @@ impl Table {
             row.cells.retain(|_| *keep.next().unwrap_or(&true));
         }
         self
+    }
+}
+
+/// A table in the making: each column, and what its cells show of the subject of a row.
+pub struct TableOf<'a, S> {
+    columns: Vec<ColumnOf<'a, S>>,
+    is_marked: Box<dyn Fn(&S) -> bool + 'a>,
+}
+
+struct ColumnOf<'a, S> {
+    column: Column,
+    cell: Box<dyn Fn(&S) -> Cell + 'a>,
+}
+
+impl<S> fmt::Debug for TableOf<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.columns.iter().map(|column| &column.column);
+        f.debug_list().entries(columns).finish()
+    }
+}
+
+impl<S> Default for TableOf<'_, S> {
+    fn default() -> Self {
+        Self {
+            columns: Vec::new(),
+            is_marked: Box::new(|_| false),
+        }
+    }
+}
+
+impl<'a, S> TableOf<'a, S> {
+    /// Adds a column.
+    #[must_use]
+    pub fn column<C: Into<Cell>>(mut self, column: Column, cell: impl Fn(&S) -> C + 'a) -> Self {
+        let cell = Box::new(move |subject: &S| cell(subject).into());
+        self.columns.push(ColumnOf { column, cell });
+        self
+    }
+
+    /// Says which row is the one to look at.
+    #[must_use]
+    pub fn marked(mut self, is_marked: impl Fn(&S) -> bool + 'a) -> Self {
+        self.is_marked = Box::new(is_marked);
+        self
+    }
+
+    /// The table with a row for each subject.
+    pub fn of(
+        self,
+        key: &'static str,
+        caption: impl Into<String>,
+        subjects: impl IntoIterator<Item = S>,
+    ) -> Table {
+        let row = |subject: S| Row {
+            cells: self
+                .columns
+                .iter()
+                .map(|column| (column.cell)(&subject))
+                .collect(),
+            is_marked: (self.is_marked)(&subject),
+        };
+        let rows = subjects.into_iter().map(row).collect();
+        Table {
+            key,
+            caption: caption.into(),
+            columns: self
+                .columns
+                .into_iter()
+                .map(|column| column.column)
+                .collect(),
+            rows,
+        }
     }
 }
 

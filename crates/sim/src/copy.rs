@@ -29,7 +29,7 @@ pub(crate) fn backup(world: &mut World) -> Result<(), String> {
         2 => BackupMode::CopyOnly,
         _ => BackupMode::Differential,
     };
-    if kind == BackupMode::Differential && world.database()?.differential_base().0.is_nil() {
+    if kind == BackupMode::Differential && world.database()?.differential_base().set.is_nil() {
         return Ok(());
     }
     run(world, kind)
@@ -37,7 +37,7 @@ pub(crate) fn backup(world: &mut World) -> Result<(), String> {
 
 /// Sometimes after a crash: a differential backup on the base that survived.
 pub(crate) fn check_map(world: &mut World) -> Result<(), String> {
-    if world.database()?.differential_base().0.is_nil() || world.rng.chance(50) {
+    if world.database()?.differential_base().set.is_nil() || world.rng.chance(50) {
         return Ok(());
     }
     run(world, BackupMode::Differential)
@@ -46,7 +46,7 @@ pub(crate) fn check_map(world: &mut World) -> Result<(), String> {
 fn run(world: &mut World, kind: BackupMode) -> Result<(), String> {
     let database = world.database()?;
     let set = Guid::from_stored((u128::from(world.rng.draw()) | 1).to_le_bytes());
-    let base = database.differential_base().0;
+    let base = database.differential_base().set;
     let mut backup = match database.begin_backup(kind) {
         Ok(backup) => backup,
         Err(error) => return world.may_fail(Err(error)),
@@ -88,11 +88,15 @@ fn take(world: &mut World, backup: &mut Backup) -> Result<Option<(Copy, State)>,
             world.operation_during_backup()?;
         }
         let mut bytes = vec![0; range.bytes];
-        match backup.read_range(&range, &mut bytes, true) {
-            Ok(damaged) if damaged.is_empty() => ranges.push((range, bytes)),
-            Ok(damaged) => return Err(format!("backup: {}", damaged[0])),
-            Err(error) => return world.may_fail(Err(error)).map(|()| None),
+        if let Err(error) = backup.read_range(&range, &mut bytes) {
+            return world.may_fail(Err(error)).map(|()| None);
         }
+        let mut damage = None;
+        backup.verify(&range, &bytes, &mut |error| damage = Some(error));
+        if let Some(error) = damage {
+            return Err(format!("backup: {error}"));
+        }
+        ranges.push((range, bytes));
     }
     let state = Arc::clone(&world.acknowledged);
     let description = match backup.finish_data() {

@@ -66,7 +66,10 @@ impl SourceDatabase {
     pub fn differential_base(&self) -> Option<(Guid, Lsn)> {
         match self {
             Self::Sqlite { .. } => None,
-            Self::Engine(database) => Some(database.differential_base()),
+            Self::Engine(database) => {
+                let base = database.differential_base();
+                Some((base.set, base.first_lsn))
+            }
         }
     }
 }

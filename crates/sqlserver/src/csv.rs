@@ -29,8 +29,7 @@ impl CsvWriter {
         })
     }
 
-    /// Creates the file of a table; `fill` gets the function that adds rows. Returns the name of
-    /// the file.
+    /// Creates the file of a table; `fill` gets a function that adds rows. Returns the name of the file.
     pub(crate) fn table<T>(
         &mut self,
         table: &Table,

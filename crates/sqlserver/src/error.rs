@@ -1,4 +1,4 @@
-//! Errors with backups on disk.
+//! Errors of reading backups on disk and writing their content.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,36 +11,26 @@ use windlass_base::Guid;
 pub enum Error {
     /// A file could not be opened, read or written.
     #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// A backup cannot be read.
     #[error("{}: {source}", path.display())]
     Backup {
-        /// The file.
         path: PathBuf,
         source: windlass_bak::Error,
     },
-    /// A file of the database could not be made, written or put in its place. The backup is not to blame.
+    /// A file of the database could not be created, written or renamed. The backup is not at fault.
     #[error("{}: {source}", path.display())]
-    Target {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file is there already.
+    Target { path: PathBuf, source: io::Error },
+    /// The file exists already.
     #[error("{} exists and is not overwritten", .0.display())]
     Exists(PathBuf),
-    /// Neither a folder nor a move gives the path of a file.
+    /// No folder and no move determines the path of this file.
     #[error("no target is given for the file '{0}': name a folder, or move it")]
     NoDestination(String),
     /// Two files have the same destination.
     #[error("two files of the database have the same target {}", .0.display())]
     SameDestination(PathBuf),
-    /// A move of a file that is not in the backup.
+    /// A move names a file that is not in the backup.
     #[error("the backup has no file '{0}'")]
     NoSuchFile(String),
     /// The table does not exist in the database.

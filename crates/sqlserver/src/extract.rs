@@ -13,7 +13,7 @@ use crate::{Error, Source};
 /// Suffix of unfinished files.
 const UNFINISHED_SUFFIX: &str = ".extracting";
 
-/// Takes a row.
+/// Receives a row.
 pub(crate) type Put<'a> = dyn FnMut(&[Value]) -> Result<(), Error> + 'a;
 
 /// Produces rows and passes them to the receiver.
@@ -202,7 +202,7 @@ fn write_table(
     Ok(extracted)
 }
 
-/// Rows that the output rejects.
+/// Rows that the output rejected.
 #[derive(Default)]
 struct Refused {
     count: u64,

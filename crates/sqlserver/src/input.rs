@@ -61,7 +61,7 @@ impl Input for FileInput {
         let Ok(offset) = i64::try_from(bytes) else {
             return Ok(false);
         };
-        // Past the end there is nothing to skip; a read will detect that.
+        // There is nothing to skip past the end; the next read notices that.
         let length = file.metadata()?.len();
         if file.stream_position()?.saturating_add(bytes) > length {
             return Ok(false);

@@ -7,7 +7,7 @@
 //! - [`restore`]: restores a full backup and its differentials to data files.
 //!
 //! Invariants:
-//! 1. Paths in a backup are never written to: files go where the caller says.
+//! 1. Paths in a backup are never written to: the caller decides where files go.
 //! 2. Output appears completely or not at all: it is renamed after the last sync.
 #![forbid(unsafe_code)]
 

@@ -28,20 +28,16 @@ pub struct Destination {
     pub moves: Vec<(String, PathBuf)>,
     /// Overwrites existing files.
     pub replace: bool,
-    /// Writes whatever can be read of a damaged backup.
+    /// Writes whatever is readable of a damaged backup.
     pub continue_after_error: bool,
 }
 
-/// A file that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoredFile {
-    /// Its number.
     pub id: u16,
     pub logical_name: String,
-    /// Whether it holds log.
     pub is_log: bool,
     pub path: PathBuf,
-    /// Its length.
     pub bytes: u64,
     /// Extents written from all sets.
     pub extents: u64,
@@ -66,7 +62,7 @@ pub fn restore(steps: &[Step], destination: &Destination) -> Result<Restored, Er
     let (path, configuration) = first_full(steps)?;
     let paths = destination.paths(&configuration)?;
     let mode = std::fs::metadata(path).map_or(0, |found| found.mode());
-    // Whoever could not read the backup cannot read the database.
+    // Users who cannot read the backup must not be able to read the database.
     let mode = (mode & 0o666 | 0o600) as u16;
     let mut target = FileTarget::create(paths.clone(), destination.replace, mode)?;
     let mut extents: BTreeMap<u16, u64> = BTreeMap::new();
@@ -100,10 +96,10 @@ pub fn restore(steps: &[Step], destination: &Destination) -> Result<Restored, Er
     Ok(report(last, configuration, &paths, &extents, findings))
 }
 
-/// Where each file of a database would go, by its logical name.
+/// The destination of each file of a database, by its logical name.
 ///
 /// # Errors
-/// When the backup cannot be read, and when nothing says where one of them goes.
+/// The backup cannot be read, or nothing determines the destination of a file.
 pub fn places(steps: &[Step], destination: &Destination) -> Result<Vec<(String, PathBuf)>, Error> {
     let (_, configuration) = first_full(steps)?;
     let paths = destination.paths(&configuration)?;
@@ -113,7 +109,7 @@ pub fn places(steps: &[Step], destination: &Destination) -> Result<Vec<(String, 
     Ok(placed.collect())
 }
 
-/// The first file of the full backup that a restore begins with, and what it says of the database.
+/// The first file of the full backup that starts the sequence, and its configuration.
 fn first_full(steps: &[Step]) -> Result<(&Path, Configuration), Error> {
     let Some(first) = steps.first() else {
         return Err(Error::Sequence {

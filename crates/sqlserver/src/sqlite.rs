@@ -117,7 +117,7 @@ fn create_statement(name: &str, table: &Table) -> String {
     format!("CREATE TABLE {} ({});", quoted(name), parts.join(", "))
 }
 
-/// The type in the column's declaration: empty where an affinity would change values.
+/// The type in the column's declaration; empty where an affinity would change values.
 fn declared(column: &Column) -> String {
     let declaration = column.sql_type.declaration();
     let base = declaration.split('(').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Files that are written under temporary names.
+//! Files written under temporary names until they are complete.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
@@ -11,7 +11,7 @@ use windlass_io::{directory, output, own};
 
 use crate::Error;
 
-/// Behind the name of a file that is not finished.
+/// Suffix of a file that is not complete.
 const UNFINISHED_SUFFIX: &str = ".windlass-restoring";
 
 /// The files of a database, by number. They are removed on drop unless [`FileTarget::keep`] was
@@ -30,7 +30,7 @@ struct Entry {
 }
 
 impl FileTarget {
-    /// Makes the files. Those that replace none get `mode`, less the umask; the others keep theirs.
+    /// Creates the files. New files get `mode` less the umask; those that replace a file keep its mode.
     pub(crate) fn create(
         paths: BTreeMap<u16, PathBuf>,
         replace: bool,

@@ -3,9 +3,12 @@
 use serde_json::{Map, Value as Json, json};
 use windlass_base::size::Bytes;
 use windlass_pipeline::{Stage, StageCounters, Stages, TimesIn};
-use windlass_report::{Cell, ChartKind, Fact, Report, StageBars, StageGroup, StageShares, Table};
+use windlass_report::{
+    Cell, ChartKind, Column, Fact, Report, StageBars, StageGroup, StageShares, Table, TableOf,
+};
 
 use crate::database::{CachePolicy, Database};
+use crate::experiment::megabytes;
 use crate::measure::{Measured, processors};
 use crate::rounds::Runs;
 
@@ -185,4 +188,38 @@ pub(crate) fn stage_chart<'a>(named: impl Iterator<Item = (String, &'a Runs)>) -
     ChartKind::Stages(StageBars {
         groups: named.filter_map(group).collect(),
     })
+}
+
+/// The columns that every table of runs has.
+pub(crate) fn run_columns<'a, S>(
+    table: TableOf<'a, S>,
+    runs: impl Fn(&S) -> &Runs + Copy + 'a,
+) -> TableOf<'a, S> {
+    table
+        .column(Column::number("seconds", "Time", "s", 2), move |subject| {
+            runs(subject).seconds().median
+        })
+        .column(
+            Column::number("spread_percent", "Spread", "%", 0),
+            move |subject| runs(subject).spread_percent(),
+        )
+        .column(
+            Column::number("megabytes_per_second", "Throughput", "MB/s", 0),
+            move |subject| runs(subject).rate().median,
+        )
+        .column(
+            Column::number("cpu_percent", "CPU", "%", 0),
+            move |subject| runs(subject).cpu_percent(),
+        )
+}
+
+/// Bytes on media.
+pub(crate) fn size_column<'a, S>(
+    table: TableOf<'a, S>,
+    runs: impl Fn(&S) -> &Runs + 'a,
+) -> TableOf<'a, S> {
+    table.column(
+        Column::number("megabytes", "Size", "MB", 1),
+        move |subject| megabytes(runs(subject).stored_bytes()),
+    )
 }

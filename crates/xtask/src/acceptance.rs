@@ -14,7 +14,6 @@ struct Part {
     filter: &'static str,
     /// Whether these are the tests marked `#[ignore]`.
     is_long: bool,
-    in_release: bool,
 }
 
 /// A part with the long tests of a library's test program.
@@ -31,7 +30,6 @@ const fn library(
         program,
         filter: "slow_",
         is_long: true,
-        in_release: false,
     }
 }
 
@@ -44,7 +42,6 @@ const fn program(name: &'static str, shows: &'static str, filter: &'static str) 
         program: "acceptance",
         filter,
         is_long: true,
-        in_release: true,
     }
 }
 
@@ -161,10 +158,8 @@ pub(crate) fn run(names: &[String]) -> Result<(), String> {
 
 impl Part {
     fn run(&self) -> Result<(), String> {
-        let mut arguments = vec!["test", "--package", self.package, "--test", self.program];
-        if self.in_release {
-            arguments.push("--release");
-        }
+        let mut arguments = vec!["test", "--release", "--package", self.package];
+        arguments.extend(["--test", self.program]);
         arguments.extend(["--", "--nocapture", self.filter]);
         if self.is_long {
             arguments.push("--ignored");

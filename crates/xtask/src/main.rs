@@ -1,4 +1,4 @@
-//! The repository's own tasks: `cargo xtask test`, `tidy`, `messages`, `fuzz`, `bench`, `simulate`,
+//! The repository's own tasks: `cargo xtask test`, `tidy`, `messages`, `options`, `fuzz`, `bench`, `simulate`,
 //! `acceptance`, `mutants`.
 //!
 //! `test` is the complete continuous integration. The others are parts of it, or take too long for
@@ -14,6 +14,8 @@ mod acceptance;
 mod fuzz;
 mod messages;
 mod mutants;
+mod options;
+mod page;
 mod run;
 mod tidy;
 mod tools;
@@ -32,12 +34,18 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Format check, lints, tidy, messages, all tests, documentation, a short fuzz run.
+    /// Format check, lints, tidy, printed pages, all tests, documentation, a short fuzz run.
     Test,
     /// Checks file and function sizes, module docs, dependency direction, vocabulary.
     Tidy,
     /// Writes docs/messages.md from the message table.
     Messages {
+        /// Only compare; fail when the file is stale.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Writes docs/tsql-options.md from the option table.
+    Options {
         /// Only compare; fail when the file is stale.
         #[arg(long)]
         check: bool,
@@ -89,6 +97,7 @@ fn main() -> ExitCode {
         Task::Test => test(),
         Task::Tidy => tidy::check(),
         Task::Messages { check } => messages::write(check),
+        Task::Options { check } => options::write(check),
         Task::Fuzz { seconds, target } => fuzz::run(seconds, target.as_deref()),
         Task::Bench { database } => run::bench(database.as_deref()),
         Task::Simulate { seeds, first } => simulate(seeds, first),
@@ -126,6 +135,7 @@ fn test() -> Result<(), String> {
     run::step("format", "cargo", &["fmt", "--all", "--check"])?;
     tidy::check()?;
     messages::write(true)?;
+    options::write(true)?;
     run::step(
         "lints",
         "cargo",

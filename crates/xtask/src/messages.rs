@@ -1,7 +1,6 @@
 //! Prints the message table as a page of the documentation.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use windlass_base::message::table;
 
@@ -31,12 +30,5 @@ pub(crate) fn write(check: bool) -> Result<(), String> {
         writeln!(page, "| {} | {} | {text} |", entry.number, entry.severity)
             .map_err(|error| error.to_string())?;
     }
-    let path = Path::new(PAGE);
-    if check {
-        return match std::fs::read_to_string(path) {
-            Ok(current) if current == page => Ok(()),
-            _ => Err(format!("{PAGE} is stale: run `cargo xtask messages`")),
-        };
-    }
-    std::fs::write(path, page).map_err(|error| format!("{PAGE}: {error}"))
+    crate::page::write(PAGE, &page, "messages", check)
 }

@@ -46,7 +46,7 @@ pub(crate) struct Expander<I> {
     input: I,
     /// Bytes read to recognise the container, which belong to the first record.
     left: Vec<u8>,
-    /// File offset of the next byte.
+    /// Offset of the next byte in the file.
     at: u64,
     payload: Vec<u8>,
     xpress: Box<BlockDecoder>,
@@ -89,7 +89,7 @@ impl<I: Input> Expander<I> {
         })
     }
 
-    /// For an input at any position: see [`Expander::begin_at`].
+    /// Creates an expander for an input at any position: see [`Expander::begin_at`].
     pub(crate) fn anywhere(input: I) -> Self {
         Self {
             input,
@@ -275,7 +275,6 @@ impl<I: Input> Expander<I> {
         self.pass(length - 16 - entries)
     }
 
-    /// Skips bytes.
     fn pass(&mut self, mut bytes: u64) -> Result<(), Error> {
         let mut buffer = [0; 4096];
         while bytes > 0 {

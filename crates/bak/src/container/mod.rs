@@ -3,7 +3,7 @@
 //! - [`Container`]: which container it is, recognised by the first bytes.
 //! - [`PlainStream`]: the stream, read forward only, from a file or a pipe, with the position of
 //!   every byte.
-//! - `expand`: the records of the compressed container.
+//! - `expand`: expands the records of the compressed container.
 
 mod expand;
 mod plain;
@@ -21,7 +21,7 @@ use crate::mtf::media::{SQL_SERVER_VENDOR, software};
 /// Number of bytes that identify the container.
 pub const RECOGNISE_BYTES: usize = 512;
 
-/// How a backup is packed.
+/// The container of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Container {
     /// Plain Microsoft Tape Format.
@@ -72,7 +72,6 @@ pub trait Input {
     }
 }
 
-/// An input that can seek.
 pub trait SeekInput: Input {
     /// Moves to an offset of the file.
     ///
@@ -87,7 +86,7 @@ impl Input for &[u8] {
     }
 
     fn skip(&mut self, bytes: u64) -> io::Result<bool> {
-        // Past the end there is nothing to skip; a read will detect that.
+        // There is nothing to skip past the end; the next read notices that.
         let rest = usize::try_from(bytes)
             .ok()
             .and_then(|bytes| self.get(bytes..));
@@ -116,7 +115,7 @@ impl<I: Input + ?Sized> Input for Box<I> {
     }
 }
 
-/// Fills the buffer as far as the input reaches, and returns the number of bytes.
+/// Fills the buffer until the input ends; returns the number of bytes read.
 pub(crate) fn read_full(input: &mut dyn Input, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {

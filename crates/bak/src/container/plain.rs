@@ -15,7 +15,6 @@ const RECORD_BYTES_MAX: u64 = 1 << 16;
 /// Maximum bytes that are read ahead.
 const LOOK_AHEAD_BYTES: usize = 1 << 17;
 
-/// The plain stream of a backup.
 #[derive(Debug)]
 pub struct PlainStream<I> {
     source: Source<I>,

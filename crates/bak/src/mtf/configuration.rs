@@ -17,20 +17,20 @@ const FILE_BYTES_MIN: usize = 0x11C;
 /// Maximum number of files in a database.
 const FILES_MAX: usize = 32767;
 
-/// What a set contains.
+/// The type of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackupType {
     /// A whole database.
     Database,
     Log,
     File,
-    /// The changes of a database.
+    /// Changes of a database.
     Differential,
-    /// The changes of files.
+    /// Changes of files.
     DifferentialFile,
     /// Part of a database.
     Partial,
-    /// The changes of a part of a database.
+    /// Changes of a part of a database.
     DifferentialPartial,
     /// An unknown letter.
     Unknown(u8),
@@ -64,7 +64,7 @@ impl BackupType {
         }
     }
 
-    /// The text in result sets.
+    /// Its text in result sets.
     pub fn description(self) -> &'static str {
         match self {
             Self::Database => "Database",
@@ -87,14 +87,13 @@ impl BackupType {
     }
 }
 
-/// The database as recorded in a set.
+/// The database at the time of the backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configuration {
     /// Bits: 0x10 backup checksums, 0x400 copy only, 0x800 differential.
     pub flags: u32,
     /// Version of the server.
     pub version: (u8, u8, u16),
-    /// What the set holds.
     pub backup_type: BackupType,
     /// First LSN of its log.
     pub first_lsn: Lsn,
@@ -106,38 +105,33 @@ pub struct Configuration {
     pub database_backup_lsn: Lsn,
     /// LSN at which the log chain starts.
     pub chain_start_lsn: Lsn,
-    /// LSN of the last fork, zero if the database never forked.
+    /// LSN of the last fork; zero if the database never forked.
     pub fork_point_lsn: Lsn,
-    /// LSN of the base of a differential.
     pub differential_base_lsn: Lsn,
-    /// Set that is the base of a differential.
     pub differential_base: Guid,
     pub database_created: Option<Moment>,
-    /// When the backup began.
     pub started: Option<Moment>,
     pub finished: Option<Moment>,
     /// Name of the database.
     pub database: String,
     /// Name of the server.
     pub server: String,
-    /// Its number on the server.
+    /// Id of the database on the server.
     pub database_id: u16,
     pub database_version: u16,
     pub compatibility_level: u8,
     pub sort_order: u8,
-    /// Locale of its collation.
     pub locale: u32,
-    /// How its collation compares.
+    /// Comparison flags of its collation.
     pub comparison_style: u32,
-    /// The collation as the wire protocol has it: locale and flags, sort id.
+    /// Its collation as in the wire protocol: locale and flags, sort id.
     pub collation: (u32, u8),
-    /// Its status bits.
     pub status: u32,
     /// `MAXTRANSFERSIZE`.
     pub transfer_bytes: u32,
     /// Size of the backup.
     pub backup_bytes: u64,
-    /// Size of the compressed backup; equal to the other one if it is not compressed.
+    /// Size of the compressed backup; equal to `backup_bytes` if it is not compressed.
     pub compressed_bytes: u64,
     /// Binding id shared by the files of the database.
     pub binding: Guid,
@@ -145,9 +139,8 @@ pub struct Configuration {
     /// The fork before the last fork point.
     pub previous_fork: Guid,
     pub family: Guid,
-    /// Its filegroups.
     pub file_groups: Vec<FileGroup>,
-    /// Its files, in the order of the set.
+    /// In the order of the set.
     pub files: Vec<StoredFile>,
 }
 
@@ -159,11 +152,9 @@ pub struct FileGroup {
     pub name: String,
     /// Whether it is read-only.
     pub is_read_only: bool,
-    /// Its identity.
     pub guid: Guid,
 }
 
-/// What a file contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// Rows.
@@ -178,22 +169,18 @@ pub enum FileKind {
 pub struct StoredFile {
     /// Bits: 8 growth in percent, 0x40 read-only, 0x80 new differential base.
     pub flags: u32,
-    /// Its number.
     pub id: u16,
-    /// Number of its pages in the set.
     pub kind: FileKind,
-    /// Pages of it in the set.
+    /// Number of its pages in the set.
     pub stored_pages: u32,
-    /// Its filegroup; 0 of a log file.
+    /// Its filegroup; 0 for a log file.
     pub group: u32,
     /// Sector size of the volume it was on.
     pub source_block_bytes: u32,
-    /// Its length.
     pub bytes: u64,
-    /// Maximum size.
     pub max_bytes: u64,
     pub logical_name: String,
-    /// Its path on the server. Never used to write to.
+    /// Its path on the server. Never used for writing.
     pub physical_name: String,
     /// LSN at which it was created.
     pub create_lsn: Lsn,
@@ -202,16 +189,14 @@ pub struct StoredFile {
     pub differential_base_lsn: Lsn,
     /// Set that is its differential base.
     pub differential_base: Guid,
-    /// LSN from which on it is read-only.
+    /// LSN since which it has been read-only.
     pub read_only_lsn: Lsn,
-    /// Its identity.
     pub guid: Guid,
     /// Number of its bytes in the set.
     pub stored_bytes: u64,
 }
 
 impl StoredFile {
-    /// Whether it is read-only.
     pub fn is_read_only(&self) -> bool {
         self.flags & 0x40 != 0
     }
@@ -332,7 +317,6 @@ impl Configuration {
         self.flags & 0x10 != 0
     }
 
-    /// Whether it is a copy-only backup.
     pub fn is_copy_only(&self) -> bool {
         self.flags & 0x400 != 0
     }

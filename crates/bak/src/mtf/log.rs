@@ -10,24 +10,22 @@ pub(crate) const LOG_SECTOR_BYTES: u64 = 512;
 /// Bytes of a log block header that are read.
 pub(crate) const BLOCK_HEADER_BYTES: usize = 0x16;
 
-/// A virtual log file, and which bytes of it a set contains.
+/// A virtual log file, and the range of it in a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VirtualLog {
     pub file: u16,
-    /// Offset of the first byte of the log file that the set contains; 0 if none.
+    /// Offset of the first byte of the log file in the set; 0 if the set has none.
     pub first_byte: u64,
     /// Offset after the last one.
     pub end_byte: u64,
-    /// Sequence number if it is active, else 0.
+    /// Sequence number if it is active, otherwise 0.
     pub sequence: u32,
-    /// Its length.
     pub bytes: u64,
     /// Its offset in the log file.
     pub offset: u64,
     /// Parity: 0x40, 0x80, or 0 if it was never used.
     pub parity: u8,
     pub created: Lsn,
-    /// Version of its format.
     pub version: u16,
 }
 

@@ -23,11 +23,8 @@ pub struct MediaHeader {
     pub has_password: bool,
     /// The program that wrote it.
     pub software: String,
-    /// Its vendor id.
     pub vendor: u16,
-    /// When the media set was created.
     pub created: Option<Moment>,
-    /// Identity of the media set.
     pub media_set: Guid,
     /// Families in the media set.
     pub family_count: u16,

@@ -2,8 +2,8 @@
 //! content.
 //!
 //! The generic headers follow the published specification; the fields of the blocks and the streams
-//! `MQCI`, `MQDA`, `MQTL` and `CSUM` are SQL Server's own. `windlass-media` writes and reads our
-//! own media, with other streams, rules and checks, so the two share only the header layout.
+//! `MQCI`, `MQDA`, `MQTL` and `CSUM` are SQL Server's own. `windlass-media` writes and reads Windlass
+//! media, with other streams, rules and checks, so the two share only the header layout.
 
 pub(crate) mod configuration;
 pub(crate) mod log;

@@ -7,25 +7,22 @@ use crate::fields::Fields;
 /// The first block of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetHeader {
-    /// Its attributes: 4; 8 for a differential; 6 for a copy-only full backup.
+    /// Attributes: 4; 8 for a differential; 6 for a copy-only full backup.
     pub attributes: u32,
     /// Position on the media, from 1.
     pub position: u16,
     pub name: String,
     pub description: String,
-    /// Whether it is protected by a password.
+    /// Whether a password protects it.
     pub has_password: bool,
     pub user: String,
     pub written: Option<Moment>,
-    /// When it may be overwritten.
+    /// The date until which it must not be overwritten.
     pub expires: Option<Moment>,
-    /// Major version of the server.
     pub version_major: u8,
-    /// Minor version of the server.
     pub version_minor: u8,
     /// Quarter hours from UTC.
     pub time_zone: i8,
-    /// Identity of the set.
     pub guid: Guid,
 }
 

@@ -40,15 +40,12 @@ const KEY_COLUMN: i64 = 2;
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its number.
     pub id: u32,
     pub name: String,
     pub sql_type: SqlType,
     /// The name of its alias type, if it has one.
     pub alias: Option<String>,
-    /// Whether it may be NULL.
     pub is_nullable: bool,
-    /// Whether it is an identity column.
     pub is_identity: bool,
 }
 
@@ -68,22 +65,17 @@ pub enum Refusal {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// Its number.
     pub object: u32,
     pub schema: String,
     pub name: String,
-    /// Its stored columns, in order.
     pub columns: Vec<Column>,
-    /// Names of its computed columns that are not stored.
+    /// Names of its computed columns without stored values.
     pub computed: Vec<String>,
-    /// Columns of its primary key.
     pub primary_key: Vec<String>,
     pub unique_keys: Vec<Vec<String>>,
-    /// Whether it is a heap.
     pub is_heap: bool,
     /// Number of rows according to the server.
     pub counted_rows: u64,
-    /// Why it cannot be read, or `None`.
     pub refusal: Option<Refusal>,
     rowsets: Vec<Rowset>,
 }
@@ -100,7 +92,7 @@ pub struct Database {
     pub problems: Problems,
 }
 
-/// A row of a system table, by the numbers of its columns.
+/// A row of a system table; columns are numbered from 1.
 struct SystemRow<'a>(&'a [Value]);
 
 impl SystemRow<'_> {
@@ -123,7 +115,7 @@ impl SystemRow<'_> {
     }
 }
 
-/// A column according to `syscolpars`.
+/// A column as described by `syscolpars`.
 struct Described {
     column: Column,
     is_sparse: bool,
@@ -276,7 +268,7 @@ impl Database {
         Ok(())
     }
 
-    /// The columns of a rowset that users see, by their numbers.
+    /// The visible columns of a rowset, by number.
     fn visible_fields(&self, rowset: &Rowset) -> Vec<Field> {
         let fields = self.system.fields.get(&rowset.id);
         let mut fields: Vec<Field> = fields

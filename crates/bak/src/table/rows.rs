@@ -14,15 +14,12 @@ use crate::error::Error;
 /// The result of reading a rowset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Number of rows passed on.
+    /// Number of rows passed to the receiver.
     pub rows: u64,
-    /// Number of pages read.
     pub pages: u64,
-    /// Problems with reading it.
     pub problems: Problems,
 }
 
-/// Takes the values of a row.
 pub type TakeRow<'a> = dyn FnMut(&[Value]) -> Result<(), Error> + 'a;
 
 /// Decodes the rows of a rowset.

@@ -35,7 +35,7 @@ const IAM_SINGLES: usize = 8;
 /// Offset of its bitmap.
 const IAM_MAP_AT: usize = 0xC2;
 
-/// What is read.
+/// What to read.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Scan {
     /// Pages linked to each other.
@@ -74,7 +74,6 @@ const PROBLEM_TEXTS_MAX: usize = 20;
 const MISSING_MAX: u64 = 100_000;
 
 impl Problems {
-    /// Adds one.
     pub(super) fn push(&mut self, text: String) {
         self.count += 1;
         if self.texts.len() < PROBLEM_TEXTS_MAX {
@@ -82,7 +81,6 @@ impl Problems {
         }
     }
 
-    /// Adds those of another place.
     pub(super) fn extend(&mut self, other: Self) {
         let room = PROBLEM_TEXTS_MAX.saturating_sub(self.texts.len());
         self.texts.extend(other.texts.into_iter().take(room));

@@ -157,7 +157,7 @@ impl System {
         })
     }
 
-    /// SQL Server 2005 stores the same in two tables.
+    /// SQL Server 2005 stores the same information in two tables.
     fn read_columns_of_2005(&mut self, pages: &mut dyn Pages) -> Result<(), Error> {
         let unit = self
             .base_unit(SYSHOBTCOLUMNS)

@@ -1,5 +1,5 @@
-//! The state of a data file during verification: which extents were seen, which pages have their
-//! own number, and what its maps say.
+//! The state of a data file during verification: extents seen, pages with their own number, and the
+//! content of its maps.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ pub(super) struct Outcome {
 
 impl Outcome {
     fn report(&mut self, (input, place): (usize, Place), damage: Damage) {
-        // One more than is kept, to notice that there are more.
+        // Keeps one more than the limit, as a sign that there are more.
         if self.findings.len() <= FINDINGS_MAX {
             self.findings.push((input, Finding { place, damage }));
         }
@@ -129,7 +129,7 @@ impl FileCheck {
         })
     }
 
-    /// Records what a page says about itself and other pages.
+    /// Records a page's number, and its content if it is a map.
     pub(super) fn note_page(&mut self, page: u32, is_own: bool, page_type: u8, bytes: &[u8]) {
         self.own.put(page, is_own);
         if page == 0 {

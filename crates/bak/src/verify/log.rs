@@ -29,7 +29,7 @@ pub(super) struct LogCheck {
 }
 
 impl LogCheck {
-    /// A virtual log file.
+    /// Adds a virtual log file.
     pub(super) fn add(&mut self, log: &VirtualLog) {
         self.logs.push(log.clone());
     }
@@ -72,7 +72,7 @@ impl LogCheck {
                 if !is_good {
                     let damage = Damage::LogBlock { expected, found };
                     findings.push(Finding { place, damage });
-                    // The start of the next one is no longer known: this is reported once.
+                    // The start of the next block is unknown; reports this only once.
                     *next = u64::MAX;
                     continue;
                 }
@@ -125,7 +125,7 @@ impl LogCheck {
             expected = lsn_at(log, log.end_byte);
             let reached = self.reached.get(&log.sequence).copied();
             match reached {
-                // Already reported where it was found.
+                // Reported when it was found.
                 Some(u64::MAX) => {}
                 Some(reached) if reached == log.end_byte => {}
                 reached => {

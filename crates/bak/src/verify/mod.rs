@@ -56,12 +56,11 @@ pub struct Checked {
     pub virtual_logs: u64,
 }
 
-/// A finding, and the file it is in.
+/// A finding and its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFinding {
-    /// The number of the file, in the order in which they were given, from 0.
+    /// Index of the file, in the order given.
     pub input: usize,
-    /// The finding and its position.
     pub finding: Finding,
 }
 
@@ -70,14 +69,14 @@ pub struct FileFinding {
 pub struct Verified {
     /// The set, from its first family.
     pub set: Option<SetListing>,
-    /// The files, in the order in which they were given.
+    /// Totals of the files, in the order given.
     pub walked: Vec<Walked>,
     pub checked: Checked,
-    /// The findings that were kept.
+    /// The findings kept.
     pub findings: Vec<FileFinding>,
     /// Number of findings that were not kept.
     pub more_findings: u64,
-    /// Notable, but not wrong.
+    /// Notable facts that are not problems.
     pub notes: Vec<String>,
     /// What could not be checked, and why.
     pub unchecked: Vec<String>,
@@ -114,7 +113,7 @@ struct State {
 }
 
 impl Verifier {
-    /// For the set at a position.
+    /// Verifies the set at a position.
     pub fn new(position: u16) -> Self {
         Self {
             position,
@@ -165,7 +164,7 @@ impl Verifier {
         Ok(())
     }
 
-    /// Checks whether the family belongs to the previous ones.
+    /// Checks that the family belongs with the previous ones.
     fn check_family(&mut self, media: &MediaHeader, set: &SetListing) {
         if let Some((first, first_set)) = &self.first {
             if (first.media_set, first_set.header.guid) != (media.media_set, set.header.guid) {

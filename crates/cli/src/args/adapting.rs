@@ -1,4 +1,4 @@
-//! What a backup may choose for itself, on the command line.
+//! Options for which a backup can choose the value itself.
 
 use std::str::FromStr;
 
@@ -14,7 +14,7 @@ pub(crate) enum Threads {
 }
 
 impl Threads {
-    /// The number, if one was given.
+    /// The number, unless it is `auto`.
     pub(crate) fn count(self) -> Option<u32> {
         match self {
             Self::Auto => None,
@@ -37,10 +37,10 @@ impl FromStr for Threads {
     }
 }
 
-/// Reads a word of an option, in small letters as in T-SQL's; the help tells each one's meaning.
+/// Parses one of an option's words, in lower case; the help shows the meaning of each.
 pub(crate) fn word<T: Word>() -> impl TypedValueParser<Value = T> {
     let value = |word: &T| {
-        // A few bytes for each run: clap keeps names for as long as the program lives.
+        // Leaks a few bytes per run: clap keeps names until the program ends.
         let name: &'static str = word.spelling().to_lowercase().leak();
         PossibleValue::new(name).help(word.meaning())
     };

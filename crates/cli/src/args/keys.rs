@@ -1,4 +1,4 @@
-//! Keys: of encrypted sets, of new recipients, and those that sign.
+//! Keys: for encrypted sets, for new recipients, and for signatures.
 
 use std::path::PathBuf;
 

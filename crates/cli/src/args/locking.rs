@@ -1,4 +1,4 @@
-//! What a backup does about a database's other users.
+//! How a backup treats other users of the database.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -40,12 +40,12 @@ pub(crate) fn run(arguments: &BackupArguments, common: &Common) -> Outcome {
     ended(result, &mut console)
 }
 
-/// What the command line says, but for the recipients, whose files are not read.
+/// The options on the command line, except the recipients, whose files are not read.
 pub(super) fn options(arguments: &BackupArguments, common: &Common) -> BackupOptions {
     let (tuning, locking) = (&arguments.tuning, &arguments.locking);
     BackupOptions {
         devices: match arguments.to.as_slice() {
-            // Only a measuring run goes without: it names a device and touches none.
+            // Only a measuring run has no target: it names a device and uses none.
             [] => disks(&["NUL".to_owned()], common),
             to => disks(to, common),
         },

@@ -29,7 +29,7 @@ fn passphrase(path: &Path) -> Result<Passphrase, Message> {
     })
 }
 
-/// Who can read a backup: certificates in files, and a passphrase in another.
+/// The recipients: certificates in files, and a passphrase in another file.
 pub(super) fn recipients(
     certificates: &[PathBuf],
     passphrase_file: Option<&Path>,

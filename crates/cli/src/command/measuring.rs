@@ -15,7 +15,7 @@ use crate::output::{Console, Layout, message_line, result_json, result_text};
 /// A measured database, and the flag set by Ctrl-C.
 pub(super) struct Subject {
     pub(super) database: Database,
-    /// How to name it on another command line: its registered name, or an absolute path.
+    /// Its name on another command line: its registered name, or an absolute path.
     pub(super) argument: String,
     pub(super) cancel: Arc<AtomicBool>,
     /// Keeps a page engine database open.
@@ -47,7 +47,7 @@ pub(super) fn subject(written: &str, common: &Common) -> Option<Subject> {
     }
 }
 
-/// Reports what is being measured, unless the output is for programs.
+/// Prints what is being measured, unless the output is for programs.
 pub(super) fn tell(common: &Common) -> impl Fn(&str) {
     let is_json = common.json;
     move |text: &str| {

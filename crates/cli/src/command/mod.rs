@@ -59,7 +59,7 @@ impl From<BatchEnd> for Outcome {
     }
 }
 
-/// What an operation gave; its failure is told.
+/// Returns the result of an operation; prints the messages of its failure.
 pub(crate) fn told<T>(result: Result<T, Failure>, console: &mut Console) -> Option<T> {
     match result {
         Ok(found) => Some(found),
@@ -72,7 +72,7 @@ pub(crate) fn told<T>(result: Result<T, Failure>, console: &mut Console) -> Opti
     }
 }
 
-/// The same where nothing more is to be done.
+/// The outcome of an operation; prints the messages of its failure.
 pub(crate) fn ended<T>(result: Result<T, Failure>, console: &mut Console) -> Outcome {
     match told(result, console) {
         Some(_) => Outcome::Succeeded,
@@ -80,7 +80,7 @@ pub(crate) fn ended<T>(result: Result<T, Failure>, console: &mut Console) -> Out
     }
 }
 
-/// A session on the instance that the command line names, or on none.
+/// A session on the instance that the command line names, or on a temporary one.
 pub(crate) fn session(common: &Common, console: &mut Console) -> Option<Session> {
     match open(common) {
         Ok(instance) => {
@@ -136,7 +136,7 @@ pub(crate) fn open(common: &Common) -> Result<Instance, Vec<Message>> {
     Ok(with_drives(instance, common))
 }
 
-/// The session's name for the database: a registered name, or that of a file.
+/// The session's name for the database: its registered name, or a name made from its file.
 pub(crate) fn database_name(
     session: &mut Session,
     written: &str,
@@ -156,7 +156,8 @@ pub(crate) fn database_name(
     }
 }
 
-/// The device for a file of the command line, absolute so that nothing else is read into it.
+/// The device for a file on the command line; absolute, so that a name cannot be mistaken for a drive
+/// letter or a device.
 fn disk(path: &str, common: &Common) -> DeviceName {
     let is_mapped = path.split_once(':').is_some_and(|(letter, _)| {
         common
@@ -176,7 +177,6 @@ pub(crate) fn disks(paths: &[String], common: &Common) -> Vec<DeviceName> {
     paths.iter().map(|path| disk(path, common)).collect()
 }
 
-/// A path as text, absolute.
 pub(crate) fn absolute(path: &Path) -> String {
     let absolute = std::path::absolute(path);
     absolute
@@ -185,7 +185,7 @@ pub(crate) fn absolute(path: &Path) -> String {
         .into_owned()
 }
 
-/// Says what is wrong with the instance.
+/// Prints an error of the instance.
 pub(crate) fn failed(error: &windlass_catalog::Error, console: &mut Console) -> Outcome {
     for message in Failure::from(error).messages {
         console.message(message);

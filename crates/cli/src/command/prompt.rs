@@ -98,7 +98,8 @@ impl Prompt<'_> {
         }
     }
 
-    /// The input has ended. Text from another program without a final GO runs; a person is asked.
+    /// Handles the end of the input. Text from another program without a final GO runs; a person is
+    /// asked.
     fn end(
         &mut self,
         was_leaving: bool,
@@ -161,7 +162,7 @@ impl Typed {
         let is_go = words
             .next()
             .is_some_and(|word| word.eq_ignore_ascii_case("GO"));
-        // A marker after it shows whether the splitter takes it for the end of a batch.
+        // An appended letter shows whether the splitter sees the end of a batch before it.
         let with_mark = format!("{}x", self.text);
         is_go
             && batch::split(&with_mark)
@@ -169,7 +170,7 @@ impl Typed {
                 .is_some_and(|batch| batch.text.trim() == "x")
     }
 
-    /// Runs the batches. A cancellation ends the rest of them, and nothing else.
+    /// Runs the batches. A cancellation ends the rest of them, but not the prompt.
     fn run(&self, session: &mut Session, console: &mut Console) -> Ran {
         let cancel = session.cancel_flag();
         cancel::begin_batch(&cancel);

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         let is_lost = result.as_ref().is_err_and(|failure| failure.is_done);
         match told(result, &mut console) {
             Some(_) => {}
-            // What comes behind it may even have what it lost.
+            // The next backup may contain what this one lost.
             None if is_lost => outcome = Outcome::Failed,
             None => {
                 advise(&mut console);
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
     }
 }
 
-/// What the command line says, but for the keys, whose files are not read.
+/// The options on the command line, except the keys, whose files are not read.
 fn options(arguments: &RestoreArguments, common: &Common) -> RestoreOptions {
     let tuning = &arguments.tuning;
     RestoreOptions {
@@ -201,7 +201,7 @@ fn advise(console: &mut Console) {
     console.message(advice);
 }
 
-/// The name of the database: as given, or as its file is called.
+/// The name of the database: as given, or the name of its file.
 fn name(arguments: &RestoreArguments) -> String {
     match (&arguments.database, &arguments.to, arguments.moves.first()) {
         (Some(name), ..) => name.clone(),
@@ -227,7 +227,7 @@ fn make_read_only(path: &std::path::Path, console: &mut Console) -> Outcome {
     }
 }
 
-/// The sequence of restores that waits at the target.
+/// The state of the sequence of restores at the target.
 fn sequence(
     session: &Session,
     arguments: &RestoreArguments,
@@ -239,7 +239,7 @@ fn sequence(
     session.sequence(name, target.as_deref())
 }
 
-/// Says what a sequence that failed after its full backup leaves, and how to continue.
+/// Reports the state of a sequence that failed after its full backup, and how to continue.
 fn left_open(session: &Session, arguments: &RestoreArguments, name: &str, console: &mut Console) {
     match sequence(session, arguments, name) {
         Err(_) | Ok(Sequence::None) => {}
@@ -251,7 +251,8 @@ fn left_open(session: &Session, arguments: &RestoreArguments, name: &str, consol
     }
 }
 
-/// Where a differential goes on, and how the full backup alone is recovered, as the command line says it.
+/// The words that name the target on the command line, and the command that recovers the full backup
+/// alone.
 fn ways_on(arguments: &RestoreArguments, name: &str) -> (String, String) {
     let mut words = Vec::new();
     if arguments.database.is_some() {

@@ -12,7 +12,7 @@ use super::{Outcome, refused};
 use crate::args::{Common, SigningKeyArguments};
 use crate::output::{Console, Layout};
 
-/// Runs the command: both files, or none.
+/// Runs the command: writes both files, or none.
 pub(crate) fn run(arguments: &SigningKeyArguments, common: &Common) -> Outcome {
     let mut console = Console::new(common.json, Layout::Table);
     let private = &arguments.file;
@@ -42,7 +42,7 @@ fn make(private: &Path, public: &Path) -> Result<String, Message> {
     windlass_io::secret::create_public(public, public_pem.as_bytes())
         .map_err(|error| unwritten(public, &error))?;
     windlass_io::secret::create(private, pem.as_bytes()).map_err(|error| {
-        // What was made just now belongs to nothing.
+        // The public file just created is useless without its private key.
         let _kept = std::fs::remove_file(public);
         unwritten(private, &error)
     })?;

@@ -147,7 +147,7 @@ fn decode(bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// Runs a script; returns the outcome if nothing may follow.
+/// Runs a script; returns the outcome if the run must stop.
 fn script(
     session: &mut Session,
     text: &str,

@@ -38,8 +38,8 @@ pub(crate) fn run(arguments: &TuneArguments, common: &Common) -> Outcome {
     })
 }
 
-/// The recommendation as a command line and as the equivalent statement: the command line is parsed
-/// again, so that both agree.
+/// The recommendation as a command line and as the equivalent statement, which is made by parsing the
+/// command line, so that both agree.
 fn statements(advice: &Advice, subject: &Subject, common: &Common) -> Result<Statements, String> {
     let words = command_line(&advice.recommendation, &subject.argument, common);
     let parsed = Arguments::try_parse_from(&words).map_err(|error| error.to_string())?;

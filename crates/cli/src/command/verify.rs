@@ -10,7 +10,7 @@ use super::{Outcome, absolute, disks, io_method_refused, keys, refused, session_
 use crate::args::{Common, Threads, VerifyArguments};
 use crate::output::{Console, Layout};
 
-/// Runs the command: every backup set unless one is named.
+/// Runs the command: verifies every backup set unless one is named.
 pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
     if let Some(outcome) = io_method_refused(arguments.io) {
         return outcome;
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
             None => return Outcome::Failed,
         },
     };
-    // The only set needs no number.
+    // A number is needed only if there are several sets.
     let is_named = arguments.set.is_some() || positions.len() > 1;
     let mut outcome = Outcome::Succeeded;
     for position in positions {
@@ -69,8 +69,8 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
     outcome
 }
 
-/// The positions of the sets on the media. Damage among the headers is a failure, however many sets before it
-/// are whole.
+/// The positions of the sets on the media. Damage among the headers is a failure, even if complete sets
+/// precede it.
 fn positions(
     session: &mut Session,
     media: &MediaOptions,

@@ -10,7 +10,6 @@ use rusqlite::{Connection, params};
 
 use super::text::Writer;
 
-/// Number of accounts.
 pub(super) const ACCOUNTS: i64 = 100;
 
 const SCHEMA: &str = "

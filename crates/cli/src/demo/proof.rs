@@ -16,9 +16,9 @@ pub(super) enum Disproof {
     /// The ledger has gaps.
     #[error("the ledger has {count} entries, the last has number {last}")]
     Gap {
-        /// Entries.
+        /// Number of entries.
         count: i64,
-        /// Number of the last.
+        /// Number of the last entry.
         last: i64,
     },
     /// The state is from before or after the backup.
@@ -27,7 +27,7 @@ pub(super) enum Disproof {
         found: i64,
         /// Last commit before the backup started.
         from: i64,
-        /// Last commit after it had ended.
+        /// Last commit after it ended.
         to: i64,
     },
     /// A file differs.

@@ -57,7 +57,7 @@ impl Measured {
         ]
     }
 
-    /// The same as an object.
+    /// The same row as a JSON object.
     pub(super) fn to_json(&self, busy: &Self) -> serde_json::Value {
         json!({
             "algorithm": self.compression.algorithm.name(),
@@ -97,7 +97,7 @@ impl Sink for Quiet {
     }
 }
 
-/// Bytes of the database, bytes on media, time. The demo has no dry runs.
+/// The size of the database, its size on media, and the time. The demo has no dry runs.
 fn numbers(completed: &Completed<'_>) -> Option<(u64, u64, Duration)> {
     match completed {
         Completed::Rehearsal(_) => None,
@@ -116,7 +116,7 @@ fn numbers(completed: &Completed<'_>) -> Option<(u64, u64, Duration)> {
 }
 
 impl Runner {
-    /// A session that knows the database as `demo`.
+    /// Creates a session that knows the database as `demo`.
     pub(super) fn new(database: &Path, folder: &Path, is_json: bool) -> Result<Self, Error> {
         let failed = |error| Error::Statement(Failure::from(error).messages);
         let mut instance = Instance::open(None).map_err(failed)?;
@@ -163,7 +163,7 @@ impl Runner {
         disks.join(", ")
     }
 
-    /// Backs the database up to new media.
+    /// Backs up the database to new media.
     pub(super) fn backup(
         &mut self,
         compression: Compression,
@@ -178,7 +178,7 @@ impl Runner {
         Ok(measured(compression, &sink))
     }
 
-    /// A differential on the media of the full backup.
+    /// Appends a differential to the media of the full backup.
     pub(super) fn differential(&mut self) -> Result<Measured, Error> {
         let compression = Compression::ZSTD_LOW;
         let disks = self.disks(compression, 1);
@@ -210,7 +210,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Restores the full backup and the differential behind it.
+    /// Restores the full backup and the differential that follows it.
     pub(super) fn restore_sequence(&mut self, copy: &Path) -> Result<(), Error> {
         let disks = self.disks(Compression::ZSTD_LOW, 1);
         let path = copy.display().to_string().replace('\'', "''");

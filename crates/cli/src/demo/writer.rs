@@ -17,7 +17,7 @@ use super::text::Writer;
 use crate::command::Outcome;
 use crate::output::message_line;
 
-/// Between two transactions.
+/// Pause between two transactions.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A running writer.

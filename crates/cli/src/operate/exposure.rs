@@ -70,7 +70,7 @@ pub(super) fn judge(
 }
 
 fn judge_one(standing: Standing<'_>, rpo_seconds: i64, now: Moment) -> Exposure<'_> {
-    // Nothing that is dated in the future says since when everything is kept.
+    // A backup dated in the future proves nothing about the time before now.
     let is_past = |backup: &&PastBackup| {
         let began = backup.started;
         began.is_none_or(|began| seconds(now, began) <= FUTURE_SECONDS)
@@ -125,7 +125,7 @@ fn judge_one(standing: Standing<'_>, rpo_seconds: i64, now: Moment) -> Exposure<
 }
 
 impl Exposure<'_> {
-    /// Records that until `to` everything since `since` would have been lost.
+    /// Records that until `to` everything changed since `since` would have been lost.
     fn note(&mut self, since: Moment, to: Moment, is_open: bool, rpo_seconds: i64) {
         let loss = seconds(since, to);
         self.worst = self.worst.max(loss);

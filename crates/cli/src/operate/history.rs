@@ -73,7 +73,8 @@ pub(super) fn run(arguments: &HistoryArguments, common: &Common) -> Outcome {
     outcome
 }
 
-/// How far in the future a date may lie, in seconds: clocks differ, and local times turn back an hour.
+/// The furthest that a date may lie in the future, in seconds: clocks differ, and local times go back an
+/// hour.
 pub(super) const FUTURE_SECONDS: i64 = 2 * 3600;
 
 /// Seconds from one moment to another.

@@ -48,8 +48,8 @@ pub(super) fn run(arguments: &MetricsArguments, common: &Common) -> Outcome {
     }
 }
 
-/// Updates the metrics file named in the settings. Only reports failures, because the backup was
-/// made.
+/// Updates the metrics file named in the settings. Failures are only reported, because the backup
+/// succeeded.
 pub(crate) fn renew(common: &Common, settings: &Settings) {
     let (Some(path), Some(instance)) = (settings.metrics(), &common.instance) else {
         return;
@@ -158,7 +158,7 @@ fn backups(past: &[PastBackup], text: &mut String) {
     }
 }
 
-/// What can be restored now of each database, including those never backed up.
+/// The restorability of each database, including those never backed up.
 fn databases(standings: &[Standing<'_>], registered: &[DatabaseRecord], text: &mut String) {
     let mut all: BTreeMap<&str, Option<&Standing<'_>>> = standings
         .iter()

@@ -58,7 +58,7 @@ pub(super) fn line(completed: Completed<'_>) -> String {
     }
 }
 
-/// Algorithm and level; the share of each level if they were picked.
+/// Algorithm and level; the share of each level if levels were chosen during the run.
 fn method(plan: &Plan, adapted: &Adapted) -> String {
     let threads = match plan.adapts_threads && adapted.mean_threads > 0.0 {
         true => format!("; {:.1} threads", adapted.mean_threads),

@@ -86,8 +86,8 @@ impl Console {
         }
     }
 
-    /// Prints the T-SQL that says the same. Then standard output holds nothing else that is for
-    /// people: it can be piped.
+    /// Prints the equivalent T-SQL. All other text for people then goes to standard error, so that
+    /// standard output can be piped.
     pub(crate) fn tsql(&mut self, statement: &str) {
         self.is_script = true;
         let text = format!("{statement};");
@@ -107,8 +107,7 @@ impl Console {
         self.has_failed
     }
 
-    /// Also after a statement that failed after some rows, so that standard output stays
-    /// well-formed.
+    /// Needed also if a statement fails after some rows, so that standard output stays well-formed.
     fn close_result(&mut self) {
         match self.result.take() {
             Some(Open::Table(table)) => table.finish(),

@@ -4,9 +4,8 @@
 //! no name from media or a database acts on a terminal; JSON is escaped as well. (A clippy rule of
 //! this crate keeps all other code from the two streams.)
 //!
-//! A result that is no longer read (`windlass header x | head`) is not an error and ends silently.
-//! If it is lost for another reason, such as a full disk, the program fails at its end: see
-//! [`finish`].
+//! A result whose reader stops early (`windlass header x | head`) is not an error; output ends silently.
+//! If it is lost for another reason, such as a full disk, the program fails at its end: see [`finish`].
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::io::{self, ErrorKind, Write};
@@ -58,7 +57,7 @@ pub(crate) fn message_json(json: &str) {
     to_message(&[&json_escaped(json), "\n"]);
 }
 
-/// Ends the results: returns the error if output was lost for any reason but a closed pipe.
+/// Ends the results; fails if output was lost for any reason but a closed pipe.
 pub(crate) fn finish() -> io::Result<()> {
     keep(io::stdout().lock().flush());
     let lost = LOST.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -7,7 +7,7 @@ use windlass_instance::{Column, ColumnType, Value};
 
 use super::result_line;
 
-/// Rows that are measured before the first is printed, to find the widths.
+/// Rows that are buffered before the first is printed, to find the column widths.
 const ROWS_MEASURED: usize = 1000;
 
 /// Maximum column width; longer texts extend beyond it.
@@ -29,7 +29,6 @@ struct Shape {
 }
 
 impl Table {
-    /// Begins a table.
     pub(crate) fn new(columns: &[Column]) -> Self {
         Self {
             columns: columns.to_vec(),
@@ -52,12 +51,11 @@ impl Table {
         Self::new(&columns)
     }
 
-    /// Adds a row.
     pub(crate) fn row(&mut self, row: &[Value]) {
         self.texts(row.iter().map(ToString::to_string).collect());
     }
 
-    /// Adds a row that is text already.
+    /// Adds a row of texts.
     pub(crate) fn texts(&mut self, mut row: Vec<String>) {
         for cell in &mut row {
             if let Cow::Owned(spelled) = visible(cell) {

@@ -2,13 +2,21 @@
 
 use windlass_base::{Guid, Lsn};
 
-use super::BackupMode;
-use crate::database::Database;
 use crate::error::{EngineError, Result};
 use crate::log::Position;
-use crate::log::header::Header;
+use crate::log::header::{DifferentialBase, Header};
 use crate::options::FileSpec;
-use crate::versions::Commit;
+
+/// The kind of a backup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BackupMode {
+    /// All data; becomes the new differential base.
+    Full,
+    /// All data; the differential base is unchanged.
+    CopyOnly,
+    /// The extents changed since the base.
+    Differential,
+}
 
 /// A range of a data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +38,14 @@ pub struct BackupDescription {
 }
 
 impl BackupDescription {
+    pub(crate) fn new(header: Header, end: Position, kind: BackupMode) -> Self {
+        Self {
+            header,
+            end,
+            differential: kind == BackupMode::Differential,
+        }
+    }
+
     /// Name of the database.
     pub fn name(&self) -> &str {
         &self.header.name
@@ -70,7 +86,7 @@ impl BackupDescription {
     }
 
     /// The differential base in force when the backup began.
-    pub fn base(&self) -> (Guid, Lsn) {
+    pub fn base(&self) -> DifferentialBase {
         self.header.base
     }
 
@@ -99,28 +115,5 @@ impl BackupDescription {
         parse().ok_or_else(|| {
             EngineError::Invalid("the description of the database is damaged".to_owned())
         })
-    }
-}
-
-impl Database {
-    pub(crate) fn describe(
-        &self,
-        first: Position,
-        end: Position,
-        latest: Commit,
-        kind: BackupMode,
-    ) -> BackupDescription {
-        let stored = self.header.lock();
-        let header = Header {
-            redo: first,
-            page_count: latest.page_count,
-            sequence: latest.sequence,
-            ..self.header_of(&stored, None)
-        };
-        BackupDescription {
-            header,
-            end,
-            differential: kind == BackupMode::Differential,
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Restores whole data files that are damaged or lost, from the full backup that is the base of the
 //! database's differential map, while the database is closed.
 //!
-//! The argument is the same as in [`super::page_restore`]: an extent that is not marked has not
+//! The argument is the same as in [`crate::database::page_restore`]: an extent that is not marked has not
 //! changed since the end of that backup. The map is read from the log file, because a database with
 //! a lost file cannot be opened: from the record of the last checkpoint and the commits after it,
 //! as in recovery.
@@ -23,12 +23,11 @@ use windlass_base::Guid;
 
 use super::BackupDescription;
 use super::follow::LogFollower;
-use super::offline::{extents_of, index_of, read_log};
-use super::page_restore::FilePage;
-use crate::database::{file_id, fingerprint, make_file, refuse_leftovers};
+use super::offline::{extents_of, read_log};
+use crate::database::{fingerprint, make_file, refuse_leftovers};
 use crate::differential::ExtentMap;
 use crate::error::{EngineError, PageRefusal, Result};
-use crate::files::{EXTENT_BYTES, extent_of, locate_extent};
+use crate::files::{EXTENT_BYTES, FilePage, extent_of, file_id, index_of, locate_extent};
 use crate::log::header::{Header, Region};
 use crate::log::record::Record;
 use crate::options::{EXTENT_PAGES, FileSpec, PAGE_SIZE};
@@ -109,12 +108,12 @@ impl FileRestore {
             .map_err(|error| EngineError::lock(log_path, error))?;
         let told = read_log(&log, log_path)?;
         let header = &told.header;
-        let is_base = header.base.0 == set && !set.is_nil() && header.guid == description.guid();
+        let is_base = header.base.set == set && !set.is_nil() && header.guid == description.guid();
         if description.is_differential() || !is_base {
             return Err(EngineError::NotTheBase {
                 database: header.name.clone(),
                 set,
-                base: header.base.0,
+                base: header.base.set,
             });
         }
         let wanted = extents_of(&told, file_ids)?;

@@ -13,11 +13,11 @@ use crate::log::reader::Chain;
 use crate::log::record::{Record, Records};
 
 /// Called with each page record.
-pub(super) type OnRecord<'a> = &'a mut dyn FnMut(u32, &Record<'_>) -> Result<()>;
+pub(crate) type OnRecord<'a> = &'a mut dyn FnMut(u32, &Record<'_>) -> Result<()>;
 
 /// The position reached in the log of a backup.
 #[derive(Debug)]
-pub(super) struct LogFollower {
+pub(crate) struct LogFollower {
     database: String,
     guid: Guid,
     end: Position,
@@ -28,7 +28,7 @@ pub(super) struct LogFollower {
 
 impl LogFollower {
     /// Starts at the first record that the backup needs.
-    pub(super) fn new(description: &BackupDescription) -> Self {
+    pub(crate) fn new(description: &BackupDescription) -> Self {
         Self {
             database: description.header.name.clone(),
             guid: description.header.guid,
@@ -40,12 +40,12 @@ impl LogFollower {
     }
 
     /// Skips the log, because an earlier restore already replayed it.
-    pub(super) fn skip(&mut self) {
+    pub(crate) fn skip(&mut self) {
         self.reached = self.end;
     }
 
     /// Takes the next bytes of the log and passes on the page records that are complete.
-    pub(super) fn feed(&mut self, bytes: &[u8], on_record: OnRecord<'_>) -> Result<()> {
+    pub(crate) fn feed(&mut self, bytes: &[u8], on_record: OnRecord<'_>) -> Result<()> {
         let mut input = std::mem::take(&mut self.partial);
         input.extend_from_slice(bytes);
         let mut rest = input.as_slice();
@@ -91,7 +91,7 @@ impl LogFollower {
     }
 
     /// Fails if the log did not reach the end of the backup.
-    pub(super) fn check_end(&self) -> Result<()> {
+    pub(crate) fn check_end(&self) -> Result<()> {
         if self.reached == self.end && self.partial.is_empty() {
             return Ok(());
         }

@@ -7,11 +7,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::page_restore::FilePage;
-use crate::database::file_id;
 use crate::differential::ExtentMap;
 use crate::error::{EngineError, Result};
-use crate::files::{check_regions, extent_of, locate_extent};
+use crate::files::{FilePage, check_regions, extent_of, file_id, index_of, locate_extent};
 use crate::log::block::HEADER_BYTES;
 use crate::log::header::Header;
 use crate::log::reader::{LogReader, find_end, load_sequences};
@@ -26,15 +24,6 @@ pub(super) struct Told {
     pub(super) page_count: u32,
     /// Pages that opening the database will replay.
     redone: ExtentMap,
-}
-
-/// Index of the data file with the given number.
-pub(super) fn index_of(file_id: u32) -> Option<usize> {
-    match file_id {
-        1 => Some(0),
-        0 | 2 => None,
-        other => Some(other as usize - 2),
-    }
 }
 
 /// Reads what recovery would find, without changing anything.

@@ -9,18 +9,16 @@ use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windlass_base::{Guid, Lsn};
-
 use super::follow::LogFollower;
 use super::{BackupDescription, BackupRange};
 use crate::database::{make_file, open_files};
 use crate::error::{EngineError, Result};
 use crate::files::{DataFile, DataFiles};
 use crate::log::Position;
-use crate::log::header::{Header, LOG_AREA};
+use crate::log::header::{DifferentialBase, Header, LOG_AREA};
 use crate::log::record::{Group, Record};
 use crate::log::vlf::divide;
-use crate::log::writer::{AppendError, Log, Resume, zero};
+use crate::log::writer::{AppendError, Log, NoRoom, Resume, zero};
 use crate::options::{FileSpec, PAGE_SIZE};
 use crate::storage::{FileSystem, OpenMode, StorageFile};
 
@@ -167,7 +165,12 @@ impl Restore {
 
     /// Settles, and creates the log file at the path in `log`: the database can then be opened.
     /// `base` is the set it was restored from, on which differential backups may be based.
-    pub fn finish(mut self, name: &str, log: &FileSpec, base: Option<(Guid, Lsn)>) -> Result<()> {
+    pub fn finish(
+        mut self,
+        name: &str,
+        log: &FileSpec,
+        base: Option<DifferentialBase>,
+    ) -> Result<()> {
         self.settle()?;
         let path = &log.path;
         let fail = |error| EngineError::io("create", path, error);
@@ -187,7 +190,7 @@ impl Restore {
         let appended = match writer.append(&group, self.header.sequence, 0) {
             Ok(appended) => appended,
             Err(AppendError::Failed(error)) => return Err(error),
-            Err(AppendError::Full { needed, .. }) => {
+            Err(AppendError::NoRoom(NoRoom { needed, .. })) => {
                 return Err(EngineError::Invalid(format!(
                     "a log of {} bytes is too small: {needed} more are needed",
                     log.size

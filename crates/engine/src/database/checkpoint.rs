@@ -5,6 +5,7 @@
 //! frees the log before the redo start.
 //!
 //! Invariants:
+//! - One checkpoint at a time: [`Checkpointing`] is its lock.
 //! - The redo start is taken before the data files are synced: every page not listed at that point
 //!   was written before, and the sync covers it.
 //! - If a write failed in the meantime, the redo start does not move.
@@ -14,13 +15,14 @@
 //!   it could not write, and only the log, which is complete from the old redo start on, still has
 //!   them.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use windlass_base::panic::contained;
 
 use super::Database;
-use crate::error::{EngineError, Result};
+use crate::error::Result;
 use crate::log::record::{Group, MAP_PART_BYTES};
 use crate::log::writer::AppendError;
 use crate::log::{Position, block};
@@ -34,6 +36,52 @@ const BACK_PERCENT: u32 = 30;
 
 /// Share of the log in use at which the recovery writer runs a checkpoint.
 const LOG_USED_PERCENT: u64 = 60;
+
+/// Log bytes replayed per second, assumed until a recovery has measured it.
+const REDO_RATE: u64 = 200 << 20;
+
+/// The lock of checkpoints, and when they are due.
+#[derive(Debug)]
+pub(super) struct Checkpointer {
+    running: Mutex<()>,
+    /// 0: automatic checkpoints.
+    target_ms: AtomicU64,
+    /// Bytes per second measured by the last recovery; 0 before the first.
+    redo_rate: AtomicU64,
+}
+
+/// While this exists, no checkpoint runs.
+#[derive(Debug)]
+pub(super) struct Checkpointing<'a> {
+    _held: MutexGuard<'a, ()>,
+}
+
+impl Checkpointer {
+    /// With a target as the header stores it.
+    pub(super) fn new(target_ms: u64) -> Self {
+        Self {
+            running: Mutex::default(),
+            target_ms: AtomicU64::new(target_ms),
+            redo_rate: AtomicU64::new(0),
+        }
+    }
+
+    /// Waits for the checkpoint that is running.
+    pub(super) fn lock(&self) -> Checkpointing<'_> {
+        Checkpointing {
+            _held: self.running.lock(),
+        }
+    }
+
+    pub(super) fn measured_redo_rate(&self, bytes_per_second: u64) {
+        self.redo_rate.store(bytes_per_second, Ordering::Relaxed);
+    }
+}
+
+/// A target as the header stores it; 0 for none.
+pub(super) fn milliseconds(target: Option<Duration>) -> u64 {
+    target.map_or(0, |target| target.as_millis().max(1) as u64)
+}
 
 /// How dirty pages are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +125,7 @@ impl Database {
         limit: Option<Position>,
     ) -> Result<CheckpointReport> {
         self.check_online()?;
-        let _checkpointing = self.checkpointing.lock();
+        let checkpointing = self.checkpointer.lock();
         let start = Instant::now();
         let limit = limit.unwrap_or_else(|| self.log.end());
         let (visited, written) = match kind {
@@ -88,7 +136,7 @@ impl Database {
             }
             CheckpointKind::Indirect => self.write_listed(limit)?,
         };
-        self.advance_redo()?;
+        self.advance_redo(&checkpointing)?;
         let duration = start.elapsed();
         let figures = &self.figures;
         figures.checkpoints.fetch_add(1, Ordering::Relaxed);
@@ -121,17 +169,16 @@ impl Database {
 
     /// Moves the redo start forward as far as the lists allow, durably, and frees the log before
     /// it.
-    pub(crate) fn advance_redo(&self) -> Result<()> {
+    pub(super) fn advance_redo(&self, _alone: &Checkpointing<'_>) -> Result<()> {
         // The database may have been closed while this waited.
         self.check_online()?;
         let (redo, latest, failures, map) = {
-            let _gate = self.gate.lock();
+            let _gate = self.commits.gate();
             let failures = self.dirty.failures();
             let redo = self.dirty.redo_start(self.log.end());
-            let map = self.maps.lock().current.clone();
-            (redo, self.versions.latest(), failures, map)
+            (redo, self.versions.latest(), failures, self.maps.current())
         };
-        self.data.sync().map_err(|error| self.go_offline(error))?;
+        self.data.sync().map_err(|error| self.log.fail(error))?;
         if self.dirty.failures() != failures {
             return Ok(());
         }
@@ -140,26 +187,25 @@ impl Database {
         let appended = loop {
             match self.log.append(&group, latest.sequence, 0) {
                 Ok(appended) => break appended,
-                Err(AppendError::Full { needed, free }) => self.grow_log(needed, free)?,
-                Err(AppendError::Failed(error)) => return Err(self.go_offline(error)),
+                Err(AppendError::NoRoom(room)) => self.grow_log(room)?,
+                Err(AppendError::Failed(error)) => return Err(error),
             }
         };
-        self.flush_log(appended.end)?;
-        let mut stored = self.header.lock();
-        stored.redo = redo;
-        stored.checkpoint = appended.first;
-        stored.page_count = latest.page_count;
-        stored.sequence = latest.sequence;
-        stored.clean = false;
-        self.store_header(&mut stored, None)?;
-        drop(stored);
+        self.log.flush_to(appended.end)?;
+        self.header.write(&self.log, &self.data, |header| {
+            header.redo = redo;
+            header.checkpoint = appended.first;
+            header.page_count = latest.page_count;
+            header.sequence = latest.sequence;
+            header.clean = false;
+        })?;
         self.log.truncate(redo);
         Ok(())
     }
 
     /// Bytes of log that must stay free for the record of a checkpoint.
-    pub(crate) fn checkpoint_reserve(&self) -> u64 {
-        let map = self.maps.lock().current.bytes().len();
+    pub(super) fn checkpoint_reserve(&self) -> u64 {
+        let map = self.maps.look(|map| map.bytes().len());
         let records = map + map / MAP_PART_BYTES * 8 + 64;
         let blocks = records / (block::BLOCK_BYTES_MAX / 2) + 2;
         (records + blocks * (block::HEADER_BYTES + 1024)) as u64
@@ -170,7 +216,7 @@ impl Database {
     pub(crate) fn guarded_recovery_writer_step(&self) {
         let stepped = contained("recovery writer", || self.recovery_writer_step());
         if let Err(panicked) = stepped {
-            self.log.fail(&panicked.into());
+            self.log.fail(panicked.into());
         }
     }
 
@@ -179,8 +225,8 @@ impl Database {
     /// owner calls it.
     pub fn recovery_writer_step(&self) -> Result<()> {
         self.check_online()?;
-        let (used, size) = self.log.usage();
-        if used * 100 > size * LOG_USED_PERCENT && !self.log.is_held() && self.dirty.count() > 0 {
+        let is_filling = self.log.usage().exceeds(LOG_USED_PERCENT) && !self.log.is_held();
+        if is_filling && self.dirty.count() > 0 {
             self.checkpoint()?;
             return Ok(());
         }
@@ -199,15 +245,36 @@ impl Database {
         }
         Ok(())
     }
-}
 
-impl From<AppendError> for EngineError {
-    fn from(error: AppendError) -> Self {
-        match error {
-            AppendError::Failed(error) => error,
-            AppendError::Full { needed, free } => {
-                Self::Invalid(format!("log full: {needed} bytes needed, {free} free"))
-            }
+    /// Estimated recovery time after a crash now: the log bytes to replay at the rate of the last
+    /// recovery.
+    pub(super) fn estimated_recovery(&self) -> Duration {
+        let bytes = self.log.distance(self.log.redo());
+        Duration::from_secs_f64(bytes as f64 / self.redo_rate() as f64)
+    }
+
+    fn redo_rate(&self) -> u64 {
+        match self.checkpointer.redo_rate.load(Ordering::Relaxed) {
+            0 => REDO_RATE,
+            measured => measured,
+        }
+    }
+
+    /// Sets indirect checkpoints with this target, or automatic ones (`None`).
+    pub fn set_target_recovery_time(&self, target: Option<Duration>) -> Result<()> {
+        let target_ms = milliseconds(target);
+        self.header.write(&self.log, &self.data, |header| {
+            header.target_recovery_ms = target_ms;
+            let current = &self.checkpointer.target_ms;
+            current.store(target_ms, Ordering::Relaxed);
+        })
+    }
+
+    /// The target of indirect checkpoints; `None` for automatic ones.
+    pub fn target_recovery_time(&self) -> Option<Duration> {
+        match self.checkpointer.target_ms.load(Ordering::Relaxed) {
+            0 => None,
+            milliseconds => Some(Duration::from_millis(milliseconds)),
         }
     }
 }

@@ -2,36 +2,85 @@
 //!
 //! Under the commit gate, in this order: register in the prepare-to-dirty list; save the versions
 //! that readers may need; write the group (a whole page if the page is clean, byte ranges if it is
-//! dirty); mark the differential map; append; install the pages; publish. After releasing the gate:
-//! wait for the log.
+//! dirty); mark the differential map; append; install the pages; publish. After releasing the gate
+//! and the writer's token: wait for the log.
 //!
 //! Invariants:
+//! - The gate is held from the check for dirty pages until all pages of the commit are on the
+//!   lists, and while a checkpoint takes its redo start. No redo start can therefore pass a page of
+//!   a commit in progress. While it is held, the last commit that can be read is the last one in
+//!   the log.
 //! - Every change before the append can be undone; any failure after it takes the database offline.
 //! - A page logged by ranges is dirty, in the pool and on the lists, from the position of its whole
 //!   image on, even if its write completed between the check and the install.
+//! - A commit is acknowledged once the log is on disk up to its end.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use parking_lot::{Mutex, MutexGuard};
 use windlass_base::Lsn;
+use windlass_base::page::checksum;
 
 use super::Database;
+use super::read::Checksum;
+use super::writer::WriterToken;
 use crate::error::{EngineError, Result};
 use crate::files::extent_of;
 use crate::log::Position;
 use crate::log::record::Group;
-use crate::log::writer::{AppendError, Appended};
+use crate::log::writer::{AppendError, Appended, NoRoom};
 use crate::options::PAGE_SIZE;
 use crate::pool::Change;
 use crate::versions::{Blocked, Commit};
-use windlass_base::page::checksum;
 
-type Pages = BTreeMap<u32, Box<[u8]>>;
+pub(super) type Pages = BTreeMap<u32, Box<[u8]>>;
 
 /// Share of the log in use at which a checkpoint is requested.
 const LOG_USED_PERCENT: u64 = 70;
+
+/// The commit gate, and which commits are on disk.
+#[derive(Debug, Default)]
+pub(super) struct Commits {
+    gate: Mutex<()>,
+    /// Commits up to this one are on disk.
+    durable: AtomicU64,
+}
+
+/// While this exists, no transaction commits.
+#[derive(Debug)]
+pub(super) struct Gate<'a> {
+    _held: MutexGuard<'a, ()>,
+}
+
+impl Commits {
+    pub(super) fn gate(&self) -> Gate<'_> {
+        Gate {
+            _held: self.gate.lock(),
+        }
+    }
+
+    /// Number of the last commit known to be on disk.
+    pub(super) fn durable(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    /// The log is on disk up to the end of commit `sequence`.
+    pub(super) fn are_durable(&self, sequence: u64) {
+        self.durable.fetch_max(sequence, Ordering::AcqRel);
+    }
+}
+
+/// The outcome of one attempt to commit.
+enum Attempt {
+    Committed(Appended),
+    /// Every page equals its stored content.
+    Unchanged,
+    /// The log is full; nothing was changed.
+    NoRoom(NoRoom),
+}
 
 /// A transaction being committed: the pages that really change, and the images that ranges refer
 /// to.
@@ -44,71 +93,58 @@ struct Prepared {
 }
 
 impl Database {
-    /// Runs everything up to and including the publication. `None` if nothing changed.
-    pub(super) fn commit_pages(
+    /// Publishes `pages` as the commit after `base`; `None` if nothing changed.
+    /// [`Database::acknowledge`] makes it durable.
+    pub(super) fn publish(
         &self,
+        writer: &WriterToken,
         mut pages: Pages,
         base: Commit,
         page_count: u32,
     ) -> Result<Option<Appended>> {
         self.check_online()?;
-        let before = self.checksums.load(Ordering::Relaxed);
-        let after = self.stamp(&mut pages, base, page_count)?;
-        if before != after {
-            self.figures
-                .checksum_changes
-                .fetch_add(1, Ordering::Relaxed);
-        }
-        // While pages with and without checksums are mixed, none is checked.
-        self.checksums.store(before && after, Ordering::Relaxed);
-        let outcome = self.commit_stamped(&pages, base, page_count);
-        let now = if outcome.is_ok() { after } else { before };
-        self.checksums.store(now, Ordering::Relaxed);
-        outcome
-    }
-
-    fn commit_stamped(
-        &self,
-        pages: &Pages,
-        base: Commit,
-        page_count: u32,
-    ) -> Result<Option<Appended>> {
+        let have_checksums = self.stamp(&mut pages, base, page_count)?;
         let next = Commit {
             sequence: base.sequence + 1,
             page_count,
         };
-        let mut grown = false;
-        for attempt in 0.. {
-            let outcome = self.try_commit(pages, base, next)?;
-            let (needed, free) = match outcome {
-                Ok(appended) => return Ok(appended),
-                Err(room) => room,
-            };
-            // A checkpoint frees most of the log; the rest must come from growth.
-            if attempt == 0 {
-                self.checkpoint()?;
-            } else if grown {
-                return Err(self.log_full(needed, free, "its size does not suffice"));
-            } else {
-                grown = true;
-                self.grow_log(needed, free)?;
-            }
-        }
-        Ok(None)
+        self.checksums.turn(writer, have_checksums, || {
+            self.make_room_and_commit(&pages, base, next)
+        })
     }
 
-    /// Waits for the log, after releasing the writer's token.
-    pub(super) fn finish_commit(&self, appended: Option<Appended>, sequence: u64) -> Result<Lsn> {
+    fn make_room_and_commit(
+        &self,
+        pages: &Pages,
+        base: Commit,
+        next: Commit,
+    ) -> Result<Option<Appended>> {
+        let mut attempt = self.attempt(pages, base, next)?;
+        // A checkpoint frees most of the log; the rest must come from growth.
+        if let Attempt::NoRoom(_) = attempt {
+            self.checkpoint()?;
+            attempt = self.attempt(pages, base, next)?;
+        }
+        if let Attempt::NoRoom(room) = attempt {
+            self.grow_log(room)?;
+            attempt = self.attempt(pages, base, next)?;
+        }
+        match attempt {
+            Attempt::Committed(appended) => Ok(Some(appended)),
+            Attempt::Unchanged => Ok(None),
+            Attempt::NoRoom(room) => Err(self.log_full(room, "its size does not suffice")),
+        }
+    }
+
+    /// Waits until a published commit is on disk, and returns its last record.
+    pub(super) fn acknowledge(&self, appended: Option<Appended>, sequence: u64) -> Result<Lsn> {
         let (end, lsn) = match appended {
             Some(appended) => (appended.end, appended.lsn),
             None => (self.log.end(), self.log.end().lsn(0)),
         };
-        self.flush_log(end)?;
-        self.figures
-            .durable_sequence
-            .fetch_max(sequence, Ordering::AcqRel);
-        let (used, size) = self.log.usage();
-        if used * 100 > size * LOG_USED_PERCENT && !self.log.is_held() {
+        self.log.flush_to(end)?;
+        self.commits.are_durable(sequence);
+        if self.log.usage().exceeds(LOG_USED_PERCENT) && !self.log.is_held() {
             if self.shared.options.background {
                 self.shared.wake();
             } else {
@@ -119,34 +155,27 @@ impl Database {
         Ok(lsn)
     }
 
-    /// Waits until the log is on disk up to `end`; a failure takes the database offline.
-    pub(crate) fn flush_log(&self, end: Position) -> Result<()> {
-        self.log
-            .flush_to(end)
-            .map_err(|error| self.go_offline(error))
-    }
-
     /// Waits until commit `sequence`, which was published, is on disk.
     pub(super) fn wait_durable(&self, sequence: u64) -> Result<()> {
-        let durable = self.figures.durable_sequence.load(Ordering::Acquire);
-        if durable >= sequence {
+        if self.commits.durable() >= sequence {
             return Ok(());
         }
-        let (latest, end) = {
-            let _gate = self.gate.lock();
-            (self.versions.latest().sequence, self.log.end())
-        };
-        self.flush_log(end)?;
-        self.figures
-            .durable_sequence
-            .fetch_max(latest, Ordering::AcqRel);
+        let (end, latest) = self.end_and_latest();
+        self.log.flush_to(end)?;
+        self.commits.are_durable(latest.sequence);
         Ok(())
+    }
+
+    /// The end of the log, and the last commit before it.
+    pub(super) fn end_and_latest(&self) -> (Position, Commit) {
+        let _gate = self.commits.gate();
+        (self.log.end(), self.versions.latest())
     }
 
     /// Writes page checksums if page 1 reserves space for them, and returns whether it does. When
     /// checksums are turned on, the pages not in the transaction also get theirs.
     fn stamp(&self, pages: &mut Pages, base: Commit, page_count: u32) -> Result<bool> {
-        let before = self.checksums.load(Ordering::Relaxed);
+        let before = self.checksums.are_on();
         let after = match pages.get(&1) {
             Some(first) => checksum::is_reserved(first),
             None => before && page_count > 0,
@@ -155,7 +184,7 @@ impl Database {
             for page in 2..=page_count.min(base.page_count) {
                 if let Entry::Vacant(entry) = pages.entry(page) {
                     let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
-                    self.read_current(page, 0, &mut content, false)?;
+                    self.read_current(page, 0, &mut content, Checksum::Ignored)?;
                     entry.insert(content);
                 }
             }
@@ -168,77 +197,46 @@ impl Database {
         Ok(after)
     }
 
-    /// Reads from page 1 whether the database uses page checksums.
-    pub(crate) fn note_checksums(&self, page_count: u32) -> Result<()> {
-        let mut head = [0; 100];
-        if page_count > 0 {
-            self.read_current(1, 0, &mut head, false)?;
-        }
-        self.checksums
-            .store(checksum::is_reserved(&head), Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Tries once. The inner `Err` has the bytes needed and free if the log has no space.
-    fn try_commit(
-        &self,
-        pages: &Pages,
-        base: Commit,
-        next: Commit,
-    ) -> Result<std::result::Result<Option<Appended>, (u64, u64)>> {
-        let _gate = self.gate.lock();
+    /// Tries to commit once.
+    fn attempt(&self, pages: &Pages, base: Commit, next: Commit) -> Result<Attempt> {
+        let gate = self.commits.gate();
         self.check_online()?;
         self.data.ensure(next.page_count)?;
-        let number = self.dirty.prepare(self.dirty.redo_start(self.log.end()));
-        let outcome = self.commit_in_gate(pages, base, next);
-        self.dirty.finish(number);
-        outcome
-    }
-
-    fn commit_in_gate(
-        &self,
-        pages: &Pages,
-        base: Commit,
-        next: Commit,
-    ) -> Result<std::result::Result<Option<Appended>, (u64, u64)>> {
-        let mut prepared = self.prepare(pages, base.page_count);
+        let _listed = self.dirty.prepare(self.dirty.redo_start(self.log.end()));
+        let mut prepared = self.prepare(&gate, pages, base.page_count);
         if prepared.changes.is_empty() && base.page_count == next.page_count {
-            return Ok(Ok(None));
+            return Ok(Attempt::Unchanged);
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let unix_ms = now.map_or(0, |since| since.as_millis() as u64);
         prepared.group.commit(next.page_count, unix_ms);
         let blocked = self.save_versions(&prepared.replaced, next.sequence)?;
-        {
-            let mut maps = self.maps.lock();
-            for &(page, _) in &prepared.changes {
-                maps.mark(extent_of(page));
-            }
-        }
+        let changed = prepared.changes.iter();
+        self.maps.mark(changed.map(|&(page, _)| extent_of(page)));
         let reserve = self.checkpoint_reserve();
         let appended = match self.log.append(&prepared.group, next.sequence, reserve) {
             Ok(appended) => appended,
             Err(error) => {
                 self.versions.discard(next.sequence);
                 return match error {
-                    AppendError::Full { needed, free } => Ok(Err((needed, free))),
-                    AppendError::Failed(error) => Err(self.go_offline(error)),
+                    AppendError::NoRoom(room) => Ok(Attempt::NoRoom(room)),
+                    AppendError::Failed(error) => Err(error),
                 };
             }
         };
         self.versions.start(next.sequence);
-        self.install(pages, &prepared.changes, appended)
-            .map_err(|error| self.go_offline(error))?;
+        self.install(&gate, pages, &prepared.changes, appended)
+            .map_err(|error| self.log.fail(error))?;
         match blocked {
             Some(blocked) => blocked.publish(next),
             None => self.versions.publish(next),
         }
         self.figures.commits.fetch_add(1, Ordering::Relaxed);
-        Ok(Ok(Some(appended)))
+        Ok(Attempt::Committed(appended))
     }
 
     /// Writes the group's pages, without those that do not change.
-    fn prepare(&self, pages: &Pages, page_count: u32) -> Prepared {
+    fn prepare(&self, _gate: &Gate<'_>, pages: &Pages, page_count: u32) -> Prepared {
         let visible = self.versions.pages_visible();
         let mut prepared = Prepared {
             group: Group::default(),
@@ -289,13 +287,13 @@ impl Database {
         }
         let mut content = [0; PAGE_SIZE];
         for &page in replaced {
-            if let Err(error) = self.read_current(page, 0, &mut content, true) {
+            if let Err(error) = self.read_current(page, 0, &mut content, Checksum::Verified) {
                 // A damaged page may be replaced; only a reader that needs it gets the error.
                 if !matches!(error, EngineError::PageChecksum { .. }) {
                     self.versions.discard(sequence);
                     return Err(error);
                 }
-                self.read_current(page, 0, &mut content, false)?;
+                self.read_current(page, 0, &mut content, Checksum::Ignored)?;
             }
             self.versions.save(page, sequence, &content);
         }
@@ -304,6 +302,7 @@ impl Database {
 
     fn install(
         &self,
+        _gate: &Gate<'_>,
         pages: &Pages,
         changes: &[(u32, Option<Position>)],
         appended: Appended,
@@ -337,7 +336,7 @@ impl Database {
         Ok(())
     }
 
-    fn log_full(&self, needed: u64, free: u64, reason: &str) -> EngineError {
+    fn log_full(&self, room: NoRoom, reason: &str) -> EngineError {
         let held = if self.log.is_held() {
             "; a backup under way holds the log"
         } else {
@@ -345,21 +344,22 @@ impl Database {
         };
         EngineError::LogFull {
             database: self.name.clone(),
-            needed,
-            free,
+            needed: room.needed,
+            free: room.free,
             reason: format!("{reason}{held}"),
         }
     }
 
-    /// Grows the log for a transaction of `needed` bytes.
-    pub(super) fn grow_log(&self, needed: u64, free: u64) -> Result<()> {
-        let _gate = self.gate.lock();
-        let mut stored = self.header.lock();
-        let mut spec = stored.log.clone();
-        let grown = self.log.grow(&mut spec, needed, |spec, vlfs| {
-            stored.log = spec.clone();
-            self.store_header(&mut stored, Some(vlfs))
+    /// Grows the log for a transaction that found no room.
+    pub(super) fn grow_log(&self, room: NoRoom) -> Result<()> {
+        let _gate = self.commits.gate();
+        let spec = self.header.log_spec();
+        let grown = self.log.grow(spec, room.needed, |spec, vlfs| {
+            self.header.write(&self.log, &self.data, |header| {
+                header.log = spec;
+                header.vlfs = vlfs;
+            })
         });
-        grown.map_err(|reason| self.log_full(needed, free, &reason))
+        grown.map_err(|reason| self.log_full(room, &reason))
     }
 }

@@ -6,28 +6,20 @@ use std::time::Duration;
 use windlass_base::Lsn;
 
 use super::Database;
-
-/// Log bytes replayed per second, assumed until a recovery has measured it.
-const REDO_RATE: u64 = 200 << 20;
+use crate::differential::ExtentMap;
 
 /// Counters that the parts of a database add to.
 #[derive(Debug, Default)]
-pub(crate) struct Figures {
-    pub(crate) commits: AtomicU64,
-    /// Commits up to this one are on disk.
-    pub(crate) durable_sequence: AtomicU64,
-    /// Number of times that page checksums were turned on or off.
-    pub(crate) checksum_changes: AtomicU64,
-    pub(crate) pages_written: AtomicU64,
-    pub(crate) write_requests: AtomicU64,
-    pub(crate) pages_read: AtomicU64,
-    pub(crate) checkpoints: AtomicU64,
-    pub(crate) checkpoint_visited: AtomicU64,
-    pub(crate) visited: AtomicU64,
-    pub(crate) checkpoint_us: AtomicU64,
-    /// Bytes per second measured by the last recovery; 0 before the first.
-    pub(crate) redo_rate: AtomicU64,
-    pub(crate) recovery_us: AtomicU64,
+pub(super) struct Figures {
+    pub(super) commits: AtomicU64,
+    pub(super) pages_written: AtomicU64,
+    pub(super) write_requests: AtomicU64,
+    pub(super) pages_read: AtomicU64,
+    pub(super) checkpoints: AtomicU64,
+    pub(super) checkpoint_visited: AtomicU64,
+    pub(super) visited: AtomicU64,
+    pub(super) checkpoint_us: AtomicU64,
+    pub(super) recovery_us: AtomicU64,
 }
 
 /// Figures of a database at one moment.
@@ -74,25 +66,11 @@ pub struct Counters {
 }
 
 impl Database {
-    /// Estimated recovery time after a crash now: the log bytes to replay at the rate of the last
-    /// recovery.
-    pub(crate) fn estimated_recovery(&self) -> Duration {
-        let bytes = self.log.distance(self.log.redo());
-        Duration::from_secs_f64(bytes as f64 / self.redo_rate() as f64)
-    }
-
-    pub(crate) fn redo_rate(&self) -> u64 {
-        match self.figures.redo_rate.load(Relaxed) {
-            0 => REDO_RATE,
-            measured => measured,
-        }
-    }
-
     /// Current figures.
     pub fn counters(&self) -> Counters {
         let figures = &self.figures;
         let get = |value: &AtomicU64| value.load(Relaxed);
-        let (log_used, log_size) = self.log.usage();
+        let log = self.log.usage();
         Counters {
             dirty_pages: self.dirty.count(),
             oldest_dirty_lsn: self.dirty.oldest().map_or(Lsn::ZERO, |first| first.lsn(1)),
@@ -101,8 +79,8 @@ impl Database {
             last_recovery: Duration::from_micros(get(&figures.recovery_us)),
             commits: get(&figures.commits),
             log_syncs: self.log.syncs(),
-            log_used,
-            log_size,
+            log_used: log.used,
+            log_size: log.size,
             pages_written: get(&figures.pages_written),
             write_requests: get(&figures.write_requests),
             pages_read: get(&figures.pages_read),
@@ -112,7 +90,7 @@ impl Database {
             checkpoint_duration: Duration::from_micros(get(&figures.checkpoint_us)),
             version_bytes: self.versions.bytes(),
             readers: self.versions.reader_count() as u64,
-            changed_extents: self.maps.lock().current.count(),
+            changed_extents: self.maps.look(ExtentMap::count),
         }
     }
 }

@@ -2,26 +2,20 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-use parking_lot::Mutex;
-use windlass_base::{Guid, Lsn, checksum};
+use windlass_base::{Guid, checksum};
 
-use super::counters::Figures;
-use super::{Database, Stored, foreign};
-use crate::differential::DifferentialMaps;
-use crate::dirty::DirtyPages;
+use super::checkpoint::milliseconds;
+use super::{Database, foreign};
 use crate::error::{EngineError, Result};
 use crate::files::{DataFile, DataFiles};
 use crate::instance::Shared;
 use crate::log::Position;
-use crate::log::header::LOG_AREA;
+use crate::log::header::{DifferentialBase, Fingerprint, Header, LOG_AREA};
 use crate::log::vlf::{VLF_BYTES_MIN, divide};
-use crate::log::writer::{Log, Resume, zero};
-use crate::options::{CreateDatabase, FileSpec, PAGE_SIZE};
+use crate::log::writer::{Resume, zero};
+use crate::options::{CreateDatabase, EXTENT_PAGES, FileSpec, PAGE_SIZE};
 use crate::storage::{FileSystem, OpenMode, StorageFile};
-use crate::versions::{Commit, Versions};
 
 /// Minimum size of a log file: the header and four virtual log files.
 pub(crate) const LOG_BYTES_MIN: u64 = LOG_AREA + 4 * VLF_BYTES_MIN;
@@ -42,15 +36,25 @@ pub(crate) fn make_file(files: &dyn FileSystem, spec: &FileSpec) -> Result<Arc<d
     Ok(file)
 }
 
-/// Length and checksum of the first 100 bytes: they change when another program writes to the file.
-pub(crate) fn fingerprint(file: &dyn StorageFile, path: &Path) -> Result<(u64, u64)> {
+pub(crate) fn fingerprint(file: &dyn StorageFile, path: &Path) -> Result<Fingerprint> {
     let fail = |error| EngineError::io("read", path, error);
     let mut head = [0; 100];
     let length = file.read_at(&mut head, 0).map_err(fail)?;
-    Ok((file.len().map_err(fail)?, checksum(&head[..length])))
+    Ok(Fingerprint {
+        length: file.len().map_err(fail)?,
+        checksum: checksum(&head[..length]),
+    })
 }
 
-fn check(request: &CreateDatabase, adopt: bool) -> Result<()> {
+/// Where the data files of a new database come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    New,
+    /// The only data file is a plain SQLite file, used as it is.
+    Existing,
+}
+
+fn check(request: &CreateDatabase, origin: Origin) -> Result<()> {
     let refuse = |what: String| Err(EngineError::Invalid(what));
     let name = &request.name;
     if request.page_size != PAGE_SIZE {
@@ -62,7 +66,7 @@ fn check(request: &CreateDatabase, adopt: bool) -> Result<()> {
     if request.data_files.is_empty() || request.data_files.len() > 1000 {
         return refuse(format!("database '{name}' needs 1 to 1000 data files"));
     }
-    if adopt && request.data_files.len() != 1 {
+    if origin == Origin::Existing && request.data_files.len() != 1 {
         return refuse(format!(
             "database '{name}': one SQLite file can be taken over"
         ));
@@ -123,17 +127,17 @@ fn adopt_file(files: &dyn FileSystem, spec: &FileSpec) -> Result<(DataFile, u32)
 }
 
 impl Database {
-    /// Creates the files; with `adopt`, the only data file exists and is used as it is.
+    /// Creates the files that do not exist; a failure removes them again.
     pub(crate) fn create(
         shared: Arc<Shared>,
         number: u32,
         request: &CreateDatabase,
-        adopt: bool,
+        origin: Origin,
     ) -> Result<Self> {
-        check(request, adopt)?;
+        check(request, origin)?;
         let files = Arc::clone(&shared.files);
         let mut made: Vec<&Path> = Vec::new();
-        let outcome = Self::create_files(shared, number, request, adopt, &mut made);
+        let outcome = Self::create_files(shared, number, request, origin, &mut made);
         if outcome.is_err() {
             for path in made {
                 // Files that cannot be removed are left; the first error is the one to report.
@@ -147,13 +151,13 @@ impl Database {
         shared: Arc<Shared>,
         number: u32,
         request: &'a CreateDatabase,
-        adopt: bool,
+        origin: Origin,
         made: &mut Vec<&'a Path>,
     ) -> Result<Self> {
         let mut page_count = 0;
         let mut data = Vec::new();
         for spec in &request.data_files {
-            if adopt {
+            if origin == Origin::Existing {
                 let (file, pages) = adopt_file(shared.files.as_ref(), spec)?;
                 page_count = pages;
                 data.push(file);
@@ -176,88 +180,37 @@ impl Database {
             .map_err(|error| EngineError::lock(path, error))?;
         zero(log_file.as_ref(), 0, request.log.size).map_err(fail)?;
         shared.files.sync_folder_of(path).map_err(fail)?;
-        let guid = request.guid.unwrap_or_else(Guid::random);
-        let mut database = Self::assemble(
-            shared,
-            number,
-            &request.name,
-            guid,
-            data,
-            log_file,
-            request,
-            page_count,
-        );
-        database.note_checksums(page_count)?;
-        if adopt {
-            database
-                .maps
-                .get_mut()
-                .current
-                .set_all(page_count.div_ceil(8));
-        }
-        database.advance_redo()?;
-        Ok(database)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the parts of a database, once")]
-    fn assemble(
-        shared: Arc<Shared>,
-        number: u32,
-        name: &str,
-        guid: Guid,
-        data: DataFiles,
-        log_file: Arc<dyn StorageFile>,
-        request: &CreateDatabase,
-        page_count: u32,
-    ) -> Self {
-        let vlfs = divide(LOG_AREA, request.log.size - LOG_AREA);
-        let resume = Resume {
-            position: Position::default(),
-            previous: 0,
+        let header = Header {
+            counter: 0,
+            guid: request.guid.unwrap_or_else(Guid::random),
+            name: request.name.clone(),
             epoch: 1,
-            redo: Position::default(),
-        };
-        let log = Log::resume(Arc::clone(&log_file), &request.log.path, guid, vlfs, resume);
-        let commit = Commit {
-            sequence: 0,
+            clean: false,
+            fingerprint: Fingerprint::default(),
             page_count,
+            sequence: 0,
+            redo: Position::default(),
+            checkpoint: Position::default(),
+            base: DifferentialBase::default(),
+            target_recovery_ms: milliseconds(request.target_recovery_time),
+            log: request.log.clone(),
+            files: data.specs(),
+            regions: data.regions(),
+            vlfs: divide(LOG_AREA, request.log.size - LOG_AREA),
         };
-        let target = request.target_recovery_time;
-        Self {
-            number,
-            name: name.to_owned(),
-            guid,
-            dirty: Arc::new(DirtyPages::new(shared.options.schedulers)),
-            shared,
-            data,
-            log,
-            log_file,
-            versions: Versions::new(commit),
-            maps: Mutex::new(DifferentialMaps::default()),
-            header: Mutex::new(Stored {
-                counter: 0,
-                epoch: 1,
-                redo: Position::default(),
-                checkpoint: Position::default(),
-                page_count,
-                sequence: 0,
-                base: (Guid::default(), Lsn::ZERO),
-                log: request.log.clone(),
-                clean: false,
-                fingerprint: (0, 0),
-            }),
-            gate: Mutex::new(()),
-            checkpointing: Mutex::new(()),
-            writing: AtomicBool::new(false),
-            checksums: AtomicBool::new(false),
-            target_recovery_ms: AtomicU64::new(
-                target.map_or(0, |target| target.as_millis().max(1) as u64),
-            ),
-            offline: OnceLock::new(),
-            damage: Mutex::default(),
-            copies: AtomicU32::new(0),
-            syncs: Mutex::default(),
-            figures: Figures::default(),
+        let resume = Resume {
+            position: header.redo,
+            previous: 0,
+            epoch: header.epoch,
+            redo: header.redo,
+        };
+        let database = Self::assemble(shared, number, header, data, log_file, resume);
+        database.note_checksums(&database.writer_token()?, page_count)?;
+        if origin == Origin::Existing {
+            let extents = 0..page_count.div_ceil(EXTENT_PAGES);
+            database.maps.mark(extents);
         }
+        database.advance_redo(&database.checkpointer.lock())?;
+        Ok(database)
     }
 }

@@ -16,7 +16,7 @@ use windlass_io::AlignedBuffer;
 use super::Database;
 use crate::dispenser::{MERGED_BYTES, PAGE_WRITER, Request};
 use crate::error::{EngineError, Result};
-use crate::files::Place;
+use crate::files::{Place, extent_of};
 use crate::instance::Shared;
 use crate::log::Position;
 use crate::options::PAGE_SIZE;
@@ -126,7 +126,7 @@ impl Database {
             pages,
             end,
         } = run;
-        if let Err(error) = self.flush_log(end) {
+        if let Err(error) = self.log.flush_to(end) {
             for &(page, first) in &pages {
                 self.shared
                     .pool
@@ -138,18 +138,8 @@ impl Database {
             .pages_written
             .fetch_add(pages.len() as u64, Ordering::Relaxed);
         self.figures.write_requests.fetch_add(1, Ordering::Relaxed);
-        if self.copies.load(Ordering::Acquire) > 0 {
-            for sync in self
-                .syncs
-                .lock()
-                .iter()
-                .filter_map(std::sync::Weak::upgrade)
-            {
-                for &(page, _) in &pages {
-                    sync.note(crate::files::extent_of(page));
-                }
-            }
-        }
+        self.copies
+            .note(pages.iter().map(|&(page, _)| extent_of(page)));
         batch.begin();
         let batch = Arc::clone(batch);
         let ending = Ending {

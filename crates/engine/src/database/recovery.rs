@@ -11,26 +11,22 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use parking_lot::Mutex;
-
-use super::counters::Figures;
-use super::{Database, Stored, create, foreign, open_files};
+use super::read::Checksum;
+use super::{Database, create, foreign, open_files};
 use crate::differential::{DifferentialMaps, ExtentMap};
-use crate::dirty::DirtyPages;
 use crate::error::{EngineError, Result};
 use crate::files::{DataFiles, extent_of};
 use crate::instance::Shared;
 use crate::log::Position;
 use crate::log::block::HEADER_BYTES;
-use crate::log::header::Header;
+use crate::log::header::{Fingerprint, Header};
 use crate::log::reader::{LogEnd, LogReader, find_end, load_sequences};
 use crate::log::record::{Record, Records};
-use crate::log::writer::{Log, Resume};
-use crate::options::{OpenDatabase, PAGE_SIZE};
+use crate::log::writer::Resume;
+use crate::options::{EXTENT_PAGES, OpenDatabase, PAGE_SIZE};
 use crate::pool::Change;
 use crate::storage::{OpenMode, SECTOR_BYTES, StorageFile};
 use crate::versions::{Commit, Versions};
@@ -87,72 +83,21 @@ impl Database {
             .and_then(|()| settle(log_file.as_ref(), &mut header, end))
             .map_err(|error| EngineError::io("write", path, error))?;
         let page_count = reopened_pages(&header, &data)?;
-        let mut database = Self::from_header(shared, number, request, &header, data, log_file, end);
-        database.recover(&header, page_count, start)?;
-        Ok(database)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the parts of a database, once")]
-    fn from_header(
-        shared: Arc<Shared>,
-        number: u32,
-        request: &OpenDatabase,
-        header: &Header,
-        data: DataFiles,
-        log_file: Arc<dyn StorageFile>,
-        end: LogEnd,
-    ) -> Self {
+        let current = Header {
+            name: request.name.clone(),
+            clean: false,
+            fingerprint: Fingerprint::default(),
+            ..header.clone()
+        };
         let resume = Resume {
             position: end.position,
             previous: end.previous,
             epoch: header.epoch,
             redo: header.redo,
         };
-        let vlfs = header.vlfs.clone();
-        let log = Log::resume(
-            Arc::clone(&log_file),
-            &header.log.path,
-            header.guid,
-            vlfs,
-            resume,
-        );
-        Self {
-            number,
-            name: request.name.clone(),
-            guid: header.guid,
-            dirty: Arc::new(DirtyPages::new(shared.options.schedulers)),
-            shared,
-            data,
-            log,
-            log_file,
-            versions: Versions::new(Commit {
-                sequence: header.sequence,
-                page_count: header.page_count,
-            }),
-            maps: Mutex::new(DifferentialMaps::default()),
-            header: Mutex::new(Stored {
-                counter: header.counter,
-                epoch: header.epoch,
-                redo: header.redo,
-                checkpoint: header.checkpoint,
-                page_count: header.page_count,
-                sequence: header.sequence,
-                base: header.base,
-                log: header.log.clone(),
-                clean: false,
-                fingerprint: (0, 0),
-            }),
-            gate: Mutex::new(()),
-            checkpointing: Mutex::new(()),
-            writing: AtomicBool::new(false),
-            checksums: AtomicBool::new(false),
-            target_recovery_ms: AtomicU64::new(header.target_recovery_ms),
-            offline: OnceLock::new(),
-            damage: Mutex::default(),
-            copies: AtomicU32::new(0),
-            syncs: Mutex::default(),
-            figures: Figures::default(),
-        }
+        let mut database = Self::assemble(shared, number, current, data, log_file, resume);
+        database.recover(&header, page_count, start)?;
+        Ok(database)
     }
 
     fn recover(&mut self, header: &Header, page_count: u32, start: Instant) -> Result<()> {
@@ -166,15 +111,12 @@ impl Database {
         self.data.ensure(latest.page_count)?;
         if changed {
             // Another program wrote to the file while it was closed, which no map records.
-            let map = &mut self.maps.get_mut().current;
-            map.set_all(latest.page_count.div_ceil(8));
+            self.maps.mark(0..latest.page_count.div_ceil(EXTENT_PAGES));
             foreign::take_over(&self.data, latest.page_count)?;
         }
         self.versions = Versions::new(latest);
-        self.figures
-            .durable_sequence
-            .store(latest.sequence, Ordering::Release);
-        self.note_checksums(latest.page_count)?;
+        self.commits.are_durable(latest.sequence);
+        self.note_checksums(&self.writer_token()?, latest.page_count)?;
         let elapsed = start.elapsed();
         let figures = &self.figures;
         figures
@@ -182,18 +124,18 @@ impl Database {
             .store(elapsed.as_micros() as u64, Ordering::Relaxed);
         if bytes > MEASURED_BYTES && !elapsed.is_zero() {
             let rate = bytes as f64 / elapsed.as_secs_f64();
-            figures.redo_rate.store(rate as u64, Ordering::Relaxed);
+            self.checkpointer.measured_redo_rate(rate as u64);
         }
         // The first header of this epoch: from here on, the database no longer counts as cleanly
         // closed.
-        self.advance_redo()
+        self.advance_redo(&self.checkpointer.lock())
     }
 
     /// Replays every complete group from the redo start on.
     fn redo(&mut self, header: &Header, latest: &mut Commit) -> Result<()> {
         let end = self.log.end();
         let mut reader = self.log.reader(header.redo);
-        let mut map = self.maps.get_mut().current.clone();
+        let mut map = ExtentMap::default();
         let mut group = header.redo;
         let mut sequence = 0;
         while let Some((block, bytes)) = reader.next()? {
@@ -224,7 +166,7 @@ impl Database {
                 }
             }
         }
-        self.maps.get_mut().current = map;
+        self.maps = DifferentialMaps::new(map);
         Ok(())
     }
 
@@ -245,7 +187,7 @@ impl Database {
         };
         let mut content = [0; PAGE_SIZE];
         if let Record::PageRanges { .. } = record {
-            self.read_current(page, 0, &mut content, false)?;
+            self.read_current(page, 0, &mut content, Checksum::Ignored)?;
         }
         record.apply_to(&mut content);
         if marks {

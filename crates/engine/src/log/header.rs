@@ -34,6 +34,23 @@ pub(crate) struct Region {
     pub(crate) files: Vec<(u16, u32)>,
 }
 
+/// The full backup on which differential ones are based.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DifferentialBase {
+    /// Identity of the backup set; nil when there is no base.
+    pub set: Guid,
+    pub first_lsn: Lsn,
+}
+
+/// What changes when another program writes to a data file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Fingerprint {
+    /// Length of the file, bytes.
+    pub(crate) length: u64,
+    /// Of its first 100 bytes.
+    pub(crate) checksum: u64,
+}
+
 /// Everything durable about a database besides pages and log records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Header {
@@ -43,16 +60,15 @@ pub(crate) struct Header {
     pub(crate) epoch: u32,
     /// Set by a clean close, when the pool has no pages and the log has nothing to replay.
     pub(crate) clean: bool,
-    /// Length of the only data file, and checksum of its first 100 bytes, after a clean close.
-    pub(crate) fingerprint: (u64, u64),
+    /// Of the only data file, after a clean close.
+    pub(crate) fingerprint: Fingerprint,
     pub(crate) page_count: u32,
     pub(crate) sequence: u64,
     /// First position that recovery needs.
     pub(crate) redo: Position,
     /// Position of the group of the last checkpoint.
     pub(crate) checkpoint: Position,
-    /// Position and LSN of the differential base; nil when there is none.
-    pub(crate) base: (Guid, Lsn),
+    pub(crate) base: DifferentialBase,
     /// 0: automatic checkpoints.
     pub(crate) target_recovery_ms: u64,
     pub(crate) log: FileSpec,
@@ -71,14 +87,14 @@ impl Header {
         out.text(self.name.as_bytes());
         out.u32(self.epoch);
         out.u8(u8::from(self.clean));
-        out.u64(self.fingerprint.0);
-        out.u64(self.fingerprint.1);
+        out.u64(self.fingerprint.length);
+        out.u64(self.fingerprint.checksum);
         out.u32(self.page_count);
         out.u64(self.sequence);
         out.u64(self.redo.0);
         out.u64(self.checkpoint.0);
-        out.guid(self.base.0);
-        out.0.extend_from_slice(&self.base.1.to_stored());
+        out.guid(self.base.set);
+        out.0.extend_from_slice(&self.base.first_lsn.to_stored());
         out.u64(self.target_recovery_ms);
         write_spec(&mut out, &self.log);
         out.u16(self.files.len() as u16);
@@ -133,12 +149,18 @@ impl Header {
             name: String::from_utf8(input.text()?.to_vec()).ok()?,
             epoch: input.u32()?,
             clean: input.u8()? != 0,
-            fingerprint: (input.u64()?, input.u64()?),
+            fingerprint: Fingerprint {
+                length: input.u64()?,
+                checksum: input.u64()?,
+            },
             page_count: input.u32()?,
             sequence: input.u64()?,
             redo: Position(input.u64()?),
             checkpoint: Position(input.u64()?),
-            base: (input.guid()?, Lsn::from_stored(input.array()?)),
+            base: DifferentialBase {
+                set: input.guid()?,
+                first_lsn: Lsn::from_stored(input.array()?),
+            },
             target_recovery_ms: input.u64()?,
             log: read_spec(input)?,
             files: list(input, read_spec)?,
@@ -248,12 +270,18 @@ mod tests {
             name: "näme".to_owned(),
             epoch: 2,
             clean: true,
-            fingerprint: (8192, 5),
+            fingerprint: Fingerprint {
+                length: 8192,
+                checksum: 5,
+            },
             page_count: 9,
             sequence: 11,
             redo: Position::new(2, 3),
             checkpoint: Position::new(2, 7),
-            base: (Guid::from_stored([5; 16]), Position::new(1, 1).lsn(1)),
+            base: DifferentialBase {
+                set: Guid::from_stored([5; 16]),
+                first_lsn: Position::new(1, 1).lsn(1),
+            },
             target_recovery_ms: 60_000,
             log: FileSpec::log("l", "/l"),
             files: vec![FileSpec::data("a", "/a"), FileSpec::data("b", "/b")],

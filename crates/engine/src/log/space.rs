@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - All blocks are placed before anything is written; a group that does not fit changes nothing.
-//! - A virtual log file at or above the flooris never reused, nor is the current one.
+//! - A virtual log file at or above the floor is never reused, nor is the current one.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use windlass_base::Guid;
 use super::Position;
 use super::block::{BLOCK_BYTES_MAX, HEADER_BYTES, stored_bytes};
 use super::vlf::Vlf;
-use super::writer::AppendError;
+use super::writer::NoRoom;
 use crate::storage::SECTOR_BYTES;
 
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +19,19 @@ pub(super) struct Cursor {
     pub(super) index: usize,
     pub(super) block: u32,
     pub(super) sequence: u32,
+}
+
+/// Bytes of a log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LogUsage {
+    pub(crate) used: u64,
+    pub(crate) size: u64,
+}
+
+impl LogUsage {
+    pub(crate) fn exceeds(self, percent: u64) -> bool {
+        self.used * 100 > self.size * percent
+    }
 }
 
 #[derive(Debug)]
@@ -63,14 +76,14 @@ impl State {
         &self,
         ends: &[usize],
         reserve: u64,
-    ) -> std::result::Result<Vec<(Cursor, usize)>, AppendError> {
+    ) -> std::result::Result<Vec<(Cursor, usize)>, NoRoom> {
         let mut free: Vec<usize> = (0..self.vlfs.len()).filter(|&i| self.is_free(i)).collect();
         // Used from the end of the list: least recently used first, in file order if never used.
         free.sort_by_key(|&index| {
             std::cmp::Reverse((self.vlfs[index].sequence, self.vlfs[index].offset))
         });
         let available = self.rest(self.cursor) + self.free_bytes(&free);
-        let full = || AppendError::Full {
+        let full = || NoRoom {
             needed: ends.last().map_or(0, |&bytes| bytes as u64) + reserve,
             free: available,
         };
@@ -143,18 +156,18 @@ impl State {
         self.floor = held.min(self.redo).vlf();
     }
 
-    pub(super) fn usage(&self) -> (u64, u64) {
+    pub(super) fn usage(&self) -> LogUsage {
         let sector = SECTOR_BYTES as u64;
         let total: u64 = self.vlfs.iter().map(|vlf| u64::from(vlf.blocks)).sum();
         let free: u64 = (0..self.vlfs.len())
             .filter(|&index| self.is_free(index))
             .map(|index| u64::from(self.vlfs[index].blocks))
             .sum();
-        let rest = self.rest(self.cursor);
-        (
-            (total - free) * sector - rest.min((total - free) * sector),
-            total * sector,
-        )
+        let taken = (total - free) * sector;
+        LogUsage {
+            used: taken.saturating_sub(self.rest(self.cursor)),
+            size: total * sector,
+        }
     }
 
     pub(super) fn distance(&self, from: Position) -> u64 {

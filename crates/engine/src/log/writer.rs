@@ -5,18 +5,20 @@
 //! - When `flush_to(p)` returns without error, everything before `p` is on disk.
 //! - One thread at a time writes and syncs (the leader); the others wait for its result. Everything
 //!   it writes was appended before it started, so its sync covers it.
-//! - After a failed write or sync the log stays failed; no sync is retried.
+//! - After a failed write or sync the database is offline for good: nothing more is appended or
+//!   written, and no sync is retried. Closing the database ends its log in the same way. The files
+//!   are then as a crash would leave them, and opening them recovers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use windlass_base::panic::contained;
 use windlass_base::{Guid, Lsn};
 
 use super::block::BlockHeader;
 use super::record::Group;
-use super::space::{Cursor, State};
+use super::space::{Cursor, LogUsage, State};
 use super::vlf::{VLF_COUNT_MAX, Vlf, divide};
 use super::{Position, reader::LogReader};
 use crate::error::{EngineError, Result};
@@ -41,12 +43,19 @@ pub(crate) struct Appended {
     pub(crate) lsn: Lsn,
 }
 
+/// Not enough free virtual log files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NoRoom {
+    /// Bytes of the group and its reserve.
+    pub(crate) needed: u64,
+    pub(crate) free: u64,
+}
+
 /// Why a group was not appended.
 #[derive(Debug)]
 pub(crate) enum AppendError {
-    /// Not enough free virtual log files.
-    Full { needed: u64, free: u64 },
-    /// The log has failed.
+    NoRoom(NoRoom),
+    /// The log has failed, and the database is offline.
     Failed(EngineError),
 }
 
@@ -67,6 +76,8 @@ pub(crate) struct Log {
     state: Mutex<State>,
     flush: Mutex<Flush>,
     flushed: Condvar,
+    /// Why `flush` has failed, for readers that take no lock.
+    offline: OnceLock<String>,
 }
 
 /// Where a log continues.
@@ -124,6 +135,7 @@ impl Log {
                 syncs: 0,
             }),
             flushed: Condvar::new(),
+            offline: OnceLock::new(),
         }
     }
 
@@ -147,8 +159,7 @@ impl Log {
         self.state.lock().vlfs.clone()
     }
 
-    /// Bytes in use and total bytes.
-    pub(crate) fn usage(&self) -> (u64, u64) {
+    pub(crate) fn usage(&self) -> LogUsage {
         self.state.lock().usage()
     }
 
@@ -190,7 +201,9 @@ impl Log {
         if let Some(failed) = &self.flush.lock().failed {
             return Err(AppendError::Failed(failed.clone()));
         }
-        let blocks = state.pack(&group.ends, reserve)?;
+        let blocks = state
+            .pack(&group.ends, reserve)
+            .map_err(AppendError::NoRoom)?;
         let mut lsn = Lsn::ZERO;
         let mut start = 0;
         let count = blocks.len();
@@ -236,18 +249,43 @@ impl Log {
         for (offset, bytes) in std::mem::take(&mut state.pending) {
             if let Err(error) = self.file.write_at(&bytes, offset) {
                 let error = EngineError::io("write", &self.path, error);
-                self.fail(&error);
-                return Err(AppendError::Failed(error));
+                return Err(AppendError::Failed(self.fail(error)));
             }
         }
         Ok(())
     }
 
-    /// Marks the log as permanently failed.
-    pub(crate) fn fail(&self, error: &EngineError) {
-        let mut flush = self.flush.lock();
-        flush.failed.get_or_insert_with(|| error.clone());
+    /// Takes the database offline for good because of `error`, and returns the error. The first
+    /// reason is kept.
+    pub(crate) fn fail(&self, error: EngineError) -> EngineError {
+        self.end_with(&mut self.flush.lock(), &error);
         self.flushed.notify_all();
+        error
+    }
+
+    fn end_with(&self, flush: &mut Flush, error: &EngineError) {
+        let reason = match error {
+            EngineError::Offline { reason, .. } => reason.clone(),
+            failure => failure.to_string(),
+        };
+        flush.failed.get_or_insert_with(|| error.clone());
+        let _first = self.offline.set(reason);
+    }
+
+    /// Whether, and why, nothing more is written.
+    pub(crate) fn offline_reason(&self) -> Option<&str> {
+        self.offline.get().map(String::as_str)
+    }
+
+    /// Fails if the database, which has this name, is offline.
+    pub(crate) fn check_online(&self, database: &str) -> Result<()> {
+        match self.offline_reason() {
+            None => Ok(()),
+            Some(reason) => Err(EngineError::Offline {
+                database: database.to_owned(),
+                reason: reason.to_owned(),
+            }),
+        }
     }
 
     /// Returns when everything before `position` is on disk.
@@ -277,9 +315,7 @@ impl Log {
             flush.syncs += 1;
             match outcome {
                 Ok(end) => flush.durable = flush.durable.max(end),
-                Err(error) => {
-                    flush.failed.get_or_insert(error);
-                }
+                Err(error) => self.end_with(&mut flush, &error),
             }
             self.flushed.notify_all();
         }
@@ -356,13 +392,13 @@ impl Log {
         )
     }
 
-    /// Adds at least `needed` bytes of space as `spec` allows; updates `spec.size`. The caller
-    /// stores the header before the space is used: `store` gets the new list.
+    /// Adds at least `needed` bytes of space as `spec` allows. `store` makes the new size and list
+    /// durable before the space is used. One thread at a time.
     pub(crate) fn grow(
         &self,
-        spec: &mut FileSpec,
+        spec: FileSpec,
         needed: u64,
-        store: impl FnOnce(&FileSpec, &[Vlf]) -> Result<()>,
+        store: impl FnOnce(FileSpec, Vec<Vlf>) -> Result<()>,
     ) -> std::result::Result<(), String> {
         let step = match spec.growth {
             Growth::Fixed => return Err("its size is fixed".to_owned()),
@@ -388,12 +424,7 @@ impl Log {
         }
         zero(self.file.as_ref(), spec.size, growth).map_err(|error| error.to_string())?;
         vlfs.extend(parts.iter().copied());
-        let grown = FileSpec {
-            size,
-            ..spec.clone()
-        };
-        store(&grown, &vlfs).map_err(|error| error.to_string())?;
-        *spec = grown;
+        store(FileSpec { size, ..spec }, vlfs).map_err(|error| error.to_string())?;
         self.state.lock().vlfs.extend(parts);
         Ok(())
     }

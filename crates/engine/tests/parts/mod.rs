@@ -7,8 +7,8 @@ use std::sync::Arc;
 use windlass_base::Guid;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
-    BackupDescription, BackupMode, BackupRange, CreateDatabase, Database, EngineError, FilePage,
-    FileSpec, Instance, InstanceOptions, OpenDatabase, PAGE_SIZE, Restore,
+    BackupDescription, BackupMode, BackupRange, CreateDatabase, Database, DifferentialBase,
+    EngineError, FilePage, FileSpec, Instance, InstanceOptions, OpenDatabase, PAGE_SIZE, Restore,
 };
 
 /// A backup as stored on its media.
@@ -94,7 +94,7 @@ pub(crate) fn back_up(
     for (index, range) in backup.ranges(1 << 18).into_iter().enumerate() {
         between(index);
         let mut bytes = vec![0; range.bytes];
-        backup.read_range(&range, &mut bytes, false).unwrap();
+        backup.read_range(&range, &mut bytes).unwrap();
         ranges.push((range, bytes));
     }
     let description = backup.finish_data().unwrap().encode().unwrap();
@@ -127,7 +127,10 @@ pub(crate) fn restore(set: &Set, folder: &Path) -> Arc<Database> {
         path: folder.join("a.ldf"),
         ..description.log_file().clone()
     };
-    let base = Some((set.guid, description.first_lsn()));
+    let base = Some(DifferentialBase {
+        set: set.guid,
+        first_lsn: description.first_lsn(),
+    });
     restore.finish("a", &log, base).unwrap();
     instance()
         .open_database(&OpenDatabase::new("a", log.path))

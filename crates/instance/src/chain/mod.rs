@@ -1,6 +1,6 @@
 //! What can be restored to what, from which backup sets, and if not, why: the one place that knows.
 //!
-//! Pure: sets in, answer out. It opens nothing; whoever asks tells of each set what stands in its way
+//! Pure: sets in, answer out. It opens nothing; the caller says what is wrong with each set
 //! ([`Obstacle`]: unfinished, damaged, its media gone). RESTORE's newest state, retention, the report,
 //! `check`, LATEST and the search for a differential's base all ask here.
 //!
@@ -8,25 +8,26 @@
 //! |---|---|
 //! | can this set be restored, and which sets before it? | [`Chains::path`] |
 //! | if not, why? | [`Why`] |
-//! | what does this set stand on, restorable or not? | [`Chains::before`] |
-//! | the newest state that these sets can give? | [`Chains::newest_state`]: the sets in the order of their restores, and each other set with the reason why it is left out |
+//! | what is this set based on, restorable or not? | [`Chains::before`] |
+//! | the newest state that these sets can restore? | [`Chains::newest_state`]: the sets in the order of their restores, and each other set with the reason why it is left out |
 //! | the newest base of a differential? | [`Chains::newest`] with [`ChainSet::can_be_base`] |
 //!
-//! Sets on media become [`ChainSet`]s by [`ChainSet::of`], rows of the history by
-//! [`ChainSet::of_past`]. A database is told from others by its family: ask with
-//! `|set| set.family_guid == family` where sets of several databases may lie together.
+//! Sets on media become [`ChainSet`]s by [`ChainSet::of`], rows of the history by [`ChainSet::of_past`].
+//! A database is identified by its family GUID: ask with `|set| set.family_guid == family` where the
+//! sets may be those of several databases.
 //!
 //! Rules:
-//! 1. A full backup stands alone. A differential stands on the full backup with its base's identity. A
-//!    log backup continues the log of any state of its family and recovery fork whose end lies within it.
-//! 2. A set is restorable when nothing stands in its own way and what it stands on is restorable.
-//! 3. Of two states the one is newer that began after the other was finished; where they overlapped,
-//!    the one further in the log. Time comes first because a database restored to an older state
-//!    counts its log from there again; times are UTC, so that the end of summer time turns nothing round.
-//!    A clock that was set back does: so on one media set the later position is newer, and a SQLite file's
-//!    log sequence number, which is a time that never goes back, counts before the date.
+//! 1. A full backup needs no other set. A differential is based on the full backup with its base's GUID.
+//!    A log backup continues any state of its family and recovery fork whose end lies within its log.
+//! 2. A set is restorable if it has no obstacle of its own and the set it is based on is restorable.
+//! 3. The newer of two states is the one whose backup began after the other had finished; if they
+//!    overlapped, the one with the higher LSN. Time comes first because the log of a database that was
+//!    restored to an older state numbers its records from there again. Times are UTC, so the end of
+//!    daylight saving time does not matter. A clock that was set back does matter: so on one media set the
+//!    later position is newer, and the LSN of a SQLite file, which is a time that never goes back, takes
+//!    precedence over the date.
 //!
-//! Several copies of one set may be given: whichever can be restored serves.
+//! If there are several copies of one set, any that can be restored is used.
 
 mod set;
 #[cfg(test)]
@@ -45,29 +46,29 @@ pub enum Why {
     /// The set has a problem of its own.
     #[error("{0}")]
     Obstacle(Obstacle),
-    /// The full backup that it counts from was not given.
+    /// The full backup it is based on was not given.
     #[error("the full backup it needs was not found")]
     BaseMissing {
-        /// That set.
+        /// The GUID of that backup.
         base: Guid,
     },
-    /// The full backup that it counts from cannot be restored.
+    /// The full backup it is based on cannot be restored.
     #[error("the full backup it needs cannot be restored: {why}")]
     BaseUnusable {
-        /// That set's index.
+        /// Its index.
         base: usize,
         /// The problem.
         why: Obstacle,
     },
-    /// No restorable state ends where its log begins or later.
+    /// No restorable state ends within its log.
     #[error("the log before it is missing")]
     LogMissing,
 }
 
-/// The newest state that some sets can give.
+/// The newest state that can be restored from some sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// The sets to restore, in this order.
+    /// The sets to restore, in order.
     pub steps: Vec<usize>,
     /// Every other set that was asked about, and why it is left out.
     pub left_out: Vec<(usize, LeftOut)>,
@@ -76,7 +77,7 @@ pub struct State {
 /// Why a set is not part of the newest state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeftOut {
-    /// It gives an older state, or leads only to one.
+    /// Its state is older, or it leads only to older ones.
     Older,
     /// It cannot be restored.
     Unrestorable(Why),
@@ -91,7 +92,7 @@ impl std::fmt::Display for LeftOut {
     }
 }
 
-/// The chains that some sets form. Sets are named by their index in the slice.
+/// The chains that some sets form. Sets are identified by their index in the slice.
 #[derive(Debug, Clone)]
 pub struct Chains<'a> {
     sets: &'a [ChainSet],
@@ -125,7 +126,7 @@ impl<'a> Chains<'a> {
                 continue;
             }
             let known = fulls.entry(set.set_guid).or_insert(index);
-            // If there are several copies, the one that can be restored.
+            // Of several copies, prefers one that can be restored.
             if self.verdicts[*known].is_err() && self.verdicts[index].is_ok() {
                 *known = index;
             }
@@ -163,7 +164,7 @@ impl<'a> Chains<'a> {
                 ends.entry(end_of(set, set.last_lsn)).or_insert(index);
             }
         }
-        // In the order of the log, each finds those before it done.
+        // In log order, so that each set finds the earlier ones done.
         logs.sort_by_key(|index| (self.sets[*index].last_lsn, self.sets[*index].first_lsn));
         for index in logs {
             let set = &self.sets[index];
@@ -195,7 +196,7 @@ impl<'a> Chains<'a> {
         self.before[index]
     }
 
-    /// The sets that lead to a state, in the order of their restores; the set itself is the last.
+    /// The sets that lead to a state, in the order of their restores; the last is the set itself.
     ///
     /// # Errors
     /// Why the state cannot be restored.
@@ -213,7 +214,7 @@ impl<'a> Chains<'a> {
         self.newest_among((0..self.sets.len()).filter(|index| wanted(&self.sets[*index])))
     }
 
-    /// The same among sets that are named.
+    /// The newest restorable set among `indices`.
     pub fn newest_among(&self, indices: impl Iterator<Item = usize>) -> Option<usize> {
         let restorable: Vec<usize> = indices
             .filter(|index| self.verdicts[*index].is_ok())
@@ -223,7 +224,7 @@ impl<'a> Chains<'a> {
             false => one,
         };
         let newest = restorable.iter().copied().reduce(newer)?;
-        // Where dates contradict the order on some media, it may not be the last one of its own.
+        // Where dates contradict the order on a media set, it may not be the last one there.
         let media_set = |index: usize| self.sets[index].place.map(|(media_set, _)| media_set);
         let beside = restorable.iter().copied();
         let beside = beside.filter(|other| {

@@ -1,4 +1,4 @@
-//! A backup set as a chain sees it.
+//! A backup set with the facts that chains need.
 
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_catalog::PastBackup;
@@ -7,34 +7,32 @@ use windlass_media::{SetConfiguration, SetType};
 /// Why a set cannot be restored, regardless of other sets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
-    /// Its end is not on every family.
+    /// The end of the set is not on every family.
     #[error("it was never finished")]
     Incomplete,
-    /// `CONTINUE_AFTER_ERROR` kept it although its database was damaged.
+    /// Kept by `CONTINUE_AFTER_ERROR` although its database was damaged.
     #[error("it was made of a damaged database")]
     Damaged,
-    /// A later backup went over it.
+    /// Overwritten by a later backup.
     #[error("a later backup has overwritten it")]
     Overwritten,
-    /// Nobody knows when it was made.
+    /// The time of the backup is unknown.
     #[error("its dates are missing")]
     Undated,
-    /// Its media are gone, or not what they were; what exactly, in words.
+    /// The media are gone or have changed; the text says how.
     #[error("{0}")]
     Media(String),
 }
 
-/// When a set was begun and finished: seconds of UTC since 1970.
+/// When a backup started and finished: seconds since 1970, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// Its beginning.
     pub started: i64,
-    /// Its end.
     pub finished: i64,
 }
 
 impl Times {
-    /// The times of a set that notes local time, and its distance from UTC in quarter hours.
+    /// Converts local times with their offset from UTC, in quarter hours.
     pub fn of(started: Option<Moment>, finished: Option<Moment>, time_zone: i32) -> Option<Self> {
         let finished = finished.or(started)?;
         let started = started.unwrap_or(finished);
@@ -45,42 +43,38 @@ impl Times {
     }
 }
 
-/// Seconds of UTC since 1970 of a local time.
+/// Converts a local time to seconds since 1970, UTC.
 fn utc_seconds(moment: Moment, time_zone: i32) -> i64 {
     let zoned = moment.to_civil().to_zoned(jiff::tz::TimeZone::UTC);
     let local = zoned.map_or(0, |zoned| zoned.timestamp().as_second());
     local - i64::from(time_zone) * 900
 }
 
-/// A backup set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainSet {
-    /// Its identity.
     pub set_guid: Guid,
-    /// A database and everything restored from its backups.
+    /// Shared by a database and everything restored from its backups.
     pub family_guid: Guid,
-    /// The recovery fork: a log continues only states of its own.
+    /// The recovery fork: a log backup continues only states of its own fork.
     pub fork: Guid,
-    /// What it is.
     pub kind: SetType,
-    /// A full backup that no differential counts from.
+    /// A full backup that cannot be a differential base.
     pub is_copy_only: bool,
-    /// The full backup that a differential counts from.
+    /// The full backup on which a differential is based.
     pub base: Option<Guid>,
     /// Where its log begins.
     pub first_lsn: Lsn,
-    /// Where its state stands.
+    /// The LSN of its state.
     pub last_lsn: Lsn,
-    /// When it was made.
     pub times: Option<Times>,
-    /// The media set that it lies on, and its position there.
+    /// The media set that contains it, and its position there.
     pub place: Option<(Guid, u32)>,
-    /// What stands in its way.
+    /// Why it cannot be restored, regardless of other sets.
     pub obstacle: Option<Obstacle>,
 }
 
 impl ChainSet {
-    /// A set found on media; `is_complete` when its end is on every family.
+    /// A set found on media; `is_complete` if its end is on every family.
     pub fn of(set: &SetConfiguration, is_complete: bool) -> Self {
         let obstacle = if !is_complete {
             Some(Obstacle::Incomplete)
@@ -113,7 +107,7 @@ impl ChainSet {
         }
     }
 
-    /// A row of the history; `None` of what is no backup of a whole database.
+    /// A row of the history; `None` if it is not a backup of a whole database.
     pub fn of_past(past: &PastBackup) -> Option<Self> {
         let kind = match past.kind.as_str() {
             "D" => SetType::Full,
@@ -150,8 +144,8 @@ impl ChainSet {
         })
     }
 
-    /// When it was made, as its place in the log corrects it: that of a `SQLite` file is made of the clock's
-    /// seconds and never goes back, also when the clock does. The page engine's is far smaller.
+    /// The times, corrected by the LSN: that of a `SQLite` file contains the clock's seconds and never
+    /// goes back, even if the clock does. LSNs of the page engine are far smaller and change nothing.
     fn reckoned(&self) -> Option<Times> {
         let times = self.times?;
         let at_least = i64::from(self.last_lsn.vlf);
@@ -161,7 +155,7 @@ impl ChainSet {
         })
     }
 
-    /// Whether differentials may count from it.
+    /// Whether it can be a differential base.
     pub fn can_be_base(&self) -> bool {
         self.kind == SetType::Full && !self.is_copy_only
     }
@@ -169,7 +163,7 @@ impl ChainSet {
 
 /// Whether the state of `one` is newer than that of `other`.
 pub fn is_newer(one: &ChainSet, other: &ChainSet) -> bool {
-    // Media are only appended to, whatever the clock says.
+    // Media are only appended to, so position beats the clock.
     if let (Some((media_set, position)), Some((other_media_set, other_position))) =
         (one.place, other.place)
         && media_set == other_media_set

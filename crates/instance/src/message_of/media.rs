@@ -4,10 +4,10 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_media::MediaError;
 
-/// What is wrong with the media on a device.
+/// The message for an error in the media on a device.
 pub(crate) fn media_message(device: &str, error: &MediaError) -> Message {
     match error {
-        // SQL Server's own word for a file that is no backup at all.
+        // SQL Server's message for a file that is not a backup at all.
         MediaError::NotMtf { .. } => table::family_malformed(device).with_state(0),
         MediaError::SqlServerMedia { .. } => table::sql_server_media(device),
         MediaError::ForeignMtf { .. } => table::not_our_set(device),

@@ -1,8 +1,8 @@
 //! From errors of the crates below to numbered messages, cause first.
 //!
-//! One exhaustive match per crate's error; SQL Server's number where it has one for the situation, else
-//! a message that quotes the error's own text: never silent, never a wrong number. A statement says `?`,
-//! and the error becomes its [`Failure`].
+//! One exhaustive match per crate's error type. Uses SQL Server's number where it has one for the
+//! situation, otherwise a message that quotes the error's own text. With `?` an error becomes a
+//! statement's [`Failure`].
 
 mod engine;
 mod media;
@@ -54,7 +54,7 @@ failures! {
     windlass_sqlserver::Error => sql_server_messages;
 }
 
-/// The failure of the instance's catalog.
+/// The message for an error of the instance's catalog.
 fn catalog_message(error: &CatalogError) -> Message {
     let what = match error {
         CatalogError::Folder { .. } | CatalogError::Open { .. } => "cannot be opened",
@@ -71,7 +71,7 @@ fn catalog_message(error: &CatalogError) -> Message {
     table::instance_failed(what, error)
 }
 
-/// The message of a syntax error, with its hint and its column.
+/// The message for a syntax error, with its hint and its column.
 pub(crate) fn parse_message(error: &ParseError) -> Message {
     let mut text = error.text.clone();
     if let Some(hint) = &error.hint {
@@ -87,8 +87,8 @@ pub(crate) fn parse_message(error: &ParseError) -> Message {
     }
 }
 
-/// What a restore of a backup of SQL Server failed at. Only what was read can be damaged: where it goes and
-/// what was asked for is no fault of the backup.
+/// The messages for a failed restore of a SQL Server backup. Only what was read can be damaged: a
+/// problem with the target or with the request is not the backup's fault.
 fn sql_server_messages(error: &windlass_sqlserver::Error) -> Vec<Message> {
     use windlass_sqlserver::Error;
     let note = || table::reason(error);
@@ -112,7 +112,7 @@ fn sql_server_messages(error: &windlass_sqlserver::Error) -> Vec<Message> {
     }
 }
 
-/// The message for an error of the cryptography.
+/// The message for an error of `crypt`.
 fn crypt_message(error: &windlass_crypt::Error) -> Message {
     match error {
         windlass_crypt::Error::Password { .. } => table::private_key_password_invalid(),
@@ -120,7 +120,7 @@ fn crypt_message(error: &windlass_crypt::Error) -> Message {
     }
 }
 
-/// Why a name in a statement is not a file.
+/// Why a name in a statement does not mean a file.
 fn name_message(error: &NameError) -> Message {
     match error {
         NameError::Empty => table::zero_length_device(),
@@ -140,12 +140,12 @@ fn name_message(error: &NameError) -> Message {
     }
 }
 
-/// An operating system error the way SQL Server quotes it: `2(No such file or directory.)`.
+/// An operating system error as SQL Server quotes it: `2(No such file or directory.)`.
 pub fn quoted_os_error(error: &std::io::Error) -> String {
     windlass_device::system_text(error)
 }
 
-/// Why something could not be opened: the error of the operating system, or another reason.
+/// Why something could not be opened: the operating system's error, or another reason.
 pub fn os_error(error: &std::io::Error) -> String {
     match error.raw_os_error() {
         Some(_) => format!("Operating system error {}", quoted_os_error(error)),
@@ -159,10 +159,10 @@ fn capitalized(text: &str) -> String {
     first.into_iter().flatten().chain(letters).collect()
 }
 
-/// The state of a message about a device that cannot be opened, where it is not a backup that opens it.
+/// The state of 3201 for a device that could not be opened, unless a backup opens it.
 const OPENED_TO_READ: u8 = 2;
 
-/// What a device says.
+/// The message for an error of a device.
 fn device_message(error: &DeviceError) -> Message {
     let text = || quoted_os_error(&error.source);
     match error.operation {

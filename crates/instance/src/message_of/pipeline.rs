@@ -8,19 +8,19 @@ use windlass_pipeline::{Damage, DamagedChunks, DigestError, Error};
 
 use super::{device_message, media_message, os_error, source_message};
 
-/// The messages for an error, in SQL Server's order; the caller adds the closing 3013.
+/// The messages for an error, in SQL Server's order; the caller appends 3013.
 pub(super) fn pipeline_messages(error: &Error) -> Vec<Message> {
     let mut messages = vec![message(error)];
     messages.extend(further_message(error));
     messages
 }
 
-/// The message after SQL Server's.
+/// A message that follows SQL Server's.
 fn further_message(error: &Error) -> Option<Message> {
     match error {
         Error::SetDamaged { device, damage } => Some(place_of_damage(device, damage)),
         Error::NotExpired { .. } => Some(table::aborted()),
-        // The offset and the field are what one needs to look into the file.
+        // The offset and the field are needed to examine the file.
         Error::Media { device, source } => Some(table::found_on_device(device, source)),
         Error::SetNotFound {
             device,
@@ -107,7 +107,7 @@ const DEFECT_HINT: &str = "Nothing was completed. Run the statement again; if it
                            report this message and the lines on standard error that begin with \
                            'thread'.";
 
-/// A thread of this program panicked. Nothing that it had begun was taken for done.
+/// The message for a panic of a thread. What it had begun is not reported as done.
 pub fn defect_message(panicked: &Panicked) -> Message {
     let Panicked { worker, reason } = panicked;
     table::defect(format!("{worker}: {reason}"), DEFECT_HINT)
@@ -123,7 +123,7 @@ fn key_message(device: &str, error: &CryptError) -> Message {
     missing.unwrap_or_else(|| table::encryption_failed(format!("'{device}': {error}")))
 }
 
-/// Certificates are named as SQL Server names them; it knows no passphrases.
+/// Names certificates as SQL Server does; SQL Server has no passphrases.
 fn certificates(recipients: &str) -> Option<Message> {
     let names = recipients.split(", ");
     let thumbprints: Vec<_> = names.filter(|name| name.starts_with("0x")).collect();
@@ -149,7 +149,7 @@ fn digest_message(error: &DigestError) -> Message {
     }
 }
 
-/// There is no set at this position: SQL Server's message, and the number of sets.
+/// The messages for a position without a set: SQL Server's, and the number of sets.
 pub fn set_not_found(device: &str, position: u16, count: usize) -> Vec<Message> {
     vec![
         table::file_id_malformed(position, device),
@@ -167,7 +167,7 @@ fn sets_there(device: &str, position: u16, count: usize) -> Message {
     table::sets_on_device(device, are, position)
 }
 
-/// What is wrong with a backup set: SQL Server's message and the place.
+/// The messages for a damaged backup set: SQL Server's, and the place.
 pub fn damage_message(device: &str, damage: &Damage) -> Vec<Message> {
     vec![table::set_damaged(), place_of_damage(device, damage)]
 }
@@ -179,7 +179,7 @@ fn place_of_damage(device: &str, damage: &Damage) -> Message {
 /// Maximum number of ranges listed individually.
 const RANGES_NAMED_MAX: usize = 20;
 
-/// The data lost from a set: everything, or one range per line up to the maximum.
+/// The messages for data lost from a set: all of it, or one range per line up to the maximum.
 pub fn loss_messages(damaged: &DamagedChunks) -> Vec<Message> {
     let mut messages = vec![table::set_damaged()];
     if let Some((device, damage)) = &damaged.first {

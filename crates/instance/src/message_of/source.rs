@@ -114,7 +114,7 @@ fn restore_message(error: &Error) -> Message {
     }
 }
 
-/// What to do if the log of a database cannot be locked.
+/// What to do if the backup cannot lock a database's write-ahead log.
 const WAYS_OUT: &str = "Give the backup write access to the folder of the database (mount it \
                         writable, run as its owner), or run it on the machine of the writers; or \
                         stop the writers and use --frozen.";

@@ -6,7 +6,7 @@ use windlass_catalog::{DatabaseRecord, DatabaseState};
 use crate::instance::is_system_database;
 use crate::{Failure, Session};
 
-/// Backups and restores are of the user's databases, and outside of transactions.
+/// Refuses system databases and open transactions.
 pub(crate) fn check_own(
     session: &Session,
     name: &str,
@@ -26,7 +26,7 @@ pub(crate) fn check_own(
     Ok(())
 }
 
-/// The entry of a database that is online.
+/// The catalog entry of a database that is online.
 pub(crate) fn usable(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
     let record = known(session, name)?;
     match record.state {
@@ -35,7 +35,7 @@ pub(crate) fn usable(session: &Session, name: &str) -> Result<DatabaseRecord, Fa
     }
 }
 
-/// The entry of a database, whatever its state.
+/// The catalog entry of a database in any state.
 pub(crate) fn known(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
     session
         .instance
@@ -43,7 +43,7 @@ pub(crate) fn known(session: &Session, name: &str) -> Result<DatabaseRecord, Fai
         .ok_or_else(|| table::database_does_not_exist(name).with_state(11).into())
 }
 
-/// A log backup of a database that has no log: 4208, unless the database is not there at all.
+/// Refuses a log backup of a database without a log: 4208, or that the database does not exist.
 pub(crate) fn refuse_log(session: &Session, name: &str) -> Failure {
     if name.eq_ignore_ascii_case("tempdb") {
         return table::tempdb_not_allowed().into();

@@ -1,22 +1,22 @@
-//! Devices as they are named, and the addresses that they stand for.
+//! Resolves the names of devices to addresses.
 
 use std::{fmt, mem};
 
 use windlass_base::message::table;
-use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_device::DeviceAddress;
 
 use crate::message_of::os_error;
 use crate::names::absolute;
 use crate::tag::{Tags, has_tag};
 use crate::{Failure, Session};
 
-/// The most devices that a statement may name, and the most families of a media set.
+/// Maximum number of devices in a statement, and of families of a media set.
 const DEVICES_MAX: usize = 64;
 
-/// The longest device name, as SQL Server counts.
+/// Maximum length of a device name, as on SQL Server.
 const NAME_CHARACTERS_MAX: usize = 259;
 
-/// A device as it is named: tags and drive letters in it are not resolved yet.
+/// A device as written: its name tags and drive letter are not resolved yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceName {
     /// A file, or `NUL`.
@@ -25,9 +25,7 @@ pub enum DeviceName {
     Logical(String),
     /// A class of devices that SQL Server has: refused when it is opened.
     Tape,
-    /// Refused likewise.
     Url,
-    /// Refused likewise.
     VirtualDevice,
 }
 
@@ -42,7 +40,7 @@ impl fmt::Display for DeviceName {
     }
 }
 
-/// Resolves the devices of one copy of the media, with their name tags.
+/// Resolves the devices of one copy of the media, including their name tags.
 pub(crate) fn resolve(
     session: &mut Session,
     devices: &[DeviceName],
@@ -71,7 +69,7 @@ pub(crate) fn resolve(
             expanded
         };
         let address = disk(session, &expanded, logical.as_deref())?;
-        // A folder that tags name cannot be expected to exist; one that is written out can.
+        // A folder named by tags cannot be expected to exist, unlike one that is written out.
         if is_tagged && tags.moment.is_some() && !session.is_rehearsal() {
             make_folder(&address)?;
         }
@@ -81,7 +79,7 @@ pub(crate) fn resolve(
     Ok(addresses)
 }
 
-/// Stripes whose names come from the same tags get numbers: `x.bak`, `x_2.bak`.
+/// Numbers stripes whose names come from the same tags: `x.bak`, `x_2.bak`.
 fn numbered(
     session: &Session,
     expanded: &str,
@@ -115,13 +113,12 @@ fn disk(session: &Session, path: &str, logical: Option<&str>) -> Result<DeviceAd
     })
 }
 
-/// The path with its tags expanded.
 pub(crate) fn expand(tags: &Tags, path: &str) -> Result<String, Failure> {
     tags.expand(path)
         .map_err(|error| table::path_means_no_file(path, format!("{error}.")).into())
 }
 
-/// Makes the folder of a device, for nobody else to read.
+/// Creates the folder of a device, accessible to its owner only.
 fn make_folder(device: &DeviceAddress) -> Result<(), Failure> {
     let folder = windlass_io::directory::parent(&device.path);
     windlass_io::directory::create(&folder)
@@ -129,20 +126,17 @@ fn make_folder(device: &DeviceAddress) -> Result<(), Failure> {
         .map_err(|error| table::cannot_open_device(&device.name, os_error(&error)).into())
 }
 
-/// A file as it is named, tags not expanded.
+/// A file name as written, tags not expanded.
 struct Written {
     path: String,
     logical: Option<String>,
 }
 
-/// A device may be a database that the session has open: opening and closing it would drop SQLite's
-/// locks, so the connection goes first.
+/// Closes the session's connection to a device that is a database: opening and closing the file
+/// elsewhere in this process would drop SQLite's locks.
 fn release(session: &mut Session, addresses: &[DeviceAddress]) -> Result<(), Failure> {
-    let disks = addresses
-        .iter()
-        .filter(|address| address.kind == DeviceKind::Disk);
-    for address in disks {
-        let path = absolute(&address.path).unwrap_or_else(|_| address.path.clone());
+    for file in addresses.iter().filter_map(DeviceAddress::file) {
+        let path = absolute(file).unwrap_or_else(|_| file.to_owned());
         if session.queries.is_in_transaction() && session.queries.holds(&path) {
             return Err(table::within_transaction().into());
         }
@@ -151,7 +145,7 @@ fn release(session: &mut Session, addresses: &[DeviceAddress]) -> Result<(), Fai
     Ok(())
 }
 
-/// The file that a logical device stands for.
+/// The file of a logical device.
 fn logical(session: &Session, name: &str) -> Result<Written, Failure> {
     let device = session
         .instance

@@ -1,4 +1,4 @@
-//! Retention on folders: which backups a policy lets go, and what became of them.
+//! Applies a retention policy to folders, and reports the result.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -18,16 +18,13 @@ use crate::{Failure, Session, Sink, presence};
 /// How long a verification of unchanged media counts, if nothing else is said.
 pub const VERIFIED_WITHIN_HOURS: u32 = 7 * 24;
 
-/// What is to expire.
 #[derive(Debug, Clone)]
 pub struct ExpireOptions<'a> {
-    /// Where backups lie.
+    /// The folders with the backups.
     pub folders: &'a [PathBuf],
-    /// What is to be kept.
     pub policy: &'a Policy,
-    /// The database that is meant; all when absent.
+    /// Only backups of this database; all when absent.
     pub database: Option<&'a str>,
-    /// What happens to media that go.
     pub removal: Removal,
     /// What is believed of the backups that stay.
     pub trust: Trust,
@@ -51,44 +48,40 @@ impl Default for Trust {
     }
 }
 
-/// What happens to media that go.
+/// What happens to expired media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
-    /// They are named.
+    /// They are only listed.
     Name,
-    /// They are deleted.
     Delete,
 }
 
-/// What was found in some folders, and what became of it.
+/// The content of some folders, and what happened to it.
 #[derive(Debug)]
 pub struct ExpireReport {
-    /// The media of ours.
+    /// Media of Windlass backups.
     pub media: Vec<ExpiredMedia>,
-    /// Files that are no backups of ours; they stay.
+    /// Other files; they are not touched.
     pub others: Vec<FoundOther>,
     /// Whether a backup that others were to go for cannot be read back. It was told.
     pub is_damaged: bool,
 }
 
-/// A medium, whether it goes, and why.
+/// A medium with the decision about it.
 #[derive(Debug)]
 pub struct ExpiredMedia {
-    /// What it holds.
     pub media: FoundMedia,
-    /// Whether it goes.
     pub decision: Decision,
-    /// The files that were deleted; none where nothing was to be deleted.
+    /// The files that were deleted; `None` if nothing was to be deleted.
     pub deleted: Option<io::Result<Vec<PathBuf>>>,
 }
 
 /// Why nothing was decided.
 #[derive(Debug, thiserror::Error)]
 pub enum ExpireError {
-    /// The folders cannot be listed.
     #[error("{0}")]
     Folders(io::Error),
-    /// The history cannot be read, and with it what needs what.
+    /// The history cannot be read, so dependencies between sets are unknown.
     #[error("{0}")]
     History(CatalogError),
     /// The user did.
@@ -97,14 +90,14 @@ pub enum ExpireError {
 }
 
 impl Session {
-    /// Lets go what a policy does not keep.
+    /// Removes, or lists, what a policy does not keep.
     ///
     /// Headers do not show whether a backup can be restored. So the sets for whose sake others go are read
     /// back before anything is deleted; one that is damaged counts for nothing, and what it would have
     /// replaced stays.
     ///
     /// # Errors
-    /// Nothing was deleted then. A medium that could not be deleted is told in the report.
+    /// Nothing was deleted then. A medium that could not be deleted is in the report.
     pub fn expire(
         &mut self,
         options: &ExpireOptions<'_>,

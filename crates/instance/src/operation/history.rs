@@ -3,22 +3,21 @@
 use std::path::Path;
 use std::time::Duration;
 
-use windlass_base::page::pages_of;
 use windlass_base::{Guid, Moment};
 use windlass_catalog::{
-    BackupFileRecord, BackupRecord, BackupSetRecord, Depth, FailureRecord, FamilyRecord,
-    MediaSetRecord, VerificationRecord,
+    BackupRecord, Depth, FailureRecord, FamilyRecord, MediaSetRecord, StoredValue,
+    VerificationRecord,
 };
-use windlass_device::{DeviceAddress, DeviceKind};
-use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration, SetType};
+use windlass_device::DeviceAddress;
+use windlass_media::{MediaHeader, SetConfiguration};
 use windlass_pipeline::MediaRequest;
 
 use super::media::OpenedSet;
-use super::media_rows::{algorithm_name, device_type, encryption_of, flags, level_name};
+use super::media_rows::{self, algorithm_name, device_type};
 use crate::names::absolute;
 use crate::{Failure, Session, presence};
 
-/// The rows of a backup that was made to `media`.
+/// The rows of a backup that was written to `media`.
 pub(super) fn backup_record(
     header: &MediaHeader,
     set: &SetConfiguration,
@@ -35,12 +34,16 @@ pub(super) fn backup_record(
             ..family
         });
     let mut record = record(header, set, families.collect());
-    record.set.duration_ms = Some(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
-    record.set.is_discarded = media.is_discarded();
+    let milliseconds = i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
+    let is_discarded = StoredValue::from(media.is_discarded());
+    record.set.extend([
+        ("duration_ms", StoredValue::from(milliseconds)),
+        ("is_discarded", is_discarded),
+    ]);
     record
 }
 
-/// Remembers that the backup of a database failed, if the instance knows the database.
+/// Records that the backup of a database failed, if the instance knows the database.
 pub(super) fn record_failure(
     session: &mut Session,
     database: &str,
@@ -59,13 +62,13 @@ pub(super) fn record_failure(
         error_number: error.number,
         message: error.text.clone(),
     };
-    // The user must see the error itself.
+    // Must not hide the error itself.
     if let Err(error) = session.instance.catalog_mut().record_failure(&record) {
         tracing::warn!("the failure was not recorded: {error}");
     }
 }
 
-/// Remembers that a set was read back, and what came of it. A cancelled reading shows nothing.
+/// Records that a set was read back, and the result. A cancelled run proves nothing.
 pub(super) fn record_verification(
     session: &mut Session,
     opened: &OpenedSet,
@@ -119,20 +122,18 @@ pub(super) fn found_record(
     record(header, set, families(header, devices, 0))
 }
 
-/// What the history calls devices.
+/// The names of devices in the history.
 pub(super) fn device_names(devices: &[DeviceAddress]) -> Vec<String> {
     devices.iter().map(physical_name).collect()
 }
 
 fn physical_name(device: &DeviceAddress) -> String {
-    match device.kind {
-        // Whoever looks for the file later may be in another folder.
-        DeviceKind::Disk => absolute(&device.path)
-            .unwrap_or_else(|_| device.path.clone())
-            .display()
-            .to_string(),
-        DeviceKind::Nul => device.name.clone(),
-    }
+    let Some(file) = device.file() else {
+        return device.name.clone();
+    };
+    // Absolute, because a later command may run in another folder.
+    let path = absolute(file).unwrap_or_else(|_| file.to_owned());
+    path.display().to_string()
 }
 
 fn families(header: &MediaHeader, devices: &[DeviceAddress], mirror: u32) -> Vec<FamilyRecord> {
@@ -167,84 +168,12 @@ fn record(
             is_encrypted: set.is_encrypted(),
         },
         families,
-        set: set_record(header, set),
-        files: set.files.iter().map(file_record).collect(),
+        set_guid: set.set_guid,
+        set: media_rows::set_row(set),
+        files: media_rows::file_rows(set),
     }
 }
 
 fn some(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
-}
-
-fn some_guid(guid: Guid) -> Option<Guid> {
-    (!guid.is_nil()).then_some(guid)
-}
-
-fn set_record(header: &MediaHeader, set: &SetConfiguration) -> BackupSetRecord {
-    let now = Moment::now().0;
-    let started = set.started.unwrap_or(now);
-    let is_differential = set.set_type == SetType::Differential;
-    let base = (set.differential_base_lsn, set.differential_base_guid);
-    BackupSetRecord {
-        set_guid: set.set_guid,
-        position: u32::from(set.position),
-        family_count: u32::from(header.family_count),
-        expires: set.expires,
-        name: some(&set.name),
-        description: some(&set.description),
-        user_name: set.user.clone(),
-        software_version: (
-            u32::from(set.software_major),
-            u32::from(set.software_minor),
-            u32::from(set.software_build),
-        ),
-        time_zone: i32::from(set.time_zone),
-        first_lsn: set.first_lsn,
-        last_lsn: set.last_lsn,
-        checkpoint_lsn: set.checkpoint_lsn,
-        database_backup_lsn: set.database_backup_lsn,
-        database_created: set.database_created,
-        started,
-        finished: set.finished.unwrap_or(started),
-        kind: match set.set_type {
-            SetType::Full => 'D',
-            SetType::Differential => 'I',
-            SetType::Log => 'L',
-        },
-        database_version: i32::try_from(set.database_version).unwrap_or(i32::MAX),
-        backup_bytes: set.backup_bytes,
-        compressed_bytes: set.stored_bytes,
-        database_name: set.database.clone(),
-        server_name: set.server.clone(),
-        machine_name: set.machine.clone(),
-        flags: flags(set),
-        collation: Some("BINARY".to_owned()),
-        is_read_only: set.is_read_only,
-        has_checksums: set.has_checksums,
-        is_damaged: set.is_damaged,
-        is_copy_only: set.is_copy_only,
-        recovery_fork: some_guid(set.recovery_fork_guid),
-        database_guid: some_guid(set.database_guid),
-        family_guid: set.family_guid,
-        base: is_differential.then_some(base),
-        compression_algorithm: algorithm_name(set).map(str::to_owned),
-        compression_level: level_name(set).map(str::to_owned),
-        encryption: encryption_of(set),
-        duration_ms: None,
-        is_discarded: false,
-    }
-}
-
-fn file_record(file: &DatabaseFile) -> BackupFileRecord {
-    BackupFileRecord {
-        file_number: u32::from(file.file_id),
-        logical_name: file.logical_name.clone(),
-        physical_name: file.physical_name.clone(),
-        file_guid: some_guid(file.file_guid),
-        page_bytes: file.page_bytes,
-        page_count: pages_of(file.backup_bytes),
-        source_block_bytes: 4096,
-        file_bytes: file.size_bytes,
-        backup_bytes: file.backup_bytes,
-    }
 }

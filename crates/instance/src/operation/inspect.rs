@@ -1,4 +1,4 @@
-//! What media say of themselves: their backup sets, the files in one, the label.
+//! Describes media: their backup sets, the files in one, the label.
 
 use windlass_base::Message;
 use windlass_base::message::table;
@@ -12,19 +12,17 @@ use crate::event_log::Entry;
 use crate::message_of::{media_message, set_not_found};
 use crate::{Failure, ResultSet, Session, Sink};
 
-/// What of media is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inspect {
-    /// Their backup sets, or one of them.
+    /// The backup sets, or one of them.
     Headers,
-    /// The files in a backup set.
     Files,
-    /// What a device says of itself.
+    /// The label of a device.
     Label,
 }
 
 impl Inspect {
-    /// What the log calls it.
+    /// The statement's name in the log.
     fn statement(self) -> &'static str {
         match self {
             Self::Headers => "RESTORE HEADERONLY",
@@ -33,7 +31,7 @@ impl Inspect {
         }
     }
 
-    /// What the closing message calls it.
+    /// The operation's name in the closing message.
     pub(crate) fn operation(self) -> &'static str {
         match self {
             Self::Headers => "RESTORE HEADERONLY",
@@ -43,26 +41,26 @@ impl Inspect {
     }
 }
 
-/// What media say of themselves.
+/// The description of media.
 #[derive(Debug, Default)]
 pub struct Inspection {
-    /// As SQL Server's columns.
+    /// With SQL Server's columns.
     pub rows: ResultSet,
-    /// The positions of the sets that are told of.
+    /// The positions of the sets in the rows.
     pub positions: Vec<u16>,
-    /// What else there is to say of the media, before the rows.
+    /// Notes to send before the rows.
     pub(super) before: Vec<Message>,
-    /// The same behind them.
+    /// Notes to send after the rows.
     pub(super) after: Vec<Message>,
-    /// Why there is perhaps more than could be read.
+    /// Damage: there may be more sets than could be read.
     pub(super) trouble: Option<Failure>,
 }
 
 impl Inspection {
-    /// Hands over what there is to say beside the rows.
+    /// Sends the notes that do not belong to the rows.
     ///
     /// # Errors
-    /// Damage: there is perhaps more than could be read.
+    /// Damage: there may be more sets than could be read.
     pub fn conclude(self, sink: &mut dyn Sink) -> Result<(), Failure> {
         let notes = self.before.into_iter().chain(self.after);
         notes.for_each(|note| sink.message(note));
@@ -71,10 +69,10 @@ impl Inspection {
 }
 
 impl Session {
-    /// Hands over what media say of themselves, as rows.
+    /// Sends a description of media, as rows.
     ///
     /// # Errors
-    /// Media that cannot be read, or are not what the options say; damage among the headers.
+    /// Media that cannot be read, or do not match the options; damage among the headers.
     pub fn inspect(
         &mut self,
         what: Inspect,
@@ -85,10 +83,10 @@ impl Session {
         entry.around(sink, |sink| show(self, what, options, sink))
     }
 
-    /// The backup sets on media.
+    /// Reads the backup sets on media.
     ///
     /// # Errors
-    /// Media that cannot be read, or are not what the options say.
+    /// Media that cannot be read, or do not match the options.
     pub fn headers(
         &mut self,
         options: &MediaOptions,
@@ -100,7 +98,7 @@ impl Session {
     }
 }
 
-/// The same within a statement, which has its own entry in the log.
+/// The same as part of a statement, which logs its own entry.
 pub(crate) fn show(
     session: &mut Session,
     what: Inspect,
@@ -190,7 +188,7 @@ fn headers(
     })
 }
 
-/// What lies behind the last good set: an interrupted append is noted, damage is an error.
+/// What follows the last good set: an interrupted append is only mentioned, damage is an error.
 fn trouble(media: &MediaSet) -> (Option<Message>, Option<Failure>) {
     let Some((device, trouble)) = media.trouble() else {
         return (None, None);

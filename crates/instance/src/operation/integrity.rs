@@ -1,8 +1,8 @@
-//! SQLite's own check of a database: by itself, and as what a backup runs before its copy.
+//! SQLite's own check of a database: by itself, or before the copy of a backup.
 //!
-//! Of a SQLite file exactly the pinned snapshot is checked that the backup goes on to read. A database of
-//! the page engine becomes one state at the end of its copy only; there, the commit that was the newest when
-//! the backup began is checked, and the pages that are copied are verified by their checksums.
+//! Of a SQLite file, the check reads the same pinned snapshot as the backup. A database of the page
+//! engine reaches one state only at the end of its copy; there, the check reads the newest commit when
+//! the backup began, and the copied pages are verified by their checksums.
 
 use rusqlite::{Connection, OpenFlags};
 use windlass_base::Message;
@@ -19,15 +19,14 @@ use crate::{Failure, Session, Sink};
 /// Maximum number of findings printed by a backup; DBCC CHECKDB prints all.
 const FINDINGS_TOLD: usize = 10;
 
-/// What a check said.
+/// The result of a check.
 #[derive(Debug)]
 pub(super) struct Checked {
     depth: Depth,
     findings: Vec<String>,
 }
 
-/// Rejects content that is not a database, unless it is accepted as it is; warns of a truncated
-/// one.
+/// Rejects content that is not a database, unless the options accept it; warns of a truncated database.
 pub(super) fn look_at(opened: &Opened, is_as_is: bool, sink: &mut dyn Sink) -> Result<(), Failure> {
     let file = opened.snapshot.files().first();
     let file = file.map_or("", |file| file.physical_name.as_str());
@@ -42,7 +41,7 @@ pub(super) fn look_at(opened: &Opened, is_as_is: bool, sink: &mut dyn Sink) -> R
     Ok(())
 }
 
-/// Checks a database of the page engine; `None` of any other.
+/// Checks a database of the page engine; `None` for a SQLite file.
 pub(super) fn of_engine(
     session: &mut Session,
     record: &DatabaseRecord,
@@ -61,7 +60,7 @@ pub(super) fn of_engine(
     let findings = match check::findings(&mut connection, depth, &session.cancel_flag()) {
         Ok(findings) => findings,
         Err(error) => {
-            // A page that does not match its checksum is for SQLite a read that failed.
+            // SQLite reports a page with a wrong checksum as a failed read.
             let open = session.instance.engines.open_databases();
             match open.take_damage(&record.name) {
                 Some(damage) => vec![engine_message(&damage).text],
@@ -72,7 +71,7 @@ pub(super) fn of_engine(
     Ok(Some(Checked { depth, findings }))
 }
 
-/// Checks a frozen snapshot, and gives it back.
+/// Checks a frozen snapshot, and returns it.
 pub(super) fn of_snapshot(
     session: &Session,
     snapshot: Box<dyn Snapshot>,
@@ -82,7 +81,7 @@ pub(super) fn of_snapshot(
     Ok((snapshot, Checked { depth, findings }))
 }
 
-/// What a check means for a backup: findings end it, unless it was to go on.
+/// Decides what a check means for a backup: findings end it, unless it continues after errors.
 pub(super) fn judge(
     checked: &Checked,
     on_damage: OnDamage,
@@ -126,7 +125,7 @@ pub(super) fn judge(
     })
 }
 
-/// What the check of a database finds, read as a backup would read it.
+/// Checks a database; reads it as a backup would.
 pub(crate) fn check_database(
     session: &mut Session,
     record: &DatabaseRecord,

@@ -1,4 +1,4 @@
-//! What everything that reads media does first: devices, what the media must be, the set on them.
+//! The first steps of everything that reads media: resolve devices, check the media, find the set.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use super::{DeviceName, device, number, signing};
 use crate::tag::Tags;
 use crate::{Failure, Session, Sink, presence};
 
-/// Which media are read, which set on them, and what they must be.
+/// The media to read, the set on them, and what they must match.
 #[derive(Debug, Clone, Default)]
 pub struct MediaOptions {
     /// All stripes, in any order.
     pub devices: Vec<DeviceName>,
-    /// Position of the set; the first one when absent, or all where several are read.
+    /// Position of the set; when absent the first one, or all for operations that read several.
     pub position: Option<i64>,
-    /// The name that the media set must have.
+    /// The required name of the media set.
     pub media_name: Option<String>,
-    /// The block size that it must have.
+    /// The required block size.
     pub block_bytes: Option<i64>,
     /// Whether a set without checksums is refused.
     pub needs_checksums: bool,
 }
 
 impl MediaOptions {
-    /// The devices. Times and types in their names are those of backups, so that no tag stands for them.
+    /// Resolves the devices. Tags for the time and type of a backup have no value here.
     pub(super) fn addresses(
         &self,
         session: &mut Session,
@@ -45,25 +45,25 @@ impl MediaOptions {
         device::resolve(session, &self.devices, &tags)
     }
 
-    /// The position that was given.
+    /// The position, if one was given.
     pub(super) fn position(&self) -> Result<Option<u16>, Failure> {
         let position = number::POSITION.check(self.position)?;
         Ok(position.and_then(|position| u16::try_from(position).ok()))
     }
 
-    /// The block size that was given.
+    /// The block size, if one was given.
     pub(super) fn block_bytes(&self) -> Result<Option<u32>, Failure> {
         number::block_bytes(self.block_bytes)
     }
 
-    /// Some families of a media set: enough to read headers.
+    /// Opens some families of a media set: enough to read headers.
     pub(super) fn open_any(&self, devices: &[DeviceAddress]) -> Result<MediaSet, Failure> {
         let media = MediaSet::open_any(devices)?;
         self.check(media.header(), devices)?;
         Ok(media)
     }
 
-    /// The label of a device: the media header, and the first set. The rest is not looked at.
+    /// Reads the label of a device: the media header and the first set, nothing else.
     pub(super) fn label(
         &self,
         device: &DeviceAddress,
@@ -89,7 +89,7 @@ impl MediaOptions {
     }
 }
 
-/// A set on its media.
+/// A set that was found on its media.
 pub(super) struct OpenedSet {
     pub(super) devices: Vec<DeviceAddress>,
     pub(super) media: MediaSet,
@@ -100,7 +100,7 @@ pub(super) struct OpenedSet {
 }
 
 impl OpenedSet {
-    /// Reads the headers of the media, up to the set that is wanted.
+    /// Reads the headers of the media, up to the requested set.
     pub(super) fn open(
         devices: Vec<DeviceAddress>,
         options: &MediaOptions,
@@ -123,8 +123,8 @@ impl OpenedSet {
         })
     }
 
-    /// Without a position the first set is taken, as SQL Server does it: whoever appends their nights must
-    /// hear of it.
+    /// Warns that without a position the first set is used, as on SQL Server: users who append a backup
+    /// each night must know.
     pub(super) fn tell_later_sets(&self, options: &MediaOptions, sink: &mut dyn Sink) {
         let later = self.media.sets().len().saturating_sub(1);
         if options.position.is_none() && later > 0 {
@@ -132,8 +132,8 @@ impl OpenedSet {
         }
     }
 
-    /// How the set is protected against forgers: what somebody needs who makes one like it. It was signed as
-    /// `keys` ask for.
+    /// How the set is protected against forgery: what is needed to make one like it. It has the
+    /// signature that `keys` require.
     pub(super) fn protection(&self, keys: &ReadKeys) -> Protection {
         Protection {
             encryption: self.sealing(),
@@ -153,8 +153,8 @@ impl OpenedSet {
         }
     }
 
-    /// The keys that the set is read with: those of the instance and those that were given. None are opened
-    /// for a set that is not encrypted.
+    /// The keys to read the set with: those of the instance and those given. The instance's keys are not
+    /// opened for a set that is not encrypted.
     pub(super) fn keys(&self, session: &mut Session, given: &KeyRing) -> Result<ReadKeys, Failure> {
         let is_given = !given.keys.is_empty() || !given.passphrases.is_empty();
         let mut ring = match self.set.is_encrypted() {
@@ -170,7 +170,7 @@ impl OpenedSet {
         })
     }
 
-    /// The same for a restore, which settings may hold to encrypted sets, and to signed ones.
+    /// The same for a restore: settings may require encrypted sets, and signed ones.
     pub(super) fn restore_keys(
         &self,
         session: &mut Session,
@@ -187,14 +187,14 @@ impl OpenedSet {
     }
 }
 
-/// Where a file goes that a MOVE names, as it is written.
+/// The path to which MOVE sends a file, as written.
 pub(super) fn moved_to<'a>(moves: &'a [(String, String)], logical: &str) -> Option<&'a str> {
     let mut moves = moves.iter();
     let found = moves.find(|(known, _)| known.eq_ignore_ascii_case(logical));
     found.map(|(_, path)| path.as_str())
 }
 
-/// Every MOVE must name a file of the set.
+/// Checks that every MOVE names a file of the set.
 pub(super) fn check_moves(
     moves: &[(String, String)],
     set: &SetConfiguration,
@@ -211,7 +211,7 @@ pub(super) fn check_moves(
     }
 }
 
-/// No file may be moved twice.
+/// Checks that no file is moved twice.
 pub(super) fn check_moved_once(moves: &[(String, String)]) -> Result<(), Failure> {
     for (index, (logical, _)) in moves.iter().enumerate() {
         if moved_to(&moves[..index], logical).is_some() {

@@ -1,14 +1,16 @@
 //! The rows of HEADERONLY, FILELISTONLY and LABELONLY: SQL Server's columns in order, then ours.
 
+use windlass_base::page::pages_of;
 use windlass_base::{Guid, Lsn};
-use windlass_catalog::EncryptionRecord;
+use windlass_catalog::{NamedValues, StoredValue};
 use windlass_codec::{Algorithm, Level};
 use windlass_crypt::{KeyBlock, RecipientKind};
 use windlass_device::DeviceAddress;
 use windlass_media::{DatabaseFile, MediaHeader, SetConfiguration, SetType, SourceKind};
 use windlass_pipeline::claimed_signer;
 
-use crate::{Column, ColumnType, ResultSet, Value};
+use super::columns::{ColumnOf, column, history_row, kept, result, stored};
+use crate::{ColumnType, ResultSet, Value};
 
 use ColumnType::{
     BigInt, Bit, DateTime, Int, NChar, NVarChar, Numeric, SmallInt, TinyInt, UniqueIdentifier,
@@ -27,7 +29,7 @@ pub(super) const COMPATIBILITY_LEVEL: i64 = 170;
 /// The device type of files.
 const DEVICE_TYPE_DISK: u8 = 2;
 
-/// What SQL Server adds when the device was named by its logical name.
+/// Added to the device type if the device was named by its logical name, as on SQL Server.
 const LOGICAL: u8 = 100;
 
 /// `DeviceType` of a device.
@@ -38,10 +40,10 @@ pub(super) fn device_type(device: &DeviceAddress) -> u8 {
     }
 }
 
-/// A backup set as it is found on media.
+/// A backup set as found on media.
 pub(super) struct FoundSet<'a> {
     pub(super) set: &'a SetConfiguration,
-    /// Whether its end is there on every family.
+    /// Whether its end is on every family.
     pub(super) is_complete: bool,
     /// See [`device_type`].
     pub(super) device_type: u8,
@@ -62,7 +64,7 @@ impl FoundSet<'_> {
         }
     }
 
-    fn encryption(&self, value: impl FnOnce(&EncryptionRecord) -> Value) -> Value {
+    fn encryption(&self, value: impl FnOnce(&Encryption) -> Value) -> Value {
         encryption_of(self.set).as_ref().map_or(Value::Null, value)
     }
 
@@ -79,105 +81,72 @@ impl FoundSet<'_> {
     }
 }
 
-/// A column of a statement that describes media: its name, its type, and how it is read.
-pub(super) struct ColumnOf<S> {
-    pub(super) name: &'static str,
-    column_type: ColumnType,
-    value: fn(&S) -> Value,
-}
-
-const fn column<S>(
-    name: &'static str,
-    column_type: ColumnType,
-    value: fn(&S) -> Value,
-) -> ColumnOf<S> {
-    ColumnOf {
-        name,
-        column_type,
-        value,
-    }
-}
-
-pub(super) fn columns<S>(list: &[ColumnOf<S>]) -> Vec<Column> {
-    list.iter()
-        .map(|column| Column::new(column.name, column.column_type))
-        .collect()
-}
-
-fn result<S>(list: &[ColumnOf<S>], subjects: &[S]) -> ResultSet {
-    let row = |subject| list.iter().map(|column| (column.value)(subject)).collect();
-    ResultSet {
-        columns: columns(list),
-        rows: subjects.iter().map(row).collect(),
-    }
-}
-
-/// The columns of HEADERONLY. SQLite compares bytes and stores UTF-8, which none of SQL Server's numbers
-/// for collations means: they are zero.
+/// The columns of HEADERONLY. The collation columns are zero: SQLite compares bytes and stores UTF-8,
+/// which matches none of SQL Server's collation numbers.
 #[rustfmt::skip]
 pub(super) const fn header_columns<'a>() -> [ColumnOf<FoundSet<'a>>; 69] {
     [
-        column("BackupName", NAME, |found| text(&found.set.name)),
-        column("BackupDescription", NVarChar(255), |found| text(&found.set.description)),
+        kept("BackupName", "name", NAME, |found| text(&found.set.name)),
+        kept("BackupDescription", "description", NVarChar(255), |found| text(&found.set.description)),
         column("BackupType", SmallInt, |found| number(found.set.set_type.id())),
-        column("ExpirationDate", DateTime, |found| Value::optional_moment(found.set.expires)),
+        kept("ExpirationDate", "expiration_date", DateTime, |found| Value::optional_moment(found.set.expires)),
         column("Compressed", Bit, |found| Value::Bit(is_compressed(found.set))),
-        column("Position", SmallInt, |found| number(found.set.position)),
+        kept("Position", "position", SmallInt, |found| number(found.set.position)),
         column("DeviceType", TinyInt, |found| number(found.device_type)),
-        column("UserName", NAME, |found| text(&found.set.user)),
-        column("ServerName", NAME, |found| text(&found.set.server)),
-        column("DatabaseName", NAME, |found| text(&found.set.database)),
-        column("DatabaseVersion", Int, |found| number(found.set.database_version)),
-        column("DatabaseCreationDate", DateTime, |found| Value::optional_moment(found.set.database_created)),
-        column("BackupSize", BigInt, |found| Value::amount(found.set.backup_bytes)),
-        column("FirstLSN", LSN, |found| Value::lsn(found.set.first_lsn)),
-        column("LastLSN", LSN, |found| Value::lsn(found.set.last_lsn)),
-        column("CheckpointLSN", LSN, |found| Value::lsn(found.set.checkpoint_lsn)),
-        column("DatabaseBackupLSN", LSN, |found| Value::lsn(found.set.database_backup_lsn)),
-        column("BackupStartDate", DateTime, |found| Value::optional_moment(found.set.started)),
-        column("BackupFinishDate", DateTime, |found| Value::optional_moment(found.set.finished)),
-        column("SortOrder", SmallInt, |_| Value::Integer(0)),
-        column("CodePage", SmallInt, |_| Value::Integer(0)),
-        column("UnicodeLocaleId", Int, |_| Value::Integer(0)),
-        column("UnicodeComparisonStyle", Int, |_| Value::Integer(0)),
-        column("CompatibilityLevel", TinyInt, |_| Value::Integer(COMPATIBILITY_LEVEL)),
-        column("SoftwareVendorId", Int, |_| Value::Integer(VENDOR)),
-        column("SoftwareVersionMajor", Int, |found| number(found.set.software_major)),
-        column("SoftwareVersionMinor", Int, |found| number(found.set.software_minor)),
-        column("SoftwareVersionBuild", Int, |found| number(found.set.software_build)),
-        column("MachineName", NAME, |found| text(&found.set.machine)),
-        column("Flags", Int, |found| number(flags(found.set))),
-        column("BindingID", UniqueIdentifier, |found| guid(found.set.database_guid)),
-        column("RecoveryForkID", UniqueIdentifier, |found| guid(found.set.recovery_fork_guid)),
-        column("Collation", NAME, |_| Value::text("BINARY")),
-        column("FamilyGUID", UniqueIdentifier, |found| guid(found.set.family_guid)),
-        column("HasBulkLoggedData", Bit, |_| Value::Bit(false)),
-        column("IsSnapshot", Bit, |_| Value::Bit(false)),
-        column("IsReadOnly", Bit, |found| Value::Bit(found.set.is_read_only)),
-        column("IsSingleUser", Bit, |_| Value::Bit(false)),
-        column("HasBackupChecksums", Bit, |found| Value::Bit(found.set.has_checksums)),
-        column("IsDamaged", Bit, |found| Value::Bit(found.set.is_damaged)),
-        column("BeginsLogChain", Bit, |_| Value::Bit(false)),
-        column("HasIncompleteMetaData", Bit, |_| Value::Bit(false)),
-        column("IsForceOffline", Bit, |_| Value::Bit(false)),
-        column("IsCopyOnly", Bit, |found| Value::Bit(found.set.is_copy_only)),
-        column("FirstRecoveryForkID", UniqueIdentifier, |found| guid(found.set.recovery_fork_guid)),
-        column("ForkPointLSN", LSN, |_| Value::Null),
-        column("RecoveryModel", NVarChar(60), |found| text(&found.set.recovery_model)),
-        column("DifferentialBaseLSN", LSN, |found| found.of_differential(Value::lsn(found.set.differential_base_lsn))),
-        column("DifferentialBaseGUID", UniqueIdentifier, |found| found.of_differential(Value::Guid(found.set.differential_base_guid))),
+        kept("UserName", "user_name", NAME, |found| text(&found.set.user)),
+        kept("ServerName", "server_name", NAME, |found| text(&found.set.server)),
+        kept("DatabaseName", "database_name", NAME, |found| text(&found.set.database)),
+        kept("DatabaseVersion", "database_version", Int, |found| number(found.set.database_version)),
+        kept("DatabaseCreationDate", "database_creation_date", DateTime, |found| Value::optional_moment(found.set.database_created)),
+        kept("BackupSize", "backup_size", BigInt, |found| Value::amount(found.set.backup_bytes)),
+        kept("FirstLSN", "first_lsn", LSN, |found| Value::lsn(found.set.first_lsn)),
+        kept("LastLSN", "last_lsn", LSN, |found| Value::lsn(found.set.last_lsn)),
+        kept("CheckpointLSN", "checkpoint_lsn", LSN, |found| Value::lsn(found.set.checkpoint_lsn)),
+        kept("DatabaseBackupLSN", "database_backup_lsn", LSN, |found| Value::lsn(found.set.database_backup_lsn)),
+        kept("BackupStartDate", "backup_start_date", DateTime, |found| Value::optional_moment(found.set.started)),
+        kept("BackupFinishDate", "backup_finish_date", DateTime, |found| Value::optional_moment(found.set.finished)),
+        kept("SortOrder", "sort_order", SmallInt, |_| Value::Integer(0)),
+        kept("CodePage", "code_page", SmallInt, |_| Value::Integer(0)),
+        kept("UnicodeLocaleId", "unicode_locale", Int, |_| Value::Integer(0)),
+        kept("UnicodeComparisonStyle", "unicode_compare_style", Int, |_| Value::Integer(0)),
+        kept("CompatibilityLevel", "compatibility_level", TinyInt, |_| Value::Integer(COMPATIBILITY_LEVEL)),
+        kept("SoftwareVendorId", "software_vendor_id", Int, |_| Value::Integer(VENDOR)),
+        kept("SoftwareVersionMajor", "software_major_version", Int, |found| number(found.set.software_major)),
+        kept("SoftwareVersionMinor", "software_minor_version", Int, |found| number(found.set.software_minor)),
+        kept("SoftwareVersionBuild", "software_build_version", Int, |found| number(found.set.software_build)),
+        kept("MachineName", "machine_name", NAME, |found| text(&found.set.machine)),
+        kept("Flags", "flags", Int, |found| number(flags(found.set))),
+        kept("BindingID", "database_guid", UniqueIdentifier, |found| guid(found.set.database_guid)),
+        kept("RecoveryForkID", "last_recovery_fork_guid", UniqueIdentifier, |found| guid(found.set.recovery_fork_guid)),
+        kept("Collation", "collation_name", NAME, |_| Value::text("BINARY")),
+        kept("FamilyGUID", "family_guid", UniqueIdentifier, |found| guid(found.set.family_guid)),
+        kept("HasBulkLoggedData", "has_bulk_logged_data", Bit, |_| Value::Bit(false)),
+        kept("IsSnapshot", "is_snapshot", Bit, |_| Value::Bit(false)),
+        kept("IsReadOnly", "is_readonly", Bit, |found| Value::Bit(found.set.is_read_only)),
+        kept("IsSingleUser", "is_single_user", Bit, |_| Value::Bit(false)),
+        kept("HasBackupChecksums", "has_backup_checksums", Bit, |found| Value::Bit(found.set.has_checksums)),
+        kept("IsDamaged", "is_damaged", Bit, |found| Value::Bit(found.set.is_damaged)),
+        kept("BeginsLogChain", "begins_log_chain", Bit, |_| Value::Bit(false)),
+        kept("HasIncompleteMetaData", "has_incomplete_metadata", Bit, |_| Value::Bit(false)),
+        kept("IsForceOffline", "is_force_offline", Bit, |_| Value::Bit(false)),
+        kept("IsCopyOnly", "is_copy_only", Bit, |found| Value::Bit(found.set.is_copy_only)),
+        kept("FirstRecoveryForkID", "first_recovery_fork_guid", UniqueIdentifier, |found| guid(found.set.recovery_fork_guid)),
+        kept("ForkPointLSN", "fork_point_lsn", LSN, |_| Value::Null),
+        kept("RecoveryModel", "recovery_model", NVarChar(60), |found| text(&found.set.recovery_model)),
+        kept("DifferentialBaseLSN", "differential_base_lsn", LSN, |found| found.of_differential(Value::lsn(found.set.differential_base_lsn))),
+        kept("DifferentialBaseGUID", "differential_base_guid", UniqueIdentifier, |found| found.of_differential(Value::Guid(found.set.differential_base_guid))),
         column("BackupTypeDescription", NAME, |found| Value::text(type_description(found.set.set_type))),
-        column("BackupSetGUID", UniqueIdentifier, |found| guid(found.set.set_guid)),
-        column("CompressedBackupSize", BigInt, |found| Value::amount(found.compressed_bytes())),
+        kept("BackupSetGUID", "backup_set_uuid", UniqueIdentifier, |found| guid(found.set.set_guid)),
+        kept("CompressedBackupSize", "compressed_backup_size", BigInt, |found| Value::amount(found.compressed_bytes())),
         column("Containment", TinyInt, |_| Value::Integer(0)),
-        column("KeyAlgorithm", NVarChar(32), |found| found.encryption(|how| Value::text(&how.key_algorithm))),
-        column("EncryptorThumbprint", VarBinary(20), |found| found.encryption(|how| how.thumbprint.map_or(Value::Null, |thumbprint| Value::Binary(thumbprint.to_vec())))),
-        column("EncryptorType", NVarChar(32), |found| found.encryption(|how| Value::text(&how.encryptor_type))),
-        column("LastValidRestoreTime", DateTime, |_| Value::Null),
-        column("TimeZone", SmallInt, |found| number(found.set.time_zone)),
-        column("CompressionAlgorithm", NVarChar(32), |found| Value::optional_text(algorithm_name(found.set))),
-        // Ours.
-        column("CompressionLevel", NVarChar(32), |found| Value::optional_text(level_name(found.set))),
+        kept("KeyAlgorithm", "key_algorithm", NVarChar(32), |found| found.encryption(|how| Value::text(&how.key_algorithm))),
+        kept("EncryptorThumbprint", "encryptor_thumbprint", VarBinary(20), |found| found.encryption(|how| how.thumbprint.map_or(Value::Null, |thumbprint| Value::Binary(thumbprint.to_vec())))),
+        kept("EncryptorType", "encryptor_type", NVarChar(32), |found| found.encryption(|how| Value::text(how.encryptor_type))),
+        kept("LastValidRestoreTime", "last_valid_restore_time", DateTime, |_| Value::Null),
+        kept("TimeZone", "time_zone", SmallInt, |found| number(found.set.time_zone)),
+        kept("CompressionAlgorithm", "compression_algorithm", NVarChar(32), |found| Value::optional_text(algorithm_name(found.set))),
+        // Windlass's own columns.
+        kept("CompressionLevel", "compression_level", NVarChar(32), |found| Value::optional_text(level_name(found.set))),
         column("EncoderFrameBytes", Int, |found| number(found.set.frame_bytes)),
         column("ChunkCount", BigInt, |found| Value::amount(found.set.chunk_count)),
         column("SourceProduct", NVarChar(32), |found| Value::text(product(found.set.source_kind))),
@@ -186,7 +155,7 @@ pub(super) const fn header_columns<'a>() -> [ColumnOf<FoundSet<'a>>; 69] {
         column("IntegrityCheck", NVarChar(32), |found| Value::optional_text(integrity_name(found.set))),
         column("IntegrityFindings", Int, FoundSet::integrity_findings),
         column("IsSigned", Bit, |found| Value::Bit(found.set.is_signed())),
-        // As the set claims; not verified.
+        // As recorded in the set, not verified.
         column("SignerFingerprint", NVarChar(64), FoundSet::signer),
     ]
 }
@@ -196,7 +165,19 @@ pub(super) fn header_only(sets: &[FoundSet<'_>]) -> ResultSet {
     result(&header_columns(), sets)
 }
 
-/// How far SQLite's own check went before the copy.
+/// The row of `backupset` for a set, without the columns that only the history has.
+pub(super) fn set_row(set: &SetConfiguration) -> NamedValues {
+    let found = FoundSet {
+        set,
+        is_complete: true,
+        device_type: DEVICE_TYPE_DISK,
+    };
+    let mut row = history_row(&header_columns(), &found);
+    row.push(("type", StoredValue::from(type_letter(set.set_type))));
+    row
+}
+
+/// The depth of SQLite's own check before the copy.
 fn integrity_name(set: &SetConfiguration) -> Option<&'static str> {
     match set.seen.integrity_check {
         0 => None,
@@ -229,8 +210,13 @@ fn is_compressed(set: &SetConfiguration) -> bool {
     set.compression != Algorithm::None.id()
 }
 
-/// How a set is encrypted: the algorithm, and the first recipient's certificate.
-pub(super) fn encryption_of(set: &SetConfiguration) -> Option<EncryptionRecord> {
+struct Encryption {
+    key_algorithm: String,
+    thumbprint: Option<[u8; 20]>,
+    encryptor_type: &'static str,
+}
+
+fn encryption_of(set: &SetConfiguration) -> Option<Encryption> {
     let block = KeyBlock::from_stored(&set.key_block).ok()?;
     let recipients = block.recipients();
     let thumbprint = recipients.iter().find_map(|recipient| match recipient {
@@ -241,20 +227,20 @@ pub(super) fn encryption_of(set: &SetConfiguration) -> Option<EncryptionRecord> 
         Some(_) => "CERTIFICATE",
         None => "PASSPHRASE",
     };
-    Some(EncryptionRecord {
+    Some(Encryption {
         key_algorithm: block.algorithm().name().to_owned(),
         thumbprint,
-        encryptor_type: encryptor_type.to_owned(),
+        encryptor_type,
     })
 }
 
-/// The name of the algorithm; `None` when the set is not compressed.
+/// The name of the algorithm; `None` if the set is not compressed.
 pub(super) fn algorithm_name(set: &SetConfiguration) -> Option<&'static str> {
     let algorithm = Algorithm::from_id(set.compression)?;
     (algorithm != Algorithm::None).then(|| algorithm.name())
 }
 
-/// The name of the level; `None` when the algorithm has none.
+/// The name of the level; `None` if the algorithm has none.
 pub(super) fn level_name(set: &SetConfiguration) -> Option<&'static str> {
     Level::name_of_id(set.compression_level)
 }
@@ -267,6 +253,15 @@ fn type_description(set_type: SetType) -> &'static str {
     }
 }
 
+/// `type` of `backupset`.
+fn type_letter(set_type: SetType) -> &'static str {
+    match set_type {
+        SetType::Full => "D",
+        SetType::Differential => "I",
+        SetType::Log => "L",
+    }
+}
+
 fn product(kind: SourceKind) -> &'static str {
     match kind {
         SourceKind::Sqlite => "SQLite",
@@ -275,7 +270,7 @@ fn product(kind: SourceKind) -> &'static str {
     }
 }
 
-/// The documented bits, and those that SQL Server is seen to set.
+/// The documented bits, and those that SQL Server is observed to set.
 pub(super) fn flags(set: &SetConfiguration) -> u32 {
     [
         (set.is_read_only, 4),
@@ -300,32 +295,48 @@ pub(super) struct FoundFile<'a> {
 #[rustfmt::skip]
 pub(super) const fn file_columns<'a>() -> [ColumnOf<FoundFile<'a>>; 22] {
     [
-        column("LogicalName", NAME, |found| Value::text(&found.file.logical_name)),
-        column("PhysicalName", NVarChar(260), |found| Value::text(&found.file.physical_name)),
-        column("Type", NChar(1), |found| Value::text(if found.file.is_log { "L" } else { "D" })),
-        column("FileGroupName", NAME, |found| if found.file.is_log { Value::Null } else { Value::text("PRIMARY") }),
-        column("Size", BigInt, |found| Value::amount(found.file.size_bytes)),
+        kept("LogicalName", "logical_name", NAME, |found| Value::text(&found.file.logical_name)),
+        kept("PhysicalName", "physical_name", NVarChar(260), |found| Value::text(&found.file.physical_name)),
+        kept("Type", "file_type", NChar(1), |found| Value::text(if found.file.is_log { "L" } else { "D" })),
+        kept("FileGroupName", "filegroup_name", NAME, |found| if found.file.is_log { Value::Null } else { Value::text("PRIMARY") }),
+        kept("Size", "file_size", BigInt, |found| Value::amount(found.file.size_bytes)),
         column("MaxSize", BigInt, |_| Value::amount(MAX_SIZE_UNLIMITED)),
-        column("FileID", BigInt, |found| number(found.file.file_id)),
-        column("CreateLSN", LSN, |found| Value::lsn(found.file.create_lsn)),
-        column("DropLSN", LSN, |_| Value::lsn(Lsn::ZERO)),
-        column("UniqueID", UniqueIdentifier, |found| Value::Guid(found.file.file_guid)),
-        column("ReadOnlyLSN", LSN, |_| Value::lsn(Lsn::ZERO)),
-        column("ReadWriteLSN", LSN, |_| Value::lsn(Lsn::ZERO)),
-        column("BackupSizeInBytes", BigInt, |found| Value::amount(found.file.backup_bytes)),
-        column("SourceBlockSize", Int, |_| Value::Integer(4096)),
+        kept("FileID", "file_number", BigInt, |found| number(found.file.file_id)),
+        kept("CreateLSN", "create_lsn", LSN, |found| Value::lsn(found.file.create_lsn)),
+        kept("DropLSN", "drop_lsn", LSN, |_| Value::lsn(Lsn::ZERO)),
+        kept("UniqueID", "file_guid", UniqueIdentifier, |found| Value::Guid(found.file.file_guid)),
+        kept("ReadOnlyLSN", "read_only_lsn", LSN, |_| Value::lsn(Lsn::ZERO)),
+        kept("ReadWriteLSN", "read_write_lsn", LSN, |_| Value::lsn(Lsn::ZERO)),
+        kept("BackupSizeInBytes", "backup_size", BigInt, |found| Value::amount(found.file.backup_bytes)),
+        kept("SourceBlockSize", "source_file_block_size", Int, |_| Value::Integer(4096)),
         column("FileGroupID", Int, |found| Value::Integer(i64::from(!found.file.is_log))),
         column("LogGroupGUID", UniqueIdentifier, |_| Value::Null),
-        column("DifferentialBaseLSN", LSN, |found| Value::lsn(found.file.differential_base_lsn)),
-        column("DifferentialBaseGUID", UniqueIdentifier, |found| Value::Guid(found.file.differential_base_guid)),
-        column("IsReadOnly", Bit, |found| Value::Bit(found.set.is_read_only)),
-        column("IsPresent", Bit, |_| Value::Bit(true)),
+        kept("DifferentialBaseLSN", "differential_base_lsn", LSN, |found| Value::lsn(found.file.differential_base_lsn)),
+        kept("DifferentialBaseGUID", "differential_base_guid", UniqueIdentifier, |found| Value::Guid(found.file.differential_base_guid)),
+        kept("IsReadOnly", "is_readonly", Bit, |found| Value::Bit(found.set.is_read_only)),
+        kept("IsPresent", "is_present", Bit, |_| Value::Bit(true)),
         column("TDEThumbprint", VarBinary(20), |_| Value::Null),
         column("SnapshotURL", NVarChar(336), |_| Value::Null),
     ]
 }
 
-/// The largest file SQL Server makes, which it prints for files without a limit.
+/// The rows of `backupfile` for the files of a set.
+pub(super) fn file_rows(set: &SetConfiguration) -> Vec<NamedValues> {
+    let row = |file: &DatabaseFile| {
+        let mut row = history_row(&file_columns(), &FoundFile { set, file });
+        let pages = Value::amount(pages_of(file.backup_bytes));
+        row.extend([
+            ("page_size", StoredValue::from(i64::from(file.page_bytes))),
+            ("backed_up_page_count", stored(&pages)),
+            ("state", StoredValue::from(0)),
+            ("state_desc", StoredValue::from("ONLINE")),
+        ]);
+        row
+    };
+    set.files.iter().map(row).collect()
+}
+
+/// The largest file that SQL Server creates; it prints this size for files without a limit.
 const MAX_SIZE_UNLIMITED: u64 = 35_184_372_080_640;
 
 /// `RESTORE FILELISTONLY`: a row for each file of a set.
@@ -334,7 +345,6 @@ pub(super) fn file_list_only(set: &SetConfiguration) -> ResultSet {
     result(&file_columns(), &files.collect::<Vec<_>>())
 }
 
-/// A family of media.
 pub(super) struct FoundFamily<'a> {
     header: &'a MediaHeader,
     is_compressed: bool,

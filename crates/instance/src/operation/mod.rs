@@ -1,31 +1,32 @@
-//! What an instance does: typed options in, a report or a [`Failure`](crate::Failure) out.
+//! The operations of an instance: typed options in, a report or a [`Failure`](crate::Failure) out.
 //!
-//! Three translators stand before it, each no more than from its own words to options: T-SQL
-//! ([`crate::tsql`]), the dialect of SQL Backup Pro ([`crate::sqlbackup`]), and the command line. What happens on
-//! the way (messages, progress, plans, reports) goes to a [`Sink`](crate::Sink).
+//! Three translators convert their own syntax to options: T-SQL ([`crate::tsql`]), the dialect of SQL
+//! Backup Pro ([`crate::sqlbackup`]), and the command line. What happens during a run (messages,
+//! progress, plans, reports) goes to a [`Sink`](crate::Sink).
 //!
 //! | file | what |
 //! |---|---|
 //! | `backup/` | [`BackupOptions`]: a backup of one database |
 //! | `restore/` | [`RestoreOptions`]: a restore of one set, whole or in part; the newest state of some media |
-//! | `verify` | [`VerifyOptions`]: a set read entirely |
+//! | `verify` | [`VerifyOptions`]: reads a set entirely |
 //! | `inspect` | [`Inspect`]: headers, files and label of media |
 //! | `expire` | retention on folders |
 //! | `integrity` | SQLite's own check of a database |
-//! | `media`, `sql_server` | media that are read: ours and SQL Server's |
-//! | `signing` | who signs backups, and whose signature they must have |
-//! | `device`, `number`, `database` | devices, numbers and databases as options name them |
-//! | `history`, `media_rows` | what a set says, as rows for `msdb` and of RESTORE HEADERONLY |
-//! | `observer`, `timing`, `trace`, `rehearse` | what runs tell |
+//! | `media`, `sql_server` | media to read: those of Windlass and of SQL Server |
+//! | `signing` | keys that sign backups, and signatures that backups must have |
+//! | `device`, `number`, `database` | devices, numbers and databases in options |
+//! | `columns`, `media_rows`, `history` | the description of a set: columns declared once, for RESTORE HEADERONLY and for `msdb` |
+//! | `observer`, `timing`, `trace`, `rehearse` | what runs report |
 //!
 //! Invariants:
-//! 1. An option is declared once, in the options of its operation; what is absent is for the settings of the
-//!    instance, or for the plan.
-//! 2. Ranges, lengths and what options mean together are checked here, whoever gives them. What only a
-//!    language can get wrong (a word twice, a string for a number) its translator refuses.
+//! 1. An option is declared once, in the options of its operation; what is absent comes from the
+//!    settings of the instance, or from the plan.
+//! 2. Ranges, lengths and combinations of options are checked here, for every translator. What only a
+//!    language can get wrong (a word twice, a string for a number) is refused by its translator.
 //! 3. Nothing here knows a syntax tree.
 
 pub(crate) mod backup;
+mod columns;
 pub(crate) mod database;
 mod device;
 mod expire;

@@ -1,10 +1,10 @@
-//! The numbers that options take, and their ranges. The names are SQL Server's, because messages name them.
+//! The numeric options and their ranges, with SQL Server's names, because messages contain them.
 
 use windlass_base::message::table;
 
 use crate::Failure;
 
-/// What an option's number may be.
+/// The range of an option's number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Range {
     option: &'static str,
@@ -21,10 +21,10 @@ impl Range {
         }
     }
 
-    /// The number, if one was given.
+    /// Returns the number, if one was given.
     ///
     /// # Errors
-    /// 3250 when it is outside.
+    /// 3250 if it is out of range.
     pub(crate) fn check(self, number: Option<i64>) -> Result<Option<u32>, Failure> {
         let Some(number) = number else {
             return Ok(None);
@@ -36,7 +36,7 @@ impl Range {
     }
 }
 
-/// The unit of `MAXTRANSFERSIZE`, and its smallest value.
+/// The unit and the minimum of `MAXTRANSFERSIZE`.
 const TRANSFER_UNIT: u32 = 64 << 10;
 
 /// The position of a set on its media.
@@ -45,19 +45,19 @@ pub(crate) const POSITION: Range = Range::new("FILE", 1, 0xffff);
 /// Days for which a set may not be overwritten.
 pub(crate) const RETAIN_DAYS: Range = Range::new("RETAINDAYS", 0, 99_999);
 
-/// The most transfers that may be in flight; with 4 MB each that is a quarter of a terabyte.
+/// Transfers in flight; the maximum, with 4 MB each, is a quarter of a terabyte.
 pub(crate) const BUFFER_COUNT: Range = Range::new("BUFFERCOUNT", 1, 65_536);
 
 /// Compression threads.
 pub(crate) const THREADS: Range = Range::new("THREADCOUNT", 1, 1024);
 
-/// MB of the database in a second, up to a terabyte.
+/// MB per second read from the database, up to a terabyte.
 pub(crate) const READ_RATE: Range = Range::new("MAXRATE", 1, 1 << 20);
 
-/// MB to each device in a second, up to a terabyte.
+/// MB per second written to each device, up to a terabyte.
 pub(crate) const WRITE_RATE: Range = Range::new("MAXWRITERATE", 1, 1 << 20);
 
-/// Percent between two reports of progress.
+/// Percent between two progress messages.
 pub(crate) const STATS: Range = Range::new("STATS", 1, 100);
 
 const BLOCK_BYTES: Range = Range::new("BLOCKSIZE", 512, 65_536);

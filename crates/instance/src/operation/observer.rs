@@ -11,15 +11,15 @@ use super::trace;
 use crate::requests::Announced;
 use crate::{Event, Progress, Session, Sink};
 
-/// Watches one run.
+/// Observes one run.
 pub(super) struct Watch<'a> {
     operation: &'static str,
     database: Arc<str>,
     begun: Instant,
     cancel: Arc<AtomicBool>,
     traces_buffers: bool,
-    /// Separate from the sink, because publishing to other sessions is file I/O: a thread that
-    /// finds it locked continues.
+    /// Has its own lock, because publishing to other sessions is file I/O: a thread that finds it locked
+    /// continues.
     announced: Mutex<Option<Announced>>,
     stages: Mutex<Stages>,
     inner: Mutex<Inner<'a>>,
@@ -32,8 +32,8 @@ struct Inner<'a> {
 
 /// When the next `STATS` line is due.
 ///
-/// As SQL Server does it: the percentage that is reached is printed when it is at or above the
-/// threshold, which then moves to the next multiple; 100 is always the last.
+/// As on SQL Server: the percentage reached is printed if it is at or above the threshold, which then
+/// moves to the next multiple; 100 is always the last.
 #[derive(Debug, Clone, Copy)]
 struct Stats {
     every: u64,
@@ -55,7 +55,7 @@ impl Stats {
 }
 
 impl<'a> Watch<'a> {
-    /// Begins to watch. `operation` is what SQL Server calls it: `BACKUP DATABASE`.
+    /// Starts observing. `operation` is SQL Server's name for it, such as `BACKUP DATABASE`.
     pub(super) fn new(
         session: &Session,
         operation: &'static str,
@@ -83,7 +83,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Ends with success: the line for 100 percent comes even from a run over nothing.
+    /// Ends with success; prints the line for 100 percent even if there was nothing to process.
     pub(super) fn finish(self) {
         let mut inner = self
             .inner
@@ -119,7 +119,7 @@ impl Observer for Watch<'_> {
         }
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.sink.event(Event::Progress(&progress));
-        // The last line comes when the run has succeeded.
+        // 100 percent is printed when the run has succeeded.
         let percent = done.saturating_mul(100).checked_div(total).unwrap_or(0);
         if percent < 100 {
             inner.tell(percent);

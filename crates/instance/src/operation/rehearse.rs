@@ -1,4 +1,4 @@
-//! A restore or a verification as a dry run.
+//! The dry run of a restore or a verification.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use windlass_pipeline::Plan;
 use crate::rehearsal::{Estimate, Rehearsal};
 use crate::{Completed, Sink};
 
-/// Tells what a restore or verification of a set would do.
+/// Reports what a restore or verification of a set would do.
 pub(crate) fn reading(
     operation: &str,
     database: &str,
@@ -44,7 +44,7 @@ pub(crate) fn reading(
     sink.completed(Completed::Rehearsal(&rehearsal));
 }
 
-/// A set is read at least as fast as it was made, on the same machine.
+/// Estimates that a set is read as fast as it was written, on the same machine.
 fn backup_time(set: &SetConfiguration) -> Option<Estimate<Duration>> {
     let (started, finished) = (set.started?.to_civil(), set.finished?.to_civil());
     let seconds = finished.duration_since(started).as_secs().max(0) + 1;

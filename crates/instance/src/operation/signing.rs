@@ -1,4 +1,5 @@
-//! Who signs backups, and whose signature they must have: the files of keys that statements and settings name.
+//! Reads the key files that statements and settings name: keys that sign backups, and keys that must
+//! have signed them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use windlass_crypt::{Error, Signer, SigningKey};
 
 use crate::{Failure, Session};
 
-/// The key that `SIGN_WITH` names. Its file may be readable by its owner alone.
+/// The key that `SIGN_WITH` names. Only its owner may be able to read the file.
 pub(super) fn signing_key(
     session: &Session,
     written: Option<&String>,
@@ -23,13 +24,13 @@ pub(super) fn signing_key(
     Ok(Some(Arc::new(key)))
 }
 
-/// The keys that `SIGNED_BY` names.
+/// The public keys that `SIGNED_BY` names.
 pub(super) fn signers(session: &Session, written: &[String]) -> Result<Vec<Signer>, Failure> {
     let signer = |written: &String| signer(&session.instance.drives().path(written)?);
     written.iter().map(signer).collect()
 }
 
-/// The same for a restore: only those count whom the settings name as well, where these name any.
+/// The same for a restore: if the settings name keys too, only keys in both lists count.
 pub(super) fn restore_signers(
     session: &Session,
     written: &[String],

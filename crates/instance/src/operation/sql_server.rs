@@ -1,6 +1,7 @@
-//! RESTORE from backups that SQL Server wrote: recognised by their content, answered in the same columns.
+//! RESTORE from backups that SQL Server wrote: recognized by their content, described in the same
+//! columns.
 //!
-//! Their databases are not run here: RESTORE DATABASE writes data files and registers nothing.
+//! SQL Server databases do not run here: RESTORE DATABASE writes data files and registers nothing.
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use windlass_source::Recovery;
 use windlass_source::sqlite::Seized;
 use windlass_sqlserver::{Destination, FileInput, Step, is_sql_server, places, restore, steps};
 
+use super::columns::headings;
 use super::inspect::{Inspect, Inspection};
 use super::media::MediaOptions;
 use super::media_rows;
@@ -21,13 +23,13 @@ use super::restore::{Placing, RestoreOptions, Wish, placed};
 use crate::message_of::os_error;
 use crate::{Failure, ResultSet, Session, Sink, Value};
 
-/// Damages that are listed one by one.
+/// Maximum number of damages listed individually.
 const DAMAGES_LISTED: usize = 100;
 
-/// `SourceProduct` of its sets.
+/// `SourceProduct` of these sets.
 const PRODUCT: &str = "SQL Server";
 
-/// Devices of which the first one holds a backup of SQL Server.
+/// Devices of which the first contains a SQL Server backup.
 pub(super) struct Media<'a> {
     devices: &'a [DeviceAddress],
     options: &'a MediaOptions,
@@ -38,7 +40,7 @@ impl<'a> Media<'a> {
         Self { devices, options }
     }
 
-    /// What the first device says of itself.
+    /// Reads the headers on the first device.
     fn listing(&self) -> Result<(Listing, Vec<Message>), Failure> {
         let Some(device) = self.devices.first() else {
             return Err(table::device_needed().into());
@@ -68,7 +70,7 @@ impl<'a> Media<'a> {
         Ok((listing, notes))
     }
 
-    /// What is to be shown.
+    /// Describes the media.
     pub(super) fn inspect(&self, what: Inspect) -> Result<Inspection, Failure> {
         let (listing, notes) = self.listing()?;
         let (shown, rows, positions) = match what {
@@ -79,7 +81,7 @@ impl<'a> Media<'a> {
                 };
                 let row = values(columns::label(media, listing.is_compressed()));
                 (
-                    media_rows::columns(&media_rows::label_columns()),
+                    headings(&media_rows::label_columns()),
                     vec![row],
                     Vec::new(),
                 )
@@ -89,21 +91,13 @@ impl<'a> Media<'a> {
                 let row = |set: &&SetListing| header_row(set, listing.is_compressed());
                 let positions = sets.iter().map(|set| set.header.position).collect();
                 let rows = sets.iter().map(row).collect();
-                (
-                    media_rows::columns(&media_rows::header_columns()),
-                    rows,
-                    positions,
-                )
+                (headings(&media_rows::header_columns()), rows, positions)
             }
             Inspect::Files => {
                 let position = self.position()?;
                 let set = listing.set(position).map_err(|_| self.no_set(position))?;
                 let rows = columns::file_list(set).into_iter().map(values).collect();
-                (
-                    media_rows::columns(&media_rows::file_columns()),
-                    rows,
-                    vec![position],
-                )
+                (headings(&media_rows::file_columns()), rows, vec![position])
             }
         };
         Ok(Inspection {
@@ -118,7 +112,7 @@ impl<'a> Media<'a> {
         })
     }
 
-    /// The sets that are asked for.
+    /// The requested sets.
     fn wanted<'l>(&self, listing: &'l Listing) -> Result<Vec<&'l SetListing>, Failure> {
         let wanted = self.options.position()?;
         let is_wanted =
@@ -134,7 +128,7 @@ impl<'a> Media<'a> {
         Ok(self.options.position()?.unwrap_or(1))
     }
 
-    /// Checks the set, and all that is on the media before it; its position.
+    /// Verifies the set, and everything before it on the media; returns its position.
     pub(super) fn verify(&self, on_damage: OnDamage, sink: &mut dyn Sink) -> Result<u16, Failure> {
         let position = self.position()?;
         let mut verifier = Verifier::new(position);
@@ -182,7 +176,7 @@ impl<'a> Media<'a> {
         Failure::from(messages)
     }
 
-    /// Restores the data files, where MOVE or the target folder says.
+    /// Restores the data files to the targets of MOVE or to the target folder.
     pub(super) fn restore(
         &self,
         session: &Session,
@@ -221,7 +215,7 @@ impl<'a> Media<'a> {
             }
             return Ok(());
         }
-        // Whoever has a database open would go on with the file that was replaced.
+        // A program that has a database open would continue with the replaced file.
         let mut seized = Vec::new();
         for (_, path) in &places {
             seized.extend(Seized::of(path)?);
@@ -246,7 +240,7 @@ impl<'a> Media<'a> {
         }
     }
 
-    /// Where the files go, which must be allowed.
+    /// The target of each file, which must be allowed.
     fn places(
         &self,
         session: &Session,
@@ -273,7 +267,8 @@ impl<'a> Media<'a> {
                 together: &together,
             };
             placing.check(session, &wish)?;
-            // Not by its own name either: nothing of a SQL Server database belongs to one of ours.
+            // Not even a database of the same name: a SQL Server database has no files of a Windlass
+            // database.
             let owner = session.instance.database_at(path);
             if let Some(owner) = owner? {
                 return Err(table::file_used_by_database(path.display(), owner.name).into());
@@ -288,7 +283,7 @@ impl<'a> Media<'a> {
     }
 }
 
-/// Whether the first device holds a backup of SQL Server.
+/// Whether the first device contains a SQL Server backup.
 pub(super) fn is_backup(devices: &[DeviceAddress]) -> bool {
     let is_ours = |device: &DeviceAddress| is_sql_server(&device.path).unwrap_or(false);
     devices.first().is_some_and(is_ours)
@@ -306,7 +301,7 @@ fn unreadable(device: &DeviceAddress, error: &windlass_bak::Error) -> Failure {
     ])
 }
 
-/// Damage among the headers is a failure, however many sets there are.
+/// Damage among the headers is a failure, no matter how many sets were read.
 fn damage(listing: &Listing) -> Result<(), Failure> {
     if listing.findings.is_empty() {
         Ok(())
@@ -315,8 +310,8 @@ fn damage(listing: &Listing) -> Result<(), Failure> {
     }
 }
 
-/// The row of a set: by name, as a set without configuration has fewer columns, and ours have no meaning but
-/// for two.
+/// The row of a set. Columns are looked up by name: a set without configuration has fewer of them, and
+/// only two of Windlass's own have a value.
 fn header_row(set: &SetListing, is_compressed: bool) -> Vec<Value> {
     let told = columns::header(set, is_compressed);
     let value_of = |name: &str| match name {

@@ -12,13 +12,13 @@ pub(super) fn pages(files: &[FilePages]) -> u64 {
     files.iter().map(|file| file.pages).sum()
 }
 
-/// Message 3014: seconds and rate with three places, the rate cut off, as SQL Server does it.
+/// Message 3014: seconds and rate with three decimal places, the rate truncated, as on SQL Server.
 pub(super) fn closing(operation: &str, pages: u64, bytes: u64, elapsed: Duration) -> Message {
     let (seconds, rate) = seconds_and_rate(bytes, elapsed);
     table::successfully_processed(operation, pages, seconds, rate)
 }
 
-/// The closing message of a measuring run; it must not read like that of a backup.
+/// The closing message of a measuring run; must not read like that of a backup.
 pub(super) fn probed(report: &ProbeReport) -> Message {
     let (seconds, rate) = seconds_and_rate(report.processed_bytes, report.elapsed);
     let pages = pages_of(report.processed_bytes);

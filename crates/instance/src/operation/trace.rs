@@ -21,7 +21,7 @@ pub(super) fn phase(report: &PhaseReport) -> String {
     )
 }
 
-/// The lines of trace flag 3213, in SQL Server's order. What Windlass counts otherwise is told in its
+/// The lines of trace flag 3213, in SQL Server's order. Where Windlass counts differently it uses its
 /// own terms: buffers are frames, a third set exists only while chunks are compressed.
 pub(super) fn buffer_configuration(plan: &Plan) -> Vec<String> {
     let compressed = plan.compression.algorithm != Algorithm::None;

@@ -1,4 +1,4 @@
-//! A backup set read entirely, and every byte of it checked.
+//! Reads a backup set entirely and checks every byte of it.
 
 use std::path::{Path, PathBuf};
 
@@ -16,31 +16,30 @@ use crate::event_log::Entry;
 use crate::message_of::loss_messages;
 use crate::{Completed, Failure, Session, Sink};
 
-/// What messages call it.
+/// The operation's name in messages.
 pub const OPERATION: &str = "VERIFY DATABASE";
 
-/// How a backup set is verified. Numbers are as they were given: the verification checks them.
+/// The options of a verification. Numbers are as given; the verification checks them.
 #[derive(Debug, Clone)]
 pub struct VerifyOptions {
     /// The set.
     pub media: MediaOptions,
-    /// Files and the paths that a restore would put them to: whether there is room is looked at.
+    /// Files and the paths to which a restore would write them; checks the free space there.
     pub moves: Vec<(String, String)>,
-    /// Unlike a restore, a verification goes on by default, to find all there is.
+    /// Unlike a restore, a verification continues after errors by default, to find all of them.
     pub on_damage: OnDamage,
-    /// Keys beside those of the instance. If there are any, the set must be encrypted.
+    /// Keys in addition to those of the instance. If there are any, the set must be encrypted.
     pub keys: KeyRing,
-    /// Files of public keys, one of which must have signed the set.
+    /// Files of public keys; one of them must have signed the set.
     pub signed_by: Vec<String>,
-    /// An encrypted set is checked by its checksums alone.
+    /// Checks an encrypted set by its checksums alone.
     pub is_without_key: bool,
-    /// The set is entered in the history.
+    /// Enters the set in the history.
     pub loads_history: bool,
     /// Threads; chosen by the plan when absent.
     pub threads: Option<i64>,
-    /// What carries the reads.
     pub io_method: IoMethodChoice,
-    /// Percent between two reports of progress.
+    /// Percent between two progress messages.
     pub stats: Option<i64>,
 }
 
@@ -61,17 +60,17 @@ impl Default for VerifyOptions {
     }
 }
 
-/// What a verification came to.
+/// The result of a verification.
 #[derive(Debug, Clone)]
 pub enum VerifyOutcome {
-    /// The set is whole.
+    /// The set is valid.
     Valid {
         /// The position of the set on its media.
         position: u16,
-        /// Everything about it; none of a set that SQL Server wrote.
+        /// `None` for a set that SQL Server wrote.
         report: Option<Box<ReadReport>>,
     },
-    /// Nothing was read but headers.
+    /// A dry run: only headers were read.
     Rehearsed,
 }
 
@@ -79,7 +78,7 @@ impl Session {
     /// Verifies a backup set.
     ///
     /// # Errors
-    /// Damage, and what stands in the way of looking for it.
+    /// Damage, or the reason why the set could not be checked.
     pub fn verify(
         &mut self,
         options: &VerifyOptions,
@@ -91,7 +90,7 @@ impl Session {
     }
 }
 
-/// The same within a statement, which has its own entry in the log.
+/// The same as part of a statement, which logs its own entry.
 pub(crate) fn run(
     session: &mut Session,
     options: &VerifyOptions,
@@ -173,7 +172,7 @@ fn attempt(
     })
 }
 
-/// What the set is opened with, and who must have signed it.
+/// The keys to open the set with, and the signers of which one must have signed it.
 fn keys(
     session: &mut Session,
     options: &VerifyOptions,
@@ -192,7 +191,7 @@ fn keys(
     })
 }
 
-/// Reads a set that is to be whole.
+/// Reads a set that must be complete.
 pub(super) fn read_back(
     opened: &OpenedSet,
     request: &ReadRequest,
@@ -213,7 +212,7 @@ fn name_unusable_key_files(media: &MediaSet, sink: &mut dyn Sink) {
     }
 }
 
-/// Warns when the target has less room than the database needs.
+/// Warns if the target has less free space than the database needs.
 fn check_space(
     session: &Session,
     moves: &[(String, String)],
@@ -234,7 +233,7 @@ fn check_space(
             let missing = file.size_bytes - free;
             sink.message(table::space_problems_ahead());
             let shortage = table::insufficient_space(path.display(), missing, free);
-            // A warning here: the set itself may be perfect.
+            // Only a warning: the set itself may be valid.
             sink.message(windlass_base::Message {
                 severity: windlass_base::Severity(10),
                 ..shortage

@@ -14,7 +14,7 @@ use crate::engine::OpenDatabases;
 /// The schema names of T-SQL's system databases.
 const SCHEMAS: &[&str] = &["sys", "msdb"];
 
-/// Provides the catalog's views on `connection`, for either text encoding.
+/// Adds the catalog's views to `connection`, for either text encoding.
 pub(super) fn show(
     connection: &mut Connection,
     catalog: &Catalog,

@@ -12,9 +12,9 @@ use crate::chain::{ChainSet, Chains, Obstacle, Why, is_newer};
 /// What happens to a medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether its files go.
+    /// Whether its files are deleted.
     pub goes: bool,
-    /// Why; never empty.
+    /// The reasons; never empty.
     pub reasons: Vec<String>,
     /// The sets of a medium that stays, by their place on it, for whose sake others may go: if one of them
     /// cannot be restored, something else has to stay instead.
@@ -47,7 +47,7 @@ impl Kept {
     }
 }
 
-/// The sets on all media, and what they lead to.
+/// The sets on all media, with their chains.
 struct Found<'a> {
     media: &'a [FoundMedia],
     places: &'a [Place],
@@ -62,7 +62,7 @@ impl Found<'_> {
     }
 }
 
-/// Decides about every medium, in their order. `database` limits what may go to one database's backups.
+/// Decides about every medium, in order. `database` limits deletion to one database's backups.
 pub fn decide(
     media: &[FoundMedia],
     policy: &Policy,
@@ -71,7 +71,7 @@ pub fn decide(
 ) -> Vec<Decision> {
     let (places, mut sets) = chain_sets(media);
     for (place, set) in places.iter().zip(&mut sets) {
-        // Sets on damaged media are not relied on when others are deleted.
+        // Sets on damaged media do not count when others are deleted.
         if let Some(trouble) = &media[place.0].trouble {
             set.obstacle.get_or_insert(Obstacle::Media(trouble.clone()));
         }
@@ -136,7 +136,7 @@ fn relied_on(
     relied_on
 }
 
-/// The reasons for which a medium stays that have nothing to do with other media.
+/// The reasons to keep a medium that do not depend on other media.
 fn of_medium(media: &FoundMedia, database: Option<&str>, now: Moment) -> BTreeSet<String> {
     let mut reasons = BTreeSet::new();
     if media.is_outside {
@@ -169,7 +169,7 @@ fn of_medium(media: &FoundMedia, database: Option<&str>, now: Moment) -> BTreeSe
     reasons
 }
 
-/// The sets of one family that the policy keeps.
+/// The sets of one family that the policy keeps, with the reasons.
 fn by_policy(found: &Found<'_>, family: &[usize], policy: &Policy, now: Moment) -> Vec<Kept> {
     let mut kept = Vec::new();
     let mut points: Vec<(Moment, usize)> = Vec::new();
@@ -230,7 +230,7 @@ fn by_policy(found: &Found<'_>, family: &[usize], policy: &Policy, now: Moment) 
     kept
 }
 
-/// The newest backup of a damaged database: with it something may be saved that no other backup has.
+/// The newest backup of a damaged database: it may contain data that no other backup has.
 fn damaged(found: &Found<'_>, family: &[usize], newest: Option<usize>) -> Option<usize> {
     let is_damaged =
         |index: &&usize| found.sets[**index].obstacle.as_ref() == Some(&Obstacle::Damaged);
@@ -257,7 +257,7 @@ fn year(date: Date) -> (i16, i16) {
     (date.year(), 0)
 }
 
-/// What stays keeps what it needs, and a medium stays with all its sets, so on to a fixed point.
+/// Keeps what kept sets need. A medium is kept with all its sets, so this repeats until nothing changes.
 fn keep_bases(found: &Found<'_>, reasons: &mut [BTreeSet<String>]) {
     loop {
         let mut changed = false;

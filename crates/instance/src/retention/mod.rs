@@ -1,17 +1,17 @@
-//! Which backups go: policies that know chains, and the deletion of files whose headers were read.
+//! Decides which backups expire, by policies that respect chains, and deletes their files.
 //!
 //! | file | what |
 //! |---|---|
-//! | [`Policy`] | what is to be kept: so many, so long, a grandfather-father-son scheme |
-//! | [`scan`] | the media in some folders, from their headers alone |
-//! | [`decide`] | for each medium: stays or goes, and why |
-//! | [`delete`] | removes the files of a medium, after reading their headers once more |
+//! | [`Policy`] | what to keep: a number, an age, a grandfather-father-son scheme |
+//! | [`scan`] | finds the media in some folders, from their headers alone |
+//! | [`decide`] | for each medium: keep or delete, and why |
+//! | [`delete`] | deletes the files of a medium, after reading their headers once more |
 //!
 //! Invariants:
-//! 1. Nothing that a staying backup needs goes: the full backup below a differential stays with it.
-//! 2. The newest restorable backup of a database stays, whatever the policy says.
-//! 3. A medium goes as a whole, with all its stripes, or stays as a whole.
-//! 4. Only files go whose headers say that Windlass wrote them; what cannot be read stays.
+//! 1. Nothing that a kept backup needs is deleted: the base of a differential is kept with it.
+//! 2. The newest restorable backup of a database is kept, whatever the policy says.
+//! 3. A medium is kept or deleted as a whole, with all its stripes.
+//! 4. Only files whose headers say that Windlass wrote them are deleted; unreadable files are kept.
 
 mod decide;
 mod policy;

@@ -1,25 +1,25 @@
-//! What is to be kept.
+//! Retention rules.
 
 use std::str::FromStr;
 
 use windlass_base::Moment;
 
-/// What is to be kept. A backup stays when any rule keeps it.
+/// What to keep. A backup is kept if any rule keeps it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// Everything younger than so many hours.
+    /// Everything newer than this many hours.
     pub within_hours: Option<u32>,
-    /// The newest so many of each database.
+    /// This many of the newest backups of each database.
     pub last: u32,
-    /// The newest so many of each database and kind (full, differential).
+    /// This many of the newest backups of each database and kind (full, differential).
     pub last_of_kind: u32,
-    /// The newest of each of the last so many days that have any.
+    /// The newest backup of each of the last days that have one, for this many days.
     pub daily: u32,
-    /// The same of weeks, which begin on Monday.
+    /// The same for weeks, which start on Monday.
     pub weekly: u32,
-    /// The same of months.
+    /// The same for months.
     pub monthly: u32,
-    /// The same of years.
+    /// The same for years.
     pub yearly: u32,
 }
 
@@ -29,18 +29,18 @@ pub struct Policy {
 pub struct PolicyError(String);
 
 impl Policy {
-    /// Whether any rule keeps anything.
+    /// Whether no rule keeps anything.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether a backup of then is young enough to stay.
+    /// Whether a backup finished within `within_hours`.
     pub(crate) fn is_within(&self, finished: Moment, now: Moment) -> bool {
         let Some(hours) = self.within_hours else {
             return false;
         };
         let age = now.to_civil() - finished.to_civil();
-        // A span of civil time has days of 24 hours; what cannot be computed stays.
+        // Days of civil time have 24 hours here; if the age cannot be computed, the backup is kept.
         age.total((
             jiff::Unit::Second,
             jiff::SpanRelativeTo::days_are_24_hours(),
@@ -52,7 +52,7 @@ impl Policy {
 impl FromStr for Policy {
     type Err = PolicyError;
 
-    /// Reads `ERASEFILES = n | nh | nb`.
+    /// Parses the value of `ERASEFILES`: `n`, `nh` or `nb`.
     fn from_str(text: &str) -> Result<Self, PolicyError> {
         let wrong = || PolicyError(text.to_owned());
         let trimmed = text.trim();

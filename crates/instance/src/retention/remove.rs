@@ -8,13 +8,13 @@ use windlass_pipeline::MediaSet;
 
 use super::FoundMedia;
 
-/// Deletes the files of a medium; those that were deleted.
+/// Deletes the files of a medium; returns those that were deleted.
 ///
-/// Between the scan and now a file may have become another: it is opened again, and goes only if it
-/// still belongs to the media set and holds the same backup sets.
+/// A file may have changed since the scan, so it is opened again and deleted only if it still belongs to
+/// the media set and contains the same backup sets.
 ///
 /// # Errors
-/// The first file that is not what it was, or cannot be deleted; the files before it are gone.
+/// The first file that has changed or cannot be deleted; the files before it are gone.
 pub fn delete(media: &FoundMedia) -> io::Result<Vec<PathBuf>> {
     let mut deleted = Vec::new();
     for file in &media.files {

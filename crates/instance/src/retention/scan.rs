@@ -1,4 +1,4 @@
-//! The media in some folders, from their headers alone.
+//! Finds the media in some folders, from their headers alone.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,13 +19,10 @@ const CONTRADICTIONS: &str = "its stripes or copies contain different backup set
 pub struct FoundSet {
     /// What it is based on, what is based on it, and why it cannot be restored.
     pub chain: ChainSet,
-    /// The name of its database.
     pub database: String,
-    /// When it was begun.
     pub started: Option<Moment>,
-    /// When it was finished, or begun if it was not.
+    /// When it was finished; when it was started if it was not finished.
     pub finished: Option<Moment>,
-    /// Until when it must not be overwritten.
     pub expires: Option<Moment>,
     /// What it takes on its media.
     pub stored_bytes: u64,
@@ -38,38 +35,32 @@ impl FoundSet {
     }
 }
 
-/// A file of a medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFile {
-    /// Where it is.
     pub path: PathBuf,
-    /// The number of its family.
     pub family: u16,
-    /// Its length in bytes.
     pub bytes: u64,
 }
 
-/// A media set, with all its files that were found.
+/// A media set, with all of its files that were found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundMedia {
-    /// Its identity.
     pub media_set_guid: Guid,
-    /// How many families it has.
     pub family_count: u16,
-    /// Its files, mirrors and copies too.
+    /// Its files, including mirrors and copies.
     pub files: Vec<FoundFile>,
     /// Its backup sets, in order.
     pub sets: Vec<FoundSet>,
-    /// What is wrong with it. Sets before the trouble may be whole.
+    /// What is wrong with it. Sets before the problem may be complete.
     pub trouble: Option<String>,
-    /// Whether its stripes or copies hold different sets.
+    /// Whether its stripes or copies contain different sets.
     pub has_contradictions: bool,
     /// It is outside the folders: examined for dependencies, but always kept.
     pub is_outside: bool,
 }
 
 impl FoundMedia {
-    /// Whether every family is there.
+    /// Whether every family was found.
     pub(crate) fn is_whole(&self) -> bool {
         (1..=self.family_count).all(|number| self.files.iter().any(|file| file.family == number))
     }
@@ -95,7 +86,7 @@ impl FoundMedia {
     }
 }
 
-/// The place of a set: its medium, and where on it.
+/// The place of a set: index of its medium, and index on it.
 pub type Place = (usize, usize);
 
 /// All sets on some media, with their places.
@@ -116,27 +107,26 @@ pub fn chain_sets(media: &[FoundMedia]) -> (Vec<Place>, Vec<ChainSet>) {
 /// A file that is not Windlass media.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundOther {
-    /// Where it is.
     pub path: PathBuf,
-    /// Why it is none.
+    /// Why it is not.
     pub reason: String,
     /// It could not be read, so that nobody knows.
     pub is_unknown: bool,
 }
 
-/// What is in some folders.
+/// The content of some folders.
 #[derive(Debug, Clone, Default)]
 pub struct Scan {
-    /// The media, ordered by identity.
+    /// The media, ordered by GUID.
     pub media: Vec<FoundMedia>,
     /// The other files.
     pub others: Vec<FoundOther>,
 }
 
-/// Reads the headers of every file in folders, not of those in folders below. Links are not followed.
+/// Reads the headers of every file in the folders, but not in their subfolders. Does not follow links.
 ///
 /// # Errors
-/// When a folder cannot be listed: half a list could make a needed backup look needless.
+/// If a folder cannot be listed: with half a list a backup could look unneeded.
 pub fn scan(folders: &[PathBuf]) -> io::Result<Scan> {
     let mut media: BTreeMap<Guid, FoundMedia> = BTreeMap::new();
     let mut others = Vec::new();
@@ -243,8 +233,8 @@ fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
     })
 }
 
-/// Adds the differentials outside of the folders that need a full backup inside: those that the
-/// history knows and whose files still exist.
+/// Adds differentials outside the folders that need a full backup inside: those that the history knows
+/// and whose files still exist.
 pub fn add_dependents(scan: &mut Scan, past: &[PastBackup]) {
     let inside: Vec<Guid> = scan
         .media

@@ -1,4 +1,4 @@
-//! `BACKUP DATABASE(S)`: one backup for each database, and what surrounds it.
+//! `BACKUP DATABASE(S)`: one backup for each database, with verification, copies and retention.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ use crate::tag::{Tags, has_tag};
 use crate::tsql::{option, print};
 use crate::{Session, Sink};
 
-/// The messages of a differential without a base, and of one whose base's media are gone.
+/// The messages for a differential without a base, and for one whose base's media are missing.
 const NO_BASE: [(i64, &str); 2] = [
     (3035, "has no full backup yet"),
     (50012, "has lost the media of its last full backup"),
@@ -73,7 +73,7 @@ pub(super) fn run(
             }
         }
     }
-    // Only now are the copies there that older ones give way to.
+    // Older copies are deleted only when the new ones exist.
     for (name, folder) in remote {
         erase(
             runner.session,
@@ -87,7 +87,7 @@ pub(super) fn run(
     report.line("Process completed.");
 }
 
-/// Checks that are possible only once the databases are known.
+/// Checks that need the list of databases.
 fn check(command: &Command, options: &Options, names: &[String]) -> Result<(), String> {
     let tagged = command.disks.iter().all(|disk| has_tag(disk));
     let measures = options.backup.probe.is_some();
@@ -113,7 +113,7 @@ fn names_database(disk: &str) -> bool {
     upper.contains("<AUTO>") || upper.contains("<DATABASE>")
 }
 
-/// The databases that are meant: all that are online for `[*]`.
+/// The databases to back up; for `[*]` all that are online.
 fn names(session: &Session, databases: &Databases) -> Result<Vec<String>, String> {
     let except = match databases {
         Databases::Named(names) => return Ok(names.clone()),
@@ -129,7 +129,7 @@ fn names(session: &Session, databases: &Databases) -> Result<Vec<String>, String
         .collect())
 }
 
-/// Backs a database up; the backup, unless it failed or its verification did.
+/// Backs up a database; returns the backup unless it failed or its verification did.
 fn one(
     runner: &mut Runner<'_>,
     command: &Command,
@@ -176,7 +176,7 @@ fn one(
             session.verify(&verification, sink).map(drop)
         });
         if !is_valid {
-            // What follows would rely on this backup.
+            // The next steps would rely on this backup.
             return None;
         }
     }
@@ -189,8 +189,8 @@ fn one(
     Some(*made)
 }
 
-/// Makes the backup, or a full one where a differential has no base and FULLIFREQUIRED is given: what was
-/// asked for in the end, and what came of it.
+/// Makes the backup, or a full one if a differential has no base and FULLIFREQUIRED is given. Returns
+/// the options used in the end, and the result.
 fn attempt(
     runner: &mut Runner<'_>,
     command: &Command,
@@ -254,11 +254,11 @@ fn rehearse(
     for folder in &options.copy_to {
         report.line(format!("Then it would be copied to {folder}."));
     }
-    // With the backup that would be made, one more of the older ones may go.
+    // The backup that would be made counts, so one more of the older ones may expire.
     erase_before(runner.session, command, name, options, report, sink);
 }
 
-/// The backup that a command asks for.
+/// The options of the backup that a command asks for.
 fn backup(command: &Command, options: &Options) -> BackupOptions {
     let disk = |written: &String| DeviceName::Disk(with_extension(written));
     let mut devices: Vec<DeviceName> = command.disks.iter().map(disk).collect();
@@ -267,7 +267,7 @@ fn backup(command: &Command, options: &Options) -> BackupOptions {
     }
     let mirrors: Vec<Vec<DeviceName>> = options.mirror.iter().map(|one| vec![disk(one)]).collect();
     BackupOptions {
-        // Mirrors begin new media.
+        // A backup with mirrors needs new media.
         overwrite: match mirrors.is_empty() {
             true => options.backup.overwrite,
             false => Overwrite::Format,
@@ -278,7 +278,7 @@ fn backup(command: &Command, options: &Options) -> BackupOptions {
     }
 }
 
-/// `<AUTO>` alone gets the extension of backups.
+/// Adds `.bak` to a name that ends with `<AUTO>`.
 fn with_extension(disk: &str) -> String {
     let bare = disk.to_ascii_uppercase().ends_with("<AUTO>");
     format!("{disk}{}", if bare { ".bak" } else { "" })
@@ -294,7 +294,7 @@ fn folders<'a>(files: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
     folders
 }
 
-/// Where COPYTO leads for a backup.
+/// The folder to which COPYTO copies a backup.
 fn copy_folder(
     session: &Session,
     folder: &str,
@@ -315,8 +315,8 @@ fn copy_folder(
     path.map_err(|error| error.to_string())
 }
 
-/// Makes the folders that tags name below one that is there. What is written without a tag is not made
-/// unasked: it may be where a disk should be mounted.
+/// Creates the folders named by tags below an existing folder. Folders written without a tag are not
+/// created: a disk may be missing there that should be mounted.
 fn make_tagged(session: &Session, written: &str, folder: &Path) -> Result<(), String> {
     let parts = written.split(['/', '\\']).filter(|part| !part.is_empty());
     let parts: Vec<&str> = parts.collect();
@@ -354,7 +354,7 @@ fn queue_copies(
             .filter(|path| path.is_file())
         {
             let target = folder.join(source.file_name().unwrap_or_default());
-            // Several sets in one file: the copy is renewed with each of them.
+            // A file with several sets is copied again for each of them.
             let overwrite = options.copies_overwrite || made.report.set.position > 1;
             let now = Moment::now().0;
             let catalog = session.instance.catalog_mut();
@@ -365,7 +365,7 @@ fn queue_copies(
     }
 }
 
-/// `ERASEFILES_ATSTART`: the folders are those the tags name now.
+/// `ERASEFILES_ATSTART`: in the folders that the tags name now.
 fn erase_before(
     session: &mut Session,
     command: &Command,

@@ -1,4 +1,4 @@
-//! The queue of copies at work: each copy is whole at its place or not there.
+//! Works on the queue of copies: each copy appears under its name only when it is complete.
 
 use std::fs::File;
 use std::io;
@@ -13,22 +13,20 @@ use windlass_pipeline::MediaSet;
 
 use crate::{Session, overwriting};
 
-/// Added to a copy's name until it is whole.
+/// Suffix of an incomplete copy's name.
 const STAGING_SUFFIX: &str = ".windlass-copy";
 
-/// The longest time between two attempts, in minutes.
+/// Maximum time between two attempts, in minutes.
 const MINUTES_BETWEEN_ATTEMPTS_MAX: u32 = 60;
 
-/// How a copy went.
+/// Result of a copy.
 #[derive(Debug)]
 pub struct CopyOutcome {
-    /// Where it goes.
     pub target: PathBuf,
-    /// Why it failed.
     pub error: Option<String>,
 }
 
-/// Makes the copies that are due. A failed one is tried again later, 1, 2, 4 ... 60 minutes on.
+/// Makes the copies that are due. A failed copy is retried after 1, 2, 4 ... 60 minutes.
 pub fn run_queue(session: &mut Session, now: Moment) -> Vec<CopyOutcome> {
     let queued = match session.instance.catalog().queued_copies() {
         Ok(queued) => queued,
@@ -60,7 +58,7 @@ pub fn run_queue(session: &mut Session, now: Moment) -> Vec<CopyOutcome> {
     .collect()
 }
 
-/// The copies that are due. A queue that cannot be read has none: making them says why.
+/// The copies that are due; none if the queue cannot be read, which [`run_queue`] reports.
 pub fn due_copies(session: &Session, now: Moment) -> Vec<QueuedCopy> {
     let mut queued = session
         .instance
@@ -82,7 +80,7 @@ fn next_attempt(copy: &QueuedCopy, now: Moment) -> Moment {
     Moment::new(later)
 }
 
-/// A copy goes over no database, and not over the backup that it is to be a copy of.
+/// Refuses to overwrite a database, or the backup that is to be copied.
 fn allow(session: &Session, copy: &QueuedCopy) -> Result<(), String> {
     let name = copy.target.display().to_string();
     overwriting::refuse(session, &copy.target, &name, None).map_err(|failure| {
@@ -98,7 +96,7 @@ fn allow(session: &Session, copy: &QueuedCopy) -> Result<(), String> {
     overwriting::refuse_content(&copy.target).map_err(|error| error.to_string())
 }
 
-/// Copies a file: beside its name, synced, its headers read, then renamed.
+/// Copies a file under a temporary name, syncs it, checks its headers, and renames it.
 fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
     if copy.target.exists() && !copy.overwrite {
         return Err(io::Error::new(
@@ -110,7 +108,7 @@ fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
     if makes_folders {
         directory::create(&folder)?;
     } else if !folder.is_dir() {
-        // It may be on a disk that is not mounted: the copy would fill the disk below.
+        // The folder may be on a disk that is not mounted: the copy would fill the disk below.
         return Err(io::Error::new(
             io::ErrorKind::NotFound,
             format!(
@@ -130,10 +128,10 @@ fn make(copy: &QueuedCopy, makes_folders: bool) -> io::Result<()> {
     result
 }
 
-/// Users who could read the replaced file can read the copy.
+/// Fills the staging file. Users who could read the replaced file can read the copy.
 fn fill(source: &Path, staging: &Path, target: &Path) -> io::Result<()> {
     let address = DeviceAddress::disk(source);
-    // Held open, the source cannot be written meanwhile.
+    // While it is open for reading, no backup can write to the source.
     let _unchanged = address.open_reader().map_err(io::Error::other)?;
     let mut from = File::open(source)?;
     let mut to = own::create(staging)?;

@@ -1,16 +1,16 @@
 //! The dialect of SQL Backup Pro: one command, a report in lines, and two exit codes.
 //!
-//! A command becomes the options of [operations](crate::operation); what is added here is what surrounds a
+//! A command becomes the options of [operations](crate::operation). This module adds what goes beyond a
 //! backup: several databases, verification, copies, retention, a test restore.
 //!
 //! | file | what |
 //! |---|---|
-//! | `options` | which options there are, what they are read as, what is refused and why |
-//! | `backup`, `restore` | from a command to operations, and what follows them |
+//! | `options` | the options, their meaning, which are refused and why |
+//! | `backup`, `restore` | from a command to operations, and the steps after them |
 //! | `copy` | the queue of copies |
 //! | `report` | the lines and the codes |
 //!
-//! Exit codes: 0, all done; 1 to 499, done with warnings; 500, the command was not understood; 1100, a
+//! Exit codes: 0 for success; 1 to 499, success with warnings; 500, the command is invalid; 1100, a
 //! statement failed, and the second code is its message number.
 
 mod backup;
@@ -36,13 +36,13 @@ use crate::{Failure, Session, Sink};
 use options::{Options, Password};
 use report::Recorder;
 
-/// The command was not understood, or asks for what is not built.
+/// The command is invalid, or requests something that is not supported.
 const NOT_UNDERSTOOD: i64 = 500;
 
 /// A statement failed; the second code is the number of its message.
 const STATEMENT_FAILED: i64 = 1100;
 
-/// Messages of devices, after which trying again may help.
+/// Messages of devices that may not recur on a retry.
 const DEVICE_FAILED: [i64; 4] = [3201, 3202, 3203, 3271];
 
 /// Executes a command. Result sets of its statements go to `sink`; messages do not.
@@ -85,7 +85,7 @@ fn ended(report: Report) -> Report {
     report
 }
 
-/// What encrypts the backup of a command, and opens what it reads.
+/// Sets the passphrase of the command for its backup and for what it reads.
 fn give_passphrase(session: &Session, options: &mut Options) -> Result<(), String> {
     let passphrase = match &options.password {
         None => return Ok(()),
@@ -100,7 +100,7 @@ fn give_passphrase(session: &Session, options: &mut Options) -> Result<(), Strin
     Ok(())
 }
 
-/// Runs the operations of a command, and again when devices fail.
+/// Runs the operations of a command, with retries when devices fail.
 struct Runner<'a> {
     session: &'a mut Session,
     retries: u32,
@@ -169,8 +169,8 @@ impl<'a> Runner<'a> {
         });
     }
 
-    /// Runs an operation, again after errors of devices as often as DISKRETRYCOUNT says; whether it succeeded,
-    /// if with losses that were told.
+    /// Runs an operation and retries after device errors, up to DISKRETRYCOUNT times. Returns whether it
+    /// succeeded, possibly with losses that were reported.
     fn execute(
         &mut self,
         report: &mut Report,
@@ -230,7 +230,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// The passphrase in a file's first line.
+/// The first line of a file, as a passphrase.
 fn passphrase_of(session: &Session, path: &str) -> Result<Passphrase, String> {
     let told = |error: &dyn std::fmt::Display| format!("PASSWORDFILE '{path}': {error}");
     let file = session.instance.drives().path(path);
@@ -239,7 +239,6 @@ fn passphrase_of(session: &Session, path: &str) -> Result<Passphrase, String> {
     Passphrase::of_file(bytes).map_err(|reason| told(&reason))
 }
 
-/// Files as devices.
 fn disks(paths: &[String]) -> Vec<DeviceName> {
     paths.iter().cloned().map(DeviceName::Disk).collect()
 }

@@ -16,11 +16,11 @@ use crate::retention::Policy;
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(super) struct Options {
-    /// What of the command a backup takes; its devices are named with the database.
+    /// The options of a backup; its devices are named once the database is known.
     pub(super) backup: BackupOptions,
-    /// What of the command a restore, a verification or a look at the media takes.
+    /// The options of a restore, a verification or an inspection of media.
     pub(super) restore: RestoreOptions,
-    /// The options that T-SQL has as well: what they exclude is the same.
+    /// The options that T-SQL has too: the same rules of exclusion apply.
     pub(super) words: Vec<OptionWord>,
     pub(super) full_if_required: bool,
     pub(super) verify: bool,
@@ -36,17 +36,15 @@ pub(super) struct Options {
     pub(super) single_result: bool,
     pub(super) check_database: bool,
     pub(super) drops: Drops,
-    /// Where the passphrase comes from.
     pub(super) password: Option<Password>,
     log_to: Option<String>,
-    /// The report is written from this exit code on.
+    /// The lowest exit code for which the report is written.
     log_from: i64,
 }
 
-/// The source of a passphrase.
 #[derive(Debug, Clone)]
 pub(super) enum Password {
-    /// It is written in the command.
+    /// In the command itself.
     Written(Passphrase),
     /// The first line of a file.
     File(String),
@@ -64,14 +62,14 @@ pub(super) enum Drops {
 }
 
 impl Options {
-    /// Where the report of a run with this exit code is written.
+    /// The path of the report for this exit code, if one is written.
     pub(super) fn log_path(&self, exit_code: i64) -> Option<&str> {
         let path = self.log_to.as_deref()?;
         (exit_code >= self.log_from).then_some(path)
     }
 }
 
-/// Options that are refused, and what to do instead.
+/// Options that are refused, with the alternative.
 const REFUSED: &[(&str, &str)] = &[
     (
         "MAILTO",
@@ -156,14 +154,14 @@ pub(super) fn read(command: &Command) -> Result<Options, String> {
     Ok(options)
 }
 
-/// Options of every command; whether it was one.
+/// Reads an option that every command has; returns whether it was one.
 fn read_common(setting: &Setting, options: &mut Options) -> Result<bool, String> {
     match setting.name.as_str() {
         "SINGLERESULTSET" => options.single_result = flag(setting)?,
         "LOGTO" => options.log_to = Some(text(setting)?),
         "LOG_ONERROR" if flag(setting)? => options.log_from = WARNING,
         "LOG_ONERRORONLY" if flag(setting)? => options.log_from = NOT_UNDERSTOOD,
-        // Whatever the code.
+        // With no code at all.
         "NOLOG" if flag(setting)? => options.log_from = i64::MAX,
         "DISKRETRYCOUNT" => options.retries = number(setting, 1, 50)?,
         "DISKRETRYINTERVAL" => options.retry_seconds = number(setting, 1, 120)?,
@@ -256,7 +254,7 @@ fn read_password(setting: &Setting, options: &mut Options) -> Result<bool, Strin
     Ok(true)
 }
 
-/// 1 erases in the folder of copies too, 4 overwrites copies; 2 asks for an attribute of Windows.
+/// 1 deletes in the folder of copies too, 4 overwrites copies; 2 requests an attribute of Windows.
 fn file_options(setting: &Setting, options: &mut Options) -> Result<(), String> {
     let bits = number(setting, 0, 7)?;
     if bits & 2 != 0 {
@@ -293,12 +291,12 @@ fn read_restore(setting: &Setting, options: &mut Options) -> Result<bool, String
     Ok(true)
 }
 
-/// What may be said about checksums and damage of everything that reads media; whether it was one.
+/// Reads an option for checksums or damage; returns whether it was one.
 fn read_checks(setting: &Setting, options: &mut Options) -> Result<bool, String> {
     let restore = &mut options.restore;
     match setting.name.as_str() {
         "CHECKSUM" => restore.media.needs_checksums = flag(setting)?,
-        // Checksums of ours are verified always.
+        // Windlass always verifies its own checksums.
         "NO_CHECKSUM" => return flag(setting),
         "CONTINUE_AFTER_ERROR" if flag(setting)? => restore.on_damage = OnDamage::Continue,
         "STOP_ON_ERROR" if flag(setting)? => restore.on_damage = OnDamage::Stop,
@@ -317,7 +315,7 @@ fn read_reading(setting: &Setting, options: &mut Options) -> Result<bool, String
     }
 }
 
-/// The word of T-SQL that means the same, where what excludes what is to be the same too.
+/// The T-SQL option with the same meaning and the same rules of exclusion.
 fn word(setting: &Setting) -> Option<OptionWord> {
     match (setting.name.as_str(), setting.value.as_deref()) {
         ("PASSWORD" | "DIFFERENTIAL", _) => None,
@@ -326,7 +324,7 @@ fn word(setting: &Setting) -> Option<OptionWord> {
     }
 }
 
-/// The levels, by what they cost and save on database pages (see `docs/codecs.md`).
+/// The levels, ordered by what they cost and save on database pages (see `docs/codecs.md`).
 fn compression(level: u32) -> Compression {
     match level {
         0 => Compression::NONE,
@@ -336,7 +334,7 @@ fn compression(level: u32) -> Compression {
     }
 }
 
-/// An option that must not have a value.
+/// Checks that an option has no value.
 fn flag(setting: &Setting) -> Result<bool, String> {
     match setting.value {
         None => Ok(true),

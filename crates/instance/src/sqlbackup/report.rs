@@ -1,4 +1,4 @@
-//! The lines of a run and its two codes.
+//! The lines and the two codes of a run.
 
 use windlass_base::Message;
 use windlass_pipeline::BackupReport;
@@ -7,17 +7,16 @@ use super::{NOT_UNDERSTOOD, STATEMENT_FAILED};
 use crate::tag::Tags;
 use crate::{Column, ColumnType, Completed, Event, ResultSet, Session, Sink, Value};
 
-/// A run went well, but something beside the backup did not.
+/// The backup succeeded, but something else did not.
 pub(super) const WARNING: i64 = 1;
 
-/// What a command did.
+/// The report of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What happened, line by line.
     pub lines: Vec<String>,
-    /// The program's code: 0, a warning below 500, an error from 500 on.
+    /// The exit code: 0, a warning below 500, an error from 500 on.
     pub exit_code: i64,
-    /// The number of the message of the statement that failed; 0 for none.
+    /// The message number of the statement that failed; 0 if none did.
     pub sql_error: i64,
     /// The backup files that were written.
     pub files: Vec<String>,
@@ -52,8 +51,8 @@ impl Report {
         }
     }
 
-    /// The result sets: the lines, and the codes with the files. With SINGLERESULTSET the codes are
-    /// the last lines, so that `INSERT ... EXEC` takes them.
+    /// Sends the result sets: the lines, and the codes with the files. With SINGLERESULTSET the codes
+    /// are the last lines, so that `INSERT ... EXEC` gets them.
     pub fn send(&self, sink: &mut dyn Sink) {
         let mut lines: Vec<Vec<Value>> = self
             .lines
@@ -100,7 +99,7 @@ impl Report {
         .send(sink);
     }
 
-    /// Writes the lines to a file, for its owner only.
+    /// Writes the lines to a file that only its owner can read.
     pub(super) fn write(&self, session: &Session, path: &str, tags: &Tags) -> std::io::Result<()> {
         use std::io::Write as _;
         let tags = Tags {
@@ -124,7 +123,7 @@ impl Report {
     }
 }
 
-/// Takes the messages of statements into a report and hands the rest on.
+/// Records the messages of statements in a report and passes on all other events.
 pub(super) struct Recorder<'a> {
     report: &'a mut Report,
     sink: &'a mut dyn Sink,

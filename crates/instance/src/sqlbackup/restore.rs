@@ -1,4 +1,4 @@
-//! `RESTORE DATABASE`: with the newest backups of a folder, a check, and the end of a test restore.
+//! `RESTORE DATABASE`: the newest backups of a folder, a check, and the end of a test restore.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::retention::{self, FoundMedia, Place};
 use crate::tsql::{option, print};
 use crate::{Session, Sink};
 
-/// The most lines of `integrity_check` that a report repeats.
+/// Maximum number of lines of `integrity_check` in a report.
 const CHECK_LINES_MAX: usize = 20;
 
 /// Executes the command.
@@ -83,7 +83,7 @@ fn restores(
     let of = |(medium, position): Place| restore(&files(&media[medium]), Some(position));
     Ok(match differential {
         None => vec![of(full)],
-        // MOVE and REPLACE belong to the first of the two, the state to the second.
+        // MOVE and REPLACE apply to the first of the two, the final state to the second.
         Some(differential) => vec![
             RestoreOptions {
                 recovery: Recovery::NoRecovery,
@@ -98,7 +98,7 @@ fn restores(
     })
 }
 
-/// The media that the command's patterns name and that hold backups of `source`.
+/// The media that match the command's patterns and contain backups of `source`.
 fn matching(session: &Session, command: &Command, source: &str) -> Result<Vec<FoundMedia>, String> {
     let mut found: Vec<FoundMedia> = Vec::new();
     for disk in &command.disks {
@@ -134,7 +134,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut at, mut place) = (0, 0);
-    // Where the last star is, and what it has taken so far.
+    // The position of the last star, and how far it matches so far.
     let mut star: Option<(usize, usize)> = None;
     while place < name.len() {
         match pattern.get(at) {
@@ -159,7 +159,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     pattern[at..].iter().all(|character| *character == '*')
 }
 
-/// The newest full backup, and the newest differential on it.
+/// The newest full backup, and the newest differential based on it.
 fn newest(
     media: &[FoundMedia],
     source: &str,
@@ -187,14 +187,14 @@ fn files(media: &FoundMedia) -> Vec<String> {
         .collect()
 }
 
-/// `PRAGMA integrity_check` on the restored database.
+/// Runs `PRAGMA integrity_check` on the restored database.
 fn check(session: &mut Session, name: &str, report: &mut Report) -> bool {
     let record = session.instance.database(name).ok().flatten();
     let Some(record) = record else {
         report.fail(911);
         return false;
     };
-    // A database of the page engine is reached by its name, any other by its path.
+    // A page engine database is opened by name, any other by path.
     let place = match record.log_path {
         None => Ok(record.path.clone()),
         Some(_) => session

@@ -1,4 +1,4 @@
-//! BACKUP: what the statement names and says, as options.
+//! BACKUP: from the statement to the options of a backup.
 
 use windlass_base::message::table;
 use windlass_tsql::ast::{BackupStatement, BackupTarget};

@@ -1,8 +1,8 @@
 //! USE, CREATE DATABASE ... FOR ATTACH, DROP DATABASE, and what the attach procedures do.
 //!
-//! Whose file is it? A file that was attached belongs to somebody else's program: detaching and
-//! dropping leave it alone. A file that a restore of this instance made is the instance's: DROP
-//! DATABASE deletes it, as SQL Server does, unless somebody has it open.
+//! Who owns the file? An attached file belongs to another program: detaching and dropping leave it
+//! alone. A file that a restore of this instance created belongs to the instance: DROP DATABASE deletes
+//! it, as SQL Server does, unless a program has it open.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ pub(super) fn use_database(
     let (name, home) = if is_system_database(name) {
         (name.to_ascii_lowercase(), Home::System)
     } else {
-        // What follows a failed USE was meant for another database: the batch ends.
+        // The statements after a failed USE were meant for another database: the batch ends.
         found(session, name).map_err(|failure| Failure {
             batch: crate::AfterFailure::Ends,
             ..failure
@@ -46,7 +46,7 @@ pub(super) fn use_database(
     Ok(())
 }
 
-/// The name of a database that is online, and where queries find it.
+/// The name of a database that is online, and its location for queries.
 fn found(session: &mut Session, name: &str) -> Result<(String, Home), Failure> {
     let record = usable(session, name)?;
     let home = if record.log_path.is_some() {
@@ -106,7 +106,7 @@ pub(super) fn create(
     Ok(())
 }
 
-/// Registers an existing file under a name.
+/// Registers an existing file as a database.
 pub(super) fn attach(
     session: &mut Session,
     name: &str,
@@ -146,7 +146,7 @@ fn existing_file(path: &Path) -> Result<PathBuf, Failure> {
     absolute(path).map_err(|error| failed(&error))
 }
 
-/// Forgets a database and leaves its file alone.
+/// Unregisters a database and leaves its file alone.
 pub(super) fn detach(session: &mut Session, name: &str) -> Result<(), Failure> {
     if is_system_database(name) {
         return Err(table::drop_system_database(name).into());
@@ -187,15 +187,15 @@ pub(super) fn drop(
 }
 
 impl Session {
-    /// Goes to a database: what USE does.
+    /// Changes the current database, as USE does.
     ///
     /// # Errors
-    /// There is none of that name, or it is not online.
+    /// It does not exist, or it is not online.
     pub fn use_database(&mut self, name: &str, sink: &mut dyn Sink) -> Result<(), Failure> {
         use_database(self, name, sink)
     }
 
-    /// Drops a database: what DROP DATABASE does.
+    /// Drops a database, as DROP DATABASE does.
     pub(crate) fn drop_database(&mut self, name: &str, sink: &mut dyn Sink) -> Result<(), Failure> {
         if self.queries.is_in_transaction() {
             return Err(table::not_in_transaction("DROP DATABASE").into());
@@ -285,7 +285,7 @@ fn delete_files(record: &DatabaseRecord) -> Result<(), Failure> {
         other => other.into(),
     })?;
     Box::new(seized).abandon()?;
-    // The database is deleted last: until then it is complete.
+    // The database itself is deleted last: until then it is complete.
     for suffix in ["-wal", "-shm", "-journal", ""] {
         let mut name = record.path.clone().into_os_string();
         name.push(suffix);

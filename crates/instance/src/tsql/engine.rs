@@ -1,4 +1,4 @@
-//! CREATE DATABASE of the page engine's databases, ALTER DATABASE, CHECKPOINT.
+//! CREATE DATABASE for the page engine, ALTER DATABASE, CHECKPOINT.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ use crate::{Failure, Session, Sink};
 /// Folder, within the instance's, for files without a given path.
 const DATA_FOLDER: &str = "data";
 
-/// A database of the page engine, made new.
+/// Creates a page engine database.
 pub(super) fn create(
     session: &mut Session,
     create: &CreateDatabase,
@@ -62,14 +62,14 @@ fn make(session: &mut Session, request: &Request) -> Result<(), Failure> {
     if registered.is_err() {
         session.instance.engines.close(&request.name)?;
         for file in files {
-            // The failure of the registration is the one to report.
+            // Report why the registration failed, not why the cleanup did.
             let _left = std::fs::remove_file(&file.path);
         }
     }
     registered
 }
 
-/// Adds an open database to the catalog.
+/// Registers an open database in the catalog.
 pub(crate) fn register(
     session: &mut Session,
     name: &str,
@@ -90,7 +90,7 @@ pub(crate) fn register(
     Ok(catalog.set_files(number, &files)?)
 }
 
-/// The files of an open database, as the catalog keeps them.
+/// The files of an open database, for the catalog.
 pub(super) fn file_records(database: &Database) -> Vec<FileRecord> {
     let record = |file: windlass_engine::FileDescription| FileRecord {
         file_id: file.file_id,
@@ -101,7 +101,7 @@ pub(super) fn file_records(database: &Database) -> Vec<FileRecord> {
     database.files().into_iter().map(record).collect()
 }
 
-/// An existing database of the page engine, registered under a name.
+/// Registers an existing page engine database.
 pub(super) fn attach(
     session: &mut Session,
     name: &str,
@@ -146,7 +146,7 @@ pub(super) fn delete_files(
     Ok(table::files_deleted(removed, &record.name))
 }
 
-/// The path that a file name in a script means.
+/// The file for a path in a script.
 fn place(session: &Session, written: &str) -> Result<PathBuf, Failure> {
     let path = session.instance.drives().path(written)?;
     absolute(&path)
@@ -189,7 +189,7 @@ fn request(session: &mut Session, create: &CreateDatabase) -> Result<Request, Fa
     Ok(request)
 }
 
-/// Fills in what a file definition says.
+/// Applies a file definition.
 fn define(
     session: &mut Session,
     spec: &mut FileSpec,
@@ -234,7 +234,7 @@ fn bytes(size: FileSize) -> Result<u64, Failure> {
     bytes.ok_or_else(|| table::out_of_range(size.count, "SIZE").into())
 }
 
-/// The path of a file for which only the name is given.
+/// The path of a file that has only a name.
 pub(crate) fn default_place(session: &Session, name: &str) -> Result<PathBuf, Failure> {
     let is_plain = !name.contains(['/', '\\', '\0']) && !name.starts_with('.');
     let Some(folder) = session.instance.folder().filter(|_| is_plain) else {
@@ -246,7 +246,7 @@ pub(crate) fn default_place(session: &Session, name: &str) -> Result<PathBuf, Fa
     Ok(folder.join(name))
 }
 
-/// The engine database of that name, open.
+/// Opens the engine database of that name.
 pub(crate) fn engine_database(session: &mut Session, name: &str) -> Result<Arc<Database>, Failure> {
     let record = usable(session, name)?;
     if record.log_path.is_none() {
@@ -329,7 +329,7 @@ fn add_files(
     remember_files(session, &record, database)
 }
 
-/// Stores in the catalog which files a database has now.
+/// Stores the current list of a database's files in the catalog.
 fn remember_files(
     session: &mut Session,
     record: &DatabaseRecord,
@@ -364,7 +364,7 @@ pub(super) fn checkpoint(
     let database = session.instance.engines.database(&record)?;
     let begun = Instant::now();
     database.checkpoint()?;
-    // It runs at full speed; the only thing to report is that this was not enough.
+    // It runs at full speed; all it can report is that it took longer than requested.
     if wanted.is_some_and(|wanted| begun.elapsed() > wanted) {
         sink.message(table::checkpoint_slow(begun.elapsed().as_secs_f32()));
     }

@@ -52,7 +52,7 @@ pub(super) fn check_database(
     Ok(())
 }
 
-/// The database that is meant: by name or number; the current one for 0 and for none.
+/// The database to check, by name or id; the current one if it is 0 or absent.
 fn database_name(session: &mut Session, written: Option<&Written>) -> Result<String, Failure> {
     let current = session.current_database().to_owned();
     let Some(written) = written else {

@@ -1,4 +1,4 @@
-//! What the log calls a statement. No text of it and no value of an option is told, see
+//! How statements appear in the log: without their text and without the values of options, see
 //! [`event_log`](crate::event_log).
 
 use windlass_tsql::ast::{
@@ -9,7 +9,7 @@ use windlass_tsql::span::Spanned;
 
 use crate::event_log::Entry;
 
-/// Notes that a statement begins.
+/// Logs the start of a statement.
 pub(crate) fn begin(statement: &Statement) -> Entry {
     match statement {
         Statement::Backup(backup) => of_backup(backup),
@@ -88,7 +88,7 @@ fn described(statement: &Statement) -> Entry {
     }
 }
 
-/// A name as it stands; a variable's value is not looked up.
+/// A name as written; variables are not evaluated.
 fn written(name: &Name) -> String {
     match name {
         Name::Identifier(identifier) => identifier.text.clone(),

@@ -1,15 +1,15 @@
-//! T-SQL: what each statement means, one file per statement.
+//! Executes T-SQL statements; one file per statement.
 //!
 //! | module | what |
 //! |---|---|
 //! | `backup`, `restore` | from a statement to the options of an [operation](crate::operation) |
-//! | `option` | from options as they are written to those of operations |
-//! | [`mod@print`] | and back: the statement that says the same as some options |
-//! | `logged` | what the log calls a statement |
-//! | `procedure`, the others | what else an instance is told |
+//! | `option` | from written options to those of operations |
+//! | [`mod@print`] | the reverse: options as a statement |
+//! | `logged` | how a statement appears in the log |
+//! | `procedure`, the others | all other statements |
 //! | [`expression`](crate::evaluate), [`Variables`](crate::Variables) | scalar expressions |
 //!
-//! Only this room knows syntax trees.
+//! Only this module knows syntax trees.
 
 mod backup;
 mod database;

@@ -4,7 +4,7 @@ use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_engine::FilePage;
 
-/// Parses the list. Pages that are listed twice stay in it twice.
+/// Parses the list. Pages listed twice stay in it twice.
 ///
 /// # Errors
 /// 4350 with the number of pages before the problem, and the characters before it.

@@ -1,6 +1,7 @@
-//! Operations as T-SQL: the statement that says the same as some options, as far as the language can say it.
+//! Prints operations as T-SQL: the statement that is equivalent to some options, where the language
+//! allows.
 //!
-//! A syntax tree is made for nothing but its text.
+//! The syntax tree serves only to be printed.
 
 use windlass_codec::{Algorithm, Compression};
 use windlass_crypt::Cipher;
@@ -17,7 +18,7 @@ use crate::operation::{
     BackupOptions, CompressionChoice, DeviceName, MediaOptions, RestoreOptions, VerifyOptions,
 };
 
-/// A backup as a BACKUP statement.
+/// Prints a backup as a BACKUP statement.
 pub fn backup(database: &str, options: &BackupOptions) -> String {
     let statement = BackupStatement {
         target: BackupTarget::Database {
@@ -35,7 +36,7 @@ pub fn backup(database: &str, options: &BackupOptions) -> String {
     statement.to_string()
 }
 
-/// A restore as a RESTORE statement.
+/// Prints a restore as a RESTORE statement.
 pub fn restore(database: &str, options: &RestoreOptions) -> String {
     let action = RestoreAction::Database {
         name: identifier(database),
@@ -44,7 +45,7 @@ pub fn restore(database: &str, options: &RestoreOptions) -> String {
     statement_of(action, &options.media, restore_options(options))
 }
 
-/// A verification as a RESTORE VERIFYONLY statement.
+/// Prints a verification as a RESTORE VERIFYONLY statement.
 pub fn verify(options: &VerifyOptions) -> String {
     use RestoreOption as O;
     let media = &options.media;
@@ -137,7 +138,7 @@ fn restore_options(options: &RestoreOptions) -> Vec<RestoreOption> {
         options.is_as_is.then_some(O::AsIs),
         options.allows_unencrypted.then_some(O::AllowUnencrypted),
         (!recovers).then_some(O::NoRecovery),
-        // Said where nothing else is.
+        // RECOVERY is the default; printed only for a restore without devices.
         (recovers && media.devices.is_empty()).then_some(O::Recovery),
         media.needs_checksums.then_some(O::Checksum),
         (options.on_damage == OnDamage::Continue).then_some(O::ContinueAfterError),
@@ -204,7 +205,7 @@ fn compression(choice: CompressionChoice) -> BackupOption {
     BackupOption::Compression(Some(ast::Compression { algorithm, level }))
 }
 
-/// Of the recipients T-SQL can name the certificate alone.
+/// Of the recipients, T-SQL can name only the certificate.
 fn encryption(options: &BackupOptions) -> Option<Encryption> {
     let certificate = options.certificate.as_ref()?;
     Some(Encryption {
@@ -246,7 +247,7 @@ mod tests {
         }
     }
 
-    /// Two backups that say everything between them that T-SQL can.
+    /// Two backups that together use every option that T-SQL has.
     fn backups() -> [BackupOptions; 2] {
         let text = |text: &str| Some(text.to_owned());
         let full = BackupOptions {

@@ -1,4 +1,4 @@
-//! SQL that is not ours, on the current database's SQLite.
+//! Executes all other SQL with SQLite, on the current database.
 
 use rusqlite::types::Value as SqliteValue;
 use windlass_base::message::table;
@@ -12,7 +12,7 @@ use crate::operation::backup::BAD_CHECKSUM;
 use crate::query::{to_sqlite, value_of};
 use crate::{Column, ColumnType, Environment as _, Event, Failure, Session, Sink, Value};
 
-/// Executes a statement and hands on its rows, or how many rows it touched.
+/// Executes a statement and sends its rows, or the number of affected rows.
 pub(super) fn execute(
     session: &mut Session,
     sql: &Sql,
@@ -35,8 +35,8 @@ pub(super) fn execute(
     Ok(())
 }
 
-/// A read that failed because of a damaged page of a page engine database: 824 says which page that is,
-/// and so does `suspect_pages`.
+/// Handles a read that failed because of a damaged page of a page engine database: reports the page with
+/// 824, and records it in `suspect_pages`.
 fn damage_met(session: &mut Session, failure: Failure) -> Failure {
     let is_read = |message: &Message| message.text.contains("disk I/O error");
     if !failure.messages.iter().any(is_read) {
@@ -54,7 +54,7 @@ fn damage_met(session: &mut Session, failure: Failure) -> Failure {
     {
         let catalog = session.instance.catalog_mut();
         let file_id = u16::try_from(file).unwrap_or(u16::MAX);
-        // That it cannot be noted makes the damage no smaller.
+        // If recording fails, the damage is still reported.
         let _noted = catalog.suspect_page(
             record.database_id,
             file_id,
@@ -69,7 +69,7 @@ fn damage_met(session: &mut Session, failure: Failure) -> Failure {
     }
 }
 
-/// The first value of the first row of a query; NULL when there is none.
+/// The first value of the first row of a query; NULL if it has no row.
 pub(crate) fn scalar(session: &mut Session, text: &str) -> Result<Value, Failure> {
     let mut first = None;
     run(session, text, &mut |event| {
@@ -155,7 +155,7 @@ fn run(
     Ok(Ran { rows, kind })
 }
 
-/// The name of a column: a variable's own where SQLite only knows its placeholder.
+/// The name of a column: the variable's name where SQLite only knows its placeholder.
 fn shown_name<'a>(name: &'a str, parameters: &'a [Parameter]) -> &'a str {
     let parameter = parameters
         .iter()

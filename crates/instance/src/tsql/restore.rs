@@ -1,4 +1,4 @@
-//! RESTORE: what the statement names and says, as options.
+//! RESTORE: from the statement to the options of a restore.
 
 use windlass_base::Message;
 use windlass_base::message::table;
@@ -33,7 +33,7 @@ pub(super) fn execute(
     }
 }
 
-/// The refusal of RESTORE LOG: nothing can have made a log backup.
+/// The messages that refuse RESTORE LOG: no log backup can exist.
 fn log_refused() -> Vec<Message> {
     vec![
         table::not_in_simple_recovery("RESTORE LOG"),
@@ -57,7 +57,7 @@ fn show(
     inspect::show(session, what, &options, sink)
 }
 
-/// What follows the name of the database decides what of it is restored.
+/// Restores the whole database or parts of it, depending on what follows its name.
 fn database(
     session: &mut Session,
     statement: &RestoreStatement,
@@ -82,7 +82,7 @@ fn database(
     }
 }
 
-/// The pages or files that are named.
+/// The named pages or files.
 fn part(session: &mut Session, parts: &[Spanned<FileSpec>]) -> Result<RestorePart, Failure> {
     if let [
         Spanned {

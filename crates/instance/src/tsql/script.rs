@@ -14,7 +14,7 @@ use crate::tsql::expression::{infix, integer, text_of};
 use crate::tsql::option::value_of;
 use crate::{DataType, Environment as _, Failure, Session, Sink, Value, evaluate};
 
-/// The longest text that PRINT sends, in characters.
+/// Maximum length of a text that PRINT sends, in characters.
 const PRINT_CHARACTERS_MAX: usize = 4000;
 
 /// `DECLARE`
@@ -88,7 +88,7 @@ fn set_one(session: &mut Session, name: &str, value: &SetOptionValue) -> Result<
         ("XACT_ABORT", SetOptionValue::Switch(_)) => session.settings.aborts_transactions = on,
         ("LOCK_TIMEOUT", SetOptionValue::Value(value)) => {
             let millis = integer(&value_of(value, session)?)?;
-            // -1 waits for ever, which SQLite expresses by a very long time.
+            // -1 waits forever; for SQLite that is a very long time.
             let millis = u64::try_from(millis)
                 .unwrap_or(i32::MAX as u64)
                 .min(i32::MAX as u64);
@@ -96,7 +96,7 @@ fn set_one(session: &mut Session, name: &str, value: &SetOptionValue) -> Result<
             session.settings.lock_timeout = Some(timeout);
             session.queries.set_lock_timeout(timeout)?;
         }
-        // What we always do.
+        // These always hold.
         (
             "ANSI_NULLS"
             | "ANSI_PADDING"

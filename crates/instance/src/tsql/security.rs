@@ -103,7 +103,7 @@ pub(super) fn drop(session: &mut Session, name: &str) -> Result<(), Failure> {
     }
 }
 
-/// Makes a file that only its owner reads, or one for everybody.
+/// Creates a file: either private, or readable by everyone.
 type Make = fn(&Path, &[u8]) -> std::io::Result<()>;
 
 /// `BACKUP CERTIFICATE`
@@ -198,7 +198,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), digits)
 }
 
-/// A file that is not a certificate or key: SQL Server's message, and the reason.
+/// The messages for a file that is not a certificate or key: SQL Server's, and the reason.
 fn invalid(error: windlass_crypt::Error) -> Failure {
     match error {
         windlass_crypt::Error::Password { .. } => error.into(),

@@ -6,7 +6,7 @@ use windlass_tsql::ast::{AcceleratorMode, AlterServerConfiguration, Reconfigure,
 
 use crate::{Failure, Session, Sink};
 
-/// A recovery interval beyond this needs WITH OVERRIDE.
+/// A longer recovery interval needs WITH OVERRIDE.
 const RECOVERY_INTERVAL_MINUTES_MAX: i64 = 60;
 
 /// The bit of Intel QAT in `hardware offload config` and `hardware offload mode`.

@@ -5,13 +5,13 @@ use windlass_tsql::ast::{Dbcc, InformationMessages, Switch};
 
 use crate::{Failure, Session, Sink};
 
-/// Backups of the page engine tell the time and work of each step.
+/// Backups of the page engine print the time and work of each step.
 const PHASES: u32 = 3004;
 
-/// Backup and restore tell their buffer configuration.
+/// Backups and restores print their buffer configuration.
 const BUFFER_CONFIGURATION: u32 = 3213;
 
-/// Traces go to the client, or to the error log; a command line shows both as messages.
+/// Traces go to the client, or to the error log; the command line shows both as messages.
 const TO_CLIENT: u32 = 3604;
 const TO_ERROR_LOG: u32 = 3605;
 
@@ -23,7 +23,7 @@ pub(super) fn execute(
     let Dbcc::Trace {
         switch,
         flags,
-        // A session is a process of its own here, so its flags are all there are.
+        // Each session is a process of its own here, so its flags are the only ones.
         scope: _,
         messages,
     } = statement

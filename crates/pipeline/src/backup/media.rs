@@ -5,7 +5,7 @@
 //! overwriting. No device is changed before all devices have been examined.
 
 use windlass_base::{Guid, Moment};
-use windlass_device::{DeviceAddress, DeviceKind, Operation, Start, WriteTuning};
+use windlass_device::{DeviceAddress, Operation, Start, WriteTuning};
 use windlass_io::queue::IoMethodChoice;
 use windlass_media::{FORMAT_VERSION, FamilyWriter, MediaHeader};
 
@@ -178,9 +178,8 @@ fn examine(request: &MediaRequest) -> Result<Found, Error> {
             has_content = true;
         }
     }
-    let is_nul = |device: &DeviceAddress| device.kind == DeviceKind::Nul;
-    if request.overwrite == Overwrite::Format || !has_content || request.devices.iter().all(is_nul)
-    {
+    let is_discarded = request.devices.iter().all(DeviceAddress::discards);
+    if request.overwrite == Overwrite::Format || !has_content || is_discarded {
         let is_new_mirror = !request.mirrors.is_empty() && request.overwrite != Overwrite::Format;
         return if is_new_mirror {
             Err(Error::MirrorNeedsFormat)

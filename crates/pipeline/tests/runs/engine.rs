@@ -230,7 +230,7 @@ fn a_differential_of_few_changes_reads_few_extents() {
         Compression::NONE,
     );
     assert!(copy_only.processed_bytes >= full.processed_bytes / 2);
-    assert_eq!(database.differential_base().0, full.set.set_guid);
+    assert_eq!(database.differential_base().set, full.set.set_guid);
 }
 
 #[test]

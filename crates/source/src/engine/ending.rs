@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_engine::{FileSpec, Restore};
+use windlass_engine::{DifferentialBase, FileSpec, Restore};
 use windlass_io::{Access, DirectFile, directory, output, own};
 
 use super::pending::{PendingRestore, Progress, forget_files, pending, remove_all, remove_state};
@@ -34,8 +34,10 @@ pub(super) fn make_whole(
     };
     log.size = log.size.max(state.log_bytes);
     // After a differential, the extents that differ from the base are no longer known.
-    let base =
-        (!state.description.is_differential()).then_some((state.set_guid, state.checkpoint_lsn));
+    let base = (!state.description.is_differential()).then_some(DifferentialBase {
+        set: state.set_guid,
+        first_lsn: state.checkpoint_lsn,
+    });
     restore.finish(name, &log, base).map_err(engine_error)?;
     let mut moves: Vec<(PathBuf, PathBuf)> = state
         .staged_data()

@@ -86,7 +86,8 @@ impl EngineSnapshot {
 
     /// The current differential base: the set and its checkpoint.
     pub fn base(&self) -> (Guid, Lsn) {
-        self.database.differential_base()
+        let base = self.database.differential_base();
+        (base.set, base.first_lsn)
     }
 
     /// Time and work of the engine's steps, complete when the backup is.

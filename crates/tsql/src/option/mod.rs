@@ -1,7 +1,7 @@
 //! The options after `WITH` of BACKUP and RESTORE: their arguments, and where they apply.
 //!
-//! One table, [`table`], is the source: it drives the parser, and help, documentation and fuzz
-//! dictionaries can be derived from it. Adding an option is one row, one variant of
+//! One table, [`table`], is the source: it drives the parser, says what is refused and why, and
+//! `docs/tsql-options.md` is printed from it. Adding an option is one row, one variant of
 //! [`BackupOption`] or [`RestoreOption`], and its name in the list in `convert.rs`.
 //!
 //! [`BackupOption`]: crate::ast::BackupOption
@@ -25,6 +25,7 @@ pub struct OptionRow {
     /// The options that conflict with it (message 3031).
     pub conflicts: &'static [OptionWord],
     pub defined_by: DefinedBy,
+    pub support: Support,
     /// Its purpose, in one sentence.
     pub doc: &'static str,
 }
@@ -138,6 +139,20 @@ pub enum StatementKind {
     VerifyOnly,
     /// `RESTORE REWINDONLY`
     RewindOnly,
+}
+
+/// What Windlass does with an option. The parser accepts all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    Acts,
+    /// It is accepted, and there is nothing for it to do.
+    NoEffect,
+    /// It is refused for now; says what to do instead.
+    NotYet(&'static str),
+    /// It has no equivalent here; says why.
+    Never(&'static str),
+    /// It needs log backups (message 3131).
+    NeedsLog,
 }
 
 /// Who defined an option.

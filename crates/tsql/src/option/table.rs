@@ -2,7 +2,7 @@
 
 use super::ArgumentKind as A;
 use super::OptionWord as W;
-use super::{ArgumentKind, DefinedBy, OptionRow, StatementKind};
+use super::{ArgumentKind, DefinedBy, OptionRow, StatementKind, Support};
 
 macro_rules! option_words {
     ($($word:ident $spelling:literal,)*) => {
@@ -126,10 +126,10 @@ pub const BACKUP: &[OptionRow] = &[
     row(W::NoCompression, A::None, BACKUP_ANY, &[W::Compression, W::Level], "Stores the backup uncompressed."),
     row(W::Encryption, A::Encryption, BACKUP_ANY, &[W::NoEncryption], "Encrypts the backup with a key that the named certificate or asymmetric key protects."),
     row(W::NoEncryption, A::None, BACKUP_ANY, &[W::Encryption], "Stores the backup unencrypted."),
-    row(W::Credential, A::Credential, BACKUP_ANY, &[], "Names the credential for URL devices."),
-    row(W::FileSnapshot, A::None, BACKUP_ANY, &[], "Takes snapshots of database files that are Azure blobs."),
-    row(W::MetadataOnly, A::None, BACKUP_ANY, &[], "Writes only the metadata of a snapshot that was taken while the databases were suspended."),
-    row(W::Snapshot, A::None, BACKUP_ANY, &[], "The older spelling of METADATA_ONLY."),
+    row(W::Credential, A::Credential, BACKUP_ANY, &[], "Names the credential for URL devices.").not_yet(URL),
+    row(W::FileSnapshot, A::None, BACKUP_ANY, &[], "Takes snapshots of database files that are Azure blobs.").never(NO_SNAPSHOTS),
+    row(W::MetadataOnly, A::None, BACKUP_ANY, &[], "Writes only the metadata of a snapshot that was taken while the databases were suspended.").never(NO_SNAPSHOTS),
+    row(W::Snapshot, A::None, BACKUP_ANY, &[], "The older spelling of METADATA_ONLY.").never(NO_SNAPSHOTS),
     row(W::Name, A::Value, BACKUP_ANY, &[], "Names the backup set, at most 128 characters."),
     row(W::Description, A::Value, BACKUP_ANY, &[], "Describes the backup set, at most 255 characters."),
     row(W::ExpireDate, A::Value, BACKUP_ANY, &[], "Sets when the backup set may be overwritten."),
@@ -142,8 +142,8 @@ pub const BACKUP: &[OptionRow] = &[
     row(W::NoFormat, A::None, BACKUP_ANY, &[W::Format], "Keeps the media header; the default."),
     row(W::MediaName, A::Value, BACKUP_ANY, &[], "Names the media set, at most 128 characters; must match unless FORMAT."),
     row(W::MediaDescription, A::Value, BACKUP_ANY, &[], "Describes the media set, at most 255 characters."),
-    row(W::Password, A::Value, BACKUP_ANY, &[], "Discontinued: a password for the backup set."),
-    row(W::MediaPassword, A::Value, BACKUP_ANY, &[], "Discontinued: a password for the media set."),
+    row(W::Password, A::Value, BACKUP_ANY, &[], "Discontinued: a password for the backup set.").never(NO_PASSWORDS),
+    row(W::MediaPassword, A::Value, BACKUP_ANY, &[], "Discontinued: a password for the media set.").never(NO_PASSWORDS),
     row(W::BlockSize, A::Value, BACKUP_ANY, &[], "Sets the physical block size in bytes, a power of two from 512 to 65536."),
     row(W::BufferCount, A::Value, BACKUP_ANY, &[], "Sets the number of I/O buffers."),
     row(W::MaxTransferSize, A::Value, BACKUP_ANY, &[], "Sets the largest transfer in bytes, a multiple of 64 KB up to 4 MB."),
@@ -151,16 +151,16 @@ pub const BACKUP: &[OptionRow] = &[
     row(W::NoChecksum, A::None, BACKUP_ANY, &[W::Checksum], "Neither verifies nor adds checksums."),
     row(W::StopOnError, A::None, BACKUP_ANY, &[W::ContinueAfterError], "Fails if a page has a wrong checksum; the default."),
     row(W::ContinueAfterError, A::None, BACKUP_ANY, &[W::StopOnError], "Continues despite pages with wrong checksums, and marks the set as damaged."),
-    row(W::Restart, A::None, BACKUP_ANY, &[], "Has no effect; accepted for old scripts."),
+    row(W::Restart, A::None, BACKUP_ANY, &[], "Continues an interrupted backup to tape.").no_effect(),
     row(W::Stats, A::OptionalValue, BACKUP_ANY, &[], "Reports progress every so many percent, 10 when no number is given."),
-    row(W::Rewind, A::None, BACKUP_ANY, &[W::NoRewind], "Rewinds the tape; no effect on disk."),
-    row(W::NoRewind, A::None, BACKUP_ANY, &[W::Rewind, W::Unload], "Keeps the tape open; no effect on disk."),
-    row(W::Unload, A::None, BACKUP_ANY, &[W::NoUnload, W::NoRewind], "Unloads the tape; no effect on disk."),
-    row(W::NoUnload, A::None, BACKUP_ANY, &[W::Unload], "Leaves the tape loaded; no effect on disk."),
-    row(W::BackupOptions, A::Value, BACKUP_ANY, &[], "Passes options as JSON to an S3-compatible store."),
-    row(W::NoRecovery, A::None, BACKUP_LOG, &[W::Standby, W::Differential], "Backs up the tail of the log and leaves the database restoring."),
-    row(W::Standby, A::Value, BACKUP_LOG, &[W::NoRecovery, W::Differential], "Backs up the tail of the log and leaves the database read-only, with an undo file."),
-    row(W::NoTruncate, A::None, BACKUP_LOG, &[W::Differential], "Backs up the log of a damaged database and does not truncate it."),
+    row(W::Rewind, A::None, BACKUP_ANY, &[W::NoRewind], "Rewinds the tape.").no_effect(),
+    row(W::NoRewind, A::None, BACKUP_ANY, &[W::Rewind, W::Unload], "Keeps the tape open.").no_effect(),
+    row(W::Unload, A::None, BACKUP_ANY, &[W::NoUnload, W::NoRewind], "Unloads the tape.").no_effect(),
+    row(W::NoUnload, A::None, BACKUP_ANY, &[W::Unload], "Leaves the tape loaded.").no_effect(),
+    row(W::BackupOptions, A::Value, BACKUP_ANY, &[], "Passes options as JSON to an S3-compatible store.").not_yet(URL),
+    row(W::NoRecovery, A::None, BACKUP_LOG, &[W::Standby, W::Differential], "Backs up the tail of the log and leaves the database restoring.").never(NO_EQUIVALENT),
+    row(W::Standby, A::Value, BACKUP_LOG, &[W::NoRecovery, W::Differential], "Backs up the tail of the log and leaves the database read-only, with an undo file.").not_yet(STANDBY),
+    row(W::NoTruncate, A::None, BACKUP_LOG, &[W::Differential], "Backs up the log of a damaged database and does not truncate it.").never(NO_EQUIVALENT),
     ours(W::NoWrite, A::None, BACKUP_ANY, &[W::NoCompressWrite], "Reads and compresses but writes nothing: shows the rate that compression can reach."),
     ours(W::NoCompressWrite, A::None, BACKUP_ANY, &[W::NoWrite], "Reads, but neither compresses nor writes: shows the rate that the disks can reach."),
     ours(W::ThreadCount, A::ThreadCount, BACKUP_ANY, &[], "Sets the number of compression threads; AUTO, the default, uses as many as have work."),
@@ -176,52 +176,52 @@ pub const BACKUP: &[OptionRow] = &[
 /// The options of `RESTORE`.
 #[rustfmt::skip]
 pub const RESTORE: &[OptionRow] = &[
-    row(W::Partial, A::None, RESTORE_DATABASE, &[], "Begins a piecemeal restore: the primary filegroup and those that are named."),
+    row(W::Partial, A::None, RESTORE_DATABASE, &[], "Begins a piecemeal restore: the primary filegroup and those that are named.").never(ONE_FILEGROUP),
     row(W::Recovery, A::None, RESTORE_ONE, &[W::NoRecovery, W::Standby], "Brings the database online; the default."),
     row(W::NoRecovery, A::None, RESTORE_ONE, &[W::Recovery, W::Standby, W::KeepReplication, W::KeepCdc], "Leaves the database restoring, so that further backups can be applied."),
-    row(W::Standby, A::Value, RESTORE_ONE, &[W::Recovery, W::NoRecovery], "Leaves the database read-only between restores, with an undo file."),
+    row(W::Standby, A::Value, RESTORE_ONE, &[W::Recovery, W::NoRecovery], "Leaves the database read-only between restores, with an undo file.").not_yet(STANDBY),
     row(W::Move, A::Move, RESTORE_AND_VERIFY, &[], "Restores a file to another path."),
     row(W::Replace, A::None, RESTORE_ONE, &[], "Overwrites an existing database or file although it does not belong to the backup."),
     row(W::Restart, A::None, RESTORE_ONE, &[], "Continues a restore that was interrupted."),
-    row(W::RestrictedUser, A::None, RESTORE_ONE, &[], "Lets only owners and administrators into the restored database."),
-    row(W::Credential, A::Credential, RESTORE_ANY, &[], "Names the credential for URL devices."),
+    row(W::RestrictedUser, A::None, RESTORE_ONE, &[], "Lets only owners and administrators into the restored database.").never(NO_USERS),
+    row(W::Credential, A::Credential, RESTORE_ANY, &[], "Names the credential for URL devices.").not_yet(URL),
     row(W::File, A::Number, RESTORE_SETS, &[], "Picks the backup set on the media by its position, 1 unless given."),
-    row(W::Password, A::Value, RESTORE_SETS, &[], "The password of the backup set."),
-    row(W::MediaPassword, A::Value, RESTORE_MEDIA, &[], "The password of the media set."),
+    row(W::Password, A::Value, RESTORE_SETS, &[], "The password of the backup set.").never(NO_PASSWORDS),
+    row(W::MediaPassword, A::Value, RESTORE_MEDIA, &[], "The password of the media set.").never(NO_PASSWORDS),
     row(W::MediaName, A::Value, RESTORE_MEDIA, &[], "The name that the media set must have."),
     row(W::BlockSize, A::Value, RESTORE_ONE, &[], "Sets the physical block size in bytes."),
     row(W::BufferCount, A::Value, RESTORE_ONE, &[], "Sets the number of I/O buffers."),
     row(W::MaxTransferSize, A::Value, RESTORE_ONE, &[], "Sets the largest transfer in bytes."),
     row(W::Checksum, A::None, RESTORE_MEDIA, &[W::NoChecksum], "Verifies checksums and fails if the backup has none."),
-    row(W::NoChecksum, A::None, RESTORE_MEDIA, &[W::Checksum], "Does not verify checksums."),
+    row(W::NoChecksum, A::None, RESTORE_MEDIA, &[W::Checksum], "Windlass verifies checksums nevertheless.").no_effect(),
     row(W::StopOnError, A::None, RESTORE_MEDIA, &[W::ContinueAfterError], "Stops at the first error; the default, except for VERIFYONLY."),
     row(W::ContinueAfterError, A::None, RESTORE_MEDIA, &[W::StopOnError], "Continues after errors as far as possible."),
     row(W::Stats, A::OptionalValue, RESTORE_AND_VERIFY, &[], "Reports progress every so many percent, 10 when no number is given."),
-    row(W::Rewind, A::None, RESTORE_ANY, &[W::NoRewind], "Rewinds the tape; no effect on disk."),
-    row(W::NoRewind, A::None, RESTORE_ANY, &[W::Rewind, W::Unload], "Keeps the tape open; no effect on disk."),
-    row(W::Unload, A::None, RESTORE_ANY, &[W::NoUnload, W::NoRewind], "Unloads the tape; no effect on disk."),
-    row(W::NoUnload, A::None, RESTORE_ANY, &[W::Unload], "Leaves the tape loaded; no effect on disk."),
-    row(W::KeepReplication, A::None, RESTORE_ONE, &[W::NoRecovery], "Keeps replication settings when a published database is restored elsewhere."),
-    row(W::KeepCdc, A::None, RESTORE_ONE, &[W::NoRecovery], "Keeps change data capture when the database is restored elsewhere."),
-    row(W::KeepTemporalRetention, A::None, RESTORE_ONE, &[], "Keeps the retention policy of temporal tables."),
-    row(W::Filestream, A::Filestream, RESTORE_DATABASE, &[], "Names the directory for FILESTREAM data."),
-    row(W::EnableBroker, A::None, RESTORE_DATABASE, &[W::ErrorBrokerConversations, W::NewBroker], "Turns Service Broker on after the restore."),
-    row(W::ErrorBrokerConversations, A::None, RESTORE_DATABASE, &[W::EnableBroker, W::NewBroker], "Ends all Service Broker conversations with an error."),
-    row(W::NewBroker, A::None, RESTORE_DATABASE, &[W::EnableBroker, W::ErrorBrokerConversations], "Gives the database a new Service Broker identifier."),
-    row(W::MetadataOnly, A::None, RESTORE_AND_VERIFY, &[], "Restores from the metadata of a snapshot whose files are already in place."),
-    row(W::Snapshot, A::None, RESTORE_AND_VERIFY, &[], "The older spelling of METADATA_ONLY."),
-    row(W::DbName, A::DatabaseName, RESTORE_AND_VERIFY, &[], "Picks one database of a snapshot backup of several."),
-    row(W::RestoreOptions, A::Value, RESTORE_ANY, &[], "Passes options as JSON to an S3-compatible store."),
-    row(W::StopAt, A::Value, RESTORE_ONE, &[W::StopAtMark, W::StopBeforeMark], "Restores to a point in time."),
-    row(W::StopAtMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopBeforeMark], "Restores to a marked transaction or LSN, which is included."),
-    row(W::StopBeforeMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopAtMark], "Restores to a marked transaction or LSN, which is left out."),
-    row(W::Verbose, A::None, RESTORE_ANY, &[], "Has no documented effect."),
+    row(W::Rewind, A::None, RESTORE_ANY, &[W::NoRewind], "Rewinds the tape.").no_effect(),
+    row(W::NoRewind, A::None, RESTORE_ANY, &[W::Rewind, W::Unload], "Keeps the tape open.").no_effect(),
+    row(W::Unload, A::None, RESTORE_ANY, &[W::NoUnload, W::NoRewind], "Unloads the tape.").no_effect(),
+    row(W::NoUnload, A::None, RESTORE_ANY, &[W::Unload], "Leaves the tape loaded.").no_effect(),
+    row(W::KeepReplication, A::None, RESTORE_ONE, &[W::NoRecovery], "Keeps replication settings when a published database is restored elsewhere.").never(NO_EQUIVALENT),
+    row(W::KeepCdc, A::None, RESTORE_ONE, &[W::NoRecovery], "Keeps change data capture when the database is restored elsewhere.").never(NO_EQUIVALENT),
+    row(W::KeepTemporalRetention, A::None, RESTORE_ONE, &[], "Keeps the retention policy of temporal tables.").never(NO_EQUIVALENT),
+    row(W::Filestream, A::Filestream, RESTORE_DATABASE, &[], "Names the directory for FILESTREAM data.").never(NO_EQUIVALENT),
+    row(W::EnableBroker, A::None, RESTORE_DATABASE, &[W::ErrorBrokerConversations, W::NewBroker], "Turns Service Broker on after the restore.").never(NO_EQUIVALENT),
+    row(W::ErrorBrokerConversations, A::None, RESTORE_DATABASE, &[W::EnableBroker, W::NewBroker], "Ends all Service Broker conversations with an error.").never(NO_EQUIVALENT),
+    row(W::NewBroker, A::None, RESTORE_DATABASE, &[W::EnableBroker, W::ErrorBrokerConversations], "Gives the database a new Service Broker identifier.").never(NO_EQUIVALENT),
+    row(W::MetadataOnly, A::None, RESTORE_AND_VERIFY, &[], "Restores from the metadata of a snapshot whose files are already in place.").never(NO_SNAPSHOTS),
+    row(W::Snapshot, A::None, RESTORE_AND_VERIFY, &[], "The older spelling of METADATA_ONLY.").never(NO_SNAPSHOTS),
+    row(W::DbName, A::DatabaseName, RESTORE_AND_VERIFY, &[], "Picks one database of a snapshot backup of several.").never(NO_SNAPSHOTS),
+    row(W::RestoreOptions, A::Value, RESTORE_ANY, &[], "Passes options as JSON to an S3-compatible store.").not_yet(URL),
+    row(W::StopAt, A::Value, RESTORE_ONE, &[W::StopAtMark, W::StopBeforeMark], "Restores to a point in time.").needs_log(),
+    row(W::StopAtMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopBeforeMark], "Restores to a marked transaction or LSN, which is included.").needs_log(),
+    row(W::StopBeforeMark, A::StopMark, RESTORE_ONE, &[W::StopAt, W::StopAtMark], "Restores to a marked transaction or LSN, which is left out.").needs_log(),
+    row(W::Verbose, A::None, RESTORE_ANY, &[], "Undocumented.").no_effect(),
     row(W::LoadHistory, A::None, VERIFY, &[W::WithoutKey], "Writes the verified backup into the history tables."),
     row(W::WithoutKey, A::None, VERIFY, &[W::LoadHistory], "Checks an encrypted set by its checksums, without a key."),
-    row(W::CommitDifferentialBase, A::None, RESTORE_ONE, &[], "Undocumented: commits a snapshot restore as a differential base."),
-    row(W::SnapshotImport, A::None, RESTORE_ONE, &[], "Undocumented: imports a snapshot."),
-    row(W::SnapshotRestorePhase, A::Value, RESTORE_ONE, &[], "Undocumented: the phase of a snapshot restore."),
-    row(W::EnhancedIntegrity, A::Value, RESTORE_ANY, &[], "Undocumented: the integrity check of the set."),
+    row(W::CommitDifferentialBase, A::None, RESTORE_ONE, &[], "Undocumented: commits a snapshot restore as a differential base.").never(NO_SNAPSHOTS),
+    row(W::SnapshotImport, A::None, RESTORE_ONE, &[], "Undocumented: imports a snapshot.").never(NO_SNAPSHOTS),
+    row(W::SnapshotRestorePhase, A::Value, RESTORE_ONE, &[], "Undocumented: the phase of a snapshot restore.").never(NO_SNAPSHOTS),
+    row(W::EnhancedIntegrity, A::Value, RESTORE_ANY, &[], "Undocumented: the integrity check of the set.").never(NO_EQUIVALENT),
     ours(W::AsIs, A::None, RESTORE_DATABASE, &[], "Restores the content of the set even if it is not a database."),
     ours(W::AllowUnencrypted, A::None, RESTORE_DATABASE, &[], "Applies a backup that is less protected than the encrypted one before it."),
     ours(W::SignedBy, A::Value, RESTORE_AND_VERIFY, &[], "Refuses a backup set that was not signed with the key whose public half is in the named file; may be repeated."),
@@ -240,9 +240,49 @@ const fn row(
         applies_to,
         conflicts,
         defined_by: DefinedBy::SqlServer,
+        support: Support::Acts,
         doc,
     }
 }
+
+impl OptionRow {
+    const fn no_effect(self) -> Self {
+        Self {
+            support: Support::NoEffect,
+            ..self
+        }
+    }
+
+    const fn not_yet(self, instead: &'static str) -> Self {
+        Self {
+            support: Support::NotYet(instead),
+            ..self
+        }
+    }
+
+    const fn never(self, because: &'static str) -> Self {
+        Self {
+            support: Support::Never(because),
+            ..self
+        }
+    }
+
+    const fn needs_log(self) -> Self {
+        Self {
+            support: Support::NeedsLog,
+            ..self
+        }
+    }
+}
+
+const URL: &str = "It applies to URL devices, which are not implemented either.";
+const STANDBY: &str = "Use NORECOVERY, or restore a copy under another name.";
+const ONE_FILEGROUP: &str = "A SQLite database has one file and one filegroup.";
+const NO_PASSWORDS: &str =
+    "SQL Server has removed backup passwords, and Windlass media never have one.";
+const NO_SNAPSHOTS: &str = "Storage snapshots are not supported.";
+const NO_USERS: &str = "A SQLite database has no users.";
+const NO_EQUIVALENT: &str = "This option has no equivalent here.";
 
 const fn ours(
     word: OptionWord,

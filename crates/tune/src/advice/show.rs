@@ -3,12 +3,12 @@
 use serde_json::{Map, Value as Json, json};
 use windlass_base::size::Bytes;
 use windlass_report::{
-    BarGroup, Bars, Chart, ChartKind, Column, Figure, Lines, Listing, Mark, Report, Row, Section,
-    Series, Table,
+    BarGroup, Bars, Chart, ChartKind, Column, Figure, Lines, Listing, Mark, Report, Section,
+    Series, Table, TableOf,
 };
 
 use super::procedure::{describe, options};
-use super::{Advice, Trial};
+use super::{Advice, Prediction, Trial};
 use crate::experiment::{megabytes, name};
 use crate::measure::Setting;
 use crate::present::{self, Outcome, limit, runs_json, stage_chart};
@@ -119,35 +119,36 @@ impl Advice {
             text: text.to_owned(),
         };
         let prediction = &self.prediction;
-        let row = Row::new(vec![
-            prediction.seconds.median.into(),
-            prediction.seconds.low.into(),
-            prediction.seconds.high.into(),
-            prediction.rate.into(),
-            megabytes(prediction.stored_bytes).into(),
-            (prediction.sampled * 100.0).into(),
-            prediction.limit.into(),
-        ]);
+        let table = TableOf::default()
+            .column(
+                Column::number("seconds", "Time", "s", 2),
+                |told: &&Prediction| told.seconds.median,
+            )
+            .column(Column::number("seconds_low", "at best", "s", 2), |told| {
+                told.seconds.low
+            })
+            .column(Column::number("seconds_high", "at worst", "s", 2), |told| {
+                told.seconds.high
+            })
+            .column(
+                Column::number("megabytes_per_second", "Throughput", "MB/s", 0),
+                |told| told.rate,
+            )
+            .column(Column::number("megabytes", "Size", "MB", 1), |told| {
+                megabytes(told.stored_bytes)
+            })
+            .column(
+                Column::number("sampled_percent", "Sampled", "%", 0),
+                |told| told.sampled * 100.0,
+            )
+            .column(Column::text("limit", "Limit"), |told| told.limit);
         Section {
             heading: "Recommended".to_owned(),
             listings: vec![
                 listing("T-SQL", &statements.tsql),
                 listing("Command line", &statements.command),
             ],
-            tables: vec![Table {
-                key: "prediction",
-                caption: "The whole backup, predicted".to_owned(),
-                columns: vec![
-                    Column::number("seconds", "Time", "s", 2),
-                    Column::number("seconds_low", "at best", "s", 2),
-                    Column::number("seconds_high", "at worst", "s", 2),
-                    Column::number("megabytes_per_second", "Throughput", "MB/s", 0),
-                    Column::number("megabytes", "Size", "MB", 1),
-                    Column::number("sampled_percent", "Sampled", "%", 0),
-                    Column::text("limit", "Limit"),
-                ],
-                rows: vec![row],
-            }],
+            tables: vec![table.of("prediction", "The whole backup, predicted", [prediction])],
             ..Section::default()
         }
     }
@@ -277,39 +278,41 @@ impl Advice {
 
     fn table(&self, key: &'static str, trials: &[Trial]) -> Table {
         let ceiling = self.ceiling();
-        let row = |trial: &Trial| {
-            let rate = trial.rate();
-            Row::new(vec![
-                options(&trial.setting).into(),
-                rate.into(),
-                trial.runs.spread_percent().into(),
-                (ceiling > 0.0).then(|| rate / ceiling).into(),
-                trial.runs.cpu_percent().into(),
-                trial.runs.ratio().into(),
-                megabytes(trial.runs.processed_bytes()).into(),
-                trial
-                    .runs
-                    .typical()
-                    .map_or("", |run| limit(&run.stages))
-                    .into(),
-            ])
-            .marked(trial.is_chosen)
-        };
-        Table {
-            key,
-            caption: "Medians. The settings used by the next step are marked".to_owned(),
-            columns: vec![
-                Column::text("setting", "Setting"),
+        TableOf::default()
+            .column(Column::text("setting", "Setting"), |trial: &&Trial| {
+                options(&trial.setting)
+            })
+            .column(
                 Column::number("megabytes_per_second", "Throughput", "MB/s", 0),
+                |trial| trial.rate(),
+            )
+            .column(
                 Column::number("spread_percent", "Spread", "%", 0),
+                |trial| trial.runs.spread_percent(),
+            )
+            .column(
                 Column::number("times_read_only", "× read ceiling", "", 2),
-                Column::number("cpu_percent", "CPU", "%", 0),
-                Column::number("ratio", "Ratio", "", 2),
+                move |trial| (ceiling > 0.0).then(|| trial.rate() / ceiling),
+            )
+            .column(Column::number("cpu_percent", "CPU", "%", 0), |trial| {
+                trial.runs.cpu_percent()
+            })
+            .column(Column::number("ratio", "Ratio", "", 2), |trial| {
+                trial.runs.ratio()
+            })
+            .column(
                 Column::number("sample_megabytes", "Sample", "MB", 0),
-                Column::text("limit", "Limit"),
-            ],
-            rows: trials.iter().map(row).collect(),
-        }
+                |trial| megabytes(trial.runs.processed_bytes()),
+            )
+            .column(Column::text("limit", "Limit"), |trial| {
+                trial.runs.typical().map_or("", |run| limit(&run.stages))
+            })
+            .marked(|trial| trial.is_chosen)
+            .of(
+                key,
+                "Medians. What the next step goes on with is marked",
+                trials,
+            )
     }
 
     fn extra(&self, statements: &Statements) -> Map<String, Json> {

@@ -20,7 +20,7 @@ use windlass_engine::{
     PAGE_SIZE, PhaseReport,
 };
 use windlass_report::{
-    BarGroup, Bars, Chart, ChartKind, Column, Fact, Report, Row, Section, Spread, Table,
+    BarGroup, Bars, Chart, ChartKind, Column, Fact, Report, Section, Spread, Table, TableOf,
 };
 use windlass_source::{Opened, SourceDatabase};
 
@@ -324,40 +324,51 @@ fn chart(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Chart {
 }
 
 fn table(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Table {
-    let row = |(subject, runs): &Line<'_>| {
-        let seconds = runs.seconds();
+    let automatic = |(subject, runs): &&Line<'_>| {
         let automatic = find(lines, subject, subject.pool_pages, Kind::Automatic);
-        let large = find(lines, subject, conditions.pool_pages, subject.kind);
-        Row::new(vec![
-            Bytes(subject.bytes).to_string().into(),
-            (subject.pool_pages as f64).into(),
-            subject.place.name().into(),
-            subject.kind.name().into(),
-            (seconds.median * 1e3).into(),
-            runs.spread_percent().into(),
-            subject.visited().into(),
-            automatic
-                .map(|automatic| automatic.median / seconds.median)
-                .into(),
-            large.map(|large| large.median / seconds.median).into(),
-        ])
+        automatic.map(|automatic| automatic.median / runs.seconds().median)
     };
-    Table {
-        key: "checkpoint",
-        caption: "Medians".to_owned(),
-        columns: vec![
+    let large = |(subject, runs): &&Line<'_>| {
+        let large = find(lines, subject, conditions.pool_pages, subject.kind);
+        large.map(|large| large.median / runs.seconds().median)
+    };
+    TableOf::default()
+        .column(
             Column::text("database", "Database"),
+            |(subject, _): &&Line<'_>| Bytes(subject.bytes).to_string(),
+        )
+        .column(
             Column::number("pool_pages", "Pool", "pages", 0),
-            Column::text("to", "To"),
+            |(subject, _)| subject.pool_pages as f64,
+        )
+        .column(Column::text("to", "To"), |(subject, _)| {
+            subject.place.name()
+        })
+        .column(
             Column::text("checkpoints", "Checkpoints"),
+            |(subject, _)| subject.kind.name(),
+        )
+        .column(
             Column::number("milliseconds", "Time", "ms", 1),
+            |(_, runs)| runs.seconds().median * 1e3,
+        )
+        .column(
             Column::number("spread_percent", "Spread", "%", 0),
+            |(_, runs)| runs.spread_percent(),
+        )
+        .column(
             Column::number("visited", "Buffers visited", "", 0),
+            |(subject, _)| subject.visited(),
+        )
+        .column(
             Column::number("times_automatic", "× automatic", "", 1),
+            automatic,
+        )
+        .column(
             Column::number("times_large_pool", "× large pool", "", 2),
-        ],
-        rows: lines.iter().map(row).collect(),
-    }
+            large,
+        )
+        .of("checkpoint", "Medians", lines)
 }
 
 fn facts(conditions: &CheckpointConditions) -> Vec<Fact> {

@@ -3,15 +3,13 @@
 
 use serde_json::Map;
 use windlass_codec::{Algorithm, Compression};
-use windlass_report::{
-    BarGroup, Bars, Cell, Chart, ChartKind, Column, Report, Row, Section, Table,
-};
+use windlass_report::{BarGroup, Bars, Chart, ChartKind, Column, Report, Section, TableOf};
 
 use super::{Bench, megabytes, name};
 use crate::article::{QAT_FILES, QAT_SECONDS, ZstdArticle};
 use crate::error::Error;
 use crate::measure::{Scope, Setting};
-use crate::present::{Outcome, runs_json, stage_chart};
+use crate::present::{Outcome, run_columns, runs_json, size_column, stage_chart};
 use crate::rounds::{Runs, interleaved};
 
 /// A variant and its runs.
@@ -151,64 +149,44 @@ fn table_section(heading: &str, key: &'static str, lines: &[&Line]) -> Section {
         .find(|line| line.setting.compression == Compression::MS_XPRESS)
         .map(|line| line.runs.rate().median);
     let is_disk = key == "disk";
-    let mut columns = vec![
-        Column::text("compression", "Compression"),
-        Column::number("seconds", "Time", "s", 2),
-        Column::number("spread_percent", "Spread", "%", 0),
-        Column::number("megabytes_per_second", "Throughput", "MB/s", 0),
-        Column::number("cpu_percent", "CPU", "%", 0),
-        Column::number("megabytes", "Size", "MB", 1),
-        Column::number("ratio", "Ratio", "", 2),
-        Column::number("times_ms_xpress", "× MS_XPRESS", "", 2),
-        Column::number("article_times_ms_xpress", "article: × MS_XPRESS", "", 2),
-    ];
-    if is_disk {
-        columns.push(Column::number("article_ratio", "article: ratio", "", 2));
-        columns.push(Column::number(
-            "article_cpu_percent",
-            "article: CPU",
-            "%",
-            0,
-        ));
-    }
-    let row = |line: &&Line| {
-        let article = ZstdArticle::of(line.setting.compression);
-        let article_rate = |article: ZstdArticle| {
-            let of = |line: ZstdArticle| {
-                if is_disk {
-                    line.disk_rate
-                } else {
-                    line.nul_rate
-                }
-            };
-            of(article) / of(ZstdArticle::baseline())
+    let article = |line: &&Line| ZstdArticle::of(line.setting.compression);
+    let article_rate = move |article: ZstdArticle| {
+        let of = |line: ZstdArticle| match is_disk {
+            true => line.disk_rate,
+            false => line.nul_rate,
         };
-        let rate = line.runs.rate().median;
-        let mut cells: Vec<Cell> = vec![
-            name(line.setting.compression).into(),
-            line.runs.seconds().median.into(),
-            line.runs.spread_percent().into(),
-            rate.into(),
-            line.runs.cpu_percent().into(),
-            megabytes(line.runs.stored_bytes()).into(),
-            line.runs.ratio().into(),
-            baseline.map(|baseline| rate / baseline).into(),
-            article.map(article_rate).into(),
-        ];
-        if is_disk {
-            cells.push(article.map(|article| article.ratio()).into());
-            cells.push(article.map(|article| article.cpu_percent).into());
-        }
-        Row::new(cells)
+        of(article) / of(ZstdArticle::baseline())
     };
+    let mut table = TableOf::default().column(
+        Column::text("compression", "Compression"),
+        |line: &&Line| name(line.setting.compression),
+    );
+    table = size_column(run_columns(table, |line| &line.runs), |line| &line.runs)
+        .column(Column::number("ratio", "Ratio", "", 2), |line| {
+            line.runs.ratio()
+        })
+        .column(
+            Column::number("times_ms_xpress", "× MS_XPRESS", "", 2),
+            move |line| baseline.map(|baseline| line.runs.rate().median / baseline),
+        )
+        .column(
+            Column::number("article_times_ms_xpress", "article: × MS_XPRESS", "", 2),
+            move |line| article(line).map(article_rate),
+        );
+    if is_disk {
+        table = table
+            .column(
+                Column::number("article_ratio", "article: ratio", "", 2),
+                move |line| article(line).map(|article| article.ratio()),
+            )
+            .column(
+                Column::number("article_cpu_percent", "article: CPU", "%", 0),
+                move |line| article(line).map(|article| article.cpu_percent),
+            );
+    }
     Section {
         heading: heading.to_owned(),
-        tables: vec![Table {
-            key,
-            caption: format!("{heading}: medians"),
-            columns,
-            rows: lines.iter().map(row).collect(),
-        }],
+        tables: vec![table.of(key, format!("{heading}: medians"), lines.iter().copied())],
         ..Section::default()
     }
 }
@@ -220,41 +198,28 @@ fn qat_section(lines: &[&Line]) -> Section {
     };
     let baseline = seconds(Algorithm::MsXpress);
     let article_baseline = QAT_SECONDS[0].1;
-    let row = |line: &&Line| {
-        let of = |(compression, _): &&(Compression, f64)| *compression == line.setting.compression;
-        let article = QAT_SECONDS
-            .iter()
-            .find(of)
-            .map(|(_, seconds)| article_baseline / seconds);
-        let seconds = line.runs.seconds().median;
-        Row::new(vec![
-            name(line.setting.compression).into(),
-            seconds.into(),
-            line.runs.spread_percent().into(),
-            line.runs.rate().median.into(),
-            line.runs.cpu_percent().into(),
-            megabytes(line.runs.stored_bytes()).into(),
-            baseline.map(|baseline| baseline / seconds).into(),
-            article.into(),
-        ])
+    let article = move |line: &&Line| {
+        let compression = line.setting.compression;
+        let of = |(known, _): &&(Compression, f64)| *known == compression;
+        let known = QAT_SECONDS.iter().find(of);
+        known.map(|(_, seconds)| article_baseline / seconds)
     };
+    let table = TableOf::default().column(
+        Column::text("compression", "Compression"),
+        |line: &&Line| name(line.setting.compression),
+    );
+    let table = size_column(run_columns(table, |line| &line.runs), |line| &line.runs)
+        .column(
+            Column::number("times_ms_xpress", "× MS_XPRESS", "", 2),
+            move |line| baseline.map(|baseline| baseline / line.runs.seconds().median),
+        )
+        .column(
+            Column::number("article_times_ms_xpress", "article: × MS_XPRESS", "", 2),
+            article,
+        );
     Section {
         heading: "QAT_DEFLATE and MS_XPRESS, four files".to_owned(),
-        tables: vec![Table {
-            key: "qat",
-            caption: "To four files: medians".to_owned(),
-            columns: vec![
-                Column::text("compression", "Compression"),
-                Column::number("seconds", "Time", "s", 2),
-                Column::number("spread_percent", "Spread", "%", 0),
-                Column::number("megabytes_per_second", "Throughput", "MB/s", 0),
-                Column::number("cpu_percent", "CPU", "%", 0),
-                Column::number("megabytes", "Size", "MB", 1),
-                Column::number("times_ms_xpress", "× MS_XPRESS", "", 2),
-                Column::number("article_times_ms_xpress", "article: × MS_XPRESS", "", 2),
-            ],
-            rows: lines.iter().map(row).collect(),
-        }],
+        tables: vec![table.of("qat", "To four files: medians", lines.iter().copied())],
         ..Section::default()
     }
 }

@@ -5,14 +5,14 @@ use serde_json::Map;
 use windlass_base::size::Bytes;
 use windlass_codec::Compression;
 use windlass_report::{
-    Chart, ChartKind, Column, Figure, Lines, Mark, Report, Row, Section, Series, Table,
+    Chart, ChartKind, Column, Figure, Lines, Mark, Report, Section, Series, Table, TableOf,
 };
 
 use super::{Bench, name};
 use crate::article::{DEVICES, DEVICES_OF_120};
 use crate::error::Error;
 use crate::measure::{Scope, Setting};
-use crate::present::{Outcome, runs_json, stage_chart};
+use crate::present::{Outcome, run_columns, runs_json, stage_chart};
 use crate::rounds::{Runs, interleaved};
 
 /// The values to combine.
@@ -196,54 +196,54 @@ impl Results<'_> {
 
     fn table(&self) -> Table {
         let best = self.best(|_| true).map(|(_, runs)| runs.rate().median);
-        let row = |(setting, runs): &(Setting, Runs)| {
-            let rate = runs.rate().median;
-            let (block, transfer) = (
+        let ceiling = self.ceiling;
+        let options = |setting: &Setting| {
+            (
                 setting.block_bytes.unwrap_or_default(),
                 setting.transfer_bytes.unwrap_or_default(),
-            );
-            let one = self.rate(1, (block, transfer));
-            let article = DEVICES.iter().find(|(files, _, _)| *files == setting.files);
-            let article = article.map(|(_, plain, large)| {
-                let (_, plain_one, large_one) = DEVICES[0];
-                if block == ARTICLE_BLOCK_BYTES {
-                    large / large_one
-                } else {
-                    plain / plain_one
-                }
-            });
-            let is_best = best.is_some_and(|best| rate >= best);
-            Row::new(vec![
-                (setting.files as f64).into(),
-                f64::from(block).into(),
-                (f64::from(transfer) / 1024.0).into(),
-                runs.seconds().median.into(),
-                runs.spread_percent().into(),
-                rate.into(),
-                runs.cpu_percent().into(),
-                (self.ceiling > 0.0).then(|| rate / self.ceiling).into(),
-                one.map(|one| rate / one).into(),
-                article.into(),
-            ])
-            .marked(is_best)
+            )
         };
-        Table {
-            key: "devices",
-            caption: "Medians. The fastest is marked".to_owned(),
-            columns: vec![
+        let article = move |(setting, _): &&(Setting, Runs)| {
+            let known = DEVICES.iter().find(|(files, _, _)| *files == setting.files);
+            known.map(|(_, plain, large)| {
+                let (_, plain_one, large_one) = DEVICES[0];
+                match options(setting).0 == ARTICLE_BLOCK_BYTES {
+                    true => large / large_one,
+                    false => plain / plain_one,
+                }
+            })
+        };
+        let table = TableOf::default()
+            .column(
                 Column::number("files", "Files", "", 0),
+                |(setting, _): &&(Setting, Runs)| setting.files as f64,
+            )
+            .column(
                 Column::number("block_bytes", "BLOCKSIZE", "bytes", 0),
+                move |(setting, _)| f64::from(options(setting).0),
+            )
+            .column(
                 Column::number("transfer_kilobytes", "MAXTRANSFERSIZE", "KB", 0),
-                Column::number("seconds", "Time", "s", 2),
-                Column::number("spread_percent", "Spread", "%", 0),
-                Column::number("megabytes_per_second", "Throughput", "MB/s", 0),
-                Column::number("cpu_percent", "CPU", "%", 0),
+                move |(setting, _)| f64::from(options(setting).1) / 1024.0,
+            );
+        run_columns(table, |(_, runs)| runs)
+            .column(
                 Column::number("times_read_only", "× read only", "", 2),
+                move |(_, runs)| (ceiling > 0.0).then(|| runs.rate().median / ceiling),
+            )
+            .column(
                 Column::number("times_one_file", "× one file", "", 2),
+                move |(setting, runs)| {
+                    let one = self.rate(1, options(setting));
+                    one.map(|one| runs.rate().median / one)
+                },
+            )
+            .column(
                 Column::number("article_times_one_file", "article: × one file", "", 2),
-            ],
-            rows: self.lines.iter().map(row).collect(),
-        }
+                article,
+            )
+            .marked(move |(_, runs)| best.is_some_and(|best| runs.rate().median >= best))
+            .of("devices", "Medians. The fastest is marked", self.lines)
     }
 
     fn stages(&self) -> Section {
@@ -274,16 +274,28 @@ const ARTICLE_BLOCK_BYTES: u32 = 65536;
 /// The article's own figures, in the same form.
 fn article_section() -> Section {
     let [one, striped, drive] = DEVICES_OF_120;
-    let row = |(files, plain, large): &(usize, f64, f64)| {
-        let (_, plain_one, large_one) = DEVICES[0];
-        Row::new(vec![
-            (*files as f64).into(),
-            (*plain).into(),
-            (*large).into(),
-            (plain / plain_one).into(),
-            (large / large_one).into(),
-        ])
-    };
+    let (_, plain_one, large_one) = DEVICES[0];
+    let table = TableOf::default()
+        .column(
+            Column::number("files", "Files", "", 0),
+            |(files, _, _): &&(usize, f64, f64)| *files as f64,
+        )
+        .column(
+            Column::number("megabytes_per_second", "without BLOCKSIZE", "MB/s", 0),
+            |(_, plain, _)| *plain,
+        )
+        .column(
+            Column::number("megabytes_per_second_64k", "BLOCKSIZE 65536", "MB/s", 0),
+            |(_, _, large)| *large,
+        )
+        .column(
+            Column::number("times_one_file", "× one file", "", 2),
+            move |(_, plain, _)| plain / plain_one,
+        )
+        .column(
+            Column::number("times_one_file_64k", "BLOCKSIZE 65536: × one file", "", 2),
+            move |(_, _, large)| large / large_one,
+        );
     Section {
         heading: "The article".to_owned(),
         text: vec![format!(
@@ -291,18 +303,7 @@ fn article_section() -> Section {
             one / drive,
             striped / drive
         )],
-        tables: vec![Table {
-            key: "article",
-            caption: "SQL Server 2005, second machine".to_owned(),
-            columns: vec![
-                Column::number("files", "Files", "", 0),
-                Column::number("megabytes_per_second", "without BLOCKSIZE", "MB/s", 0),
-                Column::number("megabytes_per_second_64k", "BLOCKSIZE 65536", "MB/s", 0),
-                Column::number("times_one_file", "× one file", "", 2),
-                Column::number("times_one_file_64k", "BLOCKSIZE 65536: × one file", "", 2),
-            ],
-            rows: DEVICES.iter().map(row).collect(),
-        }],
+        tables: vec![table.of("article", "SQL Server 2005, second machine", &DEVICES)],
         ..Section::default()
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::Map;
 use windlass_codec::Compression;
-use windlass_report::{BarGroup, Bars, Chart, ChartKind, Column, Report, Row, Section, Table};
+use windlass_report::{BarGroup, Bars, Chart, ChartKind, Column, Report, Section, TableOf};
 
-use super::{Bench, megabytes, name};
+use super::{Bench, name};
 use crate::error::Error;
 use crate::measure::{Laboratory, Measured, Media, Scope, Setting};
-use crate::present::{Outcome, runs_json, stage_chart};
+use crate::present::{Outcome, run_columns, runs_json, size_column, stage_chart};
 use crate::rounds::{Runs, interleaved};
 
 /// The measured operation.
@@ -118,20 +118,20 @@ fn results(compressions: &[Compression], lines: &[Line]) -> Section {
             .map(|way| find(*compression, way).map(Runs::rate))
             .to_vec(),
     });
-    let row = |line: &Line| {
-        let rate = line.runs.rate().median;
+    let backup = |line: &&Line| {
         let backup = find(line.compression, Way::Backup).map(|runs| runs.rate().median);
-        Row::new(vec![
-            name(line.compression).into(),
-            line.way.name().into(),
-            line.runs.seconds().median.into(),
-            line.runs.spread_percent().into(),
-            rate.into(),
-            line.runs.cpu_percent().into(),
-            megabytes(line.runs.stored_bytes()).into(),
-            backup.map(|backup| rate / backup).into(),
-        ])
+        backup.map(|backup| line.runs.rate().median / backup)
     };
+    let table = TableOf::default()
+        .column(
+            Column::text("compression", "Compression"),
+            |line: &&Line| name(line.compression),
+        )
+        .column(Column::text("operation", "Operation"), |line| {
+            line.way.name()
+        });
+    let table = size_column(run_columns(table, |line| &line.runs), |line| &line.runs)
+        .column(Column::number("times_backup", "× backup", "", 2), backup);
     Section {
         heading: "Throughput".to_owned(),
         charts: vec![Chart {
@@ -145,21 +145,7 @@ fn results(compressions: &[Compression], lines: &[Line]) -> Section {
                 ..Bars::default()
             }),
         }],
-        tables: vec![Table {
-            key: "restore",
-            caption: "Medians".to_owned(),
-            columns: vec![
-                Column::text("compression", "Compression"),
-                Column::text("operation", "Operation"),
-                Column::number("seconds", "Time", "s", 2),
-                Column::number("spread_percent", "Spread", "%", 0),
-                Column::number("megabytes_per_second", "Throughput", "MB/s", 0),
-                Column::number("cpu_percent", "CPU", "%", 0),
-                Column::number("megabytes", "Size", "MB", 1),
-                Column::number("times_backup", "× backup", "", 2),
-            ],
-            rows: lines.iter().map(row).collect(),
-        }],
+        tables: vec![table.of("restore", "Medians", lines)],
         ..Section::default()
     }
 }

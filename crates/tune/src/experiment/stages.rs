@@ -5,14 +5,14 @@ use serde_json::Map;
 use windlass_codec::Compression;
 use windlass_pipeline::StageCounters;
 use windlass_report::{
-    Chart, ChartKind, Column, Figure, Lines, Mark, Report, Row, Section, Series, Table,
+    Chart, ChartKind, Column, Figure, Lines, Mark, Report, Row, Section, Series, Table, TableOf,
 };
 
-use super::{Bench, megabytes, name};
+use super::{Bench, name};
 use crate::article::{STAGES_CEILING, STAGES_FULL, STAGES_TRANSFORM};
 use crate::error::Error;
-use crate::measure::{Scope, Setting};
-use crate::present::{Outcome, limit, runs_json, stage_chart};
+use crate::measure::{Measured, Scope, Setting};
+use crate::present::{Outcome, limit, run_columns, runs_json, size_column, stage_chart};
 use crate::rounds::{Runs, interleaved};
 
 pub(super) fn run(
@@ -126,33 +126,18 @@ impl Results<'_> {
     }
 
     fn read(&self) -> Section {
-        let row = |(_, runs): &(Setting, Runs)| {
-            Row::new(vec![
-                "read only".into(),
-                runs.seconds().median.into(),
-                runs.spread_percent().into(),
-                runs.rate().median.into(),
-                runs.cpu_percent().into(),
-            ])
-        };
+        let table = TableOf::default().column(
+            Column::text("step", "Step"),
+            |_: &&(Setting, Runs)| "read only",
+        );
+        let table = run_columns(table, |(_, runs)| runs);
         Section {
             heading: "1. Read".to_owned(),
             text: vec![
                 "The highest rate that any backup of this database can reach on this machine."
                     .to_owned(),
             ],
-            tables: vec![Table {
-                key: "read",
-                caption: "Medians".to_owned(),
-                columns: vec![
-                    Column::text("step", "Step"),
-                    Column::number("seconds", "Time", "s", 2),
-                    Column::number("spread_percent", "Spread", "%", 0),
-                    Column::number("megabytes_per_second", "Throughput", "MB/s", 0),
-                    Column::number("cpu_percent", "CPU", "%", 0),
-                ],
-                rows: self.of(Scope::Read).map(row).collect(),
-            }],
+            tables: vec![table.of("read", "Medians", self.of(Scope::Read))],
             ..Section::default()
         }
     }
@@ -192,39 +177,30 @@ impl Results<'_> {
 
     fn table(&self, scope: Scope, key: &'static str) -> Table {
         let best = self.best(scope).map(|(_, runs)| runs.rate().median);
-        let row = |(setting, runs): &(Setting, Runs)| {
-            let rate = runs.rate().median;
-            let threads = setting.threads.unwrap_or_default();
-            let one = self.rate(scope, setting.compression, 1);
-            Row::new(vec![
-                name(setting.compression).into(),
-                f64::from(threads).into(),
-                runs.seconds().median.into(),
-                runs.spread_percent().into(),
-                rate.into(),
-                runs.cpu_percent().into(),
-                megabytes(runs.stored_bytes()).into(),
-                (self.ceiling > 0.0).then(|| rate / self.ceiling).into(),
-                one.map(|one| rate / one).into(),
-            ])
-            .marked(best.is_some_and(|best| rate >= best))
-        };
-        Table {
-            key,
-            caption: "Medians. The fastest is marked".to_owned(),
-            columns: vec![
+        let ceiling = self.ceiling;
+        let table = TableOf::default()
+            .column(
                 Column::text("compression", "Compression"),
+                |(setting, _): &&(Setting, Runs)| name(setting.compression),
+            )
+            .column(
                 Column::number("threads", "Threads", "", 0),
-                Column::number("seconds", "Time", "s", 2),
-                Column::number("spread_percent", "Spread", "%", 0),
-                Column::number("megabytes_per_second", "Throughput", "MB/s", 0),
-                Column::number("cpu_percent", "CPU", "%", 0),
-                Column::number("megabytes", "Size", "MB", 1),
+                |(setting, _)| f64::from(setting.threads.unwrap_or_default()),
+            );
+        size_column(run_columns(table, |(_, runs)| runs), |(_, runs)| runs)
+            .column(
                 Column::number("times_read_only", "× read only", "", 2),
+                move |(_, runs)| (ceiling > 0.0).then(|| runs.rate().median / ceiling),
+            )
+            .column(
                 Column::number("times_one_thread", "× one thread", "", 2),
-            ],
-            rows: self.of(scope).map(row).collect(),
-        }
+                |(setting, runs)| {
+                    let one = self.rate(scope, setting.compression, 1);
+                    one.map(|one| runs.rate().median / one)
+                },
+            )
+            .marked(move |(_, runs)| best.is_some_and(|best| runs.rate().median >= best))
+            .of(key, "Medians. The fastest is marked", self.of(scope))
     }
 
     fn limits(&self) -> Section {
@@ -256,46 +232,57 @@ pub(crate) fn limits_table<'a>(
     key: &'static str,
     named: impl Iterator<Item = (String, &'a Runs)>,
 ) -> Table {
-    let row = |(label, runs): (String, &Runs)| {
-        let run = runs.typical()?;
-        let kilobytes = |counters: &StageCounters| {
-            (counters.calls > 0).then(|| counters.bytes_per_call() as f64 / 1024.0)
-        };
-        let in_flight =
-            |counters: &StageCounters| (counters.calls > 0).then(|| counters.mean_in_flight());
-        let share = |counters: &StageCounters| {
-            let whole = run.elapsed.as_secs_f64() * f64::from(counters.threads);
-            (whole > 0.0).then(|| counters.busy.as_secs_f64() / whole * 100.0)
-        };
-        Some(Row::new(vec![
-            label.into(),
-            limit(&run.stages).into(),
-            share(&run.stages.read).into(),
-            share(&run.stages.transform).into(),
-            share(&run.stages.write).into(),
-            kilobytes(&run.stages.read).into(),
-            kilobytes(&run.stages.write).into(),
-            in_flight(&run.stages.read).into(),
-            in_flight(&run.stages.write).into(),
-        ]))
+    let kilobytes = |counters: &StageCounters| {
+        (counters.calls > 0).then(|| counters.bytes_per_call() as f64 / 1024.0)
     };
-    Table {
-        key,
-        caption: "The stage that limited each run, and the share of time each stage was busy"
-            .to_owned(),
-        columns: vec![
+    let in_flight =
+        |counters: &StageCounters| (counters.calls > 0).then(|| counters.mean_in_flight());
+    let share = |run: &Measured, counters: &StageCounters| {
+        let whole = run.elapsed.as_secs_f64() * f64::from(counters.threads);
+        (whole > 0.0).then(|| counters.busy.as_secs_f64() / whole * 100.0)
+    };
+    let typical = |(label, runs): (String, &'a Runs)| Some((label, runs.typical()?));
+    TableOf::default()
+        .column(
             Column::text("run", "Run"),
-            Column::text("limit", "Limit"),
+            |(label, _): &(String, &Measured)| label.clone(),
+        )
+        .column(Column::text("limit", "Limit"), |(_, run)| {
+            limit(&run.stages)
+        })
+        .column(
             Column::number("read_percent", "read", "%", 0),
+            |(_, run)| share(run, &run.stages.read),
+        )
+        .column(
             Column::number("compress_percent", "compress", "%", 0),
+            |(_, run)| share(run, &run.stages.transform),
+        )
+        .column(
             Column::number("write_percent", "write", "%", 0),
+            |(_, run)| share(run, &run.stages.write),
+        )
+        .column(
             Column::number("kilobytes_per_read", "per read", "KB", 0),
+            |(_, run)| kilobytes(&run.stages.read),
+        )
+        .column(
             Column::number("kilobytes_per_write", "per write", "KB", 0),
+            |(_, run)| kilobytes(&run.stages.write),
+        )
+        .column(
             Column::number("reads_in_flight", "reads in flight", "", 1),
+            |(_, run)| in_flight(&run.stages.read),
+        )
+        .column(
             Column::number("writes_in_flight", "writes in flight", "", 1),
-        ],
-        rows: named.filter_map(row).collect(),
-    }
+            |(_, run)| in_flight(&run.stages.write),
+        )
+        .of(
+            key,
+            "The stage that limited each run, and how much of the time the stages were at work",
+            named.filter_map(typical),
+        )
 }
 
 /// The article's own figures, in the same form.

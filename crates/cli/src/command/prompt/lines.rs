@@ -1,4 +1,4 @@
-//! The source of the prompt's lines: an editor with a history, or another program.
+//! The source of the prompt's lines: an editor with history, or another program.
 //!
 //! The history is private: a file for its owner only, in the folder for program state. Lines are
 //! stored when their batch is sent; those of a batch that names a secret never are.
@@ -17,10 +17,10 @@ use crate::cancel::Waiting;
 /// Number of stored lines.
 const HISTORY_LINES: usize = 2000;
 
-/// A batch with one of these words may hold a secret.
+/// A batch with one of these words may contain a secret.
 const SECRETS: [&str; 5] = ["PASSWORD", "PASSPHRASE", "SECRET", "CREDENTIAL", "PWD"];
 
-/// What was read.
+/// The result of reading a line.
 #[derive(Debug)]
 pub(super) enum Line {
     Text(String),
@@ -39,11 +39,11 @@ pub(super) enum Lines {
     Sent(std::io::Lines<std::io::StdinLock<'static>>),
 }
 
-/// A person's lines.
+/// Lines typed by a person.
 pub(super) struct Typed {
     editor: Editor<(), MemHistory>,
     interrupted: Arc<AtomicBool>,
-    /// The history file, if there is a place for one.
+    /// The history file, if the user has a folder for it.
     kept: Option<(FileHistory, PathBuf)>,
 }
 
@@ -139,7 +139,7 @@ fn names_secret(batch: &str) -> bool {
     SECRETS.iter().any(|word| batch.contains(word))
 }
 
-/// The history file; creates its folder. `None` if the user has no place for one.
+/// The history file; creates its folder. `None` if the user has no folder for it.
 fn history_file() -> Option<PathBuf> {
     use std::os::unix::fs::DirBuilderExt as _;
     let state = std::env::var_os("XDG_STATE_HOME")

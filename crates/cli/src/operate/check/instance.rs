@@ -120,7 +120,7 @@ fn database(
                     "the newest backup is dated {dated}, in the future: the clock was wrong then, or is now"
                 );
                 reasons.push(Reason::new(State::Warning, "dated-in-future", text));
-                // What else there is says how much may be lost.
+                // The other restorable backups show how much may be lost.
                 let known = standing
                     .backups
                     .iter()
@@ -149,19 +149,19 @@ fn database(
     subject
 }
 
-/// Whether a backup that is so old has not begun yet. Clocks differ a little.
+/// Whether a backup of this age starts in the future. Clocks differ a little.
 fn is_future(age: Option<i64>) -> bool {
     age.is_some_and(|age| age < -FUTURE_SECONDS)
 }
 
-/// Seconds since a backup began.
+/// Seconds since the start of a backup.
 fn age(backup: Option<&PastBackup>, limits: Limits) -> Option<i64> {
     let backup = backup?;
     let began = Times::of(backup.started, backup.started, backup.time_zone)?;
     Some(limits.now_utc - began.started)
 }
 
-/// What can be restored now.
+/// Checks what can be restored now.
 fn media(standing: &Standing<'_>, limits: Limits, age: Option<i64>, reasons: &mut Vec<Reason>) {
     match age {
         None => reasons.push(Reason::new(
@@ -198,7 +198,7 @@ fn media(standing: &Standing<'_>, limits: Limits, age: Option<i64>, reasons: &mu
     }
 }
 
-/// When backups were last verified.
+/// Checks when backups were last verified.
 fn verified(
     standing: &Standing<'_>,
     verifications: &HashMap<Guid, Verified>,

@@ -93,7 +93,7 @@ fn missing<'a>(asked: &'a [String], found: &[&str]) -> Vec<&'a str> {
     asked.filter(|name| !is_found(name)).collect()
 }
 
-/// What a verdict says besides the databases: those that are missing.
+/// The part of a verdict that belongs to no database found: the missing ones.
 fn rest(
     asked: &[String],
     found: &[&str],

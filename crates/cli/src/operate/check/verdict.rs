@@ -68,7 +68,7 @@ impl Reason {
 /// A database, or something else that is checked.
 #[derive(Debug, Clone)]
 pub(super) struct Subject {
-    /// Its name; `None` for what belongs to no database.
+    /// Its name; `None` if it is not a database.
     pub(super) database: Option<String>,
     pub(super) reasons: Vec<Reason>,
     /// Seconds since the start of the newest restorable backup.
@@ -93,7 +93,7 @@ impl Subject {
     }
 }
 
-/// All that was checked.
+/// Everything that was checked.
 #[derive(Debug, Clone)]
 pub(super) struct Verdict {
     pub(super) subjects: Vec<Subject>,
@@ -218,7 +218,7 @@ impl Verdict {
     }
 }
 
-/// A duration for people.
+/// A duration in human-readable form.
 pub(super) fn told(seconds: i64) -> String {
     match seconds {
         ..120 => format!("{seconds} s"),

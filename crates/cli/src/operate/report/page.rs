@@ -1,4 +1,4 @@
-//! The page.
+//! The HTML page.
 
 use std::path::Path;
 

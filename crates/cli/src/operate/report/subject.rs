@@ -36,7 +36,7 @@ pub(in crate::operate) struct Subject<'a> {
 pub(in crate::operate) enum Verdict {
     /// No period without a restorable backup.
     Kept,
-    /// There were such periods; now all is well.
+    /// There were such periods, but none is open now.
     Missed,
     /// Such a period is open now.
     Exposed,
@@ -97,7 +97,7 @@ impl<'a> Subjects<'a> {
             Some(days) => to.saturating_sub(jiff::Span::new().days(i64::from(days.min(36_500)))),
             None => first.map_or(to, Moment::to_civil),
         };
-        // A chart needs some time to show.
+        // The charts need a period of some length.
         let least: DateTime = to.saturating_sub(jiff::Span::new().minutes(10));
         Self {
             all,
@@ -116,8 +116,8 @@ impl<'a> Subjects<'a> {
         all.filter(|subject| matches!(self.verdict(subject), Verdict::Never | Verdict::Lost))
     }
 
-    /// Whether all databases are well now. A database that is no longer registered is reported but
-    /// does not count.
+    /// Whether all databases meet the objective now. A database that is no longer registered is reported
+    /// but does not count.
     pub(in crate::operate) fn outcome(&self) -> Outcome {
         let is_due = |subject: &&Subject<'_>| {
             let all_pass = !self.all.iter().any(|subject| subject.is_registered);

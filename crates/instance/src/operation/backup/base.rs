@@ -1,12 +1,12 @@
-//! What a differential is taken against.
+//! The base of a differential backup.
 //!
-//! In this order: the media that the options name; the base that the history knows; without any, the
-//! newest full backup of the family on the media that the differential goes to. `COPY_ONLY` backups and
-//! runs to `NUL` never count. The digests to compare with come from the instance's cache, a file for each
-//! base, or else from the base's media.
+//! Sought in this order: the media that the options name; the base that the history knows; failing
+//! these, the newest full backup of the family on the media that the differential goes to. `COPY_ONLY`
+//! backups and runs to `NUL` never count. The digests to compare with come from the instance's cache,
+//! one file per base, or else from the base's media.
 //!
-//! A database of the page engine knows itself which set its map counts from: what the history says is
-//! only asked where that set's media are.
+//! A database of the page engine itself knows the base of its differential map; the history only says
+//! where the media of that set are.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use windlass_base::message::table;
 use windlass_base::{Guid, Lsn, Moment};
 use windlass_catalog::{BackedUp, Base, DatabaseRecord, PastBackup};
-use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_device::DeviceAddress;
 use windlass_media::{SetConfiguration, SetType};
 use windlass_pipeline::{DifferentialBase, DigestFile, MediaSet, digests, extract_digests};
 
@@ -23,21 +23,20 @@ use crate::chain::{ChainSet, Chains};
 use crate::presence::{Looker, Presence};
 use crate::{Failure, Session, Sink};
 
-/// What becomes of a differential whose base's media are away.
+/// What to do if the media of the base are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MissingBase {
-    /// It is made, and the message says that it cannot be restored.
+    /// Makes the backup and warns that it cannot be restored.
     #[default]
     Warns,
-    /// It is refused.
+    /// Refuses it.
     Refuses,
 }
 
 /// A differential that needs a base.
 pub(super) struct Wanted<'a> {
-    /// Its database.
     pub(super) record: &'a DatabaseRecord,
-    /// The family of that.
+    /// The family of the database.
     pub(super) family: Guid,
     /// The base that the database itself knows.
     pub(super) own: Option<(Guid, Lsn)>,
@@ -46,10 +45,11 @@ pub(super) struct Wanted<'a> {
     pub(super) options: &'a BackupOptions,
 }
 
-/// The base of a differential.
+/// Finds the base of a differential.
 ///
 /// # Errors
-/// When there is none, or its media are away and that is refused, or nothing can be compared.
+/// If there is none, its media are missing and [`MissingBase::Refuses`] applies, or nothing can be
+/// compared.
 pub(super) fn find(
     session: &mut Session,
     wanted: &Wanted<'_>,
@@ -88,18 +88,18 @@ pub(super) fn find(
     }
 }
 
-/// What a dry run knows of the base of a differential without reading the database: that there is one, and
-/// whether its media are there.
+/// Checks what a dry run can check of the base without reading the database: that there is one, and
+/// whether its media exist.
 ///
 /// # Errors
-/// When the differential would be refused.
+/// If the differential would be refused.
 pub(super) fn rehearse(
     session: &mut Session,
     wanted: &Wanted<'_>,
     sink: &mut dyn Sink,
 ) -> Result<(), Failure> {
     let named = wanted.options.base.as_slice();
-    // A database of the page engine counts from its own base.
+    // A database of the page engine has its own base.
     let knows_itself = wanted.record.log_path.is_some();
     if (named.is_empty() || knows_itself)
         && let Some(base) = wanted.record.base
@@ -113,7 +113,7 @@ pub(super) fn rehearse(
         [] => return Err(table::no_differential_base(&wanted.record.name).into()),
         named => named,
     };
-    // Of which database they are is compared once the database is open.
+    // Whether they are of this database is checked when the database is open.
     match newest_base(&MediaSet::open(devices)?, |_| true) {
         Some(_) => Ok(()),
         None if named.is_empty() => Err(table::no_differential_base(&wanted.record.name).into()),
@@ -121,10 +121,10 @@ pub(super) fn rehearse(
     }
 }
 
-/// Whether all of these are files with something in them.
+/// Whether all of these are files that are not empty.
 fn has_content(devices: &[DeviceAddress]) -> bool {
     let mut devices = devices.iter();
-    devices.all(|device| device.kind == DeviceKind::Disk && device.has_content().unwrap_or(false))
+    devices.all(|device| device.file().is_some() && device.has_content().unwrap_or(false))
 }
 
 fn no_base_named() -> Failure {
@@ -132,7 +132,7 @@ fn no_base_named() -> Failure {
     table::set_not_comparable(reason).into()
 }
 
-/// Media that are named as the base of a database that knows its own must be the media of that.
+/// Checks that media named as the base contain the base that the database itself knows.
 fn named_media_hold(devices: &[DeviceAddress], base: Guid) -> Result<(), Failure> {
     if devices.is_empty() {
         return Ok(());
@@ -154,7 +154,7 @@ fn named_media_hold(devices: &[DeviceAddress], base: Guid) -> Result<(), Failure
     }
 }
 
-/// What the history knows of a set.
+/// The history's row of a set.
 fn past(session: &mut Session, set_guid: Guid) -> Result<Option<PastBackup>, Failure> {
     let past = session.instance.catalog().past_backups(None)?;
     let found = past.into_iter().rev();
@@ -163,7 +163,7 @@ fn past(session: &mut Session, set_guid: Guid) -> Result<Option<PastBackup>, Fai
         .min_by_key(|backup| backup.is_overwritten))
 }
 
-/// A differential is worth nothing without its base: says so, or refuses, when its media are away.
+/// Warns, or refuses, if the media of the base are missing: without its base a differential is useless.
 fn check_media(
     session: &mut Session,
     past: Option<&PastBackup>,
@@ -196,7 +196,7 @@ fn check_media(
     }
 }
 
-/// A base that the history knows: its digests from the cache, else from its media.
+/// Opens a base known to the history: its digests from the cache, else from its media.
 fn known(
     session: &Session,
     set_guid: Guid,
@@ -204,7 +204,7 @@ fn known(
 ) -> Result<DifferentialBase, Failure> {
     let folder = session.instance.bases_folder();
     let cached = folder.map(|folder| digests::path(&folder, set_guid));
-    // A damaged file of digests does not matter if the media also have them.
+    // A damaged digest file does not matter if the media have the digests too.
     let opened = cached.as_deref().map(DigestFile::open);
     if let Some(Ok(file)) = opened
         && file.set_guid() == set_guid
@@ -242,7 +242,7 @@ fn on_media(family: Guid, devices: &[DeviceAddress]) -> Result<Option<Differenti
     }
 }
 
-/// The position of the newest set that may be a base.
+/// The position of the newest set that can be a base.
 fn newest_base(media: &MediaSet, is_meant: impl Fn(&ChainSet) -> bool) -> Option<u16> {
     let entries = media.sets();
     let sets: Vec<ChainSet> = entries
@@ -256,7 +256,7 @@ fn newest_base(media: &MediaSet, is_meant: impl Fn(&ChainSet) -> bool) -> Option
     Some(entries[newest].configuration.position)
 }
 
-/// The digests of a set, kept in `cache` where that can be written.
+/// Extracts the digests of a set from its media, into `cache` if that can be written.
 fn extracted(
     media: &MediaSet,
     position: u16,
@@ -268,7 +268,7 @@ fn extracted(
     {
         return Ok(base_of(digests));
     }
-    // The file has no name any more once the folder is gone; the open descriptor is enough.
+    // The folder goes at the end of the function; the open descriptor keeps the file readable.
     let folder = temporary_folder()?;
     let path = folder.path().join("base.digests");
     let digests = extract_digests(media, position, &path)?;
@@ -301,7 +301,7 @@ pub(super) fn tidy(session: &Session) {
     }
 }
 
-/// The database that a set was made of, if the set may be the base.
+/// The row for the database, with the set as its new base if it can be one.
 pub(super) fn backed_up(
     record: &DatabaseRecord,
     set: &SetConfiguration,

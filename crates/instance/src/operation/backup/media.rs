@@ -1,11 +1,11 @@
-//! The media that a backup goes to, and what they may not be.
+//! The media of a backup, and the places they may not use.
 
 use std::path::PathBuf;
 
 use windlass_base::Moment;
 use windlass_base::message::table;
 use windlass_catalog::DatabaseRecord;
-use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_device::DeviceAddress;
 use windlass_pipeline::{MediaRequest, Overwrite};
 
 use super::{BackupOptions, Settled};
@@ -14,7 +14,7 @@ use crate::operation::resolve;
 use crate::tag::Tags;
 use crate::{Failure, Session, overwriting};
 
-/// The most mirrors beside the first copy.
+/// Maximum number of mirrors, not counting the first copy.
 const MIRRORS_MAX: usize = 3;
 
 /// Resolves names and tags, and refuses devices that would overwrite each other or a database.
@@ -65,15 +65,12 @@ pub(super) fn choose(
     })
 }
 
-/// Two devices on one file would overwrite each other.
+/// Refuses two devices that are the same file: they would overwrite each other.
 fn refuse_repeated(devices: &[&DeviceAddress]) -> Result<(), Failure> {
-    let disks = devices
-        .iter()
-        .enumerate()
-        .filter(|(_, device)| device.kind == DeviceKind::Disk);
     let mut seen: Vec<(PathBuf, &str)> = Vec::new();
-    for (index, device) in disks {
-        let path = absolute(&device.path).unwrap_or_else(|_| device.path.clone());
+    for (index, device) in devices.iter().enumerate() {
+        let Some(file) = device.file() else { continue };
+        let path = absolute(file).unwrap_or_else(|_| file.to_owned());
         if let Some((_, first)) = seen.iter().find(|(known, _)| *known == path) {
             return Err(table::family_given_twice(&device.name, index + 1, first).into());
         }
@@ -82,17 +79,16 @@ fn refuse_repeated(devices: &[&DeviceAddress]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A backup must never overwrite a database, and especially not its own source.
+/// Refuses devices that are database files, especially the backup's own source.
 fn refuse_databases(
     session: &Session,
     devices: &[&DeviceAddress],
     record: &DatabaseRecord,
 ) -> Result<(), Failure> {
-    for device in devices
-        .iter()
-        .filter(|device| device.kind == DeviceKind::Disk)
-    {
-        overwriting::refuse(session, &device.path, &device.name, Some(record))?;
+    for device in devices {
+        if let Some(file) = device.file() {
+            overwriting::refuse(session, file, &device.name, Some(record))?;
+        }
     }
     Ok(())
 }

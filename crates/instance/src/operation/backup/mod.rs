@@ -30,41 +30,39 @@ pub use options::{BackupOptions, CompressionChoice};
 use options::{Settled, settle};
 pub use writers::CopyChoice;
 
-/// What a backup came to.
+/// The result of a backup.
 #[derive(Debug, Clone)]
 pub enum BackupOutcome {
     /// A backup was made.
     Made(Box<BackupMade>),
     /// The database was measured; nothing was written.
     Measured(Box<ProbeReport>),
-    /// Nothing was done: this is what would be.
+    /// A dry run: the report of what would be done.
     Rehearsed(Box<Rehearsal>),
 }
 
-/// A backup that was made.
 #[derive(Debug, Clone)]
 pub struct BackupMade {
-    /// Everything about it.
     pub report: BackupReport,
-    /// The devices of the first copy, as the history has them.
+    /// The devices of the first copy, with the names used in the history.
     pub devices: Vec<String>,
-    /// Whether nothing that was written is kept.
+    /// Whether everything went to NUL.
     pub is_discarded: bool,
-    /// Whether the history has it.
+    /// Whether it was entered in the history.
     pub is_remembered: bool,
 }
 
 /// `event_type` of a page that does not match its checksum, in `suspect_pages`.
 pub(crate) const BAD_CHECKSUM: u8 = 2;
 
-/// The pages named in messages about damage; the report has all.
+/// Maximum number of damaged pages listed in messages; the report has them all.
 const DAMAGED_PAGES_TOLD: usize = 10;
 
 impl Session {
-    /// Backs a database up.
+    /// Backs up a database.
     ///
     /// # Errors
-    /// What stands in the way, in messages; the last one says that nothing was backed up.
+    /// The reason, in messages; the last one says that nothing was backed up.
     pub fn backup(
         &mut self,
         database: &str,
@@ -80,7 +78,7 @@ impl Session {
     }
 }
 
-/// The same within a statement, which has its own entry in the log.
+/// The same as part of a statement, which logs its own entry.
 pub(crate) fn run(
     session: &mut Session,
     database: &str,
@@ -112,7 +110,7 @@ pub(crate) fn run(
     })
 }
 
-/// Notes in the history that the backup of a database failed, and closes the failure's messages.
+/// Records in the history that the backup of a database failed, and appends the closing message.
 pub(crate) fn refused(
     session: &mut Session,
     database: &str,
@@ -123,7 +121,7 @@ pub(crate) fn refused(
     failure.then(table::terminating_abnormally(operation))
 }
 
-/// A backup whose options have been understood.
+/// A backup with checked options.
 struct BackupOperation<'a> {
     session: &'a mut Session,
     record: DatabaseRecord,
@@ -203,7 +201,7 @@ impl BackupOperation<'_> {
         })))
     }
 
-    /// The database, opened as the options say.
+    /// Opens the database as the options say.
     fn source(&mut self, media: &MediaRequest) -> Result<SourceDatabase, Failure> {
         let options = self.options;
         if options.is_frozen && self.record.log_path.is_some() {
@@ -221,7 +219,7 @@ impl BackupOperation<'_> {
         Ok(source)
     }
 
-    /// Full, or differential upon the base that is found.
+    /// Full, or differential with the base that is found.
     fn kind(
         &mut self,
         family: Guid,
@@ -242,7 +240,7 @@ impl BackupOperation<'_> {
         base::find(self.session, &wanted, sink).map(BackupKind::Differential)
     }
 
-    /// What the snapshot looks like from outside.
+    /// Checks the content; warns if a checksum is requested and pages have none.
     fn look_at(&self, opened: &Opened, sink: &mut dyn Sink) -> Result<(), Failure> {
         let is_as_is = self.options.is_as_is || self.record.is_as_is;
         integrity::look_at(opened, is_as_is, sink)?;
@@ -252,7 +250,7 @@ impl BackupOperation<'_> {
         Ok(())
     }
 
-    /// SQLite's own check, if requested.
+    /// Runs SQLite's own check, if requested.
     fn check(
         &self,
         snapshot: Box<dyn Snapshot>,
@@ -303,7 +301,7 @@ impl BackupOperation<'_> {
         Ok(BackupOutcome::Measured(Box::new(report)))
     }
 
-    /// What the backup is to a database that knows its differential base.
+    /// The backup mode for a database that has its own differential base.
     fn engine_kind(
         &self,
         base: Option<(Guid, Lsn)>,
@@ -317,7 +315,7 @@ impl BackupOperation<'_> {
                 _ => Ok(BackupMode::Differential),
             };
         }
-        // What is only measured, or not kept, must not touch the differential base.
+        // A backup that is only measured, or not kept, must not change the differential base.
         let is_passing = self.options.probe.is_some() || is_discarded;
         Ok(match self.settled.is_copy_only || is_passing {
             true => BackupMode::CopyOnly,
@@ -325,7 +323,7 @@ impl BackupOperation<'_> {
         })
     }
 
-    /// The phases of an engine backup, where the trace flags ask for them.
+    /// Prints the phases of an engine backup if the trace flags ask for them.
     fn tell_phases(&self, phases: &Mutex<Vec<PhaseReport>>, sink: &mut dyn Sink) {
         if !self.session.settings.tells_phases() {
             return;
@@ -363,7 +361,7 @@ impl BackupOperation<'_> {
         })
     }
 
-    /// Who compresses, if that is not for the codec alone to say.
+    /// The provider that compresses, if the algorithm needs one.
     fn deflate(&self) -> Result<Option<Arc<dyn DeflateProvider>>, Failure> {
         if self.settled.compression.algorithm != Algorithm::QatDeflate {
             return Ok(None);
@@ -372,7 +370,7 @@ impl BackupOperation<'_> {
         Ok(Some(provider?))
     }
 
-    /// Who can read the backup: whoever holds the certificate of the instance, and the other recipients.
+    /// The recipients that can read the backup: the instance's certificate, and those given.
     fn encryption(&self) -> Result<Option<Encryption>, Failure> {
         let mut recipients = Vec::new();
         if let Some(name) = &self.options.certificate {
@@ -393,7 +391,7 @@ impl BackupOperation<'_> {
         }))
     }
 
-    /// The messages before the closing one.
+    /// Sends the report and the messages before the closing one.
     fn tell(&self, report: &BackupReport, sink: &mut dyn Sink) {
         sink.completed(Completed::Backup {
             database: &self.record.name,
@@ -420,8 +418,8 @@ impl BackupOperation<'_> {
         sink.message(table::damaged_database_backed_up());
     }
 
-    /// The history, and the new differential base if the history finds no newer one; whether the history has
-    /// the backup. Nothing here makes a good backup a bad one.
+    /// Writes the history, and sets the new differential base unless the history has a newer one.
+    /// Returns whether the history has the backup. A failure here only warns: the backup is good.
     fn remember(
         &mut self,
         report: &BackupReport,
@@ -450,7 +448,7 @@ impl BackupOperation<'_> {
             tracing::warn!("the history was not written: {error}");
             sink.message(table::history_not_written());
         }
-        // Without a row in the history it is not a base: the previous one stays.
+        // Without a row in the history it cannot be a base: the previous one stays.
         let is_remembered = is_base.is_ok();
         if !is_base.unwrap_or(false) {
             return is_remembered;

@@ -1,4 +1,4 @@
-//! What a backup is asked to be, and what that comes to with the settings of the instance.
+//! The options of a backup, and their defaults from the instance's settings.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -21,93 +21,87 @@ use crate::operation::{DeviceName, number};
 const NAME_CHARACTERS_MAX: usize = 128;
 const DESCRIPTION_CHARACTERS_MAX: usize = 255;
 
-/// What a backup of one database is asked to be. What is absent is for the instance's settings, or for the
-/// plan. Numbers are as they were given: the backup checks them.
+/// The options of a backup of one database. What is absent comes from the instance's settings, or from
+/// the plan. Numbers are as given; the backup checks them.
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 #[derive(Debug, Clone)]
 pub struct BackupOptions {
-    /// A device for each stripe.
+    /// One device per stripe.
     pub devices: Vec<DeviceName>,
-    /// Further copies, each of as many devices.
+    /// Mirrors, each with as many devices.
     pub mirrors: Vec<Vec<DeviceName>>,
-    /// What happens to the sets on the media.
+    /// What happens to existing sets on the media.
     pub overwrite: Overwrite,
-    /// Neither expiry nor names are checked before sets are overwritten.
+    /// Whether expiry dates and media names are ignored when sets are overwritten.
     pub skips_checks: bool,
-    /// Written on new media, compared on existing media.
+    /// Written to new media, compared on existing media.
     pub media_name: Option<String>,
-    /// Written on new media.
+    /// Written to new media.
     pub media_description: Option<String>,
     /// Unit of the media's layout.
     pub block_bytes: Option<i64>,
-    /// Only what changed since the last full backup.
+    /// Only what changed since the base.
     pub is_differential: bool,
-    /// The media that hold the full backup a differential counts from, where the history is not to say it.
+    /// The media that contain the base of a differential; from the history when empty.
     pub base: Vec<DeviceAddress>,
-    /// What becomes of a differential whose base's media are away.
+    /// What to do if the media of the base are missing.
     pub missing_base: MissingBase,
-    /// Does not become a differential base.
+    /// Whether the backup leaves the differential base as it is.
     pub is_copy_only: bool,
-    /// Name of the set.
     pub name: Option<String>,
-    /// Description of the set.
     pub description: Option<String>,
-    /// Until then the set may not be overwritten.
+    /// The set must not be overwritten before.
     pub expires: Option<Moment>,
-    /// For so many days; wins over `expires`, as on SQL Server.
+    /// The same in days; takes precedence over `expires`, as on SQL Server.
     pub retain_days: Option<i64>,
-    /// How chunks are compressed.
     pub compression: Option<CompressionChoice>,
-    /// The certificate of the instance whose holder can read the backup.
+    /// Name of the instance's certificate for which the backup is encrypted.
     pub certificate: Option<String>,
-    /// Who can read it too.
+    /// Further recipients.
     pub recipients: Vec<Recipient>,
-    /// The cipher for those; AES-256 when absent.
+    /// The cipher of an encrypted backup; AES-256 by default.
     pub cipher: Option<Cipher>,
-    /// The file of the key that signs the set.
+    /// File of the key that signs the set.
     pub sign_with: Option<String>,
-    /// Verify the database's own page checksums, and mark the set.
+    /// Verifies the database's own page checksums, and records that in the set.
     pub checksum: Option<bool>,
-    /// What to do about pages that do not verify.
+    /// What to do about pages that fail the check.
     pub on_damage: OnDamage,
-    /// Content without a header of SQLite's is wanted.
+    /// Accepts content without SQLite's header.
     pub is_as_is: bool,
     /// SQLite's own check before the copy.
     pub integrity: Option<Depth>,
-    /// Measure, and make no backup.
+    /// Measures and makes no backup.
     pub probe: Option<Probe>,
-    /// What the backup adapts itself to.
     pub goal: Goal,
-    /// Transfers in flight.
+    /// Number of transfers in flight.
     pub buffer_count: Option<i64>,
-    /// Bytes in a transfer.
+    /// Bytes per transfer.
     pub transfer_bytes: Option<i64>,
-    /// Compression threads; as many as have work when absent.
+    /// Compression threads; by default as many as have work.
     pub threads: Option<i64>,
-    /// MB of the database in a second.
+    /// MB per second read from the database.
     pub max_rate: Option<i64>,
-    /// MB to each device in a second.
+    /// MB per second written to each device.
     pub max_write_rate: Option<i64>,
-    /// What carries reads and writes.
     pub io_method: IoMethodChoice,
-    /// How long to wait for other programs' locks; as the session says when absent.
+    /// How long to wait for other programs' locks; the session's setting by default.
     pub lock_timeout: Option<Duration>,
-    /// The user vouches that nobody writes to the database.
+    /// The user guarantees that no program writes to the database.
     pub is_frozen: bool,
-    /// Where a copy lies that lets writers go on.
+    /// Where a temporary copy goes that lets writers continue.
     pub temporary_copy: CopyChoice,
-    /// Percent between two reports of progress.
+    /// Percent between two progress messages.
     pub stats: Option<i64>,
 }
 
 /// How a backup is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompressionChoice {
-    /// With the algorithm that the instance's settings name.
+    /// With the instance's default algorithm.
     Default,
-    /// As given, or not at all.
     Fixed(Compression),
-    /// With ZSTD, its level picked while the backup runs.
+    /// With ZSTD at a level that is chosen while the backup runs.
     Auto,
 }
 
@@ -166,7 +160,7 @@ impl Default for BackupOptions {
 }
 
 impl BackupOptions {
-    /// What messages call the backup.
+    /// The operation's name in messages.
     pub(crate) fn operation(&self) -> &'static str {
         match self.is_differential {
             true => "BACKUP DATABASE WITH DIFFERENTIAL",
@@ -174,18 +168,16 @@ impl BackupOptions {
         }
     }
 
-    /// Whether anybody is named who alone can read the backup.
     pub(super) fn is_encrypted(&self) -> bool {
         self.certificate.is_some() || !self.recipients.is_empty()
     }
 
-    /// The cipher of an encrypted backup.
     pub(super) fn cipher(&self) -> Cipher {
         self.cipher.unwrap_or(Cipher::Aes256)
     }
 }
 
-/// What options come to.
+/// Checked options, with defaults filled in.
 #[derive(Debug, Clone)]
 pub(super) struct Settled {
     pub(super) compression: Compression,
@@ -197,10 +189,9 @@ pub(super) struct Settled {
     pub(super) stats: Option<u32>,
 }
 
-/// Checks options, and takes from the settings of the instance what they do not say.
-///
+/// Checks the options, and takes defaults from the instance's settings.
 /// # Errors
-/// 3031, 3217, 3250, 3253, and the refusal of a goal that has nothing to choose from.
+/// 3031, 3217, 3250, 3253, and a goal together with settings that leave nothing to choose.
 pub(super) fn settle(
     options: &BackupOptions,
     defaults: BackupDefaults,

@@ -1,14 +1,14 @@
-//! A backup as a dry run: all that is decided before the first byte moves.
+//! The dry run of a backup: everything that is decided before the first byte moves.
 //!
-//! The same checks refuse the same things as in the run itself, as far as they need no lock and write
-//! nothing: whether somebody has the target open shows only when it is done.
+//! It makes the same checks as the run itself if they need no lock and write nothing. Whether another
+//! program has the target open is found out only by the run.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use windlass_base::message::table;
 use windlass_catalog::DatabaseRecord;
-use windlass_device::DeviceKind;
+use windlass_device::DeviceAddress;
 use windlass_pipeline::{
     BackupKind, BackupRequest, MediaRequest, Overwrite, Plan, Rehearsed, SourceSize, rehearse,
 };
@@ -19,7 +19,7 @@ use crate::rehearsal::{Estimate, Rehearsal, sample};
 use crate::{Completed, Failure, Session, Sink};
 
 impl BackupOperation<'_> {
-    /// Tells what the backup would do.
+    /// Reports what the backup would do.
     pub(super) fn rehearse(
         &mut self,
         media: MediaRequest,
@@ -74,7 +74,7 @@ impl BackupOperation<'_> {
                 value: (bytes as f64 * sampled.share) as u64,
                 because: of.clone(),
             }),
-            // How much has changed is known only when it is compared.
+            // How much has changed is not known before the comparison.
             true => self.last_differential(),
         };
         let by_threads = sampled.bytes_per_second * plan.threads.value as f64;
@@ -99,7 +99,7 @@ impl BackupOperation<'_> {
     }
 }
 
-/// The files of a database, and their lengths; of SQLite's also what is in the write-ahead log.
+/// The files of a database, and their lengths; for SQLite also the content of the write-ahead log.
 fn database_files(
     session: &Session,
     record: &DatabaseRecord,
@@ -120,17 +120,17 @@ fn database_files(
     paths.into_iter().map(length).collect()
 }
 
-/// What becomes of each medium.
+/// What would happen to each medium.
 fn media_files(media: &MediaRequest, rehearsed: &Rehearsed) -> Vec<(PathBuf, String)> {
     let devices = media.devices.iter().chain(media.mirrors.iter().flatten());
-    let disks = devices.filter(|device| device.kind == DeviceKind::Disk);
     let how = |path: &Path| match (rehearsed.is_new, media.overwrite) {
         (true, _) if !path.exists() => "make".to_owned(),
         (true, Overwrite::Initialize) => "overwrite the sets in".to_owned(),
         (true, _) => "overwrite".to_owned(),
         (false, _) => format!("append set {} to", rehearsed.position),
     };
-    disks
-        .map(|device| (device.path.clone(), how(&device.path)))
+    devices
+        .filter_map(DeviceAddress::file)
+        .map(|file| (file.to_owned(), how(file)))
         .collect()
 }

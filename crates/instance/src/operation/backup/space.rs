@@ -1,16 +1,16 @@
-//! Whether a backup will fit, asked before it begins.
+//! Checks before a backup whether it will fit.
 //!
-//! What a backup without compression takes is known, so that too little room is an error at once. What
-//! a compressed one or a differential takes is only expected, from the last one of its kind, so that
-//! too little room is a warning: it may fit after all.
+//! The size of a backup without compression is known, so too little space is an error. The size of a
+//! compressed one or of a differential is estimated from the last one of its kind, so too little space
+//! is only a warning: it may fit after all.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_codec::Compression;
-use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_device::DeviceAddress;
 use windlass_io::directory;
 use windlass_pipeline::MediaRequest;
 use windlass_source::Snapshot;
@@ -18,12 +18,12 @@ use windlass_source::Snapshot;
 use super::BackupOperation;
 use crate::{Failure, Sink};
 
-/// How many bytes a backup will take.
+/// The size of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
-    /// At least so many.
+    /// At least this many bytes.
     Known(u64),
-    /// About so many.
+    /// About this many bytes.
     Guessed(u64),
 }
 
@@ -35,7 +35,7 @@ struct Place {
 }
 
 impl BackupOperation<'_> {
-    /// Compares what the backup will take with the room there is.
+    /// Compares the size of the backup with the free space.
     pub(super) fn check_space(
         &self,
         media: &MediaRequest,
@@ -96,16 +96,14 @@ impl BackupOperation<'_> {
     }
 }
 
-/// The file systems of all stripes and mirrors, and what each will take.
+/// The file systems of all stripes and mirrors, and the space needed on each.
 fn places(media: &MediaRequest, total: u64) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     for copy in std::iter::once(&media.devices).chain(&media.mirrors) {
         let share = total / (copy.len() as u64).max(1);
-        let disks = copy
-            .iter()
-            .filter(|device| device.kind == DeviceKind::Disk && is_regular(device));
-        for device in disks {
-            let folder = directory::parent(&device.path);
+        let files = copy.iter().filter_map(DeviceAddress::file);
+        for file in files.filter(|file| is_regular(file)) {
+            let folder = directory::parent(file);
             let Ok(metadata) = std::fs::metadata(&folder) else {
                 continue;
             };
@@ -125,7 +123,7 @@ fn places(media: &MediaRequest, total: u64) -> Vec<Place> {
     places
 }
 
-/// Whether the device is a file, or will be one: a pipe or a block device takes no room of a folder.
-fn is_regular(device: &DeviceAddress) -> bool {
-    std::fs::metadata(&device.path).map_or(true, |metadata| metadata.is_file())
+/// Whether a path is a regular file or will become one: a pipe or a block device takes no space in a folder.
+fn is_regular(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |metadata| metadata.is_file())
 }

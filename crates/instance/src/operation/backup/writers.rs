@@ -1,13 +1,14 @@
-//! What a backup means for the writers of its database: whether it is staged, and how long they wait else.
+//! The effect of a backup on the writers of its database: whether it reads from a temporary copy, or how
+//! long the writers have to wait.
 //!
-//! Only a database in rollback mode shuts its writers out while it is read.
+//! Only a database in rollback mode blocks its writers while it is read.
 
 use std::path::{Path, PathBuf};
 
 use windlass_base::message::table;
 use windlass_base::size::Bytes;
 use windlass_codec::{Algorithm, Compression, Level};
-use windlass_device::DeviceKind;
+use windlass_device::DeviceAddress;
 use windlass_io::directory;
 use windlass_pipeline::MediaRequest;
 use windlass_source::sqlite::{CopyFolder, CopyPolicy};
@@ -19,16 +20,16 @@ use crate::Sink;
 /// Where the temporary copy of a backup goes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum CopyChoice {
-    /// Beside the media, if there is room.
+    /// In the folder of the media, if there is enough space.
     #[default]
     Auto,
     /// In this folder.
     Folder(PathBuf),
-    /// Nowhere: writers wait.
+    /// No copy: writers wait.
     Off,
 }
 
-/// Whether a backup takes longer than a plain copy of its database, and where such a copy may lie.
+/// Decides whether a temporary copy pays off, and where it may go.
 pub(super) fn copy_policy(
     options: &BackupOptions,
     settled: &Settled,
@@ -51,12 +52,12 @@ pub(super) fn copy_policy(
     }
 }
 
-/// The folders of the media, each once; that of temporary files where nothing is a file.
+/// The folders of the media, without duplicates; the folder for temporary files if no device is a file.
 fn folders(media: &MediaRequest) -> Vec<CopyFolder> {
     let mut folders: Vec<CopyFolder> = Vec::new();
     let devices = media.devices.iter().chain(media.mirrors.iter().flatten());
-    for device in devices.filter(|device| device.kind == DeviceKind::Disk) {
-        let path = directory::parent(&device.path);
+    for file in devices.filter_map(DeviceAddress::file) {
+        let path = directory::parent(file);
         if !folders.iter().any(|folder| folder.path == path) {
             folders.push(CopyFolder {
                 path,
@@ -75,7 +76,7 @@ fn folders(media: &MediaRequest) -> Vec<CopyFolder> {
     folders
 }
 
-/// Says beforehand that writers wait for the whole of a backup that takes longer than a plain copy.
+/// Warns that writers wait for the whole of a backup that takes longer than a plain copy.
 pub(super) fn announce(
     snapshot: &dyn Snapshot,
     settled: &Settled,
@@ -101,7 +102,7 @@ pub(super) fn announce(
     ));
 }
 
-/// Bytes of a database in a second, roughly: what the codecs do, and no more than a common disk gives.
+/// Rough estimate of the backup rate in bytes per second: the codec's rate, limited by a common disk.
 fn rate(settled: &Settled) -> f64 {
     const MEGABYTE: f64 = 1e6;
     let one_thread = match (settled.compression.algorithm, settled.compression.level) {

@@ -1,5 +1,5 @@
-//! The files of a database of the page engine as the target of a restore: data files beside their places, and
-//! a log that is collected and applied to them.
+//! The files of a page engine database as the target of a restore: data files next to their final
+//! places, and a log that is collected and applied to them.
 
 use windlass_base::Guid;
 use windlass_base::message::table;

@@ -1,4 +1,4 @@
-//! Data files of a database of the page engine that are damaged or lost.
+//! Restores damaged or lost data files of a page engine database.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::operation::observer::Watch;
 use crate::operation::timing;
 use crate::{Failure, Sink};
 
-/// The numbers of the files that are named, each once.
+/// The ids of the named files, without duplicates.
 fn numbers(names: &[String], set: &SetConfiguration) -> Result<Vec<u32>, Failure> {
     let mut numbers = Vec::new();
     for name in names {
@@ -37,7 +37,7 @@ fn numbers(names: &[String], set: &SetConfiguration) -> Result<Vec<u32>, Failure
 }
 
 impl PartRestore<'_> {
-    /// Restores data files, with the database closed.
+    /// Restores data files of a closed database.
     pub(super) fn run_files(
         mut self,
         names: &[String],
@@ -85,7 +85,7 @@ impl PartRestore<'_> {
         }
     }
 
-    /// `suspect_pages` and the history.
+    /// Updates `suspect_pages` and the history.
     fn remember_files(&mut self, files: &[RestoredFile], sink: &mut dyn Sink) {
         let now = Moment::now().0;
         let noted = files.iter().try_for_each(|file| {
@@ -105,7 +105,7 @@ impl PartRestore<'_> {
     }
 }
 
-/// Passes the content of the media to the files.
+/// Writes the content of the media to the files.
 struct Files<'a>(&'a mut FilesTarget);
 
 impl Selection for Files<'_> {

@@ -1,13 +1,13 @@
-//! A restore of one set: of a whole database, of data files, of single pages; and the end of a sequence.
+//! Restores one set: a whole database, data files, or single pages; and ends a sequence of restores.
 //!
 //! | file | what |
 //! |---|---|
-//! | [`RestoreOptions`] | what is asked for |
-//! | `reader` | the set, open, with its keys: what all restores have in common |
+//! | [`RestoreOptions`] | the options |
+//! | `reader` | the opened set with its keys: what all restores have in common |
 //! | `places`, `placing` | where each file goes, and where it may not |
 //! | `target`, `sqlite`, `engine` | what differs between a SQLite file and the files of the page engine |
-//! | `parts`, `pages`, `files` | parts of a database of the page engine |
-//! | `recovery` | a database brought online without another set |
+//! | `parts`, `pages`, `files` | parts of a page engine database |
+//! | `recovery` | brings a database online without another set |
 //! | `newest` | which sets give the newest state |
 //!
 //! One flow serves both kinds of databases: a SQLite file is a set with one file.
@@ -57,7 +57,7 @@ use target::{TargetKind, Wanted, first, kind_of, log};
 
 pub(crate) const OPERATION: &str = "RESTORE DATABASE";
 
-/// What a restore came to.
+/// The result of a restore.
 #[derive(Debug, Clone)]
 pub enum RestoreOutcome {
     /// A database was restored.
@@ -66,22 +66,21 @@ pub enum RestoreOutcome {
         path: PathBuf,
         /// The position of the set on its media.
         position: u16,
-        /// Everything about it.
         report: Box<ReadReport>,
     },
-    /// A sequence of restores came to its end.
+    /// A sequence of restores ended without another set.
     Recovered,
     /// Data files of SQL Server were written.
     DataFiles,
-    /// Nothing was done.
+    /// A dry run: nothing was changed.
     Rehearsed,
 }
 
 impl Session {
-    /// Restores a database under a name.
+    /// Restores a database under the name `database`.
     ///
     /// # Errors
-    /// What stands in the way, in messages; [`Failure::is_done`] when it was restored with losses.
+    /// The reason, in messages; [`Failure::is_done`] if it was restored with losses.
     pub fn restore(
         &mut self,
         database: &str,
@@ -92,10 +91,10 @@ impl Session {
         entry.around(sink, |sink| run(self, database, options, sink))
     }
 
-    /// Restores pages or data files of a database of the page engine.
+    /// Restores pages or data files of a page engine database.
     ///
     /// # Errors
-    /// What stands in the way, in messages; nothing was written then.
+    /// The reason, in messages; nothing was written then.
     pub fn restore_part(
         &mut self,
         database: &str,
@@ -108,7 +107,7 @@ impl Session {
     }
 }
 
-/// The same within a statement, which has its own entry in the log.
+/// The same as part of a statement, which logs its own entry.
 pub(crate) fn run(
     session: &mut Session,
     name: &str,
@@ -148,13 +147,13 @@ fn attempt(
     .run(sink)
 }
 
-/// What no restore can do in this session.
+/// Checks whether this session can restore at all.
 fn check_session(session: &Session, name: &str) -> Result<(), Failure> {
     let advice = "Give the database another name.";
     database::check_own(session, name, "A restore", advice)
 }
 
-/// The same where the database is closed or replaced: it may not be the session's own.
+/// The same for a database that is closed or replaced: it must not be the session's current one.
 fn check_unused(session: &Session, name: &str) -> Result<(), Failure> {
     check_session(session, name)?;
     match session.current_database().eq_ignore_ascii_case(name) {
@@ -166,7 +165,7 @@ fn check_unused(session: &Session, name: &str) -> Result<(), Failure> {
 /// A restore of a whole database whose set is open.
 struct RestoreOperation<'a> {
     session: &'a mut Session,
-    /// The database that is replaced.
+    /// The database to replace.
     known: Option<DatabaseRecord>,
     kind: &'static dyn TargetKind,
     reader: SetReader<'a>,
@@ -181,7 +180,7 @@ impl RestoreOperation<'_> {
         let files: Vec<FileRecord> = placed.into_iter().map(|file| file.record).collect();
         let path = first(&files).map_or_else(PathBuf::new, |file| file.path.clone());
         let existed = path.exists();
-        // Before anything is changed: a set that cannot be read leaves everything as it was.
+        // Before any change: a set that cannot be read leaves everything as it was.
         let keys = self.reader.unlock(self.session)?;
         if self.session.is_rehearsal() {
             return self.rehearse(keys, &files, sink);
@@ -227,7 +226,7 @@ impl RestoreOperation<'_> {
         failure.then(table::base_needed(needed, found))
     }
 
-    /// SQL Server's rules for overwriting.
+    /// Applies SQL Server's rules for overwriting.
     fn check_targets(&self, files: &[Placed], own: &[FileRecord]) -> Result<(), Failure> {
         let reader = &self.reader;
         let mut own: Vec<PathBuf> = own.iter().map(|file| file.path.clone()).collect();
@@ -250,9 +249,9 @@ impl RestoreOperation<'_> {
         }
     }
 
-    /// A differential continues a sequence that was left open.
+    /// A differential continues a sequence of restores that is still open.
     fn check_sequence(&self, files: &[Placed]) -> Result<(), Failure> {
-        // The restore before it was a rehearsal too.
+        // In a rehearsal the restore before it changed nothing either.
         if self.session.is_rehearsal() {
             return Ok(());
         }
@@ -266,7 +265,7 @@ impl RestoreOperation<'_> {
         }
     }
 
-    /// Tells what the restore would do.
+    /// Reports what the restore would do.
     fn rehearse(
         &self,
         keys: ReadKeys,
@@ -306,7 +305,7 @@ impl RestoreOperation<'_> {
         Ok(report)
     }
 
-    /// The messages before the closing one.
+    /// Sends the report and the messages before the closing one.
     fn tell(&self, report: &ReadReport, path: &Path, sink: &mut dyn Sink) {
         let (name, position) = (self.reader.name, self.reader.opened.position);
         sink.completed(Completed::Restore {
@@ -328,7 +327,7 @@ impl RestoreOperation<'_> {
         }
     }
 
-    /// Enters the database in the catalog.
+    /// Registers the database in the catalog.
     fn register(&mut self, files: &[FileRecord], existed: bool) -> Result<(), Failure> {
         let is_new = self.known.is_none();
         if is_new && self.reader.options.is_unregistered {
@@ -365,7 +364,7 @@ impl RestoreOperation<'_> {
         }
     }
 
-    /// Enters in a database's record what it is after the restore.
+    /// Updates a database's record to its state after the restore.
     fn settle(&self, record: &mut DatabaseRecord) {
         let set = &self.reader.opened.set;
         record.state = match self.reader.options.recovery {
@@ -383,7 +382,7 @@ impl RestoreOperation<'_> {
         }
     }
 
-    /// The history and the closing message of a restore that began at `begun`.
+    /// Writes the history and sends the closing message of a restore that started at `begun`.
     fn conclude(
         &mut self,
         report: &ReadReport,

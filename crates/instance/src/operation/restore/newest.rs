@@ -1,7 +1,7 @@
-//! The newest state that some media can give: what a restore takes that names no set.
+//! Finds the newest state that can be restored from some media, for a restore that names no set.
 //!
-//! The command line asks here; a T-SQL statement names its set, or takes the first one. The media may
-//! be those of several media sets, in any order. Nothing is changed.
+//! The command line uses it; a T-SQL statement names its set, or uses the first one. The media may
+//! belong to several media sets, in any order. Nothing is changed.
 
 use std::path::{Path, PathBuf};
 
@@ -19,63 +19,57 @@ use crate::operation::media::MediaOptions;
 use crate::operation::{DeviceName, sql_server};
 use crate::{Failure, Session};
 
-/// The sets left out that are named one by one.
+/// Maximum number of left-out sets listed individually.
 const LEFT_OUT_TOLD: usize = 10;
 
-/// Why a differential alone is restored.
+/// The reason for restoring a differential alone.
 const CONTINUES: &str = "the newest differential based on the full backup already restored";
 
-/// What is to be restored.
 #[derive(Debug, Clone, Copy)]
 pub struct NewestRequest<'a> {
-    /// Whose backups are meant, where the media hold those of several databases.
+    /// Whose backups to restore, if the media contain those of several databases.
     pub of: Option<&'a str>,
     /// The name of the restored database.
     pub name: &'a str,
-    /// Where its file goes.
+    /// Where its first file goes.
     pub target: Option<&'a Path>,
-    /// Whether a differential is to follow later: then the full backup alone is restored.
+    /// Whether a differential will follow: then only the full backup is restored.
     pub leaves_open: bool,
 }
 
-/// A restore of one set.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// The media of the set.
     pub devices: Vec<DeviceName>,
-    /// Its position on them.
     pub position: u16,
-    /// What it holds.
     pub set: SetConfiguration,
 }
 
-/// How a state is restored, and why so.
+/// The restores that lead to a state, and the explanation.
 #[derive(Debug, Clone)]
 pub struct Newest {
-    /// One restore after the other.
+    /// In order.
     pub steps: Vec<Step>,
-    /// Which sets are used and left out, for people. Empty when there was nothing to choose.
+    /// Which sets are used and left out, as messages. Empty if there was no choice.
     pub notes: Vec<Message>,
 }
 
-/// What a sequence of restores stands at.
+/// The state of a sequence of restores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sequence {
     /// There is none.
     None,
-    /// It waits for a differential upon this set, or for recovery.
+    /// It waits for a differential based on this set, or for recovery.
     Waits(Guid),
-    /// A differential was not applied to its end: it must begin again.
+    /// A differential was applied only in part: the sequence must be restarted.
     Torn,
 }
 
-/// A set, and the media set that it is on.
+/// A set, and the index of its media set.
 struct Found {
     media: usize,
     set: SetConfiguration,
 }
 
-/// What is on the media.
 struct Inventory {
     devices: Vec<Vec<DeviceAddress>>,
     found: Vec<Found>,
@@ -84,10 +78,10 @@ struct Inventory {
 }
 
 impl Session {
-    /// Which sets of some media give the newest state of a database.
+    /// Finds the sets on some media that give the newest state of a database.
     ///
     /// # Errors
-    /// When the media cannot be read, hold backups of several databases, or none that can be restored.
+    /// If the media cannot be read, contain backups of several databases, or none that can be restored.
     pub fn newest(
         &mut self,
         media: &MediaOptions,
@@ -95,7 +89,7 @@ impl Session {
     ) -> Result<Newest, Failure> {
         let devices = media.addresses(self, Some(request.name))?;
         if sql_server::is_backup(&devices) {
-            // All of it is one restore.
+            // All devices are restored by one statement.
             let (steps, notes) = (Vec::new(), Vec::new());
             return Ok(Newest { steps, notes });
         }
@@ -104,7 +98,7 @@ impl Session {
             return Ok(inventory.newest(&[], Vec::new()));
         }
         if inventory.found.len() == 1 && request.of.is_none() {
-            // Whatever is wrong with it, its restore says in SQL Server's words.
+            // If something is wrong with it, its restore reports that with SQL Server's messages.
             return Ok(inventory.newest(&[0], Vec::new()));
         }
         let waiting = match self.sequence(request.name, request.target)? {
@@ -114,10 +108,11 @@ impl Session {
         inventory.choose(request, waiting)
     }
 
-    /// What restores without recovery have left of a database, or of the file that is to become one.
+    /// The state in which restores without recovery have left a database, or the file that will become
+    /// one.
     ///
     /// # Errors
-    /// When their state cannot be read.
+    /// If that state cannot be read.
     pub fn sequence(&self, name: &str, target: Option<&Path>) -> Result<Sequence, Failure> {
         let known = self.instance.database(name)?;
         let path: Option<PathBuf> = match (target, &known) {
@@ -222,7 +217,7 @@ impl Inventory {
             set.base.is_some() && set.base == waiting && set.obstacle.is_none()
         };
         let Some(mut state) = state else {
-            // The full backup may be restored already, from other media.
+            // The full backup may have been restored already, from other media.
             let next = self.newest_of(wanted.iter().copied().filter(waits_for));
             let next = next.ok_or_else(|| self.refusal(&chains, &wanted))?;
             self.refuse_unused(&chains, &[next], &wanted)?;

@@ -1,4 +1,4 @@
-//! What a restore is asked to be.
+//! The options of a restore.
 
 use std::path::PathBuf;
 
@@ -11,46 +11,44 @@ use crate::Failure;
 use crate::operation::media::{MediaOptions, check_moved_once};
 use crate::operation::number;
 
-/// What a restore of one set is asked to be. What is absent is for the media, or for the plan. Numbers are as
-/// they were given: the restore checks them.
+/// The options of a restore of one set. What is absent comes from the media, or from the plan. Numbers
+/// are as given; the restore checks them.
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 #[derive(Debug, Clone)]
 pub struct RestoreOptions {
     /// The set. Without devices nothing is read, and a sequence of restores ends.
     pub media: MediaOptions,
-    /// What the restore leaves behind.
+    /// The state in which the restore leaves the database.
     pub recovery: Recovery,
-    /// Logical names and the paths that the files go to.
+    /// Logical names of files, and the paths they go to.
     pub moves: Vec<(String, String)>,
-    /// Where the database goes, whatever its files were called.
+    /// The path of the database, instead of its original ones.
     pub target: Option<PathBuf>,
-    /// Whether a path that only the backup names is refused: nobody has looked at it.
+    /// Whether to refuse a path that comes only from the backup, which nobody has checked.
     pub needs_target: bool,
-    /// Whether the restored database is left unregistered.
     pub is_unregistered: bool,
-    /// Overwrites a database or file although it does not belong to the backup.
+    /// Overwrites a database or file even if it does not belong to the backup.
     pub replaces: bool,
-    /// Continues what was interrupted; told to the history, no more.
+    /// RESTART: recorded in the history, without any other effect.
     pub restarts: bool,
-    /// What is restored need not be a database.
+    /// Accepts content that is not a database.
     pub is_as_is: bool,
-    /// The set may follow upon one that is better protected.
+    /// Allows a set with weaker protection than its base.
     pub allows_unencrypted: bool,
-    /// Files of public keys, one of which must have signed the set.
+    /// Files of public keys; one of them must have signed the set.
     pub signed_by: Vec<String>,
     /// What to do about damage.
     pub on_damage: OnDamage,
-    /// Keys beside those of the instance. If there are any, the set must be encrypted.
+    /// Keys in addition to those of the instance. If there are any, the set must be encrypted.
     pub keys: KeyRing,
-    /// Transfers in flight.
+    /// Number of transfers in flight.
     pub buffer_count: Option<i64>,
-    /// Bytes in a transfer.
+    /// Bytes per transfer.
     pub transfer_bytes: Option<i64>,
     /// Threads; chosen by the plan when absent.
     pub threads: Option<i64>,
-    /// What carries the reads.
     pub io_method: IoMethodChoice,
-    /// Percent between two reports of progress.
+    /// Percent between two progress messages.
     pub stats: Option<i64>,
 }
 
@@ -79,14 +77,14 @@ impl Default for RestoreOptions {
     }
 }
 
-/// What options come to.
+/// Checked options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Settled {
     pub(super) tuning: Tuning,
     pub(super) stats: Option<u32>,
 }
 
-/// Checks options.
+/// Checks the options.
 ///
 /// # Errors
 /// 3217, 3250, 3253, and a file that is moved twice.

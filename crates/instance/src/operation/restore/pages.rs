@@ -1,4 +1,4 @@
-//! Single pages of a database of the page engine, which stays in use.
+//! Restores single pages of a page engine database, which stays in use.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,17 +17,16 @@ use crate::operation::observer::Watch;
 use crate::operation::timing;
 use crate::{Failure, Sink};
 
-/// Pages of one file that may be named, as on SQL Server.
+/// Maximum number of pages per file, as on SQL Server.
 const PAGES_MAX: usize = 1000;
 
-/// How long a write transaction of somebody else is waited for.
+/// How long to wait for another connection's write transaction.
 const WRITER_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The log's number within a database.
 const LOG_FILE_ID: u16 = FileId::LOG.0;
 
 impl PartRestore<'_> {
-    /// Restores pages, with the database open.
+    /// Restores pages of an open database.
     pub(super) fn run_pages(
         mut self,
         pages: &[FilePage],
@@ -48,7 +47,7 @@ impl PartRestore<'_> {
         let (media, position) = (&self.reader.opened.media, self.reader.opened.position);
         restore_selected(media, position, &read, &mut Pages(&mut restore), &watch)?;
         let pages: Vec<FilePage> = restore.pages().collect();
-        // SQLite keeps pages of its own; a connection that is closed has none.
+        // SQLite caches pages; closing the connection drops the cache.
         self.session.queries.leave(self.reader.name);
         let count = restore
             .finish(WRITER_PATIENCE)
@@ -67,7 +66,7 @@ impl PartRestore<'_> {
         Ok(())
     }
 
-    /// `suspect_pages` and the history. The pages are none the worse when they cannot be written.
+    /// Updates `suspect_pages` and the history. A failure here does not affect the restored pages.
     fn remember_pages(&mut self, database: &Database, pages: &[FilePage], sink: &mut dyn Sink) {
         let now = Moment::now().0;
         let noted = pages.iter().try_for_each(|page| {
@@ -101,7 +100,7 @@ fn logical_name(database: &Database, file_id: u32) -> String {
         .map_or_else(String::new, |file| file.spec.logical_name)
 }
 
-/// At most so many pages of a file.
+/// Checks the number of pages per file.
 fn check_count(database: &Arc<Database>, pages: &[FilePage]) -> Result<(), Failure> {
     let mut distinct = pages.to_vec();
     distinct.sort_unstable();
@@ -115,7 +114,7 @@ fn check_count(database: &Arc<Database>, pages: &[FilePage]) -> Result<(), Failu
     Ok(())
 }
 
-/// Hands what the media hold on to the restore of the engine.
+/// Passes the content of the media to the engine's page restore.
 struct Pages<'a>(&'a mut PageRestore);
 
 impl Selection for Pages<'_> {

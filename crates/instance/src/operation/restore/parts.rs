@@ -1,4 +1,4 @@
-//! Parts of a database of the page engine: what single pages and data files have in common.
+//! Restores parts of a page engine database: what single pages and data files have in common.
 
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
@@ -15,10 +15,10 @@ use crate::message_of::engine_message;
 use crate::operation::history;
 use crate::{Failure, Session, Sink};
 
-/// Pages that a message lists.
+/// Maximum number of pages listed in a message.
 const PAGES_TOLD: usize = 10;
 
-/// The part of a database that is restored.
+/// The parts of a database to restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestorePart {
     /// Single pages.
@@ -76,7 +76,7 @@ pub(crate) fn run(
     attempt().map_err(|failure| failure.then(table::terminating_abnormally(OPERATION)))
 }
 
-/// What can be said of a whole restore and makes no sense here.
+/// Refuses options that apply only to whole databases.
 fn check_options(options: &RestoreOptions) -> Result<(), Failure> {
     let refused = [
         (
@@ -120,7 +120,7 @@ fn check_options(options: &RestoreOptions) -> Result<(), Failure> {
     }
 }
 
-/// The database, which must be online and the page engine's.
+/// The catalog entry of the database, which must be online and of the page engine.
 fn engine_database(session: &Session, name: &str) -> Result<DatabaseRecord, Failure> {
     let known = session.instance.database(name)?;
     let record = known.ok_or_else(|| Failure::from(table::database_does_not_exist(name)))?;
@@ -133,7 +133,7 @@ fn engine_database(session: &Session, name: &str) -> Result<DatabaseRecord, Fail
     Ok(record)
 }
 
-/// Only a full backup of the database holds every page.
+/// Checks the set: only a full backup of the database contains every page.
 fn check_set(
     set: &SetConfiguration,
     record: &DatabaseRecord,
@@ -162,7 +162,8 @@ pub(super) struct PartRestore<'a> {
 }
 
 impl PartRestore<'_> {
-    /// The messages before the closing one: each file with its pages; and what that calls the operation.
+    /// Sends the messages before the closing one: each file with its pages. Returns the operation's name
+    /// for it.
     pub(super) fn close(&self, parts: &[(String, u64)], sink: &mut dyn Sink) -> String {
         let (name, position) = (self.reader.name, self.reader.opened.position);
         let mut files = Vec::new();
@@ -173,7 +174,7 @@ impl PartRestore<'_> {
         format!("{OPERATION} ... {}", files.join(", "))
     }
 
-    /// What the engine says, with what the user can do about it.
+    /// The failure for an engine error, with what the user can do about it.
     pub(super) fn refusal(&self, error: &EngineError) -> Failure {
         let failure = Failure::from(engine_message(error));
         match error {
@@ -183,7 +184,7 @@ impl PartRestore<'_> {
         }
     }
 
-    /// Which set would do.
+    /// Says which set would do.
     fn which_base(&self, base: Guid) -> Message {
         let set = &self.reader.opened.set;
         let kind = if set.is_copy_only {

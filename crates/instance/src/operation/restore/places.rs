@@ -1,4 +1,4 @@
-//! Where each file of a set goes.
+//! Determines where each file of a set goes.
 
 use std::path::{Path, PathBuf};
 
@@ -13,15 +13,15 @@ use crate::Failure;
 use crate::message_of::{os_error, quoted_os_error};
 use crate::names::absolute;
 
-/// A file of the set and its place.
+/// A file of the set with its target path.
 pub(super) struct Placed {
     pub(super) record: FileRecord,
-    /// Whether MOVE or the command names the place.
+    /// Whether MOVE or the command names the path.
     is_named: bool,
 }
 
 impl RestoreOperation<'_> {
-    /// The files of the database that is replaced, or that waits for more of its restore.
+    /// The files of the database to replace, or of the one that waits for another restore.
     pub(super) fn own_files(&self) -> Result<Vec<FileRecord>, Failure> {
         let Some(known) = &self.known else {
             return Ok(Vec::new());
@@ -31,7 +31,7 @@ impl RestoreOperation<'_> {
         if !files.is_empty() {
             return Ok(files);
         }
-        // At least these are known of every database.
+        // The catalog has at least these of every database.
         let log = known.log_path.iter().map(|path| (2, true, path));
         let all = std::iter::once((1, false, &known.path)).chain(log);
         let record = |(file_id, is_log, path): (u32, bool, &PathBuf)| FileRecord {
@@ -43,7 +43,7 @@ impl RestoreOperation<'_> {
         Ok(all.map(record).collect())
     }
 
-    /// Where each file goes.
+    /// Determines the target of each file.
     pub(super) fn places(&self, own: &[FileRecord]) -> Result<Vec<Placed>, Failure> {
         let mut placed: Vec<Placed> = Vec::new();
         for file in &self.reader.opened.set.files {
@@ -69,8 +69,8 @@ impl RestoreOperation<'_> {
         Ok(placed)
     }
 
-    /// As the command says, as MOVE says, where the database that is replaced has it, or where it came from;
-    /// and whether the first two name the place.
+    /// The target of a file: from the command, from MOVE, from the database to replace, or else its
+    /// original path. Also returns whether one of the first two named it.
     fn place(&self, file: &DatabaseFile, own: &[FileRecord]) -> Result<(PathBuf, bool), Failure> {
         let moved = self.reader.moved(self.session, &file.logical_name)?;
         let known = own
@@ -88,7 +88,7 @@ impl RestoreOperation<'_> {
         Ok((placed(&path)?, is_named))
     }
 
-    /// Where a file came from: the last resort, because the path is the backup's.
+    /// The original path of a file: the last resort, because the path is the backup's claim.
     fn original_place(&self, file: &DatabaseFile) -> Result<PathBuf, Failure> {
         if self.reader.options.needs_target {
             let reason = "only the backup names it, which anyone can have made. Give --to FILE, or \
@@ -98,7 +98,7 @@ impl RestoreOperation<'_> {
         Ok(self.session.instance.drives().path(&file.physical_name)?)
     }
 
-    /// Whether a file may go to its place.
+    /// Checks whether a file may go to its target.
     pub(super) fn check_place(
         &self,
         file: &Placed,
@@ -121,7 +121,7 @@ impl RestoreOperation<'_> {
     }
 }
 
-/// The absolute path of a file that is restored; its folder must be there.
+/// The absolute path of a file to restore; its folder must exist.
 pub(in crate::operation) fn placed(path: &Path) -> Result<PathBuf, Failure> {
     let placed = absolute(path)
         .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)))?;
@@ -135,7 +135,7 @@ pub(in crate::operation) fn placed(path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Of a command that names one target: the first data file is the target, the others lie beside it.
+/// For a command with one target: the first data file is the target, the others go next to it.
 fn beside(target: &Path, file: &DatabaseFile) -> PathBuf {
     if file.is_log {
         return windlass_vfs::log_path(target);
@@ -147,7 +147,7 @@ fn beside(target: &Path, file: &DatabaseFile) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A file that the database does not have yet lies beside its first one, under the name that it had.
+/// A file that the database does not have yet goes next to its first one, under its original name.
 fn beside_own(first: &Path, file: &DatabaseFile) -> PathBuf {
     let name = file.physical_name.rsplit(['/', '\\']).next();
     let name = name.filter(|name| !name.is_empty() && !matches!(*name, "." | ".."));

@@ -1,41 +1,38 @@
 //! Where restored files may go, for both kinds of databases.
 //!
-//! One rule: a restore goes over the files of the database that it replaces, and over no other, whoever it
-//! belongs to, without a MOVE (or a command) that names it. The paths in a backup are text from a stranger.
+//! One rule: without a MOVE (or a command) that names it, a restore overwrites only the files of the
+//! database that it replaces, and no other file, no matter whose. The paths in a backup are untrusted.
 
 use std::path::{Path, PathBuf};
 
 use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_device::DeviceAddress;
 
 use crate::names::{absolute, is_own_side_file, part_of_database};
 use crate::{Failure, Session};
 
-/// A file of a set and where it is to go.
 pub(in crate::operation) struct Placing<'a> {
-    /// Its logical name.
     pub(in crate::operation) logical: &'a str,
     pub(in crate::operation) path: &'a Path,
-    /// Whether a MOVE or the command names the place.
+    /// Whether MOVE or the command names the path.
     pub(in crate::operation) is_named: bool,
-    /// The files of the database that is replaced.
+    /// The files of the database to replace.
     pub(in crate::operation) own: &'a [PathBuf],
-    /// Where all files of the set go.
+    /// The targets of all files of the set.
     pub(in crate::operation) together: &'a [PathBuf],
 }
 
-/// What a statement says of all its files.
+/// What applies to all files of a statement.
 pub(in crate::operation) struct Wish<'a> {
-    /// The database.
     pub(in crate::operation) name: &'a str,
-    /// What is read.
+    /// The media that are read.
     pub(in crate::operation) devices: &'a [DeviceAddress],
     pub(in crate::operation) replace: bool,
 }
 
 impl Placing<'_> {
-    /// SQL Server's rules for overwriting, and ours.
+    /// Applies SQL Server's rules for overwriting, and Windlass's own.
     pub(in crate::operation) fn check(
         &self,
         session: &Session,
@@ -53,7 +50,7 @@ impl Placing<'_> {
                           name.";
             return Err(self.refuse(table::path_means_no_file(self.path.display(), reason)));
         }
-        // The log of the very database that is restored beside it is one, and is meant.
+        // The log of the database that is restored next to it has such a name on purpose.
         let is_log = |database: &PathBuf| {
             windlass_vfs::log_path(database) == self.path && self.together.contains(database)
         };
@@ -72,7 +69,7 @@ impl Placing<'_> {
         Ok(())
     }
 
-    /// A file of another database is never overwritten.
+    /// Refuses a file of another database.
     fn check_owner(&self, session: &Session, name: &str) -> Result<(), Failure> {
         let owner = session.instance.database_at(self.path)?;
         match owner.filter(|owner| !owner.name.eq_ignore_ascii_case(name)) {
@@ -84,12 +81,10 @@ impl Placing<'_> {
         }
     }
 
-    /// Nor are the media that are being read.
+    /// Refuses the media that are being read.
     fn check_media(&self, wish: &Wish<'_>) -> Result<(), Failure> {
-        let disks = wish.devices.iter();
-        let mut disks = disks.filter(|device| device.kind == DeviceKind::Disk);
-        let is_medium =
-            disks.any(|device| absolute(&device.path).is_ok_and(|path| path == self.path));
+        let mut files = wish.devices.iter().filter_map(DeviceAddress::file);
+        let is_medium = files.any(|file| absolute(file).is_ok_and(|path| path == self.path));
         match is_medium {
             false => Ok(()),
             true => Err(self.refuse(table::path_means_no_file(
@@ -99,7 +94,7 @@ impl Placing<'_> {
         }
     }
 
-    /// If the settings list folders, a restore goes only there.
+    /// If the settings list folders, a restore must go to one of them.
     fn check_folder(&self, session: &Session) -> Result<(), Failure> {
         let folders = session.instance.restore_folders()?;
         let is_within = |folders: &Vec<PathBuf>| {

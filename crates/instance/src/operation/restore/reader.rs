@@ -1,4 +1,4 @@
-//! The set that a restore reads, and how: what a whole restore and one of pages or files have in common.
+//! The set that a restore reads, and how: what restores of databases, files and pages have in common.
 
 use std::path::PathBuf;
 
@@ -17,9 +17,8 @@ use crate::operation::{expand, history};
 use crate::tag::Tags;
 use crate::{Failure, Session, Sink};
 
-/// The set of a restore, open, and what is asked of it.
+/// The open set of a restore, with the options.
 pub(super) struct SetReader<'a> {
-    /// The database that is restored.
     pub(super) name: &'a str,
     pub(super) options: &'a RestoreOptions,
     pub(super) settled: Settled,
@@ -27,7 +26,7 @@ pub(super) struct SetReader<'a> {
 }
 
 impl<'a> SetReader<'a> {
-    /// Reads the headers of the media, up to the set that is wanted.
+    /// Reads the headers of the media, up to the requested set.
     pub(super) fn open(
         name: &'a str,
         devices: Vec<DeviceAddress>,
@@ -46,7 +45,7 @@ impl<'a> SetReader<'a> {
         self.opened.set.set_type == SetType::Differential
     }
 
-    /// How the set is read.
+    /// The request to read the set.
     pub(super) fn read_request(&self, keys: ReadKeys) -> ReadRequest {
         ReadRequest {
             keys,
@@ -55,7 +54,7 @@ impl<'a> SetReader<'a> {
         }
     }
 
-    /// Where MOVE sends a file, if it does.
+    /// The path to which MOVE sends a file, if it does.
     pub(super) fn moved(
         &self,
         session: &Session,
@@ -73,7 +72,7 @@ impl<'a> SetReader<'a> {
         Ok(Some(path?))
     }
 
-    /// The keys of the set, after everything that the key and the headers prove was checked.
+    /// Returns the keys of the set, after checking everything that they and the headers can prove.
     pub(super) fn unlock(&self, session: &mut Session) -> Result<ReadKeys, Failure> {
         let keys =
             self.opened
@@ -82,8 +81,8 @@ impl<'a> SetReader<'a> {
         Ok(keys)
     }
 
-    /// The same for a restore of pages or files from the very set that the database counts from, which must
-    /// be protected as the history says that it was.
+    /// The same for a restore of pages or files: the set must be as well protected as the history says
+    /// it was.
     pub(super) fn unlock_part(&self, session: &mut Session) -> Result<ReadKeys, Failure> {
         let catalog = session.instance.catalog();
         let encryptors = catalog.encryptors_of(self.opened.set.set_guid);
@@ -100,7 +99,7 @@ impl<'a> SetReader<'a> {
         self.unlock(session)
     }
 
-    /// The history. A restore is none the worse when it cannot be written.
+    /// Writes the history. A failure here does not affect the restore.
     pub(super) fn remember(
         &self,
         session: &mut Session,

@@ -1,4 +1,4 @@
-//! The end of a sequence of restores, without another set.
+//! Ends a sequence of restores without another set.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::names::absolute;
 use crate::operation::timing;
 use crate::{Failure, Session, Sink};
 
-/// Brings a database online whose restores were left open.
+/// Brings a database online that waits for further restores.
 pub(super) fn run(
     session: &mut Session,
     name: &str,
@@ -65,13 +65,13 @@ pub(super) fn run(
     Ok(RestoreOutcome::Recovered)
 }
 
-/// Whether a complete restore waits for a database that is online, because a program still had it
+/// Whether a complete restore waits to replace a database that is online, because a program still had it
 /// open.
 fn waits(record: &DatabaseRecord) -> bool {
     record.log_path.is_none() && matches!(sqlite::restoring(&record.path), Ok(Some(_)))
 }
 
-/// The log of a database of the page engine whose restore waits.
+/// The log of a page engine database that waits for further restores.
 fn engine_log(known: Option<&DatabaseRecord>, options: &RestoreOptions) -> Option<PathBuf> {
     if let Some(known) = known {
         return known.log_path.clone();

@@ -1,4 +1,5 @@
-//! A SQLite file as the target of a restore: staged beside its place, published by a rename.
+//! A SQLite file as the target of a restore: written to a staging file next to it, published by a
+//! rename.
 
 use std::path::Path;
 
@@ -78,7 +79,7 @@ impl TargetKind for SqliteFile {
         Ok(Box::new(target))
     }
 
-    /// Somebody else's, whatever is in it now.
+    /// Not created here, whatever it contains now.
     fn origin_of_replaced(&self) -> Origin {
         Origin::Attached
     }

@@ -1,4 +1,4 @@
-//! What a restore does differently for a SQLite file and for the files of the page engine.
+//! What differs between the restore of a SQLite file and of a page engine database.
 
 use windlass_base::Guid;
 use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
@@ -13,13 +13,13 @@ use crate::{Failure, Session};
 
 /// A kind of database as the target of a restore.
 pub(super) trait TargetKind {
-    /// Refuses a set that this kind cannot be made of, and to replace a database of the other kind.
+    /// Refuses a set of another kind, and the replacement of a database of another kind.
     fn admit(&self, reader: &SetReader<'_>, known: Option<&DatabaseRecord>) -> Result<(), Failure>;
 
-    /// Whether a database is another one than that of the set.
+    /// Whether a database is not the one the set was made from.
     fn is_other(&self, known: &DatabaseRecord, set: &SetConfiguration) -> bool;
 
-    /// Whether the files were left open for a differential.
+    /// Whether the files wait for a differential.
     fn waits(&self, files: &[FileRecord]) -> Result<bool, Failure> {
         Ok(self.restored_set(files)?.is_some())
     }
@@ -27,7 +27,7 @@ pub(super) trait TargetKind {
     /// The set that was restored last, where the files were left open for a differential.
     fn restored_set(&self, files: &[FileRecord]) -> Result<Option<Guid>, Failure>;
 
-    /// Lets go of what the session has open of the files.
+    /// Closes the session's connections to the files.
     fn release(
         &self,
         session: &mut Session,
@@ -35,25 +35,24 @@ pub(super) trait TargetKind {
         files: &[FileRecord],
     ) -> Result<(), Failure>;
 
-    /// Takes the places of the files for this restore alone. Nothing changes under their names before it ends.
+    /// Reserves the targets for this restore. The files with their final names change only when it ends.
     fn begin(&self, wanted: &Wanted<'_>) -> Result<Box<dyn RestoreTarget>, Failure>;
 
-    /// Whose a file is that was there before the restore replaced it.
+    /// The origin of a file that existed before the restore replaced it.
     fn origin_of_replaced(&self) -> Origin;
 }
 
-/// What is to be restored, and where.
+/// The restore to begin.
 pub(super) struct Wanted<'a> {
     pub(super) session: &'a Session,
     pub(super) reader: &'a SetReader<'a>,
-    /// The database that is replaced.
+    /// The database to replace.
     pub(super) known: Option<&'a DatabaseRecord>,
     pub(super) files: &'a [FileRecord],
-    /// The keys of the set.
     pub(super) keys: &'a ReadKeys,
 }
 
-/// The kind of the database that a set was made from.
+/// The kind of database that a set was made from.
 pub(super) fn kind_of(set: &SetConfiguration) -> &'static dyn TargetKind {
     match set.source_kind {
         SourceKind::Engine => &EngineFiles,
@@ -66,7 +65,7 @@ pub(super) fn first(files: &[FileRecord]) -> Option<&FileRecord> {
     files.iter().find(|file| !file.is_log)
 }
 
-/// The log; none of a SQLite file.
+/// The log; `None` for a SQLite file.
 pub(super) fn log(files: &[FileRecord]) -> Option<&FileRecord> {
     files.iter().find(|file| file.is_log)
 }

@@ -6,7 +6,7 @@ use windlass_base::message::table;
 use super::{date, type_name};
 use crate::{DataType, Decimal, Failure, IntegerType, Value};
 
-/// Converts the value for a variable of the given type; text is cut to its length.
+/// Converts a value to a variable's type; truncates text to its length.
 ///
 /// # Errors
 /// See [`convert`].
@@ -14,7 +14,7 @@ pub fn assign(value: &Value, target: DataType) -> Result<Value, Failure> {
     convert(value, target, None)
 }
 
-/// Converts the value to another type, using a date or number style if given.
+/// Converts a value to another type, with a date or number style if given.
 ///
 /// # Errors
 /// SQL Server's messages 245, 241, 281, 529, 8114, 8115 and 8169.
@@ -149,7 +149,7 @@ fn text(
     };
     if let Some(limit) = limit {
         let length = text.chars().count();
-        // A number that does not fit is an error; a text that does not fit is cut.
+        // A number that does not fit is an error; a text that does not fit is truncated.
         if length > limit && matches!(value, Value::Integer(_) | Value::Decimal(_)) {
             return Err(Failure::ending(table::arithmetic_overflow("nvarchar")));
         }
@@ -198,7 +198,7 @@ fn guid(value: &Value) -> Result<Value, Failure> {
     }
 }
 
-/// The point in time of a value.
+/// Converts a value to a date and time.
 pub(super) fn date_time(value: &Value) -> Result<DateTime, Failure> {
     match value {
         Value::DateTime(at) | Value::DateTime2(at) => Ok(*at),

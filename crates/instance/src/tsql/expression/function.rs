@@ -19,7 +19,7 @@ pub(super) fn call(
     environment: &mut dyn Environment,
 ) -> Result<Value, Failure> {
     let upper = name.to_ascii_uppercase();
-    // A part of a date is a word, not an expression.
+    // The first argument of these is the name of a date part, not an expression.
     if let "DATEPART" | "DATENAME" | "DATEADD" | "DATEDIFF" | "DATEDIFF_BIG" = upper.as_str() {
         return date_function(&upper, arguments, environment);
     }
@@ -45,7 +45,7 @@ pub(super) fn call(
     }
 }
 
-/// Checks how many arguments a function got.
+/// Checks the number of arguments of a function.
 pub(super) fn count(
     name: &str,
     values: &[Value],
@@ -85,7 +85,7 @@ fn first_not_null(
     Ok(Value::Null)
 }
 
-/// The word that an argument is, when it is a word.
+/// The argument, if it is a bare word.
 fn word(argument: &Spanned<Expr>) -> Option<&str> {
     match &argument.node {
         Expr::Call {
@@ -128,7 +128,7 @@ fn date_function(
     date_value(name, part, &values)
 }
 
-/// A date function with values: the part of a date first, as a text.
+/// Calls a date function with evaluated arguments; the first is the name of the date part.
 pub(super) fn date_call(name: &str, arguments: Vec<Value>) -> Result<Value, Failure> {
     let wanted = if matches!(name, "DATEPART" | "DATENAME") {
         2
@@ -171,7 +171,7 @@ fn date_value(name: &str, part: Part, values: &[Value]) -> Result<Value, Failure
     }
 }
 
-/// Functions that ask the clock, or take a date apart.
+/// Functions of the current time, and those that return parts of a date.
 pub(super) fn clock_function(name: &str, values: &[Value]) -> Result<Option<Value>, Failure> {
     let now = || local_now().datetime();
     let utc = || Timestamp::now().to_zoned(TimeZone::UTC).datetime();
@@ -230,7 +230,7 @@ fn format(values: &[Value]) -> Result<Value, Failure> {
         Value::DateTime(_) | Value::DateTime2(_) | Value::Date(_) | Value::Time(_) => {
             Ok(Value::Text(date::by_pattern(date_time(value)?, pattern)))
         }
-        // Patterns of zeros fill up to that many digits; others are not known here.
+        // Zeros in a pattern set the minimum number of digits; other patterns are not supported.
         Value::Integer(number)
             if !pattern.is_empty() && pattern.bytes().all(|byte| byte == b'0') =>
         {
@@ -243,7 +243,7 @@ fn format(values: &[Value]) -> Result<Value, Failure> {
     }
 }
 
-/// Functions that ask the session.
+/// Functions that depend on the session.
 fn session_function(
     name: &str,
     values: &[Value],

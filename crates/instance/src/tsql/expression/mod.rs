@@ -1,8 +1,8 @@
 //! Evaluates the scalar expressions of DECLARE, SET and PRINT.
 //!
-//! The rules are T-SQL's: NULL spreads, integers divide to integers, `+` joins two texts and adds
-//! everything else, a text meets a number as a number. What needs the session (variables, database
-//! names, subqueries) is asked of an [`Environment`].
+//! T-SQL's rules apply: NULL propagates, integers divide to integers, `+` joins two texts and adds
+//! everything else, a text combined with a number becomes a number. An [`Environment`] provides what
+//! depends on the session (variables, database names, subqueries).
 
 mod convert;
 mod date;
@@ -19,27 +19,25 @@ use windlass_tsql::span::Spanned;
 use crate::data_type::CONVERSION_LENGTH;
 use crate::{DataType, Decimal, Failure, Value};
 
-/// What an expression may ask of its session.
+/// What an expression needs from its session.
 pub trait Environment {
     /// The value of `@x` or `@@x`.
     fn variable(&mut self, name: &str) -> Result<Value, Failure>;
 
-    /// The first value of the first row of a query, NULL when there is none.
+    /// The first value of the first row of a query; NULL if it has no row.
     fn subquery(&mut self, text: &str) -> Result<Value, Failure>;
 
-    /// The number and name of a database: the current one, one by number, one by name.
+    /// The id and name of a database.
     fn database(&mut self, which: Which<'_>) -> Result<Option<(i64, String)>, Failure>;
 
-    /// Facts about server, machine and login.
     fn identity(&self) -> &crate::Identity;
 }
 
-/// Names a database.
 #[derive(Debug, Clone, Copy)]
 pub enum Which<'a> {
     /// The current one.
     Current,
-    /// The one with this number.
+    /// The one with this id.
     Numbered(i64),
     /// The one with this name.
     Named(&'a str),
@@ -48,7 +46,7 @@ pub enum Which<'a> {
 /// Evaluates an expression.
 ///
 /// # Errors
-/// SQL Server's messages for what cannot be computed.
+/// SQL Server's messages for values that cannot be computed.
 pub fn evaluate(
     expression: &Spanned<Expr>,
     environment: &mut dyn Environment,
@@ -191,7 +189,7 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// The whole number of a value that is not NULL.
+/// Converts a value that is not NULL to an integer.
 pub(crate) fn integer(value: &Value) -> Result<i64, Failure> {
     match convert(value, DataType::Integer(crate::IntegerType::BigInt), None)? {
         Value::Integer(number) => Ok(number),
@@ -199,7 +197,7 @@ pub(crate) fn integer(value: &Value) -> Result<i64, Failure> {
     }
 }
 
-/// The text of a value that is not NULL.
+/// Converts a value that is not NULL to text.
 pub(crate) fn text_of(value: &Value) -> Result<String, Failure> {
     match convert(
         value,
@@ -214,7 +212,7 @@ pub(crate) fn text_of(value: &Value) -> Result<String, Failure> {
     }
 }
 
-/// A function of T-SQL called by SQLite, with arguments that SQLite evaluated.
+/// Calls a T-SQL function for SQLite, with arguments that SQLite evaluated.
 pub(crate) fn sqlite_function(name: &str, arguments: Vec<Value>) -> Result<Value, Failure> {
     match name {
         "DATEADD" | "DATEDIFF" | "DATEDIFF_BIG" | "DATENAME" | "DATEPART" => {
@@ -236,7 +234,7 @@ pub(crate) fn sqlite_function(name: &str, arguments: Vec<Value>) -> Result<Value
     value.ok_or_else(|| Failure::ending(table::not_recognized(name, "built-in function name")))
 }
 
-/// `CONVERT('type', value [, style])` with values of SQLite.
+/// `CONVERT('type', value [, style])` for values of SQLite.
 fn converted(arguments: &[Value]) -> Result<Value, Failure> {
     let (Some(Value::Text(data_type)), Some(value)) = (arguments.first(), arguments.get(1)) else {
         return Ok(Value::Null);
@@ -261,7 +259,7 @@ fn converted(arguments: &[Value]) -> Result<Value, Failure> {
     convert(&stored_date(value.clone()), target, style)
 }
 
-/// A text that is exactly a date as the history stores it is one: SQLite has no type for dates.
+/// SQLite has no type for dates: a text exactly in the format of the history becomes a date.
 fn stored_date(value: Value) -> Value {
     const FORM: &str = "0000-00-00 00:00:00";
     let Value::Text(text) = &value else {

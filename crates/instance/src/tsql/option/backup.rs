@@ -12,14 +12,14 @@ use windlass_tsql::ast::{
 use windlass_tsql::option::{BACKUP, OptionWord, StatementKind};
 use windlass_tsql::span::Spanned;
 
-use super::{check, devices, file, filled_text, invalid, number, refused, stats, text};
+use super::{check, devices, file, filled_text, invalid, number, stats, text, unused};
 use crate::operation::{BackupOptions, CompressionChoice};
 use crate::{Environment, Failure};
 
 /// Reads the devices and options of a BACKUP DATABASE.
 ///
 /// # Errors
-/// 3031, 3032, 3217, and the refusal of what is not built.
+/// 3031, 3032, 3217, and unsupported options.
 pub(crate) fn read(
     statement: &BackupStatement,
     environment: &mut dyn Environment,
@@ -72,39 +72,21 @@ fn apply(
             options.cipher = Some(cipher);
             options.certificate = Some(certificate);
         }
-        // The defaults; FORMAT goes beyond INIT; tapes and restarts are not known on disk; `choose_level`
-        // says what LEVEL does.
+        // Defaults; FORMAT implies INIT; `choose_level` handles LEVEL.
         O::Init
         | O::NoInit
         | O::NoSkip
         | O::NoFormat
         | O::StopOnError
         | O::NoEncryption
-        | O::Restart
-        | O::Rewind
-        | O::NoRewind
-        | O::Unload
-        | O::NoUnload
         | O::ThreadCount(ThreadCount::Auto)
         | O::LevelAuto => {}
-        O::Credential(_)
-        | O::FileSnapshot
-        | O::MetadataOnly
-        | O::Snapshot
-        | O::Password(_)
-        | O::MediaPassword(_)
-        | O::BackupOptions(_)
-        | O::NoRecovery
-        | O::Standby(_)
-        | O::NoTruncate => {
-            return Err(refused(option.word()));
-        }
         valued => apply_value(valued, options, environment)?,
     }
     Ok(())
 }
 
-/// The options that take a value.
+/// Applies options with a value; refuses or ignores those that no operation uses.
 fn apply_value(
     option: &BackupOption,
     options: &mut BackupOptions,
@@ -139,7 +121,7 @@ fn apply_value(
                 OptionWord::ThreadCount => &mut options.threads,
                 OptionWord::MaxRate => &mut options.max_rate,
                 OptionWord::MaxWriteRate => &mut options.max_write_rate,
-                _ => return Err(refused(word)),
+                _ => return unused(word, BACKUP),
             };
             let value = value.ok_or_else(|| invalid(word))?;
             *into = Some(number(word, value, environment)?);
@@ -148,7 +130,7 @@ fn apply_value(
     Ok(())
 }
 
-/// `LEVEL = AUTO` is for ZSTD, and takes it where no algorithm is named.
+/// Applies `LEVEL = AUTO`, which needs ZSTD and selects it if no algorithm is given.
 fn choose_level(
     written: &[Spanned<BackupOption>],
     options: &mut BackupOptions,
@@ -173,7 +155,7 @@ fn only_zstd(algorithm: Algorithm) -> Failure {
     table::option_conflict("LEVEL = AUTO", format!("ALGORITHM = {algorithm}")).into()
 }
 
-/// Which algorithm, and the name of the certificate.
+/// The algorithm and the name of the certificate.
 fn encryption(written: &WrittenEncryption) -> Result<(Cipher, String), Failure> {
     let algorithm = match written.algorithm {
         EncryptionAlgorithm::Aes128 => Cipher::Aes128,

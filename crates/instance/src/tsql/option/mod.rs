@@ -1,8 +1,8 @@
-//! From T-SQL's options and devices, as they are written, to those of operations.
+//! Converts T-SQL's written options and devices to those of operations.
 //!
-//! Which options the language has, where they apply and what excludes what stands in one table in `tsql`; this
-//! module applies it (messages 3031 and 3032) and reads constants and variables. What the values may be is the
-//! operation's to say.
+//! One table in `tsql` lists the options of the language, where they apply and what they exclude; this
+//! module applies it (messages 3031 and 3032) and evaluates constants and variables. Operations check
+//! the values.
 
 mod backup;
 mod restore;
@@ -12,14 +12,13 @@ pub(crate) use restore::{read_media, read_restore, read_verify};
 
 use windlass_base::message::table;
 use windlass_tsql::ast::{Device, DeviceKind, Name, Value as Written};
-use windlass_tsql::option::{OptionRow, OptionWord, StatementKind};
+use windlass_tsql::option::{OptionRow, OptionWord, StatementKind, Support};
 use windlass_tsql::span::Spanned;
 
 use crate::operation::DeviceName;
 use crate::tsql::expression::{integer, text_of};
 use crate::{Environment, Failure, Value};
 
-/// The value of a constant or variable.
 pub(crate) fn value_of(
     written: &Written,
     environment: &mut dyn Environment,
@@ -47,14 +46,14 @@ pub(crate) fn name(name: &Name, environment: &mut dyn Environment) -> Result<Str
     match name {
         Name::Identifier(identifier) => Ok(identifier.text.clone()),
         Name::Variable(variable) => match environment.variable(&variable.name)? {
-            // SQL Server says the same of a variable without a value.
+            // SQL Server sends the same message for a variable without a value.
             Value::Null => Err(table::database_does_not_exist("").with_state(11).into()),
             value => text_of(&value),
         },
     }
 }
 
-/// A text; NULL and nothing are the same.
+/// A text; `None` if it is NULL or empty.
 fn filled_text(
     written: &Written,
     environment: &mut dyn Environment,
@@ -62,7 +61,7 @@ fn filled_text(
     Ok(text(written, environment)?.filter(|text| !text.is_empty()))
 }
 
-/// The name of a file, which is not left empty.
+/// The name of a file, which must not be empty.
 fn file(
     word: OptionWord,
     written: &Written,
@@ -71,7 +70,7 @@ fn file(
     filled_text(written, environment)?.ok_or_else(|| invalid(word))
 }
 
-/// A number: 3217 when it is none.
+/// A number; otherwise 3217.
 fn number(
     word: OptionWord,
     written: &Written,
@@ -115,7 +114,7 @@ fn stats(written: Option<&Written>, environment: &mut dyn Environment) -> Result
     }
 }
 
-/// Refuses options that exclude each other, come twice, or do not belong to the statement.
+/// Refuses options that exclude each other, are repeated, or do not belong to the statement.
 pub(crate) fn check(
     words: &[OptionWord],
     rows: &[OptionRow],
@@ -145,35 +144,20 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// The refusal of an option that the engine does not have yet, or never will.
-fn refused(word: OptionWord) -> Failure {
-    use OptionWord as W;
+/// Handles an option that no operation uses: it has no effect, or is refused.
+fn unused(word: OptionWord, rows: &[OptionRow]) -> Result<(), Failure> {
+    let row = rows.iter().find(|row| row.word == word);
     let spelling = word.spelling();
-    let not_yet = |hint: &str| table::not_built_yet(spelling, hint).into();
-    let unsupported = |hint: &str| table::statement_not_supported(spelling, hint).into();
-    match word {
-        W::Credential | W::BackupOptions | W::RestoreOptions => {
-            not_yet("It applies to URL devices, which are not implemented either.")
+    match row.map(|row| row.support) {
+        Some(Support::NoEffect) => Ok(()),
+        Some(Support::NotYet(instead)) => Err(table::not_built_yet(spelling, instead).into()),
+        Some(Support::Never(because)) => {
+            Err(table::statement_not_supported(spelling, because).into())
         }
-        W::NoWrite | W::NoCompressWrite => not_yet(
-            "TO DISK = 'NUL' backs up without writing; NO_COMPRESSION turns compression off.",
-        ),
-        W::Standby => not_yet("Use NORECOVERY, or restore a copy under another name."),
-        W::Partial => unsupported("A SQLite database has one file and one filegroup."),
-        W::Password | W::MediaPassword => unsupported(
-            "SQL Server has removed backup passwords, and Windlass media never have one.",
-        ),
-        W::FileSnapshot
-        | W::MetadataOnly
-        | W::Snapshot
-        | W::DbName
-        | W::SnapshotImport
-        | W::SnapshotRestorePhase
-        | W::CommitDifferentialBase => unsupported("Storage snapshots are not supported."),
-        W::StopAt | W::StopAtMark | W::StopBeforeMark => {
-            table::stop_at_in_simple_recovery(spelling).into()
-        }
-        W::RestrictedUser => unsupported("A SQLite database has no users."),
-        _ => unsupported("This option has no equivalent here."),
+        Some(Support::NeedsLog) => Err(table::stop_at_in_simple_recovery(spelling).into()),
+        Some(Support::Acts) | None => Err(table::option_not_supported(spelling).into()),
     }
 }
+
+#[cfg(test)]
+mod tests;

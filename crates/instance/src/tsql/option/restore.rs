@@ -1,4 +1,4 @@
-//! The options of RESTORE, for all of its statements.
+//! The options of RESTORE, for all its statements.
 
 use windlass_base::message::table;
 use windlass_pipeline::OnDamage;
@@ -6,15 +6,15 @@ use windlass_source::Recovery;
 use windlass_tsql::ast::{RestoreOption, RestoreSource, RestoreStatement};
 use windlass_tsql::option::{OptionWord, RESTORE, StatementKind};
 
-use super::{check, devices, file, number, refused, stats, text};
+use super::{check, devices, file, number, stats, text, unused};
 use crate::operation::{MediaOptions, RestoreOptions, VerifyOptions};
 use crate::{Environment, Failure};
 
-/// What the options of a RESTORE say. Each statement knows some of them.
+/// The options of a RESTORE. Each statement uses some of them.
 #[derive(Debug, Default)]
 struct Said {
     restore: RestoreOptions,
-    /// What was written; each statement has its own default.
+    /// As written; each statement has its own default.
     on_damage: Option<OnDamage>,
     loads_history: bool,
     is_without_key: bool,
@@ -23,7 +23,7 @@ struct Said {
 /// Reads the devices and options of a RESTORE DATABASE.
 ///
 /// # Errors
-/// 3031, 3032, 3217, and the refusal of what is not built.
+/// 3031, 3032, 3217, and unsupported options.
 pub(crate) fn read_restore(
     statement: &RestoreStatement,
     environment: &mut dyn Environment,
@@ -35,7 +35,7 @@ pub(crate) fn read_restore(
     })
 }
 
-/// Those of a RESTORE VERIFYONLY.
+/// Reads the devices and options of a RESTORE VERIFYONLY.
 pub(crate) fn read_verify(
     statement: &RestoreStatement,
     environment: &mut dyn Environment,
@@ -53,7 +53,7 @@ pub(crate) fn read_verify(
     })
 }
 
-/// Those of a statement that shows what is on media.
+/// Reads the devices and options of a statement that describes media.
 pub(crate) fn read_media(
     statement: &RestoreStatement,
     kind: StatementKind,
@@ -122,32 +122,7 @@ fn apply(
         O::AsIs => options.is_as_is = true,
         O::SignedBy(value) => options.signed_by.push(file(word, value, environment)?),
         O::AllowUnencrypted => options.allows_unencrypted = true,
-        // Checksums of ours are verified always; tapes are not known on disk.
-        O::NoChecksum | O::Rewind | O::NoRewind | O::Unload | O::NoUnload | O::Verbose => {}
-        O::Partial
-        | O::Standby(_)
-        | O::RestrictedUser
-        | O::Credential(_)
-        | O::Password(_)
-        | O::MediaPassword(_)
-        | O::KeepReplication
-        | O::KeepCdc
-        | O::KeepTemporalRetention
-        | O::Filestream { .. }
-        | O::EnableBroker
-        | O::ErrorBrokerConversations
-        | O::NewBroker
-        | O::MetadataOnly
-        | O::Snapshot
-        | O::DbName(_)
-        | O::RestoreOptions(_)
-        | O::StopAt(_)
-        | O::StopAtMark(_)
-        | O::StopBeforeMark(_)
-        | O::CommitDifferentialBase
-        | O::SnapshotImport
-        | O::SnapshotRestorePhase(_)
-        | O::EnhancedIntegrity(_) => return Err(refused(word)),
+        other => return unused(other.word(), RESTORE),
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use super::Arguments;
 use crate::tsql::expression::integer;
 use crate::{Column, ColumnType, Failure, ResultSet, Session, Sink, Value};
 
-/// Options that SQL Server lists here and only lets ALTER SERVER CONFIGURATION set.
+/// Options that SQL Server lists here but only ALTER SERVER CONFIGURATION can set.
 const SET_ELSEWHERE: [ServerOption; 2] = [
     ServerOption::HardwareOffloadConfig,
     ServerOption::HardwareOffloadMode,
@@ -42,7 +42,7 @@ pub(super) fn configure(
     }
 }
 
-/// The options that may be seen: the advanced ones only with `show advanced options`.
+/// The visible options: advanced ones only with `show advanced options`.
 fn visible(session: &Session) -> Result<Vec<Configuration>, Failure> {
     let catalog = session.instance.catalog();
     let all = catalog.configurations()?;
@@ -53,7 +53,7 @@ fn visible(session: &Session) -> Result<Vec<Configuration>, Failure> {
         .collect())
 }
 
-/// The option whose name contains what was written, which must be one. A whole name wins.
+/// The only option whose name contains the text; an exact match wins.
 fn find<'a>(
     visible: &'a [Configuration],
     written: &str,

@@ -29,7 +29,7 @@ pub(super) fn add(session: &mut Session, arguments: &Arguments<'_>) -> Result<()
             return Err(table::device_argument_not_supported(ignored).into());
         }
     }
-    // Said now rather than at the first backup.
+    // Reports an invalid path now rather than at the first backup.
     session.instance.drives().disk_device(&physical_name)?;
     let device = BackupDevice {
         name,
@@ -60,7 +60,7 @@ pub(super) fn drop(session: &mut Session, arguments: &Arguments<'_>) -> Result<(
     Ok(())
 }
 
-/// Deletes the file of a device, if it is a backup: a mistyped device must not cost anything else.
+/// Deletes the file of a device if it is a backup: a mistyped device must not delete anything else.
 fn delete_file(session: &Session, device: &BackupDevice) -> Result<(), Failure> {
     let address = session
         .instance

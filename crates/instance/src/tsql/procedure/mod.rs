@@ -1,4 +1,4 @@
-//! EXEC of the procedures that are known here.
+//! EXEC of the supported procedures.
 
 mod configure;
 mod databases;
@@ -109,7 +109,7 @@ fn call(
     }
 }
 
-/// The refusal of an unknown procedure, or of one that only SQL Server has.
+/// The message for an unknown procedure, or for one that only SQL Server has.
 fn unknown(procedure: &str) -> Failure {
     match procedure {
         "sp_rename" | "sp_renamedb" => table::renaming_not_supported(procedure).into(),

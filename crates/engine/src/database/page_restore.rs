@@ -23,44 +23,20 @@
 //!   restored again.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use windlass_base::{FileId, Guid};
+use windlass_base::Guid;
+use windlass_base::page::checksum;
 use windlass_io::AlignedBuffer;
 
-use super::follow::LogFollower;
-use super::offline::index_of;
-use super::{BackupDescription, BackupRange};
-use crate::database::Database;
+use super::Database;
+use crate::backup::follow::LogFollower;
+use crate::backup::{BackupDescription, BackupRange};
 use crate::error::{EngineError, PageRefusal, Result};
-use crate::files::extent_of;
+use crate::files::{FilePage, LOG_FILE_ID, extent_of, index_of};
 use crate::log::record::Record;
 use crate::options::PAGE_SIZE;
-use windlass_base::page::checksum;
-
-/// The log's number.
-const LOG_FILE_ID: u32 = FileId::LOG.0 as u32;
-
-/// Interval for checking whether the writer has ended.
-const WRITER_POLL: Duration = Duration::from_millis(5);
-
-/// A page, as users specify it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct FilePage {
-    /// Number of the file, as in [`crate::FileDescription::file_id`].
-    pub file_id: u32,
-    /// Page within the file, from 0.
-    pub page: u64,
-}
-
-impl fmt::Display for FilePage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "({}:{})", self.file_id, self.page)
-    }
-}
 
 /// A requested page.
 #[derive(Debug)]
@@ -80,15 +56,6 @@ pub struct PageRestore {
     /// The same pages by the names that users give them.
     names: BTreeMap<FilePage, u32>,
     follower: LogFollower,
-}
-
-/// Keeps write transactions out.
-struct WriterToken<'a>(&'a Database);
-
-impl Drop for WriterToken<'_> {
-    fn drop(&mut self) {
-        self.0.writing.store(false, Ordering::Release);
-    }
 }
 
 impl Database {
@@ -161,22 +128,8 @@ impl Database {
         EngineError::NotTheBase {
             database: self.name.clone(),
             set,
-            base: self.differential_base().0,
+            base: self.differential_base().set,
         }
-    }
-
-    /// Waits for the open write transaction, and blocks new ones.
-    fn keep_writers_out(&self, patience: Duration) -> Result<WriterToken<'_>> {
-        let begun = Instant::now();
-        while self.writing.swap(true, Ordering::Acquire) {
-            if begun.elapsed() >= patience {
-                return Err(EngineError::Busy {
-                    database: self.name.clone(),
-                });
-            }
-            std::thread::sleep(WRITER_POLL);
-        }
-        Ok(WriterToken(self))
     }
 }
 
@@ -184,11 +137,11 @@ impl PageRestore {
     /// Checks whether the set can be used for the pages now.
     fn check(&self) -> Result<()> {
         let database = &self.database;
-        if self.set.is_nil() || database.differential_base().0 != self.set {
+        if self.set.is_nil() || database.differential_base().set != self.set {
             return Err(database.not_the_base(self.set));
         }
         let page_count = database.versions.latest().page_count;
-        let maps = database.maps.lock();
+        let map = database.maps.current();
         let mut changed = Vec::new();
         for (&page, wanted) in &self.pages {
             if page > page_count {
@@ -196,7 +149,7 @@ impl PageRestore {
             }
             let pool = &database.shared.pool;
             let is_dirty = pool.look(database.key(page), |_, first| first.is_some());
-            if maps.current.is_set(extent_of(page)) || is_dirty == Some(true) {
+            if map.is_set(extent_of(page)) || is_dirty == Some(true) {
                 changed.push(wanted.name);
             }
         }
@@ -283,12 +236,13 @@ impl PageRestore {
     pub fn finish(self, patience: Duration) -> Result<u64> {
         self.follower.check_end()?;
         let database = Arc::clone(&self.database);
-        let _writers = database.keep_writers_out(patience)?;
-        let _checkpointing = database.checkpointing.lock();
+        let writer = database.writer.take_within(patience);
+        let writer = writer.ok_or_else(|| database.busy())?;
+        let _checkpointing = database.checkpointer.lock();
         database.check_online()?;
         // The checkpoint of a backup that starts now waits for this lock before the backup copies
         // anything.
-        if database.copies.load(Ordering::Acquire) > 0 {
+        if database.copies.any() {
             return Err(EngineError::BackupRunning {
                 database: database.name.clone(),
             });
@@ -303,15 +257,13 @@ impl PageRestore {
                 database.data.write(page, &aligned[..PAGE_SIZE])?;
             }
         }
-        database
-            .data
-            .sync()
-            .map_err(|error| database.go_offline(error))?;
+        let synced = database.data.sync();
+        synced.map_err(|error| database.log.fail(error))?;
         for &page in self.pages.keys() {
             database.shared.pool.replaced(database.key(page));
         }
         if self.pages.contains_key(&1) {
-            database.note_checksums(database.versions.latest().page_count)?;
+            database.note_checksums(&writer, database.versions.latest().page_count)?;
         }
         Ok(self.pages.len() as u64)
     }
@@ -321,7 +273,7 @@ impl PageRestore {
         let first = self.pages.get(&1).and_then(|w| w.content.as_deref());
         let have_checksums = match first {
             Some(first) => checksum::is_reserved(first),
-            None => self.database.checksums.load(Ordering::Relaxed),
+            None => self.database.checksums.are_on(),
         };
         for wanted in self.pages.values() {
             let content = wanted.content.as_deref();

@@ -1,0 +1,102 @@
+//! The header in the log file, and every change of it.
+//!
+//! Invariants:
+//! - Each header written has a higher number than the one before, and is durable before the call
+//!   that changed it returns. A change that [`StoredHeader::rebase`] notes becomes durable with the
+//!   next header.
+//! - Nothing is written once the database is offline: after a close, its files may belong to
+//!   another process. A failed write takes it offline.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::error::{EngineError, Result};
+use crate::files::DataFiles;
+use crate::log::header::{DifferentialBase, Header};
+use crate::log::writer::Log;
+use crate::options::FileSpec;
+use crate::storage::StorageFile;
+
+#[derive(Debug)]
+pub(super) struct StoredHeader {
+    file: Arc<dyn StorageFile>,
+    header: Mutex<Header>,
+}
+
+impl StoredHeader {
+    /// `header` is the one in `file`, or about to be its first.
+    pub(super) fn new(file: Arc<dyn StorageFile>, header: Header) -> Self {
+        let header = Mutex::new(header);
+        Self { file, header }
+    }
+
+    /// Applies `change` to the header and makes it durable, with the files and virtual log files as
+    /// they are now.
+    pub(super) fn write(
+        &self,
+        log: &Log,
+        data: &DataFiles,
+        change: impl FnOnce(&mut Header),
+    ) -> Result<()> {
+        let mut header = self.header.lock();
+        // Checked under the lock, which a close takes last.
+        log.check_online(&header.name)?;
+        refresh(&mut header, log, data);
+        change(&mut header);
+        header.counter += 1;
+        header
+            .store(self.file.as_ref(), &header.log.path)
+            .map_err(|error| log.fail(error))
+    }
+
+    /// The header that would be written now.
+    pub(super) fn current(&self, log: &Log, data: &DataFiles) -> Header {
+        let mut header = self.header.lock();
+        refresh(&mut header, log, data);
+        header.clone()
+    }
+
+    /// Closes the log while no header is being written.
+    pub(super) fn close(&self, log: &Log) {
+        let header = self.header.lock();
+        log.fail(EngineError::Offline {
+            database: header.name.clone(),
+            reason: "it was closed".to_owned(),
+        });
+    }
+
+    /// Sets the differential base that the next header contains.
+    pub(super) fn rebase(&self, base: DifferentialBase) {
+        self.header.lock().base = base;
+    }
+
+    pub(super) fn base(&self) -> DifferentialBase {
+        self.header.lock().base
+    }
+
+    /// Pages of the database at the last checkpoint.
+    pub(super) fn page_count(&self) -> u32 {
+        self.header.lock().page_count
+    }
+
+    pub(super) fn log_spec(&self) -> FileSpec {
+        self.header.lock().log.clone()
+    }
+
+    pub(super) fn log_path(&self) -> PathBuf {
+        self.header.lock().log.path.clone()
+    }
+
+    /// Releases the lock of the log file.
+    pub(super) fn unlock(&self) -> std::io::Result<()> {
+        self.file.unlock()
+    }
+}
+
+fn refresh(header: &mut Header, log: &Log, data: &DataFiles) {
+    header.files = data.specs();
+    header.regions = data.regions();
+    header.vlfs = log.vlfs();
+}
