@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod csv;
+mod ending;
 mod error;
 mod extract;
 mod input;
@@ -20,6 +21,7 @@ mod source;
 mod sqlite;
 mod target;
 
+pub use ending::complete;
 pub use error::Error;
 pub use extract::{Extracted, ExtractedTable, Format, extract};
 pub use input::{FileInput, is_sql_server};

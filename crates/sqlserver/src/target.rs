@@ -9,10 +9,7 @@ use std::path::{Path, PathBuf};
 use windlass_bak::Target;
 use windlass_io::{directory, output, own};
 
-use crate::Error;
-
-/// Suffix of a file that is not complete.
-const UNFINISHED_SUFFIX: &str = ".windlass-restoring";
+use crate::{Error, ending};
 
 /// The files of a database, by number. They are removed on drop unless [`FileTarget::keep`] was
 /// called.
@@ -44,7 +41,7 @@ impl FileTarget {
                 return Err(Error::Exists(path));
             }
             let path = directory::follow(&path).map_err(|error| Error::target(&path, error))?;
-            let unfinished = own::beside(&path, UNFINISHED_SUFFIX);
+            let unfinished = ending::unfinished(&path);
             let make = || {
                 let file = own::claim_file(&unfinished)?;
                 match std::fs::metadata(&path) {
@@ -74,12 +71,17 @@ impl FileTarget {
             let synced = entry.file.sync_all();
             synced.map_err(|error| Error::target(&entry.path, error))?;
         }
+        // By number, so that the primary file is the first.
+        let paths: Vec<PathBuf> = self
+            .files
+            .values()
+            .map(|entry| entry.path.clone())
+            .collect();
+        ending::announce(&paths)?;
         for entry in self.files.values_mut() {
-            directory::replace(&entry.unfinished, &entry.path)
-                .map_err(|error| Error::target(&entry.path, error))?;
             entry.is_kept = true;
         }
-        Ok(())
+        ending::give_names(&paths, &mut |_| Ok(()))
     }
 
     fn file(&self, id: u16) -> io::Result<&File> {

@@ -20,21 +20,7 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     let deletes = arguments.delete && !arguments.dry_run;
-    let options = ExpireOptions {
-        folders: &arguments.folders,
-        policy: &policy,
-        database: arguments.database.as_deref(),
-        removal: match deletes {
-            true => Removal::Delete,
-            false => Removal::Name,
-        },
-        trust: match arguments.trust_headers {
-            true => Trust::Headers,
-            false => Trust::Content {
-                within_hours: arguments.verified_within.saturating_mul(24),
-            },
-        },
-    };
+    let options = options(arguments, &policy, deletes);
     let expired = session.expire(&options, &mut console);
     let report = match expired {
         Ok(report) => report,
@@ -87,6 +73,28 @@ pub(super) fn run(arguments: &ExpireArguments, common: &Common) -> Outcome {
         false => table::bytes_would_be_freed(megabytes),
     });
     outcome
+}
+
+fn options<'a>(
+    arguments: &'a ExpireArguments,
+    policy: &'a Policy,
+    deletes: bool,
+) -> ExpireOptions<'a> {
+    ExpireOptions {
+        folders: &arguments.folders,
+        policy,
+        database: arguments.database.as_deref(),
+        removal: match deletes {
+            true => Removal::Delete,
+            false => Removal::Name,
+        },
+        trust: match arguments.trust_headers {
+            true => Trust::Headers,
+            false => Trust::Content {
+                within_hours: arguments.verified_within.saturating_mul(24),
+            },
+        },
+    }
 }
 
 /// A row for each file of a medium.

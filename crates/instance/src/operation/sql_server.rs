@@ -13,7 +13,9 @@ use windlass_device::DeviceAddress;
 use windlass_pipeline::OnDamage;
 use windlass_source::Recovery;
 use windlass_source::sqlite::Seized;
-use windlass_sqlserver::{Destination, FileInput, Step, is_sql_server, places, restore, steps};
+use windlass_sqlserver::{
+    Destination, FileInput, Step, complete, is_sql_server, places, restore, steps,
+};
 
 use super::columns::headings;
 use super::inspect::{Inspect, Inspection};
@@ -205,6 +207,9 @@ impl<'a> Media<'a> {
             .map(|device| device.path.clone())
             .collect();
         let steps = steps(&files, self.position()?)?;
+        if !session.is_rehearsal() {
+            complete_interrupted(&steps, &destination)?;
+        }
         let places = self.places(session, name, &steps, &destination)?;
         if session.is_rehearsal() {
             for (logical, path) in &places {
@@ -281,6 +286,19 @@ impl<'a> Media<'a> {
         let device = self.devices.first().map_or("", |device| &device.name);
         table::file_id_malformed(position, device).into()
     }
+}
+
+/// A restore to the same place may have been interrupted while its files got their names.
+fn complete_interrupted(steps: &[Step], destination: &Destination) -> Result<(), Failure> {
+    let places = places(steps, destination)?;
+    let Some((_, primary)) = places.first() else {
+        return Ok(());
+    };
+    if complete(&placed(primary)?)? && !destination.replace {
+        let hint = "It was interrupted while its files got their names, and is complete now. To restore again, use REPLACE.";
+        return Err(table::restoring_over_restore(primary.display(), hint).into());
+    }
+    Ok(())
 }
 
 /// Whether the first device contains a SQL Server backup.

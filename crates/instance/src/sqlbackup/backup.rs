@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::Moment;
 use windlass_catalog::DatabaseState;
-use windlass_device::DeviceKind;
 use windlass_media::SetType;
 use windlass_pipeline::Overwrite;
 use windlass_tsql::option::{BACKUP, OptionWord, StatementKind};
@@ -389,9 +388,7 @@ fn erase_before(
             .instance
             .drives()
             .disk_device(&tags.expand(disk).ok()?);
-        let device = device
-            .ok()
-            .filter(|device| device.kind == DeviceKind::Disk)?;
+        let device = device.ok().filter(|device| device.file().is_some())?;
         absolute(&device.path).ok()
     });
     let paths: Vec<PathBuf> = paths.collect();

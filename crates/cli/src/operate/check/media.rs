@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use windlass_instance::chain::{Chains, is_newer};
-use windlass_instance::retention::{self, FoundOther};
+use windlass_instance::retention::{self, Scan};
 
 use super::verdict::{Reason, State, Subject, Verdict, told};
 use super::{Limits, is_asked, rest};
@@ -62,30 +62,29 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
         subject.counts.push(("backups", group.len() as u64));
         subjects.push(subject);
     }
-    let critical = |text: String| Reason::new(State::Critical, "never-backed-up", text);
-    let absent = |name: &str| critical(format!("{name}: no backup of it in these folders"));
-    let unseen: Vec<&FoundOther> = scan.others.iter().filter(|file| file.is_unknown).collect();
-    // What cannot be read may be the backup that is missing.
-    let unseen_reason = unseen.first().map(|file| {
-        let text = format!("'{}' cannot be read: {}", file.path.display(), file.reason);
-        let count = i64::try_from(unseen.len()).unwrap_or(i64::MAX);
-        Reason::new(State::Unknown, "media-unseen", text).numbered(count)
-    });
-    let mut rest = match unseen_reason {
-        None => {
-            let nothing = critical("there is no backup in these folders".to_owned());
-            rest(asked, &names, absent, nothing)
-        }
-        Some(reason) => {
-            let mut rest = Subject::new(None);
-            rest.reasons.push(reason);
-            rest
-        }
-    };
+    let mut rest = others(asked, &names, &scan);
     rest.counts.push(("media", scan.media.len() as u64));
     rest.counts.push(("other_files", scan.others.len() as u64));
     subjects.push(rest);
     Verdict { subjects }
+}
+
+/// The findings beside the databases that have backups.
+fn others(asked: &[String], names: &[&str], scan: &Scan) -> Subject {
+    let mut unseen = scan.others.iter().filter(|file| file.is_unknown);
+    if let Some(file) = unseen.next() {
+        // What cannot be read may be the backup that is missing.
+        let text = format!("'{}' cannot be read: {}", file.path.display(), file.reason);
+        let count = i64::try_from(1 + unseen.count()).unwrap_or(i64::MAX);
+        let mut rest = Subject::new(None);
+        let reason = Reason::new(State::Unknown, "media-unseen", text);
+        rest.reasons.push(reason.numbered(count));
+        return rest;
+    }
+    let critical = |text: String| Reason::new(State::Critical, "never-backed-up", text);
+    let absent = |name: &str| critical(format!("{name}: no backup of it in these folders"));
+    let nothing = critical("there is no backup in these folders".to_owned());
+    rest(asked, names, absent, nothing)
 }
 
 fn judge_age(subject: &mut Subject, limits: Limits) {
