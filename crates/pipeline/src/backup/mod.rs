@@ -23,6 +23,7 @@ mod transform;
 mod write;
 
 use std::panic::resume_unwind;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -38,7 +39,7 @@ pub use probe::probe;
 
 use self::movement::{Movement, Sink};
 use self::read::Schedule;
-use self::transform::{Totals, Transform};
+use self::transform::Transform;
 use self::write::Family;
 use crate::control::Control;
 use crate::digests::{self, DigestError, DigestFile, DigestWriter, DigestedFile};
@@ -49,6 +50,7 @@ use crate::report::{BackupReport, FilePages, Observer, StageCounters};
 use crate::request::{BackupKind, BackupRequest, Tuning};
 use crate::sealing;
 use crate::signing;
+use crate::totals::Totals;
 
 /// Backs up one snapshot and makes the set the differential base.
 ///
@@ -149,6 +151,7 @@ fn run(
         base: base_digests(request),
         digests_to: digest_writer.as_ref().ok().and_then(Option::as_ref),
         output: &output,
+        next_ordinal: AtomicU64::new(0),
         totals: Totals::default(),
         damaged: Mutex::new(Vec::new()),
     };

@@ -7,7 +7,6 @@ mod totals;
 mod transform;
 mod write;
 
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crossbeam_channel::bounded;
@@ -150,8 +149,8 @@ fn run(
     });
     Ok(ReadReport {
         files: files.collect(),
-        processed_bytes: seen.raw_bytes.load(Ordering::Relaxed),
-        stored_bytes: seen.stored_bytes.load(Ordering::Relaxed),
+        processed_bytes: seen.totals.raw_bytes(),
+        stored_bytes: seen.totals.stored_bytes(),
         elapsed: begun.elapsed(),
         plan,
         stages,

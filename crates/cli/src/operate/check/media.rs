@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use windlass_instance::chain::{Chains, is_newer};
 use windlass_instance::retention;
 
-use super::verdict::{Reason, State, Subject, Verdict, told};
+use super::verdict::{Reason, State, Subject, Verdict};
 use super::{Limits, is_asked, rest};
 
 /// Checks the databases that have backups in the folders.
@@ -39,7 +39,7 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
         subject.age = newest
             .and_then(|newest| sets[newest].times)
             .map(|times| limits.now_utc - times.started);
-        judge_age(&mut subject, limits);
+        subject.reasons.extend(Reason::of_age(subject.age, limits));
         let is_lost = |index: &&usize| {
             chains.verdict(**index).is_err()
                 && newest.is_none_or(|newest| is_newer(&sets[**index], &sets[newest]))
@@ -70,24 +70,4 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
     rest.counts.push(("other_files", scan.others.len() as u64));
     subjects.push(rest);
     Verdict { subjects }
-}
-
-fn judge_age(subject: &mut Subject, limits: Limits) {
-    let reason = match subject.age {
-        None => Reason::new(
-            State::Critical,
-            "nothing-restorable",
-            "has no backup that can be restored",
-        ),
-        Some(age) if age > limits.rpo => {
-            let text = format!(
-                "the newest restorable backup started {} ago, more than {}",
-                told(age),
-                told(limits.rpo)
-            );
-            Reason::new(State::Critical, "rpo-missed", text).numbered(age)
-        }
-        Some(_) => return,
-    };
-    subject.reasons.push(reason);
 }
