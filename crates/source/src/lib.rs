@@ -7,8 +7,9 @@
 //! - [`sqlite`]: `SQLite` files, in use or not.
 //! - [`engine`]: databases of the page engine.
 //!
-//! Neighbours: `pipeline` above uses both traits and no implementation; `io` below is the interface
-//! to the operating system. Nothing here depends on media, compression or T-SQL.
+//! Neighbours: `pipeline` above uses both traits and no implementation; `io` below is the interface to
+//! the operating system. Of `media` only [`SourceKind`](windlass_media::SourceKind) is used; nothing
+//! here depends on compression or T-SQL.
 //!
 //! Invariants:
 //! 1. [`Snapshot::read`] gives the bytes of the pinned state or an error, whatever other processes

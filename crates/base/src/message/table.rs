@@ -2,8 +2,9 @@
 //!
 //! A row has the number, severity, name with parameters, and text. It defines a constructor of that
 //! name and an entry of [`ALL`]. Numbers below 50,000, their severities and texts are SQL Server's
-//! (its published list, or captured output); the others are ours. What statements report besides, what
-//! they refuse and what is not implemented has one number each: [`NOTES`], [`UNSUPPORTED`], [`NOT_BUILT`].
+//! (its published list, or captured output); the others are Windlass's own. Other reports of statements,
+//! refusals, and unimplemented features share one number each: [`NOTES`], [`UNSUPPORTED`],
+//! [`NOT_BUILT`].
 
 use std::fmt::Display;
 

@@ -28,7 +28,7 @@ pub(super) struct Existing {
 pub(super) struct Continued {
     pub(super) header: MediaHeader,
     pub(super) position: AppendPosition,
-    /// Its copies, and whether each still has the end of a set that is to be cut off.
+    /// Its copies, and whether each still has the end of a set that must be removed.
     pub(super) devices: Vec<(DeviceAddress, bool)>,
 }
 

@@ -1,8 +1,8 @@
 //! Where a new set is written: append, overwrite or format, and whether that is allowed.
 //!
-//! Rules: `tsql-backup` section 1.4 (media sets), with two differences that our format allows: sets
-//! of any algorithm and level can share a media set, and the set's name is not compared when
-//! overwriting. No device is changed before all devices have been examined.
+//! Rules: `tsql-backup` section 1.4 (media sets), with two differences that the format allows: sets of
+//! any algorithm and level can share a media set, and the set's name is not compared when overwriting.
+//! No device is changed before all devices have been examined.
 
 use windlass_base::{Guid, Moment};
 use windlass_device::{DeviceAddress, Operation, Start, WriteTuning};
@@ -21,7 +21,7 @@ const BLOCK_BYTES: u32 = 4096;
 
 /// What was found on the media.
 enum Found {
-    /// Nothing worth keeping; the header that every family starts with.
+    /// Media without sets to keep; the header for every family.
     New(MediaHeader),
     /// Media whose sets are kept.
     Kept(Existing),
@@ -160,7 +160,7 @@ fn check_mirrors(request: &MediaRequest) -> Result<(), Error> {
     }
 }
 
-/// Examines the devices and decides what is kept.
+/// Examines the devices and decides which sets to keep.
 fn examine(request: &MediaRequest) -> Result<Found, Error> {
     let all = || {
         request

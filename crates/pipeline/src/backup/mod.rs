@@ -1,6 +1,6 @@
 //! Backup: snapshot to media.
 //!
-//! Order of events, each step after the one before is done:
+//! Order of events; each step starts after the previous one is complete:
 //! 1. media opened and examined; nothing is changed on a refusal;
 //! 2. start of the set written to every family;
 //! 3. all chunks read, transformed and written, by all threads at once;
@@ -55,7 +55,7 @@ use crate::totals::Totals;
 /// Backs up one snapshot and makes the set the differential base.
 ///
 /// # Errors
-/// The first error. The media then hold what they held before, unless only making the set the base
+/// The first error. The media then have their previous content, unless only making the set the base
 /// failed.
 pub fn backup(
     request: &BackupRequest,
@@ -71,7 +71,7 @@ pub fn backup(
 /// it may know of a newer one.
 ///
 /// # Errors
-/// The first error. The media then hold what they held before.
+/// The first error. The media then have their previous content.
 pub fn backup_undecided(
     request: &BackupRequest,
     snapshot: Box<dyn Snapshot>,

@@ -289,7 +289,7 @@ fn leave_out(
     Ok(())
 }
 
-/// A thread that exits wakes those that rest: no work is left.
+/// When a thread exits, no work is left: wakes the paused ones.
 struct Leaving<'a>(&'a Governor<'a>);
 
 impl Drop for Leaving<'_> {

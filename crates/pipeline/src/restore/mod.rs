@@ -51,8 +51,9 @@ pub fn restore(
     run(media, position, request, Some(target), observer)
 }
 
-/// Checks what can be known of a set without reading its chunks: that it is complete, that its configuration
-/// was signed by whom it was asked of, that a key at hand opens it, and that its configuration is authentic.
+/// Checks what can be known of a set without reading its chunks: that it is complete, that a required
+/// signer signed its configuration, that one of the keys opens it, and that its configuration is
+/// authentic.
 ///
 /// # Errors
 /// The first problem found.

@@ -11,8 +11,8 @@ use crate::error::Damage;
 use crate::report::DamagedChunks;
 use crate::request::OnDamage;
 
-/// Compares what was seen with what the set says: each chunk once, the right sum, and for each file
-/// exactly the recorded ranges. Returns what is missing if that is tolerated.
+/// Compares what was seen with the set's configuration: each chunk once, the correct sum, and for each
+/// file exactly the recorded ranges. Returns what is missing if that is tolerated.
 pub(super) fn check(
     set: &SetConfiguration,
     seen: &Seen,

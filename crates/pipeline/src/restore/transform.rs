@@ -36,7 +36,7 @@ pub(super) struct Transform<'a> {
     pub(super) key: Option<&'a SetKey>,
     /// Whether the chunks of an encrypted set are checked without decrypting them.
     pub(super) is_sealed: bool,
-    /// Whether each payload must be the one that its signed header names.
+    /// Whether each payload must match the digest in its signed header.
     pub(super) is_signed: bool,
     pub(super) on_damage: OnDamage,
     pub(super) seen: Seen,
@@ -54,7 +54,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// For a set of `expected` chunks; the caller has checked that so many fit the media.
+    /// For a set of `expected` chunks; the caller has checked that this many fit on the media.
     pub(super) fn new(expected: u64) -> Self {
         let words = usize::try_from(expected.div_ceil(64)).unwrap_or(0);
         Self {
@@ -119,7 +119,7 @@ impl Seen {
             .get_or_insert_with(|| (device.to_owned(), damage));
     }
 
-    /// Takes what was recorded; call it when all threads are done.
+    /// Takes the recorded damage; called when all threads have finished.
     pub(super) fn damaged(&self) -> DamagedChunks {
         std::mem::take(&mut *self.damaged.lock().unwrap_or_else(PoisonError::into_inner))
     }
