@@ -3,6 +3,7 @@
 //! - [`SourceDatabase`]: a database of either kind, from which snapshots are taken.
 //! - [`Snapshot`]: one committed state of a database, pinned, read by many threads at once.
 //! - [`RestoreTarget`]: a database being restored, written by many threads at once.
+//! - [`Protection`]: how well a set is protected against forgery, and which sets may follow it.
 //! - [`check`]: `SQLite`'s own check of a snapshot.
 //! - [`sqlite`]: `SQLite` files, in use or not.
 //! - [`engine`]: databases of the page engine.

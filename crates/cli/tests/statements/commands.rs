@@ -247,7 +247,7 @@ fn ctrl_c_leaves_nothing_behind() {
         .spawn()
         .expect("the program starts");
     let begun = Instant::now();
-    // It has begun when something of it is in the folder.
+    // The run has started when its first file is in the folder.
     while count() == before && begun.elapsed() < Duration::from_secs(5) {
         std::thread::sleep(Duration::from_millis(2));
     }
