@@ -208,7 +208,7 @@ impl Qat {
     /// A session for one thread.
     pub(crate) fn open(&self) -> Result<QatSession, QatProblem> {
         let mut session = Box::new(Session::EMPTY);
-        // SAFETY: the session is zeroed, as the library wants a new one, and longer than its own.
+        // SAFETY: the session is zeroed, as the library requires for a new one, and longer than its own.
         let status = unsafe { (self.calls.init)(&raw mut *session, NO_SOFTWARE) };
         match status {
             QZ_OK | QZ_DUPLICATE => {}

@@ -107,7 +107,7 @@ fn is_clean() -> Result<bool, String> {
     Ok(status.status.success() && status.stdout.is_empty())
 }
 
-/// The subjects of the files that are wanted, each with those; all of all when none is.
+/// The subjects with files in `wanted`, each with these files; all subjects with all files if it is empty.
 fn selected(wanted: &[String]) -> Result<Vec<(&'static Subject, Vec<String>)>, String> {
     let is_unknown = |file: &&String| !SUBJECTS.iter().any(|subject| subject.holds(file));
     if let Some(file) = wanted.iter().find(is_unknown) {

@@ -29,7 +29,7 @@
 //!    that made them) and reads as zero, as in `SQLite`.
 //!
 //! The file is never truncated while the mark is held: a checkpoint does that only after copying
-//! the newest frame, that is, if its header is the snapshot's own or the mark is ours.
+//! the newest frame, that is, if its header is the snapshot's own or the mark is that of this snapshot.
 //!
 //! In addition, frame headers must have the snapshot's salts, and the last one its checksum. On
 //! closing, the log's header must be unchanged, a file that cannot have changed must have the same
