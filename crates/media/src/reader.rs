@@ -52,10 +52,10 @@ impl<'a> FamilyReader<'a> {
         Ok((reader, header))
     }
 
-    /// The set whose last filemark ends at `end`: what a family held when it was so long. Reads two blocks.
+    /// The set whose last filemark ends at `end`: the last set of the family when it had this length. Reads two blocks.
     ///
     /// # Errors
-    /// When no set ends there.
+    /// If no set ends there.
     pub fn set_that_ended_at(&self, end: u64) -> Result<Guid, MediaError> {
         let unit = u64::from(self.identity.block_bytes);
         let last = Filemark::read(self.family, end.saturating_sub(unit), &self.identity)?;

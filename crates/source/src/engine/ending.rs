@@ -73,10 +73,10 @@ fn give_names(state: &PendingRestore) -> Result<(), Error> {
     remove_state(&state.log)
 }
 
-/// Ends a restore that was killed while its files were given their names. Whether there was one.
+/// Completes a restore that was killed while its files were being renamed. Returns whether there was one.
 ///
 /// # Errors
-/// [`Error::RestoreRunning`], and when a file cannot be renamed.
+/// [`Error::RestoreRunning`], and if a file cannot be renamed.
 pub fn complete(log: &Path) -> Result<bool, Error> {
     let Some(state) = pending(log)?.filter(|state| state.progress == Progress::Placing) else {
         return Ok(false);
