@@ -284,6 +284,7 @@ texts! {
     more_findings(more, or_more), "... and {more}{or_more} more findings.";
     more_pages(more), "... and {more} more pages.";
     more_sets(more), "... and {more} more backup sets.";
+    needed_base(expected, found), "The differential needs the full backup with BackupSetGUID {expected} (RESTORE HEADERONLY). The database was restored last from {found}.";
     not_checked(what), "Not checked: {what}.";
     noticed(what), "Noticed: {what}.";
     offload_at_next_opening(), "'hardware offload enabled' takes effect the next time the instance is opened.";

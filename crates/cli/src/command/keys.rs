@@ -19,16 +19,9 @@ fn unusable(path: &Path, error: &windlass_crypt::Error) -> Message {
     table::encryption_failed(format!("'{}': {error}", path.display()))
 }
 
-/// The first line of a file. An empty passphrase is refused.
 fn passphrase(path: &Path) -> Result<Passphrase, Message> {
-    let text = String::from_utf8(read(path)?)
-        .map_err(|_| table::encryption_failed(format!("'{}' is not UTF-8", path.display())))?;
-    let passphrase = Passphrase::from_file_text(text);
-    if passphrase.is_empty() {
-        let reason = format!("the first line of '{}' is empty", path.display());
-        return Err(table::encryption_failed(reason));
-    }
-    Ok(passphrase)
+    Passphrase::from_file(read(path)?)
+        .map_err(|error| table::encryption_failed(format!("'{}': {error}", path.display())))
 }
 
 /// The recipients: certificates in files, and a passphrase in another file.

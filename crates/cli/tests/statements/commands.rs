@@ -390,3 +390,10 @@ fn another_session_sees_what_runs() {
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.out.contains("percent_complete"), "{}", run.out);
 }
+
+#[test]
+fn an_empty_name_is_no_database() {
+    let place = Place::new();
+    let run = place.run(&["backup", "", "--to", "x.bak", "--json"]);
+    assert_eq!((run.code, run.numbers()), (Some(1), vec![911]));
+}

@@ -236,12 +236,7 @@ fn passphrase_of(session: &Session, path: &str) -> Result<Passphrase, String> {
     let file = session.instance.drives().path(path);
     let file = file.map_err(|error| told(&error))?;
     let bytes = windlass_io::secret::read(&file).map_err(|error| told(&error))?;
-    let text = String::from_utf8(bytes).map_err(|_| told(&"it is not UTF-8"))?;
-    let passphrase = Passphrase::from_file_text(text);
-    if passphrase.is_empty() {
-        return Err(told(&"its first line is empty"));
-    }
-    Ok(passphrase)
+    Passphrase::from_file(bytes).map_err(|error| told(&error))
 }
 
 fn disks(paths: &[String]) -> Vec<DeviceName> {

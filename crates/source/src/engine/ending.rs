@@ -78,10 +78,18 @@ fn give_names(state: &PendingRestore) -> Result<(), Error> {
 /// # Errors
 /// [`Error::RestoreRunning`], and if a file cannot be renamed.
 pub fn complete(log: &Path) -> Result<bool, Error> {
-    let Some(state) = pending(log)?.filter(|state| state.progress == Progress::Placing) else {
+    let placing = || -> Result<_, Error> {
+        Ok(pending(log)?.filter(|state| state.progress == Progress::Placing))
+    };
+    let Some(seen) = placing()? else {
         return Ok(false);
     };
-    let held = claim(&state.log)?;
+    let held = claim(&seen.log)?;
+    // Another process may have completed it meanwhile, and a new restore may have begun.
+    let Some(state) = placing()?.filter(|state| state.log == seen.log) else {
+        remove_all(&[held.path().to_owned()])?;
+        return Ok(false);
+    };
     let staged_log = own::is_there(&staged(&state.log));
     let completed = match (own::is_there(&state.log), staged_log) {
         // The old database is whole: it was not touched yet.
