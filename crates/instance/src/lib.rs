@@ -19,7 +19,7 @@
 //! Invariants:
 //! 1. Every option of the grammar has an effect, or is documented by SQL Server as having none, or is
 //!    refused with a message. None is accepted and ignored.
-//! 2. Errors become messages here and nowhere else.
+//! 2. Errors of the crates below become messages here and nowhere else.
 //! 3. Operations know no language: all three languages produce the same options.
 #![forbid(unsafe_code)]
 

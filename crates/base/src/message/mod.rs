@@ -2,8 +2,8 @@
 //!
 //! Users search the web for a message's number and text, so SQL Server's own wording is used where it
 //! has a message for a situation. Windlass's own messages start at 50,000. [`table`] lists them all;
-//! `docs/messages.md` is generated from it. Errors are values of the crates below; only `instance` turns
-//! them into messages.
+//! `docs/messages.md` is generated from it. Most crates return errors as values, which `instance` turns into
+//! messages.
 
 pub mod table;
 
