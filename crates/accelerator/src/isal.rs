@@ -2,8 +2,8 @@
 //!
 //! Only declarations of its public header are used: the fields before the stream's internal state,
 //! whose layout has not changed since 2018, and the two calls of stateless compression. The
-//! internal state is reserved with room to spare, and the library initialises it. A library whose
-//! output for a test pattern does not expand again is not used.
+//! internal state is allocated with spare bytes, and the library initialises it. A library whose output
+//! for a test pattern does not expand again is not used.
 
 use std::ffi::{c_int, c_void};
 use std::fmt;

@@ -6,7 +6,7 @@
 //! implemented here, `windlass-pipeline` passes the implementations on.
 //!
 //! Invariants:
-//! 1. A library or device that is missing, fails its test or fails later never makes a backup fail.
+//! 1. A library or device that is missing, fails its self-test or fails later never makes a backup fail.
 //! 2. Nothing is expanded here: data from media go to the bundled library.
 #![expect(
     unsafe_code,

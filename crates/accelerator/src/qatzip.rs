@@ -1,11 +1,11 @@
 //! Intel QAT through the vendor's `libqatzip`.
 //!
-//! The library is loaded at run time. Its own software fallback is turned off, because ours is
-//! faster and reports that it is used. The first chunk of every session is expanded again and
-//! compared before the device is trusted with the next.
+//! The library is loaded at run time. Its own software fallback is disabled, because the bundled one is
+//! faster and reports that it is used. The first chunk of every session is expanded again and compared
+//! before the device compresses the next.
 //!
-//! Only the first fields of the library's structures are accessed: the defaults come from the
-//! library, and room is left after the fields, because later versions append more.
+//! Only the first fields of the library's structures are accessed: the defaults come from the library,
+//! and spare bytes follow the fields, because later versions append more.
 
 use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 use std::fmt;
@@ -33,7 +33,7 @@ const QZ_DEFLATE_RAW: c_int = 3;
 const NO_SOFTWARE: u8 = 0;
 const LAST: c_uint = 1;
 
-/// Room after the known fields of a structure.
+/// Spare bytes after the known fields of a structure.
 const SPARE_BYTES: usize = 256;
 
 /// `QzSession_T`.
@@ -208,7 +208,7 @@ impl Qat {
     /// A session for one thread.
     pub(crate) fn open(&self) -> Result<QatSession, QatProblem> {
         let mut session = Box::new(Session::EMPTY);
-        // SAFETY: the session is zeroed, as the library wants a new one, and longer than its own.
+        // SAFETY: the session is zeroed, as the library requires for a new one, and longer than its own.
         let status = unsafe { (self.calls.init)(&raw mut *session, NO_SOFTWARE) };
         match status {
             QZ_OK | QZ_DUPLICATE => {}
@@ -326,7 +326,7 @@ pub(crate) struct QatSession {
     is_trusted: bool,
 }
 
-// SAFETY: a session is used by one thread at a time, which is all that the library asks for.
+// SAFETY: a session is used by one thread at a time, which is all that the library requires.
 unsafe impl Send for QatSession {}
 
 impl QatSession {

@@ -24,7 +24,7 @@ impl<'a> Reader<'a> {
         self.0.is_empty()
     }
 
-    /// The next `count` bytes; takes nothing if there are fewer.
+    /// Reads the next `count` bytes; reads nothing if there are fewer.
     pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;

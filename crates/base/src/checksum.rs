@@ -1,4 +1,4 @@
-//! The checksum of our formats, and the digest that finds changed extents.
+//! The checksum of Windlass's formats, and the digest that finds changed extents.
 //!
 //! CRC-64/NVME protects every byte on media: it detects every single-bit error and every burst
 //! error up to 64 bits, and runs at memory speed with carry-less multiplication. It does not
@@ -67,7 +67,7 @@ pub fn blake3(bytes: &[u8]) -> [u8; 32] {
     *blake3::hash(bytes).as_bytes()
 }
 
-/// BLAKE3 over bytes that come piece by piece, in order.
+/// Computes a BLAKE3 hash over bytes that arrive in pieces, in order.
 #[derive(Debug, Default)]
 pub struct Blake3Builder(Box<blake3::Hasher>);
 

@@ -9,11 +9,12 @@
 //! - [`Moment`]: a local date and time with the precision of media headers.
 //! - [`bytes`]: stored fields, read within bounds and appended.
 //! - [`page`]: pages, extents, file numbers, the checksums of SQLite's pages.
-//! - [`mod@checksum`]: the one checksum of our formats, and the digest that finds changed extents.
+//! - [`mod@checksum`]: the one checksum of Windlass's formats, and the digest that finds changed
+//!   extents.
 //! - [`rate`]: a limit on bytes per second.
 //! - [`size`]: bytes, rates and durations in human-readable form.
 //! - [`mod@panic`]: panics of threads as errors.
-//! - [`mod@word`]: the words that options choose among.
+//! - [`mod@word`]: the words that options take as values.
 //! - [`message`]: the single table of numbered messages.
 //! - [`mod@visible`]: text without characters that act on a terminal.
 #![forbid(unsafe_code)]

@@ -148,7 +148,7 @@ pub fn local_now() -> Zoned {
     Timestamp::now().to_zoned(local_zone())
 }
 
-/// The time zone of the system. To find its name as well, which is not needed, the library would
+/// The time zone of the system. The library could also find its name, which is not needed: that would
 /// read the whole time zone folder, which takes longer than a small backup.
 fn local_zone() -> TimeZone {
     static ZONE: OnceLock<TimeZone> = OnceLock::new();

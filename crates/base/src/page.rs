@@ -1,4 +1,4 @@
-//! Pages, extents, and the files of a database that hold them.
+//! Pages, extents, and ids of database files.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub const EXTENT_BYTES: usize = EXTENT_PAGES as usize * PAGE_BYTES;
 /// Pages in an extent.
 pub const EXTENT_PAGES: u32 = 8;
 
-/// How many pages so many bytes take.
+/// Number of pages for a number of bytes, rounded up.
 pub fn pages_of(bytes: u64) -> u64 {
     bytes.div_ceil(PAGE_BYTES as u64)
 }
@@ -35,14 +35,14 @@ impl fmt::Display for FileId {
 
 /// Checksums in SQLite's reserved bytes, as SQLite's checksum VFS computes them.
 ///
-/// A database whose page 1 reserves eight bytes at the end of each page (byte 20 is 8) carries in
-/// them a checksum of the bytes before: two running sums over little-endian words.
+/// A database whose page 1 reserves eight bytes at the end of each page (byte 20 is 8) stores in them a
+/// checksum of the bytes before: two running sums over little-endian words.
 /// Source: `SQLite`, `ext/misc/cksumvfs.c`, functions `cksmCompute` and `cksmRead`.
 pub mod checksum {
     /// Bytes of a checksum, at the end of the page.
     pub const CHECKSUM_BYTES: usize = 8;
 
-    /// Whether a database with this first page reserves room for checksums.
+    /// Whether a database with this first page reserves space for checksums.
     pub fn is_reserved(first_page: &[u8]) -> bool {
         first_page.starts_with(b"SQLite format 3\0")
             && first_page.get(20).copied().map(usize::from) == Some(CHECKSUM_BYTES)
@@ -83,7 +83,7 @@ pub mod checksum {
         (expected != *stored).then(|| (u64::from_le_bytes(expected), u64::from_le_bytes(*stored)))
     }
 
-    /// Whether the page carries its checksum.
+    /// Whether the page's checksum is correct.
     pub fn is_valid(page: &[u8]) -> bool {
         mismatch(page).is_none()
     }

@@ -1,7 +1,7 @@
 //! Turns panics of a thread into ordinary errors.
 //!
-//! A thread that dies silently leaves work undone that others take for done, or makes them wait for
-//! ever. Work of threads is therefore run through [`contained`].
+//! A thread that dies silently leaves work undone that other threads assume to be done, or makes them
+//! wait forever. Therefore threads run their work through [`contained`].
 
 use std::any::Any;
 use std::fmt;

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-/// How long an unused allowance is kept: long enough to cover the gap between two calls, too short
+/// How long an unused allowance is kept: long enough to cover the gap between two calls, but too short
 /// for a noticeable burst.
 const CREDIT: Duration = Duration::from_millis(100);
 

@@ -1,8 +1,8 @@
-//! Safe text: characters that a terminal would obey or a reader could not see are escaped.
+//! Safe text: escapes characters that a terminal would obey or a reader could not see.
 //!
-//! Names come from media and databases of others. Printed unchanged, they could change colours,
-//! rename the window, reverse the direction of text, or forge a line of ours. Text for people goes
-//! through [`visible`] or [`visible_lines`]; JSON goes through [`json_escaped`].
+//! Names come from media and databases of others. Printed unchanged, they could change colours, rename
+//! the window, reverse the direction of text, or forge a line of output. Text for people goes through
+//! [`visible`] or [`visible_lines`]; JSON goes through [`json_escaped`].
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,14 +1,14 @@
-//! The words that options choose among: each declared once, with its spelling and what it means.
+//! The words that options take as values, each declared once, with its spelling and its meaning.
 //!
-//! T-SQL's grammar and printer, the command line and its help, plans and result sets take them from here; the
-//! crate that acts on a word exports it under its own name too.
+//! T-SQL's grammar and printer, the command line and its help, plans and result sets use this
+//! declaration; the crate that implements a word also exports it under its own name.
 //!
-//! The numbers of [`Algorithm`], [`Level`] and [`Depth`] stand on media and never change.
+//! The numbers of [`Algorithm`], [`Level`] and [`Depth`] are stored on media and never change.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A word of an option, for whoever lists or reads words without asking which they are.
+/// A word of an option, for code that lists or parses any kind of words.
 pub trait Word: Copy + Send + Sync + FromStr<Err = UnknownWord> + 'static {
     /// Every word, in the order of the documentation.
     const WORDS: &'static [Self];
@@ -16,11 +16,10 @@ pub trait Word: Copy + Send + Sync + FromStr<Err = UnknownWord> + 'static {
     /// How it is spelled in T-SQL and in result sets.
     fn spelling(self) -> &'static str;
 
-    /// What it means.
     fn meaning(self) -> &'static str;
 }
 
-/// Text that is none of the words that an option takes.
+/// A text that is not one of the words of an option.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{found}' is not {what}: {words}")]
 pub struct UnknownWord {
@@ -60,7 +59,7 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every one, in the order of their numbers.
+            /// All words, in the order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$word),+];
 
             /// How it is spelled in T-SQL and in result sets.
@@ -151,7 +150,7 @@ impl Algorithm {
         Self::ALL.iter().copied().find(|known| known.id() == id)
     }
 
-    /// The number that stands on media.
+    /// The number stored on media.
     pub const fn id(self) -> u8 {
         self as u8
     }
@@ -161,11 +160,11 @@ impl Level {
     /// The number on media of a set whose chunks have different levels: `LEVEL = AUTO`.
     pub const AUTO_ID: u8 = 4;
 
-    /// The level with a number found on media; none for 0, where none was given, and for
-    /// [`Level::AUTO_ID`], where it varies.
+    /// The level with a number found on media; `None` for 0, if none was given, and for
+    /// [`Level::AUTO_ID`], if levels vary.
     ///
     /// # Errors
-    /// [`UnknownWord`] for a number that stands for no level.
+    /// [`UnknownWord`] for a number without a level.
     pub fn from_id(id: u8) -> Result<Option<Self>, UnknownWord> {
         match id {
             0 | Self::AUTO_ID => Ok(None),
@@ -177,7 +176,7 @@ impl Level {
         }
     }
 
-    /// The number that stands on media: 1, 2 or 3, and 0 when none was given.
+    /// The number stored on media: 1, 2 or 3, and 0 if no level was given.
     pub fn to_id(level: Option<Self>) -> u8 {
         level.map_or(0, |level| level as u8)
     }

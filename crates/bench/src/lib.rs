@@ -31,7 +31,7 @@ pub fn cpu_of_children() -> Duration {
 /// The current `windlass` program, built into the folder of the running benchmark.
 ///
 /// # Errors
-/// A message why there is none.
+/// A message with the reason if there is none.
 pub fn windlass_program() -> Result<PathBuf, String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let target = this.ancestors().nth(2).ok_or("no target folder")?;

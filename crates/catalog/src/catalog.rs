@@ -187,7 +187,7 @@ impl Catalog {
         &self.connection
     }
 
-    /// Begins a write transaction, waiting for other writers at once.
+    /// Starts a write transaction; waits for other writers now rather than at the first write.
     pub(crate) fn write(&mut self, doing: &'static str) -> Result<Transaction<'_>, Error> {
         self.connection
             .transaction_with_behavior(TransactionBehavior::Immediate)

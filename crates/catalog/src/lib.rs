@@ -12,10 +12,11 @@
 //! | [`BackupRecord`], [`RestoreRecord`] | the history tables, with SQL Server's columns |
 //! | [`PastBackup`] | the history for readers, with the media of each set; [`BackedUp`]: the database of a backup, and the base of its differentials |
 //! | [`FailureRecord`], [`Depth`] | failed backups, verified sets |
-//! | [`Drive`] | settings: folders mapped to drive letters |
+//! | [`Drive`] | settings: folders mapped to drive letters, and folders for restores |
 //! | [`Configuration`] | server options: configured, installed and in use |
 //! | [`CertificateRecord`], [`MasterKeyRecord`] | certificates, and private keys sealed with the master key |
 //! | [`BackupDevice`] | logical names of backup devices |
+//! | [`QueuedCopy`] | the queue of copies to other folders |
 //!
 //! Invariants:
 //! 1. Several processes may use one catalog at once: every call is one short transaction, started

@@ -109,7 +109,7 @@ pub(crate) enum Command {
     Extract(ExtractArguments),
     /// Change the recipients of encrypted backup sets without touching the media
     Rekey(RekeyArguments),
-    /// Make a key that signs backups: the private key in FILE, the public one in FILE.pub
+    /// Create a key that signs backups: the private key in FILE, the public key in FILE.pub
     SigningKey(SigningKeyArguments),
     /// Import a SQLite file into the page engine
     Import(ImportArguments),
@@ -225,7 +225,7 @@ pub(crate) struct BackupArguments {
     /// Encrypt with the passphrase in the first line of this file
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<PathBuf>,
-    /// Sign the backup set with this Ed25519 key, PKCS#8 in PEM or DER: windlass signing-key makes one
+    /// Sign the backup set with this Ed25519 key, PKCS#8 in PEM or DER; windlass signing-key creates one
     #[arg(long, value_name = "FILE")]
     pub(crate) sign_with: Option<PathBuf>,
     /// Read and compress but write nothing, and report the rate; no backup is made
@@ -248,7 +248,7 @@ pub(crate) struct BackupArguments {
 /// Reporting of a run.
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// Report progress every N percent, in SQL Server's words
+    /// Report progress every N percent, with SQL Server's messages
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10")]
     pub(crate) stats: Option<u32>,
     /// Print what would be done, and do nothing: the T-SQL, the plan with its reasons, the files,
@@ -311,8 +311,8 @@ pub(crate) struct RestoreArguments {
     /// Apply a backup that is less protected than the encrypted one before it
     #[arg(long)]
     pub(crate) allow_unencrypted: bool,
-    /// Refuse backup sets that were not signed with the key whose public half is in this file; several
-    /// may be given
+    /// Refuse backup sets that were not signed with the key whose public half is in this file; can be
+    /// repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) signed_by: Vec<PathBuf>,
     /// Expected name of the media set
@@ -348,8 +348,8 @@ pub(crate) struct VerifyArguments {
     /// authenticated
     #[arg(long, conflicts_with_all = ["key", "passphrase_file"])]
     pub(crate) without_key: bool,
-    /// Refuse backup sets that were not signed with the key whose public half is in this file; several
-    /// may be given. Needs no key of an encrypted set
+    /// Refuse backup sets that were not signed with the key whose public half is in this file; can be
+    /// repeated. Encrypted sets need no other key for this
     #[arg(long, value_name = "FILE")]
     pub(crate) signed_by: Vec<PathBuf>,
     /// Number of threads that check

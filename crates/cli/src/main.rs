@@ -9,6 +9,7 @@
 //! | `demo/` | the self-contained demo |
 //! | `logging` | the log: start, end and errors of statements |
 //! | `service` | notifications to a service manager |
+//! | `cancel` | signals: the first cancels the statement, the second ends the program |
 //!
 //! Results go to standard output, messages to standard error; the exit code is 0 only on success.
 #![forbid(unsafe_code)]

@@ -7,7 +7,7 @@ pub use windlass_base::word::{Algorithm, Level};
 
 use crate::Error;
 
-/// What a backup asks for.
+/// The compression that a backup requests.
 ///
 /// Formatted and parsed as `MS_XPRESS` or `ZSTD:HIGH`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,7 +27,7 @@ impl Compression {
     pub const ZSTD_MEDIUM: Self = Self::of(Algorithm::Zstd, Some(Level::Medium));
     /// Zstandard, smallest.
     pub const ZSTD_HIGH: Self = Self::of(Algorithm::Zstd, Some(Level::High));
-    /// DEFLATE, as Intel `QuickAssist` hardware makes it.
+    /// DEFLATE, as Intel `QuickAssist` hardware produces it.
     pub const QAT_DEFLATE: Self = Self::of(Algorithm::QatDeflate, None);
 
     /// All combinations, in the order of the table in the documentation.
@@ -52,7 +52,7 @@ impl Compression {
         Self::of(algorithm, level).resolved()
     }
 
-    /// The same compression with the level filled in where one applies.
+    /// The same compression with the default level filled in.
     pub(crate) fn resolved(self) -> Result<Self, Error> {
         match (self.algorithm, self.level) {
             (Algorithm::Zstd, None) => Ok(Self::ZSTD_LOW),

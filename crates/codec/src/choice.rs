@@ -45,8 +45,8 @@ const WINDOW_OF_8_MIB: (ZSTD_cParameter, c_int) = (
     FRAME_BYTES_MAX.ilog2() as c_int,
 );
 
-/// For LOW, whose level looks up positions by eight bytes and by six: more room for the long ones,
-/// and for the short ones no more than fits with them into the core's own cache.
+/// For LOW, whose library level looks up positions by eight bytes and by six: more space for the long
+/// ones, and for the short ones only as much as fits into the core's own cache with them.
 const TUNED_LOW: &[(ZSTD_cParameter, c_int)] = &[
     WINDOW_OF_4_MIB,
     SIX_BYTES,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How hard ZSTD tries. Every step gives the same format, so a set may mix them.
+/// How hard ZSTD tries. Every effort produces the same format, so a set may mix them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effort {
     /// Less than LOW; only `LEVEL = AUTO` uses it.
@@ -23,7 +23,7 @@ impl Effort {
         self as usize
     }
 
-    /// The name in reports: that of the level, if there is one.
+    /// The name in reports: that of the level, if it corresponds to one.
     pub fn name(self) -> &'static str {
         match self {
             Self::Least => "LEAST",

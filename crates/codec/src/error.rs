@@ -28,7 +28,7 @@ pub enum Error {
     /// A library could not allocate its context.
     #[error("not enough memory for a {algorithm} context")]
     Memory { algorithm: Algorithm },
-    /// A library failed to compress for a reason other than lack of room.
+    /// A library failed to compress for a reason other than lack of space.
     #[error("{algorithm} cannot compress: {reason}")]
     Encode {
         algorithm: Algorithm,

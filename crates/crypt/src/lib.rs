@@ -35,7 +35,7 @@ pub use fuzzing::fuzz_keys;
 pub use key_block::{KeyBlock, PASSPHRASES_MAX, RECIPIENTS_MAX, Recipient, RecipientKind};
 pub use key_file::{KeyFile, KeyFileEntry};
 pub use key_ring::{KeyRing, Opened};
-pub use passphrase::Passphrase;
+pub use passphrase::{Passphrase, PassphraseError};
 pub use set_key::{Cipher, SetKey, TAG_BYTES};
 pub use signing::{Signature, Signer, SigningKey};
 pub use vault::VaultKey;

@@ -36,19 +36,19 @@ impl Passphrase {
     /// The first line of a file, without its line end.
     ///
     /// # Errors
-    /// What is wrong with it: what nobody can have meant as a passphrase is refused, because whoever
-    /// finds out later has lost the backup.
-    pub fn of_file(bytes: Vec<u8>) -> Result<Self, &'static str> {
+    /// If the file is not text, or that line is empty or has control characters: then it is not the file that
+    /// was meant, and nobody could type the passphrase again.
+    pub fn from_file(bytes: Vec<u8>) -> Result<Self, PassphraseError> {
         let bytes = Zeroizing::new(bytes);
-        let text = std::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8")?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| PassphraseError::NotText)?;
         let line = text.lines().next().unwrap_or_default();
-        if line.trim().is_empty() {
-            return Err("its first line is empty");
+        if line.is_empty() {
+            return Err(PassphraseError::Empty);
         }
-        if line.contains('\0') {
-            return Err("its first line contains bytes of zero, so it is no text");
+        if line.chars().any(|one| one.is_control() && one != '\t') {
+            return Err(PassphraseError::Control);
         }
-        Ok(Self(Zeroizing::new(line.to_owned())))
+        Ok(Self::new(line.to_owned()))
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -60,6 +60,17 @@ impl fmt::Debug for Passphrase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Passphrase(..)")
     }
+}
+
+/// Why a file has no passphrase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PassphraseError {
+    #[error("it is not UTF-8")]
+    NotText,
+    #[error("its first line is empty")]
+    Empty,
+    #[error("its first line has control characters")]
+    Control,
 }
 
 /// Salt and cost parameters that turn a passphrase into a key.
@@ -122,5 +133,26 @@ impl Stretch {
             .hash_password_into(passphrase.text().as_bytes(), &self.salt, key.as_mut_slice())
             .map_err(failed)?;
         Ok(VaultKey::from_bytes(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_a_line_of_text_is_no_passphrase() {
+        let read = |bytes: &[u8]| Passphrase::from_file(bytes.to_vec());
+        assert_eq!(read(b"a b\r\nc"), Ok(Passphrase::new("a b".to_owned())));
+        assert_eq!(read("ä€".as_bytes()), Ok(Passphrase::new("ä€".to_owned())));
+        for (bytes, defect) in [
+            (&b""[..], PassphraseError::Empty),
+            (b"\nsecret", PassphraseError::Empty),
+            (b"\0\0\0\0", PassphraseError::Control),
+            (b"a\x1Bb", PassphraseError::Control),
+            (b"\xFF\xFE", PassphraseError::NotText),
+        ] {
+            assert_eq!(read(bytes), Err(defect));
+        }
     }
 }

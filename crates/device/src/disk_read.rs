@@ -9,7 +9,7 @@ use windlass_io::{Access, DirectFile};
 use crate::error::{Error, Operation};
 use crate::{DeviceAddress, DeviceReader, lock};
 
-/// Reads a disk file. Holds a shared lock, so that no backup overwrites it meanwhile.
+/// Reads a disk file. Holds a shared lock, so that no backup overwrites it in the meantime.
 #[derive(Debug)]
 pub(crate) struct DiskReader {
     file: Arc<DirectFile>,

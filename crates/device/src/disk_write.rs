@@ -110,7 +110,7 @@ impl DiskWriter {
         Ok(())
     }
 
-    /// Waits for one write in flight and keeps its buffer for reuse; `false` if there was none.
+    /// Waits for one write in flight and keeps its buffer for reuse; `false` if none was in flight.
     fn complete(&mut self) -> Result<bool, Error> {
         let (begun, in_flight) = (Instant::now(), self.queue.in_flight() as u32);
         let waited_for = self.queue.wait();
@@ -135,7 +135,7 @@ impl DiskWriter {
         Error::new(Operation::Write, &self.name, error)
     }
 
-    /// Starts a write as soon as the queue has room.
+    /// Starts a write as soon as the queue has a free slot.
     fn submit(&mut self, memory: Memory, range: Range<usize>, offset: u64) -> Result<(), Error> {
         self.check_usable()?;
         while !self.queue.has_room() {

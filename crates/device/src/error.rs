@@ -47,7 +47,7 @@ impl Error {
     }
 }
 
-/// `number(text)`, as SQL Server quotes operating system errors; our own reasons unchanged.
+/// `number(text)`, as SQL Server quotes operating system errors; Windlass's own reasons unchanged.
 pub fn system_text(error: &io::Error) -> String {
     let text = error.to_string();
     match error.raw_os_error() {

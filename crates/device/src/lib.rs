@@ -88,8 +88,8 @@ pub trait DeviceWriter: Send + fmt::Debug {
     /// Writes everything out and waits until it would survive a power failure.
     fn sync(&mut self) -> Result<(), Error>;
 
-    /// Waits for one write of a buffer given to [`DeviceWriter::append_in_place`]; `false` if there
-    /// is none. Call it before blocking: the producer may be waiting for these buffers.
+    /// Waits for one write of a buffer given to [`DeviceWriter::append_in_place`]; `false` if none is in
+    /// flight. Call it before blocking: the producer may be waiting for these buffers.
     fn release(&mut self) -> Result<bool, Error> {
         Ok(false)
     }

@@ -42,7 +42,7 @@ impl TransferBuffer {
         self.offset + (self.end - self.start) as u64
     }
 
-    /// Takes as much of `bytes` as fits and returns how much.
+    /// Copies as much of `bytes` as fits and returns how much.
     pub(crate) fn fill(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.memory.len() - self.end);
         self.memory[self.end..self.end + count].copy_from_slice(&bytes[..count]);

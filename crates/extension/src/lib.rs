@@ -1,8 +1,8 @@
 //! The loadable extension: `.load libwindlass`, then `file:/path/x.db?vfs=windlass`.
 //!
 //! It contains the page engine but no SQLite: it uses the one that loads it. All databases that a
-//! process opens through it share one instance. The library stays loaded for the rest of the
-//! process, as a VFS must.
+//! process opens through it share one instance. The library stays loaded for the rest of the process,
+//! because a VFS must stay registered.
 #![expect(unsafe_code, reason = "the entry point is called by SQLite, in C")]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -21,14 +21,14 @@ static REGISTERED: OnceLock<Result<()>> = OnceLock::new();
 /// SQLite calls this when the library is loaded.
 ///
 /// # Safety
-/// The arguments are those that SQLite gives to an extension.
+/// The arguments are those that SQLite passes to an extension.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sqlite3_windlass_init(
     _connection: *mut c_void,
     message: *mut *mut c_char,
     routines: *const c_void,
 ) -> c_int {
-    // SAFETY: SQLite hands over its table; extensions that register a VFS need 3.8.7 or newer anyway.
+    // SAFETY: SQLite passes its table; extensions that register a VFS need 3.8.7 or newer anyway.
     let library = unsafe { Library::of_extension(routines) };
     match REGISTERED.get_or_init(|| add(library)) {
         Ok(()) => OK_LOAD_PERMANENTLY,

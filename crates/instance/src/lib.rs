@@ -6,6 +6,7 @@
 //! | [`operation`] | backup, restore, verification, inspection: typed options in, a report or a failure out |
 //! | [`chain`] | which sets can be restored, from which others, and if not, why |
 //! | [`retention`] | which backups expire: policies that respect chains |
+//! | [`standing`], [`presence`] | what can be restored now, and whether its media still exist |
 //! | [`Session`] | the current database, variables, settings, what is open |
 //! | [`tsql`] | T-SQL: statements to operations, and operations to text |
 //! | [`sqlbackup`] | the dialect of SQL Backup Pro: commands to operations |
@@ -18,7 +19,7 @@
 //! Invariants:
 //! 1. Every option of the grammar has an effect, or is documented by SQL Server as having none, or is
 //!    refused with a message. None is accepted and ignored.
-//! 2. Errors become messages here and nowhere else.
+//! 2. Errors of the crates below become messages here and nowhere else.
 //! 3. Operations know no language: all three languages produce the same options.
 #![forbid(unsafe_code)]
 

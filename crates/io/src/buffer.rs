@@ -16,7 +16,7 @@ const HUGE_PAGE_BYTES: usize = 2 << 20;
 pub struct AlignedBuffer {
     start: NonNull<u8>,
     bytes: usize,
-    /// Keeps the bytes allocated; buffers that were allocated together share it.
+    /// Keeps the memory allocated; buffers that were allocated together share it.
     _memory: Arc<Allocation>,
 }
 
@@ -90,7 +90,8 @@ impl AlignedBuffer {
         let memory = Arc::new(Allocation::zeroed(all));
         let buffer = |index: usize| {
             #[expect(unsafe_code, reason = "a place in the allocation above")]
-            // SAFETY: `index` is below `count`, so that this and the `bytes` behind it lie within.
+            // SAFETY: `index` is below `count`, so this address and the `bytes` after it are within the
+            // allocation.
             let start = unsafe { memory.start.add(index * bytes) };
             Self {
                 start,

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 /// Maximum number of chained links, as in Linux.
 pub(crate) const LINKS_MAX: usize = 40;
 
-/// The absolute path of `path` with all links followed, even if the last one leads to nothing.
+/// The absolute path of `path` with all links followed, even if the last one is dangling.
 ///
 /// # Errors
 /// If its folder does not exist or cannot be entered, or links form a loop.

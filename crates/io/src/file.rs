@@ -6,8 +6,8 @@
 //! The kernel keeps both views coherent. Data that had to go through the page cache are dropped
 //! from it, so that a backup does not evict pages of the database's users.
 //!
-//! Closing a descriptor drops the POSIX locks that this process has on the file, whoever took them.
-//! Do not open a live SQLite database here; `source` has a registry for that.
+//! Closing a descriptor drops all POSIX locks that this process has on the file. Do not open a live
+//! SQLite database here; `source` has a registry for that.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -29,7 +29,7 @@ pub enum Access {
     ReadWrite,
     /// Read and write a file that must not exist yet. Mode 0600 until its owner changes it.
     CreateNew,
-    /// Read and write a file of our own from an earlier run; see [`own`].
+    /// Read and write a file that an earlier run of Windlass created; see [`own`].
     Own,
 }
 
@@ -216,10 +216,10 @@ impl DirectFile {
     }
 
     /// Takes a write lock on a byte range for this open descriptor (`F_OFD_SETLK`). It excludes all
-    /// others who lock the range, including this process; the bytes need not exist.
+    /// others that lock the range, including this process; the bytes need not exist.
     ///
     /// # Errors
-    /// `WouldBlock` if the range is locked by someone else.
+    /// `WouldBlock` if the range is locked elsewhere.
     pub fn lock_range(&self, range: Range<u64>) -> io::Result<()> {
         lock::set(&self.ordinary, range, true)
     }

@@ -1,6 +1,6 @@
-//! The only interface to the operating system's storage: aligned memory, direct files, directories.
+//! Storage and other services of the operating system: aligned memory, direct files, directories.
 //!
-//! Everything specific to an operating system stays in this crate. Callers see plain blocking calls
+//! Everything specific to an operating system belongs in this crate. Callers see plain blocking calls
 //! that are safe from many threads; each item documents what they must know.
 //!
 //! - [`AlignedBuffer`], [`BufferPool`]: memory for direct I/O, allocated once.
@@ -15,6 +15,7 @@
 //! - [`output`]: files written for the user under a name they chose.
 //! - [`secret`]: small files with keys.
 //! - [`notify`]: status notifications to a service manager.
+//! - Locks of byte ranges that belong to an open file: [`DirectFile::lock_range`].
 
 mod buffer;
 pub mod directory;

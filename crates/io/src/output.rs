@@ -41,11 +41,11 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     }
 }
 
-/// Opens a file for the user to add to: a log. One that is made new gets `mode`, less the umask. A link is
-/// followed if it is ours or root's: one that somebody else planted chooses what we write into.
+/// Opens a file for the user to append to, such as a log. A new file gets `mode`, less the umask. A link
+/// is followed only if this user or root owns it: another user's link could lead to any file.
 ///
 /// # Errors
-/// Also for folders, block devices, links of others, and a FIFO that nobody reads.
+/// Also for folders, block devices, links of other users, and a FIFO without a reader.
 pub fn append(path: &Path, mode: u32) -> io::Result<File> {
     let refused = |kind: io::ErrorKind, reason: String| Err(io::Error::new(kind, reason));
     match std::fs::symlink_metadata(path) {
@@ -73,7 +73,7 @@ pub fn append(path: &Path, mode: u32) -> io::Result<File> {
     Ok(file)
 }
 
-/// Bytes that [`refuse_data`] looks at.
+/// Number of bytes that [`refuse_data`] examines.
 const LOOKED_AT_BYTES: u64 = 4096;
 
 /// What is written here is text, and goes over nothing else: a slip of the hand names a database or a
@@ -81,7 +81,7 @@ const LOOKED_AT_BYTES: u64 = 4096;
 fn refuse_data(path: &Path) -> io::Result<()> {
     let mut bytes = Vec::new();
     let file = open_regular(path, OpenOptions::new().read(true), OFlags::empty());
-    // What may be written and not read cannot be told.
+    // A file that can be written but not read cannot be checked.
     if let Ok((file, _)) = file {
         file.take(LOOKED_AT_BYTES).read_to_end(&mut bytes)?;
     }
@@ -92,7 +92,7 @@ fn refuse_data(path: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::AlreadyExists, reason))
 }
 
-/// `/dev/stdout` and its like mean a descriptor, also when it leads to a file.
+/// `/dev/stdout` and similar paths mean a descriptor, even if it leads to a file.
 fn is_open_descriptor(path: &Path) -> bool {
     let mut hop = path.to_owned();
     for _ in 0..directory::LINKS_MAX {
@@ -126,13 +126,14 @@ fn open_special(path: &Path, found: &Metadata) -> io::Result<File> {
     Ok(file)
 }
 
-/// Has writes wait for whoever reads.
+/// Makes writes block again until the reader is ready.
 fn wait_again(file: &File) -> io::Result<()> {
     let flags = rustix::fs::fcntl_getfl(file)?;
     Ok(rustix::fs::fcntl_setfl(file, flags - OFlags::NONBLOCK)?)
 }
 
-/// Opens without waiting in the system call, which no signal would end; makes the file if a mode is given.
+/// Opens without blocking in the system call, which no signal would interrupt; creates the file if a
+/// mode is given.
 fn open_for_writing(path: &Path, mode: Option<u32>) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();
@@ -183,7 +184,7 @@ fn replace(path: &Path, bytes: &[u8], found: Option<&Metadata>, mode: u32) -> io
     written
 }
 
-/// Gives a file the owner, as far as this process may, and the permissions of the file it replaces.
+/// Gives a file the permissions of the file it replaces, and its owner if this process may set it.
 pub fn keep(file: &File, replaced: &Metadata) -> io::Result<()> {
     let (user, group) = (Uid::from_raw(replaced.uid()), Gid::from_raw(replaced.gid()));
     if rustix::fs::fchown(file, Some(user), Some(group)).is_err() {
@@ -278,7 +279,7 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, owner).unwrap();
         let error = append(&fifo, 0o600).unwrap_err();
         assert_eq!(error.to_string(), "it is a FIFO without a reader");
-        // Somebody else's link: only root can make one for a test.
+        // Another user's link, which only root can create for a test.
         if rustix::process::geteuid().is_root() {
             let nobody = rustix::fs::Uid::from_raw(65_534);
             let at = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;

@@ -1,9 +1,9 @@
 //! Files of Windlass next to files of others: staging files, states, digests, copies.
 //!
-//! Their names are predictable, in folders that may belong to others. So a new file is created
-//! exclusively, after anything under its name is removed; a link is removed, never what it leads
-//! to. A file of an earlier run is opened only if it is a regular file, owned by us, with a single
-//! hard link. Anything planted causes an error, and nothing is written to it.
+//! Their names are predictable, in folders that may belong to other users. So a new file is created
+//! exclusively, after anything under its name is removed; a link is removed, never its target. A file of
+//! an earlier run is opened only if it is a regular file, owned by this user, with a single hard link.
+//! Anything planted causes an error, and nothing is written to it.
 //!
 //! Files named by the user are opened through [`crate::DirectFile`], and written by
 //! [`crate::output`].
@@ -19,7 +19,7 @@ use rustix::fs::{FlockOperation, OFlags};
 use crate::file::{kind_of, open_regular};
 use crate::{Access, DirectFile, directory};
 
-/// Removes whatever has this name; a missing file is no error.
+/// Removes whatever has this name; a missing file is not an error.
 pub fn remove(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -47,7 +47,7 @@ pub fn claim(path: &Path) -> io::Result<DirectFile> {
 /// The same for a file that is written in pieces of any length.
 ///
 /// # Errors
-/// `WouldBlock` when somebody works on the file that is there.
+/// `WouldBlock` if the existing file is locked.
 pub fn claim_file(path: &Path) -> io::Result<File> {
     remove_unheld(path)?;
     let mut options = OpenOptions::new();
@@ -161,7 +161,7 @@ fn hold(file: &File, path: &Path) -> io::Result<()> {
 /// Opens a file of an earlier run for reading.
 ///
 /// # Errors
-/// Also if it is not a regular file, not ours, or has a second hard link.
+/// Also if it is not a regular file, belongs to another user, or has a second hard link.
 pub fn open(path: &Path) -> io::Result<File> {
     let (file, metadata) = open_unfollowed(path)?;
     check(&metadata)?;

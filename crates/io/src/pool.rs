@@ -95,7 +95,7 @@ impl BufferPool {
         &self.shared.regions
     }
 
-    /// Wakes all threads waiting in [`BufferPool::take`] and hands out no more buffers.
+    /// Wakes all threads waiting in [`BufferPool::take`]; from then on no buffers are returned.
     pub fn close(&self) {
         self.shared
             .free

@@ -15,8 +15,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 #[expect(unsafe_code, reason = "a promise about the representation of a type")]
 ///
 /// # Safety
-/// An implementor must be valid when every byte is zero, must not need drop, and must not ask for
-/// an alignment greater than a memory page.
+/// An implementor must be valid when every byte is zero, must not need drop, and must not require an
+/// alignment greater than a memory page.
 pub unsafe trait ZeroValid {}
 
 #[expect(unsafe_code, reason = "integers")]
@@ -93,7 +93,7 @@ impl<T: ZeroValid> Drop for Reserved<T> {
 unsafe impl<T: ZeroValid + Send> Send for Reserved<T> {}
 
 #[expect(unsafe_code, reason = "owns its elements")]
-// SAFETY: shared access gives `&[T]` only.
+// SAFETY: shared access provides `&[T]` only.
 unsafe impl<T: ZeroValid + Sync> Sync for Reserved<T> {}
 
 impl<T: ZeroValid> fmt::Debug for Reserved<T> {

@@ -17,8 +17,8 @@ const BYTES_MAX: u64 = 1 << 20;
 /// Permission bits of the group and others.
 const OTHERS: u32 = 0o077;
 
-/// Keeps the memory of this process, which contains keys, out of core files and away from debuggers
-/// of the same user.
+/// Keeps the memory of this process, which contains keys, out of core files and inaccessible to
+/// debuggers of the same user.
 ///
 /// # Errors
 /// If the kernel refuses either.
@@ -124,10 +124,10 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     content(open_regular(path, OpenOptions::new().read(true), OFlags::empty())?.0)
 }
 
-/// Reads a file as [`read`] does, if it is ours and nobody else may read or write it.
+/// Reads a file as [`read`] does, if it belongs to this user and no other user may read or write it.
 ///
 /// # Errors
-/// [`io::ErrorKind::PermissionDenied`], with advice, if not.
+/// [`io::ErrorKind::PermissionDenied`], with advice, otherwise.
 pub fn read_private(path: &Path) -> io::Result<Vec<u8>> {
     private(own::open(path)?)
 }

@@ -38,7 +38,7 @@ const _: () = assert!(
     "header length and padding fit their field"
 );
 
-/// Bytes of a header with so many stretches and digests, without the padding behind it. `protection` is how
+/// Bytes of a header with this many runs and digests, without the padding after it. `protection` is how
 /// the chunk is protected.
 pub(crate) fn header_bytes(runs: usize, digests: usize, protection: u16) -> usize {
     let of = |bit, bytes| if protection & bit == 0 { 0 } else { bytes };
@@ -107,7 +107,8 @@ pub struct ChunkHeader {
     pub digests: Vec<Digest>,
     /// The tag of an encrypted chunk. Its raw checksum and digests are masked.
     pub tag: Option<[u8; TAG_BYTES]>,
-    /// BLAKE3 of the payload, in a set that is signed: what a signature over the headers says of it.
+    /// BLAKE3 of the payload, in a signed set: through it a signature over the headers covers the
+    /// payload.
     pub payload_digest: Option<[u8; PAYLOAD_DIGEST_BYTES]>,
 }
 
@@ -184,13 +185,13 @@ impl ChunkHeader {
         Ok(())
     }
 
-    /// Appends what a signature covers: all of the header but where the payload lies, which is of the
-    /// family's layout, and the checksum.
+    /// Appends the part of the header that a signature covers: all of it except the offset of the
+    /// payload, which belongs to the family's layout, and the checksum.
     pub(crate) fn emit_signed(&self, out: &mut Vec<u8>) {
         self.emit_fields(0, &mut Emission::new(out, 0));
     }
 
-    /// BLAKE3 of what a signature covers: the same for no two headers.
+    /// BLAKE3 of the part that a signature covers.
     pub fn signed_digest(&self) -> [u8; 32] {
         let mut bytes = Vec::with_capacity(self.bytes());
         self.emit_signed(&mut bytes);

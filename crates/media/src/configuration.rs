@@ -128,7 +128,7 @@ records! {
         0x05 size_bytes: u64,
         /// Bytes per page.
         0x06 page_bytes: u32,
-        /// Bytes of it in this set.
+        /// Number of its bytes in this set.
         0x07 backup_bytes: u64,
         /// Its own identity.
         0x08 file_guid: Guid,
@@ -177,7 +177,7 @@ records! {
         0x17 database_version: u32,
         /// When the database was created.
         0x18 database_created: Option<Moment>,
-        /// When the backup began.
+        /// When the backup started.
         0x19 started: Option<Moment>,
         /// When it was finished; only in the final configuration.
         0x1A finished: Option<Moment>,
@@ -239,7 +239,7 @@ records! {
         0x8060 key_block: Vec<u8>,
         /// Authenticates all other records with the set's key; final only.
         0x8061 authentication: Vec<u8>,
-        /// What the source needs to recreate its files beside their bytes; final only.
+        /// What the source needs, apart from the bytes of its files, to recreate them; final only.
         0x8062 source_description: Vec<u8>,
         /// The digest of the media header and of the start of the set, to which the set is bound;
         /// final only.
@@ -249,7 +249,7 @@ records! {
         0x8064 chunk_headers: Vec<u8>,
         /// The database's files.
         0x8100 files: Vec<DatabaseFile>,
-        /// Who made the set: the signature over all records before; final only.
+        /// The signature over all previous records, which proves who made the set; final only.
         0x8101 signature: Vec<u8>,
     }
 }
@@ -313,7 +313,7 @@ impl Stored for Vec<DatabaseFile> {
     }
 }
 
-/// One file; `None` if a record is damaged, or a mandatory one is absent. So the list does not take
+/// One file; `None` if a record is damaged, or a mandatory one is absent. This way the list needs not
 /// much more memory than its length.
 fn load_file(bytes: &[u8]) -> Option<DatabaseFile> {
     let mut file = DatabaseFile::default();
@@ -361,7 +361,7 @@ impl SetConfiguration {
         !self.key_block.is_empty()
     }
 
-    /// Whether the set says that somebody signed it.
+    /// Whether the set has a signature; it may be forged.
     pub fn is_signed(&self) -> bool {
         !self.signature.is_empty()
     }

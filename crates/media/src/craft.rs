@@ -292,7 +292,7 @@ impl Medium {
                 family_number,
                 ..header.clone()
             };
-            // A header that cannot be written gives no family.
+            // A header that cannot be written produces no family.
             FamilyWriter::format(&header)
                 .ok()
                 .map(|(writer, bytes)| (bytes, writer))
@@ -389,8 +389,8 @@ pub fn sets(family: &[u8]) -> Vec<SetConfiguration> {
         .collect()
 }
 
-/// Corrects all checksums that a walk over `family` meets, except those of payloads: descriptor
-/// blocks, streams, lists, chunk headers and filemarks.
+/// Corrects all checksums that a walk over `family` finds, except those of payloads: descriptor blocks,
+/// streams, lists, chunk headers and filemarks.
 pub fn repair(family: &mut [u8]) {
     crate::fuzzing::repair(family);
 }
@@ -434,7 +434,7 @@ pub fn overlapping_sets(bytes: usize) -> Vec<u8> {
     content
 }
 
-/// A family of sets with as many database files each as their configuration has room for.
+/// A family of sets, each with as many database files as fit in its configuration.
 pub fn crowded_sets(sets: u16) -> Vec<u8> {
     const FILES: u16 = 26_000;
     let mut set = Set::full("crowded", b"x");

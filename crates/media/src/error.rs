@@ -129,7 +129,7 @@ pub enum MediaError {
         /// The requested size.
         found: u32,
     },
-    /// A value that the format has no room for, or that has no meaning.
+    /// A value for which the format has no space, or that has no meaning.
     #[error("{what} cannot be {found}: {rule}")]
     Unwritable {
         what: &'static str,

@@ -5,9 +5,9 @@
 //! of an intact family is one of these, and through MTF's list of earlier filemarks it leads to
 //! every set without reading anything in between.
 //!
-//! MTF's list ends before the last 40 bytes of the block, which are ours: `u64` own offset, media
-//! set GUID, `u16` family number, 6 zero bytes, CRC-64 of the block before it. So a filemark of
-//! other media, or one stored in a database, is not taken for one of this family.
+//! MTF's list ends before the last 40 bytes of the block, which are private to Windlass: `u64` own
+//! offset, media set GUID, `u16` family number, 6 zero bytes, CRC-64 of the block before it. So a
+//! filemark of other media, or one stored in a database, is not taken for one of this family.
 
 use crate::cursor::{Cursor, Emission};
 use crate::error::MediaError;

@@ -20,7 +20,7 @@ const SUM_BYTES: usize = 8;
 /// Position of the counts of ranges and digests in a chunk header.
 const CHUNK_COUNTS: std::ops::Range<usize> = 10..14;
 
-/// Reads `data` as a media family through every entry point. Must neither panic nor run away.
+/// Reads `data` as a media family through every entry point. Must neither panic nor take unbounded time.
 ///
 /// Bytes that start like a family are read unchanged, and again with all checksums corrected.
 /// Otherwise the first byte decides: if even, the rest is read unchanged; if odd, it is corrected
@@ -92,8 +92,8 @@ fn read_everything(bytes: &[u8]) {
     }
 }
 
-/// Corrects all checksums that a walk over `family` meets: descriptor blocks, streams, and the CRCs
-/// of our own streams and of filemarks.
+/// Corrects all checksums that a walk over `family` finds: descriptor blocks, streams, and the CRCs of
+/// Windlass's own streams and of filemarks.
 pub(crate) fn repair(family: &mut [u8]) {
     let mut at = 0;
     // Each iteration advances by at least a block header.

@@ -1,4 +1,4 @@
-//! The media header: the `TAPE` block with our `WLMS` stream.
+//! The media header: the `TAPE` block with its `WLMS` stream.
 
 use windlass_base::{Guid, Moment, hash};
 
@@ -12,10 +12,10 @@ use crate::mtf::{
 use crate::record::{self, Records, records};
 use crate::streams::{ReadAt, Streams, emit_check_stream, read_exact};
 
-/// Newest version of our data in tape format.
+/// Newest version of Windlass's data in tape format.
 pub const FORMAT_VERSION: u16 = 1;
 
-/// Our software vendor id. The list in the specification is closed, so this is an unused number:
+/// Windlass's software vendor id. The list in the specification is closed, so this is an unused number:
 /// "WL" as two characters.
 pub const VENDOR_ID: u16 = u16::from_le_bytes(*b"WL");
 
@@ -186,7 +186,7 @@ fn check_format_version(list: &[u8], offset: u64) -> Result<(), MediaError> {
     Ok(())
 }
 
-/// Distinguishes our media from everything else on a device; returns the length of their filemarks.
+/// Distinguishes Windlass media from everything else on a device; returns the length of their filemarks.
 fn recognise(family: &dyn ReadAt) -> Result<u32, MediaError> {
     let mut start = [0; 94];
     let present = family.len().min(start.len() as u64) as usize;
@@ -228,7 +228,7 @@ fn recognise(family: &dyn ReadAt) -> Result<u32, MediaError> {
     let units: Vec<u16> = units.map(|unit| u16::from_le_bytes(*unit)).collect();
     let software = String::from_utf16_lossy(&units);
     let software = software.trim_end_matches('\0').to_owned();
-    // SQL Server's media begin with a RAID stream.
+    // SQL Server's media start with a RAID stream.
     if stream == Id::RAID.0 || software == "Microsoft SQL Server" {
         return Err(MediaError::SqlServerMedia { compressed: false });
     }

@@ -111,7 +111,7 @@ fn put_number(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Takes a number; `None` if it does not end, is longer than necessary, or has more than 63 bits.
+/// Reads a number; `None` if it does not end, is longer than necessary, or has more than 63 bits.
 fn number(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..63).step_by(7) {

@@ -1,7 +1,7 @@
 //! Microsoft Tape Format 1.00a, and the data that Windlass stores in it. Bytes in, values out; no
 //! I/O.
 //!
-//! `docs/format/media.md` is the format; this crate is one implementation of it.
+//! `docs/format/media.md` defines the format; this crate is one implementation of it.
 //!
 //! - [`FamilyWriter`]: values to bytes, strictly sequential.
 //! - [`FamilyReader`]: bytes to values; hostile input gives errors, never a panic, and never an

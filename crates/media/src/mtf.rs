@@ -40,17 +40,17 @@ impl Id {
     pub(crate) const SPAD: Self = Self(*b"SPAD");
     /// SQL Server's media set stream.
     pub(crate) const RAID: Self = Self(*b"RAID");
-    /// Ours: media set.
+    /// Private: media set.
     pub(crate) const WLMS: Self = Self(*b"WLMS");
-    /// Ours: CRC of a descriptor block.
+    /// Private: CRC of a descriptor block.
     pub(crate) const WLCK: Self = Self(*b"WLCK");
-    /// Ours: set configuration.
+    /// Private: set configuration.
     pub(crate) const WLSC: Self = Self(*b"WLSC");
-    /// Ours: a chunk of data.
+    /// Private: a chunk of data.
     pub(crate) const WLDT: Self = Self(*b"WLDT");
-    /// Ours: a segment of the chunk index.
+    /// Private: a segment of the chunk index.
     pub(crate) const WLIX: Self = Self(*b"WLIX");
-    /// Ours: set end.
+    /// Private: set end.
     pub(crate) const WLES: Self = Self(*b"WLES");
 
     pub(crate) fn as_number(self) -> u64 {
@@ -234,7 +234,7 @@ impl<'o, 'e> BlockBuilder<'o, 'e> {
     }
 }
 
-/// The longest prefix of UTF-16 text that fits `room` bytes and ends at a whole character.
+/// The longest prefix of UTF-16 text that fits in `room` bytes and ends at a whole character.
 fn cut_text(stored: &[u8], room: usize) -> &[u8] {
     let kept = stored.get(..room).unwrap_or(stored);
     match kept.split_last_chunk::<2>() {

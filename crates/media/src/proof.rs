@@ -1,7 +1,7 @@
-//! The final configuration of a set as its bytes stand: what its authentication and its signature cover.
+//! The stored form of a set's final configuration, which its authentication and its signature cover.
 //!
-//! Both are compared with what was written, not with what this reader makes of it, so that a record which
-//! it does not know is covered as well.
+//! Both are computed over the stored bytes, not over parsed values, so that they also cover records that
+//! this reader does not know.
 
 use crate::configuration::SetConfiguration;
 use crate::error::MediaError;
@@ -53,13 +53,13 @@ impl FinalConfiguration {
         }
     }
 
-    /// Hands on each record, whole.
+    /// Passes on each record.
     fn each(&self, mut take: impl FnMut(u16, &[u8])) {
         let Ok(records) = record::open(&self.list, 0, "set configuration") else {
             return;
         };
         let mut at = 0;
-        // A list that was parsed is made of records.
+        // A list that was parsed consists of records.
         let _read = record::each(records, 0, "set configuration", |tag, value| {
             let end = at + record::HEAD_BYTES + value.len();
             take(tag, records.get(at..end).unwrap_or_default());

@@ -52,10 +52,10 @@ impl<'a> FamilyReader<'a> {
         Ok((reader, header))
     }
 
-    /// The set whose last filemark ends at `end`: what a family held when it was so long. Reads two blocks.
+    /// The set whose last filemark ends at `end`: the last set of the family when it had this length. Reads two blocks.
     ///
     /// # Errors
-    /// When no set ends there.
+    /// If no set ends there.
     pub fn set_that_ended_at(&self, end: u64) -> Result<Guid, MediaError> {
         let unit = u64::from(self.identity.block_bytes);
         let last = Filemark::read(self.family, end.saturating_sub(unit), &self.identity)?;
@@ -84,7 +84,7 @@ impl<'a> FamilyReader<'a> {
         Ok(SetListing::of(configuration, offset, Some(end)))
     }
 
-    /// The whole configuration of a set, with its files: the final one, or that of its start if the
+    /// The complete configuration of a set, with its files: the final one, or that of its start if the
     /// end is missing.
     ///
     /// # Errors
@@ -96,10 +96,10 @@ impl<'a> FamilyReader<'a> {
         }
     }
 
-    /// The final configuration of a set, and how it is stored, which is the same on every family.
+    /// The final configuration of a set, and its stored form, which is the same on every family.
     ///
     /// # Errors
-    /// When it has no end, or the configuration is not where that says or is damaged.
+    /// If the set has no end, or its configuration is missing or damaged.
     pub fn final_configuration(
         &self,
         set: &SetListing,
@@ -121,7 +121,7 @@ impl<'a> FamilyReader<'a> {
         Ok(header.binding_of(&streams.read_data(&stream)?))
     }
 
-    /// The start of the first set; `None` if there is none, or it is damaged. Reads nothing else.
+    /// The start of the first set; `None` if it is missing or damaged. Reads nothing else.
     pub fn first_set(&self) -> Option<SetConfiguration> {
         let offset = self.first_filemark + u64::from(self.identity.block_bytes);
         read_start(self.family, offset).ok()
@@ -260,12 +260,11 @@ impl<'a> FamilyReader<'a> {
         Ok(())
     }
 
-    /// Reads the header of the chunk that the index places at `stream_offset` of a set; also
-    /// returns the family offset of its payload. The caller checks that it is the chunk that the
-    /// index means.
+    /// Reads the header of the chunk that the index places at `stream_offset` of a set; also returns the
+    /// family offset of its payload. The caller checks that it is the chunk to which the index refers.
     ///
     /// # Errors
-    /// If the set has no end, or there is no complete chunk of it.
+    /// If the set has no end, or the chunk is incomplete.
     pub fn chunk(
         &self,
         set: &SetListing,

@@ -30,8 +30,8 @@ pub(crate) trait Stored: Sized {
     fn store(&self, out: &mut Vec<u8>);
     /// `None` if the bytes are not such a value.
     fn load(bytes: &[u8]) -> Option<Self>;
-    /// Whether the record is omitted. A field that most sets do not have is not stored in them, so
-    /// that they stay the same as before the field existed.
+    /// Whether the record is omitted. A field that most sets do not have is not stored in them, so that
+    /// they stay the same as before the field was added.
     fn is_left_out(&self) -> bool {
         false
     }
@@ -237,7 +237,7 @@ pub(crate) trait Records: Default {
 
     fn store_records(&self, out: &mut Vec<u8>);
 
-    /// Takes one record.
+    /// Loads one record.
     fn load_record(&mut self, tag: u16, bytes: &[u8]) -> Known;
 
     /// The whole list, with its CRC-64.

@@ -20,7 +20,7 @@ pub struct WalkedSet {
     /// The final configuration.
     pub configuration: SetConfiguration,
     pub end: SetEnd,
-    /// BLAKE3 of all chunk headers, in the order in which they lie.
+    /// BLAKE3 of all chunk headers, in stored order.
     pub chunk_headers: [u8; 32],
     /// Family offset of the filemark after the data.
     pub(crate) data_filemark: u64,
@@ -48,9 +48,8 @@ pub(crate) struct Walk<'a> {
     signed: Vec<u8>,
 }
 
-/// Walks the set whose first block is at `offset`. Calls `visit` with each chunk's header and the
-/// family offset of its payload; it returns whether to continue. Stopping gives the error of a
-/// truncated set.
+/// Walks the set whose first block is at `offset`. Calls `visit` with each chunk's header and the family
+/// offset of its payload; it returns whether to continue. Stopping causes the error of a truncated set.
 pub(crate) fn walk_set(
     family: &dyn ReadAt,
     offset: u64,
@@ -155,8 +154,8 @@ fn expect(what: &'static str, offset: u64, expected: u64, found: u64) -> Result<
     }
 }
 
-/// Reads the header of the chunk in `stream`; also returns the offset of its payload. `buffer` has
-/// room for the longest header.
+/// Reads the header of the chunk in `stream`; also returns the offset of its payload. `buffer` has space
+/// for the longest header.
 pub(crate) fn read_chunk(
     family: &dyn ReadAt,
     stream: &Stream,
@@ -283,7 +282,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Compares what was seen with what the end of the set says.
+    /// Compares what was seen with the end of the set.
     fn finish(self, end: &SetEnd, offset: u64) -> Result<SetConfiguration, MediaError> {
         let Some((configuration, configuration_offset)) = self.configuration else {
             return Err(MediaError::Damaged {

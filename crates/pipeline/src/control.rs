@@ -116,8 +116,8 @@ impl<'a> Control<'a> {
 
     /// The result: `Err` with the first error.
     pub(crate) fn finish(&self) -> Result<(), Error> {
-        // A run cancelled during its last chunk did all its work, but the user was told that it
-        // stops.
+        // A run cancelled during its last chunk did all its work, but the user was told that it would
+        // stop.
         self.is_stopped();
         match self
             .first_error

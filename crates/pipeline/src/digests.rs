@@ -58,7 +58,7 @@ impl DigestedFile {
     }
 }
 
-/// Where each file's digests begin, and how many there are.
+/// Where each file's digests start, and how many there are.
 #[derive(Debug)]
 struct Layout(Vec<(DigestedFile, u64)>);
 
@@ -122,7 +122,7 @@ impl DigestFile {
     }
 
     /// Fills `digests` with those of the extents from `extent` on and returns how many the base has
-    /// there: fewer if the file was shorter then, none if it did not exist.
+    /// there: fewer if the file was shorter, none if it did not exist.
     pub fn read(
         &self,
         file_id: u16,
@@ -191,7 +191,7 @@ fn is_being_written(staging: &Path) -> bool {
     !is_old || file.try_lock_shared().is_err()
 }
 
-/// Writes a digest file. Dropped before [`DigestWriter::commit`], it leaves nothing behind.
+/// Writes a digest file. If dropped before [`DigestWriter::commit`], it leaves nothing behind.
 #[derive(Debug)]
 pub struct DigestWriter {
     /// The first error, in uses where it is no reason to stop.

@@ -7,7 +7,7 @@ use crate::coverage::FileRanges;
 use crate::digests::DigestError;
 use crate::report::DamagedPage;
 
-/// The first thing that went wrong, never a consequence of it.
+/// The first error, never one of its consequences.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -62,7 +62,7 @@ pub enum Error {
         /// The device.
         device: String,
     },
-    /// A signature was asked for, and the set has none, or somebody else's.
+    /// A signature was required, but the set has none, or one of another key.
     #[error("{}", not_signed(device, found.as_deref(), wanted))]
     NotSigned {
         /// The device.
@@ -140,7 +140,7 @@ pub enum Error {
     FamilyBehind {
         device: String,
         family: u16,
-        /// What it has at the position of the set.
+        /// What the family contains at the position of the set.
         holds: Holds,
         /// The set that others have.
         position: u16,
@@ -251,10 +251,10 @@ pub enum Damage {
         /// Offset in the family.
         offset: u64,
     },
-    /// The configuration of the set is not the one that was written.
+    /// The configuration of the set is not as it was written.
     #[error("the configuration of the encrypted set is not authentic")]
     UnauthenticConfiguration,
-    /// The set says that somebody signed it who did not.
+    /// The set claims a signer who did not sign it.
     #[error("the signature of the set is forged, or the set was changed after it was signed")]
     ForgedSignature,
     /// The chunk headers of a family are not those that were signed.
@@ -321,7 +321,7 @@ pub enum Damage {
     /// Chunks contain ranges that the set should not contain.
     #[error("chunks contain data that the set should not contain: {0}")]
     Unexpected(FileRanges),
-    /// The extents in the set do not match its digest of them.
+    /// The extents in the set do not match the digest of them in its configuration.
     #[error("file '{file}' has {found} extents, not the {expected} of the set")]
     OtherExtents {
         /// Logical name.

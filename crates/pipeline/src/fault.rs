@@ -37,7 +37,7 @@ pub enum FaultPoint {
     RestoreTransform,
     /// A frame is about to be written to the target.
     RestoreWrite,
-    /// A chunk that holds a wanted page is about to be read.
+    /// A chunk with a selected page is about to be read.
     RestoreSelected,
 }
 

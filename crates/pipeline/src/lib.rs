@@ -37,6 +37,7 @@ mod restore;
 mod sealing;
 mod signing;
 mod throttle;
+mod totals;
 mod window;
 
 pub use backup::{NewBase, Rehearsed, backup, backup_undecided, probe, rehearse};

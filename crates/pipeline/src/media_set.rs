@@ -57,7 +57,7 @@ impl Family {
         self.listing.sets.get(usize::from(position).checked_sub(1)?)
     }
 
-    /// The set at a position, as far as damage allows to tell.
+    /// The set at a position, if damage allows identifying it.
     pub(crate) fn guid(&self, position: u16) -> Option<Guid> {
         let guid = self.set(position)?.configuration.set_guid;
         (!guid.is_nil()).then_some(guid)
@@ -107,7 +107,7 @@ pub(crate) fn media_error(device: &str, source: MediaError) -> Error {
 /// damage further on does not matter.
 ///
 /// # Errors
-/// If the device cannot be read or does not begin with a media header.
+/// If the device cannot be read or does not start with a media header.
 pub fn read_label(
     address: &DeviceAddress,
 ) -> Result<(MediaHeader, Option<SetConfiguration>), Error> {
@@ -147,7 +147,7 @@ pub(crate) struct CompleteSet {
     /// Its listing on each family.
     pub(crate) listings: Vec<SetListing>,
     configuration: SetConfiguration,
-    /// The configuration as it stands on the media, from which `configuration` was read.
+    /// The stored form of the configuration, from which `configuration` was parsed.
     pub(crate) stored: FinalConfiguration,
 }
 
@@ -233,7 +233,7 @@ impl MediaSet {
     /// The set at a position.
     ///
     /// # Errors
-    /// If there is none, or the families have different sets there.
+    /// If it does not exist, or the families have different sets there.
     pub fn set(&self, position: u16) -> Result<SetEntry, Error> {
         let mut entry = self
             .entry(position)
@@ -297,8 +297,8 @@ impl MediaSet {
         &self.key_files.unusable
     }
 
-    /// A set that is complete on each family. They end it with the same configuration, and that is bound to
-    /// their media headers and to what they begin the set with.
+    /// A set that is complete on each family. All families end it with the same configuration, which is
+    /// bound to their media headers and to their starts of the set.
     ///
     /// # Errors
     /// If it is missing, incomplete or a different set on any family.
@@ -353,7 +353,7 @@ impl MediaSet {
         counts.min().unwrap_or(0)
     }
 
-    /// The devices, for a message about all of them.
+    /// The names of the devices, for a message about all of them.
     pub(crate) fn devices(&self) -> String {
         let names: Vec<&str> = self.families.iter().map(|family| &*family.device).collect();
         names.join(", ")

@@ -84,7 +84,7 @@ pub struct Plan {
     pub goal: Goal,
     /// Whether the level is picked for each chunk; `compression` has the initial level.
     pub adapts_level: bool,
-    /// Whether idle threads are put to rest; `threads` is the maximum.
+    /// Whether idle threads are paused; `threads` is the maximum.
     pub adapts_threads: bool,
     /// Maximum read rate in bytes per second.
     pub max_rate: Option<u64>,
@@ -97,14 +97,14 @@ pub struct Plan {
     pub priority: Option<String>,
 }
 
-/// Reads in flight. Two keep a solid-state disk busy while a third is handed over; a fourth covers
-/// the time that one thread needs to hand over and submit.
+/// Reads in flight. Two keep a solid-state disk busy while a third is passed on; a fourth covers the
+/// time that one thread needs to pass on and submit.
 const DEPTH: usize = 4;
 
 /// Writes in flight at a device.
 const WRITE_DEPTH: usize = 4;
 
-/// Writes in flight at each of many devices, which are busy at once.
+/// Writes in flight per device if there are many, which are all busy at the same time.
 const WRITE_DEPTH_OF_MANY: usize = 2;
 
 /// Default of MAXTRANSFERSIZE, as in SQL Server for disk.

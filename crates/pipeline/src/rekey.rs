@@ -1,9 +1,9 @@
-//! New recipients for encrypted sets, without touching the media: a key file next to each family.
+//! Adds recipients to encrypted sets without changing the media: writes a key file next to each family.
 //!
 //! The key file is named after the family's file, with `.keys` appended. All key files of a media
 //! set are identical, so any one suffices. Each is written under a temporary name and renamed.
-//! Whoever can read the family can read its key file: it contains only wrapped keys, as the media
-//! do.
+//! A key file has the permissions of the family's file, because it contains only wrapped keys, as the
+//! media do.
 
 use std::ffi::OsString;
 use std::io;
@@ -25,8 +25,8 @@ fn path(device: &DeviceAddress) -> Option<PathBuf> {
     Some(PathBuf::from(name))
 }
 
-/// A key file that exists but cannot be used. The media have keys of their own; only users who need
-/// the other keys get an error.
+/// A key file that exists but cannot be used. The media have their own keys; only users who need the
+/// other ones get an error.
 #[derive(Debug, Clone)]
 pub struct UnusableKeyFile {
     pub path: PathBuf,
@@ -66,10 +66,10 @@ pub(crate) fn read(devices: &[DeviceAddress]) -> KeyFiles {
     files
 }
 
-/// For whom keys are rewrapped.
+/// The recipients to add.
 #[derive(Debug, Clone)]
 pub struct RekeyRequest {
-    /// One set; all complete, encrypted ones if absent.
+    /// Position of the set; all complete encrypted sets if absent.
     pub position: Option<u16>,
     /// The keys that open the sets now.
     pub keys: ReadKeys,

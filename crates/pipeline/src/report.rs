@@ -65,7 +65,7 @@ pub struct StageCounters {
     pub busy: Duration,
     /// Time waiting for the previous stage.
     pub wait_input: Duration,
-    /// Time waiting for room in the next stage.
+    /// Time waiting for space in the next stage.
     pub wait_output: Duration,
     /// CPU time of the stage's threads.
     pub cpu: Duration,
@@ -76,7 +76,7 @@ pub struct StageCounters {
     pub in_flight: Duration,
 }
 
-/// How times stand in a report as JSON.
+/// Unit of the times in a JSON report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimesIn {
     /// `busy_seconds`, a fraction.
@@ -205,10 +205,10 @@ impl Stage {
 impl Stages {
     /// The stage that limited the run.
     ///
-    /// The transform threads are in the middle, so their times tell: time waiting for input is due
-    /// to the reading stage, time waiting for room is due to the writing stage, and the rest is
-    /// their own. If the reading stage itself waits for buffers, the writing stage is to blame,
-    /// because it holds them.
+    /// The transform threads are in the middle, so their times show it: time waiting for input is due to
+    /// the reading stage, time waiting for space is due to the writing stage, and the rest is their own.
+    /// If the reading stage itself waits for buffers, the writing stage is the cause, because it has
+    /// them.
     pub fn limiting(&self) -> Stage {
         let (read, transform) = (&self.read, &self.transform);
         let hungry = match read.wait_output > read.busy {
@@ -373,7 +373,7 @@ pub struct BackupReport {
 /// A completed measuring run.
 #[derive(Debug, Clone)]
 pub struct ProbeReport {
-    /// How far frames went.
+    /// The stages that were measured.
     pub probe: Probe,
     pub processed_bytes: u64,
     /// What a backup would have written; equal to the bytes read if nothing was compressed.
@@ -422,7 +422,7 @@ pub struct ReadReport {
     pub stages: Stages,
     /// What could not be read and was skipped (`CONTINUE_AFTER_ERROR`).
     pub damaged: DamagedChunks,
-    /// Who signed all that was read, where that was checked.
+    /// The signer of everything that was read, if a signature was checked.
     pub signer: Option<Signer>,
 }
 

@@ -22,7 +22,7 @@ pub enum Overwrite {
     Append,
     /// `INIT`: they are discarded, the media header stays.
     Initialize,
-    /// `FORMAT`: everything is discarded, a new media set begins.
+    /// `FORMAT`: discards everything and starts a new media set.
     Format,
 }
 
@@ -97,7 +97,7 @@ pub struct Tuning {
     pub max_write_rate: Option<u64>,
 }
 
-/// How far the pages of a measuring run come. Nothing is written: it makes no backup.
+/// The stages of a measuring run. Nothing is written, and no backup is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probe {
     /// `NOCOMPRESSWRITE`: read only. Shows the rate of the source.
@@ -135,7 +135,7 @@ pub struct BackupRequest {
     pub copy_only: bool,
     pub compression: Compression,
     pub encryption: Option<Encryption>,
-    /// Who signs the set.
+    /// The key that signs the set.
     pub signing: Option<Arc<SigningKey>>,
     /// Compresses `QAT_DEFLATE` instead of the bundled library.
     pub deflate: Option<Arc<dyn DeflateProvider>>,

@@ -16,7 +16,7 @@ use windlass_media::{ChunkHeader, SetConfiguration};
 use crate::error::{Damage, Error};
 use crate::media_set::{CompleteSet, MediaSet};
 
-/// How a backup is encrypted, and for whom.
+/// The encryption of a backup, and its recipients.
 #[derive(Debug, Clone)]
 pub struct Encryption {
     /// `ENCRYPTION (ALGORITHM = ...)`
@@ -24,12 +24,11 @@ pub struct Encryption {
     pub recipients: Vec<Recipient>,
 }
 
-/// Keys for a restore or a verification, and what is asked of a set.
+/// Keys for a restore or a verification, and what a set must fulfil.
 #[derive(Debug, Clone, Default)]
 pub struct ReadKeys {
     pub ring: Arc<KeyRing>,
-    /// Whether an unencrypted set is refused, as it may have been put in the place of an encrypted
-    /// one.
+    /// Whether an unencrypted set is refused, because it may have replaced an encrypted one.
     pub requires_encryption: bool,
     /// Whether verification only checks the checksums of encrypted sets: nothing is decrypted or
     /// authenticated.
@@ -97,8 +96,8 @@ pub(crate) fn unlock(
     Ok(Some(key))
 }
 
-/// No key opens a set. The error names unusable key files next to the media, since one of them may
-/// hold the right key.
+/// The error if no key opens a set. It names unusable key files next to the media, because one of them
+/// may contain the right key.
 fn locked(media: &MediaSet, source: windlass_crypt::Error) -> Error {
     let device = media.devices();
     match media.unusable_key_files().first() {

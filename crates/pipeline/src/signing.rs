@@ -1,11 +1,12 @@
-//! Who made a set: signatures made and checked.
+//! Creates and checks signatures, which prove who made a set.
 //!
-//! Neighbours: `windlass-crypt` has the cryptography, `windlass-media` says which bytes of a configuration are
-//! signed and hashes chunk headers on their way. `docs/format/media.md` tells how one signature covers all.
+//! Neighbours: `windlass-crypt` has the cryptography; `windlass-media` determines which bytes of a
+//! configuration are signed, and hashes chunk headers as they are written and read.
+//! `docs/format/media.md` explains how one signature covers everything.
 //!
-//! Invariant: a set whose signature was asked for is read to its end only if its configuration was signed by one of
-//! those who were named, every chunk header on every family is one of those that were signed, in their order,
-//! and every payload that is handed on is the one that its header names.
+//! Invariant: if a signature is required, a set is read to its end only if one of the accepted signers
+//! signed its configuration, the chunk headers on every family are exactly those that were signed, in
+//! order, and every payload that is passed on matches its header.
 
 use windlass_crypt::{Signature, Signer, SigningKey};
 use windlass_media::SetConfiguration;
@@ -41,14 +42,14 @@ pub(crate) fn sign(key: Option<&SigningKey>, set: &mut SetConfiguration) -> Resu
     Ok(())
 }
 
-/// Whose signature a set has, as it says; none if it has none that can be read.
+/// The signer that a set claims; `None` without a readable signature.
 pub fn claimed_signer(set: &SetConfiguration) -> Option<Signer> {
     let signature = Signature::from_stored(&set.signature).ok()?;
     Some(signature.signer())
 }
 
-/// Checks the signature over the configuration of a set. None is looked at if nobody asks for one, unless
-/// `looks_anyway`: then it must be right if it is there, whoever made it.
+/// Checks the signature over the configuration of a set, if one is required, or if `looks_anyway` is set
+/// and the set has one: then it must be valid, whoever the signer is.
 pub(crate) fn check(
     media: &MediaSet,
     complete: &CompleteSet,

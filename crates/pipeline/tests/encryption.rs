@@ -15,7 +15,7 @@ use windlass_pipeline::{
 };
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 
-/// A folder with a database of 6 MB, of which every row is told apart.
+/// A folder with a database of 6 MB in which every row is different.
 struct Bench {
     folder: tempfile::TempDir,
     identity: Arc<Identity>,
@@ -121,7 +121,7 @@ impl Bench {
     }
 }
 
-/// Where the chunks of a family lie: data of the stream, payload offset, stored bytes.
+/// The positions of a family's chunks: data of the stream, payload offset, stored bytes.
 fn chunks(family: &[u8]) -> Vec<(usize, usize, usize)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -426,7 +426,7 @@ fn keys_are_rewrapped_without_touching_the_media() {
         bench.verify("a.bak", position, &bench.keys()).unwrap();
     }
     assert_eq!(std::fs::read(bench.path("a.bak")).unwrap(), before);
-    // A key file that somebody changed helps nobody, and is named to those who need it.
+    // A changed key file is useless, and is reported to those who need it.
     edit(&bench.path("a.bak.keys"), |file| file[40] ^= 1);
     let error = bench.verify("a.bak", 1, &new).unwrap_err();
     assert!(error.to_string().contains("a.bak.keys"), "{error}");
@@ -507,7 +507,7 @@ fn recipients_that_do_not_fit_leave_the_key_file_as_it_was() {
     assert_ne!(std::fs::read(bench.path("a.bak.keys")).unwrap(), before);
 }
 
-/// Replaces one piece of a medium and makes all checksums right again, as somebody who tampers would.
+/// Replaces one piece of a medium and corrects all checksums, as an attacker would.
 fn replace(path: &Path, from: &[u8], to: &[u8], which: usize) {
     edit(path, |family| {
         let places: Vec<usize> = (0..family.len() - from.len())
@@ -618,7 +618,7 @@ fn rot_is_found_without_a_key_and_nothing_else_is_promised() {
         bench.verify("a.bak", 1, &without).unwrap_err();
         std::fs::write(bench.path("a.bak"), &good).unwrap();
     }
-    // With its checksums made right again only a key tells.
+    // If its checksums are corrected, only a key reveals the change.
     edit(&bench.path("a.bak"), |family| {
         family[data + padded + stored / 2] ^= 4;
         mend(family, (data, padded, stored));

@@ -1,7 +1,8 @@
-//! Signed sets: whoever lacks the signer's key can change nothing, although they put everything else right.
+//! Signed sets: an attacker without the signer's key can change nothing, even if everything else is
+//! corrected.
 //!
-//! The forger of these tests takes media apart and writes them again with every checksum, count, index and
-//! binding as it should be. That what they did passes where no signature is asked for is part of each test.
+//! The attacker in these tests takes media apart and rewrites them with every checksum, count, index and
+//! binding corrected. Each test also shows that the changes pass where no signature is required.
 #![expect(clippy::unwrap_used, reason = "what cannot be set up fails its test")]
 
 use std::path::PathBuf;
@@ -24,7 +25,7 @@ use windlass_source::{Recovery, RestoreTarget};
 
 const STRIPES: [&str; 2] = ["1.bak", "2.bak"];
 
-/// A folder with a database of a few MB, and whoever signs its backups.
+/// A folder with a database of a few MB, and the keys that sign its backups.
 struct Bench {
     folder: tempfile::TempDir,
     key: Arc<SigningKey>,
@@ -82,7 +83,8 @@ impl Bench {
         backup(&request, Box::new(snapshot), &Unobserved).unwrap();
     }
 
-    /// Restores the first set into nothing, as a signature by one of `signers` is asked for or not.
+    /// Restores the first set and discards the data, with or without a required signature of one of
+    /// `signers`.
     fn restore(&self, names: &[&str], signers: &[Signer]) -> Result<Option<Signer>, Error> {
         let media = MediaSet::open(&self.devices(names))?;
         restore(&media, 1, &request(signers), &Nowhere, &Unobserved).map(|report| report.signer)
@@ -135,7 +137,7 @@ fn request(signers: &[Signer]) -> ReadRequest {
     }
 }
 
-/// A target that forgets what it is given.
+/// A target that discards its data.
 #[derive(Debug)]
 struct Nowhere;
 
@@ -340,7 +342,7 @@ fn whatever_is_changed_in_a_signed_set_is_refused_although_all_else_is_right() {
     let bench = Bench::new();
     bench.back_up(&STRIPES, Some(&bench.key), false);
     let genuine = bench.forgery(&STRIPES);
-    // Taken apart and written again it is still the signer's: where streams lie, nobody signs.
+    // Taken apart and rewritten, it is still the signer's: the positions of streams are not signed.
     bench.put(&STRIPES, &genuine);
     assert_eq!(
         bench.restore(&STRIPES, &[bench.signer()]).unwrap(),
@@ -358,7 +360,7 @@ fn whatever_is_changed_in_a_signed_set_is_refused_although_all_else_is_right() {
             Damage::ForgedSignature | Damage::OtherChunks { .. } | Damage::UnsignedPayload { .. }
         );
         assert!(is_named, "{what}: {found}");
-        // A verification says it, too, whoever was meant to have signed.
+        // A verification reports it too, whoever was expected to have signed.
         damage(bench.verify(&STRIPES, ReadKeys::default()));
     }
 }
@@ -440,7 +442,7 @@ fn an_encrypted_set_shows_its_signer_without_its_key() {
     bench.put(&STRIPES, &changed);
     let found = damage(bench.verify(&STRIPES, keys.clone()));
     assert!(matches!(found, Damage::UnsignedPayload { .. }), "{found}");
-    // Whoever can read the set could seal it again; the signature is not theirs.
+    // Anyone who can read the set could seal it again, but the signature would not be the signer's.
     let mut named = genuine;
     named.last.user = "somebody".to_owned();
     bench.put(&STRIPES, &named);
@@ -479,7 +481,7 @@ fn continuing_after_errors_takes_no_chunk_that_was_not_signed() {
     assert!(matches!(refused, Error::SetDamaged { .. }), "{refused}");
 }
 
-/// Wants one stretch of the first file, and counts what it gets.
+/// Selects one range of the first file, and counts the bytes received.
 struct Wanted(u64);
 
 impl Selection for Wanted {
@@ -510,7 +512,7 @@ fn single_pages_are_taken_from_no_set_that_was_changed_anywhere() {
         attack(&mut media);
         bench.put(&STRIPES, &media);
         take(&[]).unwrap();
-        // What is wrong with a payload nobody wants shows when somebody wants it.
+        // A damaged payload is noticed only when it is selected.
         if what != "a bit of a payload" || wants(&media) {
             let (error, taken) = take(&[bench.signer()]).unwrap_err();
             assert_eq!(taken, 0, "{what}: {error}");

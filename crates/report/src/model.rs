@@ -301,7 +301,7 @@ impl From<Option<f64>> for Cell {
 #[derive(Debug, Clone)]
 pub struct Chart {
     pub title: String,
-    /// A description for those who cannot see it: what is compared, and the result.
+    /// A description for people who cannot see it: what is compared, and the result.
     pub description: String,
     pub kind: ChartKind,
 }

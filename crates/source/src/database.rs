@@ -25,18 +25,18 @@ pub enum SourceDatabase {
     Engine(Arc<Database>),
 }
 
-/// A snapshot, and what only the database of its kind tells.
+/// A snapshot, and what only its kind of database provides.
 #[derive(Debug)]
 pub struct Opened {
     pub snapshot: Box<dyn Snapshot>,
     /// What the content looks like.
     pub content: Content,
-    /// Time and work of the steps that the page engine takes itself, complete when the backup is.
+    /// Duration and work of the steps of a page engine backup; complete when the backup is.
     pub phases: Arc<Mutex<Vec<PhaseReport>>>,
 }
 
 impl SourceDatabase {
-    /// A snapshot of the current state. For a `SQLite` file, all kinds of backups read the same.
+    /// Opens a snapshot of the current state. For a `SQLite` file, all kinds of backups read the same.
     ///
     /// # Errors
     /// Those of the database.

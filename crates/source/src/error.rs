@@ -8,7 +8,7 @@ use windlass_base::{Guid, Lsn};
 
 use crate::Protection;
 
-/// What went wrong, where, and what was expected instead.
+/// An error, with its place and what was expected instead.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// SQLite could not check the database.

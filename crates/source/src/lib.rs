@@ -3,12 +3,14 @@
 //! - [`SourceDatabase`]: a database of either kind, from which snapshots are taken.
 //! - [`Snapshot`]: one committed state of a database, pinned, read by many threads at once.
 //! - [`RestoreTarget`]: a database being restored, written by many threads at once.
+//! - [`Protection`]: how well a set is protected against forgery, and which sets may follow it.
 //! - [`check`]: `SQLite`'s own check of a snapshot.
 //! - [`sqlite`]: `SQLite` files, in use or not.
 //! - [`engine`]: databases of the page engine.
 //!
-//! Neighbours: `pipeline` above uses both traits and no implementation; `io` below is the interface
-//! to the operating system. Nothing here depends on media, compression or T-SQL.
+//! Neighbours: `pipeline` above uses both traits and no implementation; `io` below is the interface to
+//! the operating system. Of `media` only [`SourceKind`](windlass_media::SourceKind) is used; nothing
+//! here depends on compression or T-SQL.
 //!
 //! Invariants:
 //! 1. [`Snapshot::read`] gives the bytes of the pinned state or an error, whatever other processes

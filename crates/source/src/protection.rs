@@ -4,22 +4,22 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What somebody needs who makes a set that a restore takes.
+/// What is needed to create a set that a restore accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Protection {
     /// The key of the set.
     pub encryption: Sealing,
-    /// Fingerprints of keys: with one of them the set was signed, and that was asked for. Where nobody asked,
-    /// none.
+    /// Fingerprints of keys: the set was signed with one of them, and that was required. Empty if no
+    /// signature was required.
     pub signed_by: Vec<String>,
 }
 
-/// Whom the key of a set is for, from whoever comes to the fewest.
+/// For whom the key of a set is wrapped, ordered by how few can create such a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sealing {
-    /// Nobody: the set is not encrypted.
+    /// The set is not encrypted.
     #[default]
     None,
     /// A certificate, which is public.
@@ -28,8 +28,9 @@ pub enum Sealing {
 }
 
 impl Protection {
-    /// Whether a set may follow upon this one. Everything that a differential must fit to stands in the
-    /// clear headers of its base, so that only a key or a signature tells a genuine one from a forged one.
+    /// Whether a set with protection `next` may follow this one. Everything that a differential must
+    /// match is in the readable headers of its base, so only a key or a signature distinguishes a
+    /// genuine one from a forged one.
     pub fn admits(&self, next: &Self) -> bool {
         let is_signed = self.signed_by.is_empty()
             || !next.signed_by.is_empty()

@@ -14,7 +14,7 @@ use windlass_media::SourceKind;
 
 use crate::Error;
 
-/// How long a database's log is kept, which determines the possible backups.
+/// How long a database's log is kept, which determines which backups are possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecoveryModel {
     /// The log is truncated by each checkpoint: full and differential backups only.
@@ -61,7 +61,7 @@ pub struct DatabaseIdentity {
     pub is_read_only: bool,
 }
 
-/// What the content of a database looks like, as far as its header and its size tell.
+/// The kind of content of a database, judged by its header and its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     Database,

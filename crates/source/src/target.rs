@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::Error;
 
-/// What a restore leaves behind.
+/// The state in which a restore leaves the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
     /// `RECOVERY`: the database can be opened; the sequence of restores is over.

@@ -2,7 +2,7 @@
 //!
 //! An answer is one message: results, messages, and a DONE at its end. The caller moves the written
 //! tokens into packets with [`Packets`](crate::packet::Packets) at any time; messages of a running
-//! backup are moved at once, because drivers stop their timers at the first packet.
+//! backup are moved immediately, because drivers stop their timers at the first packet.
 
 use crate::Error;
 use crate::collation::Collation;
@@ -73,7 +73,7 @@ pub enum Change<'a> {
     /// The packet size: new, old.
     PacketBytes(u16, u16),
     Collation(Collation),
-    /// A transaction began.
+    /// A transaction started.
     Begun(u64),
     Committed(u64),
     RolledBack(u64),

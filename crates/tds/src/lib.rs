@@ -6,7 +6,7 @@
 //!
 //! - [`packet`]: headers, packets to messages, messages to packets.
 //! - [`prelogin`]: versions, and whether the connection is encrypted.
-//! - [`login`]: who logs in, with which driver.
+//! - [`login`]: the user who logs in, and the driver.
 //! - [`request`]: batches, remote procedure calls, transactions.
 //! - [`answer`]: the tokens of an answer.
 //! - [`data_type`], [`value`]: types and values, as columns and as parameters.

@@ -50,7 +50,7 @@ pub struct Prelogin {
     pub encryption: Encryption,
     /// Whether it requests several concurrent requests on one connection.
     pub wants_mars: bool,
-    /// Whether it asks if a federated login is required.
+    /// Whether the client asks if a federated login is required.
     pub asks_federated: bool,
 }
 

@@ -211,16 +211,16 @@ pub enum Transaction {
         /// May be empty.
         name: String,
     },
-    /// Commits, and may begin the next.
+    /// Commits; may start the next transaction.
     Commit {
-        /// Whether the next one begins at once.
+        /// Whether the next transaction starts immediately.
         begins_next: bool,
     },
-    /// Rolls back, to a savepoint or entirely, and may begin the next.
+    /// Rolls back, to a savepoint or entirely; may start the next transaction.
     Rollback {
         /// The savepoint.
         name: String,
-        /// Whether the next one begins at once.
+        /// Whether the next transaction starts immediately.
         begins_next: bool,
     },
     /// Creates a savepoint.

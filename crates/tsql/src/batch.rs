@@ -17,7 +17,7 @@ pub struct Batch<'a> {
     pub text: &'a str,
     /// Byte offset of `text` in the script.
     pub offset: usize,
-    /// The line of the script on which `text` begins, counted from 1.
+    /// The line of the script on which `text` starts, counted from 1.
     pub first_line: u32,
     /// How many times to run the batch: the number after `GO`, otherwise 1.
     pub count: u32,

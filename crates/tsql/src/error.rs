@@ -3,7 +3,7 @@
 //! Neighbours: the lexer and the parser create them; the `instance` crate turns them into messages.
 //!
 //! Invariant: the position is that of the offending token in the given text; `text` is SQL Server's
-//! wording, `hint` adds what the reader needs beyond it.
+//! wording, `hint` adds what the reader also needs.
 
 use thiserror::Error;
 
@@ -13,11 +13,11 @@ use windlass_base::message::table;
 use crate::keyword;
 use crate::span::Span;
 
-/// A syntax error. The whole batch is refused: nothing of it has run.
+/// A syntax error. The whole batch is refused: none of it has run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{text}{}", self.hint.as_ref().map(|hint| format!(" {hint}")).unwrap_or_default())]
 pub struct ParseError {
-    /// SQL Server's message number: 102, 105, 113, 155, 156; ours begin at 50000.
+    /// SQL Server's message number: 102, 105, 113, 155, 156; Windlass numbers start at 50000.
     pub number: u32,
     /// Always 15: the user can correct it.
     pub severity: u8,
@@ -36,7 +36,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// A message about what stands at `span`.
+    /// A message about the token at `span`.
     pub(crate) fn new(span: Span, message: Message) -> Self {
         Self {
             number: message.number,

@@ -10,10 +10,10 @@
 //! value : 'x' | "x" | [x] | 12 | 5h | word
 //! ```
 //!
-//! Brackets can replace quotes, so that nothing need be doubled inside a procedure's argument. The
+//! Brackets can replace quotes, so that nothing must be doubled inside a procedure's argument. The
 //! instance decides which options exist and what they mean.
 //!
-//! Invariant: one pass over the tokens, no recursion; every text gives a command or an error.
+//! Invariant: one pass over the tokens, no recursion; every text produces a command or an error.
 
 use windlass_base::Message;
 use windlass_base::message::table;

@@ -1,4 +1,4 @@
-//! The figures published in the articles, for comparison with ours as ratios. The machines differ,
+//! The figures published in the articles, for comparison with Windlass's as ratios. The machines differ,
 //! so only ratios within one article are comparable.
 
 use windlass_codec::Compression;

@@ -9,7 +9,7 @@ use windlass_source::{RestoreTarget, SourceDatabase};
 
 use crate::Error;
 
-/// Begins the restore of a full backup of `source` into `folder`, naming each file by its number.
+/// Starts the restore of a full backup of `source` into `folder`, naming each file by its number.
 pub(crate) fn begin(
     source: &SourceDatabase,
     entry: &SetEntry,

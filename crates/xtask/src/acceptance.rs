@@ -33,7 +33,7 @@ const fn library(
     }
 }
 
-/// A part with long tests of the program itself: those of one module of `acceptance`.
+/// A part that consists of long tests of the program itself: those of one module of `acceptance`.
 const fn program(name: &'static str, shows: &'static str, filter: &'static str) -> Part {
     Part {
         name,

@@ -1,7 +1,7 @@
 //! Runs the fuzz targets with libFuzzer, coverage-guided, on the stable toolchain.
 //!
-//! The instrumentation is the one that `cargo fuzz --sanitizer none` uses; nothing else is needed
-//! from that program. Corpora grow in `fuzz/corpus` and are not committed.
+//! The instrumentation is that of `cargo fuzz --sanitizer none`; nothing else of that program is needed.
+//! Corpora grow in `fuzz/corpus` and are not committed.
 
 use std::path::Path;
 use std::process::Command;

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::tools;
 
-/// Files whose mutants the same tests must notice.
+/// Files whose mutants the same tests must detect.
 struct Subject {
     files: &'static [&'static str],
     packages: &'static str,
@@ -58,13 +58,13 @@ const SUBJECTS: [Subject; 4] = [
     },
 ];
 
-/// Seconds that the tests of one mutant may take; a mutant that hangs counts as noticed.
+/// Time limit in seconds for the tests of one mutant; a mutant that hangs counts as detected.
 const TIMEOUT_SECONDS: &str = "600";
 
 /// What `cargo mutants` ends with when some mutants hung, and all others were noticed.
 const ONLY_TIMEOUTS: i32 = 3;
 
-/// Makes the mutants of all subjects, or of the files that are wanted. `options` go to `cargo mutants`.
+/// Tests the mutants of all subjects, or of the given files. `options` go to `cargo mutants`.
 pub(crate) fn run(wanted: &[String], options: &[String]) -> Result<(), String> {
     tools::install_with_cargo("cargo-mutants")?;
     let in_place = is_clean()?;
@@ -78,7 +78,7 @@ pub(crate) fn run(wanted: &[String], options: &[String]) -> Result<(), String> {
         command.args(["mutants", "--workspace", "--timeout", TIMEOUT_SECONDS]);
         command.args(["--output", &output, "--test-package", subject.packages]);
         if in_place {
-            // What is built already is used; a copy begins with nothing.
+            // Reuses what is built already; a copy would build everything.
             command.arg("--in-place");
         }
         for file in &files {
@@ -107,7 +107,7 @@ fn is_clean() -> Result<bool, String> {
     Ok(status.status.success() && status.stdout.is_empty())
 }
 
-/// The subjects of the files that are wanted, each with those; all of all when none is.
+/// The subjects with files in `wanted`, each with these files; all subjects with all files if it is empty.
 fn selected(wanted: &[String]) -> Result<Vec<(&'static Subject, Vec<String>)>, String> {
     let is_unknown = |file: &&String| !SUBJECTS.iter().any(|subject| subject.holds(file));
     if let Some(file) = wanted.iter().find(is_unknown) {

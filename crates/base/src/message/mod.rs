@@ -1,9 +1,9 @@
 //! Numbered messages: SQL Server's numbers, severities, states and wording.
 //!
-//! Users search the web for a message's number and text, so SQL Server's own words are used where
-//! it has a message for a situation. Our own messages start at 50,000. [`table`] lists them all;
-//! `docs/messages.md` is generated from it. Errors are values of the crates below; only `instance`
-//! turns them into messages.
+//! Users search the web for a message's number and text, so SQL Server's own wording is used where it
+//! has a message for a situation. Windlass's own messages start at 50,000. [`table`] lists them all;
+//! `docs/messages.md` is generated from it. Most crates return errors as values, which `instance` turns into
+//! messages.
 
 pub mod table;
 
@@ -25,12 +25,12 @@ impl Severity {
 /// A message as a client receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// SQL Server's number, or ours from 50,000 on. 0 is the output of PRINT.
+    /// SQL Server's number, or a Windlass number from 50,000 on. 0 is the output of PRINT.
     pub number: u32,
     pub severity: Severity,
     /// Distinguishes places that raise the same number.
     pub state: u8,
-    /// Line of the script it belongs to, from 1; 0 if there is none.
+    /// Line of the script it belongs to, from 1; 0 if it belongs to none.
     pub line: u32,
     /// The text, with its parameters filled in.
     pub text: String,
@@ -137,7 +137,7 @@ mod tests {
             assert!(table::ALL.iter().all(|entry| entry.number != number));
             let mut seen = std::collections::BTreeSet::new();
             let twice = texts.iter().find(|entry| !seen.insert(entry.template));
-            // What only hands a text on stands under its own name.
+            // A constructor that only passes on a text has its own name.
             assert!(
                 twice.is_none_or(|entry| entry.template.starts_with('{')),
                 "{twice:?}"

@@ -2,8 +2,9 @@
 //!
 //! A row has the number, severity, name with parameters, and text. It defines a constructor of that
 //! name and an entry of [`ALL`]. Numbers below 50,000, their severities and texts are SQL Server's
-//! (its published list, or captured output); the others are ours. What statements report besides, what
-//! they refuse and what is not implemented has one number each: [`NOTES`], [`UNSUPPORTED`], [`NOT_BUILT`].
+//! (its published list, or captured output); the others are Windlass's own. Other reports of statements,
+//! refusals, and unimplemented features share one number each: [`NOTES`], [`UNSUPPORTED`],
+//! [`NOT_BUILT`].
 
 use std::fmt::Display;
 
@@ -253,7 +254,7 @@ texts! {
     accelerator_at_next_opening(), "The accelerator's configuration takes effect the next time the instance is opened.";
     accelerator_failed(problem), "{problem}; software compressed the rest";
     and_more(more), "And {more} more.";
-    base_needed(needed, found), "The differential is based on {needed}. What was restored so far is {found}.";
+    base_needed(needed, found), "According to the history, it needs {needed}. What was restored so far is {found}.";
     bytes_freed(megabytes), "{megabytes:.1} MB were freed.";
     bytes_would_be_freed(megabytes), "{megabytes:.1} MB would be freed.";
     checked(what), "Checked: {what}.";
@@ -287,6 +288,7 @@ texts! {
     more_findings(more, or_more), "... and {more}{or_more} more findings.";
     more_pages(more), "... and {more} more pages.";
     more_sets(more), "... and {more} more backup sets.";
+    needed_base(expected, found), "The differential needs the full backup with BackupSetGUID {expected} (RESTORE HEADERONLY). The database was restored last from {found}.";
     not_checked(what), "Not checked: {what}.";
     noticed(what), "Noticed: {what}.";
     offload_at_next_opening(), "'hardware offload enabled' takes effect the next time the instance is opened.";

@@ -72,7 +72,7 @@ impl Case {
     }
 }
 
-/// One way to back up, and what it took.
+/// A way to back up, and its cost.
 struct Variant {
     name: &'static str,
     compression: Compression,

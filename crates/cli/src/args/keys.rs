@@ -55,6 +55,6 @@ they are verified and restored (verify and restore --signed-by FILE.pub). The fi
 #[derive(Debug, Args)]
 #[command(after_help = SIGNING_KEY_NOTES)]
 pub(crate) struct SigningKeyArguments {
-    /// The private key, Ed25519 without a password, for you alone (mode 0600). Nothing is overwritten
+    /// File for the private key: Ed25519, no password, mode 0600. An existing file is not overwritten
     pub(crate) file: PathBuf,
 }

@@ -19,14 +19,9 @@ fn unusable(path: &Path, error: &windlass_crypt::Error) -> Message {
     table::encryption_failed(format!("'{}': {error}", path.display()))
 }
 
-/// The first line of a file. An empty passphrase is refused.
 fn passphrase(path: &Path) -> Result<Passphrase, Message> {
-    Passphrase::of_file(read(path)?).map_err(|reason| {
-        table::encryption_failed(format!(
-            "the passphrase file '{}': {reason}",
-            path.display()
-        ))
-    })
+    Passphrase::from_file(read(path)?)
+        .map_err(|error| table::encryption_failed(format!("'{}': {error}", path.display())))
 }
 
 /// The recipients: certificates in files, and a passphrase in another file.

@@ -19,6 +19,7 @@ pub(crate) mod verify;
 use std::path::Path;
 
 use windlass_base::Message;
+use windlass_base::message::table;
 use windlass_catalog::Drive;
 use windlass_instance::operation::DeviceName;
 use windlass_instance::{BatchEnd, Failure, Instance, Session};
@@ -142,6 +143,10 @@ pub(crate) fn database_name(
     written: &str,
     console: &mut Console,
 ) -> Option<String> {
+    if written.is_empty() {
+        console.message(table::database_does_not_exist(""));
+        return None;
+    }
     let registered = session.instance().database(written);
     if let Ok(Some(record)) = &registered {
         return Some(record.name.clone());

@@ -7,7 +7,7 @@ use crate::support::{
     backup_arguments, command, integrity, make_database, media, restore_arguments, shown, succeed,
 };
 
-/// How long a command takes when nobody kills it.
+/// Duration of a command that is not killed.
 fn duration_of(arguments: &[&str]) -> Duration {
     let begun = Instant::now();
     succeed(arguments);

@@ -64,7 +64,7 @@ fn a_full_disk_ends_a_backup_with_a_message_and_leaves_nothing() {
         &["--compress", "none"],
     ));
     assert!(said.contains("50022"), "told before it begins: {said}");
-    // What compression makes of it nobody knows beforehand, so the disk itself says no.
+    // The compressed size is not known in advance, so the disk itself reports the error.
     let said = fail(&backup_arguments(
         &shown(&large),
         &fresh,

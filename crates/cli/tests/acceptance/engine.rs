@@ -88,7 +88,7 @@ fn kill_after(arguments: &[&str], delay: Duration) {
     child.wait().expect("the program ends");
 }
 
-/// Delays from nothing to a little longer than a run takes when nobody kills it.
+/// Delays from zero to a little longer than a run that is not killed.
 fn delays(whole: Duration, rounds: u32) -> impl Iterator<Item = Duration> {
     (0..rounds).map(move |round| whole.mul_f64(f64::from(round) / f64::from(rounds) * 1.1))
 }

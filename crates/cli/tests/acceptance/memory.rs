@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::support::{backup_arguments, command, make_database, shown};
 
-/// What the program itself, its libraries and its thread stacks may take beside the plan.
+/// Memory that the program itself, its libraries and its thread stacks may use in addition to the plan.
 const ALLOWANCE_BYTES: u64 = 64 << 20;
 
 /// Peak resident memory of a run, and its output.

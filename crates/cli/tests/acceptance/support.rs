@@ -42,7 +42,7 @@ pub(crate) fn succeed(arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Runs the program, which must fail without dying, and returns what it said.
+/// Runs the program, which must fail without crashing, and returns its output.
 pub(crate) fn fail(arguments: &[&str]) -> String {
     let output = windlass(arguments);
     assert!(

@@ -1,4 +1,4 @@
-//! Who compresses `QAT_DEFLATE`, as the server options allow it and the status view tells it.
+//! The provider for `QAT_DEFLATE`, chosen by the server options and shown by the status view.
 
 use serde_json::Value as Json;
 

@@ -247,7 +247,7 @@ fn ctrl_c_leaves_nothing_behind() {
         .spawn()
         .expect("the program starts");
     let begun = Instant::now();
-    // It has begun when something of it is in the folder.
+    // The run has started when its first file is in the folder.
     while count() == before && begun.elapsed() < Duration::from_secs(5) {
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -389,4 +389,11 @@ fn another_session_sees_what_runs() {
     let run = place.sql_with(&["--instance", &instance], query);
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.out.contains("percent_complete"), "{}", run.out);
+}
+
+#[test]
+fn an_empty_name_is_no_database() {
+    let place = Place::new();
+    let run = place.run(&["backup", "", "--to", "x.bak", "--json"]);
+    assert_eq!((run.code, run.numbers()), (Some(1), vec![911]));
 }

@@ -227,7 +227,7 @@ fn a_dry_run_of_a_differential_sees_that_the_media_of_its_base_are_gone() {
     }
     assert_eq!(backup("app", &["--base", "away-2.bak"]).code, Some(0));
     assert_eq!(backup("app", &["--base", "nosuch.bak"]).code, Some(1));
-    // A command asks for the full backup that it would make instead.
+    // The command names the full backup that it would make instead.
     let command = format!(
         "BACKUP DATABASE app TO DISK = [{}] WITH DIFFERENTIAL, FULLIFREQUIRED",
         place.text("f.bak")

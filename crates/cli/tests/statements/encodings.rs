@@ -1,4 +1,4 @@
-//! Databases in each of SQLite's text encodings, beside the catalog, which is UTF-8.
+//! Databases in each of SQLite's text encodings, together with the catalog, which is UTF-8.
 
 use rusqlite::Connection;
 use serde_json::json;

@@ -418,7 +418,7 @@ fn rekey_says_who_can_read_and_its_file_goes_where_the_backup_goes() {
     assert_eq!(run.code, Some(0), "{}", run.err);
     let run = place.run(&["verify", "e.bak", "--passphrase-file", "two"]);
     assert_eq!(run.code, Some(1));
-    // What is beside the media and cannot be used is named, also where it is not needed.
+    // An unusable key file next to the media is reported, even where it is not needed.
     std::fs::write(place.path("e.bak.keys"), "WLKEYS1").unwrap();
     let run = place.succeed(&["verify", "e.bak", "--passphrase-file", "one"]);
     assert!(run.err.contains("e.bak.keys cannot be used"), "{}", run.err);

@@ -42,7 +42,7 @@ RESTORE HEADERONLY FROM DISK = 'D:\\a.bak', DISK = 'D:\\b.bak'"
     };
     assert!(last(&headers[1]) > last(&headers[0]));
 
-    // Another process: the database was closed, and what it knows of its base is on disk.
+    // Another process: the database was closed, and its differential base is on disk.
     succeed(
         &place,
         &format!(

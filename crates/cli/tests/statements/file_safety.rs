@@ -1,4 +1,4 @@
-//! What the program writes, and never writes, whatever stands under a name.
+//! Which files the program writes, and never writes, whatever exists under a name.
 
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
@@ -151,7 +151,7 @@ fn a_sqlite_restore_goes_over_no_other_file_than_its_own_unless_a_move_names_it(
     let place = Place::new();
     place.succeed(&["backup", "app.db", "--to", "a.bak"]);
     let before = std::fs::read(place.path("app.db")).expect("the database");
-    // Nobody knows the file at the backup's own path; it is there all the same.
+    // No registered database has the backup's own path, but the file exists.
     let script = "RESTORE DATABASE x FROM DISK = 'd:\\a.bak' WITH REPLACE";
     assert_eq!(sql(&place, script).numbers(), [3142, 3156, 3119, 3013]);
     // Neither the medium itself, nor what SQLite would take for a part of another database.
@@ -186,7 +186,7 @@ fn no_backup_goes_over_a_part_of_a_database() {
     for (name, content) in &parts {
         std::fs::write(place.path(name), content).expect("a file");
     }
-    // An encrypted database cannot be told from noise, but it has its log beside it.
+    // An encrypted database looks like noise, but its log is next to it.
     std::fs::write(place.path("secret.db"), [0xA5; 8192]).expect("a file");
     std::fs::write(place.path("secret.db-wal"), []).expect("a file");
     std::fs::copy(place.path("one/e.ldf"), place.path("copy-of-log")).expect("a log");
@@ -230,7 +230,7 @@ fn restored_files_are_readable_for_whom_the_source_was_and_nobody_else() {
     let open = restored(0o666, &[]);
     assert_ne!(open, 0o666, "the umask holds");
     assert_eq!(restored(0o400, &["--replace"]), 0o400);
-    // What is replaced keeps what it has.
+    // A replaced file keeps its permissions and owner.
     std::fs::set_permissions(place.path("600.db"), std::fs::Permissions::from_mode(0o644))
         .expect("it");
     place.succeed(&["restore", "600.bak", "--to", "600.db", "--replace"]);

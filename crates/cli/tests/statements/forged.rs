@@ -1,4 +1,4 @@
-//! What somebody can do who can write backup files and has no key.
+//! What an attacker can do who can write backup files but has no key.
 
 use windlass_base::{EXTENT_BYTES, Guid};
 use windlass_device::DeviceAddress;

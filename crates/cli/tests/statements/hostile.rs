@@ -1,4 +1,4 @@
-//! Names that somebody else chose: none drives the terminal, forges a line, or hides.
+//! Names chosen by an attacker: none acts on the terminal, forges a line, or hides.
 
 use windlass_base::visible::is_hidden;
 

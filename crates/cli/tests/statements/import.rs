@@ -93,7 +93,7 @@ fn an_import_without_page_checksums_says_so_and_what_gives_them() {
     let run = sql(&place, &format!("USE x\nGO\n{SUM}"));
     assert_eq!(run.code, Some(0), "nothing can tell: {}", run.err);
 
-    // What has room for them keeps them, and is told nothing.
+    // A database with room for checksums keeps them, without a message.
     sql(&place, "DROP DATABASE x");
     let (instance, own) = (place.text("instance"), place.text("own.db"));
     import(&place, "other.db", &["--page-checksums"]);

@@ -355,7 +355,7 @@ fn media_that_cannot_be_looked_at_are_not_called_gone() {
     }
 }
 
-/// Whether permissions do not hold for whoever runs the tests.
+/// Whether the user who runs the tests ignores permissions.
 fn rustix_is_root(folder: &std::path::Path) -> bool {
     let closed = folder.join("closed");
     std::fs::write(&closed, "x").expect("a file");
@@ -415,7 +415,7 @@ fn check(place: &Place, arguments: &[&str]) -> (i32, Json) {
     (run.code.expect("a code"), json)
 }
 
-/// The reasons told of a database, or of none.
+/// The reasons reported for a database, or for none.
 fn reasons(found: &Json, database: Option<&str>) -> Vec<(String, Json)> {
     let checked = found["checked"].as_array().expect("a list").iter();
     let subjects = checked.filter(|one| one["database"].as_str() == database);

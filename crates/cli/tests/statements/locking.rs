@@ -1,4 +1,4 @@
-//! Other users of a database: their locks that a backup waits for, and what it makes them wait.
+//! Other users of a database: a backup waits for their locks, and they wait for the backup.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use crate::sales::MAKE;
 use crate::support::{Place, Run, make_database, rows, succeed};
 
-/// Starts the program; what it says comes through pipes.
+/// Starts the program; its output comes through pipes.
 fn start(place: &Place, arguments: &[&str]) -> Child {
     place
         .command(arguments)

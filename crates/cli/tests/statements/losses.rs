@@ -1,5 +1,5 @@
-//! Media that lack a part of what they should hold: no command calls them valid, and whoever carries on
-//! learns what is lost.
+//! Media with missing parts: no command calls them valid, and a run that continues after errors reports
+//! what is lost.
 
 use windlass_media::craft::{Medium, Set};
 
@@ -20,7 +20,7 @@ fn write(place: &Place, name: &str, set: &Set) {
     std::fs::write(place.path(name), Medium::new().with(set).bytes()).expect("the medium");
 }
 
-/// The second extent, as messages tell it.
+/// The second extent, as in messages.
 const SECOND: &str = "file 'long' (1), bytes 65536 to 131071 (8 KB pages 8 to 15)";
 
 #[test]
@@ -56,7 +56,7 @@ fn a_set_that_lacks_a_chunk_is_neither_valid_nor_restored_though_all_counts_are_
 fn whoever_carries_on_after_an_error_learns_every_stretch_that_is_lost_and_does_not_succeed() {
     let (place, content) = place();
     let mut set = Set::full("long", &content);
-    // Two chunks are gone, as their number tells, and one is flipped.
+    // Two chunks are missing, as their number shows, and one is flipped.
     set.chunks.remove(3);
     set.chunks.remove(1);
     set.ending = |set| set.chunk_count += 2;

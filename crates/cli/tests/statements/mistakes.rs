@@ -88,7 +88,7 @@ fn reports_metrics_and_logs_go_over_no_database_and_no_backup() {
         assert!(run.out.contains("was not written"), "{}", run.out);
         assert!(bytes(&place, name) == before, "{name} is what it was");
     }
-    // A report goes over the one before it. The other database was never backed up: that is told, too.
+    // A report replaces the previous one. The other database was never backed up, which is reported too.
     for _ in 0..2 {
         let run = on(&place, &["report", "--to", "report.html"]);
         assert_eq!((run.code, run.err.as_str()), (Some(1), ""));
@@ -132,7 +132,7 @@ CREATE TABLE t(x); INSERT INTO t VALUES (7)",
     let run = place.run(&["restore", "own.bak", "--to", "copy.db"]);
     assert_eq!(run.code, Some(1), "not without --replace: {}", run.err);
     place.succeed(&["restore", "own.bak", "--to", "copy.db", "--replace"]);
-    // A log beside another database is none of this one.
+    // A log next to another database does not belong to this one.
     let run = place.run(&[
         "restore",
         "own.bak",
@@ -378,7 +378,7 @@ INSERT INTO t VALUES (8)",
         );
         assert_eq!(left(), 0, "{named:?}");
     }
-    // The old database was not touched: it stays, and what was made beside it goes with the next restore.
+    // The old database is unchanged and stays; the next restore removes the unfinished files next to it.
     killed(true, &[]);
     succeed(&place, "USE own\nGO\nINSERT INTO t VALUES (9), (10)");
     assert_eq!(count(&place), Some(3));

@@ -12,7 +12,7 @@ fn keep(place: &Place, count: u32) {
         .expect("a change");
 }
 
-/// Two nights in one file, and a differential upon the second.
+/// Two nights in one file, and a differential based on the second.
 fn nights(place: &Place) {
     place.succeed(&["backup", "app.db", "--to", "n.bak"]);
     keep(place, 300);
@@ -34,7 +34,7 @@ fn the_newest_night_is_restored_and_what_is_left_out_is_said() {
         run.err
     );
     assert!(run.err.contains("Left out: set 1 (full, "), "{}", run.err);
-    // Whoever has every set verified is not told of those left out.
+    // A verification of every set reports no skipped ones.
     let verified = place.succeed(&["verify", "n.bak"]);
     assert!(
         verified.err.contains("on file 3 is valid"),
@@ -67,7 +67,7 @@ fn a_sequence_goes_on_with_the_newest_differential() {
     assert!(!place.path("copy.db").exists());
     place.succeed(&["restore", "n.bak", "--to", "copy.db"]);
     assert_eq!(rows(&place.path("copy.db")), 200);
-    // The differential lies on other media than the full backup.
+    // The differential is on other media than the full backup.
     keep(&place, 100);
     place.succeed(&[
         "backup",
@@ -222,7 +222,7 @@ fn a_sequence_whose_differential_fails_says_what_it_leaves_and_both_ways_on_work
         place.succeed(&way_on);
         assert_eq!(rows(&place.path(target)), count);
     }
-    // A dry run leaves nothing, and a full backup that fails is no sequence that was begun.
+    // A dry run leaves nothing behind, and a failed full backup starts no sequence.
     let dry = place.run(&["restore", full, "nosuch.bak", "--to", "x.db", "--dry-run"]);
     assert!(!dry.err.contains("left restoring"), "{}", dry.err);
     damage(&place, full);

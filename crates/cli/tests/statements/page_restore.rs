@@ -85,7 +85,7 @@ JOIN msdb.dbo.restorefile USING (restore_history_id) ORDER BY 2"
             "{text}: {texts:?}"
         );
     }
-    // The base is what it was: a differential on top of it restores to the present.
+    // The base is unchanged: a differential on top of it restores the current state.
     succeed(
         &place,
         &format!("BACKUP DATABASE Sales TO {MEDIA} WITH DIFFERENTIAL, CHECKSUM"),
@@ -317,7 +317,7 @@ JOIN msdb.dbo.restorefile USING (restore_history_id)"
         let run = sql(&place, &script);
         assert_eq!(run.numbers(), expected, "{script}\n{}", run.err);
     }
-    // Every commit changes the first page, which lies in the first file.
+    // Every commit changes the first page, which is in the first file.
     succeed(
         &place,
         "USE Sales\nGO\nUPDATE orders SET body = 'new' WHERE id = 1",

@@ -1,4 +1,4 @@
-//! What README shows is run as it stands there.
+//! Runs the examples of README as written.
 
 use crate::support::{Place, Run};
 

@@ -58,6 +58,17 @@ fn a_differential_fits_only_its_own_base() {
         ]
     );
     assert_eq!(rows(&place.path("copy.db")), 400);
+    let run = place.sql(
+        "RESTORE DATABASE copy FROM DISK = 'd:\\one.bak' WITH REPLACE, NORECOVERY
+         RESTORE DATABASE copy FROM DISK = 'd:\\two.bak' WITH FILE = 2",
+    );
+    let media = place.succeed(&["header", "two.bak", "--json"]);
+    let full = &media.results()[0][0]["BackupSetGUID"];
+    let needed = format!(
+        "needs the full backup with BackupSetGUID {}",
+        full.as_str().expect("a GUID")
+    );
+    assert!(run.err.contains(&needed), "{}", run.err);
 }
 
 #[test]

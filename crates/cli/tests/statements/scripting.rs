@@ -196,7 +196,7 @@ fn a_part_of_a_date_is_a_bare_word() {
     assert_eq!(said, ["2026-02-27", "2", "48"]);
 }
 
-/// The rows before the error are told, and the array is closed.
+/// The rows before the error are printed, and the array is closed.
 #[test]
 fn a_query_that_fails_after_some_rows_leaves_whole_json() {
     let place = Place::new();

@@ -1,10 +1,10 @@
-//! What a service manager is told, by one that only listens.
+//! Notifications to a service manager, received by a stand-in that only listens.
 
 use std::os::unix::net::UnixDatagram;
 
 use crate::support::{Place, make_database};
 
-/// Runs the program and hears what it says meanwhile: a socket's queue is short.
+/// Runs the program and receives its notifications during the run: a socket's queue is short.
 fn heard(place: &Place, listener: &UnixDatagram, arguments: &[&str]) -> Vec<String> {
     let mut child = place
         .command(arguments)
@@ -75,7 +75,7 @@ fn a_service_manager_hears_of_the_beginning_the_progress_and_the_end() {
 fn without_a_service_manager_or_with_a_deaf_one_nothing_changes() {
     let place = Place::new();
     place.succeed(&["backup", "app.db", "--to", "a.bak"]);
-    // Nobody reads: the queue of the socket fills up, and the backup goes on.
+    // No reader: the queue of the socket fills up, and the backup continues.
     let _deaf = UnixDatagram::bind(place.path("notify")).expect("a socket");
     for socket in [
         place.text("notify"),

@@ -1,4 +1,4 @@
-//! Signed backups: made, shown, verified, and asked for by restores.
+//! Signed backups: made, shown, verified, and required by restores.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -109,13 +109,13 @@ fn each_set_of_a_restore_has_to_be_signed() {
     let configured = [&["--config", "c.toml"], &restore[..], &["--set"]].concat();
     fails(&place, &[&configured[..], &["2"]].concat(), 50043);
     place.succeed(&[&configured[..], &["1"]].concat());
-    // Statement by statement: what was restored remembers whose signature was asked for.
+    // Statement by statement: the restored database remembers the required signer.
     let state = ["--set", "1", "--no-recovery", "--replace"];
     place.succeed(&[&asked[..], &state].concat());
     fails(&place, &[&restore[..], &["--set", "2"]].concat(), 50029);
     let knowingly = ["--set", "2", "--allow-unencrypted"];
     place.succeed(&[&restore[..], &knowingly].concat());
-    // What a statement asks for must be one of those that the setting trusts.
+    // The key that a statement requires must be one of those that the setting trusts.
     let other = ["1", "--replace", "--signed-by", "theirs.pub"];
     fails(&place, &[&configured[..], &other].concat(), 50043);
     place.succeed(&[&restore[..], &["--replace"]].concat());

@@ -1,4 +1,4 @@
-//! Options of SQL Backup Pro's dialect, each by what it does.
+//! Options of SQL Backup Pro's dialect, each tested by its effect.
 
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,7 +18,7 @@ fn header(place: &Place, file: &str) -> Json {
         .clone()
 }
 
-/// What a run with `--json` told of its backups and restores.
+/// The reports of backups and restores of a run with `--json`.
 fn told(run: &Run) -> Vec<Json> {
     let stream = serde_json::Deserializer::from_str(&run.out).into_iter();
     stream
@@ -122,7 +122,7 @@ fn logto_keeps_the_report_and_may_keep_only_failures() {
     let place = Place::new();
     let logged = |name: &str| std::fs::read_to_string(place.path(name)).ok();
     let all = "BACKUP DATABASE app TO DISK = 'd:\\a.bak' WITH LOGTO = 'd:\\logs\\all.log'";
-    // The folder may lie on a disk that is not mounted: it is not made.
+    // The folder may be on a disk that is not mounted, so it is not created.
     assert_eq!(report(&run(&place, all)).1, 1, "a warning");
     assert!(!place.path("logs").exists());
     std::fs::create_dir(place.path("logs")).expect("a folder");
@@ -267,7 +267,7 @@ fn databases_are_named_listed_and_excepted() {
     assert_eq!(of("[*]"), ["app ...", "other ..."]);
     assert_eq!(of("[other, app]"), ["other ...", "app ..."]);
     assert_eq!(of("[*] EXCEPT [app]"), ["other ..."]);
-    // One that fails does not stop the others, and the codes tell.
+    // One failure does not stop the others, and the codes show it.
     std::fs::rename(place.path("app.db"), place.path("gone.db")).expect("it goes");
     let command = "BACKUP DATABASES [*] TO DISK = 'd:\\temp\\<DATABASE>2.bak'";
     let (lines, exit, sql) = report(&run(&place, command));

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
-/// A folder that stands for `d:`, with the databases `app.db` and `other.db`.
+/// A folder mapped to `d:`, with the databases `app.db` and `other.db`.
 pub(crate) struct Place {
     folder: TempDir,
 }
@@ -98,7 +98,7 @@ impl Place {
         self.run(&arguments)
     }
 
-    /// The numbers of the messages of a script, in order, those of plain information left out.
+    /// The numbers of the messages of a script, in order, without plain information.
     pub(crate) fn numbers(&self, script: &str) -> Vec<u64> {
         self.sql_with(&["--json"], script).numbers()
     }
@@ -121,7 +121,7 @@ impl Run {
             .collect()
     }
 
-    /// The numbers of the messages of a run with `--json`, notes and PRINT left out.
+    /// The numbers of the messages of a run with `--json`, without notes and PRINT.
     pub(crate) fn numbers(&self) -> Vec<u64> {
         let numbers = self
             .messages()
@@ -132,7 +132,7 @@ impl Run {
             .collect()
     }
 
-    /// The result sets of a run with `--json`; what backups and restores tell is left out.
+    /// The result sets of a run with `--json`, without the reports of backups and restores.
     pub(crate) fn results(&self) -> Vec<Json> {
         let stream = serde_json::Deserializer::from_str(&self.out).into_iter();
         stream

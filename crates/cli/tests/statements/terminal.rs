@@ -35,7 +35,7 @@ impl Terminal {
             let options = options.read(true).write(true).custom_flags(flags);
             options.open(&name).expect("the other end")
         };
-        // The program must own the terminal, or Ctrl-C would reach nobody.
+        // The program must own the terminal, or Ctrl-C would reach no process.
         let mut owned = Command::new("setsid");
         owned.args(["--ctty", "--wait"]).arg(command.get_program());
         owned.args(command.get_args()).env("TERM", "xterm");

@@ -1,8 +1,8 @@
 //! The bit stream with interleaved bytes, read four bytes at a time.
 //!
-//! [MS-XCA]'s decoder has 16 to 31 bits buffered after each symbol and finds the extra bytes of a
-//! length after the words it has read. Ours reads further ahead, so it must compute the position of
-//! that decoder: words have 16 bits, so the number of buffered bits modulo 16 is the same for both.
+//! [MS-XCA]'s decoder has 16 to 31 bits buffered after each symbol and finds the extra bytes of a length
+//! after the words it has read. This one reads further ahead, so it must compute the position of that
+//! decoder: words have 16 bits, so the number of buffered bits modulo 16 is the same for both.
 
 /// Two of the four words in 64 bits.
 const EVEN_WORDS: u64 = 0x0000_FFFF_0000_FFFF;

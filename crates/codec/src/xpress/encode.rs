@@ -27,8 +27,7 @@ impl BlockEncoder {
         }
     }
 
-    /// Resets what was learned from earlier blocks, so that the next one always gives the same
-    /// bytes.
+    /// Resets what was learned from earlier blocks, so that the next one always produces the same bytes.
     pub fn restart(&mut self) {
         self.weights = WEIGHTS_AT_FIRST;
     }
@@ -143,7 +142,7 @@ impl Default for BlockEncoder {
     }
 }
 
-/// The rest of a length whose code announces it.
+/// Writes the rest of a length whose code announces it.
 fn write_extra(writer: &mut BitWriter<'_>, length_less_min: u16) {
     match u8::try_from(length_less_min - LENGTH_CODE_EXTRA as u16) {
         Ok(byte) if byte != 255 => writer.put_bytes(&[byte]),

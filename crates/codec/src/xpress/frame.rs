@@ -11,7 +11,7 @@ const LENGTH_BYTES: usize = 2;
 
 /// The length of the payload, or `None` if it does not fit into `output`.
 pub(crate) fn encode(encoder: &mut BlockEncoder, input: &[u8], output: &mut [u8]) -> Option<usize> {
-    // A chunk gives the same payload whatever came before it.
+    // A chunk always produces the same payload, whatever came before it.
     encoder.restart();
     let blocks = input.len().div_ceil(BLOCK_BYTES_MAX);
     let (lengths, mut room) = output.split_at_mut_checked(blocks * LENGTH_BYTES)?;

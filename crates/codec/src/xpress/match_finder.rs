@@ -43,8 +43,8 @@ type Window = [u8; BLOCK_BYTES_MAX + COMPARED_BYTES];
 
 /// The newest two positions of a hash, the newer one in the low half.
 ///
-/// An empty slot means position 0. That is a real earlier position for all positions except 0
-/// itself, which is therefore never looked up.
+/// An empty slot means position 0. That is a real earlier position for all positions except 0 itself,
+/// which is therefore never searched for.
 #[derive(Debug, Clone, Copy, Default)]
 struct Newest(u32);
 

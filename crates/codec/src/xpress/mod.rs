@@ -1,8 +1,8 @@
-//! `MS_XPRESS`: our own implementation of the LZ77+Huffman format of [MS-XCA] section 2.1 and 2.2.
+//! `MS_XPRESS`: an implementation of the LZ77+Huffman format of [MS-XCA] section 2.1 and 2.2.
 //!
 //! One block is up to 64 KiB and independent: 256 bytes of code lengths, then the bit stream. One
-//! record of a compressed SQL Server backup has this form, so the same decoder reads those. Our
-//! chunks are sequences of such blocks, see `frame`.
+//! record of a compressed SQL Server backup has this form, so the same decoder reads those. The chunks
+//! of Windlass are sequences of such blocks, see `frame`.
 
 #[expect(
     clippy::inline_always,

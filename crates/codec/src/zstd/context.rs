@@ -67,7 +67,7 @@ impl Context {
 }
 
 fn checked(code: usize) -> Result<usize, usize> {
-    // SAFETY: only looks at the number.
+    // SAFETY: only checks the number.
     match unsafe { ZSTD_isError(code) } {
         0 => Ok(code),
         _ => Err(code),

@@ -47,7 +47,7 @@ extern "C" fn allocate(_opaque: *mut c_void, bytes: usize) -> *mut c_void {
         let _advised = unsafe { rustix::mm::madvise(start.cast(), layout.size(), advice) };
     }
     let header = start.cast::<c_void>().cast::<Header>();
-    // SAFETY: the block starts with room for a header and is aligned for it.
+    // SAFETY: the block starts with enough space for a header and is aligned for it.
     unsafe { header.write(Header(layout)) };
     // SAFETY: the block is longer than a header.
     unsafe { start.add(HEADER_BYTES) }.cast()

@@ -5,7 +5,7 @@ use windlass_codec::xpress::{BLOCK_BYTES_MAX, BlockDecoder, BlockEncoder};
 
 use crate::contents::{self, Kind};
 
-/// Compresses one block and expands it with the crate `xpress-huffman`, and with ours.
+/// Compresses one block and expands it with the crate `xpress-huffman`, and with Windlass's decoder.
 fn expands_elsewhere(encoder: &mut BlockEncoder, block: &[u8]) {
     let mut payload = vec![0; 2 * block.len() + 300];
     let length = encoder

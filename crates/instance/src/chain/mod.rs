@@ -70,7 +70,7 @@ pub enum Why {
 pub struct State {
     /// The sets to restore, in order.
     pub steps: Vec<usize>,
-    /// Every other set that was asked about, and why it is left out.
+    /// Every other requested set, and why it is left out.
     pub left_out: Vec<(usize, LeftOut)>,
 }
 
@@ -209,7 +209,7 @@ impl<'a> Chains<'a> {
         Ok(path)
     }
 
-    /// The restorable set with the newest state among those wanted.
+    /// The restorable set with the newest state among those that `wanted` selects.
     pub fn newest(&self, wanted: impl Fn(&ChainSet) -> bool) -> Option<usize> {
         self.newest_among((0..self.sets.len()).filter(|index| wanted(&self.sets[*index])))
     }

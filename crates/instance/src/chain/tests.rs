@@ -1,4 +1,4 @@
-//! Random sets: what is promised can be restored, and nothing that could be is left out.
+//! Random sets: everything promised can be restored, and nothing restorable is omitted.
 
 use proptest::prelude::*;
 use windlass_base::{Guid, Lsn};
@@ -18,7 +18,7 @@ fn lsn(block: u32) -> Lsn {
     }
 }
 
-/// A set that was made at `time` and stands there in the log.
+/// A set that was made at `time`, with the same position in the log.
 fn set(kind: SetType, number: u8, time: u32, base: Option<u8>) -> ChainSet {
     ChainSet {
         set_guid: guid(number),
@@ -127,7 +127,7 @@ fn where_the_clock_was_set_back_the_later_position_is_newer() {
     let mut before = dated(1, 900).on(guid(100), 1);
     let after = dated(2, 5).on(guid(100), 2);
     assert!(is_newer(&after, &before) && !is_newer(&before, &after));
-    // Also where a set on other media lies between them by its date.
+    // Also if a set on other media is between them by its date.
     let between = dated(3, 500);
     for order in [
         [0, 1, 2],
@@ -204,7 +204,7 @@ fn any_copy_that_can_be_restored_serves() {
     }
 }
 
-/// Kind, base or beginning of the log, whether something stands in its way.
+/// Kind, base or start of the log, whether it has an obstacle.
 type Seed = (u8, u8, u8);
 
 fn sets_of(seeds: &[Seed]) -> Vec<ChainSet> {

@@ -13,7 +13,7 @@ pub(crate) use engine::engine_message;
 pub(crate) use media::media_message;
 use pipeline::pipeline_messages;
 pub use pipeline::{damage_message, defect_message, loss_messages, set_not_found};
-use source::source_message;
+use source::{needed_base, source_message, source_messages};
 
 use windlass_base::message::table;
 use windlass_base::{Message, Severity};
@@ -50,7 +50,7 @@ failures! {
     windlass_crypt::Error => crypt_message;
     windlass_engine::EngineError => engine_message;
     windlass_pipeline::Error => pipeline_messages;
-    windlass_source::Error => source_message;
+    windlass_source::Error => source_messages;
     windlass_sqlserver::Error => sql_server_messages;
 }
 

@@ -6,7 +6,7 @@ use windlass_base::panic::Panicked;
 use windlass_crypt::Error as CryptError;
 use windlass_pipeline::{Damage, DamagedChunks, DigestError, Error};
 
-use super::{device_message, media_message, os_error, source_message};
+use super::{device_message, media_message, needed_base, os_error, source_message};
 
 /// The messages for an error, in SQL Server's order; the caller appends 3013.
 pub(super) fn pipeline_messages(error: &Error) -> Vec<Message> {
@@ -20,6 +20,7 @@ fn further_message(error: &Error) -> Option<Message> {
     match error {
         Error::SetDamaged { device, damage } => Some(place_of_damage(device, damage)),
         Error::NotExpired { .. } => Some(table::aborted()),
+        Error::Source(error) => needed_base(error),
         // The offset and the field are needed to examine the file.
         Error::Media { device, source } => Some(table::found_on_device(device, source)),
         Error::SetNotFound {

@@ -6,6 +6,23 @@ use windlass_source::Error;
 
 use super::{engine_message, os_error, quoted_os_error};
 
+/// The messages for an error of a database.
+pub(super) fn source_messages(error: &Error) -> Vec<Message> {
+    let mut messages = vec![source_message(error)];
+    messages.extend(needed_base(error));
+    messages
+}
+
+/// Which base a differential needs, and which set is there.
+pub(super) fn needed_base(error: &Error) -> Option<Message> {
+    match error {
+        Error::WrongBase {
+            found, expected, ..
+        } => Some(table::needed_base(expected, found)),
+        _ => None,
+    }
+}
+
 /// The message for an error of a database.
 pub(super) fn source_message(error: &Error) -> Message {
     match error {

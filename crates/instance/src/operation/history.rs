@@ -96,21 +96,23 @@ pub(super) fn record_verification(
     }
 }
 
-/// A full backup as the user knows it: its identity, and from the history when it was made and where it is.
+/// A full backup by date, identity and place, where the history knows these.
 pub(super) fn name_of_full(session: &Session, set: Guid) -> String {
-    let past = session.instance.catalog().past_backups(None);
-    let past = past.unwrap_or_default().into_iter().rev();
-    let mut past = past.filter(|backup| backup.set_guid == Some(set));
-    let Some(found) = past.next() else {
-        return format!("the full backup {set}, which the history does not know");
-    };
+    place_of_full(session, set).unwrap_or_else(|| format!("the full backup {set}"))
+}
+
+/// The same; `None` if the history does not know the set.
+pub(super) fn place_of_full(session: &Session, set: Guid) -> Option<String> {
+    let past = session.instance.catalog().past_backups(None).ok()?;
+    let mut past = past.into_iter().rev();
+    let found = past.find(|backup| backup.set_guid == Some(set))?;
     let finished = found.finished.map(|at| format!(" of {at}"));
-    format!(
+    Some(format!(
         "the full backup{} ({set}): FILE = {} on {}",
         finished.unwrap_or_default(),
         found.position,
         found.devices.join(", ")
-    )
+    ))
 }
 
 /// The rows of a backup that was found on `devices`.

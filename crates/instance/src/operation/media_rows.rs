@@ -1,4 +1,4 @@
-//! The rows of HEADERONLY, FILELISTONLY and LABELONLY: SQL Server's columns in order, then ours.
+//! The rows of HEADERONLY, FILELISTONLY and LABELONLY: SQL Server's columns in order, then Windlass's own.
 
 use windlass_base::page::pages_of;
 use windlass_base::{Guid, Lsn};

@@ -22,7 +22,7 @@ fn at(hours_ago: u32) -> Moment {
     Moment::new(civil)
 }
 
-/// What a generated set is made of: hours ago, database, differential, unexpired, unfinished.
+/// The properties of a generated set: hours ago, database, differential, unexpired, unfinished.
 type Seed = (u32, u8, bool, bool, bool);
 
 /// Media of one to three sets each; a differential counts from the full backup before it.

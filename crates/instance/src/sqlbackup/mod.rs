@@ -236,7 +236,7 @@ fn passphrase_of(session: &Session, path: &str) -> Result<Passphrase, String> {
     let file = session.instance.drives().path(path);
     let file = file.map_err(|error| told(&error))?;
     let bytes = windlass_io::secret::read(&file).map_err(|error| told(&error))?;
-    Passphrase::of_file(bytes).map_err(|reason| told(&reason))
+    Passphrase::from_file(bytes).map_err(|error| told(&error))
 }
 
 fn disks(paths: &[String]) -> Vec<DeviceName> {

@@ -9,7 +9,8 @@
 //! | `procedure`, the others | all other statements |
 //! | [`expression`](crate::evaluate), [`Variables`](crate::Variables) | scalar expressions |
 //!
-//! Only this module knows syntax trees.
+//! Apart from the session, which parses batches, and [`DataType`](crate::DataType), only this module knows
+//! syntax trees.
 
 mod backup;
 mod database;

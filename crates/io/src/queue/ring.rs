@@ -82,7 +82,7 @@ impl Ring {
         (address + bytes <= start + length).then_some(index)
     }
 
-    /// Submits a transfer to the kernel; returns it if the ring has no room.
+    /// Submits a transfer to the kernel; returns it if the ring is full.
     pub(super) fn submit(&mut self, mut transfer: Transfer) -> Result<(), Box<Transfer>> {
         let Some(slot) = self.slots.iter().position(Option::is_none) else {
             return Err(Box::new(transfer));

@@ -40,13 +40,13 @@ const FIRST_STEP: Place = 0.25;
 /// Maximum cost of trying a level, as a share of all compression.
 const TRIAL_SHARE: f64 = 0.02;
 
-/// Idle threads' worth of time above which one thread is put to rest.
+/// Idle threads' worth of time above which one thread is paused.
 const IDLE_TOO_MANY: f64 = 1.25;
 
 /// Idle share of the threads' time below which one more thread is woken.
 const IDLE_TOO_FEW: f64 = 0.10;
 
-/// Consecutive samples that must agree before a thread is put to rest.
+/// Consecutive samples that must agree before a thread is paused.
 const PATIENCE: u32 = 5;
 
 /// What the controller may decide.

@@ -20,7 +20,7 @@ const MEMORY_CHUNKS: f64 = 4.0;
 /// chunk than from level to level.
 const MEMORY_SIZES: u64 = 64;
 
-/// Number of chunks that the usual values are worth.
+/// Number of chunks by which the initial values are weighted.
 const USUAL_CHUNKS: u64 = 4;
 
 /// Weight of the first chunk of a level against the usual values.
@@ -135,8 +135,8 @@ impl Model {
         (self.levels.as_ref()).is_some_and(|levels| levels.chunks[effort.index()] > 0)
     }
 
-    /// Extra cost of a chunk at `other` over one at `here`, in chunks at `here`; at least one,
-    /// because a cheaper level costs room on the devices.
+    /// Extra cost of a chunk at `other` over one at `here`, in chunks at `here`; at least one, because a
+    /// cheaper level needs more space on the devices.
     pub(super) fn extra_cost(&self, here: Effort, other: Effort) -> Option<f64> {
         let levels = self.levels.as_ref()?;
         let extra = levels.cost[other.index()] / levels.cost[here.index()].max(f64::MIN_POSITIVE);

@@ -1,7 +1,7 @@
 //! Connects the running stages to the controller: samples what the stages did, assigns levels, and
-//! lets threads rest.
+//! pauses threads.
 //!
-//! Invariant: the first thread never rests, and once any thread runs out of work, none rests.
+//! Invariant: the first thread is never paused, and once any thread runs out of work, none is.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Where a new set is written: append, overwrite or format, and whether that is allowed.
 //!
-//! Rules: `tsql-backup` section 1.4 (media sets), with two differences that our format allows: sets
-//! of any algorithm and level can share a media set, and the set's name is not compared when
-//! overwriting. No device is changed before all devices have been examined.
+//! Rules: `tsql-backup` section 1.4 (media sets), with two differences that the format allows: sets of
+//! any algorithm and level can share a media set, and the set's name is not compared when overwriting.
+//! No device is changed before all devices have been examined.
 
 use windlass_base::{Guid, Moment};
 use windlass_device::{DeviceAddress, Operation, Start, WriteTuning};
@@ -163,7 +163,7 @@ fn check_mirrors(request: &MediaRequest) -> Result<(), Error> {
     }
 }
 
-/// Examines the devices and decides what is kept.
+/// Examines the devices and decides which sets to keep.
 fn examine(request: &MediaRequest) -> Result<Found, Error> {
     let all = || {
         request

@@ -1,6 +1,6 @@
 //! Backup: snapshot to media.
 //!
-//! Order of events, each step after the one before is done:
+//! Order of events; each step starts after the previous one is complete:
 //! 1. media opened and examined; nothing is changed on a refusal;
 //! 2. start of the set written to every family;
 //! 3. all chunks read, transformed and written, by all threads at once;
@@ -23,6 +23,7 @@ mod transform;
 mod write;
 
 use std::panic::resume_unwind;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -38,7 +39,7 @@ pub use probe::probe;
 
 use self::movement::{Movement, Sink};
 use self::read::Schedule;
-use self::transform::{Totals, Transform};
+use self::transform::Transform;
 use self::write::Family;
 use crate::control::Control;
 use crate::digests::{self, DigestError, DigestFile, DigestWriter, DigestedFile};
@@ -49,11 +50,12 @@ use crate::report::{BackupReport, FilePages, Observer, StageCounters};
 use crate::request::{BackupKind, BackupRequest, Tuning};
 use crate::sealing;
 use crate::signing;
+use crate::totals::Totals;
 
 /// Backs up one snapshot and makes the set the differential base.
 ///
 /// # Errors
-/// The first error. The media then hold what they held before, unless only making the set the base
+/// The first error. The media then have their previous content, unless only making the set the base
 /// failed.
 pub fn backup(
     request: &BackupRequest,
@@ -69,7 +71,7 @@ pub fn backup(
 /// it may know of a newer one.
 ///
 /// # Errors
-/// The first error. The media then hold what they held before.
+/// The first error. The media then have their previous content.
 pub fn backup_undecided(
     request: &BackupRequest,
     snapshot: Box<dyn Snapshot>,
@@ -149,6 +151,7 @@ fn run(
         base: base_digests(request),
         digests_to: digest_writer.as_ref().ok().and_then(Option::as_ref),
         output: &output,
+        next_ordinal: AtomicU64::new(0),
         totals: Totals::default(),
         damaged: Mutex::new(Vec::new()),
     };

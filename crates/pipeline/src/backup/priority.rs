@@ -1,4 +1,4 @@
-//! Runs a backup at low priority, if its goal asks for it.
+//! Runs a backup at low priority, if its goal requests it.
 
 use std::panic::resume_unwind;
 

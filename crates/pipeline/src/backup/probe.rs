@@ -1,7 +1,7 @@
 //! Measuring runs: a backup without media. Nothing is written or recorded.
 
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use windlass_base::Guid;
@@ -11,13 +11,14 @@ use windlass_source::Snapshot;
 
 use super::movement::{Movement, Sink};
 use super::read::Schedule;
-use super::transform::{Totals, Transform};
+use super::transform::Transform;
 use super::{accounts, priority, read_method, size_of};
 use crate::control::Control;
 use crate::error::Error;
 use crate::plan::Plan;
 use crate::report::{Observer, ProbeReport};
 use crate::request::{OnDamage, Probe, ProbeRequest};
+use crate::totals::Totals;
 
 /// Reads a snapshot, and transforms it if requested, with the settings of a backup to one device.
 ///
@@ -69,6 +70,7 @@ fn run(
         base: None,
         digests_to: None,
         output: &output,
+        next_ordinal: AtomicU64::new(0),
         totals: Totals::default(),
         damaged: Mutex::default(),
     };
@@ -85,7 +87,7 @@ fn run(
     control.finish()?;
     let stored_bytes = match request.probe {
         Probe::Read => stages.read.bytes_out,
-        Probe::Transform => transform.totals.stored_bytes.load(Ordering::Relaxed),
+        Probe::Transform => transform.totals.stored_bytes(),
     };
     snapshot.close()?;
     drop(snapshot);

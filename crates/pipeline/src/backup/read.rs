@@ -89,7 +89,7 @@ pub(super) struct Reader<'a> {
 
 /// Result of an attempt to start a read.
 enum Started {
-    /// A read is in flight, or was completed at once.
+    /// A read is in flight, or was completed immediately.
     Yes,
     /// No buffer is free, or the rate limit is reached.
     NotYet,

@@ -1,7 +1,5 @@
 //! The configuration of a new set, at its start and at its end.
 
-use std::sync::atomic::Ordering;
-
 use windlass_base::{EXTENT_BYTES, Guid, Lsn, Moment};
 use windlass_codec::Level;
 use windlass_media::{
@@ -10,10 +8,10 @@ use windlass_media::{
 use windlass_source::{Ending, FileKind, Snapshot};
 
 use super::accounts;
-use super::transform::Totals;
 use crate::coverage::Coverage;
 use crate::plan::Plan;
 use crate::request::{BackupKind, BackupRequest};
+use crate::totals::Totals;
 
 /// The configuration as known before the first chunk.
 pub(super) fn configuration(
@@ -127,10 +125,10 @@ pub(super) fn complete(
     }
     set.is_final = true;
     set.finished = Some(Moment::now().0);
-    set.backup_bytes = totals.raw_bytes.load(Ordering::Relaxed);
-    set.stored_bytes = totals.stored_bytes.load(Ordering::Relaxed);
-    set.chunk_count = totals.chunks.load(Ordering::Relaxed);
-    set.set_checksum = totals.checksum.load(Ordering::Relaxed);
+    set.backup_bytes = totals.raw_bytes();
+    set.stored_bytes = totals.stored_bytes();
+    set.chunk_count = totals.chunks();
+    set.set_checksum = totals.checksum();
     let mut room = HELD_BYTES_MAX;
     for file in &mut set.files {
         file.backup_bytes = coverage.held_bytes(file.file_id);

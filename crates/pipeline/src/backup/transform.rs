@@ -13,7 +13,7 @@ use windlass_base::{Digest, EXTENT_BYTES, Guid, blake3, checksum, digest};
 use windlass_codec::{Algorithm, DeflateProvider, Encoder, Stored};
 use windlass_crypt::SetKey;
 use windlass_io::{BufferPool, PooledBuffer};
-use windlass_media::{ChunkHeader, ChunkKind, Run, chunk_mix};
+use windlass_media::{ChunkHeader, ChunkKind, Run};
 use windlass_source::Snapshot;
 
 use super::governor::Governor;
@@ -28,6 +28,7 @@ use crate::plan::Plan;
 use crate::report::{DamagedPage, Stage, StageCounters};
 use crate::request::OnDamage;
 use crate::sealing;
+use crate::totals::Totals;
 
 /// Maximum number of damaged pages named in a report; beyond that, only the flag of the set records
 /// damage.
@@ -59,30 +60,10 @@ pub(super) struct Transform<'a> {
     pub(super) base: Option<&'a DigestFile>,
     pub(super) digests_to: Option<&'a DigestWriter>,
     pub(super) output: &'a BufferPool,
+    /// The ordinal of the next chunk.
+    pub(super) next_ordinal: AtomicU64,
     pub(super) totals: Totals,
     pub(super) damaged: Mutex<Vec<DamagedPage>>,
-}
-
-/// Totals over all chunks of the set, from all threads.
-#[derive(Debug, Default)]
-pub(super) struct Totals {
-    pub(super) chunks: AtomicU64,
-    pub(super) raw_bytes: AtomicU64,
-    pub(super) stored_bytes: AtomicU64,
-    pub(super) checksum: AtomicU64,
-}
-
-impl Totals {
-    fn count(&self, header: &ChunkHeader) {
-        self.raw_bytes
-            .fetch_add(u64::from(header.raw_bytes), Ordering::Relaxed);
-        self.stored_bytes
-            .fetch_add(u64::from(header.stored_bytes), Ordering::Relaxed);
-        self.checksum.fetch_add(
-            chunk_mix(header.ordinal, header.raw_checksum),
-            Ordering::Relaxed,
-        );
-    }
 }
 
 impl Transform<'_> {
@@ -215,7 +196,7 @@ impl Transform<'_> {
             file_id: frame.file_id,
             family: 0,
             set_guid: self.set_guid,
-            ordinal: self.totals.chunks.fetch_add(1, Ordering::Relaxed),
+            ordinal: self.next_ordinal.fetch_add(1, Ordering::Relaxed),
             raw_bytes: frame.bytes as u32,
             stored_bytes: frame.bytes as u32,
             raw_checksum: checksum(raw),
@@ -308,7 +289,7 @@ fn leave_out(
     Ok(())
 }
 
-/// A thread that exits wakes those that rest: no work is left.
+/// When a thread exits, no work is left: wakes the paused ones.
 struct Leaving<'a>(&'a Governor<'a>);
 
 impl Drop for Leaving<'_> {

@@ -132,7 +132,7 @@ struct FileCoverage {
     written_bytes: u64,
 }
 
-/// How far the source of a backup got.
+/// The state of the source of a backup.
 #[derive(Debug, Default)]
 enum SourceEnd {
     #[default]

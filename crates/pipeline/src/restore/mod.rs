@@ -7,7 +7,6 @@ mod totals;
 mod transform;
 mod write;
 
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crossbeam_channel::bounded;
@@ -52,8 +51,9 @@ pub fn restore(
     run(media, position, request, Some(target), observer)
 }
 
-/// Checks what can be known of a set without reading its chunks: that it is complete, that its configuration
-/// was signed by whom it was asked of, that a key at hand opens it, and that its configuration is authentic.
+/// Checks what can be known of a set without reading its chunks: that it is complete, that a required
+/// signer signed its configuration, that one of the keys opens it, and that its configuration is
+/// authentic.
 ///
 /// # Errors
 /// The first problem found.
@@ -150,8 +150,8 @@ fn run(
     });
     Ok(ReadReport {
         files: files.collect(),
-        processed_bytes: seen.raw_bytes.load(Ordering::Relaxed),
-        stored_bytes: seen.stored_bytes.load(Ordering::Relaxed),
+        processed_bytes: seen.totals.raw_bytes(),
+        stored_bytes: seen.totals.stored_bytes(),
         elapsed: begun.elapsed(),
         plan,
         stages,

@@ -1,13 +1,13 @@
-//! Reads selected ranges of a set through its chunk index, and the log that goes with it: what a
-//! restore of single pages or files needs.
+//! Reads selected ranges of a set through its chunk index, and the log of the set, for a restore of
+//! single pages or files.
 //!
-//! One thread reads, decodes and delivers; besides the list of selected chunks, two buffers are all
-//! the memory it uses. Data come first, in the order of files and offsets, then the log from
-//! beginning to end, so that the pages are in place before the log is replayed.
+//! One thread reads, decodes and delivers; apart from the list of selected chunks, it needs only two
+//! buffers. Data come first, ordered by file and offset, then the whole log, so that the pages are in
+//! place before the log is replayed.
 //!
-//! Invariant: what is delivered was verified as in a full restore: the chunk's header, both its
-//! checksums, its tag if it is encrypted, and that it is the chunk that the index means. Chunks
-//! missing from the index are detected by the caller, not here.
+//! Invariant: everything delivered was verified as in a full restore: the chunk's header, both its
+//! checksums, its tag if it is encrypted, and that it is the chunk to which the index refers. The caller
+//! detects chunks that are missing from the index.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -180,8 +180,8 @@ fn find(
     }
 }
 
-/// Reads all chunk headers of a family, compares them with what was signed, and notes those that are wanted:
-/// when they are read again, they must be the same.
+/// Reads all chunk headers of a family, compares them with what was signed, and records those of
+/// selected chunks: when they are read again, they must be the same.
 fn prove(
     family: &Family,
     set: &SetListing,

@@ -1,7 +1,6 @@
 //! The end of a restore or verification: checks that the chunks seen are the complete set.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 use windlass_base::EXTENT_BYTES;
 use windlass_media::{DatabaseFile, Held, SetConfiguration};
@@ -12,8 +11,8 @@ use crate::error::Damage;
 use crate::report::DamagedChunks;
 use crate::request::OnDamage;
 
-/// Compares what was seen with what the set says: each chunk once, the right sum, and for each file
-/// exactly the recorded ranges. Returns what is missing if that is tolerated.
+/// Compares what was seen with the set's configuration: each chunk once, the correct sum, and for each
+/// file exactly the recorded ranges. Returns what is missing if that is tolerated.
 pub(super) fn check(
     set: &SetConfiguration,
     seen: &Seen,
@@ -21,7 +20,7 @@ pub(super) fn check(
     on_damage: OnDamage,
 ) -> Result<DamagedChunks, Damage> {
     let mut damaged = seen.damaged();
-    let found = seen.chunks.load(Ordering::Relaxed);
+    let found = seen.totals.chunks();
     damaged.missing_count = set.chunk_count.saturating_sub(found + damaged.known);
     let mut unexpected = FileRanges::default();
     for file in &set.files {
@@ -92,7 +91,7 @@ fn compare(
 
 /// The totals of a set whose chunks are all present and intact.
 fn sums(set: &SetConfiguration, seen: &Seen, coverage: &Coverage) -> Result<(), Damage> {
-    let checksum = seen.checksum.load(Ordering::Relaxed);
+    let checksum = seen.totals.checksum();
     if checksum != set.set_checksum {
         return Err(Damage::SetChecksum {
             found: checksum,
@@ -101,7 +100,7 @@ fn sums(set: &SetConfiguration, seen: &Seen, coverage: &Coverage) -> Result<(), 
     }
     let files = set.files.iter();
     let totals = files.map(|file| (coverage.held_bytes(file.file_id), file.backup_bytes));
-    let raw_bytes = seen.raw_bytes.load(Ordering::Relaxed);
+    let raw_bytes = seen.totals.raw_bytes();
     let wrong = totals
         .chain([(raw_bytes, set.backup_bytes)])
         .find(|(found, expected)| found != expected);

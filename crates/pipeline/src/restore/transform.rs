@@ -1,6 +1,6 @@
 //! Second stage of a restore or verification: turns chunks back into frames, or rejects them.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
@@ -8,7 +8,7 @@ use windlass_base::{blake3, checksum};
 use windlass_codec::{Algorithm, Decoder};
 use windlass_crypt::SetKey;
 use windlass_io::{BufferPool, PooledBuffer};
-use windlass_media::{ChunkHeader, Run, chunk_mix};
+use windlass_media::{ChunkHeader, Run};
 
 use super::read::StoredChunk;
 use crate::control::{Control, timed};
@@ -19,6 +19,7 @@ use crate::live::Meter;
 use crate::report::{DamagedChunks, Stage, StageCounters};
 use crate::request::OnDamage;
 use crate::sealing;
+use crate::totals::Totals;
 
 /// A verified range of the database.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub(super) struct Transform<'a> {
     pub(super) key: Option<&'a SetKey>,
     /// Whether the chunks of an encrypted set are checked without decrypting them.
     pub(super) is_sealed: bool,
-    /// Whether each payload must be the one that its signed header names.
+    /// Whether each payload must match the digest in its signed header.
     pub(super) is_signed: bool,
     pub(super) on_damage: OnDamage,
     pub(super) seen: Seen,
@@ -46,26 +47,20 @@ pub(super) struct Transform<'a> {
 pub(super) struct Seen {
     expected: u64,
     ordinals: Mutex<Vec<u64>>,
-    pub(super) chunks: AtomicU64,
-    pub(super) raw_bytes: AtomicU64,
-    pub(super) stored_bytes: AtomicU64,
-    pub(super) checksum: AtomicU64,
+    pub(super) totals: Totals,
     damaged: Mutex<DamagedChunks>,
     /// Families whose chunk headers are those that were signed.
     signed_families: AtomicUsize,
 }
 
 impl Seen {
-    /// For a set of `expected` chunks; the caller has checked that so many fit the media.
+    /// For a set of `expected` chunks; the caller has checked that this many fit on the media.
     pub(super) fn new(expected: u64) -> Self {
         let words = usize::try_from(expected.div_ceil(64)).unwrap_or(0);
         Self {
             expected,
             ordinals: Mutex::new(vec![0; words]),
-            chunks: AtomicU64::new(0),
-            raw_bytes: AtomicU64::new(0),
-            stored_bytes: AtomicU64::new(0),
-            checksum: AtomicU64::new(0),
+            totals: Totals::default(),
             damaged: Mutex::default(),
             signed_families: AtomicUsize::new(0),
         }
@@ -124,21 +119,9 @@ impl Seen {
             .get_or_insert_with(|| (device.to_owned(), damage));
     }
 
-    /// Takes what was recorded; call it when all threads are done.
+    /// Takes the recorded damage; called when all threads have finished.
     pub(super) fn damaged(&self) -> DamagedChunks {
         std::mem::take(&mut *self.damaged.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn count(&self, header: &ChunkHeader) {
-        self.chunks.fetch_add(1, Ordering::Relaxed);
-        self.raw_bytes
-            .fetch_add(u64::from(header.raw_bytes), Ordering::Relaxed);
-        self.stored_bytes
-            .fetch_add(u64::from(header.stored_bytes), Ordering::Relaxed);
-        self.checksum.fetch_add(
-            chunk_mix(header.ordinal, header.raw_checksum),
-            Ordering::Relaxed,
-        );
     }
 }
 
@@ -295,7 +278,7 @@ impl Transform<'_> {
                 Refusal::Misplaced => Damage::ForeignChunk { ordinal, offset },
             }
         })?;
-        self.seen.count(header);
+        self.seen.totals.count(header);
         Ok(())
     }
 }

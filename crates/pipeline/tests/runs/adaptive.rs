@@ -152,7 +152,7 @@ fn niceness() -> i64 {
         .unwrap()
 }
 
-/// Notes how the threads that tell progress stand.
+/// Records the state of the threads that report progress.
 #[derive(Default)]
 struct Standing(Mutex<Vec<i64>>);
 
@@ -181,7 +181,7 @@ fn a_gentle_run_stands_behind_others_and_its_caller_does_not() {
     assert_eq!(niceness(), before);
 }
 
-/// Keeps what it was told last.
+/// Keeps the last report.
 #[derive(Default)]
 struct Watching(Mutex<Stages>);
 

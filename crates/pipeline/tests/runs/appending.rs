@@ -1,4 +1,4 @@
-//! Where a set may go behind others: all copies of all families must agree about what they hold.
+//! Where a set may be appended: all copies of all families must have the same sets.
 
 use std::path::Path;
 
@@ -200,7 +200,7 @@ fn a_backup_interrupted_among_its_ends_is_cut_off_by_the_next() {
     let old = &stripes.after_one;
     let [first, second] = [&old[0], &old[1]].map(|family| &family[..last_end(family)]);
     stripes.appended(&[first, second], 1);
-    // Complete on both: only the filemark behind it is written again.
+    // Complete on both: only the filemark after it is rewritten.
     let end = last_end(&new[1]);
     stripes.appended(&[&new[0], &new[1][..end + 4096]], 3);
     stripes.appended(&[&new[0], &new[1][..end + 4097]], 3);
@@ -308,7 +308,7 @@ fn media_of_another_shape_name_or_age_are_refused_by_the_run_and_by_its_rehearsa
     let fewer = refused(&|media| media.devices.truncate(1));
     assert!(matches!(fewer, Error::FamiliesMissing { .. }), "{fewer:?}");
     refused(&|media| media.devices.extend(devices(folder, &["3.bak"])));
-    // Where checks are skipped, the name is none.
+    // Without checks the name is not compared.
     let mut request = plain.request(&[]);
     named(true)(&mut request.media);
     let rehearsed = rehearse(&request, source).unwrap();

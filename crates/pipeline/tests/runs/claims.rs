@@ -1,5 +1,5 @@
-//! What a set says of itself is compared with what it is: how many chunks, with which numbers, and what it
-//! holds of each file. And what a differential says that it holds is what changed.
+//! The claims of a set are compared with its content: the number of chunks, their ordinals, and the
+//! content of each file. A differential contains exactly what changed.
 
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn a_set_whose_chunks_have_other_numbers_than_it_says_is_refused() {
     backup(&wanted, snapshot(&database), &Unobserved).unwrap();
     let whole = std::fs::read(&devices[0].path).unwrap();
     let count = Crafted::of(&devices, 1).chunks.len() as u64;
-    // The last chunk has the number of the first, or the one behind the last.
+    // The last chunk has the ordinal of the first, or the one after the last.
     for number in [0, count, count + 100] {
         std::fs::write(&devices[0].path, &whole).unwrap();
         let mut crafted = Crafted::of(&devices, 1);
@@ -148,7 +148,7 @@ fn damage_between_the_chunks_is_told_as_what_it_is_and_not_as_what_follows_from_
     );
 }
 
-/// A full backup, and a differential upon it after `change`.
+/// A full backup, and a differential based on it after `change`.
 fn with_differential(folder: &Path, database: &Path, change: impl FnOnce()) -> [DeviceAddress; 2] {
     let all = devices(folder, &["full.bak", "diff.bak"]);
     let full = back_up(database, &request(&all[..1], Compression::NONE)).set;

@@ -1,5 +1,5 @@
-//! A set is whole when its chunks cover what it holds exactly once: media on which everything else is
-//! right are refused, by verification and by restore.
+//! A set is complete if its chunks cover its content exactly once: media with any other coverage, but
+//! otherwise correct, are refused by verification and by restore.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -282,7 +282,7 @@ fn carrying_on_names_what_is_damaged_and_what_is_missing_and_hides_nothing() {
     let wanted = in_extents(request(&devices, Compression::NONE));
     backup(&wanted, snapshot(&database), &Unobserved).unwrap();
     let mut crafted = Crafted::of(&devices, 1);
-    // Two chunks dropped, as the set's own count tells, and one flipped.
+    // Two chunks dropped, as the set's own count shows, and one flipped.
     let place = |index: usize| {
         let run = crafted.chunks[index].header.runs[0];
         (run.offset, u64::from(run.bytes))

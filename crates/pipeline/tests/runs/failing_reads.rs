@@ -1,4 +1,4 @@
-//! Disks that fail while they are read: the cause is told, and nothing is lost or left behind.
+//! Disks that fail during reads: the cause is reported, and nothing is lost or left behind.
 
 use std::io;
 use std::ops::Range;

@@ -17,7 +17,7 @@ const LINE: f64 = 17.0;
 /// Between a name and the bars below it.
 const NAME_GAP: f64 = 3.0;
 const NAME_LINES_MAX: usize = 3;
-/// Room for half a tick label left of the axis.
+/// Space for half a tick label left of the axis.
 const EDGE: f64 = 8.0;
 
 /// Below this width the names of groups are above the bars.

@@ -1,5 +1,5 @@
-//! Lines over steps: thread counts, transfer sizes. Every point shows its value if there is room;
-//! the table below has all values.
+//! Lines over steps: thread counts, transfer sizes. Every point shows its value if there is space; the
+//! table below has all values.
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Area, Canvas, Label, Point, Role};
@@ -9,10 +9,10 @@ use crate::model::Lines;
 use crate::number::number;
 
 const PLOT: f64 = 250.0;
-/// Room for the unit, and for the value above the highest point.
+/// Space for the unit, and for the value above the highest point.
 const TOP: f64 = 40.0;
 const TICK_GAP: f64 = 38.0;
-/// A truncated label with less room would be meaningless.
+/// A label truncated to less than this would be meaningless.
 const ROOM_MIN: f64 = 30.0;
 
 /// The rectangle of the plot and its vertical axis.
@@ -140,7 +140,7 @@ fn draw_axes(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
     );
 }
 
-/// The line across the plot; its label is where the unit leaves room above the plot's right end.
+/// The line across the plot; its label is where the unit leaves space above the plot's right end.
 fn draw_mark(canvas: &mut Canvas, plot: &Plot, lines: &Lines) {
     let Some(mark) = &lines.mark else { return };
     let y = plot.y(mark.value);

@@ -1,5 +1,5 @@
-//! Time axes: ticks at the beginnings of hours, days, months or years, as many as their labels
-//! leave room for.
+//! Time axes: ticks at the starts of hours, days, months or years, as many as there is space for their
+//! labels.
 
 use jiff::Span;
 use jiff::civil::{DateTime, Time};
@@ -7,7 +7,7 @@ use jiff::civil::{DateTime, Time};
 use super::canvas::Role;
 use crate::over_time::Moments;
 
-/// Room between two labels.
+/// Space between two labels.
 const LABEL_GAP: f64 = 14.0;
 
 /// A horizontal axis of time.

@@ -1,5 +1,5 @@
-//! Lines over time. The last point of a line shows its value if there is room; the table below has
-//! all values.
+//! Lines over time. The last point of a line shows its value if there is space; the table below has all
+//! values.
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, Label, Point, Role};
@@ -10,7 +10,7 @@ use crate::number::number;
 use crate::over_time::Times;
 
 const PLOT: f64 = 180.0;
-/// Room for the unit, and for the value above the highest point.
+/// Space for the unit, and for the value above the highest point.
 const TOP: f64 = 34.0;
 const TICK_GAP: f64 = 36.0;
 /// With more points than this, markers would overlap.

@@ -37,7 +37,7 @@ pub(super) struct Offered {
     shown: Option<Arc<Shown>>,
 }
 
-/// Makes a snapshot a file of the VFS.
+/// Makes a snapshot available as a file of the VFS.
 ///
 /// # Errors
 /// SQLite's code, if the VFS cannot be registered.
@@ -154,9 +154,9 @@ struct File {
 fn register() -> c_int {
     // SAFETY: starting SQLite more than once is harmless.
     unsafe { ffi::sqlite3_initialize() };
-    // SAFETY: null asks for the default VFS, which is never taken away.
+    // SAFETY: null requests the default VFS, which is never removed.
     let default = unsafe { ffi::sqlite3_vfs_find(std::ptr::null()) };
-    // SAFETY: null or the default VFS, which nobody changes.
+    // SAFETY: null or the default VFS, which is never changed.
     let Some(default) = (unsafe { default.as_ref() }) else {
         return ffi::SQLITE_ERROR;
     };
@@ -207,7 +207,7 @@ unsafe extern "C" fn open(
     out_flags: *mut c_int,
 ) -> c_int {
     let file = file.cast::<File>();
-    // SAFETY: SQLite hands over `szOsFile` bytes for the file. Without methods nobody closes it.
+    // SAFETY: SQLite provides `szOsFile` bytes for the file. Without methods it is never closed.
     unsafe { (*file).base.pMethods = std::ptr::null() };
     if name.is_null() || flags & ffi::SQLITE_OPEN_MAIN_DB == 0 {
         return ffi::SQLITE_CANTOPEN;
@@ -238,7 +238,7 @@ unsafe extern "C" fn open(
 /// # Safety
 /// `file` was opened successfully by [`open`] and is not closed while the reference is used.
 unsafe fn shown<'a>(file: *mut ffi::sqlite3_file) -> &'a Shown {
-    // SAFETY: the caller's promise: the file is one of ours.
+    // SAFETY: the caller's promise: the file was opened by this VFS.
     let shown = unsafe { (*file.cast::<File>()).shown };
     // SAFETY: the pointer came from an `Arc` that the file owns.
     unsafe { &*shown }
@@ -263,7 +263,7 @@ unsafe extern "C" fn read(
     let (Ok(bytes), Ok(offset)) = (usize::try_from(bytes), u64::try_from(offset)) else {
         return ffi::SQLITE_IOERR_READ;
     };
-    // SAFETY: SQLite hands over a buffer of `bytes` bytes of its own, which it may not have set.
+    // SAFETY: SQLite provides its own buffer of `bytes` bytes, which may be uninitialised.
     unsafe { std::ptr::write_bytes(buffer.cast::<u8>(), 0, bytes) };
     // SAFETY: as above, and set now.
     let buffer = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), bytes) };
@@ -281,9 +281,9 @@ unsafe extern "C" fn file_size(
     file: *mut ffi::sqlite3_file,
     size: *mut ffi::sqlite3_int64,
 ) -> c_int {
-    // SAFETY: SQLite asks open files only.
+    // SAFETY: SQLite calls this only for open files.
     let bytes = unsafe { shown(file) }.size_bytes();
-    // SAFETY: SQLite hands over a place for the size.
+    // SAFETY: SQLite provides a place for the size.
     unsafe { *size = i64::try_from(bytes).unwrap_or(i64::MAX) };
     ffi::SQLITE_OK
 }
@@ -307,7 +307,7 @@ unsafe extern "C" fn succeed(_: *mut ffi::sqlite3_file, _: c_int) -> c_int {
 }
 
 unsafe extern "C" fn check_reserved_lock(_: *mut ffi::sqlite3_file, held: *mut c_int) -> c_int {
-    // SAFETY: SQLite hands over a place for the answer.
+    // SAFETY: SQLite provides a place for the answer.
     unsafe { *held = 0 };
     ffi::SQLITE_OK
 }
@@ -335,7 +335,7 @@ unsafe extern "C" fn access(
     _: c_int,
     answer: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite hands over a place for the answer.
+    // SAFETY: SQLite provides a place for the answer.
     unsafe { *answer = 0 };
     ffi::SQLITE_OK
 }
@@ -346,7 +346,7 @@ unsafe extern "C" fn full_path(
     bytes: c_int,
     out: *mut c_char,
 ) -> c_int {
-    // SAFETY: SQLite hands over a NUL-terminated name.
+    // SAFETY: SQLite provides a NUL-terminated name.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes_with_nul();
     if usize::try_from(bytes).is_ok_and(|bytes| name.len() <= bytes) {
         // SAFETY: `out` has `bytes` bytes, which are enough, and is SQLite's own buffer.

@@ -1,9 +1,9 @@
-//! The end of a restore of a page engine database: its files take their names.
+//! The end of a restore of a page engine database: its files get their final names.
 //!
-//! Order: the log is applied, data files are synced; the old log is removed (from here on the old
-//! database does not open any more); data files take their names; the new log takes its name. A crash
-//! between leaves data files without a log, which no engine opens. The state file, written before the old
-//! log goes, says that all files are whole: [`complete`] then gives the rest their names.
+//! Order: the log is applied, and data files are synced; the old log is removed (from here on the old
+//! database cannot be opened); the data files are renamed, the new log last. A crash in between leaves
+//! data files without a log, which no engine opens. The state file, written before the old log is
+//! removed, records that all files are complete: [`complete`] then renames the rest.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::Error;
 /// First bytes of the first page of every non-empty database.
 const FIRST_BYTES: &[u8] = b"SQLite format 3\0";
 
-/// Makes the log; all files are whole then, and have their attributes.
+/// Creates the log; then all files are complete, and have their attributes.
 pub(super) fn make_whole(
     mut restore: Restore,
     state: &PendingRestore,
@@ -53,14 +53,14 @@ pub(super) fn make_whole(
     Ok(())
 }
 
-/// Removes the old log, and gives all files their names.
+/// Removes the old log, and renames all files to their final names.
 pub(super) fn place(state: &PendingRestore) -> Result<(), Error> {
     remove_all(std::slice::from_ref(&state.log))?;
     sync_folder(&state.log)?;
     give_names(state)
 }
 
-/// Gives all files that have not got them yet their names, the log last.
+/// Renames all files that still have temporary names, the log last.
 fn give_names(state: &PendingRestore) -> Result<(), Error> {
     let data = state.staged_data().into_iter().zip(&state.data);
     for (from, to) in data.chain([(staged(&state.log), &state.log)]) {
@@ -73,10 +73,10 @@ fn give_names(state: &PendingRestore) -> Result<(), Error> {
     remove_state(&state.log)
 }
 
-/// Ends a restore that was killed while its files were given their names. Whether there was one.
+/// Completes a restore that was killed while its files were being renamed. Returns whether there was one.
 ///
 /// # Errors
-/// [`Error::RestoreRunning`], and when a file cannot be renamed.
+/// [`Error::RestoreRunning`], and if a file cannot be renamed.
 pub fn complete(log: &Path) -> Result<bool, Error> {
     let Some(found) = half_placed(log)? else {
         return Ok(false);
@@ -106,8 +106,8 @@ fn complete_claimed(state: &PendingRestore) -> Result<bool, Error> {
     }
 }
 
-/// Gives a finished file the permissions and owner of the one that it replaces, or the permissions that it
-/// had where it was backed up.
+/// Gives a finished file the permissions and owner of the file that it replaces, or the permissions of
+/// the original file.
 fn dress(from: &Path, to: &Path, mode: Option<u16>) -> Result<(), Error> {
     let file = DirectFile::open(from, Access::Own).map_err(|e| io_error("open", from, e))?;
     let dressed = match std::fs::symlink_metadata(to) {
@@ -123,7 +123,7 @@ fn dress(from: &Path, to: &Path, mode: Option<u16>) -> Result<(), Error> {
         .map_err(|error| io_error("set the attributes of", from, error))
 }
 
-/// The content of a set must be a database, because its target path can come from the media, too.
+/// The content of a set must be a database, because its target path can come from the media too.
 fn check_content(restore: &Restore, state: &PendingRestore) -> Result<(), Error> {
     if state.as_is {
         return Ok(());

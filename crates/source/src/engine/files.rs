@@ -43,7 +43,7 @@ impl FilesTarget {
         self.0.wants(file_id.into())
     }
 
-    /// Takes bytes of a data file, or the next bytes of the log, which follows all data.
+    /// Writes bytes of a data file, or the next bytes of the log, which follows all data.
     ///
     /// # Errors
     /// Those of the engine.

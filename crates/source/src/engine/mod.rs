@@ -3,11 +3,12 @@
 //!
 //! File numbers are SQL Server's: the first data file is 1, the log 2, further data files 3 and up.
 //!
-//! A restore writes every file under its name with `.windlass-restoring` behind it. The log of the
-//! backup is collected in such a file too, because chunks come in any order and its records must not;
-//! it is applied when all of it is there. Only then do files take their names, the log last: without a
-//! log no engine opens data files, so no crash leaves a database that opens and is not whole. What a crash
-//! has left half named is completed by whoever opens the database, or restores it, next.
+//! A restore writes every file under its name with `.windlass-restoring` appended. It also collects the
+//! log of the backup in such a file, because chunks come in any order, but log records must be applied
+//! in order; the log is applied when it is complete. Only then are files renamed, the log last: without
+//! a log no engine opens data files, so no crash leaves an incomplete database that can be opened. If a
+//! crash leaves only some files renamed, the next program that opens or restores the database completes
+//! the renames.
 //!
 //! With NORECOVERY the restored data files stay under their temporary names, with a state file that
 //! describes them.

@@ -35,7 +35,7 @@ pub struct PendingRestore {
     pub(super) progress: Progress,
 }
 
-/// How far a restore has come.
+/// Progress of a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Progress {
@@ -43,8 +43,8 @@ pub(super) enum Progress {
     Ready,
     /// They may be half way between two backups.
     Applying,
-    /// All files are whole, the log too, and are being given their names: whoever finds the old log
-    /// removed goes on with it.
+    /// All files are complete, including the log, and are being renamed: the next program that finds the
+    /// old log removed continues.
     Placing,
 }
 
@@ -154,7 +154,7 @@ pub fn forget(log: &Path) -> Result<(), Error> {
     forget_files(log)
 }
 
-/// As [`forget`], for a caller that holds the collected log.
+/// As [`forget`], for a caller that has the collected log open.
 pub(super) fn forget_files(log: &Path) -> Result<(), Error> {
     match pending(log)? {
         Some(pending) => {
@@ -165,7 +165,7 @@ pub(super) fn forget_files(log: &Path) -> Result<(), Error> {
     }
 }
 
-/// The collected log stays, because the caller still holds it.
+/// Leaves the collected log, because the caller still has it open.
 pub(super) fn remove_state(log: &Path) -> Result<(), Error> {
     remove_all(&[staged(log), state_path(log)])
 }

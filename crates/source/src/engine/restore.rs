@@ -1,6 +1,6 @@
 //! The restore of a page engine database.
 //!
-//! The files are written under temporary names here; [`super::ending`] gives them their own.
+//! The files are written under temporary names here; [`super::ending`] renames them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ pub struct EngineTarget {
     name: String,
     /// Whether nothing is left to undo.
     is_over: bool,
-    /// The log of the replaced database, locked so that nobody opens it meanwhile.
+    /// The log of the replaced database, locked so that no program opens it.
     _replaced: Option<DirectFile>,
 }
 
@@ -329,7 +329,7 @@ fn waiting(log: &Path) -> Result<PendingRestore, Error> {
         Progress::Applying => Err(Error::RestoreInterrupted {
             path: log.to_owned(),
         }),
-        // Its files have their names, or the restore that gave them is to be repeated.
+        // Its files have their final names, or the restore must be repeated.
         Progress::Placing => Err(Error::NotRestoring {
             path: log.to_owned(),
         }),

@@ -51,7 +51,7 @@ pub(super) fn open(path: &Path) -> Result<Arc<DirectFile>, Error> {
         DirectFile::open(path, Access::Read).map_err(|error| file_error("open", path, error))?;
     let opened = file.as_file().metadata();
     let opened = opened.map_err(|error| file_error("examine", path, error))?;
-    // Whatever was opened must not be closed.
+    // The file must not be closed, whatever it is.
     let file = Arc::new(file);
     all.insert(FileId::of(&opened), Arc::clone(&file));
     let after = std::fs::metadata(path).map_err(|error| file_error("examine", path, error))?;
@@ -63,7 +63,7 @@ pub(super) fn open(path: &Path) -> Result<Arc<DirectFile>, Error> {
     Ok(file)
 }
 
-/// How many descriptors of `file` are kept.
+/// How many descriptors of `file` are cached.
 pub(super) fn count(file: FileId) -> usize {
     let all = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     all.get(&file)

@@ -46,7 +46,7 @@ impl WalIndexHeader {
     }
 }
 
-/// Pins the newest committed state and returns how far it reaches into the log.
+/// Pins the newest committed state and returns its end in the log.
 ///
 /// Must be the first thing in a `BEGIN`, on a connection that has read before in WAL mode: then
 /// `SQLite` takes a read mark other than 0 unless the log is empty. `None` if there is no log: not
@@ -102,7 +102,7 @@ fn file_control(connection: &Connection, operation: c_int, argument: *mut c_void
 pub(super) enum FileLock {
     /// Others may read.
     Shared = ffi::SQLITE_LOCK_SHARED as isize,
-    /// Nobody else may do anything.
+    /// No other connection may do anything.
     Exclusive = ffi::SQLITE_LOCK_EXCLUSIVE as isize,
 }
 

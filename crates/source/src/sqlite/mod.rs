@@ -2,9 +2,9 @@
 //!
 //! # Why a copy of a database in use is one committed state
 //!
-//! A connection of our own begins a read transaction and keeps it for the whole copy; the bytes are
-//! then read bypassing `SQLite`, in large direct reads. It remains to show that these bytes stay
-//! those of the transaction.
+//! A connection of this process starts a read transaction and keeps it for the whole copy; the bytes are
+//! read in large direct reads, bypassing `SQLite`. It remains to show that these bytes stay those of the
+//! transaction.
 //!
 //! *Rollback journal.* The transaction holds the SHARED lock. A writer that changes the file needs
 //! EXCLUSIVE and waits (or gets `SQLITE_BUSY`) until the copy is done. The image is the whole file,
@@ -29,7 +29,7 @@
 //!    that made them) and reads as zero, as in `SQLite`.
 //!
 //! The file is never truncated while the mark is held: a checkpoint does that only after copying
-//! the newest frame, that is, if its header is the snapshot's own or the mark is ours.
+//! the newest frame, that is, if its header is the snapshot's own or the mark is that of this snapshot.
 //!
 //! In addition, frame headers must have the snapshot's salts, and the last one its checksum. On
 //! closing, the log's header must be unchanged, a file that cannot have changed must have the same

@@ -15,9 +15,9 @@ use rustix::fs::{Mode, OFlags};
 pub(super) struct Mount {
     /// Kind of the file system: `ext4`, `nfs4`.
     pub(super) kind: String,
-    /// Nobody can write through this mount.
+    /// No process can write through this mount.
     pub(super) is_read_only: bool,
-    /// Nobody on this machine can write to the file system, through whatever mount.
+    /// No process on this machine can write to the file system, through any mount.
     pub(super) is_medium_read_only: bool,
 }
 
@@ -75,7 +75,7 @@ impl Mount {
         IN_MEMORY.contains(&self.kind.as_str())
     }
 
-    /// Whether nobody can change anything.
+    /// Whether the file system cannot change at all.
     pub(super) fn is_unchanging(&self) -> bool {
         self.is_local() && self.is_medium_read_only
     }

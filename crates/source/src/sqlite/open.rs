@@ -24,7 +24,7 @@ use super::{descriptors, file_error, journal_path, sqlite_error, uri, wal_path};
 use crate::Error;
 use crate::error::Obstacle;
 
-/// What keeps the state in place while it is read.
+/// What keeps the state unchanged while it is read.
 #[derive(Debug)]
 pub(super) enum Pin {
     /// A read transaction; the file alone is the state.
@@ -40,7 +40,7 @@ pub(super) enum Pin {
 /// A pinned database.
 #[derive(Debug)]
 pub(super) struct Pinned {
-    /// Holds the pin; `None` if the user guarantees that nobody writes.
+    /// Holds the pin; `None` if the user guarantees that no program writes.
     pub(super) connection: Option<Connection>,
     pub(super) pin: Pin,
     /// Pages of the log, if the pin does not include them.
@@ -189,7 +189,7 @@ fn watch(path: &Path, connection: Connection, wait: &mut Wait<'_>) -> Result<Pin
     watched(path, Some(connection), is_unchanging, wait)
 }
 
-/// A database to which, according to the user, nobody writes.
+/// A database to which no program writes, according to the user.
 fn frozen(path: &Path, wait: &mut Wait<'_>) -> Result<Pinned, Error> {
     let depends_on_log = depends_on_log(path)?;
     let mut pinned = watched(path, None, true, wait)?;

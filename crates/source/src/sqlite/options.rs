@@ -24,7 +24,7 @@ pub struct SnapshotOptions {
     pub busy_timeout: Duration,
     /// Cancels waiting and copying when set.
     pub cancel: Option<Arc<AtomicBool>>,
-    /// The user guarantees that nobody writes: no lock is taken.
+    /// The user guarantees that no program writes: no lock is taken.
     pub frozen: bool,
     /// Whether to make a temporary copy of a database whose writers would wait.
     pub temporary_copy: CopyPolicy,
@@ -58,7 +58,7 @@ impl SnapshotOptions {
 pub enum CopyPolicy {
     /// No, and the reason.
     Off(&'static str),
-    /// Yes: a clone next to the database, or a copy in the first folder that has room.
+    /// Yes: a clone next to the database, or a copy in the first folder with enough space.
     Into(Vec<CopyFolder>),
 }
 

@@ -54,7 +54,7 @@ pub struct SqliteSnapshot {
     writers: Option<Writers>,
 }
 
-/// The writers of a database in rollback mode, who cannot write while the pin is held.
+/// State for the writers of a database in rollback mode, who cannot write while the pin is held.
 #[derive(Debug)]
 struct Writers {
     held_since: Instant,
@@ -138,8 +138,8 @@ impl SqliteSnapshot {
         })
     }
 
-    /// Makes a temporary copy of the database, if its writers wait and a copy was requested, and
-    /// lets them continue.
+    /// Makes a temporary copy of the database, if its writers wait and a copy was requested, and lets
+    /// the writers continue.
     fn copy_first(&mut self, options: &SnapshotOptions) -> Result<(), Error> {
         let Some(writers) = &mut self.writers else {
             return Ok(());

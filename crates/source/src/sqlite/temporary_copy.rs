@@ -1,12 +1,11 @@
-//! A private copy of a database whose writers would wait, so that they wait for a plain copy at
-//! most.
+//! A private copy of a database whose writers would wait, so that they wait at most for a plain copy.
 //!
 //! A clone shares the blocks of the database and takes no time; copy-on-write file systems support
 //! it (XFS, Btrfs), within one file system. A copy needs free space for twice its size, because the
-//! media may grow on the same file system. It is not synced, because nobody needs it after a crash.
+//! media may grow on the same file system. It is not synced, because it is useless after a crash.
 //!
-//! A temporary copy has no name, so that nothing remains of it however the program ends, and nobody
-//! else can read it. An error while making it only means doing without it, never a failed backup.
+//! A temporary copy has no name, so it disappears however the program ends, and no other user can read
+//! it. If it cannot be made, the backup continues without it.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -116,7 +115,7 @@ fn copy_into(
         )));
     }
     let file = nameless(&folder.path)?;
-    // Read ahead more; a kernel that ignores this copies all the same.
+    // Requests more read-ahead; a kernel that ignores this copies just as well.
     let _ignored = rustix::fs::fadvise(source.as_file(), 0, None, Advice::Sequential);
     copy(source, &file, size_bytes, options)?;
     // Everything after the last data is a hole.

@@ -88,7 +88,7 @@ impl Overlay {
         Ok(overlay)
     }
 
-    /// Collects the committed frames of a log that nobody has open, as `SQLite`'s recovery would:
+    /// Collects the committed frames of a log that no process has open, as `SQLite`'s recovery would:
     /// up to the last commit before the first frame with a wrong checksum. `None` if it has no
     /// commit.
     pub(super) fn leftover(path: &Path) -> Result<Option<Self>, Error> {
@@ -331,7 +331,7 @@ mod tests {
         (fs::read(&path).unwrap(), log)
     }
 
-    /// The result of our own recovery of a leftover log.
+    /// The result of this module's recovery of a leftover log.
     fn ours(path: &Path) -> Vec<u8> {
         let options = SnapshotOptions {
             frozen: true,

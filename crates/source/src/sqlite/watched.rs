@@ -5,7 +5,7 @@
 //! checkpoint from copying newer pages into the database. The following takes its place:
 //!
 //! 1. The SHARED lock of the database file itself, which a read-only descriptor can take. While it
-//!    is held, nobody changes the journal mode, and the last connection to close neither folds its
+//!    is held, no connection changes the journal mode, and the last connection to close neither folds its
 //!    log nor removes it. Writers can still connect and write to the log; only a checkpoint during
 //!    their work can change the file.
 //! 2. The file's identity, length, and times of change at the beginning. The state consists of the
@@ -19,7 +19,7 @@
 //!    refused. A change in the window between 2 and 3 fails the backup but never corrupts it.
 //!
 //! The proof needs a file system of which this kernel sees all changes. On any other (NFS, SMB,
-//! FUSE) it is refused, unless the user guarantees that nobody writes. Then point 4 still holds.
+//! FUSE) it is refused, unless the user guarantees that no program writes. Then point 4 still holds.
 //!
 //! A program that writes through a memory map changes no times while a page stays mapped; `SQLite`
 //! never does so.
@@ -106,9 +106,9 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Starts watching the database at `path` and reads the log next to it, in a moment without
-    /// changes. The caller holds the SHARED lock, unless nobody can write or the user says that
-    /// nobody does (`is_unchanging`).
+    /// Starts watching the database at `path` and reads the log next to it, at a moment without changes.
+    /// The caller holds the SHARED lock, unless no process can write or the user guarantees that none
+    /// does (`is_unchanging`).
     pub(super) fn begin(
         path: &Path,
         is_unchanging: bool,

@@ -140,9 +140,9 @@ pub enum BackupOption {
     Goal(Goal),
     /// `AS_IS`: a Windlass option. Accepts content without a `SQLite` header.
     AsIs,
-    /// `INTEGRITY = x`: ours. `SQLite`'s own check before the copy.
+    /// `INTEGRITY = x`, a Windlass option: `SQLite`'s own check before the copy.
     Integrity(Depth),
-    /// `MAXRATE = x`: ours. MB of the database that may be read in a second.
+    /// `MAXRATE = x`, a Windlass option: maximum MB per second read from the database.
     MaxRate(Value),
     /// `SIGN_WITH = x`
     SignWith(Value),
@@ -150,7 +150,7 @@ pub enum BackupOption {
     MaxWriteRate(Value),
 }
 
-/// What stands in parentheses after `COMPRESSION`.
+/// The content of the parentheses after `COMPRESSION`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compression {
     /// `ALGORITHM = x`; `NONE` is not written.
@@ -164,7 +164,7 @@ pub struct Compression {
 pub enum CompressionLevel {
     /// As given.
     Fixed(Level),
-    /// `AUTO`: ours.
+    /// `AUTO`, a Windlass option.
     Auto,
 }
 

@@ -163,7 +163,7 @@ pub enum InformationMessages {
     Suppressed,
 }
 
-/// A statement that begins or ends a transaction.
+/// A statement that starts or ends a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transaction {
     /// `BEGIN TRAN[SACTION] [name [WITH MARK ['description']]]`

@@ -32,11 +32,10 @@ impl fmt::Debug for Secret {
 pub struct CreateCertificate {
     /// The new certificate.
     pub name: Spanned<Identifier>,
-    /// Where its key comes from.
     pub origin: CertificateOrigin,
 }
 
-/// Where a certificate comes from.
+/// The source of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CertificateOrigin {
     /// `WITH SUBJECT = '...'`: a new key, self-signed.

@@ -76,10 +76,10 @@ const HINTS: &[&str] = &[
     "TABLOCK",
 ];
 
-/// Translates a statement that reads or changes rows. Others (`CREATE`, `PRAGMA`) stay as they are.
+/// Translates a statement that reads or changes rows. Others (`CREATE`, `PRAGMA`) are unchanged.
 ///
 /// # Errors
-/// [`Untranslatable`] for what `SQLite` would take for something else.
+/// [`Untranslatable`] for syntax that `SQLite` would misinterpret.
 ///
 /// ```
 /// let sql = "SELECT TOP 3 name, DATEDIFF(hh, a, GETDATE()) FROM t";

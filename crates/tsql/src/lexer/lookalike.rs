@@ -1,7 +1,8 @@
-//! Characters that web pages and word processors put in place of quotes and dashes.
+//! Characters that web pages and word processors use instead of quotes and dashes.
 //!
-//! T-SQL gives them no meaning outside strings and comments, so a script with one was damaged in
-//! transit, and "incorrect syntax" would leave the reader looking at a quote that seems right.
+//! They have no meaning in T-SQL outside strings and comments, so a script with one was damaged in
+//! transit, and with "incorrect syntax" the reader would search for an error in a quote that looks
+//! right.
 
 use windlass_base::message::table;
 

@@ -1,7 +1,7 @@
 //! Text to tokens.
 //!
-//! Neighbours: [`crate::batch`] and the rewriter for `SQLite` read the raw tokens of [`Lexer`], with white space
-//! and comments; the parser reads those of [`tokenize`], without.
+//! Neighbours: [`crate::batch`] and the rewriter for `SQLite` use the raw tokens of [`Lexer`], including
+//! white space and comments; the parser uses those of [`tokenize`], without them.
 //!
 //! Invariants:
 //! * The raw tokens cover any text without gaps or overlaps: [`Lexer`] cannot fail.

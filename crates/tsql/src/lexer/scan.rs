@@ -29,7 +29,7 @@ pub(super) fn token(text: &str) -> Option<(TokenKind, usize)> {
         _ if starts_word(first) => (TokenKind::Word, length_while(text, continues_word)),
         _ => symbol(text, first),
     };
-    // A token of length zero would make the lexer loop for ever.
+    // A token of length zero would make the lexer loop forever.
     Some((kind, length.max(first.len_utf8())))
 }
 

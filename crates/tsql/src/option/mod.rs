@@ -141,7 +141,7 @@ pub enum StatementKind {
     RewindOnly,
 }
 
-/// What Windlass does with an option. The parser accepts all of them.
+/// How Windlass handles an option. The parser accepts all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
     Acts,

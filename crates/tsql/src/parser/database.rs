@@ -226,7 +226,7 @@ impl Parser<'_> {
         Ok(DatabaseOption::TargetRecoveryTime { count, unit })
     }
 
-    /// Whether a statement may end here: nothing follows, or `;`, or a word that begins another.
+    /// Whether a statement may end here: at the end, at `;`, or before a word that starts another one.
     fn is_at_statement_end(&self) -> bool {
         let begins_another = |word: &str| {
             !word.eq_ignore_ascii_case("WITH")

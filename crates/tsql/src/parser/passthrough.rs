@@ -40,7 +40,7 @@ pub(super) const STARTERS: &[&str] = &[
     "WITH",
 ];
 
-/// Words that only start a statement of ours, or one that is refused.
+/// Words that only start a T-SQL statement of this parser, or one that is refused.
 const OWNED: &[&str] = &[
     "BACKUP",
     "BEGIN",
@@ -122,7 +122,7 @@ pub(crate) fn is_starter(word: &str) -> bool {
     contains(STARTERS, word)
 }
 
-/// Whether `word` starts a statement of ours.
+/// Whether `word` starts a T-SQL statement of this parser.
 pub(super) fn is_owned(word: &str) -> bool {
     contains(OWNED, word)
 }
@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The statement that starts with the next token, verbatim; an error if there is none.
+    /// Reads the statement that starts with the next token, verbatim; an error if there is none.
     pub(super) fn words_to_end(&mut self) -> Result<&'a str, ParseError> {
         if self.is_at_end() || self.is_symbol(";") {
             return Err(self.unexpected());
@@ -210,7 +210,7 @@ impl<'a> Parser<'a> {
         Ok(self.text_since(start))
     }
 
-    /// The rest of a statement, verbatim; may be empty.
+    /// Reads the rest of a statement, verbatim; may be empty.
     pub(super) fn arguments_to_end(&mut self) -> Result<&'a str, ParseError> {
         let start = self.place();
         self.skip_to_end(Outline::default())?;

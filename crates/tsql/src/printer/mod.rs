@@ -3,7 +3,7 @@
 //! Neighbours: [`crate::ast`] is printed, [`crate::parser`] reads it back.
 //!
 //! Invariants:
-//! * `parse(print(statement)) == statement` for every statement the parser can make.
+//! * `parse(print(statement)) == statement` for every statement that the parser can produce.
 //! * The text nests no deeper than the parsed one, so it can be parsed again.
 
 mod backup;

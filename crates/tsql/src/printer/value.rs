@@ -15,7 +15,7 @@ use crate::span::Spanned;
 impl Display for Identifier {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let text = &self.text;
-        // A word that starts a statement would be taken for one where a name may be omitted.
+        // Where a name may be omitted, a word that starts a statement would be taken for that start.
         if is_regular_identifier(text) && !is_reserved(text) && !is_sql_starter(text) {
             f.write_str(text)
         } else {

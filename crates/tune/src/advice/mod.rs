@@ -54,7 +54,7 @@ pub struct Advice {
     confirmed: Trial,
 }
 
-/// Settings for a backup. Absent ones are best left to the plan.
+/// Settings for a backup. The plan chooses absent ones best.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recommendation {
     /// Algorithm and level.

@@ -142,7 +142,7 @@ fn overview(disk: &[&Line], nul: &[&Line]) -> Section {
     }
 }
 
-/// The article's table: time, throughput, CPU, size; and its ratios next to ours.
+/// The article's table: time, throughput, CPU, size; and its ratios next to Windlass's.
 fn table_section(heading: &str, key: &'static str, lines: &[&Line]) -> Section {
     let baseline = lines
         .iter()

@@ -1,5 +1,5 @@
 //! The table of "SQL Server Backup I/O Performance" (2007): one and several files, with and without
-//! BLOCKSIZE = 65536; and MAXTRANSFERSIZE, which readers of the article asked for.
+//! BLOCKSIZE = 65536; and MAXTRANSFERSIZE, which readers of the article requested.
 
 use serde_json::Map;
 use windlass_base::size::Bytes;

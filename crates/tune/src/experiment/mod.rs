@@ -1,5 +1,5 @@
-//! The articles' experiments. Each creates its variants, runs them alternately, and compares our
-//! figures with the article's, as ratios within one article and within one run of ours.
+//! The articles' experiments. Each creates its variants, runs them alternately, and compares the results
+//! with the article's figures, as ratios within one article and within one run.
 
 mod checkpoint;
 mod compression;

@@ -10,7 +10,7 @@ use windlass_instance::chain::Times;
 use windlass_instance::presence::Looker;
 use windlass_instance::standing::{Standing, standings, tell_apart};
 
-use super::verdict::{Reason, State, Subject, Verdict, told};
+use super::verdict::{Reason, State, Subject, Verdict, duration};
 use super::{Limits, is_asked, rest};
 use crate::args::Common;
 use crate::command::open;
@@ -163,22 +163,7 @@ fn age(backup: Option<&PastBackup>, limits: Limits) -> Option<i64> {
 
 /// Checks what can be restored now.
 fn media(standing: &Standing<'_>, limits: Limits, age: Option<i64>, reasons: &mut Vec<Reason>) {
-    match age {
-        None => reasons.push(Reason::new(
-            State::Critical,
-            "nothing-restorable",
-            "has no backup that can be restored",
-        )),
-        Some(age) if age > limits.rpo => {
-            let text = format!(
-                "the newest restorable backup started {} ago, more than {}",
-                told(age),
-                told(limits.rpo)
-            );
-            reasons.push(Reason::new(State::Critical, "rpo-missed", text).numbered(age));
-        }
-        Some(_) => {}
-    }
+    reasons.extend(Reason::of_age(age, limits));
     if let [(newest, why), ..] = standing.lost.iter().rev().collect::<Vec<_>>().as_slice() {
         let made = newest
             .finished
@@ -235,8 +220,8 @@ fn verified(
             if age > within {
                 let text = format!(
                     "the last verification ({depth}) was {} ago, more than {}",
-                    told(age),
-                    told(within)
+                    duration(age),
+                    duration(within)
                 );
                 reasons.push(Reason::new(State::Warning, "verification-old", text).numbered(age));
             }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use windlass_instance::chain::{Chains, is_newer};
 use windlass_instance::retention::{self, Scan};
 
-use super::verdict::{Reason, State, Subject, Verdict, told};
+use super::verdict::{Reason, State, Subject, Verdict};
 use super::{Limits, is_asked, rest};
 
 /// Checks the databases that have backups in the folders.
@@ -39,7 +39,7 @@ pub(super) fn check(folders: &[PathBuf], asked: &[String], limits: Limits) -> Ve
         subject.age = newest
             .and_then(|newest| sets[newest].times)
             .map(|times| limits.now_utc - times.started);
-        judge_age(&mut subject, limits);
+        subject.reasons.extend(Reason::of_age(subject.age, limits));
         let is_lost = |index: &&usize| {
             chains.verdict(**index).is_err()
                 && newest.is_none_or(|newest| is_newer(&sets[**index], &sets[newest]))
@@ -85,24 +85,4 @@ fn others(asked: &[String], names: &[&str], scan: &Scan) -> Subject {
     let absent = |name: &str| critical(format!("{name}: no backup of it in these folders"));
     let nothing = critical("there is no backup in these folders".to_owned());
     rest(asked, names, absent, nothing)
-}
-
-fn judge_age(subject: &mut Subject, limits: Limits) {
-    let reason = match subject.age {
-        None => Reason::new(
-            State::Critical,
-            "nothing-restorable",
-            "has no backup that can be restored",
-        ),
-        Some(age) if age > limits.rpo => {
-            let text = format!(
-                "the newest restorable backup started {} ago, more than {}",
-                told(age),
-                told(limits.rpo)
-            );
-            Reason::new(State::Critical, "rpo-missed", text).numbered(age)
-        }
-        Some(_) => return,
-    };
-    subject.reasons.push(reason);
 }

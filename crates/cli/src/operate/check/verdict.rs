@@ -57,6 +57,26 @@ impl Reason {
         }
     }
 
+    /// Judges the age of the newest restorable backup, in seconds.
+    pub(super) fn of_age(age: Option<i64>, limits: Limits) -> Option<Self> {
+        match age {
+            None => Some(Self::new(
+                State::Critical,
+                "nothing-restorable",
+                "has no backup that can be restored",
+            )),
+            Some(age) if age > limits.rpo => {
+                let text = format!(
+                    "the newest restorable backup started {} ago, more than {}",
+                    duration(age),
+                    duration(limits.rpo)
+                );
+                Some(Self::new(State::Critical, "rpo-missed", text).numbered(age))
+            }
+            Some(_) => None,
+        }
+    }
+
     pub(super) fn numbered(self, number: i64) -> Self {
         Self {
             number: Some(number),
@@ -129,19 +149,19 @@ impl Verdict {
             }
         }
         reasons.sort_by_key(|(state, _)| std::cmp::Reverse(*state));
-        let told: Vec<String> = reasons.into_iter().map(|(_, text)| text).collect();
-        let told = match told.as_slice() {
+        let words: Vec<String> = reasons.into_iter().map(|(_, text)| text).collect();
+        let words = match words.as_slice() {
             [] => self.summary(),
-            told => told.join("; "),
+            words => words.join("; "),
         };
         // A bar would start the performance data, and the output is one line.
-        let told = told.replace('|', "/");
-        let told: String = told
+        let words = words.replace('|', "/");
+        let words: String = words
             .chars()
             .map(|one| if one.is_control() { ' ' } else { one })
             .collect();
         let state = self.state().name();
-        let mut line = format!("WINDLASS {state} - {told}");
+        let mut line = format!("WINDLASS {state} - {words}");
         let data = self.performance(limits);
         if !data.is_empty() {
             // Writing to a String cannot fail.
@@ -154,8 +174,9 @@ impl Verdict {
         let databases = self.subjects.iter();
         let databases: Vec<&Subject> = databases.filter(|one| one.database.is_some()).collect();
         let oldest = databases.iter().filter_map(|one| one.age).max();
-        let oldest =
-            oldest.map_or_else(String::new, |age| format!(", the oldest of {}", told(age)));
+        let oldest = oldest.map_or_else(String::new, |age| {
+            format!(", the oldest of {}", duration(age))
+        });
         format!(
             "{} database(s) with a restorable backup{oldest}",
             databases.len()
@@ -219,7 +240,7 @@ impl Verdict {
 }
 
 /// A duration in human-readable form.
-pub(super) fn told(seconds: i64) -> String {
+pub(super) fn duration(seconds: i64) -> String {
     match seconds {
         ..120 => format!("{seconds} s"),
         120..7200 => format!("{} min", seconds / 60),
@@ -271,7 +292,7 @@ mod tests {
 
     #[test]
     fn times_are_told_in_the_unit_that_fits() {
-        let times = [5, 300, 9000, 200_000].map(told);
+        let times = [5, 300, 9000, 200_000].map(duration);
         assert_eq!(times, ["5 s", "5 min", "2.5 h", "2.3 days"]);
     }
 }

@@ -217,7 +217,9 @@ impl RestoreOperation<'_> {
             return failure;
         }
         let set = &self.reader.opened.set;
-        let needed = history::name_of_full(self.session, set.differential_base_guid);
+        let Some(needed) = history::place_of_full(self.session, set.differential_base_guid) else {
+            return failure;
+        };
         let found = match self.kind.restored_set(files) {
             Ok(Some(found)) if found == set.set_guid => "this differential itself".to_owned(),
             Ok(Some(found)) => history::name_of_full(self.session, found),

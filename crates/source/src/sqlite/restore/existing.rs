@@ -68,7 +68,7 @@ impl ExistingTarget {
         &self.metadata
     }
 
-    /// Confirms that nobody else has the file open, and that it is still the file that was locked.
+    /// Confirms that no other process has the file open, and that it is still the file that was locked.
     pub(super) fn confirm_unused(&self) -> Result<(), Error> {
         let path = self.path.clone();
         let file = FileId::of(&self.metadata);
@@ -86,8 +86,8 @@ impl ExistingTarget {
         }
     }
 
-    /// Waits until nobody else has the file open. Programs that wait for our lock have it open,
-    /// too: once released, they would use the replaced file. They give up soon.
+    /// Waits until no other process has the file open. Programs that wait for the lock have it open too:
+    /// once released, they would use the replaced file. They give up soon.
     pub(super) fn await_unused(&self, cancel: &AtomicBool) -> Result<(), Error> {
         let begun = Instant::now();
         loop {

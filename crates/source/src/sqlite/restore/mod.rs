@@ -56,8 +56,8 @@ use super::snapshot::FILE_ID;
 use super::{beside, file_error};
 use crate::{Error, Protection, Recovery, RestoreTarget};
 
-/// A file that something else than a `SQLite` database is to replace: as long as this is held, nobody else
-/// has it open, if it is a database.
+/// A file that something other than a `SQLite` database will replace. If it is a database, no other
+/// process can open it while this value exists.
 #[derive(Debug)]
 pub struct Seized(ExistingTarget);
 
@@ -70,7 +70,7 @@ impl Seized {
         Ok(ExistingTarget::seize(path, Existing::Replace)?.map(Self))
     }
 
-    /// Confirms that still nobody else has it open.
+    /// Confirms that still no other process has it open.
     ///
     /// # Errors
     /// [`Error::InUse`].
@@ -331,7 +331,7 @@ pub fn forget(target: &Path) -> Result<(), Error> {
     staging_file::remove_stale(&target)
 }
 
-/// Gives a complete staging file the target's name.
+/// Renames a complete staging file to the target's name.
 struct Publish<'a> {
     target: &'a Path,
     state: &'a RestoringState,
@@ -398,7 +398,7 @@ fn remove_file(path: &Path) -> Result<(), Error> {
     own::remove(path).map_err(|error| file_error("remove", path, error))
 }
 
-/// The absolute path of `path` with all links followed, even if the last one leads to nothing.
+/// The absolute path of `path` with all links followed, even if the last one is dangling.
 fn resolve(path: &Path) -> Result<PathBuf, Error> {
     let is_circle =
         |error: &io::Error| error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());

@@ -46,6 +46,6 @@ pub struct RestoreRequest {
     pub as_is: bool,
     /// Permissions of a file that replaces none; owner-only if unknown.
     pub mode: Option<u16>,
-    /// Set it to make the restore stop waiting.
+    /// Setting it makes the restore stop waiting.
     pub cancel: Arc<AtomicBool>,
 }

@@ -17,7 +17,7 @@ const VERSION: u32 = 1;
 /// Maximum length of a state file.
 const STATE_BYTES_MAX: u64 = 1 << 20;
 
-/// How far the last restore of a sequence got.
+/// Progress of the last restore of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RestoreProgress {
