@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_base::Guid;
 use windlass_base::panic::Panicked;
+use windlass_base::{FileId, Guid};
 
 use crate::files::FilePage;
 
@@ -72,8 +72,7 @@ pub enum EngineError {
     PageChecksum {
         /// Name of the database.
         database: String,
-        /// File number, from 1.
-        file: u32,
+        file: FileId,
         /// Physical name of the file.
         path: PathBuf,
         /// Page of the database, from 1.
@@ -152,7 +151,7 @@ pub enum EngineError {
     #[error(
         "the extents of {} pages of database '{database}' have changed since the full backup, the \
          first is page {}",
-        pages.len(), pages.first().copied().unwrap_or_default()
+        pages.len(), pages.first().map_or_else(String::new, FilePage::to_string)
     )]
     PagesChanged {
         /// Name of the database.

@@ -58,6 +58,4 @@ pub use files::FilePage;
 pub use instance::Instance;
 pub use log::Position;
 pub use log::header::{DifferentialBase, MAGIC as LOG_MAGIC};
-pub use options::{
-    CreateDatabase, EXTENT_PAGES, FileSpec, Growth, InstanceOptions, OpenDatabase, PAGE_SIZE,
-};
+pub use options::{CreateDatabase, FileSpec, Growth, InstanceOptions, OpenDatabase};

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use windlass_base::Guid;
-pub use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES as PAGE_SIZE};
+use windlass_base::{Guid, PAGE_BYTES};
 
 #[derive(Debug, Clone)]
 pub struct InstanceOptions {
@@ -103,7 +102,7 @@ impl CreateDatabase {
             name: name.to_owned(),
             data_files: vec![FileSpec::data(name, data)],
             log: FileSpec::log(&format!("{name}_log"), log),
-            page_size: PAGE_SIZE,
+            page_size: PAGE_BYTES,
             target_recovery_time: Some(Duration::from_secs(60)),
             guid: None,
         }

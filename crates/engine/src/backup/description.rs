@@ -1,6 +1,6 @@
 //! What a backup records about its database, and the file ranges it contains.
 
-use windlass_base::{Guid, Lsn};
+use windlass_base::{FileId, Guid, Lsn};
 
 use crate::error::{EngineError, Result};
 use crate::log::Position;
@@ -21,8 +21,7 @@ pub enum BackupMode {
 /// A range of a data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackupRange {
-    /// Index of the data file, from 0.
-    pub file: usize,
+    pub file: FileId,
     /// Byte offset in the file.
     pub offset: u64,
     /// Length in bytes; always whole pages.

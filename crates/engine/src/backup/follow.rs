@@ -79,9 +79,6 @@ impl LogFollower {
         for record in Records::new(records) {
             let record = record.ok_or_else(|| self.broken("bytes that are no record"))?;
             if let Record::PageImage { page, .. } | Record::PageRanges { page, .. } = record {
-                if page == 0 {
-                    return Err(self.broken("a record of page 0"));
-                }
                 on_record(page, &record)?;
             }
         }

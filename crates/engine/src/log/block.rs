@@ -66,13 +66,13 @@ impl BlockHeader {
 
     /// Appends header, records and padding to `out`; returns the checksum.
     pub(crate) fn write(&self, records: &[u8], out: &mut Vec<u8>) -> u64 {
-        let frame = self.encode();
+        let header = self.encode();
         let mut sum = ChecksumBuilder::new();
-        sum.update(&frame.0);
+        sum.update(&header.0);
         sum.update(records);
         let checksum = sum.finish();
         let end = out.len() + self.stored_bytes();
-        out.extend_from_slice(&frame.0);
+        out.extend_from_slice(&header.0);
         out.extend_from_slice(&checksum.to_le_bytes());
         out.extend_from_slice(records);
         out.resize(end, 0);
