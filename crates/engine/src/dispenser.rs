@@ -23,7 +23,6 @@ use crate::storage::StorageFile;
 /// A write of neighbouring pages of one file.
 pub(crate) struct Request {
     pub(crate) database: DatabaseNumber,
-    /// The file to write to.
     pub(crate) file: Arc<dyn StorageFile>,
     /// Byte offset in the file.
     pub(crate) offset: u64,

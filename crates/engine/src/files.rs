@@ -1,4 +1,4 @@
-//! The data files of a database: where each page is stored, growth, and page checksums on read.
+//! The data files of a database: where each page is stored, and how the files grow.
 //!
 //! Invariants:
 //! - The place of a page never changes: regions are only added after the last extent in use.
@@ -23,7 +23,6 @@ use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES};
 
 pub(crate) const EXTENT_BYTES: u64 = windlass_base::EXTENT_BYTES as u64;
 
-/// An open data file.
 #[derive(Debug, Clone)]
 pub(crate) struct DataFile {
     pub(crate) spec: FileSpec,
@@ -43,7 +42,6 @@ struct Inner {
     regions: Vec<Region>,
 }
 
-/// The place of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     /// Index of the file, from 0.

@@ -62,7 +62,6 @@ impl Shared {
         Duration::from_nanos(self.recovery_interval_ns.load(Relaxed))
     }
 
-    /// Wakes the recovery writer.
     pub(crate) fn wake(&self) {
         self.wake.lock().asked = true;
         self.woken.notify_all();

@@ -49,9 +49,7 @@ pub enum Growth {
 /// One file of a database, as `CREATE DATABASE` describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSpec {
-    /// Name within the database.
     pub logical_name: String,
-    /// Where it lies.
     pub path: PathBuf,
     /// Bytes at creation.
     pub size: u64,
@@ -78,7 +76,6 @@ impl FileSpec {
     }
 }
 
-/// Options for creating a database.
 #[derive(Debug, Clone)]
 pub struct CreateDatabase {
     /// Its name, unique within the instance.
@@ -109,7 +106,6 @@ impl CreateDatabase {
     }
 }
 
-/// Options for opening a database.
 #[derive(Debug, Clone)]
 pub struct OpenDatabase {
     /// Its name in the instance.

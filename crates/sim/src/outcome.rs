@@ -40,7 +40,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Adds another run.
     pub fn add(&mut self, other: &Self) {
         self.commits += other.commits;
         self.crashes += other.crashes;

@@ -52,7 +52,6 @@ type Version = [u8; VERSION_BYTES];
 /// The state of the open write transaction.
 #[derive(Debug)]
 enum Writing {
-    /// None is open.
     Not,
     /// Open; pages may have been written.
     Open(Box<Changes>),
@@ -254,7 +253,6 @@ impl Connection {
         Ok(done)
     }
 
-    /// Writes one page.
     pub(crate) fn write(&mut self, content: &[u8], offset: u64) -> Result<()> {
         if content.len() != PAGE_BYTES || !offset.is_multiple_of(PAGE_BYTES as u64) {
             return Err(VfsError::NotAPage {
@@ -295,7 +293,6 @@ impl Connection {
         }
     }
 
-    /// Sets the size in bytes.
     pub(crate) fn truncate(&mut self, bytes: u64) -> Result<()> {
         let page_count = bytes.div_ceil(PAGE_BYTES as u64);
         let page_count = u32::try_from(page_count)

@@ -7,7 +7,6 @@ use windlass_base::PAGE_BYTES;
 
 use crate::connection::Connection;
 
-/// The result of a pragma.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// SQLite handles it itself.

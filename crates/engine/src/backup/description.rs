@@ -7,7 +7,6 @@ use crate::log::Position;
 use crate::log::header::{DifferentialBase, Header};
 use crate::options::FileSpec;
 
-/// The kind of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackupMode {
     /// All data; becomes the new differential base.
@@ -45,12 +44,10 @@ impl BackupDescription {
         }
     }
 
-    /// Name of the database.
     pub fn name(&self) -> &str {
         &self.header.name
     }
 
-    /// Identity of the database.
     pub fn guid(&self) -> Guid {
         self.header.guid
     }
@@ -100,7 +97,6 @@ impl BackupDescription {
         Ok(out)
     }
 
-    /// Decodes a stored description.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let parse = || {
             let (&differential, rest) = bytes.split_first()?;

@@ -43,14 +43,12 @@ const VERIFY_BYTES: usize = 1 << 20;
 /// A restored file, ready to be renamed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoredFile {
-    /// Its number.
     pub file_id: FileId,
     pub logical_name: String,
     /// The temporary file.
     pub staged: PathBuf,
     /// The path it is renamed to.
     pub path: PathBuf,
-    /// Pages in use.
     pub pages: u64,
 }
 
@@ -66,7 +64,6 @@ struct Staged {
     extents: Vec<u32>,
 }
 
-/// A file restore in progress.
 #[derive(Debug)]
 pub struct FileRestore {
     database: String,

@@ -28,7 +28,6 @@ type Pages = BTreeMap<u32, Box<[u8]>>;
 /// Pages kept in memory while the log is replayed.
 const PAGES_KEPT: usize = 4096;
 
-/// A restore in progress.
 #[derive(Debug)]
 pub struct Restore {
     files: Arc<dyn FileSystem>,

@@ -43,7 +43,6 @@ use crate::log::reader::LogReader;
 /// Bytes of log that [`Backup::read_log`] passes on at a time.
 const LOG_PIECE_BYTES: usize = 64 << 10;
 
-/// A step of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackupPhase {
     /// Clears the differential map for the new base, and waits for earlier modifiers.
@@ -60,9 +59,7 @@ pub enum BackupPhase {
 /// Duration and work of a step.
 #[derive(Debug, Clone, Copy)]
 pub struct PhaseReport {
-    /// The step.
     pub phase: BackupPhase,
-    /// How long it took.
     pub duration: Duration,
     /// Buffer descriptors or list entries visited.
     pub visited: u64,

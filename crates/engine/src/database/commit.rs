@@ -196,7 +196,6 @@ impl Database {
         Ok(after)
     }
 
-    /// Tries to commit once.
     fn attempt(&self, pages: &Pages, base: Commit, next: Commit) -> Result<Attempt> {
         let gate = self.commits.gate();
         self.check_online()?;

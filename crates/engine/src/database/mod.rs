@@ -32,6 +32,8 @@ pub(crate) mod page_restore;
 pub(crate) mod read;
 mod recovery;
 mod stored;
+#[cfg(test)]
+mod tests;
 pub(crate) mod transaction;
 mod writer;
 
@@ -87,7 +89,6 @@ pub struct Database {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDescription {
     pub file_id: FileId,
-    /// Whether it is the log.
     pub is_log: bool,
     /// Names, size now, growth.
     pub spec: FileSpec,
@@ -134,7 +135,6 @@ impl Database {
         &self.name
     }
 
-    /// Its identity.
     pub fn guid(&self) -> Guid {
         self.guid
     }

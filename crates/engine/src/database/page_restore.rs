@@ -37,7 +37,6 @@ use crate::error::{EngineError, PageRefusal, Result};
 use crate::files::{FilePage, extent_of};
 use crate::log::record::Record;
 
-/// A requested page.
 #[derive(Debug)]
 struct Wanted {
     name: FilePage,

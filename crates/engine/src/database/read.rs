@@ -200,7 +200,6 @@ impl Drop for ReadSnapshot {
 }
 
 impl ReadSnapshot {
-    /// The database it belongs to.
     pub fn database(&self) -> &Arc<Database> {
         &self.database
     }
@@ -215,7 +214,6 @@ impl ReadSnapshot {
         self.commit.sequence
     }
 
-    /// Whether nothing was committed since.
     pub fn is_latest(&self) -> bool {
         self.database.versions.latest() == self.commit
     }

@@ -39,7 +39,6 @@ const MEASURED_BYTES: u64 = 1 << 20;
 const REWRITE_BYTES: usize = 1 << 20;
 
 impl Database {
-    /// Opens the files and recovers.
     pub(crate) fn open(
         shared: Arc<Shared>,
         number: DatabaseNumber,

@@ -52,7 +52,6 @@ pub struct WriteTransaction {
 }
 
 impl WriteTransaction {
-    /// The database it changes.
     pub fn database(&self) -> &Arc<Database> {
         &self.snapshot.database
     }

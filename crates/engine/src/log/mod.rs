@@ -14,7 +14,7 @@
 //! - Every block contains the checksum of the previous block, its own position and the epoch of the
 //!   recovery after which it was written, and epochs never decrease along the chain. Blocks that a
 //!   crash left after the end can therefore never become part of the log again.
-//! - After a failed write or sync, nothing more is written.
+//! - After a failed write or sync, nothing more is written: the database is offline.
 
 pub(crate) mod block;
 pub(crate) mod header;

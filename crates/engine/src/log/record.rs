@@ -20,7 +20,7 @@ const GAP_BYTES: usize = 8;
 /// A record read from the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Record<'a> {
-    /// The whole page; bytes behind `content` are zero.
+    /// The whole page; the bytes after `content` are zero.
     PageImage {
         page: u32,
         /// Its bytes without trailing zeros.

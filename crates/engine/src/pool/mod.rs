@@ -74,7 +74,6 @@ pub(crate) struct Swept {
     pub(crate) dirty: Vec<u32>,
     /// Pages of the database being written.
     pub(crate) writing: Vec<u32>,
-    /// Descriptors visited.
     pub(crate) visited: u64,
 }
 

@@ -57,7 +57,6 @@ pub(crate) enum Picked {
     Clean,
     /// An earlier write is in progress.
     Writing,
-    /// To be written.
     Page(Change),
 }
 

@@ -33,7 +33,6 @@ pub enum PageChecksums {
     Always,
 }
 
-/// The result of an import.
 #[derive(Debug)]
 pub struct Imported {
     /// The new database, open.
