@@ -25,6 +25,23 @@ impl FileId {
     pub const PRIMARY: Self = Self(1);
     /// The log file.
     pub const LOG: Self = Self(2);
+
+    /// The data file with this place among the data files, from 0: 1, 3, 4, ...
+    pub fn of_data(index: usize) -> Self {
+        match index {
+            0 => Self::PRIMARY,
+            other => Self(u16::try_from(other + 2).unwrap_or(u16::MAX)),
+        }
+    }
+
+    /// The file's place among the data files; `None` for the log.
+    pub fn data_index(self) -> Option<usize> {
+        match self {
+            Self::PRIMARY => Some(0),
+            Self(0) | Self::LOG => None,
+            Self(other) => Some(usize::from(other) - 2),
+        }
+    }
 }
 
 impl fmt::Display for FileId {

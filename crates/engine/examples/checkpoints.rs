@@ -13,11 +13,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_base::Guid;
+use windlass_base::{Guid, PAGE_BYTES};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
     BackupMode, CreateDatabase, Database, FileSpec, Instance, InstanceOptions, OpenDatabase,
-    PAGE_SIZE,
 };
 use windlass_io::AlignedBuffer;
 
@@ -51,7 +50,7 @@ fn create(instance: &Instance, folder: &Path, name: &str, log_bytes: u64) -> Arc
 
 fn write(database: &Arc<Database>, pages: impl Iterator<Item = u32>, fill: u64) {
     let mut writer = database.begin_write(&database.begin_read()).unwrap();
-    let mut content = [0; PAGE_SIZE];
+    let mut content = [0; PAGE_BYTES];
     for page in pages {
         for word in content.chunks_exact_mut(64) {
             word[..8].copy_from_slice(&(fill ^ u64::from(page)).to_le_bytes());

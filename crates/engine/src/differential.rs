@@ -76,7 +76,6 @@ impl DifferentialMaps {
         }))
     }
 
-    /// Marks extents as changed.
     pub(crate) fn mark(&self, extents: impl Iterator<Item = u32>) {
         let mut maps = self.0.lock();
         for extent in extents {

@@ -20,6 +20,13 @@ use crate::sync::{Condvar, Mutex};
 /// Pages by their first change since they were clean.
 type List = BTreeSet<(Position, u32)>;
 
+/// How the write of a page ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WriteEnd {
+    Written,
+    Failed,
+}
+
 /// Dirty pages of one database.
 #[derive(Debug)]
 pub(crate) struct DirtyPages {
@@ -136,10 +143,10 @@ impl DirtyPages {
     }
 
     /// Ends a write. After a failure, the page must already be on a list again.
-    pub(crate) fn end_write(&self, page: u32, failed: bool) {
+    pub(crate) fn end_write(&self, page: u32, end: WriteEnd) {
         let mut pending = self.pending.lock();
         pending.pages.remove(&page);
-        pending.failures += u64::from(failed);
+        pending.failures += u64::from(end == WriteEnd::Failed);
         self.written.notify_all();
     }
 
@@ -214,7 +221,7 @@ mod tests {
         assert_eq!(dirty.before(at(30), 10), (vec![7], 1));
         dirty.begin_write(1, 7, at(20));
         assert_eq!(dirty.redo_start(at(50)), at(20));
-        dirty.end_write(7, false);
+        dirty.end_write(7, WriteEnd::Written);
         assert_eq!(dirty.redo_start(at(50)), at(30));
         assert_eq!((dirty.count(), dirty.drain_preparing()), (1, 0));
     }

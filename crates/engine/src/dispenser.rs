@@ -16,13 +16,13 @@ use parking_lot::{Condvar, Mutex};
 use windlass_base::panic::contained;
 use windlass_io::AlignedBuffer;
 
+use crate::options::InstanceOptions;
+use crate::pool::DatabaseNumber;
 use crate::storage::StorageFile;
 
 /// A write of neighbouring pages of one file.
 pub(crate) struct Request {
-    /// Number of the database in the instance.
-    pub(crate) database: u32,
-    /// The file to write to.
+    pub(crate) database: DatabaseNumber,
     pub(crate) file: Arc<dyn StorageFile>,
     /// Byte offset in the file.
     pub(crate) offset: u64,
@@ -44,7 +44,7 @@ impl fmt::Debug for Request {
 struct State {
     queue: VecDeque<(u64, Request)>,
     buffers: Vec<AlignedBuffer>,
-    in_flight: BTreeSet<(u32, u64)>,
+    in_flight: BTreeSet<(DatabaseNumber, u64)>,
     next: u64,
     stopping: bool,
 }
@@ -75,8 +75,9 @@ pub(crate) const PAGE_WRITER: &str = "page writer";
 const THREADS_MAX: usize = 8;
 
 impl Dispenser {
-    /// With `background`, threads write; otherwise `submit` does.
-    pub(crate) fn new(limit: usize, background: bool) -> io::Result<Self> {
+    /// Threads write if `options` ask for background work; otherwise `submit` does.
+    pub(crate) fn new(options: &InstanceOptions) -> io::Result<Self> {
+        let limit = options.requests_in_flight;
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             work: Condvar::new(),
@@ -84,7 +85,7 @@ impl Dispenser {
             limit: limit.max(1),
         });
         let mut threads = Vec::new();
-        if background {
+        if options.background {
             for number in 0..limit.clamp(1, THREADS_MAX) {
                 let shared = Arc::clone(&shared);
                 let builder = std::thread::Builder::new().name(format!("page-writer-{number}"));
@@ -123,7 +124,7 @@ impl Dispenser {
     }
 
     /// Waits for the writes of a database that are pending now; returns their number.
-    pub(crate) fn drain(&self, database: u32) -> u64 {
+    pub(crate) fn drain(&self, database: DatabaseNumber) -> u64 {
         let mut state = self.shared.state.lock();
         let last = state.next;
         let range = (database, 0)..(database, last);

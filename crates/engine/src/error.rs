@@ -4,12 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_base::Guid;
 use windlass_base::panic::Panicked;
+use windlass_base::{FileId, Guid};
 
 use crate::files::FilePage;
 
-/// Result of engine calls.
 pub type Result<T> = std::result::Result<T, EngineError>;
 
 /// An error of the page engine.
@@ -19,24 +18,15 @@ pub type Result<T> = std::result::Result<T, EngineError>;
 pub enum EngineError {
     /// Another write transaction is open on the database. Retry when it has ended.
     #[error("another transaction is writing to database '{database}'")]
-    Busy {
-        /// Name of the database.
-        database: String,
-    },
+    Busy { database: String },
     /// The snapshot is older than the last commit; a transaction cannot be based on it.
     #[error("database '{database}' was changed after the snapshot was taken; begin again")]
-    BusySnapshot {
-        /// Name of the database.
-        database: String,
-    },
+    BusySnapshot { database: String },
     /// The operating system rejected an operation on a file.
     #[error("{operation} '{}': {source}", path.display())]
     Io {
-        /// What was tried.
         operation: &'static str,
-        /// On which file.
         path: PathBuf,
-        /// The reason.
         source: Arc<io::Error>,
     },
     /// The log has no space for the transaction and may not grow. Nothing was changed.
@@ -45,7 +35,6 @@ pub enum EngineError {
          free; {reason}"
     )]
     LogFull {
-        /// Name of the database.
         database: String,
         /// Bytes the transaction needs, including the reserve for a checkpoint.
         needed: u64,
@@ -57,11 +46,8 @@ pub enum EngineError {
     /// A data file has no space and may not grow. Nothing was changed.
     #[error("file '{file}' of database '{database}' is full: {reason}")]
     FileFull {
-        /// Name of the database.
         database: String,
-        /// Logical name of the file.
         file: String,
-        /// Why it cannot grow.
         reason: String,
     },
     /// The checksum of a page read from disk is wrong (SQL Server's 824).
@@ -70,10 +56,8 @@ pub enum EngineError {
          ('{}') has checksum {found:016x}, expected {expected:016x}", path.display()
     )]
     PageChecksum {
-        /// Name of the database.
         database: String,
-        /// File number, from 1.
-        file: u32,
+        file: FileId,
         /// Physical name of the file.
         path: PathBuf,
         /// Page of the database, from 1.
@@ -88,7 +72,6 @@ pub enum EngineError {
     /// The database was taken offline by an earlier failure; open it again to recover.
     #[error("database '{database}' is offline: {reason}")]
     Offline {
-        /// Name of the database.
         database: String,
         /// The failure that took it offline.
         reason: String,
@@ -98,16 +81,11 @@ pub enum EngineError {
         "'{}' is in use: another instance has the database open, or another program, such as SQLite, \
          reads or writes the file; try again when it has ended", path.display()
     )]
-    InUse {
-        /// The file.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// The page is outside the snapshot or transaction.
     #[error("page {page} is outside of database '{database}', which has {page_count} pages")]
     NoSuchPage {
-        /// Name of the database.
         database: String,
-        /// The requested page.
         page: u32,
         /// Pages of the snapshot.
         page_count: u32,
@@ -115,7 +93,6 @@ pub enum EngineError {
     /// A file does not have the expected content.
     #[error("'{}': {what}", path.display())]
     Corrupt {
-        /// The file.
         path: PathBuf,
         /// What was expected and what was found.
         what: String,
@@ -125,16 +102,10 @@ pub enum EngineError {
         "the page versions kept for readers of database '{database}' exceed {limit} bytes; \
          end the oldest readers"
     )]
-    VersionsFull {
-        /// Name of the database.
-        database: String,
-        /// The limit, bytes.
-        limit: u64,
-    },
+    VersionsFull { database: String, limit: u64 },
     /// Every buffer of the pool is dirty and cannot be written.
     #[error("no free buffer in the buffer pool of {pool_pages} pages: {reason}")]
     NoFreeBuffer {
-        /// Size of the pool.
         pool_pages: u64,
         /// Why none could be freed.
         reason: String,
@@ -142,7 +113,6 @@ pub enum EngineError {
     /// A page that cannot be restored on its own. Nothing was written.
     #[error("page {page} of database '{database}' cannot be restored: {refusal}")]
     PageRefused {
-        /// Name of the database.
         database: String,
         page: FilePage,
         refusal: PageRefusal,
@@ -152,10 +122,9 @@ pub enum EngineError {
     #[error(
         "the extents of {} pages of database '{database}' have changed since the full backup, the \
          first is page {}",
-        pages.len(), pages.first().copied().unwrap_or_default()
+        pages.len(), pages.first().map_or_else(String::new, FilePage::to_string)
     )]
     PagesChanged {
-        /// Name of the database.
         database: String,
         /// The pages; never empty.
         pages: Vec<FilePage>,
@@ -166,19 +135,14 @@ pub enum EngineError {
         if base.is_nil() { "unknown".to_owned() } else { base.to_string() }
     )]
     NotTheBase {
-        /// Name of the database.
         database: String,
-        /// The given set.
         set: Guid,
         /// The differential base; nil when there is none.
         base: Guid,
     },
     /// A backup of the database is running. Retry when it has ended.
     #[error("a backup of database '{database}' is under way")]
-    BackupRunning {
-        /// Name of the database.
-        database: String,
-    },
+    BackupRunning { database: String },
     /// A defect in this program: one of its threads panicked.
     #[error(transparent)]
     Panicked(#[from] Panicked),

@@ -1,4 +1,4 @@
-//! The data files of a database: where each page is stored, growth, and page checksums on read.
+//! The data files of a database: where each page is stored, and how the files grow.
 //!
 //! Invariants:
 //! - The place of a page never changes: regions are only added after the last extent in use.
@@ -17,12 +17,12 @@ use crate::backup::BackupRange;
 use crate::differential::ExtentMap;
 use crate::error::{EngineError, Result};
 use crate::log::header::Region;
-use crate::options::{EXTENT_PAGES, FileSpec, Growth, PAGE_SIZE};
+use crate::options::{FileSpec, Growth};
 use crate::storage::StorageFile;
+use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES};
 
 pub(crate) const EXTENT_BYTES: u64 = windlass_base::EXTENT_BYTES as u64;
 
-/// An open data file.
 #[derive(Debug, Clone)]
 pub(crate) struct DataFile {
     pub(crate) spec: FileSpec,
@@ -42,7 +42,6 @@ struct Inner {
     regions: Vec<Region>,
 }
 
-/// The place of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     /// Index of the file, from 0.
@@ -58,10 +57,10 @@ pub(crate) fn extent_of(page: u32) -> u32 {
 }
 
 /// A page, as users specify it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FilePage {
-    /// Number of the file, as in [`crate::FileDescription::file_id`].
-    pub file_id: u32,
+    /// As in [`crate::FileDescription::file_id`].
+    pub file_id: FileId,
     /// Page within the file, from 0.
     pub page: u64,
 }
@@ -69,23 +68,6 @@ pub struct FilePage {
 impl fmt::Display for FilePage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({}:{})", self.file_id, self.page)
-    }
-}
-
-/// The log's number.
-pub(crate) const LOG_FILE_ID: u32 = FileId::LOG.0 as u32;
-
-/// Number of a data file by its index, as SQL Server counts: the log is number 2.
-pub(crate) fn file_id(index: usize) -> u32 {
-    if index == 0 { 1 } else { index as u32 + 2 }
-}
-
-/// Index of the data file with the given number.
-pub(crate) fn index_of(file_id: u32) -> Option<usize> {
-    match file_id {
-        1 => Some(0),
-        0 | LOG_FILE_ID => None,
-        other => Some(other as usize - 2),
     }
 }
 
@@ -170,7 +152,7 @@ impl DataFiles {
     pub(crate) fn place(&self, page: u32) -> Place {
         let inner = self.inner.read();
         let (index, extent) = inner.locate_extent(extent_of(page));
-        let within = u64::from((page - 1) % EXTENT_PAGES) * PAGE_SIZE as u64;
+        let within = u64::from((page - 1) % EXTENT_PAGES) * PAGE_BYTES as u64;
         Place {
             index,
             file: Arc::clone(&inner.files[index].file),
@@ -247,7 +229,7 @@ impl DataFiles {
                     last.bytes += EXTENT_BYTES as usize;
                 }
                 _ => ranges[file].push(BackupRange {
-                    file,
+                    file: FileId::of_data(file),
                     offset,
                     bytes: EXTENT_BYTES as usize,
                 }),
@@ -259,14 +241,17 @@ impl DataFiles {
     /// The page at `index` pages after the start of `range`; 0 if there is none.
     pub(crate) fn page_at(&self, range: &BackupRange, index: u32) -> u32 {
         let inner = self.inner.read();
-        let page = (range.offset / PAGE_SIZE as u64) as u32 + index;
+        let Some(file) = range.file.data_index() else {
+            return 0;
+        };
+        let page = (range.offset / PAGE_BYTES as u64) as u32 + index;
         let at = page / EXTENT_PAGES;
         for (number, region) in inner.regions.iter().enumerate() {
             let count = region.files.len() as u32;
             let place = region
                 .files
                 .iter()
-                .position(|&(f, _)| usize::from(f) == range.file);
+                .position(|&(f, _)| usize::from(f) == file);
             let Some(place) = place else { continue };
             let base = region.files[place].1;
             if at < base {
@@ -300,20 +285,24 @@ impl DataFiles {
             .map_err(|error| EngineError::io("write", &file.spec.path, error))
     }
 
-    fn file(&self, index: usize) -> Result<DataFile> {
-        self.with_file(index, DataFile::clone)
+    fn file(&self, id: FileId) -> Result<DataFile> {
+        self.with_file(id, DataFile::clone)
     }
 
     /// The file itself, if the storage has one. Called for each read of a backup, so it allocates
     /// nothing.
-    pub(crate) fn direct(&self, index: usize) -> Result<Option<Arc<DirectFile>>> {
-        self.with_file(index, |file| file.file.direct())
+    pub(crate) fn direct(&self, id: FileId) -> Result<Option<Arc<DirectFile>>> {
+        self.with_file(id, |file| file.file.direct())
     }
 
-    fn with_file<T>(&self, index: usize, take: impl FnOnce(&DataFile) -> T) -> Result<T> {
+    fn with_file<T>(&self, id: FileId, take: impl FnOnce(&DataFile) -> T) -> Result<T> {
         let inner = self.inner.read();
-        inner.files.get(index).map(take).ok_or_else(|| {
-            EngineError::Invalid(format!("database '{}' has no file {index}", self.database))
+        let file = id.data_index().and_then(|index| inner.files.get(index));
+        file.map(take).ok_or_else(|| {
+            EngineError::Invalid(format!(
+                "database '{}' has no data file {id}",
+                self.database
+            ))
         })
     }
 

@@ -16,7 +16,7 @@ use crate::database::{Database, Origin};
 use crate::dispenser::Dispenser;
 use crate::error::{EngineError, Result};
 use crate::options::{CreateDatabase, InstanceOptions, OpenDatabase};
-use crate::pool::{PageKey, Pool};
+use crate::pool::{DatabaseNumber, PageKey, Pool};
 use crate::storage::FileSystem;
 
 /// How often the recovery writer looks at each database.
@@ -41,7 +41,7 @@ pub(crate) struct Shared {
 
 #[derive(Debug, Default)]
 struct Databases {
-    open: BTreeMap<u32, Weak<Database>>,
+    open: BTreeMap<DatabaseNumber, Weak<Database>>,
     last: u32,
 }
 
@@ -62,7 +62,6 @@ impl Shared {
         Duration::from_nanos(self.recovery_interval_ns.load(Relaxed))
     }
 
-    /// Wakes the recovery writer.
     pub(crate) fn wake(&self) {
         self.wake.lock().asked = true;
         self.woken.notify_all();
@@ -71,7 +70,7 @@ impl Shared {
     /// Writes dirty pages of any database, so that a buffer for `key` becomes free.
     pub(crate) fn make_room(&self, key: PageKey, own: &Database) -> Result<()> {
         let dirty = self.pool.dirty_neighbours(key, ROOM_PAGES);
-        let mut by_database: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let mut by_database: BTreeMap<DatabaseNumber, Vec<u32>> = BTreeMap::new();
         for key in dirty {
             by_database.entry(key.database).or_default().push(key.page);
         }
@@ -136,8 +135,7 @@ impl Instance {
         let background = options.background;
         let shared = Arc::new(Shared {
             pool: Pool::new(options.pool_pages)?,
-            dispenser: Dispenser::new(options.requests_in_flight, background)
-                .map_err(thread_error)?,
+            dispenser: Dispenser::new(&options).map_err(thread_error)?,
             recovery_interval_ns: AtomicU64::new(nanoseconds(options.recovery_interval)),
             options,
             files,
@@ -158,13 +156,13 @@ impl Instance {
         }))
     }
 
-    fn number(&self) -> u32 {
+    fn number(&self) -> DatabaseNumber {
         let mut databases = self.shared.databases.lock();
         databases.last += 1;
         databases
             .open
             .retain(|_, database| database.strong_count() > 0);
-        databases.last
+        DatabaseNumber(databases.last)
     }
 
     fn register(&self, database: Database) -> Arc<Database> {

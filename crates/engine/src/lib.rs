@@ -21,7 +21,10 @@
 //! - A page goes to its data file only after its log records are on disk.
 //! - The log keeps everything from the redo start on, and that is enough to repair any data page
 //!   that a crash tore or left unwritten.
-//! - When a sync fails the database goes offline; no commit that may be lost is ever acknowledged.
+//! - When a sync fails the database goes offline for good; no commit that may be lost is ever
+//!   acknowledged.
+//!
+//! `database` lists the parts of a database and the invariants that each of them owns.
 //!
 //! Formats: `docs/format/engine.md`. The simulation in `windlass-sim` tests the invariants.
 #![forbid(unsafe_code)]
@@ -58,6 +61,4 @@ pub use files::FilePage;
 pub use instance::Instance;
 pub use log::Position;
 pub use log::header::{DifferentialBase, MAGIC as LOG_MAGIC};
-pub use options::{
-    CreateDatabase, EXTENT_PAGES, FileSpec, Growth, InstanceOptions, OpenDatabase, PAGE_SIZE,
-};
+pub use options::{CreateDatabase, FileSpec, Growth, InstanceOptions, OpenDatabase};

@@ -19,11 +19,11 @@ use crate::log::header::LOG_AREA;
 use crate::log::record::Group;
 use crate::log::vlf::divide;
 use crate::log::writer::{Log, Resume};
-use crate::options::PAGE_SIZE;
-use crate::pool::{Change, PageKey, Picked, Pool};
+use crate::pool::{Change, DatabaseNumber, PageKey, Picked, Pool};
 use crate::storage::{SECTOR_BYTES, StorageFile};
 use crate::sync::{Mutex, RwLock};
 use crate::versions::{Commit, Versions};
+use windlass_base::page::PAGE_BYTES;
 
 const ORDERS: usize = 3000;
 
@@ -40,7 +40,10 @@ fn at(block: u8) -> Position {
 }
 
 fn key(page: u32) -> PageKey {
-    PageKey { database: 1, page }
+    PageKey {
+        database: DatabaseNumber(1),
+        page,
+    }
 }
 
 /// A database without files: its log is a counter, its disk a map. Each commit changes one page.
@@ -80,7 +83,7 @@ impl World {
             end: at(start + 1),
             scheduler: start % 2,
         };
-        let content = [start; PAGE_SIZE];
+        let content = [start; PAGE_BYTES];
         assert!(
             self.pool
                 .install_dirty(key(page), &content, change, &self.dirty)
@@ -88,7 +91,7 @@ impl World {
     }
 
     fn write(&self, page: u32, fails: bool) {
-        let mut content = [0; PAGE_SIZE];
+        let mut content = [0; PAGE_BYTES];
         match self.pool.pick(key(page), &mut content, &self.dirty) {
             Picked::Page(change) => {
                 thread::yield_now();

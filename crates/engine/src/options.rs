@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use windlass_base::Guid;
-pub use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES as PAGE_SIZE};
+use windlass_base::{Guid, PAGE_BYTES};
 
 #[derive(Debug, Clone)]
 pub struct InstanceOptions {
@@ -50,9 +49,7 @@ pub enum Growth {
 /// One file of a database, as `CREATE DATABASE` describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSpec {
-    /// Name within the database.
     pub logical_name: String,
-    /// Where it lies.
     pub path: PathBuf,
     /// Bytes at creation.
     pub size: u64,
@@ -79,7 +76,6 @@ impl FileSpec {
     }
 }
 
-/// Options for creating a database.
 #[derive(Debug, Clone)]
 pub struct CreateDatabase {
     /// Its name, unique within the instance.
@@ -103,14 +99,13 @@ impl CreateDatabase {
             name: name.to_owned(),
             data_files: vec![FileSpec::data(name, data)],
             log: FileSpec::log(&format!("{name}_log"), log),
-            page_size: PAGE_SIZE,
+            page_size: PAGE_BYTES,
             target_recovery_time: Some(Duration::from_secs(60)),
             guid: None,
         }
     }
 }
 
-/// Options for opening a database.
 #[derive(Debug, Clone)]
 pub struct OpenDatabase {
     /// Its name in the instance.

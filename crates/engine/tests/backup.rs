@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use windlass_base::Guid;
+use windlass_base::{Guid, PAGE_BYTES};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
     Backup, BackupDescription, BackupMode, BackupPhase, BackupRange, CreateDatabase, Database,
-    EngineError, FileSpec, Instance, InstanceOptions, OpenDatabase, PAGE_SIZE, Restore,
+    EngineError, FileSpec, Instance, InstanceOptions, OpenDatabase, Restore,
 };
 
 struct Copy {
@@ -38,7 +38,7 @@ fn write(database: &Arc<Database>, pages: impl Iterator<Item = u32>, fill: u8) {
     let mut writer = database.begin_write(&database.begin_read()).unwrap();
     for page in pages {
         writer
-            .write_page(page, &[fill ^ page as u8; PAGE_SIZE])
+            .write_page(page, &[fill ^ page as u8; PAGE_BYTES])
             .unwrap();
     }
     writer.commit().unwrap();
@@ -47,7 +47,7 @@ fn write(database: &Arc<Database>, pages: impl Iterator<Item = u32>, fill: u8) {
 fn all_pages(database: &Arc<Database>) -> Vec<Vec<u8>> {
     let snapshot = database.begin_read();
     let read = |page| {
-        let mut content = vec![0; PAGE_SIZE];
+        let mut content = vec![0; PAGE_BYTES];
         snapshot.read_page(page, &mut content).unwrap();
         content
     };
@@ -196,7 +196,7 @@ fn writers_go_on_during_a_backup_and_the_log_is_kept_for_it() {
     let fill = pages[0][0] ^ 1;
     for page in (1..=500_u32).step_by(7) {
         assert!(
-            pages[page as usize - 1] == [fill ^ page as u8; PAGE_SIZE],
+            pages[page as usize - 1] == [fill ^ page as u8; PAGE_BYTES],
             "page {page}"
         );
     }

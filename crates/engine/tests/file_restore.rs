@@ -6,32 +6,33 @@ mod parts;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use windlass_base::FileId;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
     BackupMode, CreateDatabase, Database, EngineError, FileRestore, OpenDatabase, PageRefusal,
 };
 
 use parts::{
-    Set, back_up, content, create, file_id, instance, numbers, place, read, restore, truncate,
-    write,
+    Set, back_up, content, create, instance, numbers, place, read, restore, truncate, write,
 };
 
 fn beside(path: &Path) -> PathBuf {
     path.with_extension("beside")
 }
 
-fn bring_back(folder: &Path, set: &Set, files: &[u32]) -> Result<u64, EngineError> {
+fn bring_back(folder: &Path, set: &Set, files: &[u16]) -> Result<u64, EngineError> {
+    let files: Vec<_> = files.iter().map(|&file| FileId(file)).collect();
     let mut restore = FileRestore::begin(
         Arc::new(RealFileSystem),
         &folder.join("a.ldf"),
         &set.describe(),
         set.guid,
-        files,
+        &files,
         &beside,
     )?;
     for (range, bytes) in &set.ranges {
-        if restore.wants(file_id(range.file)) {
-            restore.write(file_id(range.file), range.offset, bytes)?;
+        if restore.wants(range.file) {
+            restore.write(range.file, range.offset, bytes)?;
         }
     }
     for piece in set.log.chunks(1000) {

@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_base::Guid;
+use windlass_base::{Guid, PAGE_BYTES};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
-    BackupMode, CreateDatabase, Database, Instance, InstanceOptions, OpenDatabase, PAGE_SIZE,
+    BackupMode, CreateDatabase, Database, Instance, InstanceOptions, OpenDatabase,
 };
 
 const FOLDER: &str = "WINDLASS_KILL_FOLDER";
@@ -47,7 +47,7 @@ fn pages_of(number: u64) -> impl Iterator<Item = u32> {
 }
 
 fn content(number: u64, page: u32) -> Vec<u8> {
-    let mut content = vec![(number % 251) as u8; PAGE_SIZE];
+    let mut content = vec![(number % 251) as u8; PAGE_BYTES];
     content[..8].copy_from_slice(&number.to_le_bytes());
     content[8..12].copy_from_slice(&page.to_le_bytes());
     content
@@ -144,7 +144,7 @@ fn rounds(count: u32) {
             }
         }
         let snapshot = database.begin_read();
-        let mut bytes = vec![0; PAGE_SIZE];
+        let mut bytes = vec![0; PAGE_BYTES];
         for (page, &number) in last.iter().enumerate().skip(2) {
             if number > 0 {
                 snapshot.read_page(page as u32, &mut bytes).unwrap();

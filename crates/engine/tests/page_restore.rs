@@ -8,13 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use windlass_engine::{
-    BackupMode, Database, EngineError, FilePage, OpenDatabase, PAGE_SIZE, PageRefusal,
-};
+use windlass_base::{FileId, PAGE_BYTES};
+use windlass_engine::{BackupMode, Database, EngineError, FilePage, OpenDatabase, PageRefusal};
 
 use parts::{
-    Set, back_up, content, create, file_id, instance, numbers, place, read, restore, truncate,
-    write,
+    Set, back_up, content, create, instance, numbers, place, read, restore, truncate, write,
 };
 
 const NOW: Duration = Duration::ZERO;
@@ -22,7 +20,7 @@ const NOW: Duration = Duration::ZERO;
 fn bring_back(database: &Arc<Database>, set: &Set, pages: &[FilePage]) -> Result<u64, EngineError> {
     let mut restore = database.begin_page_restore(&set.describe(), set.guid, pages)?;
     for (range, bytes) in &set.ranges {
-        let file = file_id(range.file);
+        let file = range.file;
         if restore.wants(file, range.offset, bytes.len() as u64) {
             restore.take(file, range.offset, bytes);
         }
@@ -34,7 +32,7 @@ fn bring_back(database: &Arc<Database>, set: &Set, pages: &[FilePage]) -> Result
 }
 
 fn path_of(folder: &Path, page: u32) -> std::path::PathBuf {
-    let name = if place(page).file_id == 1 {
+    let name = if place(page).file_id == FileId(1) {
         "a.mdf"
     } else {
         "b.ndf"
@@ -47,7 +45,7 @@ fn damage(database: &Arc<Database>, folder: &Path, page: u32) -> Arc<Database> {
     database.close().unwrap();
     let path = path_of(folder, page);
     let mut bytes = std::fs::read(&path).unwrap();
-    bytes[place(page).page as usize * PAGE_SIZE + 100] ^= 4;
+    bytes[place(page).page as usize * PAGE_BYTES + 100] ^= 4;
     std::fs::write(&path, bytes).unwrap();
     let open = OpenDatabase::new("a", folder.join("a.ldf"));
     instance().open_database(&open).unwrap()
@@ -71,16 +69,16 @@ fn damaged_pages_of_both_files_come_back_while_a_reader_looks_on() {
     let pages = [place(20), place(33), place(20)];
     assert_eq!(bring_back(&database, &set, &pages).unwrap(), 2);
     assert_eq!(read(&database, 20).unwrap(), content(20, 1));
-    let mut seen = vec![0; PAGE_SIZE];
+    let mut seen = vec![0; PAGE_BYTES];
     before.read_page(33, &mut seen).unwrap();
     assert_eq!(seen, content(33, 1), "a snapshot from before sees it, too");
     assert_eq!(read(&database, 100).unwrap(), content(100, 2));
     database.close().unwrap();
     for page in [20, 33] {
         let bytes = std::fs::read(path_of(folder.path(), page)).unwrap();
-        let start = place(page).page as usize * PAGE_SIZE;
+        let start = place(page).page as usize * PAGE_BYTES;
         assert!(
-            bytes[start..start + PAGE_SIZE] == content(page, 1),
+            bytes[start..start + PAGE_BYTES] == content(page, 1),
             "on disk"
         );
     }
@@ -93,14 +91,14 @@ fn a_page_that_the_pool_has_damaged_is_read_again() {
     // Without checksums, damage is read and kept in the pool unnoticed.
     let mut writer = database.begin_write(&database.begin_read()).unwrap();
     for page in 1..=40 {
-        writer.write_page(page, &[page as u8; PAGE_SIZE]).unwrap();
+        writer.write_page(page, &[page as u8; PAGE_BYTES]).unwrap();
     }
     writer.commit().unwrap();
     let set = back_up(&database, BackupMode::Full, |_| ());
     let database = damage(&database, folder.path(), 12);
-    assert_ne!(read(&database, 12).unwrap(), [12; PAGE_SIZE]);
+    assert_ne!(read(&database, 12).unwrap(), [12; PAGE_BYTES]);
     bring_back(&database, &set, &[place(12)]).unwrap();
-    assert_eq!(read(&database, 12).unwrap(), [12; PAGE_SIZE]);
+    assert_eq!(read(&database, 12).unwrap(), [12; PAGE_BYTES]);
 }
 
 #[test]
@@ -124,7 +122,7 @@ fn a_changed_extent_is_refused_before_anything_is_written() {
         .begin_page_restore(&set.describe(), set.guid, &[place(60)])
         .unwrap();
     for (range, bytes) in &set.ranges {
-        restore.take(file_id(range.file), range.offset, bytes);
+        restore.take(range.file, range.offset, bytes);
     }
     restore.apply_log(&set.log).unwrap();
     write(&database, 61..=61, 3);
@@ -160,10 +158,13 @@ fn pages_that_are_none_and_sets_that_lack_something_are_refused() {
     let database = create(&instance(), folder.path());
     write(&database, 1..=80, 1);
     let mut set = back_up(&database, BackupMode::Full, |_| ());
-    let refusal = |set: &Set, file_id, page| match bring_back(
+    let refusal = |set: &Set, file, page| match bring_back(
         &database,
         set,
-        &[FilePage { file_id, page }],
+        &[FilePage {
+            file_id: FileId(file),
+            page,
+        }],
     ) {
         Err(EngineError::PageRefused { refusal, .. }) => refusal,
         other => panic!("{other:?}"),
@@ -175,7 +176,7 @@ fn pages_that_are_none_and_sets_that_lack_something_are_refused() {
         (3, 40),
         (3, u64::MAX),
         (3, 1 << 32),
-        (u32::MAX, 1),
+        (u16::MAX, 1),
     ] {
         assert_eq!(
             refusal(&set, file, page),
@@ -185,7 +186,7 @@ fn pages_that_are_none_and_sets_that_lack_something_are_refused() {
     }
     assert_eq!(refusal(&set, 2, 0), PageRefusal::InLog);
     let last = FilePage {
-        file_id: 3,
+        file_id: FileId(3),
         page: 39,
     };
     assert_eq!(bring_back(&database, &set, &[last]).unwrap(), 1);
@@ -193,7 +194,7 @@ fn pages_that_are_none_and_sets_that_lack_something_are_refused() {
     assert!(bring_back(&database, &set, &[last]).is_err(), "no log");
     set.log = log;
     for (_, bytes) in &mut set.ranges {
-        bytes[PAGE_SIZE + 5] ^= 1;
+        bytes[PAGE_BYTES + 5] ^= 1;
     }
     assert!(matches!(refusal(&set, 1, 1), PageRefusal::Damaged { .. }));
     set.ranges.clear();

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_base::{FileId, PAGE_BYTES};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
     CheckpointKind, CreateDatabase, Database, EngineError, FileSpec, Growth, Instance,
-    InstanceOptions, OpenDatabase, PAGE_SIZE,
+    InstanceOptions, OpenDatabase,
 };
 
 fn instance(pool_pages: u64) -> Arc<Instance> {
@@ -24,7 +25,7 @@ fn small(folder: &Path) -> CreateDatabase {
 }
 
 fn page(seed: u32) -> Vec<u8> {
-    (0..PAGE_SIZE as u32)
+    (0..PAGE_BYTES as u32)
         .map(|at| (at.wrapping_mul(seed.wrapping_add(7)) >> 3) as u8)
         .collect()
 }
@@ -40,7 +41,7 @@ fn put(database: &Arc<Database>, pages: &[(u32, u32)]) {
 }
 
 fn assert_page(database: &Arc<Database>, number: u32, seed: u32) {
-    let mut found = vec![0; PAGE_SIZE];
+    let mut found = vec![0; PAGE_BYTES];
     database.begin_read().read_page(number, &mut found).unwrap();
     assert!(found == page(seed), "page {number}");
 }
@@ -59,7 +60,7 @@ fn snapshots_do_not_see_later_commits_and_one_writer_writes() {
     put(&database, &[(2, 9), (5, 5)]);
     let stale = database.begin_write(&before).unwrap_err();
     assert!(matches!(stale, EngineError::BusySnapshot { .. }), "{stale}");
-    let mut found = vec![0; PAGE_SIZE];
+    let mut found = vec![0; PAGE_BYTES];
     before.read_page(2, &mut found).unwrap();
     assert!(found == page(2));
     assert!(before.read_page(5, &mut found).is_err());
@@ -90,9 +91,9 @@ fn commits_survive_without_a_close_and_the_file_is_whole_after_one() {
     assert!(again.to_string().contains("in use"), "{again}");
     database.close().unwrap();
     let plain = std::fs::read(folder.path().join("a.mdf")).unwrap();
-    assert_eq!(plain.len(), 51 * PAGE_SIZE);
-    assert!(plain[..PAGE_SIZE] == page(49)[..]);
-    assert!(plain[50 * PAGE_SIZE..] == page(49)[..]);
+    assert_eq!(plain.len(), 51 * PAGE_BYTES);
+    assert!(plain[..PAGE_BYTES] == page(49)[..]);
+    assert!(plain[50 * PAGE_BYTES..] == page(49)[..]);
     drop(database);
     let database = instance.open_database(&request).unwrap();
     assert_eq!(database.counters().changed_extents, 7);
@@ -131,7 +132,7 @@ fn more_pages_than_buffers_and_several_files() {
     }
     let files = database.files();
     let ids: Vec<_> = files.iter().map(|file| file.file_id).collect();
-    assert_eq!(ids, [1, 2, 3, 4]);
+    assert_eq!(ids, [1, 2, 3, 4].map(FileId));
     assert!(files[1].is_log && files[2].spec.size > 65536);
 }
 
@@ -230,12 +231,12 @@ fn a_flipped_bit_in_a_page_with_a_checksum_is_reported_with_its_place() {
     }
     let path = folder.path().join("a.mdf");
     let mut plain = std::fs::read(&path).unwrap();
-    plain[11 * PAGE_SIZE + 1000] ^= 1;
+    plain[11 * PAGE_BYTES + 1000] ^= 1;
     std::fs::write(&path, &plain).unwrap();
     let database = instance(64)
         .open_database(&OpenDatabase::new("a", &log))
         .unwrap();
-    let mut found = vec![0; PAGE_SIZE];
+    let mut found = vec![0; PAGE_BYTES];
     let damage = database.begin_read().read_page(12, &mut found).unwrap_err();
     match damage {
         EngineError::PageChecksum {
@@ -244,7 +245,7 @@ fn a_flipped_bit_in_a_page_with_a_checksum_is_reported_with_its_place() {
             file_page,
             ..
         } => {
-            assert_eq!((file, page, file_page), (1, 12, 11));
+            assert_eq!((file, page, file_page), (FileId::PRIMARY, 12, 11));
         }
         other => panic!("{other}"),
     }
@@ -265,7 +266,7 @@ fn an_old_snapshot_reads_a_page_that_was_cut_off_before_pages_carried_checksums(
     writer.write_page(1, &first).unwrap();
     writer.commit().unwrap();
     database.checkpoint().unwrap();
-    let mut found = vec![0; PAGE_SIZE];
+    let mut found = vec![0; PAGE_BYTES];
     // Page 9 is evicted for these.
     for number in 1..=8 {
         database.begin_read().read_page(number, &mut found).unwrap();
@@ -288,10 +289,10 @@ fn readers_and_a_writer_at_the_same_time_see_whole_commits() {
         for _ in 0..3 {
             let (database, stop) = (&database, Arc::clone(&stop));
             scope.spawn(move || {
-                let mut found = vec![0; PAGE_SIZE];
+                let mut found = vec![0; PAGE_BYTES];
                 while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                     let snapshot = database.begin_read();
-                    let mut first = vec![0; PAGE_SIZE];
+                    let mut first = vec![0; PAGE_BYTES];
                     snapshot.read_page(1, &mut first).unwrap();
                     for number in (2..=40).rev() {
                         snapshot.read_page(number, &mut found).unwrap();

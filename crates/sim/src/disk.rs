@@ -92,7 +92,6 @@ impl File {
 /// A fault at a numbered operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Power is lost.
     Crash,
     /// This operation fails; syncs lose data as they do.
     Error,
@@ -152,7 +151,6 @@ impl Disk {
         self.0.lock().files.values().map(File::allocated).sum()
     }
 
-    /// Whether power was lost.
     pub fn is_crashed(&self) -> bool {
         self.0.lock().crashed
     }
@@ -177,7 +175,6 @@ impl Disk {
         self.0.lock().files.get(path).map(|file| file.seen.clone())
     }
 
-    /// Operations so far.
     pub fn operations(&self) -> u64 {
         self.0.lock().operations
     }

@@ -14,7 +14,7 @@ pub mod rng;
 pub mod world;
 
 pub use outcome::Outcome;
-pub use world::run;
+pub use world::{Steps, run};
 
 /// Prints a step of a single run.
 #[expect(clippy::print_stdout, reason = "asked for by --seed")]

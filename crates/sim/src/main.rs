@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use windlass_sim::Outcome;
+use windlass_sim::{Outcome, Steps};
 
 #[derive(Parser)]
 #[command(name = "windlass-sim", about = "Simulates crashes of the page engine")]
@@ -24,15 +24,15 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let (first, count) = match arguments.seed {
-        Some(seed) => (seed, 1),
-        None => (arguments.first, arguments.seeds),
+    let (first, count, steps) = match arguments.seed {
+        Some(seed) => (seed, 1, Steps::Printed),
+        None => (arguments.first, arguments.seeds, Steps::Silent),
     };
     let start = Instant::now();
-    let mut told = Duration::ZERO;
+    let mut printed = Duration::ZERO;
     let (mut total, mut failed) = (Outcome::default(), Vec::new());
     for seed in first..first + count {
-        match windlass_sim::run(seed, arguments.seed.is_some()) {
+        match windlass_sim::run(seed, steps) {
             Ok(outcome) => total.add(&outcome),
             Err(reason) => {
                 println!("seed {seed}: {reason}");
@@ -42,9 +42,9 @@ fn main() -> ExitCode {
                 }
             }
         }
-        if start.elapsed() > told + Duration::from_secs(10) {
-            told = start.elapsed();
-            println!("{} seeds after {} s", seed + 1 - first, told.as_secs());
+        if start.elapsed() > printed + Duration::from_secs(10) {
+            printed = start.elapsed();
+            println!("{} seeds after {} s", seed + 1 - first, printed.as_secs());
         }
     }
     println!("{total}");

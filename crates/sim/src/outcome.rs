@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windlass_engine::{EngineError, PAGE_SIZE, ReadSnapshot};
+use windlass_base::PAGE_BYTES;
+use windlass_engine::{EngineError, ReadSnapshot};
 
 use crate::disk::Disk;
 use crate::world::State;
@@ -39,7 +40,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Adds another run.
     pub fn add(&mut self, other: &Self) {
         self.commits += other.commits;
         self.crashes += other.crashes;
@@ -97,7 +97,7 @@ pub(crate) fn compare(snapshot: &ReadSnapshot, state: &State, disk: &Disk) -> Re
             state.len()
         ));
     }
-    let mut found = vec![0; PAGE_SIZE];
+    let mut found = vec![0; PAGE_BYTES];
     for (index, expected) in state.iter().enumerate() {
         match snapshot.read_page(index as u32 + 1, &mut found) {
             Ok(()) => {}

@@ -5,7 +5,6 @@
 pub struct Rng(u64);
 
 impl Rng {
-    /// Begins with a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x1234_5678_9ABC_DEF0)
     }

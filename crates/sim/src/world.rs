@@ -16,10 +16,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_base::Guid;
+use windlass_base::{Guid, PAGE_BYTES};
 use windlass_engine::{
     BackupMode, CreateDatabase, Database, EngineError, FileSpec, Growth, Instance, InstanceOptions,
-    OpenDatabase, PAGE_SIZE, ReadSnapshot,
+    OpenDatabase, ReadSnapshot,
 };
 
 use crate::copy::Copy;
@@ -48,16 +48,23 @@ pub(crate) struct World {
     pub(crate) copies: BTreeMap<Guid, Copy>,
     pub(crate) files: usize,
     pub(crate) outcome: Outcome,
-    tell: bool,
+    steps: Steps,
     checksums: bool,
+}
+
+/// Whether a run prints what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Steps {
+    Printed,
+    Silent,
 }
 
 /// Runs one seed.
 ///
 /// # Errors
 /// A description of the violated invariant.
-pub fn run(seed: u64, tell: bool) -> Result<Outcome, String> {
-    let mut world = World::new(seed, tell)?;
+pub fn run(seed: u64, steps: Steps) -> Result<Outcome, String> {
+    let mut world = World::new(seed, steps)?;
     let lives = 1 + world.rng.below(4);
     for _ in 0..lives {
         world.live()?;
@@ -77,7 +84,7 @@ pub(crate) fn log_path() -> PathBuf {
 }
 
 impl World {
-    fn new(seed: u64, tell: bool) -> Result<Self, String> {
+    fn new(seed: u64, steps: Steps) -> Result<Self, String> {
         let mut rng = Rng::new(seed);
         let disk = Disk::new(rng.draw());
         let instance = Self::instance(&mut rng, &disk)?;
@@ -112,7 +119,7 @@ impl World {
             copies: BTreeMap::new(),
             files,
             outcome: Outcome::default(),
-            tell,
+            steps,
         })
     }
 
@@ -129,7 +136,7 @@ impl World {
     }
 
     fn say(&self, what: impl FnOnce() -> String) {
-        if self.tell {
+        if self.steps == Steps::Printed {
             crate::say(&what());
         }
     }
@@ -300,7 +307,7 @@ impl World {
             let content = self.content(page, pages.get(page as usize - 1));
             writer.write_page(page, &content).map_err(|e| text(&e))?;
             while pages.len() < page as usize {
-                pages.push(vec![0; PAGE_SIZE].into());
+                pages.push(vec![0; PAGE_BYTES].into());
             }
             pages[page as usize - 1] = content.into();
         }
@@ -340,12 +347,12 @@ impl World {
             Some(old) if self.rng.chance(70) => old.to_vec(),
             _ => {
                 let fill = self.rng.draw() as u8;
-                vec![fill; PAGE_SIZE]
+                vec![fill; PAGE_BYTES]
             }
         };
         for _ in 0..self.rng.below(4) {
-            let start = self.rng.below(PAGE_SIZE as u64) as usize;
-            let end = (start + 1 + self.rng.below(200) as usize).min(PAGE_SIZE);
+            let start = self.rng.below(PAGE_BYTES as u64) as usize;
+            let end = (start + 1 + self.rng.below(200) as usize).min(PAGE_BYTES);
             let byte = self.rng.draw() as u8;
             content[start..end].fill(byte);
         }

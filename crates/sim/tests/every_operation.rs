@@ -6,8 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_base::PAGE_BYTES;
 use windlass_engine::{
-    CreateDatabase, Database, EngineError, Instance, InstanceOptions, OpenDatabase, PAGE_SIZE,
+    CreateDatabase, Database, EngineError, Instance, InstanceOptions, OpenDatabase,
 };
 use windlass_sim::disk::{Disk, Fault};
 
@@ -46,9 +47,9 @@ fn pages_of(number: u8) -> Vec<u32> {
 
 fn commit(database: &Arc<Database>, number: u8) -> Result<(), EngineError> {
     let mut writer = database.begin_write(&database.begin_read())?;
-    writer.write_page(PAGES, &[number; PAGE_SIZE])?;
+    writer.write_page(PAGES, &[number; PAGE_BYTES])?;
     for page in pages_of(number) {
-        writer.write_page(page, &[number; PAGE_SIZE])?;
+        writer.write_page(page, &[number; PAGE_BYTES])?;
     }
     writer.commit().map(|_| ())
 }
@@ -70,7 +71,7 @@ fn history(database: &Arc<Database>) -> u8 {
 
 fn assert_state(database: &Arc<Database>, acknowledged: u8, what: &str) -> u8 {
     let snapshot = database.begin_read();
-    let mut bytes = vec![0; PAGE_SIZE];
+    let mut bytes = vec![0; PAGE_BYTES];
     let mut found = 0;
     if snapshot.page_count() > 0 {
         snapshot.read_page(PAGES, &mut bytes).unwrap();

@@ -1,11 +1,11 @@
 //! A short fixed set of seeds; `windlass-sim --seeds 100000` runs many.
 
-use windlass_sim::Outcome;
+use windlass_sim::{Outcome, Steps};
 
 fn run(seeds: impl IntoIterator<Item = u64>) -> Outcome {
     let mut total = Outcome::default();
     for seed in seeds {
-        match windlass_sim::run(seed, false) {
+        match windlass_sim::run(seed, Steps::Silent) {
             Ok(outcome) => total.add(&outcome),
             Err(reason) => panic!("seed {seed}: {reason}"),
         }

@@ -27,7 +27,8 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::time::Instant;
 
-use windlass_engine::{Database, PAGE_SIZE, ReadSnapshot, WriteTransaction};
+use windlass_base::PAGE_BYTES;
+use windlass_engine::{Database, ReadSnapshot, WriteTransaction};
 
 use crate::abi;
 use crate::error::{Result, VfsError};
@@ -51,7 +52,6 @@ type Version = [u8; VERSION_BYTES];
 /// The state of the open write transaction.
 #[derive(Debug)]
 enum Writing {
-    /// None is open.
     Not,
     /// Open; pages may have been written.
     Open(Box<Changes>),
@@ -184,7 +184,7 @@ impl Connection {
             (_, Some(snapshot)) => snapshot.page_count(),
             (_, None) => self.snapshots.begin().page_count(),
         };
-        u64::from(pages) * PAGE_SIZE as u64
+        u64::from(pages) * PAGE_BYTES as u64
     }
 
     /// Reads at `offset`; returns how many bytes existed. Does not change the rest of `buffer`.
@@ -194,7 +194,7 @@ impl Connection {
             return self.read_version(buffer);
         }
         let done = self.read_range(buffer, offset)?;
-        if offset == 0 && done == PAGE_SIZE && self.lock >= abi::LOCK_SHARED {
+        if offset == 0 && done == PAGE_BYTES && self.lock >= abi::LOCK_SHARED {
             self.cached_version
                 .copy_from_slice(&buffer[VERSION_OFFSET..VERSION_OFFSET + VERSION_BYTES]);
             if matches!(self.writing, Writing::Not) {
@@ -223,8 +223,8 @@ impl Connection {
         while offset + (done as u64) < end {
             let position = offset + done as u64;
             let page = page_number(position, self.database())?;
-            let within = (position % PAGE_SIZE as u64) as usize;
-            let length = (PAGE_SIZE - within).min((end - position) as usize);
+            let within = (position % PAGE_BYTES as u64) as usize;
+            let length = (PAGE_BYTES - within).min((end - position) as usize);
             let part = &mut buffer[done..done + length];
             match &self.writing {
                 Writing::Open(changes) => changes.transaction.read_part(page, within, part)?,
@@ -253,9 +253,8 @@ impl Connection {
         Ok(done)
     }
 
-    /// Writes one page.
     pub(crate) fn write(&mut self, content: &[u8], offset: u64) -> Result<()> {
-        if content.len() != PAGE_SIZE || !offset.is_multiple_of(PAGE_SIZE as u64) {
+        if content.len() != PAGE_BYTES || !offset.is_multiple_of(PAGE_BYTES as u64) {
             return Err(VfsError::NotAPage {
                 database: self.database().name().to_owned(),
                 bytes: content.len(),
@@ -294,9 +293,8 @@ impl Connection {
         }
     }
 
-    /// Sets the size in bytes.
     pub(crate) fn truncate(&mut self, bytes: u64) -> Result<()> {
-        let page_count = bytes.div_ceil(PAGE_SIZE as u64);
+        let page_count = bytes.div_ceil(PAGE_BYTES as u64);
         let page_count = u32::try_from(page_count)
             .map_err(|_| misuse(self.database(), "more pages than SQLite can have"))?;
         if self.size() == bytes {
@@ -379,7 +377,7 @@ impl Connection {
                 return Ok(false);
             }
         }
-        let (mut before, mut after) = ([0; PAGE_SIZE], [0; PAGE_SIZE]);
+        let (mut before, mut after) = ([0; PAGE_BYTES], [0; PAGE_BYTES]);
         for page in changes.written.iter().filter(|page| **page <= page_count) {
             snapshot.read_page(*page, &mut before)?;
             changes.transaction.read_page(*page, &mut after)?;
@@ -394,7 +392,7 @@ impl Connection {
 /// Refuses a first page that makes SQLite expect other pages than these.
 fn check_header(transaction: &WriteTransaction, first_page: &[u8]) -> Result<()> {
     let found = u32::from(first_page[16]) << 8 | u32::from(first_page[17]) << 16;
-    if found as usize == PAGE_SIZE || !first_page.starts_with(b"SQLite format 3\0") {
+    if found as usize == PAGE_BYTES || !first_page.starts_with(b"SQLite format 3\0") {
         return Ok(());
     }
     Err(VfsError::PageSize {
@@ -425,7 +423,7 @@ fn cut_to_header(changes: &mut Changes) -> Result<()> {
 }
 
 fn page_number(offset: u64, database: &Database) -> Result<u32> {
-    u32::try_from(offset / PAGE_SIZE as u64 + 1)
+    u32::try_from(offset / PAGE_BYTES as u64 + 1)
         .map_err(|_| misuse(database, "more pages than SQLite can have"))
 }
 

@@ -11,6 +11,13 @@ use crate::error::Result;
 use crate::library::Library;
 use crate::snapshots::Snapshots;
 
+/// What opening a database does if there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfMissing {
+    Create,
+    Fail,
+}
+
 /// How SQLite's file names become engine databases.
 pub trait Databases: Debug + Send + Sync {
     /// The unique name of the database that `name` means.
@@ -22,8 +29,8 @@ pub trait Databases: Debug + Send + Sync {
     /// Opens the database, for one connection.
     ///
     /// # Errors
-    /// If there is none and `create` is not set, or the engine cannot open it.
-    fn open(&self, full_name: &str, create: bool) -> Result<Arc<Database>>;
+    /// If there is none and it is not to be created, or the engine cannot open it.
+    fn open(&self, full_name: &str, missing: IfMissing) -> Result<Arc<Database>>;
 
     /// Releases a database returned by `open`.
     fn release(&self, database: Arc<Database>) -> Result<()>;

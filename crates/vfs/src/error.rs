@@ -18,10 +18,7 @@ pub enum VfsError {
     Engine(#[from] EngineError),
     /// No database has this name.
     #[error("no database '{name}' is open in this instance")]
-    UnknownDatabase {
-        /// The requested name.
-        name: String,
-    },
+    UnknownDatabase { name: String },
     #[error("a database '{name}' is already open in this instance")]
     NameTaken { name: String },
     /// The file does not exist, and SQLite did not request its creation.
@@ -33,12 +30,10 @@ pub enum VfsError {
          without vfs=windlass", path.display(), log.display()
     )]
     NotAnEngineDatabase {
-        /// The file.
         path: PathBuf,
         /// The expected path of its log.
         log: PathBuf,
     },
-    /// An unsupported page size.
     #[error("the SQLite database in '{database}' has pages of {found} bytes; the engine has 8192")]
     PageSize {
         /// Name of the database or file.
@@ -52,16 +47,13 @@ pub enum VfsError {
          8192; SQLite was given another page size"
     )]
     NotAPage {
-        /// Name of the database.
         database: String,
-        /// Length.
         bytes: usize,
         offset: u64,
     },
     /// SQLite called out of order.
     #[error("database '{database}': {what}")]
     Misuse {
-        /// Name of the database.
         database: String,
         /// The call, and when it is allowed.
         what: &'static str,
@@ -69,24 +61,19 @@ pub enum VfsError {
     /// The operating system refused something.
     #[error("{action} '{}': {reason}", path.display())]
     Io {
-        /// What was tried.
         action: &'static str,
-        /// On which file.
         path: PathBuf,
         reason: String,
     },
     /// The SQLite library refused something.
     #[error("{action}: {reason}")]
     Sqlite {
-        /// What was tried.
         action: &'static str,
-        /// Its message.
         reason: String,
     },
     /// The file cannot be imported.
     #[error("'{}' cannot be imported: {reason}", path.display())]
     NotImportable {
-        /// The file.
         path: PathBuf,
         /// The reason, and advice.
         reason: String,

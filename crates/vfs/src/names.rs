@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_engine::Database;
 
-use crate::context::Databases;
+use crate::context::{Databases, IfMissing};
 use crate::error::{Result, VfsError};
 
 /// Engine databases by case-insensitive name. Their owner opens and closes them.
@@ -50,7 +50,7 @@ impl Databases for NamedDatabases {
         self.map().contains_key(full_name)
     }
 
-    fn open(&self, full_name: &str, _create: bool) -> Result<Arc<Database>> {
+    fn open(&self, full_name: &str, _missing: IfMissing) -> Result<Arc<Database>> {
         let found = self.map().get(full_name).map(Arc::clone);
         found.ok_or_else(|| VfsError::UnknownDatabase {
             name: full_name.to_owned(),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use windlass_engine::{CreateDatabase, Database, EngineError, Instance, OpenDatabase};
 
-use crate::context::Databases;
+use crate::context::{Databases, IfMissing};
 use crate::error::{Result, VfsError};
 
 /// How many times, and at what interval, to try to open files that are locked.
@@ -55,7 +55,7 @@ impl PathDatabases {
         Ok(self.instance.open_database(request)?)
     }
 
-    fn open_files(&self, path: &Path, create: bool) -> Result<Arc<Database>> {
+    fn open_files(&self, path: &Path, missing: IfMissing) -> Result<Arc<Database>> {
         let log = log_path(path);
         let name = path.display().to_string();
         if log.exists() {
@@ -67,7 +67,7 @@ impl PathDatabases {
         if path.exists() {
             return Err(VfsError::NotAnEngineDatabase { path, log });
         }
-        if !create {
+        if missing == IfMissing::Fail {
             return Err(VfsError::NotFound { path });
         }
         let request = CreateDatabase::new(&name, path, log);
@@ -113,7 +113,7 @@ impl Databases for PathDatabases {
         log_path(Path::new(full_name)).exists()
     }
 
-    fn open(&self, full_name: &str, create: bool) -> Result<Arc<Database>> {
+    fn open(&self, full_name: &str, missing: IfMissing) -> Result<Arc<Database>> {
         let path = Path::new(full_name);
         let mut map = self.map();
         if let Some(entry) = map.get_mut(path) {
@@ -121,7 +121,7 @@ impl Databases for PathDatabases {
             return Ok(Arc::clone(&entry.database));
         }
         // Under the lock: a second connection waits until recovery is done, and shares its result.
-        let database = self.open_files(path, create)?;
+        let database = self.open_files(path, missing)?;
         let entry = Entry {
             database: Arc::clone(&database),
             connections: 1,

@@ -3,11 +3,10 @@
 //! SQLite asks the VFS of the main (or named) database first. A pragma answered here never reaches
 //! SQLite's own code, so the answer must describe the actual behaviour.
 
-use windlass_engine::PAGE_SIZE;
+use windlass_base::PAGE_BYTES;
 
 use crate::connection::Connection;
 
-/// The result of a pragma.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// SQLite handles it itself.
@@ -25,7 +24,7 @@ pub(crate) fn answer(connection: &Connection, name: &str, value: Option<&str>) -
         // Locks like SQLite's do not exist, so none can be kept.
         "locking_mode" => Answer::Done(Some("normal".to_owned())),
         // As SQLite does on any database that already has a page size.
-        "page_size" if value.is_some_and(|value| value.parse() != Ok(PAGE_SIZE)) => {
+        "page_size" if value.is_some_and(|value| value.parse() != Ok(PAGE_BYTES)) => {
             Answer::Done(None)
         }
         "windlass_last_error" => Answer::Done(connection.last_error().map(str::to_owned)),

@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use windlass_engine::PAGE_SIZE;
+use windlass_base::PAGE_BYTES;
 
 use crate::abi::{self, File};
 
@@ -44,7 +44,7 @@ pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
 /// `xSectorSize`: a page. SQLite uses the sector size, up to this, as the page size of a new
 /// database.
 pub(crate) unsafe extern "C" fn sector_size(_file: *mut File) -> c_int {
-    PAGE_SIZE as c_int
+    PAGE_BYTES as c_int
 }
 
 /// `xDeviceCharacteristics`: nothing is torn or reordered, because nothing of an uncommitted

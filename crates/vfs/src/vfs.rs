@@ -14,11 +14,12 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex};
 
-use windlass_engine::{Database, PAGE_SIZE};
+use windlass_base::PAGE_BYTES;
+use windlass_engine::Database;
 
 use crate::abi::{self, File, Symbol, Vfs};
 use crate::connection::Connection;
-use crate::context::{Context, Databases};
+use crate::context::{Context, Databases, IfMissing};
 use crate::error::{Result, VfsError};
 use crate::file::{self, DatabaseFile};
 use crate::journal::{self, JournalFile};
@@ -143,8 +144,11 @@ unsafe extern "C" fn open(
 }
 
 fn open_database(context: &Context, name: &str, flags: c_int) -> Result<Arc<Database>> {
-    let create = flags & abi::OPEN_CREATE != 0;
-    let database = context.databases.open(name, create)?;
+    let missing = match flags & abi::OPEN_CREATE {
+        0 => IfMissing::Fail,
+        _ => IfMissing::Create,
+    };
+    let database = context.databases.open(name, missing)?;
     match check_page_size(&database) {
         Ok(()) => Ok(database),
         Err(error) => {
@@ -166,7 +170,7 @@ fn check_page_size(database: &Arc<Database>) -> Result<()> {
         1 => 65536,
         size => size,
     };
-    if found as usize == PAGE_SIZE {
+    if found as usize == PAGE_BYTES {
         return Ok(());
     }
     Err(VfsError::PageSize {

@@ -15,15 +15,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES};
 use windlass_bench::median;
 use windlass_bench::usage::{Shares, Usage};
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_engine::storage::RealFileSystem;
-use windlass_engine::{
-    BackupMode, CreateDatabase, Database, EXTENT_PAGES, FileSpec, Instance, InstanceOptions,
-    PAGE_SIZE,
-};
+use windlass_engine::{BackupMode, CreateDatabase, Database, FileSpec, Instance, InstanceOptions};
 use windlass_pipeline::{
     BackupKind, BackupReport, BackupRequest, DifferentialBase, Goal, Overwrite, Tuning, Unobserved,
     backup,
@@ -51,7 +49,7 @@ struct Options {
 
 impl Options {
     fn pages(&self) -> u32 {
-        self.size_mb * ((1 << 20) / PAGE_SIZE as u32)
+        self.size_mb * ((1 << 20) / PAGE_BYTES as u32)
     }
 }
 
@@ -85,7 +83,7 @@ fn commit(
     fill: u64,
 ) -> anyhow::Result<()> {
     let mut writer = database.begin_write(&database.begin_read())?;
-    let mut content = [0; PAGE_SIZE];
+    let mut content = [0; PAGE_BYTES];
     for page in pages {
         let mut state = fill ^ (u64::from(page) << 20);
         for word in content.chunks_exact_mut(24) {
@@ -308,7 +306,7 @@ fn interval(
 
 /// A reader pauses between reads, as if it processed what it read.
 fn read(database: &Arc<Database>, pages: u32, seed: u64, stop: &AtomicBool) {
-    let (mut state, mut content) = (seed, vec![0; PAGE_SIZE]);
+    let (mut state, mut content) = (seed, vec![0; PAGE_BYTES]);
     while !stop.load(Ordering::Relaxed) {
         let snapshot = database.begin_read();
         for _ in 0..100 {

@@ -59,7 +59,7 @@ fn a_differential_fits_only_its_own_base() {
     );
     assert_eq!(rows(&place.path("copy.db")), 400);
     let run = place.sql(
-        "RESTORE DATABASE copy FROM DISK = 'd:\\one.bak' WITH REPLACE, NORECOVERY
+        "RESTORE DATABASE copy FROM DISK = 'd:\\one.bak' WITH REPLACE, NORECOVERY, MOVE 'app' TO 'd:\\copy.db'
          RESTORE DATABASE copy FROM DISK = 'd:\\two.bak' WITH FILE = 2",
     );
     let media = place.succeed(&["header", "two.bak", "--json"]);

@@ -1,13 +1,12 @@
 //! What a backup records about its database, and the file ranges it contains.
 
-use windlass_base::{Guid, Lsn};
+use windlass_base::{FileId, Guid, Lsn};
 
 use crate::error::{EngineError, Result};
 use crate::log::Position;
 use crate::log::header::{DifferentialBase, Header};
 use crate::options::FileSpec;
 
-/// The kind of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackupMode {
     /// All data; becomes the new differential base.
@@ -21,8 +20,7 @@ pub enum BackupMode {
 /// A range of a data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackupRange {
-    /// Index of the data file, from 0.
-    pub file: usize,
+    pub file: FileId,
     /// Byte offset in the file.
     pub offset: u64,
     /// Length in bytes; always whole pages.
@@ -46,12 +44,10 @@ impl BackupDescription {
         }
     }
 
-    /// Name of the database.
     pub fn name(&self) -> &str {
         &self.header.name
     }
 
-    /// Identity of the database.
     pub fn guid(&self) -> Guid {
         self.header.guid
     }
@@ -101,7 +97,6 @@ impl BackupDescription {
         Ok(out)
     }
 
-    /// Decodes a stored description.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let parse = || {
             let (&differential, rest) = bytes.split_first()?;

@@ -19,7 +19,7 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_base::Guid;
+use windlass_base::{FileId, Guid};
 
 use super::BackupDescription;
 use super::follow::LogFollower;
@@ -27,12 +27,12 @@ use super::offline::{extents_of, read_log};
 use crate::database::{fingerprint, make_file, refuse_leftovers};
 use crate::differential::ExtentMap;
 use crate::error::{EngineError, PageRefusal, Result};
-use crate::files::{EXTENT_BYTES, FilePage, extent_of, file_id, index_of, locate_extent};
+use crate::files::{EXTENT_BYTES, FilePage, extent_of, locate_extent};
 use crate::log::header::{Header, Region};
 use crate::log::record::Record;
-use crate::options::{EXTENT_PAGES, FileSpec, PAGE_SIZE};
+use crate::options::FileSpec;
 use crate::storage::{FileSystem, OpenMode, StorageFile};
-use windlass_base::page::checksum;
+use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES, checksum};
 
 /// Pages kept in memory while the log is replayed.
 const PAGES_KEPT: usize = 4096;
@@ -43,14 +43,12 @@ const VERIFY_BYTES: usize = 1 << 20;
 /// A restored file, ready to be renamed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoredFile {
-    /// Its number.
-    pub file_id: u32,
+    pub file_id: FileId,
     pub logical_name: String,
     /// The temporary file.
     pub staged: PathBuf,
     /// The path it is renamed to.
     pub path: PathBuf,
-    /// Pages in use.
     pub pages: u64,
 }
 
@@ -66,7 +64,6 @@ struct Staged {
     extents: Vec<u32>,
 }
 
-/// A file restore in progress.
 #[derive(Debug)]
 pub struct FileRestore {
     database: String,
@@ -99,15 +96,15 @@ impl FileRestore {
         log_path: &Path,
         description: &BackupDescription,
         set: Guid,
-        file_ids: &[u32],
+        file_ids: &[FileId],
         beside: &dyn Fn(&Path) -> PathBuf,
     ) -> Result<Self> {
         let fail = |error| EngineError::io("open", log_path, error);
         let log = files.open(log_path, OpenMode::Existing).map_err(fail)?;
         log.lock_exclusive()
             .map_err(|error| EngineError::lock(log_path, error))?;
-        let told = read_log(&log, log_path)?;
-        let header = &told.header;
+        let closed = read_log(&log, log_path)?;
+        let header = &closed.header;
         let is_base = header.base.set == set && !set.is_nil() && header.guid == description.guid();
         if description.is_differential() || !is_base {
             return Err(EngineError::NotTheBase {
@@ -116,12 +113,12 @@ impl FileRestore {
                 base: header.base.set,
             });
         }
-        let wanted = extents_of(&told, file_ids)?;
+        let wanted = extents_of(&closed, file_ids)?;
         let replaced = check_existing(files.as_ref(), header, wanted.keys())?;
         let mut restore = Self {
             database: header.name.clone(),
             regions: header.regions.clone(),
-            page_count: told.page_count,
+            page_count: closed.page_count,
             is_plain: is_plain(header),
             first_file: header.files[0].path.clone(),
             files,
@@ -140,13 +137,18 @@ impl FileRestore {
     }
 
     /// Whether the data file is one of those being restored.
-    pub fn wants(&self, file_id: u32) -> bool {
-        index_of(file_id).is_some_and(|index| self.staged.contains_key(&index))
+    pub fn wants(&self, file_id: FileId) -> bool {
+        file_id
+            .data_index()
+            .is_some_and(|index| self.staged.contains_key(&index))
     }
 
     /// Writes a range of a data file.
-    pub fn write(&mut self, file_id: u32, offset: u64, bytes: &[u8]) -> Result<()> {
-        let Some(staged) = index_of(file_id).and_then(|index| self.staged.get_mut(&index)) else {
+    pub fn write(&mut self, file_id: FileId, offset: u64, bytes: &[u8]) -> Result<()> {
+        let Some(staged) = file_id
+            .data_index()
+            .and_then(|index| self.staged.get_mut(&index))
+        else {
             return Ok(());
         };
         staged
@@ -201,14 +203,14 @@ impl FileRestore {
             }
             let fail = |error| EngineError::io("sync", &staged.path, error);
             if self.is_plain {
-                let bytes = u64::from(self.page_count) * PAGE_SIZE as u64;
+                let bytes = u64::from(self.page_count) * PAGE_BYTES as u64;
                 staged.file.set_len(bytes).map_err(fail)?;
             }
             staged.file.sync().map_err(fail)?;
             self.files.sync_folder_of(&staged.path).map_err(fail)?;
         }
         let restored = self.staged.iter().map(|(&index, staged)| RestoredFile {
-            file_id: file_id(index),
+            file_id: FileId::of_data(index),
             logical_name: staged.spec.logical_name.clone(),
             staged: staged.path.clone(),
             path: staged.spec.path.clone(),
@@ -248,7 +250,7 @@ impl FileRestore {
             let length = read.map_err(|error| EngineError::io("read", &staged.path, error))?;
             bytes[length..].fill(0);
             let pages = EXTENT_PAGES.min(self.page_count - extent * EXTENT_PAGES) as usize;
-            for (within, page) in bytes.chunks_exact(PAGE_SIZE).take(pages).enumerate() {
+            for (within, page) in bytes.chunks_exact(PAGE_BYTES).take(pages).enumerate() {
                 if let Some((expected, found)) = checksum::mismatch(page) {
                     let refusal = PageRefusal::Damaged { expected, found };
                     let at = u32::try_from(at).unwrap_or(u32::MAX);
@@ -263,7 +265,7 @@ impl FileRestore {
         EngineError::PageRefused {
             database: self.database.clone(),
             page: FilePage {
-                file_id: file_id(index),
+                file_id: FileId::of_data(index),
                 page: u64::from(extent) * u64::from(EXTENT_PAGES) + within,
             },
             refusal,
@@ -354,7 +356,7 @@ fn place<'a>(
     page: u32,
 ) -> (Option<&'a Staged>, u64) {
     let (index, extent) = locate_extent(regions, extent_of(page));
-    let within = u64::from((page - 1) % EXTENT_PAGES) * PAGE_SIZE as u64;
+    let within = u64::from((page - 1) % EXTENT_PAGES) * PAGE_BYTES as u64;
     (staged.get(&index), extent * EXTENT_BYTES + within)
 }
 
@@ -375,7 +377,7 @@ fn apply_record(
     let content = match pages.entry(page) {
         Entry::Occupied(entry) => entry.into_mut(),
         Entry::Vacant(entry) => {
-            let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
+            let mut content = vec![0; PAGE_BYTES].into_boxed_slice();
             let read = staged.file.read_at(&mut content, offset);
             read.map_err(|error| EngineError::io("read", &staged.path, error))?;
             entry.insert(content)

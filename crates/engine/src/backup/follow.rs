@@ -57,7 +57,7 @@ impl LogFollower {
             rest = &rest[block.len()..];
         }
         if rest.len() >= HEADER_BYTES && BlockHeader::parse(rest).is_none() {
-            return Err(self.broken("bytes that are no block"));
+            return Err(self.broken("bytes that are not a block"));
         }
         self.partial = rest.to_vec();
         Ok(())
@@ -77,11 +77,8 @@ impl LogFollower {
             return Err(self.broken("a block is missing"));
         }
         for record in Records::new(records) {
-            let record = record.ok_or_else(|| self.broken("bytes that are no record"))?;
+            let record = record.ok_or_else(|| self.broken("an invalid record"))?;
             if let Record::PageImage { page, .. } | Record::PageRanges { page, .. } = record {
-                if page == 0 {
-                    return Err(self.broken("a record of page 0"));
-                }
                 on_record(page, &record)?;
             }
         }
@@ -100,7 +97,7 @@ impl LogFollower {
 
     fn broken(&self, what: &str) -> EngineError {
         EngineError::Invalid(format!(
-            "the log of the backup of database '{}' is damaged behind {:?}: {what}",
+            "the log of the backup of database '{}' is damaged after {:?}: {what}",
             self.database, self.reached
         ))
     }

@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 use crate::differential::ExtentMap;
 use crate::error::{EngineError, Result};
-use crate::files::{FilePage, check_regions, extent_of, file_id, index_of, locate_extent};
-use crate::log::block::HEADER_BYTES;
+use crate::files::{FilePage, check_regions, extent_of, locate_extent};
 use crate::log::header::Header;
 use crate::log::reader::{LogReader, find_end, load_sequences};
-use crate::log::record::{Record, Records};
-use crate::options::EXTENT_PAGES;
+use crate::log::replay::{Replayed, replay};
 use crate::storage::StorageFile;
+use windlass_base::FileId;
+use windlass_base::page::EXTENT_PAGES;
 
 /// The state of a closed database, read from its log file.
-pub(super) struct Told {
+pub(super) struct ClosedDatabase {
     pub(super) header: Header,
     map: ExtentMap,
     pub(super) page_count: u32,
@@ -27,7 +27,7 @@ pub(super) struct Told {
 }
 
 /// Reads what recovery would find, without changing anything.
-pub(super) fn read_log(log: &Arc<dyn StorageFile>, path: &Path) -> Result<Told> {
+pub(super) fn read_log(log: &Arc<dyn StorageFile>, path: &Path) -> Result<ClosedDatabase> {
     let mut header = Header::load(log.as_ref(), path)?;
     load_sequences(log.as_ref(), path, header.guid, &mut header.vlfs)?;
     check_regions(&header.name, &header.regions, header.files.len())?;
@@ -41,64 +41,36 @@ pub(super) fn read_log(log: &Arc<dyn StorageFile>, path: &Path) -> Result<Told> 
         )
     };
     let end = find_end(reader(), header.redo)?.position;
-    let broken = |what: String| EngineError::Corrupt {
-        path: path.to_owned(),
-        what,
-    };
     if end <= header.checkpoint {
-        return Err(broken("the log ends before its last checkpoint".to_owned()));
+        return Err(EngineError::Corrupt {
+            path: path.to_owned(),
+            what: "the log ends before its last checkpoint".to_owned(),
+        });
     }
-    let (mut map, mut redone) = (ExtentMap::default(), ExtentMap::default());
-    let mut page_count = header.page_count;
-    let mut group = header.redo;
-    let mut reader = reader();
-    while let Some((block, bytes)) = reader.next()? {
-        if block.position >= end {
-            break;
-        }
-        if block.first {
-            group = block.position;
-        }
-        let records = &bytes[HEADER_BYTES..HEADER_BYTES + block.payload as usize];
-        for record in Records::new(records) {
-            let what = || {
-                broken(format!(
-                    "block {:?} holds what is no record",
-                    block.position
-                ))
-            };
-            match record.ok_or_else(what)? {
-                Record::PageImage { page, .. } | Record::PageRanges { page, .. } if page > 0 => {
-                    redone.set(extent_of(page));
-                    if block.position > header.checkpoint {
-                        map.set(extent_of(page));
-                    }
-                }
-                Record::MapPart { first, bytes } => map.merge(first, bytes),
-                Record::Commit {
-                    page_count: pages, ..
-                } => page_count = pages,
-                Record::Checkpoint { .. } if group == header.checkpoint => {
-                    map = ExtentMap::default();
-                }
-                _ => {}
-            }
-        }
-    }
-    Ok(Told {
+    let mut redone = ExtentMap::default();
+    let Replayed { map, latest } = replay(reader(), &header, path, end, |page, _, _| {
+        redone.set(extent_of(page));
+        Ok(())
+    })?;
+    Ok(ClosedDatabase {
         header,
         map,
-        page_count,
+        page_count: latest.page_count,
         redone,
     })
 }
 
 /// The extents in use of each file. Fails if any of them may have changed.
-pub(super) fn extents_of(told: &Told, file_ids: &[u32]) -> Result<BTreeMap<usize, Vec<u32>>> {
-    let header = &told.header;
+pub(super) fn extents_of(
+    closed: &ClosedDatabase,
+    file_ids: &[FileId],
+) -> Result<BTreeMap<usize, Vec<u32>>> {
+    let header = &closed.header;
     let mut wanted = BTreeMap::new();
     for &file_id in file_ids {
-        let index = index_of(file_id).filter(|&index| index < header.files.len());
+        let index = file_id
+            .data_index()
+            .filter(|&index| index < header.files.len());
         let index = index.ok_or_else(|| {
             EngineError::Invalid(format!(
                 "file {file_id} of database '{}' is none of its data files",
@@ -108,15 +80,15 @@ pub(super) fn extents_of(told: &Told, file_ids: &[u32]) -> Result<BTreeMap<usize
         wanted.insert(index, Vec::new());
     }
     let mut changed = Vec::new();
-    for extent in 0..told.page_count.div_ceil(EXTENT_PAGES) {
+    for extent in 0..closed.page_count.div_ceil(EXTENT_PAGES) {
         let (index, at) = locate_extent(&header.regions, extent);
         let Some(extents) = wanted.get_mut(&index) else {
             continue;
         };
         extents.push(extent);
-        if told.map.is_set(extent) || told.redone.is_set(extent) {
+        if closed.map.is_set(extent) || closed.redone.is_set(extent) {
             changed.push(FilePage {
-                file_id: file_id(index),
+                file_id: FileId::of_data(index),
                 page: at * u64::from(EXTENT_PAGES),
             });
         }

@@ -19,15 +19,15 @@ use crate::log::header::{DifferentialBase, Header, LOG_AREA};
 use crate::log::record::{Group, Record};
 use crate::log::vlf::divide;
 use crate::log::writer::{AppendError, Log, NoRoom, Resume, zero};
-use crate::options::{FileSpec, PAGE_SIZE};
+use crate::options::FileSpec;
 use crate::storage::{FileSystem, OpenMode, StorageFile};
+use windlass_base::page::PAGE_BYTES;
 
 type Pages = BTreeMap<u32, Box<[u8]>>;
 
 /// Pages kept in memory while the log is replayed.
 const PAGES_KEPT: usize = 4096;
 
-/// A restore in progress.
 #[derive(Debug)]
 pub struct Restore {
     files: Arc<dyn FileSystem>,
@@ -129,7 +129,7 @@ impl Restore {
         if self.header.page_count == 0 {
             return Ok(None);
         }
-        let mut content = vec![0; PAGE_SIZE];
+        let mut content = vec![0; PAGE_BYTES];
         self.data.read(1, &mut content)?;
         Ok(Some(content))
     }
@@ -263,7 +263,7 @@ fn apply_record(data: &DataFiles, pages: &mut Pages, page: u32, record: &Record<
     let content = match pages.entry(page) {
         Entry::Occupied(entry) => entry.into_mut(),
         Entry::Vacant(entry) => {
-            let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
+            let mut content = vec![0; PAGE_BYTES].into_boxed_slice();
             if matches!(record, Record::PageRanges { .. }) {
                 data.read(page, &mut content)?;
             }

@@ -25,9 +25,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use windlass_base::Guid;
-use windlass_base::Lsn;
-use windlass_base::page::checksum;
+use windlass_base::page::{PAGE_BYTES, checksum};
+use windlass_base::{FileId, Guid, Lsn};
 use windlass_io::DirectFile;
 
 use super::Database;
@@ -40,12 +39,10 @@ use crate::files::extent_of;
 use crate::log::Position;
 use crate::log::header::{DifferentialBase, Header};
 use crate::log::reader::LogReader;
-use crate::options::PAGE_SIZE;
 
 /// Bytes of log that [`Backup::read_log`] passes on at a time.
 const LOG_PIECE_BYTES: usize = 64 << 10;
 
-/// A step of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackupPhase {
     /// Clears the differential map for the new base, and waits for earlier modifiers.
@@ -62,9 +59,7 @@ pub enum BackupPhase {
 /// Duration and work of a step.
 #[derive(Debug, Clone, Copy)]
 pub struct PhaseReport {
-    /// The step.
     pub phase: BackupPhase,
-    /// How long it took.
     pub duration: Duration,
     /// Buffer descriptors or list entries visited.
     pub visited: u64,
@@ -207,11 +202,11 @@ impl Backup {
         database.data.read_range(range, buffer)
     }
 
-    /// The data file with the given index, for copies that keep many reads in flight. Reads from it
+    /// The data file with this number, for copies that keep many reads in flight. Reads from it
     /// return the same as [`Backup::read_range`]; past its end, data counts as zeros.
-    pub fn data_file(&self, index: usize) -> Result<Option<Arc<DirectFile>>> {
+    pub fn data_file(&self, id: FileId) -> Result<Option<Arc<DirectFile>>> {
         self.database.check_online()?;
-        self.database.data.direct(index)
+        self.database.data.direct(id)
     }
 
     /// Whether pages carry checksums that can be verified.
@@ -228,7 +223,7 @@ impl Backup {
             return;
         }
         let database = &self.database;
-        for (index, content) in bytes.chunks_exact(PAGE_SIZE).enumerate() {
+        for (index, content) in bytes.chunks_exact(PAGE_BYTES).enumerate() {
             let Some((expected, found)) = checksum::mismatch(content) else {
                 continue;
             };

@@ -94,13 +94,10 @@ pub enum CheckpointKind {
 
 #[derive(Debug, Clone, Copy)]
 pub struct CheckpointReport {
-    /// How it found the pages.
     pub kind: CheckpointKind,
     /// Descriptors or list entries visited.
     pub visited: u64,
-    /// Pages written.
     pub written: u64,
-    /// Time it took.
     pub duration: Duration,
     /// Where recovery begins from now on.
     pub redo_start: Position,
@@ -212,7 +209,7 @@ impl Database {
     }
 
     /// [`Database::recovery_writer_step`] on a background thread. A panic takes the database
-    /// offline: work left half done is replayed from the log when the database is opened again.
+    /// offline; opening it again replays the log.
     pub(crate) fn guarded_recovery_writer_step(&self) {
         let stepped = contained("recovery writer", || self.recovery_writer_step());
         if let Err(panicked) = stepped {

@@ -6,6 +6,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use windlass_base::page::checksum;
+
 use super::writer::WriterToken;
 use crate::error::Result;
 
@@ -25,9 +27,9 @@ impl PageChecksums {
         self.changes.load(Relaxed)
     }
 
-    /// What page 1 on disk says.
-    pub(super) fn found(&self, _writer: &WriterToken, on: bool) {
-        self.on.store(on, Relaxed);
+    /// Takes over what page 1 on disk says.
+    pub(super) fn note(&self, _writer: &WriterToken, first_page: &[u8]) {
+        self.on.store(checksum::is_reserved(first_page), Relaxed);
     }
 
     /// Runs `commit`, after which pages carry checksums if `on` says so; a failure changes nothing.

@@ -22,7 +22,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, MutexGuard};
 use windlass_base::Lsn;
-use windlass_base::page::checksum;
+use windlass_base::page::{PAGE_BYTES, checksum};
 
 use super::Database;
 use super::read::Checksum;
@@ -32,7 +32,6 @@ use crate::files::extent_of;
 use crate::log::Position;
 use crate::log::record::Group;
 use crate::log::writer::{AppendError, Appended, NoRoom};
-use crate::options::PAGE_SIZE;
 use crate::pool::Change;
 use crate::versions::{Blocked, Commit};
 
@@ -183,7 +182,7 @@ impl Database {
         if after && !before {
             for page in 2..=page_count.min(base.page_count) {
                 if let Entry::Vacant(entry) = pages.entry(page) {
-                    let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
+                    let mut content = vec![0; PAGE_BYTES].into_boxed_slice();
                     self.read_current(page, 0, &mut content, Checksum::Ignored)?;
                     entry.insert(content);
                 }
@@ -197,7 +196,6 @@ impl Database {
         Ok(after)
     }
 
-    /// Tries to commit once.
     fn attempt(&self, pages: &Pages, base: Commit, next: Commit) -> Result<Attempt> {
         let gate = self.commits.gate();
         self.check_online()?;
@@ -273,7 +271,7 @@ impl Database {
     /// readers, new readers are blocked until the commit is published.
     fn save_versions(&self, replaced: &[u32], sequence: u64) -> Result<Option<Blocked<'_>>> {
         let limit = self.shared.options.version_bytes_max;
-        let bytes = replaced.len() as u64 * PAGE_SIZE as u64 + self.versions.bytes();
+        let bytes = replaced.len() as u64 * PAGE_BYTES as u64 + self.versions.bytes();
         if bytes > limit {
             let blocked = self.versions.block();
             // The one reader is the transaction itself.
@@ -285,7 +283,7 @@ impl Database {
             }
             return Ok(Some(blocked));
         }
-        let mut content = [0; PAGE_SIZE];
+        let mut content = [0; PAGE_BYTES];
         for &page in replaced {
             if let Err(error) = self.read_current(page, 0, &mut content, Checksum::Verified) {
                 // A damaged page may be replaced; only a reader that needs it gets the error.

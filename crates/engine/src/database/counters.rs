@@ -66,7 +66,6 @@ pub struct Counters {
 }
 
 impl Database {
-    /// Current figures.
     pub fn counters(&self) -> Counters {
         let figures = &self.figures;
         let get = |value: &AtomicU64| value.load(Relaxed);

@@ -14,8 +14,10 @@ use crate::log::Position;
 use crate::log::header::{DifferentialBase, Fingerprint, Header, LOG_AREA};
 use crate::log::vlf::{VLF_BYTES_MIN, divide};
 use crate::log::writer::{Resume, zero};
-use crate::options::{CreateDatabase, EXTENT_PAGES, FileSpec, PAGE_SIZE};
+use crate::options::{CreateDatabase, FileSpec};
+use crate::pool::DatabaseNumber;
 use crate::storage::{FileSystem, OpenMode, StorageFile};
+use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES};
 
 /// Minimum size of a log file: the header and four virtual log files.
 pub(crate) const LOG_BYTES_MIN: u64 = LOG_AREA + 4 * VLF_BYTES_MIN;
@@ -57,9 +59,9 @@ pub(crate) enum Origin {
 fn check(request: &CreateDatabase, origin: Origin) -> Result<()> {
     let refuse = |what: String| Err(EngineError::Invalid(what));
     let name = &request.name;
-    if request.page_size != PAGE_SIZE {
+    if request.page_size != PAGE_BYTES {
         return refuse(format!(
-            "database '{name}': pages of {} bytes; the engine has pages of {PAGE_SIZE}",
+            "database '{name}': pages of {} bytes; the engine has pages of {PAGE_BYTES}",
             request.page_size
         ));
     }
@@ -112,12 +114,12 @@ fn adopt_file(files: &dyn FileSystem, spec: &FileSpec) -> Result<(DataFile, u32)
     if length < 100 || !head.starts_with(b"SQLite format 3\0") {
         return Err(corrupt("not a SQLite database".to_owned()));
     }
-    if page_size != PAGE_SIZE as u64 || bytes % page_size != 0 {
+    if page_size != PAGE_BYTES as u64 || bytes % page_size != 0 {
         return Err(corrupt(format!(
-            "{bytes} bytes in pages of {page_size}; whole pages of {PAGE_SIZE} are needed"
+            "{bytes} bytes in pages of {page_size}; whole pages of {PAGE_BYTES} are needed"
         )));
     }
-    let page_count = u32::try_from(bytes / PAGE_SIZE as u64)
+    let page_count = u32::try_from(bytes / PAGE_BYTES as u64)
         .map_err(|_| corrupt("too many pages".to_owned()))?;
     let spec = FileSpec {
         size: spec.size.max(bytes),
@@ -130,7 +132,7 @@ impl Database {
     /// Creates the files that do not exist; a failure removes them again.
     pub(crate) fn create(
         shared: Arc<Shared>,
-        number: u32,
+        number: DatabaseNumber,
         request: &CreateDatabase,
         origin: Origin,
     ) -> Result<Self> {
@@ -149,7 +151,7 @@ impl Database {
 
     fn create_files<'a>(
         shared: Arc<Shared>,
-        number: u32,
+        number: DatabaseNumber,
         request: &'a CreateDatabase,
         origin: Origin,
         made: &mut Vec<&'a Path>,

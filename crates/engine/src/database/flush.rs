@@ -6,6 +6,7 @@
 //! - A page is written by one request at a time.
 //! - A page whose write failed is dirty again from its old position; the caller gets the error.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -14,13 +15,14 @@ use windlass_base::panic::contained;
 use windlass_io::AlignedBuffer;
 
 use super::Database;
+use crate::dirty::DirtyPages;
 use crate::dispenser::{MERGED_BYTES, PAGE_WRITER, Request};
 use crate::error::{EngineError, Result};
 use crate::files::{Place, extent_of};
 use crate::instance::Shared;
 use crate::log::Position;
-use crate::options::PAGE_SIZE;
-use crate::pool::Picked;
+use crate::pool::{DatabaseNumber, PageKey, Picked};
+use windlass_base::page::PAGE_BYTES;
 
 /// Neighbouring pages collected for one request.
 struct Run {
@@ -97,9 +99,9 @@ impl Database {
                 pages: Vec::new(),
                 end: Position::default(),
             });
-            let start = open.pages.len() * PAGE_SIZE;
-            let frame = &mut open.buffer[start..start + PAGE_SIZE];
-            match self.shared.pool.pick(self.key(page), frame, &self.dirty) {
+            let start = open.pages.len() * PAGE_BYTES;
+            let content = &mut open.buffer[start..start + PAGE_BYTES];
+            match self.shared.pool.pick(self.key(page), content, &self.dirty) {
                 Picked::Page(change) => {
                     open.pages.push((page, change.first));
                     open.end = open.end.max(change.end);
@@ -152,7 +154,7 @@ impl Database {
             database: self.number,
             file: place.file,
             offset: place.offset,
-            length: pages.len() * PAGE_SIZE,
+            length: pages.len() * PAGE_BYTES,
             buffer,
             done: Box::new(move |outcome| {
                 let ended = contained(PAGE_WRITER, || ending.end(&pages, outcome));
@@ -165,7 +167,7 @@ impl Database {
 
 impl Run {
     fn continues(&self, place: &Place) -> bool {
-        let bytes = self.pages.len() * PAGE_SIZE;
+        let bytes = self.pages.len() * PAGE_BYTES;
         self.place.index == place.index
             && self.place.offset + bytes as u64 == place.offset
             && bytes < MERGED_BYTES
@@ -175,9 +177,9 @@ impl Run {
 /// The parts of the database needed when a write completes.
 struct Ending {
     shared: Arc<Shared>,
-    dirty: Arc<crate::dirty::DirtyPages>,
-    database: u32,
-    path: std::path::PathBuf,
+    dirty: Arc<DirtyPages>,
+    database: DatabaseNumber,
+    path: PathBuf,
 }
 
 impl Ending {
@@ -186,7 +188,7 @@ impl Ending {
             .err()
             .map(|error| EngineError::io("write", &self.path, error));
         for &(page, first) in pages {
-            let key = crate::pool::PageKey {
+            let key = PageKey {
                 database: self.database,
                 page,
             };

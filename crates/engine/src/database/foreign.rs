@@ -14,9 +14,8 @@ use windlass_io::AlignedBuffer;
 
 use crate::error::{EngineError, Result};
 use crate::files::DataFiles;
-use crate::options::PAGE_SIZE;
 use crate::storage::{FileSystem, OpenMode};
-use windlass_base::page::checksum;
+use windlass_base::page::{PAGE_BYTES, checksum};
 
 /// Bytes read at a time.
 const STEP_BYTES: usize = 1 << 20;
@@ -70,7 +69,7 @@ pub(super) fn take_over(data: &DataFiles, page_count: u32) -> Result<()> {
     let mut buffer = AlignedBuffer::new(STEP_BYTES);
     for mut range in data.ranges(page_count, None, STEP_BYTES) {
         // Extents are whole; the database may end inside one.
-        let end = u64::from(page_count) * PAGE_SIZE as u64;
+        let end = u64::from(page_count) * PAGE_BYTES as u64;
         range.bytes = range.bytes.min((end - range.offset) as usize);
         let bytes = &mut buffer[..range.bytes];
         data.read_range(&range, bytes)?;
@@ -83,7 +82,7 @@ pub(super) fn take_over(data: &DataFiles, page_count: u32) -> Result<()> {
             }
         }
         if is_reserved {
-            for page in bytes.chunks_exact_mut(PAGE_SIZE) {
+            for page in bytes.chunks_exact_mut(PAGE_BYTES) {
                 if checksum::mismatch(page).is_some() {
                     checksum::stamp(page);
                     rewrite = true;

@@ -32,6 +32,8 @@ pub(crate) mod page_restore;
 pub(crate) mod read;
 mod recovery;
 mod stored;
+#[cfg(test)]
+mod tests;
 pub(crate) mod transaction;
 mod writer;
 
@@ -39,7 +41,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use windlass_base::Guid;
+use windlass_base::{FileId, Guid};
 
 use self::checkpoint::Checkpointer;
 use self::checksums::PageChecksums;
@@ -50,19 +52,20 @@ use self::writer::{Writer, WriterToken};
 use crate::differential::DifferentialMaps;
 use crate::dirty::DirtyPages;
 use crate::error::{EngineError, Result};
-use crate::files::{DataFile, DataFiles, LOG_FILE_ID, file_id};
+use crate::files::{DataFile, DataFiles};
 use crate::instance::Shared;
 use crate::log::header::Header;
 use crate::log::writer::{Log, Resume};
-use crate::options::{FileSpec, PAGE_SIZE};
-use crate::pool::PageKey;
+use crate::options::FileSpec;
+use crate::pool::{DatabaseNumber, PageKey};
 use crate::storage::{FileSystem, OpenMode, StorageFile};
 use crate::versions::{Commit, Versions};
+use windlass_base::page::PAGE_BYTES;
 
 /// An open database of an instance.
 #[derive(Debug)]
 pub struct Database {
-    number: u32,
+    number: DatabaseNumber,
     name: String,
     guid: Guid,
     shared: Arc<Shared>,
@@ -85,10 +88,7 @@ pub struct Database {
 /// A file of a database, for views and backups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDescription {
-    /// Number of the file: the first data file is 1, the log 2, further data files 3 and on, as in
-    /// SQL Server.
-    pub file_id: u32,
-    /// Whether it is the log.
+    pub file_id: FileId,
     pub is_log: bool,
     /// Names, size now, growth.
     pub spec: FileSpec,
@@ -98,7 +98,7 @@ impl Database {
     /// Puts the parts together. `header` is that of the log file, or about to be its first.
     fn assemble(
         shared: Arc<Shared>,
-        number: u32,
+        number: DatabaseNumber,
         header: Header,
         data: DataFiles,
         log_file: Arc<dyn StorageFile>,
@@ -135,12 +135,11 @@ impl Database {
         &self.name
     }
 
-    /// Its identity.
     pub fn guid(&self) -> Guid {
         self.guid
     }
 
-    pub(crate) fn number(&self) -> u32 {
+    pub(crate) fn number(&self) -> DatabaseNumber {
         self.number
     }
 
@@ -154,14 +153,14 @@ impl Database {
     /// All files: data files and log.
     pub fn files(&self) -> Vec<FileDescription> {
         let log = FileDescription {
-            file_id: LOG_FILE_ID,
+            file_id: FileId::LOG,
             is_log: true,
             spec: self.header.log_spec(),
         };
         let data = self.data.specs().into_iter().enumerate();
         let mut files: Vec<_> = data
             .map(|(index, spec)| FileDescription {
-                file_id: file_id(index),
+                file_id: FileId::of_data(index),
                 is_log: false,
                 spec,
             })
@@ -233,7 +232,7 @@ impl Database {
         if let Some(file) = self.data.single()
             && !self.copies.any()
         {
-            let bytes = u64::from(latest.page_count) * PAGE_SIZE as u64;
+            let bytes = u64::from(latest.page_count) * PAGE_BYTES as u64;
             let outcome = file.set_len(bytes).and_then(|()| file.sync());
             let path = self.data.path(0);
             outcome.map_err(|error| self.log.fail(EngineError::io("cut", &path, error)))?;

@@ -26,19 +26,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_base::Guid;
-use windlass_base::page::checksum;
+use windlass_base::page::{PAGE_BYTES, checksum};
+use windlass_base::{FileId, Guid};
 use windlass_io::AlignedBuffer;
 
 use super::Database;
 use crate::backup::follow::LogFollower;
 use crate::backup::{BackupDescription, BackupRange};
 use crate::error::{EngineError, PageRefusal, Result};
-use crate::files::{FilePage, LOG_FILE_ID, extent_of, index_of};
+use crate::files::{FilePage, extent_of};
 use crate::log::record::Record;
-use crate::options::PAGE_SIZE;
 
-/// A requested page.
 #[derive(Debug)]
 struct Wanted {
     name: FilePage,
@@ -102,21 +100,21 @@ impl Database {
             page: name,
             refusal,
         };
-        if name.file_id == LOG_FILE_ID {
+        if name.file_id == FileId::LOG {
             return Err(refuse(PageRefusal::InLog));
         }
-        let index = index_of(name.file_id).ok_or_else(|| refuse(PageRefusal::BeyondEnd))?;
         let specs = self.data.specs();
-        let pages = specs
-            .get(index)
-            .map_or(0, |spec| spec.size / PAGE_SIZE as u64);
+        let index = name.file_id.data_index();
+        let pages = index
+            .and_then(|index| specs.get(index))
+            .map_or(0, |spec| spec.size / PAGE_BYTES as u64);
         if name.page >= pages {
             return Err(refuse(PageRefusal::BeyondEnd));
         }
         let place = BackupRange {
-            file: index,
-            offset: name.page * PAGE_SIZE as u64,
-            bytes: PAGE_SIZE,
+            file: name.file_id,
+            offset: name.page * PAGE_BYTES as u64,
+            bytes: PAGE_BYTES,
         };
         match self.data.page_at(&place, 0) {
             page if page > 0 && page <= self.versions.latest().page_count => Ok(page),
@@ -177,18 +175,18 @@ impl PageRestore {
     }
 
     /// Whether a range of a data file contains one of the pages.
-    pub fn wants(&self, file_id: u32, offset: u64, bytes: u64) -> bool {
+    pub fn wants(&self, file_id: FileId, offset: u64, bytes: u64) -> bool {
         self.names_in(file_id, offset, bytes).next().is_some()
     }
 
     /// The pages that are completely inside a range of a data file.
     fn names_in(
         &self,
-        file_id: u32,
+        file_id: FileId,
         offset: u64,
         bytes: u64,
     ) -> impl Iterator<Item = (FilePage, u32)> {
-        let page_bytes = PAGE_SIZE as u64;
+        let page_bytes = PAGE_BYTES as u64;
         let first = offset.div_ceil(page_bytes);
         let end = (offset.saturating_add(bytes) / page_bytes).max(first);
         let name = |page| FilePage { file_id, page };
@@ -197,12 +195,12 @@ impl PageRestore {
     }
 
     /// Takes the pages out of a range of a data file, as read from the set.
-    pub fn take(&mut self, file_id: u32, offset: u64, bytes: &[u8]) {
+    pub fn take(&mut self, file_id: FileId, offset: u64, bytes: &[u8]) {
         let found: Vec<_> = self.names_in(file_id, offset, bytes.len() as u64).collect();
         for (name, page) in found {
-            let start = (name.page * PAGE_SIZE as u64 - offset) as usize;
+            let start = (name.page * PAGE_BYTES as u64 - offset) as usize;
             if let Some(wanted) = self.pages.get_mut(&page) {
-                wanted.content = Some(bytes[start..start + PAGE_SIZE].into());
+                wanted.content = Some(bytes[start..start + PAGE_BYTES].into());
             }
         }
     }
@@ -250,11 +248,11 @@ impl PageRestore {
         self.check()?;
         self.verify()?;
         database.shared.dispenser.drain(database.number);
-        let mut aligned = AlignedBuffer::new(PAGE_SIZE);
+        let mut aligned = AlignedBuffer::new(PAGE_BYTES);
         for (&page, wanted) in &self.pages {
             if let Some(content) = &wanted.content {
-                aligned[..PAGE_SIZE].copy_from_slice(content);
-                database.data.write(page, &aligned[..PAGE_SIZE])?;
+                aligned[..PAGE_BYTES].copy_from_slice(content);
+                database.data.write(page, &aligned[..PAGE_BYTES])?;
             }
         }
         let synced = database.data.sync();

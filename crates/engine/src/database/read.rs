@@ -8,14 +8,13 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use windlass_base::page::checksum;
+use windlass_base::FileId;
+use windlass_base::page::{PAGE_BYTES, checksum};
 use windlass_io::AlignedBuffer;
 
 use super::Database;
 use super::writer::WriterToken;
 use crate::error::{EngineError, Result};
-use crate::files::file_id;
-use crate::options::PAGE_SIZE;
 use crate::versions::Commit;
 
 /// Number of times a page is read again because it was being written, before it is returned without
@@ -23,7 +22,7 @@ use crate::versions::Commit;
 const READ_ATTEMPTS: usize = 16;
 
 thread_local! {
-    static PAGE: RefCell<AlignedBuffer> = RefCell::new(AlignedBuffer::new(PAGE_SIZE));
+    static PAGE: RefCell<AlignedBuffer> = RefCell::new(AlignedBuffer::new(PAGE_BYTES));
 }
 
 /// Whether a page must match its checksum.
@@ -81,7 +80,7 @@ impl Database {
                 return Ok(());
             };
             let done = PAGE.with_borrow_mut(|content| -> Result<bool> {
-                let content = &mut content[..PAGE_SIZE];
+                let content = &mut content[..PAGE_BYTES];
                 self.data.read(page, content)?;
                 self.figures.pages_read.fetch_add(1, Ordering::Relaxed);
                 let damage = if check == Checksum::Verified && self.carries_checksum(page) {
@@ -119,10 +118,10 @@ impl Database {
         let place = self.data.place(page);
         EngineError::PageChecksum {
             database: self.name.clone(),
-            file: file_id(place.index),
+            file: FileId::of_data(place.index),
             path: self.data.path(place.index),
             page,
-            file_page: place.offset / PAGE_SIZE as u64,
+            file_page: place.offset / PAGE_BYTES as u64,
             expected,
             found,
         }
@@ -130,7 +129,7 @@ impl Database {
 
     fn read_at(&self, commit: Commit, page: u32, offset: usize, buffer: &mut [u8]) -> Result<()> {
         self.check_online()?;
-        if page == 0 || page > commit.page_count || offset + buffer.len() > PAGE_SIZE {
+        if page == 0 || page > commit.page_count || offset + buffer.len() > PAGE_BYTES {
             return Err(EngineError::NoSuchPage {
                 database: self.name.clone(),
                 page,
@@ -166,7 +165,7 @@ impl Database {
         if page_count > 0 {
             self.read_current(1, 0, &mut head, Checksum::Ignored)?;
         }
-        self.checksums.found(writer, checksum::is_reserved(&head));
+        self.checksums.note(writer, &head);
         Ok(())
     }
 
@@ -201,7 +200,6 @@ impl Drop for ReadSnapshot {
 }
 
 impl ReadSnapshot {
-    /// The database it belongs to.
     pub fn database(&self) -> &Arc<Database> {
         &self.database
     }
@@ -216,12 +214,11 @@ impl ReadSnapshot {
         self.commit.sequence
     }
 
-    /// Whether nothing was committed since.
     pub fn is_latest(&self) -> bool {
         self.database.versions.latest() == self.commit
     }
 
-    /// Copies page `page` (from 1) into `buffer` of [`PAGE_SIZE`] bytes.
+    /// Copies page `page` (from 1) into `buffer` of [`PAGE_BYTES`] bytes.
     pub fn read_page(&self, page: u32, buffer: &mut [u8]) -> Result<()> {
         self.read_part(page, 0, buffer)
     }

@@ -16,20 +16,21 @@ use std::time::Instant;
 
 use super::read::Checksum;
 use super::{Database, create, foreign, open_files};
-use crate::differential::{DifferentialMaps, ExtentMap};
+use crate::differential::DifferentialMaps;
 use crate::error::{EngineError, Result};
-use crate::files::{DataFiles, extent_of};
+use crate::files::DataFiles;
 use crate::instance::Shared;
 use crate::log::Position;
-use crate::log::block::HEADER_BYTES;
 use crate::log::header::{Fingerprint, Header};
 use crate::log::reader::{LogEnd, LogReader, find_end, load_sequences};
-use crate::log::record::{Record, Records};
+use crate::log::record::Record;
+use crate::log::replay::{Replayed, replay};
 use crate::log::writer::Resume;
-use crate::options::{EXTENT_PAGES, OpenDatabase, PAGE_SIZE};
-use crate::pool::Change;
+use crate::options::OpenDatabase;
+use crate::pool::{Change, DatabaseNumber};
 use crate::storage::{OpenMode, SECTOR_BYTES, StorageFile};
-use crate::versions::{Commit, Versions};
+use crate::versions::Versions;
+use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES};
 
 /// Minimum log bytes replayed for a useful measurement.
 const MEASURED_BYTES: u64 = 1 << 20;
@@ -38,8 +39,11 @@ const MEASURED_BYTES: u64 = 1 << 20;
 const REWRITE_BYTES: usize = 1 << 20;
 
 impl Database {
-    /// Opens the files and recovers.
-    pub(crate) fn open(shared: Arc<Shared>, number: u32, request: &OpenDatabase) -> Result<Self> {
+    pub(crate) fn open(
+        shared: Arc<Shared>,
+        number: DatabaseNumber,
+        request: &OpenDatabase,
+    ) -> Result<Self> {
         let start = Instant::now();
         let path = &request.log_path;
         let fail = |error| EngineError::io("open", path, error);
@@ -103,11 +107,17 @@ impl Database {
     fn recover(&mut self, header: &Header, page_count: u32, start: Instant) -> Result<()> {
         let bytes = self.log.distance(header.redo);
         let changed = header.clean && was_changed(header, self)?;
-        let mut latest = Commit {
-            sequence: header.sequence,
+        let header = Header {
             page_count,
+            ..header.clone()
         };
-        self.redo(header, &mut latest)?;
+        let (reader, end) = (self.log.reader(header.redo), self.log.end());
+        let path = &header.log.path;
+        let Replayed { map, latest } =
+            replay(reader, &header, path, end, |page, group, record| {
+                self.redo(page, group, record)
+            })?;
+        self.maps = DifferentialMaps::new(map);
         self.data.ensure(latest.page_count)?;
         if changed {
             // Another program wrote to the file while it was closed, which no map records.
@@ -131,68 +141,13 @@ impl Database {
         self.advance_redo(&self.checkpointer.lock())
     }
 
-    /// Replays every complete group from the redo start on.
-    fn redo(&mut self, header: &Header, latest: &mut Commit) -> Result<()> {
-        let end = self.log.end();
-        let mut reader = self.log.reader(header.redo);
-        let mut map = ExtentMap::default();
-        let mut group = header.redo;
-        let mut sequence = 0;
-        while let Some((block, bytes)) = reader.next()? {
-            if block.position >= end {
-                break;
-            }
-            if block.first {
-                group = block.position;
-                sequence = block.sequence;
-            }
-            let records = &bytes[HEADER_BYTES..HEADER_BYTES + block.payload as usize];
-            for record in Records::new(records) {
-                let record = record.ok_or_else(|| EngineError::Corrupt {
-                    path: header.log.path.clone(),
-                    what: format!("block {:?} holds what is no record", block.position),
-                })?;
-                let marks = block.position > header.checkpoint;
-                self.redo_record(&record, group, marks, &mut map)?;
-                match record {
-                    Record::Commit { page_count, .. } => {
-                        latest.page_count = page_count;
-                        latest.sequence = sequence;
-                    }
-                    Record::Checkpoint { .. } if group == header.checkpoint => {
-                        map = ExtentMap::default();
-                    }
-                    _ => {}
-                }
-            }
-        }
-        self.maps = DifferentialMaps::new(map);
-        Ok(())
-    }
-
-    fn redo_record(
-        &self,
-        record: &Record<'_>,
-        group: Position,
-        marks: bool,
-        map: &mut ExtentMap,
-    ) -> Result<()> {
-        let page = match *record {
-            Record::PageImage { page, .. } | Record::PageRanges { page, .. } => page,
-            Record::MapPart { first, bytes } => {
-                map.merge(first, bytes);
-                return Ok(());
-            }
-            _ => return Ok(()),
-        };
-        let mut content = [0; PAGE_SIZE];
+    /// Replays the record of a page into the pool.
+    fn redo(&self, page: u32, group: Position, record: &Record<'_>) -> Result<()> {
+        let mut content = [0; PAGE_BYTES];
         if let Record::PageRanges { .. } = record {
             self.read_current(page, 0, &mut content, Checksum::Ignored)?;
         }
         record.apply_to(&mut content);
-        if marks {
-            map.set(extent_of(page));
-        }
         let change = Change {
             first: group,
             end: self.log.durable(),
@@ -219,7 +174,7 @@ fn rewrite(file: &dyn StorageFile, range: Range<u64>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Rewrites the log from the redo start to its end, with the frames of its virtual log files.
+/// Rewrites the log from the redo start to its end, with the headers of its virtual log files.
 fn rewrite_log(file: &dyn StorageFile, header: &Header, end: LogEnd) -> std::io::Result<()> {
     let sector = SECTOR_BYTES as u64;
     for vlf in &header.vlfs {
@@ -264,13 +219,13 @@ fn reopened_pages(header: &Header, data: &DataFiles) -> Result<u32> {
             let bytes = file
                 .len()
                 .map_err(|error| EngineError::io("open", &path, error))?;
-            if bytes % PAGE_SIZE as u64 != 0 {
+            if bytes % PAGE_BYTES as u64 != 0 {
                 return Err(EngineError::Corrupt {
                     path,
-                    what: format!("{bytes} bytes are not whole pages of {PAGE_SIZE}"),
+                    what: format!("{bytes} bytes are not whole pages of {PAGE_BYTES}"),
                 });
             }
-            Ok((bytes / PAGE_SIZE as u64) as u32)
+            Ok((bytes / PAGE_BYTES as u64) as u32)
         }
         _ => Ok(header.page_count),
     }

@@ -11,7 +11,7 @@ use super::commit::Pages;
 use super::read::ReadSnapshot;
 use super::writer::WriterToken;
 use crate::error::{EngineError, Result};
-use crate::options::PAGE_SIZE;
+use windlass_base::page::PAGE_BYTES;
 
 impl Database {
     /// Starts the only write transaction, based on a snapshot.
@@ -52,7 +52,6 @@ pub struct WriteTransaction {
 }
 
 impl WriteTransaction {
-    /// The database it changes.
     pub fn database(&self) -> &Arc<Database> {
         &self.snapshot.database
     }
@@ -69,7 +68,7 @@ impl WriteTransaction {
 
     /// Copies a part of page `page`, from byte `offset` in it.
     pub fn read_part(&self, page: u32, offset: usize, buffer: &mut [u8]) -> Result<()> {
-        let inside = page > 0 && page <= self.page_count && offset + buffer.len() <= PAGE_SIZE;
+        let inside = page > 0 && page <= self.page_count && offset + buffer.len() <= PAGE_BYTES;
         match self.pages.get(&page) {
             Some(content) if inside => {
                 buffer.copy_from_slice(&content[offset..offset + buffer.len()]);
@@ -88,12 +87,12 @@ impl WriteTransaction {
         }
     }
 
-    /// Replaces page `page` (from 1) with `content` of [`PAGE_SIZE`] bytes. A page after the last
+    /// Replaces page `page` (from 1) with `content` of [`PAGE_BYTES`] bytes. A page after the last
     /// one extends the database; pages in between that are never written are zero.
     pub fn write_page(&mut self, page: u32, content: &[u8]) -> Result<()> {
-        if page == 0 || content.len() != PAGE_SIZE {
+        if page == 0 || content.len() != PAGE_BYTES {
             return Err(EngineError::Invalid(format!(
-                "page {page} with {} bytes; pages are counted from 1 and have {PAGE_SIZE}",
+                "page {page} with {} bytes; pages are counted from 1 and have {PAGE_BYTES}",
                 content.len()
             )));
         }
@@ -114,7 +113,7 @@ impl WriteTransaction {
         let _cut = self.pages.split_off(&page_count.saturating_add(1));
         // Data on disk after the end may come from an earlier, longer state.
         for page in self.page_count + 1..=page_count {
-            self.pages.insert(page, vec![0; PAGE_SIZE].into());
+            self.pages.insert(page, vec![0; PAGE_BYTES].into());
         }
         self.page_count = page_count;
         Ok(())

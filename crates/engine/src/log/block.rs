@@ -18,13 +18,10 @@ const LAST: u16 = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockHeader {
-    /// Whether a group begins here.
     pub(crate) first: bool,
-    /// Whether a group ends here.
     pub(crate) last: bool,
     pub(crate) records: u16,
     pub(crate) position: Position,
-    /// Checksum of the previous block.
     pub(crate) previous: u64,
     /// Number of the commit; for groups without one, of the last commit.
     pub(crate) sequence: u64,
@@ -32,7 +29,6 @@ pub(crate) struct BlockHeader {
     pub(crate) epoch: u32,
     /// Bytes of records.
     pub(crate) payload: u32,
-    /// Identity of the database.
     pub(crate) guid: Guid,
     /// Checksum of header and records.
     pub(crate) checksum: u64,
@@ -66,13 +62,13 @@ impl BlockHeader {
 
     /// Appends header, records and padding to `out`; returns the checksum.
     pub(crate) fn write(&self, records: &[u8], out: &mut Vec<u8>) -> u64 {
-        let frame = self.encode();
+        let header = self.encode();
         let mut sum = ChecksumBuilder::new();
-        sum.update(&frame.0);
+        sum.update(&header.0);
         sum.update(records);
         let checksum = sum.finish();
         let end = out.len() + self.stored_bytes();
-        out.extend_from_slice(&frame.0);
+        out.extend_from_slice(&header.0);
         out.extend_from_slice(&checksum.to_le_bytes());
         out.extend_from_slice(records);
         out.resize(end, 0);

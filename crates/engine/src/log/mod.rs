@@ -2,7 +2,8 @@
 //!
 //! Layout in `docs/format/engine.md`. Parts: [`record`] the content of a group, [`block`] its
 //! blocks, [`header`] the two header slots, [`vlf`] the parts of the file, `space` which of them
-//! are in use, [`writer`] append and group commit, [`reader`] reading.
+//! are in use, [`writer`] append and group commit, [`reader`] reading,
+//! [`replay`] what recovery finds.
 //!
 //! Invariants:
 //! - A group counts once its last block is in the log. Blocks are written in order, and a group is
@@ -13,12 +14,13 @@
 //! - Every block contains the checksum of the previous block, its own position and the epoch of the
 //!   recovery after which it was written, and epochs never decrease along the chain. Blocks that a
 //!   crash left after the end can therefore never become part of the log again.
-//! - After a failed write or sync, nothing more is written.
+//! - After a failed write or sync, nothing more is written: the database is offline.
 
 pub(crate) mod block;
 pub(crate) mod header;
 pub(crate) mod reader;
 pub(crate) mod record;
+pub(crate) mod replay;
 mod space;
 pub(crate) mod vlf;
 pub(crate) mod writer;

@@ -5,8 +5,8 @@
 //! torn has a whole image in the log before any byte ranges.
 
 use super::Position;
-use crate::options::PAGE_SIZE;
 use windlass_base::bytes::{Reader, Writer};
+use windlass_base::page::PAGE_BYTES;
 
 const PAGE_IMAGE: u8 = 1;
 const PAGE_RANGES: u8 = 2;
@@ -20,7 +20,7 @@ const GAP_BYTES: usize = 8;
 /// A record read from the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Record<'a> {
-    /// The whole page; bytes behind `content` are zero.
+    /// The whole page; the bytes after `content` are zero.
     PageImage {
         page: u32,
         /// Its bytes without trailing zeros.
@@ -84,7 +84,7 @@ impl Group {
         if ranges.is_empty() {
             return false;
         }
-        if stored >= PAGE_SIZE / 2 {
+        if stored >= PAGE_BYTES / 2 {
             self.page_image(page, new);
             return true;
         }
@@ -182,11 +182,11 @@ impl<'a> Records<'a> {
         let input = &mut self.0;
         Some(match input.u8()? {
             PAGE_IMAGE => Record::PageImage {
-                page: input.u32()?,
-                content: input.text().filter(|content| content.len() <= PAGE_SIZE)?,
+                page: page_number(input)?,
+                content: input.text().filter(|content| content.len() <= PAGE_BYTES)?,
             },
             PAGE_RANGES => Record::PageRanges {
-                page: input.u32()?,
+                page: page_number(input)?,
                 ranges: input.text().filter(|ranges| ranges_fit(ranges))?,
             },
             COMMIT => Record::Commit {
@@ -205,11 +205,16 @@ impl<'a> Records<'a> {
     }
 }
 
+/// Pages are counted from 1.
+fn page_number(input: &mut Reader<'_>) -> Option<u32> {
+    input.u32().filter(|&page| page > 0)
+}
+
 fn ranges_fit(ranges: &[u8]) -> bool {
     let mut input = Reader::new(ranges);
     while !input.is_empty() {
         match (input.u16(), input.text()) {
-            (Some(start), Some(bytes)) if usize::from(start) + bytes.len() <= PAGE_SIZE => {}
+            (Some(start), Some(bytes)) if usize::from(start) + bytes.len() <= PAGE_BYTES => {}
             _ => return false,
         }
     }
@@ -238,16 +243,16 @@ mod tests {
 
     #[test]
     fn ranges_turn_the_old_page_into_the_new_one() {
-        let old = vec![3; PAGE_SIZE];
+        let old = vec![3; PAGE_BYTES];
         let mut new = old.clone();
         new[0] = 1;
         new[5] = 2;
         new[4000..4100].fill(9);
-        new[PAGE_SIZE - 1] = 8;
+        new[PAGE_BYTES - 1] = 8;
         let mut group = Group::default();
         assert!(group.page_change(7, &old, &new));
         assert!(!group.page_change(7, &new, &new));
-        group.page_image(8, &[0; PAGE_SIZE]);
+        group.page_image(8, &[0; PAGE_BYTES]);
         group.commit(8, 1);
         assert!(group.bytes.len() < 200, "{}", group.bytes.len());
         let records: Vec<_> = Records::new(&group.bytes).map(Option::unwrap).collect();
@@ -255,7 +260,7 @@ mod tests {
         records[0].apply_to(&mut page);
         assert_eq!(page, new);
         records[1].apply_to(&mut page);
-        assert_eq!(page, vec![0; PAGE_SIZE]);
+        assert_eq!(page, vec![0; PAGE_BYTES]);
         assert_eq!(
             records[2],
             Record::Commit {
@@ -281,6 +286,8 @@ mod tests {
         ]
         .concat();
         assert_eq!(Records::new(&outside).collect::<Vec<_>>(), [None]);
+        let no_page = [PAGE_RANGES, 0, 0, 0, 0, 5, 0, 0xFF, 0x1F, 1, 0, 7];
+        assert_eq!(Records::new(&no_page).collect::<Vec<_>>(), [None]);
         assert_eq!(Records::new(&[99]).collect::<Vec<_>>(), [None]);
     }
 }

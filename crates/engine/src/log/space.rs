@@ -130,10 +130,10 @@ impl State {
     pub(super) fn enter(&mut self, cursor: Cursor, guid: Guid) {
         if cursor.index != self.cursor.index || cursor.sequence != self.cursor.sequence {
             self.vlfs[cursor.index].sequence = cursor.sequence;
-            let frame = Vlf::frame(cursor.sequence, self.epoch, guid);
+            let header = Vlf::header(cursor.sequence, self.epoch, guid);
             let offset = self.vlfs[cursor.index].offset;
-            self.piece(offset).extend_from_slice(&frame);
-            self.pending_bytes += frame.len();
+            self.piece(offset).extend_from_slice(&header);
+            self.pending_bytes += header.len();
         }
         self.cursor = cursor;
     }

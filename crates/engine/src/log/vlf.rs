@@ -8,7 +8,7 @@ use windlass_base::{Guid, checksum};
 use crate::storage::SECTOR_BYTES;
 use windlass_base::bytes::{Reader, Writer};
 
-/// Virtual log files of one log at most.
+/// Maximum number of virtual log files in a log.
 pub(crate) const VLF_COUNT_MAX: usize = 1024;
 
 /// Minimum bytes of a virtual log file: a block with the largest record, and the first sector.
@@ -29,7 +29,7 @@ pub(crate) struct Vlf {
 
 impl Vlf {
     /// The first sector: sequence number, epoch, identity and a checksum.
-    pub(crate) fn frame(sequence: u32, epoch: u32, guid: Guid) -> Vec<u8> {
+    pub(crate) fn header(sequence: u32, epoch: u32, guid: Guid) -> Vec<u8> {
         let mut out = Writer::default();
         out.u32(MAGIC);
         out.u32(sequence);
@@ -93,12 +93,12 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_of_another_database_is_not_taken() {
+    fn a_header_of_another_database_is_not_taken() {
         let guid = Guid::from_stored([1; 16]);
-        let mut frame = Vlf::frame(7, 1, guid);
-        assert_eq!(Vlf::parse(&frame, guid), Some(7));
-        assert_eq!(Vlf::parse(&frame, Guid::from_stored([2; 16])), None);
-        frame[4] ^= 1;
-        assert_eq!(Vlf::parse(&frame, guid), None);
+        let mut header = Vlf::header(7, 1, guid);
+        assert_eq!(Vlf::parse(&header, guid), Some(7));
+        assert_eq!(Vlf::parse(&header, Guid::from_stored([2; 16])), None);
+        header[4] ^= 1;
+        assert_eq!(Vlf::parse(&header, guid), None);
     }
 }

@@ -35,11 +35,9 @@ const ZEROS_BYTES: usize = 1 << 20;
 /// The position of an appended group.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Appended {
-    /// Its first block.
     pub(crate) first: Position,
     /// After its last block: flushing to here makes it durable.
     pub(crate) end: Position,
-    /// Its last record.
     pub(crate) lsn: Lsn,
 }
 
@@ -358,14 +356,12 @@ impl Log {
         (number, redo)
     }
 
-    /// Moves a hold forward.
     pub(crate) fn move_hold(&self, number: u64, position: Position) {
         let mut state = self.state.lock();
         state.holds.insert(number, position);
         state.lower_floor();
     }
 
-    /// Ends a hold.
     pub(crate) fn release(&self, number: u64) {
         let mut state = self.state.lock();
         state.holds.remove(&number);

@@ -20,7 +20,7 @@
 //!   read began; otherwise the content may be older than the disk's.
 //!
 //! The pool is divided into partitions by a hash of the page; each has its own lock, descriptors of
-//! 32 bytes, frames, hash chains and clock hand. Memory is not touched before it is used: a pool of
+//! 32 bytes, contents, hash chains and clock hand. Memory is not touched before it is used: a pool of
 //! terabytes costs only address space.
 
 mod partition;
@@ -28,23 +28,26 @@ mod partition;
 use partition::Partition;
 pub(crate) use partition::{Change, Picked};
 
-use crate::dirty::DirtyPages;
+use crate::dirty::{DirtyPages, WriteEnd};
 use crate::error::{EngineError, Result};
 use crate::log::Position;
 use crate::sync::RwLock;
 
+/// Number of a database in its instance, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct DatabaseNumber(pub(crate) u32);
+
 /// Identifies a page within an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PageKey {
-    /// Number of the database in the instance, from 1.
-    pub(crate) database: u32,
+    pub(crate) database: DatabaseNumber,
     /// Page of the database, from 1.
     pub(crate) page: u32,
 }
 
 impl PageKey {
     fn hash(self) -> u64 {
-        let word = u64::from(self.database) << 32 | u64::from(self.page);
+        let word = u64::from(self.database.0) << 32 | u64::from(self.page);
         let mixed = word.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         mixed ^ (mixed >> 32)
     }
@@ -71,7 +74,6 @@ pub(crate) struct Swept {
     pub(crate) dirty: Vec<u32>,
     /// Pages of the database being written.
     pub(crate) writing: Vec<u32>,
-    /// Descriptors visited.
     pub(crate) visited: u64,
 }
 
@@ -123,9 +125,9 @@ impl Pool {
     ) -> std::result::Result<(), u64> {
         let partition = self.partition(key).read();
         match partition.find(key) {
-            Some(frame) => {
-                partition.touch(frame);
-                let content = &partition.content(frame)[offset..offset + buffer.len()];
+            Some(slot) => {
+                partition.touch(slot);
+                let content = &partition.content(slot)[offset..offset + buffer.len()];
                 buffer.copy_from_slice(content);
                 Ok(())
             }
@@ -140,8 +142,8 @@ impl Pool {
         look: impl FnOnce(&[u8], Option<Position>) -> T,
     ) -> Option<T> {
         let partition = self.partition(key).read();
-        let frame = partition.find(key)?;
-        Some(look(partition.content(frame), partition.first_dirty(frame)))
+        let slot = partition.find(key)?;
+        Some(look(partition.content(slot), partition.first_dirty(slot)))
     }
 
     /// Whether pages of the partition were written since the number was returned.
@@ -158,9 +160,9 @@ impl Pool {
             return false;
         }
         if partition.find(key).is_none()
-            && let Some(frame) = partition.allocate(key)
+            && let Some(slot) = partition.allocate(key)
         {
-            partition.content_mut(frame).copy_from_slice(content);
+            partition.content_mut(slot).copy_from_slice(content);
         }
         true
     }
@@ -203,7 +205,8 @@ impl Pool {
         if let (Some((scheduler, replaced)), Some(first)) = (again, restored) {
             dirty.relist(scheduler, key.page, first, replaced);
         }
-        dirty.end_write(key.page, restored.is_some());
+        let end = restored.map_or(WriteEnd::Written, |_| WriteEnd::Failed);
+        dirty.end_write(key.page, end);
     }
 
     /// Dirty pages in the partition of `key`, at most `limit`.
@@ -213,7 +216,7 @@ impl Pool {
 
     /// Visits every descriptor of the pool and lists those of a database that are dirty or being
     /// written, as an automatic checkpoint does.
-    pub(crate) fn sweep(&self, database: u32) -> Swept {
+    pub(crate) fn sweep(&self, database: DatabaseNumber) -> Swept {
         let mut swept = Swept::default();
         for partition in &self.partitions {
             let mut start = 0;
@@ -229,7 +232,7 @@ impl Pool {
     }
 
     /// Drops all pages of a closed database; no dirty page may still be needed.
-    pub(crate) fn forget(&self, database: u32, pages: impl Iterator<Item = u32>) {
+    pub(crate) fn forget(&self, database: DatabaseNumber, pages: impl Iterator<Item = u32>) {
         for page in pages {
             let key = PageKey { database, page };
             self.partition(key).write().remove(key);
@@ -255,10 +258,16 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::PAGE_SIZE;
+    use windlass_base::page::PAGE_BYTES;
+
+    const OWN: DatabaseNumber = DatabaseNumber(1);
+    const OTHER: DatabaseNumber = DatabaseNumber(2);
 
     fn key(page: u32) -> PageKey {
-        PageKey { database: 1, page }
+        PageKey {
+            database: OWN,
+            page,
+        }
     }
 
     fn at(block: u32) -> Change {
@@ -274,10 +283,10 @@ mod tests {
     fn a_dirty_page_is_never_evicted_and_a_clean_one_is() {
         let (pool, dirty) = (Pool::new(8).unwrap(), DirtyPages::new(1));
         let install =
-            |page: u32| pool.install_dirty(key(page), &[page as u8; PAGE_SIZE], at(page), &dirty);
+            |page: u32| pool.install_dirty(key(page), &[page as u8; PAGE_BYTES], at(page), &dirty);
         assert!((1..=8).all(install));
         assert!(!install(9));
-        let mut buffer = [0; PAGE_SIZE];
+        let mut buffer = [0; PAGE_BYTES];
         let picked = pool.pick(key(3), &mut buffer, &dirty);
         assert_eq!(picked, Picked::Page(at(3)));
         assert!(!install(9), "being written");
@@ -285,34 +294,34 @@ mod tests {
         assert!(install(9));
         assert!(pool.read(key(3), 0, &mut buffer).is_err());
         pool.read(key(9), 0, &mut buffer).unwrap();
-        assert_eq!(buffer, [9; PAGE_SIZE]);
-        assert_eq!(pool.sweep(1).dirty.len(), 8);
-        assert_eq!(pool.sweep(2).dirty.len(), 0);
-        assert_eq!((pool.sweep(1).visited, dirty.count()), (8, 8));
+        assert_eq!(buffer, [9; PAGE_BYTES]);
+        assert_eq!(pool.sweep(OWN).dirty.len(), 8);
+        assert_eq!(pool.sweep(OTHER).dirty.len(), 0);
+        assert_eq!((pool.sweep(OWN).visited, dirty.count()), (8, 8));
     }
 
     #[test]
     fn a_page_read_before_a_write_of_its_partition_is_not_taken() {
         let (pool, dirty) = (Pool::new(8).unwrap(), DirtyPages::new(1));
-        let mut buffer = [0; PAGE_SIZE];
+        let mut buffer = [0; PAGE_BYTES];
         let writes = pool.read(key(1), 0, &mut buffer).unwrap_err();
-        pool.install_dirty(key(1), &[2; PAGE_SIZE], at(1), &dirty);
+        pool.install_dirty(key(1), &[2; PAGE_BYTES], at(1), &dirty);
         pool.pick(key(1), &mut buffer, &dirty);
         pool.written(key(1), None, &dirty);
-        pool.forget(1, 1..=1);
+        pool.forget(OWN, 1..=1);
         assert!(pool.was_written(key(1), writes));
-        assert!(!pool.install_clean(key(1), &[0; PAGE_SIZE], writes));
+        assert!(!pool.install_clean(key(1), &[0; PAGE_BYTES], writes));
         assert!(pool.read(key(1), 0, &mut buffer).is_err());
     }
 
     #[test]
     fn a_change_during_a_write_keeps_the_page_dirty_from_the_change_on() {
         let (pool, dirty) = (Pool::new(8).unwrap(), DirtyPages::new(1));
-        let mut buffer = [0; PAGE_SIZE];
+        let mut buffer = [0; PAGE_BYTES];
         let first = |pool: &Pool| pool.look(key(1), |_, first| first).flatten();
-        pool.install_dirty(key(1), &[1; PAGE_SIZE], at(1), &dirty);
+        pool.install_dirty(key(1), &[1; PAGE_BYTES], at(1), &dirty);
         pool.pick(key(1), &mut buffer, &dirty);
-        pool.install_dirty(key(1), &[2; PAGE_SIZE], at(9), &dirty);
+        pool.install_dirty(key(1), &[2; PAGE_BYTES], at(9), &dirty);
         assert_eq!(dirty.redo_start(Position::new(2, 0)), at(1).first);
         assert_eq!(pool.pick(key(1), &mut buffer, &dirty), Picked::Writing);
         pool.written(key(1), None, &dirty);
@@ -323,10 +332,10 @@ mod tests {
     #[test]
     fn a_failed_write_makes_the_page_dirty_from_its_old_position() {
         let (pool, dirty) = (Pool::new(8).unwrap(), DirtyPages::new(1));
-        let mut buffer = [0; PAGE_SIZE];
-        pool.install_dirty(key(1), &[1; PAGE_SIZE], at(1), &dirty);
+        let mut buffer = [0; PAGE_BYTES];
+        pool.install_dirty(key(1), &[1; PAGE_BYTES], at(1), &dirty);
         pool.pick(key(1), &mut buffer, &dirty);
-        pool.install_dirty(key(1), &[2; PAGE_SIZE], at(9), &dirty);
+        pool.install_dirty(key(1), &[2; PAGE_BYTES], at(9), &dirty);
         pool.written(key(1), Some(at(1).first), &dirty);
         assert_eq!(dirty.redo_start(Position::new(2, 0)), at(1).first);
         assert_eq!((dirty.count(), dirty.failures()), (1, 1));

@@ -1,7 +1,7 @@
-//! A partition of the pool: descriptors, frames, hash chains, clock hand.
+//! A partition of the pool: descriptors, contents, hash chains, clock hand.
 //!
 //! Invariants, under the partition's lock:
-//! - Frames below `used` are in a hash chain or in the free list; those above have never been
+//! - Slots below `used` are in a hash chain or in the free list; those above have never been
 //!   touched.
 //! - A descriptor is four words: page name; chain link and flags; first-dirty position; position up
 //!   to which the log must be on disk before the page may be written.
@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use windlass_io::Reserved;
 
-use super::{PageKey, Swept};
+use super::{DatabaseNumber, PageKey, Swept};
 use crate::log::Position;
-use crate::options::PAGE_SIZE;
+use windlass_base::page::PAGE_BYTES;
 
 const NAME: usize = 0;
 const LINK: usize = 1;
@@ -26,11 +26,11 @@ const REFERENCED: u64 = 4;
 const FLAGS: u64 = 0xFFFF;
 const SCHEDULER_SHIFT: u32 = 16;
 
-/// Frames of one partition of the pool.
+/// The buffers of one partition of the pool, by slot.
 #[derive(Debug)]
 pub(crate) struct Partition {
     descriptors: Reserved<[AtomicU64; 4]>,
-    frames: Reserved<u8>,
+    contents: Reserved<u8>,
     buckets: Reserved<AtomicU32>,
     capacity: u32,
     used: u32,
@@ -57,7 +57,6 @@ pub(crate) enum Picked {
     Clean,
     /// An earlier write is in progress.
     Writing,
-    /// To be written.
     Page(Change),
 }
 
@@ -66,7 +65,7 @@ impl Partition {
         let count = capacity as usize;
         Ok(Self {
             descriptors: Reserved::new(count)?,
-            frames: Reserved::new(count * PAGE_SIZE)?,
+            contents: Reserved::new(count * PAGE_BYTES)?,
             buckets: Reserved::new(count.next_power_of_two())?,
             capacity,
             used: 0,
@@ -76,25 +75,25 @@ impl Partition {
         })
     }
 
-    fn word(&self, frame: u32, index: usize) -> u64 {
-        self.descriptors[frame as usize][index].load(Relaxed)
+    fn word(&self, slot: u32, index: usize) -> u64 {
+        self.descriptors[slot as usize][index].load(Relaxed)
     }
 
-    fn set(&self, frame: u32, index: usize, value: u64) {
-        self.descriptors[frame as usize][index].store(value, Relaxed);
+    fn set(&self, slot: u32, index: usize, value: u64) {
+        self.descriptors[slot as usize][index].store(value, Relaxed);
     }
 
-    fn has(&self, frame: u32, flag: u64) -> bool {
-        self.word(frame, LINK) & flag != 0
+    fn has(&self, slot: u32, flag: u64) -> bool {
+        self.word(slot, LINK) & flag != 0
     }
 
-    fn change(&self, frame: u32, set: u64, clear: u64) {
-        let word = &self.descriptors[frame as usize][LINK];
+    fn change(&self, slot: u32, set: u64, clear: u64) {
+        let word = &self.descriptors[slot as usize][LINK];
         word.store(word.load(Relaxed) & !clear | set, Relaxed);
     }
 
-    fn next(&self, frame: u32) -> u32 {
-        (self.word(frame, LINK) >> 32) as u32
+    fn next(&self, slot: u32) -> u32 {
+        (self.word(slot, LINK) >> 32) as u32
     }
 
     fn bucket(&self, key: PageKey) -> &AtomicU32 {
@@ -103,13 +102,13 @@ impl Partition {
     }
 
     fn name(key: PageKey) -> u64 {
-        u64::from(key.database) << 32 | u64::from(key.page)
+        u64::from(key.database.0) << 32 | u64::from(key.page)
     }
 
-    fn key(&self, frame: u32) -> PageKey {
-        let name = self.word(frame, NAME);
+    fn key(&self, slot: u32) -> PageKey {
+        let name = self.word(slot, NAME);
         PageKey {
-            database: (name >> 32) as u32,
+            database: DatabaseNumber((name >> 32) as u32),
             page: name as u32,
         }
     }
@@ -127,91 +126,91 @@ impl Partition {
     pub(super) fn find(&self, key: PageKey) -> Option<u32> {
         let mut link = self.bucket(key).load(Relaxed);
         while link != 0 {
-            let frame = link - 1;
-            if self.word(frame, NAME) == Self::name(key) {
-                return Some(frame);
+            let slot = link - 1;
+            if self.word(slot, NAME) == Self::name(key) {
+                return Some(slot);
             }
-            link = self.next(frame);
+            link = self.next(slot);
         }
         None
     }
 
     /// Records a use for the clock. Readers share the lock; a lost mark does no harm.
-    pub(super) fn touch(&self, frame: u32) {
-        if !self.has(frame, REFERENCED) {
-            self.descriptors[frame as usize][LINK].fetch_or(REFERENCED, Relaxed);
+    pub(super) fn touch(&self, slot: u32) {
+        if !self.has(slot, REFERENCED) {
+            self.descriptors[slot as usize][LINK].fetch_or(REFERENCED, Relaxed);
         }
     }
 
-    pub(super) fn content(&self, frame: u32) -> &[u8] {
-        &self.frames[frame as usize * PAGE_SIZE..][..PAGE_SIZE]
+    pub(super) fn content(&self, slot: u32) -> &[u8] {
+        &self.contents[slot as usize * PAGE_BYTES..][..PAGE_BYTES]
     }
 
-    pub(super) fn content_mut(&mut self, frame: u32) -> &mut [u8] {
-        &mut self.frames[frame as usize * PAGE_SIZE..][..PAGE_SIZE]
+    pub(super) fn content_mut(&mut self, slot: u32) -> &mut [u8] {
+        &mut self.contents[slot as usize * PAGE_BYTES..][..PAGE_BYTES]
     }
 
-    pub(super) fn first_dirty(&self, frame: u32) -> Option<Position> {
-        self.has(frame, DIRTY)
-            .then(|| Position(self.word(frame, FIRST_DIRTY)))
+    pub(super) fn first_dirty(&self, slot: u32) -> Option<Position> {
+        self.has(slot, DIRTY)
+            .then(|| Position(self.word(slot, FIRST_DIRTY)))
     }
 
     /// A clean buffer for `key`, which must not be in the pool; evicts by the clock.
     pub(super) fn allocate(&mut self, key: PageKey) -> Option<u32> {
-        let frame = if let Some(frame) = self.free.pop() {
-            frame
+        let slot = if let Some(slot) = self.free.pop() {
+            slot
         } else if self.used < self.capacity {
             self.used += 1;
             self.used - 1
         } else {
             self.evict()?
         };
-        self.set(frame, NAME, Self::name(key));
+        self.set(slot, NAME, Self::name(key));
         let bucket = self.bucket(key);
         let link = u64::from(bucket.load(Relaxed)) << 32 | REFERENCED;
-        bucket.store(frame + 1, Relaxed);
-        self.set(frame, LINK, link);
-        Some(frame)
+        bucket.store(slot + 1, Relaxed);
+        self.set(slot, LINK, link);
+        Some(slot)
     }
 
     fn evict(&mut self) -> Option<u32> {
         for _ in 0..2 * u64::from(self.used) {
-            let frame = self.hand;
+            let slot = self.hand;
             self.hand = (self.hand + 1) % self.used;
-            if self.has(frame, DIRTY | WRITING) {
+            if self.has(slot, DIRTY | WRITING) {
                 continue;
             }
-            if self.has(frame, REFERENCED) {
-                self.change(frame, 0, REFERENCED);
+            if self.has(slot, REFERENCED) {
+                self.change(slot, 0, REFERENCED);
                 continue;
             }
-            self.unlink(frame);
-            return Some(frame);
+            self.unlink(slot);
+            return Some(slot);
         }
         None
     }
 
-    fn unlink(&self, frame: u32) {
-        let bucket = self.bucket(self.key(frame));
-        let after = self.next(frame);
-        if bucket.load(Relaxed) == frame + 1 {
+    fn unlink(&self, slot: u32) {
+        let bucket = self.bucket(self.key(slot));
+        let after = self.next(slot);
+        if bucket.load(Relaxed) == slot + 1 {
             bucket.store(after, Relaxed);
         } else {
             let mut before = bucket.load(Relaxed) - 1;
-            while self.next(before) != frame + 1 {
+            while self.next(before) != slot + 1 {
                 before = self.next(before) - 1;
             }
             let flags = self.word(before, LINK) & u64::from(u32::MAX);
             self.set(before, LINK, u64::from(after) << 32 | flags);
         }
-        self.set(frame, NAME, 0);
+        self.set(slot, NAME, 0);
     }
 
     pub(super) fn remove(&mut self, key: PageKey) {
-        if let Some(frame) = self.find(key) {
-            self.unlink(frame);
-            self.set(frame, LINK, 0);
-            self.free.push(frame);
+        if let Some(slot) = self.find(key) {
+            self.unlink(slot);
+            self.set(slot, LINK, 0);
+            self.free.push(slot);
         }
     }
 
@@ -222,39 +221,39 @@ impl Partition {
         content: &[u8],
         change: Change,
     ) -> Option<bool> {
-        let frame = match self.find(key) {
-            Some(frame) => frame,
+        let slot = match self.find(key) {
+            Some(slot) => slot,
             None => self.allocate(key)?,
         };
-        self.content_mut(frame).copy_from_slice(content);
-        let became_dirty = !self.has(frame, DIRTY);
+        self.content_mut(slot).copy_from_slice(content);
+        let became_dirty = !self.has(slot, DIRTY);
         if became_dirty {
-            self.set(frame, FIRST_DIRTY, change.first.0);
+            self.set(slot, FIRST_DIRTY, change.first.0);
             let mark = u64::from(change.scheduler) << SCHEDULER_SHIFT;
-            self.change(frame, DIRTY | mark, 0xFF << SCHEDULER_SHIFT);
+            self.change(slot, DIRTY | mark, 0xFF << SCHEDULER_SHIFT);
         }
-        self.set(frame, LOG_END, change.end.0);
-        self.touch(frame);
+        self.set(slot, LOG_END, change.end.0);
+        self.touch(slot);
         Some(became_dirty)
     }
 
     pub(super) fn pick(&mut self, key: PageKey, buffer: &mut [u8]) -> Picked {
-        let Some(frame) = self.find(key) else {
+        let Some(slot) = self.find(key) else {
             return Picked::Clean;
         };
-        if !self.has(frame, DIRTY) {
+        if !self.has(slot, DIRTY) {
             return Picked::Clean;
         }
-        if self.has(frame, WRITING) {
+        if self.has(slot, WRITING) {
             return Picked::Writing;
         }
         self.writes += 1;
-        buffer.copy_from_slice(self.content(frame));
-        self.change(frame, WRITING, DIRTY);
+        buffer.copy_from_slice(self.content(slot));
+        self.change(slot, WRITING, DIRTY);
         Picked::Page(Change {
-            first: Position(self.word(frame, FIRST_DIRTY)),
-            end: Position(self.word(frame, LOG_END)),
-            scheduler: (self.word(frame, LINK) >> SCHEDULER_SHIFT) as u8,
+            first: Position(self.word(slot, FIRST_DIRTY)),
+            end: Position(self.word(slot, LOG_END)),
+            scheduler: (self.word(slot, LINK) >> SCHEDULER_SHIFT) as u8,
         })
     }
 
@@ -265,27 +264,27 @@ impl Partition {
         key: PageKey,
         restored: Option<Position>,
     ) -> Option<(u8, Option<Position>)> {
-        let frame = self.find(key)?;
-        self.change(frame, 0, WRITING);
+        let slot = self.find(key)?;
+        self.change(slot, 0, WRITING);
         let restored = restored?;
-        let replaced = self.first_dirty(frame);
-        self.set(frame, FIRST_DIRTY, restored.0);
-        self.change(frame, DIRTY, 0);
-        Some(((self.word(frame, LINK) >> SCHEDULER_SHIFT) as u8, replaced))
+        let replaced = self.first_dirty(slot);
+        self.set(slot, FIRST_DIRTY, restored.0);
+        self.change(slot, DIRTY, 0);
+        Some(((self.word(slot, LINK) >> SCHEDULER_SHIFT) as u8, replaced))
     }
 
     pub(super) fn dirty(&self, limit: usize) -> Vec<PageKey> {
         (0..self.used)
-            .filter(|&frame| self.has(frame, DIRTY) && !self.has(frame, WRITING))
+            .filter(|&slot| self.has(slot, DIRTY) && !self.has(slot, WRITING))
             .take(limit)
-            .map(|frame| self.key(frame))
+            .map(|slot| self.key(slot))
             .collect()
     }
 
     /// Visits up to `count` descriptors from `start` on, used or not; `None` at the end.
     pub(super) fn sweep(
         &self,
-        database: u32,
+        database: DatabaseNumber,
         start: usize,
         count: usize,
         swept: &mut Swept,
@@ -297,7 +296,7 @@ impl Partition {
         let part = &rest[..count.min(rest.len())];
         for descriptor in part {
             let name = descriptor[NAME].load(Relaxed);
-            if (name >> 32) as u32 != database || name == 0 {
+            if (name >> 32) as u32 != database.0 || name == 0 {
                 continue;
             }
             let flags = descriptor[LINK].load(Relaxed) & FLAGS;

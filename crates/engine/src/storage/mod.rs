@@ -19,12 +19,9 @@ use windlass_io::DirectFile;
 /// The unit in which disks write atomically, and to which log blocks are aligned. Bytes.
 pub const SECTOR_BYTES: usize = 512;
 
-/// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
-    /// The file must exist.
     Existing,
-    /// The file must not exist.
     CreateNew,
 }
 
@@ -66,7 +63,6 @@ pub trait StorageFile: Debug + Send + Sync {
     fn direct(&self) -> Option<Arc<DirectFile>> {
         None
     }
-    /// Whether the file is empty.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }

@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_base::Guid;
+use windlass_base::{FileId, Guid, PAGE_BYTES};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
     BackupDescription, BackupMode, BackupRange, CreateDatabase, Database, DifferentialBase,
-    EngineError, FilePage, FileSpec, Instance, InstanceOptions, OpenDatabase, PAGE_SIZE, Restore,
+    EngineError, FilePage, FileSpec, Instance, InstanceOptions, OpenDatabase, Restore,
 };
 
 /// A backup as stored on its media.
@@ -42,7 +42,7 @@ pub(crate) fn create(instance: &Arc<Instance>, folder: &Path) -> Arc<Database> {
 
 /// Page 1 says that every page carries its checksum.
 pub(crate) fn content(page: u32, fill: u8) -> Vec<u8> {
-    let mut content = vec![fill ^ page as u8; PAGE_SIZE];
+    let mut content = vec![fill ^ page as u8; PAGE_BYTES];
     if page == 1 {
         content[..16].copy_from_slice(b"SQLite format 3\0");
         content[20] = 8;
@@ -78,7 +78,7 @@ pub(crate) fn numbers() -> impl FnMut(u32) -> u32 {
 }
 
 pub(crate) fn read(database: &Arc<Database>, page: u32) -> Result<Vec<u8>, EngineError> {
-    let mut content = vec![0; PAGE_SIZE];
+    let mut content = vec![0; PAGE_BYTES];
     database.begin_read().read_page(page, &mut content)?;
     Ok(content)
 }
@@ -137,15 +137,11 @@ pub(crate) fn restore(set: &Set, folder: &Path) -> Arc<Database> {
         .unwrap()
 }
 
-pub(crate) fn file_id(index: usize) -> u32 {
-    if index == 0 { 1 } else { index as u32 + 2 }
-}
-
 /// The place of a page: two files alternate with extents of 8 pages.
 pub(crate) fn place(page: u32) -> FilePage {
     let (extent, within) = ((page - 1) / 8, (page - 1) % 8);
     FilePage {
-        file_id: if extent % 2 == 0 { 1 } else { 3 },
+        file_id: FileId(if extent % 2 == 0 { 1 } else { 3 }),
         page: u64::from(extent / 2 * 8 + within),
     }
 }

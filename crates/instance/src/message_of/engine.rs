@@ -1,8 +1,8 @@
 //! Errors of the page engine.
 
-use windlass_base::Message;
 use windlass_base::message::table;
-use windlass_engine::{EngineError, PAGE_SIZE, PageRefusal};
+use windlass_base::{Message, PAGE_BYTES};
+use windlass_engine::{EngineError, PageRefusal};
 
 use super::{defect_message, os_error, quoted_os_error};
 
@@ -30,7 +30,7 @@ pub(crate) fn engine_message(error: &EngineError) -> Message {
         } => table::logical_consistency(
             format!("incorrect checksum (expected: 0x{expected:016x}; actual: 0x{found:016x})"),
             format!("({file}:{file_page})"),
-            format!("0x{:x}", file_page * PAGE_SIZE as u64),
+            format!("0x{:x}", file_page * PAGE_BYTES as u64),
             path.display(),
         ),
         EngineError::LogFull {

@@ -93,7 +93,7 @@ pub(crate) fn register(
 /// The files of an open database, for the catalog.
 pub(super) fn file_records(database: &Database) -> Vec<FileRecord> {
     let record = |file: windlass_engine::FileDescription| FileRecord {
-        file_id: file.file_id,
+        file_id: file.file_id.0.into(),
         is_log: file.is_log,
         logical_name: file.spec.logical_name,
         path: file.spec.path,

@@ -1,7 +1,7 @@
 //! The list of `RESTORE ... PAGE = '1:57, 2:31'`.
 
-use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_base::{FileId, Message};
 use windlass_engine::FilePage;
 
 /// Parses the list. Pages listed twice stay in it twice.
@@ -72,7 +72,7 @@ impl Input<'_> {
     }
 
     fn pair(&mut self) -> Option<FilePage> {
-        let file_id = self.number()?;
+        let file_id = FileId(self.number()?);
         if !self.accept(':') {
             return None;
         }
@@ -87,7 +87,10 @@ mod tests {
 
     #[test]
     fn pairs_are_read_and_the_place_of_a_mistake_is_told() {
-        let page = |file_id, page| FilePage { file_id, page };
+        let page = |file_id, page| FilePage {
+            file_id: FileId(file_id),
+            page,
+        };
         assert_eq!(parse("1:57"), Ok(vec![page(1, 57)]));
         assert_eq!(
             parse(" 1:57 ,3 : 2,1:57\n"),

@@ -53,11 +53,10 @@ fn damage_met(session: &mut Session, failure: Failure) -> Failure {
         && let Ok(Some(record)) = session.instance.database(&name)
     {
         let catalog = session.instance.catalog_mut();
-        let file_id = u16::try_from(file).unwrap_or(u16::MAX);
         // If recording fails, the damage is still reported.
         let _noted = catalog.suspect_page(
             record.database_id,
-            file_id,
+            file.0,
             file_page,
             BAD_CHECKSUM,
             Moment::now().0,

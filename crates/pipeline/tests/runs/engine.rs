@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use windlass_base::PAGE_BYTES;
 use windlass_codec::Compression;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
     BackupMode, CreateDatabase, Database, FileSpec, Instance, InstanceOptions, OpenDatabase,
-    PAGE_SIZE,
 };
 use windlass_pipeline::{
     BackupKind, BackupReport, DifferentialBase, MediaSet, Unobserved, backup, restore, verify,
@@ -40,13 +40,13 @@ pub(crate) fn create(folder: &Path) -> Arc<Database> {
 fn commit(database: &Arc<Database>, pages: impl Iterator<Item = u32>, number: u8) {
     let mut writer = database.begin_write(&database.begin_read()).unwrap();
     for page in pages {
-        writer.write_page(page, &[number; PAGE_SIZE]).unwrap();
+        writer.write_page(page, &[number; PAGE_BYTES]).unwrap();
     }
     writer.commit().unwrap();
 }
 
 fn page(database: &Arc<Database>, number: u32) -> Vec<u8> {
-    let mut content = vec![0; PAGE_SIZE];
+    let mut content = vec![0; PAGE_BYTES];
     database
         .begin_read()
         .read_page(number, &mut content)
@@ -273,7 +273,7 @@ fn a_restore_goes_only_onto_its_base_and_recovery_may_come_later() {
     restore_to(folder.path(), place.path(), 2, Recovery::NoRecovery).unwrap();
     recover(&log_of(place.path()), "copy").unwrap();
     let copy = open(place.path());
-    assert_eq!(page(&copy, 5), [7; PAGE_SIZE]);
+    assert_eq!(page(&copy, 5), [7; PAGE_BYTES]);
 }
 
 /// A request for the first set of `folder`, to files in `place`.
@@ -383,7 +383,7 @@ fn a_plain_differential_upon_an_encrypted_full_is_refused_and_the_full_stays() {
     };
     drop(EngineTarget::begin(&differential).unwrap());
     recover(&log_of(place.path()), "copy").unwrap();
-    assert_eq!(page(&open(place.path()), 5), [7; PAGE_SIZE]);
+    assert_eq!(page(&open(place.path()), 5), [7; PAGE_BYTES]);
 }
 
 #[test]
@@ -408,7 +408,7 @@ fn a_database_that_somebody_has_open_is_not_replaced() {
     copy.close().unwrap();
     drop(copy);
     restore_to(folder.path(), place.path(), 1, Recovery::Recovery).unwrap();
-    assert_eq!(page(&open(place.path()), 2), [1; PAGE_SIZE]);
+    assert_eq!(page(&open(place.path()), 2), [1; PAGE_BYTES]);
     assert_eq!(names(place.path()), ["a.file", "a_log.file", "b.file"]);
 }
 
@@ -422,7 +422,7 @@ fn a_limit_holds_back_the_copy_of_the_log_too() {
         commit(&database, 1..=PAGES, number);
     }
     let mut wanted = request(&devices(folder.path(), &["1.bak"]), Compression::NONE);
-    let data_bytes = u64::from(PAGES) * PAGE_SIZE as u64;
+    let data_bytes = u64::from(PAGES) * PAGE_BYTES as u64;
     let rate = 4 * data_bytes;
     wanted.tuning.max_rate = Some(rate);
     let report = backup(&wanted, Box::new(snapshot), &Unobserved).unwrap();

@@ -7,11 +7,12 @@
 
 use std::path::{Path, PathBuf};
 
+use windlass_base::FileId;
 use windlass_engine::{DifferentialBase, FileSpec, Restore};
 use windlass_io::{Access, DirectFile, directory, output, own};
 
 use super::pending::{PendingRestore, Progress, forget_files, pending, remove_all, remove_state};
-use super::restore::{claim, file_id};
+use super::restore::claim;
 use super::{LOG_FILE_ID, engine_error, io_error, staged};
 use crate::Error;
 
@@ -47,7 +48,10 @@ pub(super) fn make_whole(
     moves.push((staged_log, state.log.clone()));
     for (index, (from, to)) in moves.iter().enumerate() {
         let is_log = index + 1 == moves.len();
-        let file_id = if is_log { LOG_FILE_ID } else { file_id(index) };
+        let file_id = match is_log {
+            true => LOG_FILE_ID,
+            false => FileId::of_data(index).0,
+        };
         dress(from, to, state.modes.get(&file_id).copied())?;
     }
     Ok(())

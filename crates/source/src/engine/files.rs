@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_base::Guid;
+use windlass_base::{FileId, Guid};
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{FileRestore, RestoredFile};
 
@@ -29,7 +29,7 @@ impl FilesTarget {
         log: &Path,
         description: &[u8],
         set: Guid,
-        file_ids: &[u32],
+        file_ids: &[FileId],
     ) -> Result<Self, Error> {
         let description = describe(description)?;
         let files = Arc::new(RealFileSystem);
@@ -40,7 +40,7 @@ impl FilesTarget {
 
     /// Whether a file of the set is selected.
     pub fn wants(&self, file_id: u16) -> bool {
-        self.0.wants(file_id.into())
+        self.0.wants(FileId(file_id))
     }
 
     /// Writes bytes of a data file, or the next bytes of the log, which follows all data.
@@ -50,7 +50,7 @@ impl FilesTarget {
     pub fn take(&mut self, file_id: u16, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         let taken = match file_id {
             LOG_FILE_ID => self.0.apply_log(bytes),
-            _ => self.0.write(file_id.into(), offset, bytes),
+            _ => self.0.write(FileId(file_id), offset, bytes),
         };
         taken.map_err(engine_error)
     }

@@ -52,15 +52,6 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Index of a data file by its number; `None` for the log.
-fn data_index(file_id: u16) -> Option<usize> {
-    match file_id {
-        1 => Some(0),
-        0 | LOG_FILE_ID => None,
-        other => Some(usize::from(other) - 2),
-    }
-}
-
 fn io_error(action: &'static str, path: &Path, source: std::io::Error) -> Error {
     Error::Io {
         action,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use windlass_base::{Guid, Lsn};
+use windlass_base::{FileId, Guid, Lsn};
 use windlass_engine::storage::OwnFiles;
 use windlass_engine::{BackupDescription, BackupRange, Restore};
 use windlass_io::{Access, DirectFile, directory, own};
@@ -14,7 +14,7 @@ use windlass_io::{Access, DirectFile, directory, own};
 use super::ending::{complete, make_whole, place};
 use super::pending::{PendingRestore, Progress, forget_files, pending, remove_all};
 use super::room::check_room;
-use super::{LOG_FILE_ID, collected_log, data_index, describe, engine_error, io_error};
+use super::{LOG_FILE_ID, collected_log, describe, engine_error, io_error};
 use crate::{Error, Protection, Recovery, RestoreTarget};
 
 /// Bytes of log applied at a time.
@@ -208,13 +208,14 @@ impl RestoreTarget for EngineTarget {
                 .write_at(bytes, offset)
                 .map_err(|error| io_error("write", path, error));
         }
-        let range = data_index(file_id).map(|file| BackupRange {
-            file,
-            offset,
-            bytes: bytes.len(),
-        });
-        match range {
-            Some(range) => {
+        let file = FileId(file_id);
+        match file.data_index() {
+            Some(_) => {
+                let range = BackupRange {
+                    file,
+                    offset,
+                    bytes: bytes.len(),
+                };
                 let files = self.files()?;
                 files.write_range(&range, bytes).map_err(engine_error)
             }
@@ -366,14 +367,6 @@ fn follow(path: &Path) -> Result<PathBuf, Error> {
     directory::follow(path).map_err(|error| io_error("find", path, error))
 }
 
-/// Number of a data file by its index.
-pub(super) fn file_id(index: usize) -> u16 {
-    match index {
-        0 => 1,
-        other => u16::try_from(other + 2).unwrap_or(u16::MAX),
-    }
-}
-
 /// The paths of the data files in order, and of the log.
 fn places(
     description: &BackupDescription,
@@ -382,7 +375,7 @@ fn places(
     let path_of = |file_id: u16| files.iter().find(|file| file.file_id == file_id);
     let mut data = Vec::new();
     for index in 0..description.data_files().len() {
-        let file_id = file_id(index);
+        let file_id = FileId::of_data(index).0;
         let missing = Error::OutOfRange {
             file_id,
             offset: 0,

@@ -4,14 +4,14 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-use windlass_base::{Guid, Lsn};
+use windlass_base::{FileId, Guid, Lsn, PAGE_BYTES};
 use windlass_engine::{
-    Backup, BackupMode, BackupRange, Database, FileDescription, LogCopy, PAGE_SIZE, PhaseReport,
+    Backup, BackupMode, BackupRange, Database, FileDescription, LogCopy, PhaseReport,
 };
 use windlass_io::DirectFile;
 use windlass_media::SourceKind;
 
-use super::{LOG_FILE_ID, data_index, engine_error};
+use super::{LOG_FILE_ID, engine_error};
 use crate::{
     DatabaseIdentity, Ending, Error, FileKind, FileRanges, LogPiece, Position, RecoveryModel,
     Snapshot, SourceFile,
@@ -59,7 +59,7 @@ impl EngineSnapshot {
                 family_guid: guid,
                 database_guid: guid,
                 created: None,
-                page_bytes: PAGE_SIZE as u32,
+                page_bytes: PAGE_BYTES as u32,
                 recovery_model: RecoveryModel::Simple,
                 kind: SourceKind::Engine,
                 product_version: 0,
@@ -118,7 +118,9 @@ impl EngineSnapshot {
     }
 
     fn range(&self, file_id: u16, offset: u64, bytes: usize) -> Result<BackupRange, Error> {
-        let file = data_index(file_id).ok_or_else(|| self.out_of_range(file_id, offset, bytes))?;
+        let file = FileId(file_id);
+        file.data_index()
+            .ok_or_else(|| self.out_of_range(file_id, offset, bytes))?;
         Ok(BackupRange {
             file,
             offset,
@@ -129,7 +131,7 @@ impl EngineSnapshot {
 
 fn source_file(file: &FileDescription) -> SourceFile {
     SourceFile {
-        id: u16::try_from(file.file_id).unwrap_or(u16::MAX),
+        id: file.file_id.0,
         logical_name: file.spec.logical_name.clone(),
         physical_name: file.spec.path.to_string_lossy().into_owned(),
         path: file.spec.path.clone(),
@@ -139,18 +141,15 @@ fn source_file(file: &FileDescription) -> SourceFile {
             FileKind::Data
         },
         size_bytes: file.spec.size,
-        page_bytes: PAGE_SIZE as u32,
+        page_bytes: PAGE_BYTES as u32,
     }
 }
 
 /// The ranges of one file, adjacent ones joined.
 fn ranges_of(backup: &Backup, file_id: u16) -> Vec<Range<u64>> {
-    let Some(index) = data_index(file_id) else {
-        return Vec::new();
-    };
     let mut joined: Vec<Range<u64>> = Vec::new();
     for range in backup.ranges(1 << 30) {
-        if range.file != index {
+        if range.file != FileId(file_id) {
             continue;
         }
         let end = range.offset + range.bytes as u64;

@@ -11,13 +11,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, json};
+use windlass_base::PAGE_BYTES;
 use windlass_base::size::Bytes;
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{
     BackupMode, CreateDatabase, Database, EngineError, FileSpec, Instance, InstanceOptions,
-    PAGE_SIZE, PhaseReport,
+    PhaseReport,
 };
 use windlass_report::{
     BarGroup, Bars, Chart, ChartKind, Column, Fact, Report, Section, Spread, Table, TableOf,
@@ -213,7 +214,7 @@ fn create(
 }
 
 fn pages_of(bytes: u64) -> u32 {
-    u32::try_from(bytes / PAGE_SIZE as u64).unwrap_or(u32::MAX)
+    u32::try_from(bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX)
 }
 
 fn commit(
@@ -222,7 +223,7 @@ fn commit(
     fill: u64,
 ) -> Result<(), EngineError> {
     let mut writer = database.begin_write(&database.begin_read())?;
-    let mut content = [0; PAGE_SIZE];
+    let mut content = [0; PAGE_BYTES];
     for page in pages {
         for word in content.chunks_exact_mut(64) {
             word[..8].copy_from_slice(&(fill ^ u64::from(page)).to_le_bytes());
@@ -372,7 +373,7 @@ fn table(conditions: &CheckpointConditions, lines: &[Line<'_>]) -> Table {
 }
 
 fn facts(conditions: &CheckpointConditions) -> Vec<Fact> {
-    let pool = Bytes(conditions.pool_pages * PAGE_SIZE as u64);
+    let pool = Bytes(conditions.pool_pages * PAGE_BYTES as u64);
     vec![
         Fact::new(
             "large pool",

@@ -4,14 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use windlass_base::PAGE_BYTES;
 use windlass_base::panic::contained;
-use windlass_engine::{Database, EngineError, PAGE_SIZE, ReadSnapshot};
+use windlass_engine::{Database, EngineError, ReadSnapshot};
 use windlass_io::{Access, AlignedBuffer, DirectFile, directory};
 
 use super::{CHUNK_BYTES, io_error, unfinished};
 use crate::error::{Result, VfsError};
 
-const CHUNK_PAGES: u32 = (CHUNK_BYTES / PAGE_SIZE) as u32;
+const CHUNK_PAGES: u32 = (CHUNK_BYTES / PAGE_BYTES) as u32;
 
 /// Chunks read and written concurrently. The engine reads page by page; several readers keep the
 /// disk busy if the buffer pool does not have the pages.
@@ -66,7 +67,7 @@ fn write(database: &Arc<Database>, path: &Path) -> Result<u64> {
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     })?;
-    let bytes = u64::from(snapshot.page_count()) * PAGE_SIZE as u64;
+    let bytes = u64::from(snapshot.page_count()) * PAGE_BYTES as u64;
     file.set_len(bytes)
         .and_then(|()| file.sync())
         .map_err(|error| io_error("write", path, &error))?;
@@ -83,11 +84,11 @@ fn copy(snapshot: &ReadSnapshot, file: &DirectFile, next: &AtomicU32) -> Result<
         if count == 0 {
             return Ok(());
         }
-        let content = &mut buffer[..count as usize * PAGE_SIZE];
-        for (index, page) in content.chunks_exact_mut(PAGE_SIZE).enumerate() {
+        let content = &mut buffer[..count as usize * PAGE_BYTES];
+        for (index, page) in content.chunks_exact_mut(PAGE_BYTES).enumerate() {
             snapshot.read_page(first + index as u32 + 1, page)?;
         }
-        file.write_at(content, u64::from(first) * PAGE_SIZE as u64)
+        file.write_at(content, u64::from(first) * PAGE_BYTES as u64)
             .map_err(|error| io_error("write", file.path(), &error))?;
     }
 }

@@ -9,8 +9,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use windlass_base::PAGE_BYTES;
 use windlass_base::page::checksum;
-use windlass_engine::{CreateDatabase, Database, Instance, PAGE_SIZE};
+use windlass_engine::{CreateDatabase, Database, Instance};
 use windlass_io::{Access, AlignedBuffer, DirectFile, directory};
 
 use super::source::Source;
@@ -32,7 +33,6 @@ pub enum PageChecksums {
     Always,
 }
 
-/// The result of an import.
 #[derive(Debug)]
 pub struct Imported {
     /// The new database, open.
@@ -155,7 +155,7 @@ fn copy(source: &Source, path: &Path) -> Result<u64> {
         let content = &mut buffer[..(source.bytes - offset).min(CHUNK_BYTES as u64) as usize];
         source.read(content, offset)?;
         if offset == 0 {
-            let first = &mut content[..PAGE_SIZE];
+            let first = &mut content[..PAGE_BYTES];
             let reserved = checksum::is_reserved(first);
             stamps = reserved && !checksum::is_valid(first);
             first[FORMAT_OFFSET..FORMAT_OFFSET + 2].fill(1);
@@ -174,5 +174,5 @@ fn copy(source: &Source, path: &Path) -> Result<u64> {
 
 /// Writes the checksum of each page into its last bytes.
 fn stamp(pages: &mut [u8]) {
-    pages.chunks_exact_mut(PAGE_SIZE).for_each(checksum::stamp);
+    pages.chunks_exact_mut(PAGE_BYTES).for_each(checksum::stamp);
 }

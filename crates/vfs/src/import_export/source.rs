@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 
 use rusqlite::{Connection, OpenFlags, ffi};
-use windlass_engine::PAGE_SIZE;
+use windlass_base::PAGE_BYTES;
 
 use super::beside;
 use crate::error::{Result, VfsError};
@@ -96,7 +96,7 @@ impl Source {
     pub(super) fn is_whole(&self) -> bool {
         let log = std::fs::metadata(beside(&self.path, "-wal"));
         let log_is_empty = log.map_or(true, |log| log.len() == 0);
-        self.page_size as usize == PAGE_SIZE && log_is_empty
+        self.page_size as usize == PAGE_BYTES && log_is_empty
     }
 
     /// A file control of SQLite.
@@ -153,7 +153,7 @@ impl Source {
         // durably as it would write the source, which is not written at all.
         self.connection
             .execute_batch(&format!(
-                "COMMIT; PRAGMA synchronous = OFF; PRAGMA page_size = {PAGE_SIZE}"
+                "COMMIT; PRAGMA synchronous = OFF; PRAGMA page_size = {PAGE_BYTES}"
             ))
             .map_err(fail)?;
         let target = format!("{}?reserve={reserved_bytes}", uri(target));

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use windlass_base::message::table;
-use windlass_base::{Moment, PAGE_BYTES};
+use windlass_base::{FileId, Moment, PAGE_BYTES};
 use windlass_catalog::{RestoreFileRecord, RestoreType};
 use windlass_engine::RestoredFile;
 use windlass_media::SetConfiguration;
@@ -18,7 +18,7 @@ use crate::operation::timing;
 use crate::{Failure, Sink};
 
 /// The ids of the named files, without duplicates.
-fn numbers(names: &[String], set: &SetConfiguration) -> Result<Vec<u32>, Failure> {
+fn numbers(names: &[String], set: &SetConfiguration) -> Result<Vec<FileId>, Failure> {
     let mut numbers = Vec::new();
     for name in names {
         let mut files = set.files.iter();
@@ -29,7 +29,7 @@ fn numbers(names: &[String], set: &SetConfiguration) -> Result<Vec<u32>, Failure
         if file.is_log {
             return Err(table::restore_of_log_alone(name).into());
         }
-        numbers.push(u32::from(file.file_id));
+        numbers.push(FileId(file.file_id));
     }
     numbers.sort_unstable();
     numbers.dedup();
@@ -91,13 +91,13 @@ impl PartRestore<'_> {
         let noted = files.iter().try_for_each(|file| {
             let database_id = self.record.database_id;
             let catalog = self.session.instance.catalog_mut();
-            catalog.file_restored(database_id, file.file_id, now)
+            catalog.file_restored(database_id, file.file_id.0.into(), now)
         });
         if noted.is_err() {
             sink.message(table::history_not_written());
         }
         let files = files.iter().map(|file| RestoreFileRecord {
-            file_number: file.file_id,
+            file_number: file.file_id.0.into(),
             path: file.path.display().to_string(),
         });
         self.reader

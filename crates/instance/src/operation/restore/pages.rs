@@ -53,7 +53,7 @@ impl PartRestore<'_> {
             .finish(WRITER_PATIENCE)
             .map_err(|error| self.refusal(&error))?;
         watch.finish();
-        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut counts: BTreeMap<FileId, u64> = BTreeMap::new();
         for page in &pages {
             *counts.entry(page.file_id).or_default() += 1;
         }
@@ -72,7 +72,7 @@ impl PartRestore<'_> {
         let noted = pages.iter().try_for_each(|page| {
             self.session.instance.catalog_mut().page_restored(
                 self.record.database_id,
-                page.file_id,
+                page.file_id.0.into(),
                 page.page,
                 now,
             )
@@ -84,7 +84,7 @@ impl PartRestore<'_> {
         let files = database.files().into_iter();
         let files = files.filter(|file| is_written(file.file_id));
         let files = files.map(|file| RestoreFileRecord {
-            file_number: file.file_id,
+            file_number: file.file_id.0.into(),
             path: file.spec.path.display().to_string(),
         });
         self.reader
@@ -92,7 +92,7 @@ impl PartRestore<'_> {
     }
 }
 
-fn logical_name(database: &Database, file_id: u32) -> String {
+fn logical_name(database: &Database, file_id: FileId) -> String {
     let files = database.files().into_iter();
     let mut found = files.filter(|file| file.file_id == file_id);
     found
@@ -119,14 +119,14 @@ struct Pages<'a>(&'a mut PageRestore);
 
 impl Selection for Pages<'_> {
     fn wants(&self, file_id: u16, offset: u64, bytes: u64) -> bool {
-        self.0.wants(file_id.into(), offset, bytes)
+        self.0.wants(FileId(file_id), offset, bytes)
     }
 
     fn take(&mut self, file_id: u16, offset: u64, bytes: &[u8]) -> Result<(), SourceError> {
         if file_id == LOG_FILE_ID {
             return self.0.apply_log(bytes).map_err(SourceError::Engine);
         }
-        self.0.take(file_id.into(), offset, bytes);
+        self.0.take(FileId(file_id), offset, bytes);
         Ok(())
     }
 }

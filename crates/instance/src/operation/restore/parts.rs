@@ -1,7 +1,7 @@
 //! Restores parts of a page engine database: what single pages and data files have in common.
 
 use windlass_base::message::table;
-use windlass_base::{Guid, Message};
+use windlass_base::{FileId, Guid, Message};
 use windlass_catalog::{DatabaseRecord, DatabaseState};
 use windlass_engine::{EngineError, FilePage};
 use windlass_media::{SetConfiguration, SetType, SourceKind};
@@ -30,7 +30,7 @@ pub enum RestorePart {
 impl RestorePart {
     fn first_page(&self) -> FilePage {
         let of_file_one = FilePage {
-            file_id: 1,
+            file_id: FileId::PRIMARY,
             page: 0,
         };
         match self {

@@ -1,0 +1,233 @@
+//! Each part of a database keeps its invariant when threads meet.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use windlass_base::{FileId, Guid, PAGE_BYTES};
+
+use super::Database;
+use crate::backup::BackupMode;
+use crate::error::{EngineError, Result};
+use crate::files::FilePage;
+use crate::options::{CreateDatabase, FileSpec, InstanceOptions};
+use crate::storage::RealFileSystem;
+use crate::{Backup, Instance};
+
+/// Long enough for a thread that does not wait to end.
+const MOMENT: Duration = Duration::from_millis(60);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn create(folder: &Path) -> (Arc<Instance>, Arc<Database>) {
+    let options = InstanceOptions {
+        pool_pages: 256,
+        background: false,
+        ..InstanceOptions::default()
+    };
+    let instance = Instance::new(options, Arc::new(RealFileSystem)).unwrap();
+    let request = CreateDatabase::new("a", folder.join("a.mdf"), folder.join("a.ldf"));
+    let database = instance.create_database(&request).unwrap();
+    write(&database).unwrap();
+    (instance, database)
+}
+
+fn write(database: &Arc<Database>) -> Result<()> {
+    let mut writer = database.begin_write(&database.begin_read())?;
+    let fill = writer.page_count() as u8;
+    writer.write_page(writer.page_count() + 1, &[fill; PAGE_BYTES])?;
+    writer.commit().map(|_| ())
+}
+
+fn full_backup(database: &Arc<Database>) -> (Backup, Guid) {
+    let mut backup = database.begin_backup(BackupMode::Full).unwrap();
+    backup.finish_data().unwrap();
+    (backup, Guid::random())
+}
+
+/// Whether `run` waits as long as `held` exists, and then ends well.
+fn waits_for<H>(
+    held: H,
+    database: &Arc<Database>,
+    run: impl FnOnce(&Arc<Database>) -> Result<()> + Send + 'static,
+) -> bool {
+    let (sender, ended) = mpsc::channel();
+    let database = Arc::clone(database);
+    let thread = std::thread::spawn(move || {
+        let outcome = run(&database);
+        sender.send(()).unwrap();
+        outcome
+    });
+    let has_waited = ended.recv_timeout(MOMENT).is_err();
+    drop(held);
+    thread.join().unwrap().unwrap();
+    has_waited
+}
+
+#[test]
+fn commits_and_whatever_depends_on_the_last_one_wait_for_the_gate() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_instance, database) = create(folder.path());
+    let gate = || database.commits.gate();
+    assert!(waits_for(gate(), &database, write));
+    assert!(waits_for(gate(), &database, |database| {
+        database.checkpoint().map(|_| ())
+    }));
+    let mut backup = database.begin_backup(BackupMode::CopyOnly).unwrap();
+    assert!(waits_for(gate(), &database, move |_| {
+        backup.finish_data().map(|_| ())
+    }));
+    let spec = FileSpec::data("b", folder.path().join("b.ndf"));
+    assert!(waits_for(gate(), &database, move |database| {
+        database.add_file(&spec)
+    }));
+    let (backup, set) = full_backup(&database);
+    assert!(waits_for(gate(), &database, move |_| {
+        backup.complete(set).map(|_| ())
+    }));
+}
+
+#[test]
+fn one_checkpoint_runs_at_a_time_and_none_while_pages_are_restored_or_files_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_instance, database) = create(folder.path());
+    let (backup, set) = full_backup(&database);
+    let description = backup.description().unwrap().clone();
+    let mut log = Vec::new();
+    let read = backup.read_log(|bytes| {
+        log.extend_from_slice(bytes);
+        Ok(())
+    });
+    read.unwrap();
+    let range = backup.ranges(1 << 20)[0];
+    let mut bytes = vec![0; range.bytes];
+    backup.read_range(&range, &mut bytes).unwrap();
+    let alone = || database.checkpointer.lock();
+    assert!(waits_for(alone(), &database, move |_| {
+        backup.complete(set).map(|_| ())
+    }));
+    assert!(waits_for(alone(), &database, |database| {
+        database.checkpoint().map(|_| ())
+    }));
+    let page = FilePage {
+        file_id: FileId::PRIMARY,
+        page: 0,
+    };
+    let mut restore = database
+        .begin_page_restore(&description, set, &[page])
+        .unwrap();
+    restore.take(range.file, range.offset, &bytes);
+    restore.apply_log(&log).unwrap();
+    assert!(waits_for(alone(), &database, |_| {
+        restore.finish(PATIENCE).map(|_| ())
+    }));
+    assert!(waits_for(alone(), &database, |database| database.close()));
+}
+
+#[test]
+fn there_is_one_writer_until_its_token_is_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_instance, database) = create(folder.path());
+    let writer = database.begin_write(&database.begin_read()).unwrap();
+    assert!(database.writer.try_take().is_none());
+    assert!(database.writer.take_within(MOMENT).is_none());
+    assert!(matches!(write(&database), Err(EngineError::Busy { .. })));
+    assert!(matches!(database.close(), Err(EngineError::Busy { .. })));
+    assert!(waits_for(writer, &database, |database| {
+        database
+            .writer
+            .take_within(PATIENCE)
+            .map(|_| ())
+            .ok_or_else(|| database.busy())
+    }));
+    write(&database).unwrap();
+    let stale = database.begin_read();
+    write(&database).unwrap();
+    assert!(database.begin_write(&stale).is_err());
+    assert!(
+        database.writer.try_take().is_some(),
+        "a refused begin keeps nothing"
+    );
+}
+
+#[test]
+fn an_offline_database_is_not_changed_and_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_instance, database) = create(folder.path());
+    let snapshot = database.begin_read();
+    let mut open = database.begin_write(&snapshot).unwrap();
+    open.write_page(1, &[9; PAGE_BYTES]).unwrap();
+    database.log.fail(EngineError::Invalid("first".to_owned()));
+    database.log.fail(EngineError::Invalid("second".to_owned()));
+    assert_eq!(database.offline_reason(), Some("first"));
+    let header = std::fs::read(folder.path().join("a.ldf")).unwrap();
+    let spec = FileSpec::data("b", folder.path().join("b.ndf"));
+    let mut content = [0; PAGE_BYTES];
+    let mut refused = vec![
+        open.commit().map(|_| ()),
+        write(&database),
+        database.checkpoint().map(|_| ()),
+        database.advance_redo(&database.checkpointer.lock()),
+        database.recovery_writer_step(),
+        database.set_target_recovery_time(None),
+        database.add_file(&spec),
+        database.begin_backup(BackupMode::Full).map(|_| ()),
+        snapshot.read_page(1, &mut content),
+        database.header.write(&database.log, &database.data, |_| {}),
+        database.close(),
+    ];
+    refused.retain(|outcome| !matches!(outcome, Err(EngineError::Offline { .. })));
+    assert!(refused.is_empty(), "{refused:?}");
+    let after = std::fs::read(folder.path().join("a.ldf")).unwrap();
+    assert!(header == after, "the log file was written");
+}
+
+#[test]
+fn a_closed_database_writes_no_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_instance, database) = create(folder.path());
+    database.close().unwrap();
+    assert_eq!(database.offline_reason(), Some("it was closed"));
+    let mut group = crate::log::record::Group::default();
+    group.commit(1, 0);
+    assert!(database.log.append(&group, 99, 0).is_err());
+}
+
+#[test]
+fn extents_written_under_a_copy_are_noted_and_the_file_is_not_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_instance, database) = create(folder.path());
+    let copy = database.copies.begin();
+    copy.watch();
+    assert!(!copy.is_noted(0));
+    write(&database).unwrap();
+    database.checkpoint().unwrap();
+    assert!(copy.is_noted(0));
+    let path = folder.path().join("a.mdf");
+    let bytes = |path| std::fs::metadata(path).unwrap().len();
+    let before = bytes(&path);
+    database.close().unwrap();
+    assert_eq!(bytes(&path), before, "it is still read");
+    drop(copy);
+    assert!(!database.copies.any());
+}
+
+#[test]
+fn pages_are_not_checked_while_some_carry_no_checksum() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_instance, database) = create(folder.path());
+    let checksums = &database.checksums;
+    let writer = database.writer_token().unwrap();
+    let during = |on| {
+        let seen = checksums.turn(&writer, on, || Ok(checksums.are_on()));
+        seen.unwrap()
+    };
+    assert!(!during(true) && checksums.are_on());
+    assert!(during(true));
+    let failed: Result<()> = checksums.turn(&writer, false, || {
+        Err(EngineError::Invalid("full".to_owned()))
+    });
+    assert!(failed.is_err() && checksums.are_on());
+    assert!(!during(false) && !checksums.are_on());
+    assert_eq!(checksums.changes(), 3);
+}
