@@ -65,6 +65,9 @@ impl Rehearsal {
         for (path, how) in &self.files {
             lines.push(format!("  {how} '{}'", path.display()));
         }
+        let locks =
+            "  wait, or be refused, if a program has its files open: a dry run tries no locks";
+        lines.push(locks.to_owned());
         lines.push("Dry run: nothing was changed.".to_owned());
         lines
     }

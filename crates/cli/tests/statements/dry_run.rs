@@ -165,6 +165,7 @@ fn a_dry_run_prints_the_statement_the_plan_and_estimates() {
     for told in [
         "frame buffers",
         "estimate: 1 samples of 1 MB",
+        "a dry run tries no locks",
         "Dry run: nothing was changed.",
     ] {
         assert!(run.err.contains(told), "{told}: {}", run.err);
