@@ -14,5 +14,6 @@ mod failing_reads;
 mod faults;
 mod measuring;
 mod round_trip;
+mod selected;
 mod support;
 mod troubled;
