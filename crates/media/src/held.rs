@@ -143,6 +143,8 @@ mod tests {
             vec![],
             vec![0..1],
             vec![5..300],
+            vec![126..127, 254..382],
+            vec![127..255, 383..384],
             vec![0..16384, 16390..16391, 1 << 40..1 << 41],
         ] {
             let stored = Held::store(runs.iter().cloned(), 100);
@@ -159,6 +161,9 @@ mod tests {
         let (extents, sum) = Held::sum_of(runs.clone());
         assert_eq!(extents, 100);
         assert_eq!(Held::parse(&stored), Some(Held::Sum { extents, sum }));
+        let bytes = Held::store(runs.clone(), usize::MAX).len();
+        assert_eq!(Held::store(runs.clone(), bytes).len(), bytes, "just enough");
+        assert_eq!(Held::store(runs.clone(), bytes - 1), stored);
         assert_ne!(Held::sum_of(runs.clone().skip(1)), (extents, sum));
         let moved = runs.map(|run| if run.start == 50 { 51..52 } else { run });
         assert_ne!(Held::sum_of(moved), (extents, sum));

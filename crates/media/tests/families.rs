@@ -316,6 +316,23 @@ fn the_index_leads_to_every_chunk_without_a_walk() {
 }
 
 #[test]
+fn an_index_that_says_anything_else_than_the_chunks_is_refused_although_its_checksum_is_right() {
+    let mut builder = FamilyBuilder::new(BLOCK as u32);
+    builder.set(&[TestChunk::plain(700, 4), TestChunk::compressed(33)]);
+    let mut found = builder.bytes.windows(4);
+    let stream = found.position(|window| window == b"WLIX").unwrap();
+    let bytes = u64::from_le_bytes(builder.bytes[stream + 8..][..8].try_into().unwrap());
+    for at in stream + 22..stream + 22 + bytes as usize {
+        let mut family = builder.bytes.clone();
+        family[at] ^= 1;
+        windlass_media::craft::repair(&mut family);
+        if family != builder.bytes {
+            verify(&family).unwrap_err();
+        }
+    }
+}
+
+#[test]
 fn chunks_of_another_family_are_refused() {
     let mut builder = FamilyBuilder::new(BLOCK as u32);
     let (mut writer, mut family) = FamilyWriter::format(&builder.header).unwrap();
@@ -378,7 +395,8 @@ proptest! {
                 assert!(family[offset as usize..].starts_with(&chunk.payload(ordinal)));
                 true
             });
-            prop_assert!(walked.is_ok());
+            let walked = walked.map(|walked| walked.configuration);
+            prop_assert_eq!(walked.ok(), reader.configuration(set).ok());
             prop_assert!(expected.next().is_none());
         }
     }

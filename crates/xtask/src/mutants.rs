@@ -25,7 +25,15 @@ const SUBJECTS: [Subject; 4] = [
             "crates/pipeline/src/restore/*.rs",
         ],
         packages: "windlass-pipeline",
-        tests: &["--lib", "--test", "runs", "--test", "encryption"],
+        tests: &[
+            "--lib",
+            "--test",
+            "runs",
+            "--test",
+            "encryption",
+            "--test",
+            "signing",
+        ],
     },
     Subject {
         files: &[

@@ -52,3 +52,19 @@ pub(super) fn log(
     let bytes = coverage.log_bytes(file_id);
     (bytes > 0).then_some(0..bytes).into_iter()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_of_no_bytes_is_no_range() {
+        let coverage = Coverage::default();
+        assert_eq!(log(&coverage, 2).next(), None, "before the source ended");
+        coverage.end_source(Some((2, 0)));
+        assert_eq!(log(&coverage, 2).next(), None);
+        coverage.end_source(Some((2, 7)));
+        assert_eq!(log(&coverage, 2).next(), Some(0..7));
+        assert_eq!(log(&coverage, 3).next(), None, "of another file");
+    }
+}

@@ -12,7 +12,7 @@ use windlass_media::{FORMAT_VERSION, FamilyWriter, MediaHeader};
 use super::existing::{self, Continued, Existing};
 use super::write::Family;
 use crate::error::Error;
-use crate::media_set::MediaSet;
+use crate::media_set::{MediaSet, read_label};
 use crate::plan::Plan;
 use crate::request::{BackupRequest, MediaRequest, Overwrite};
 
@@ -231,25 +231,30 @@ fn refuse_database(device: &DeviceAddress) -> Result<(), Error> {
 
 /// Opens the families; the number of devices must match the media set.
 fn open_existing(devices: &[DeviceAddress]) -> Result<MediaSet, Error> {
-    let media = MediaSet::open_any(devices)?;
-    let (found, expected) = (usize::from(media.header().family_count), devices.len());
-    if found > expected {
-        return Err(Error::FamiliesMissing {
-            expected: found,
-            provided: expected,
-        });
+    // Before a device that is one too many is found to be empty, or another's.
+    if let Some(device) = devices.iter().find(|device| is_in_use(device)) {
+        let (header, _) = read_label(device)?;
+        let (found, expected) = (usize::from(header.family_count), devices.len());
+        if found > expected {
+            return Err(Error::FamiliesMissing {
+                expected: found,
+                provided: expected,
+            });
+        }
+        if found < expected {
+            let device = device.name.clone();
+            return Err(Error::FamilyCountDiffers {
+                device,
+                found,
+                expected,
+            });
+        }
     }
-    if found < expected {
-        let device = devices
-            .first()
-            .map_or_else(String::new, |device| device.name.clone());
-        return Err(Error::FamilyCountDiffers {
-            device,
-            found,
-            expected,
-        });
-    }
-    Ok(media)
+    MediaSet::open_any(devices)
+}
+
+fn is_in_use(device: &DeviceAddress) -> bool {
+    device.has_content().unwrap_or(false)
 }
 
 fn check_existing(request: &MediaRequest, media: &MediaSet) -> Result<(), Error> {

@@ -65,6 +65,18 @@ fn what_nobody_claimed_is_missing_and_what_nobody_wanted_is_unexpected() {
 }
 
 #[test]
+fn what_lies_behind_the_end_of_a_file_is_told_with_its_length() {
+    let coverage = coverage(2 * EXTENT);
+    coverage
+        .hold(ChunkKind::Data, 1, &[run(2 * EXTENT, EXTENT)])
+        .unwrap();
+    assert_eq!(
+        unexpected(&coverage, 1, &[0..2 * EXTENT]),
+        [(2 * EXTENT, EXTENT)]
+    );
+}
+
+#[test]
 fn nothing_is_claimed_twice_nor_by_halves_nor_outside_of_its_file() {
     let size = 10 * EXTENT + 5;
     let coverage = coverage(size);

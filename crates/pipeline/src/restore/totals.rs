@@ -66,7 +66,6 @@ fn compare(
     };
     let whole = |bytes: u64| Box::new((bytes > 0).then_some(0..bytes).into_iter());
     match held {
-        Held::Whole if file.is_log => both(whole(file.backup_bytes), whole(file.backup_bytes)),
         Held::Whole => both(whole(file.size_bytes), whole(file.size_bytes)),
         // The log is counted in bytes.
         Held::Runs(runs) if file.is_log => both(Box::new(runs.clone()), Box::new(runs)),

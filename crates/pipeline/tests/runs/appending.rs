@@ -144,6 +144,40 @@ fn a_stripe_that_lost_data_of_the_last_set_is_not_appended_to() {
 }
 
 #[test]
+fn a_stripe_whose_last_set_is_damaged_beyond_recognition_is_no_older_copy() {
+    let stripes = Stripes::new(&[]);
+    for torn in [0, 1] {
+        let (old, mut held) = (&stripes.after_one, stripes.after_two.clone());
+        let end = last_end(&held[torn]);
+        // All but the filemarks.
+        held[torn][old[torn].len()..end - 4096].fill(0xFF);
+        let last = held[torn].len() - 4096;
+        held[torn][end..last].fill(0xFF);
+        put(&stripes.devices, &[&held[0], &held[1]]);
+        stripes.append(&stripes.request(&[])).unwrap();
+        let media = MediaSet::open(&stripes.devices).unwrap();
+        for position in [1, 3] {
+            verify(&media, position, &read_request(), &Unobserved).unwrap();
+        }
+        verify(&media, 2, &read_request(), &Unobserved).unwrap_err();
+    }
+}
+
+#[test]
+fn every_stripe_has_a_number_of_its_own_for_readers_of_tapes() {
+    let stripes = Stripes::new(&[]);
+    let id = |family: &Vec<u8>| {
+        let family = family.as_slice();
+        windlass_media::FamilyReader::open(&family)
+            .unwrap()
+            .1
+            .media_family_id
+    };
+    let [first, second] = [&stripes.after_one[0], &stripes.after_one[1]].map(id);
+    assert_eq!(second, first.wrapping_add(1));
+}
+
+#[test]
 fn stripes_with_different_sets_at_one_place_are_not_appended_to() {
     let stripes = Stripes::new(&[]);
     put(
@@ -307,7 +341,15 @@ fn media_of_another_shape_name_or_age_are_refused_by_the_run_and_by_its_rehearsa
     assert!(matches!(name, Error::MediaNameDiffers { .. }), "{name:?}");
     let fewer = refused(&|media| media.devices.truncate(1));
     assert!(matches!(fewer, Error::FamiliesMissing { .. }), "{fewer:?}");
-    refused(&|media| media.devices.extend(devices(folder, &["3.bak"])));
+    let more = refused(&|media| media.devices.extend(devices(folder, &["3.bak"])));
+    let is_count = matches!(&more, Error::FamilyCountDiffers { device, found: 2, expected: 3 }
+        if device.ends_with("1.bak"));
+    assert!(is_count, "{more:?}");
+    let more = refused(&|media| {
+        let third = devices(folder, &["3.bak"]);
+        media.devices.splice(0..0, third);
+    });
+    assert!(matches!(more, Error::FamilyCountDiffers { .. }), "{more:?}");
     // Without checks the name is not compared.
     let mut request = plain.request(&[]);
     named(true)(&mut request.media);

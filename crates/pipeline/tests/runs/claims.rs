@@ -76,6 +76,36 @@ fn more_chunks_than_the_media_can_hold_are_refused_before_room_is_made_for_them(
 }
 
 #[test]
+fn as_many_chunks_as_fit_the_media_are_looked_for_and_not_one_more() {
+    let Folder { folder, database } = prepared(300);
+    let devices = devices(folder.path(), &["1.bak"]);
+    back_up(&database, &request(&devices, Compression::NONE));
+    // The header of a stream and that of a chunk are the least that one takes.
+    let most = std::fs::metadata(&devices[0].path).unwrap().len() / (22 + 64);
+    for (count, fits) in [(most, true), (most + 1, false)] {
+        let mut crafted = Crafted::of(&devices, 1);
+        crafted.agree();
+        crafted.set.chunk_count = count;
+        crafted.write();
+        let media = MediaSet::open(&devices).unwrap();
+        let checked = windlass_pipeline::check(&media, 1, &read_request().keys);
+        assert_eq!(checked.is_ok(), fits, "{count} of {most}: {checked:?}");
+    }
+}
+
+#[test]
+fn a_set_that_states_frames_of_no_bytes_is_read_all_the_same() {
+    let Folder { folder, database } = prepared(3000);
+    let devices = devices(folder.path(), &["1.bak"]);
+    back_up(&database, &in_extents(request(&devices, Compression::NONE)));
+    let mut crafted = Crafted::of(&devices, 1);
+    crafted.agree();
+    crafted.set.frame_bytes = 0;
+    crafted.write();
+    outcome(&devices, &read_request()).unwrap();
+}
+
+#[test]
 fn a_count_of_chunks_that_is_not_theirs_is_refused() {
     let Folder { folder, database } = prepared(300);
     let devices = devices(folder.path(), &["1.bak"]);

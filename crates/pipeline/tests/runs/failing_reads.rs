@@ -1,93 +1,12 @@
 //! Disks that fail during reads: the cause is reported, and nothing is lost or left behind.
 
-use std::io;
-use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 
 use windlass_codec::Compression;
-use windlass_io::DirectFile;
 use windlass_pipeline::{Error, MediaSet, Unobserved, backup};
-use windlass_source::{DatabaseIdentity, FileRanges, Position, Snapshot, SourceFile};
 
 use crate::support::{self, devices, request, snapshot};
-
-/// A snapshot on a disk with an unreadable sector.
-#[derive(Debug)]
-struct Unreadable {
-    inner: Box<dyn Snapshot>,
-    at: u64,
-    /// Whether reads go through a queue, or one by one.
-    located: bool,
-}
-
-impl Unreadable {
-    fn outcome(&self, offset: u64, bytes: usize) -> io::Result<()> {
-        if (offset..offset + bytes as u64).contains(&self.at) {
-            return Err(io::Error::from_raw_os_error(5));
-        }
-        Ok(())
-    }
-}
-
-impl Snapshot for Unreadable {
-    fn identity(&self) -> &DatabaseIdentity {
-        self.inner.identity()
-    }
-    fn position(&self) -> Position {
-        self.inner.position()
-    }
-    fn files(&self) -> &[SourceFile] {
-        self.inner.files()
-    }
-    fn ranges(&self, file_id: u16) -> Vec<Range<u64>> {
-        self.inner.ranges(file_id)
-    }
-    fn narrow(&mut self, ranges: FileRanges) {
-        self.inner.narrow(ranges);
-    }
-    fn located(
-        &self,
-        file_id: u16,
-        offset: u64,
-        bytes: usize,
-    ) -> Result<Option<Arc<DirectFile>>, windlass_source::Error> {
-        match self.located {
-            true => self.inner.located(file_id, offset, bytes),
-            false => Ok(None),
-        }
-    }
-    fn amend(
-        &self,
-        file_id: u16,
-        offset: u64,
-        buffer: &mut [u8],
-        outcome: io::Result<usize>,
-    ) -> Result<(), windlass_source::Error> {
-        let outcome = self.outcome(offset, buffer.len()).and(outcome);
-        self.inner.amend(file_id, offset, buffer, outcome)
-    }
-    fn read(
-        &self,
-        file_id: u16,
-        offset: u64,
-        buffer: &mut [u8],
-    ) -> Result<(), windlass_source::Error> {
-        match self.outcome(offset, buffer.len()) {
-            Ok(()) => self.inner.read(file_id, offset, buffer),
-            Err(error) => self.inner.amend(file_id, offset, buffer, Err(error)),
-        }
-    }
-    fn check_pages(&self, file_id: u16, offset: u64, bytes: &[u8], on_bad: &mut dyn FnMut(u64)) {
-        self.inner.check_pages(file_id, offset, bytes, on_bad);
-    }
-    fn has_page_checksums(&self) -> bool {
-        self.inner.has_page_checksums()
-    }
-    fn close(&self) -> Result<(), windlass_source::Error> {
-        self.inner.close()
-    }
-}
+use crate::troubled::Troubled;
 
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = std::fs::read_dir(folder)
@@ -118,10 +37,10 @@ fn an_unreadable_sector_of_the_database_ends_the_backup_and_leaves_earlier_sets(
         (size / 2, false),
     ] {
         for compression in [Compression::NONE, Compression::ZSTD_LOW] {
-            let broken = Unreadable {
-                inner: snapshot(&database),
-                at,
-                located,
+            let broken = Troubled {
+                unreadable_at: Some(at),
+                is_unlocated: !located,
+                ..Troubled::new(snapshot(&database))
             };
             let error = backup(
                 &request(&devices, compression),

@@ -3,12 +3,17 @@
 
 mod adaptive;
 mod appending;
+mod bad_pages;
 mod claims;
 mod coverage;
 mod crafted;
+mod described;
 mod engine;
 mod failing_reads;
 #[cfg(debug_assertions)]
 mod faults;
+mod measuring;
 mod round_trip;
+mod selected;
 mod support;
+mod troubled;

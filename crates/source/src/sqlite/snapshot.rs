@@ -114,9 +114,7 @@ impl SqliteSnapshot {
                 path: path.clone(),
                 kind: FileKind::Data,
                 size_bytes,
-                page_bytes: overlay
-                    .as_ref()
-                    .map_or(PAGE_BYTES_ASSUMED, Overlay::page_bytes),
+                page_bytes: PAGE_BYTES_ASSUMED,
             }],
             identity: identity_of(&path, name, &pinned, options),
             path,
@@ -425,16 +423,60 @@ mod tests {
         let bad_pages = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();
             let snapshot = SqliteSnapshot::open(&path, &SnapshotOptions::default()).unwrap();
-            let mut bad = Vec::new();
-            snapshot.check_pages(FILE_ID, 0, bytes, &mut |page| bad.push(page));
-            (snapshot.has_page_checksums(), bad)
+            let bad = |from: usize| {
+                let mut bad = Vec::new();
+                snapshot.check_pages(FILE_ID, from as u64, &bytes[from..], &mut |page| {
+                    bad.push(page);
+                });
+                bad
+            };
+            assert_eq!(bad(0), bad(3 * 1024), "page numbers are those of the file");
+            (snapshot.has_page_checksums(), bad(0))
         };
         assert_eq!(bad_pages(&bytes), (true, vec![8]));
+        let mut first = bytes.clone();
+        first[100] ^= 1;
+        assert_eq!(bad_pages(&first), (false, vec![]), "not even the first one");
         bytes[20] = 0;
+        checksum::stamp(&mut bytes[..1024]);
         assert_eq!(
             bad_pages(&bytes),
             (false, vec![]),
             "no reserved bytes, no checksums"
         );
+    }
+
+    #[test]
+    fn what_is_unknown_is_assumed_and_what_is_cut_short_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("unknown.db");
+        std::fs::write(&path, [0xEE; 9000]).unwrap();
+        let mut snapshot = SqliteSnapshot::open(&path, &SnapshotOptions::default()).unwrap();
+        assert_eq!(snapshot.content(), Content::Unknown);
+        assert_eq!(snapshot.identity().page_bytes, PAGE_BYTES_ASSUMED);
+        assert_eq!(snapshot.files()[0].page_bytes, PAGE_BYTES_ASSUMED);
+        let mut buffer = [0; 8192];
+        snapshot.amend(FILE_ID, 0, &mut buffer, Ok(8192)).unwrap();
+        for bytes in [0, 8191] {
+            let cut = snapshot.amend(FILE_ID, 0, &mut buffer, Ok(bytes));
+            let is_change = matches!(cut, Err(Error::ChangedWhileReading { .. }));
+            assert!(is_change, "{cut:?}");
+        }
+        let part = vec![65536..70000, 131_072..140_000];
+        snapshot.narrow(vec![(FILE_ID, part.clone())]);
+        assert_eq!(snapshot.ranges(FILE_ID), part);
+        assert!(snapshot.ranges(FILE_ID + 1).is_empty());
+    }
+
+    #[test]
+    fn a_snapshot_that_is_dropped_takes_the_files_it_made_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        let connection = Connection::open(&path).unwrap();
+        let script = "PRAGMA journal_mode = WAL; CREATE TABLE t(a)";
+        connection.execute_batch(script).unwrap();
+        drop(connection);
+        drop(SqliteSnapshot::open(&path, &SnapshotOptions::default()).unwrap());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

@@ -266,6 +266,8 @@ fn a_restored_database_is_of_the_family_and_yet_another_one() {
 fn a_log_that_is_damaged_under_its_readers_is_refused() {
     for (damage, expected) in [
         ("salt", WalDamage::Salt),
+        ("salt of the header", WalDamage::Salt),
+        ("page size of the header", WalDamage::Salt),
         ("checksum", WalDamage::Checksum),
         ("length", WalDamage::TooShort { expected: 0 }),
     ] {
@@ -273,14 +275,20 @@ fn a_log_that_is_damaged_under_its_readers_is_refused() {
         let path = folder.path().join("damaged.db");
         let _connection = with_log(&path, 1024);
         let log_path = folder.path().join("damaged.db-wal");
-        let log = File::options().write(true).open(log_path).unwrap();
+        let log = File::options().read(true).write(true).open(log_path);
+        let log = log.unwrap();
         let frame_bytes = 24 + 1024;
         let length = log.metadata().unwrap().len();
+        let flip = |at: u64| {
+            let mut byte = [0];
+            log.read_exact_at(&mut byte, at).unwrap();
+            log.write_all_at(&[byte[0] ^ 0xEE], at).unwrap();
+        };
         match damage {
-            "salt" => log.write_all_at(&[0xEE], 32 + 2 * frame_bytes + 9).unwrap(),
-            "checksum" => log
-                .write_all_at(&[0xEE], length - frame_bytes + 20)
-                .unwrap(),
+            "salt" => flip(32 + 2 * frame_bytes + 9),
+            "salt of the header" => flip(17),
+            "page size of the header" => flip(10),
+            "checksum" => flip(length - frame_bytes + 20),
             _ => log.set_len(length - frame_bytes).unwrap(),
         }
         let error = SqliteSnapshot::open(&path, &SnapshotOptions::default()).unwrap_err();

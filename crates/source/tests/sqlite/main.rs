@@ -11,6 +11,7 @@ mod locks;
 mod media;
 mod process;
 mod restoring;
+mod sequences;
 mod support;
 mod temporary_copy;
 mod watched;

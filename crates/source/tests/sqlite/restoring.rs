@@ -4,12 +4,11 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use rusqlite::Connection;
-use windlass_base::{EXTENT_BYTES, Guid, Lsn};
 use windlass_source::sqlite::{
-    Existing, RequiredBase, RestoreRequest, SqliteTarget, forget, recover, restoring,
+    Existing, RequiredBase, RestoreRequest, Seized, SqliteTarget, restoring,
 };
 use windlass_source::{Error, Recovery, RestoreTarget};
 
@@ -318,146 +317,41 @@ fn side_files_without_a_database_do_not_get_into_the_new_one() {
     assert_eq!(names(folder.path()), ["notes.db", "target.db"]);
 }
 
-/// Extents of a differential, by their index in the file.
-type Changed = Vec<(usize, Vec<u8>)>;
-
-/// Content, a differential of it that grows or shrinks it, and the result.
-fn differential(to_extents: usize) -> (Vec<u8>, Changed, Vec<u8>) {
-    let base: Vec<u8> = (0..6 * EXTENT_BYTES + 777)
-        .map(|index| (index % 251) as u8)
-        .collect();
-    let mut result = base.clone();
-    result.resize(to_extents * EXTENT_BYTES + 100, 0);
-    result[EXTENT_BYTES + 5] ^= 0xFF;
-    let last = result.len() - 1;
-    result[last] = 0xAB;
-    let changed = result
-        .chunks(EXTENT_BYTES)
-        .enumerate()
-        .filter(|(index, extent)| base.chunks(EXTENT_BYTES).nth(*index) != Some(extent))
-        .map(|(index, extent)| (index, extent.to_vec()))
-        .collect();
-    (base, changed, result)
-}
-
-fn apply(
-    request: &RestoreRequest,
-    changed: &[(usize, Vec<u8>)],
-    recovery: Recovery,
-) -> Result<(), Error> {
-    let target = Box::new(SqliteTarget::begin(request)?);
-    for (index, extent) in changed {
-        target.write(1, (index * EXTENT_BYTES) as u64, extent)?;
-    }
-    target.finish(recovery)
-}
-
 #[test]
-fn a_differential_grows_or_shrinks_the_full_backup_it_belongs_on() {
-    for extents in [3, 6, 11] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("seq.db");
-        let (base, changed, result) = differential(extents);
-        let full = request(&path, base.len() as u64);
-        restore(&full, &base, Recovery::NoRecovery);
-        assert!(!path.exists(), "nothing to open yet");
-        let state = restoring(&path).unwrap().unwrap();
-        assert_eq!(
-            (state.set_guid, state.is_differential),
-            (full.set_guid, false)
-        );
-        let base = RequiredBase {
-            set_guid: full.set_guid,
-            checkpoint_lsn: full.checkpoint_lsn,
-        };
-        let next = RestoreRequest {
-            base: Some(base),
-            ..request(&path, result.len() as u64)
-        };
-        apply(&next, &changed, Recovery::Recovery).unwrap();
-        assert!(fs::read(&path).unwrap() == result);
-        assert_eq!(names(folder.path()), ["seq.db"]);
-        assert_eq!(restoring(&path).unwrap(), None);
-    }
-}
-
-#[test]
-fn a_sequence_keeps_to_its_order() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("seq.db");
-    let (base, changed, result) = differential(7);
-    let full = request(&path, base.len() as u64);
-    let on = |set_guid| RestoreRequest {
-        base: Some(RequiredBase {
-            set_guid,
-            checkpoint_lsn: Lsn::ZERO,
-        }),
-        ..request(&path, result.len() as u64)
-    };
-    let error = apply(&on(full.set_guid), &changed, Recovery::Recovery).unwrap_err();
-    assert!(matches!(error, Error::NotRestoring { .. }), "{error}");
-    let error = recover(&path, Existing::Refuse, &AtomicBool::new(false)).unwrap_err();
-    assert!(matches!(error, Error::NotRestoring { .. }), "{error}");
-
-    restore(&full, &base, Recovery::NoRecovery);
-    let error = apply(&on(Guid::random()), &changed, Recovery::Recovery).unwrap_err();
-    assert!(matches!(error, Error::WrongBase { .. }), "{error}");
-    apply(&on(full.set_guid), &changed, Recovery::NoRecovery).unwrap();
-    let error = apply(&on(full.set_guid), &changed, Recovery::Recovery).unwrap_err();
-    assert!(
-        matches!(error, Error::WrongBase { .. }),
-        "one differential per full: {error}"
-    );
-    recover(&path, Existing::Refuse, &AtomicBool::new(false)).unwrap();
-    assert!(fs::read(&path).unwrap() == result);
-    assert_eq!(names(folder.path()), ["seq.db"]);
-}
-
-#[test]
-fn a_sequence_over_an_existing_database_replaces_it_at_the_end() {
+fn a_file_is_seized_when_nobody_else_has_it_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = notes(folder.path());
-    let old = fs::read(&path).unwrap();
-    let new = other_content();
-    restore(&replacing(&path, &new), &new, Recovery::NoRecovery);
-    assert!(fs::read(&path).unwrap() == old, "until RECOVERY");
-    let error = recover(&path, Existing::Refuse, &AtomicBool::new(false)).unwrap_err();
-    assert!(matches!(error, Error::TargetExists { .. }), "{error}");
+    assert!(
+        Seized::of(&folder.path().join("none.db"))
+            .unwrap()
+            .is_none()
+    );
     let idle = Process::start("idle", &path);
-    let error = recover(&path, Existing::Replace, &AtomicBool::new(false)).unwrap_err();
+    let error = Seized::of(&path).unwrap_err();
     assert!(matches!(error, Error::InUse { .. }), "{error}");
     drop(idle);
-    recover(&path, Existing::Replace, &AtomicBool::new(false)).unwrap();
-    assert!(fs::read(&path).unwrap() == new);
-
-    restore(&replacing(&path, &old), &old, Recovery::NoRecovery);
-    forget(&path).unwrap();
-    assert_eq!(names(folder.path()), ["notes.db"]);
-    assert!(fs::read(&path).unwrap() == new);
+    let seized = Seized::of(&path).unwrap().unwrap();
+    seized.confirm().unwrap();
+    let late = fs::File::open(&path).unwrap();
+    let error = seized.confirm().unwrap_err();
+    assert!(matches!(error, Error::InUse { .. }), "{error}");
+    drop(late);
+    seized.confirm().unwrap();
 }
 
 #[test]
-fn a_differential_that_was_given_up_ends_the_sequence() {
+fn a_target_that_cannot_be_examined_is_not_taken_for_a_new_one() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("seq.db");
-    let (base, _, _) = differential(7);
-    let full = request(&path, base.len() as u64);
-    restore(&full, &base, Recovery::NoRecovery);
-    let on = RequiredBase {
-        set_guid: full.set_guid,
-        checkpoint_lsn: full.checkpoint_lsn,
-    };
-    let next = RestoreRequest {
-        base: Some(on),
-        ..request(&path, 5)
-    };
-    // Nothing was written: the base is unchanged.
-    drop(SqliteTarget::begin(&next).unwrap());
-    assert_eq!(restoring(&path).unwrap().unwrap().set_guid, full.set_guid);
-    let begun = SqliteTarget::begin(&next).unwrap();
-    begun.write(1, 0, b"half").unwrap();
-    drop(begun);
-    assert!(names(folder.path()).is_empty());
-    let error = SqliteTarget::begin(&next).unwrap_err();
-    assert!(matches!(error, Error::NotRestoring { .. }), "{error}");
+    let path = folder.path().join("x".repeat(300));
+    let error = restoring(&path).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Io {
+                action: "examine" | "find",
+                ..
+            }
+        ),
+        "{error}"
+    );
 }

@@ -18,7 +18,7 @@ use crate::Error;
 
 /// How long to wait for other users of the target when the restore is complete: longer than
 /// connections usually wait for a lock.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 60 });
 
 /// Exclusive access to the file at the target.
 #[derive(Debug)]

@@ -254,3 +254,43 @@ fn check_space(target: &Path, needed_bytes: u64) -> Result<(), Error> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_or_quota_is_told_with_what_was_needed() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("a.db");
+        let staging = Claim::new(&target).unwrap().create(4096).unwrap();
+        for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
+            let error = staging.write_error(kind.into(), 777);
+            let is_space = matches!(&error, Error::NoSpace { path, needed_bytes: 777, .. }
+                if *path == target);
+            assert!(is_space, "{error}");
+        }
+        let error = staging.write_error(io::ErrorKind::TimedOut.into(), 777);
+        assert!(
+            matches!(
+                error,
+                Error::Io {
+                    action: "write",
+                    ..
+                }
+            ),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_name_that_somebody_took_in_the_last_moment_stays_theirs() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("a.db");
+        let staging = Claim::new(&target).unwrap().create(4096).unwrap();
+        std::fs::write(&target, "theirs").unwrap();
+        let error = staging.publish(false).unwrap_err();
+        assert!(matches!(error, Error::TargetExists { .. }), "{error}");
+        assert_eq!(std::fs::read(&target).unwrap(), b"theirs");
+    }
+}

@@ -201,6 +201,15 @@ mod tests {
     }
 
     #[test]
+    fn a_state_that_cannot_be_read_is_not_taken_for_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("a.db");
+        std::fs::create_dir(state_path(&target)).unwrap();
+        let error = read(&target).unwrap_err();
+        assert!(matches!(error, Error::Io { action: "read", .. }), "{error}");
+    }
+
+    #[test]
     fn what_is_not_ours_is_refused_with_a_reason() {
         let good = serde_json::to_string(&Stored {
             version: VERSION,

@@ -201,3 +201,26 @@ fn once_a_differential_is_complete_recovery_can_be_repeated() {
         assert_eq!(found(folder.path()), "new");
     }
 }
+
+#[test]
+fn a_target_that_somebody_keeps_open_can_be_replaced_later_without_another_restore() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.db");
+    fs::write(&path, [0xEE; 4096]).unwrap();
+    let request = RestoreRequest {
+        target: path.clone(),
+        existing: Existing::Replace,
+        size_bytes: 8192,
+        as_is: true,
+        ..RestoreRequest::default()
+    };
+    let target = Box::new(SqliteTarget::begin(&request).unwrap());
+    target.write(1, 0, &[7; 8192]).unwrap();
+    let late = fs::File::open(&path).unwrap();
+    let error = target.finish(Recovery::Recovery).unwrap_err();
+    assert!(matches!(error, Error::StillInUse { .. }), "{error}");
+    drop(late);
+    assert!(fs::read(&path).unwrap() == [0xEE; 4096]);
+    recover(&path, Existing::Replace, &AtomicBool::new(false)).unwrap();
+    assert!(fs::read(&path).unwrap() == [7; 8192]);
+}
