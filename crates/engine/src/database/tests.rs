@@ -11,7 +11,9 @@ use super::Database;
 use crate::backup::BackupMode;
 use crate::error::{EngineError, Result};
 use crate::files::FilePage;
-use crate::options::{CreateDatabase, FileSpec, InstanceOptions};
+use crate::log::header::{Header, SLOT_BYTES};
+use crate::log::writer::NoRoom;
+use crate::options::{CreateDatabase, FileSpec, Growth, InstanceOptions};
 use crate::storage::RealFileSystem;
 use crate::{Backup, Instance};
 
@@ -26,7 +28,8 @@ fn create(folder: &Path) -> (Arc<Instance>, Arc<Database>) {
         ..InstanceOptions::default()
     };
     let instance = Instance::new(options, Arc::new(RealFileSystem)).unwrap();
-    let request = CreateDatabase::new("a", folder.join("a.mdf"), folder.join("a.ldf"));
+    let mut request = CreateDatabase::new("a", folder.join("a.mdf"), folder.join("a.ldf"));
+    request.log.growth = Growth::Bytes(1 << 16);
     let database = instance.create_database(&request).unwrap();
     write(&database).unwrap();
     (instance, database)
@@ -81,10 +84,43 @@ fn commits_and_whatever_depends_on_the_last_one_wait_for_the_gate() {
     assert!(waits_for(gate(), &database, move |database| {
         database.add_file(&spec)
     }));
-    let (backup, set) = full_backup(&database);
-    assert!(waits_for(gate(), &database, move |_| {
-        backup.complete(set).map(|_| ())
+    let room = NoRoom { needed: 1, free: 0 };
+    assert!(waits_for(gate(), &database, move |database| {
+        database.grow_log(room)
     }));
+}
+
+#[test]
+fn a_backup_becomes_the_base_under_the_gate() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_instance, database) = create(folder.path());
+    let (backup, set) = full_backup(&database);
+    let gate = database.commits.gate();
+    let thread = std::thread::spawn(move || backup.complete(set));
+    std::thread::sleep(MOMENT);
+    assert!(database.differential_base().set.is_nil());
+    drop(gate);
+    thread.join().unwrap().unwrap();
+    assert_eq!(database.differential_base().set, set);
+}
+
+#[test]
+fn a_commit_that_waited_while_the_database_went_offline_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_instance, database) = create(folder.path());
+    let gate = database.commits.gate();
+    let thread = {
+        let database = Arc::clone(&database);
+        std::thread::spawn(move || write(&database))
+    };
+    std::thread::sleep(MOMENT);
+    database.log.fail(EngineError::Invalid("disk".to_owned()));
+    drop(gate);
+    let refused = thread.join().unwrap();
+    assert!(
+        matches!(refused, Err(EngineError::Offline { .. })),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -203,6 +239,9 @@ fn extents_written_under_a_copy_are_noted_and_the_file_is_not_cut() {
     write(&database).unwrap();
     database.checkpoint().unwrap();
     assert!(copy.is_noted(0));
+    let mut writer = database.begin_write(&database.begin_read()).unwrap();
+    writer.truncate(1).unwrap();
+    writer.commit().unwrap();
     let path = folder.path().join("a.mdf");
     let bytes = |path| std::fs::metadata(path).unwrap().len();
     let before = bytes(&path);
@@ -230,4 +269,22 @@ fn pages_are_not_checked_while_some_carry_no_checksum() {
     assert!(failed.is_err() && checksums.are_on());
     assert!(!during(false) && !checksums.are_on());
     assert_eq!(checksums.changes(), 3);
+}
+
+#[test]
+fn each_header_leaves_the_one_before_in_the_other_slot() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_instance, database) = create(folder.path());
+    let counters = || {
+        let file = std::fs::read(folder.path().join("a.ldf")).unwrap();
+        let slot = |start: usize| Header::parse(&file[start..]).map_or(0, |header| header.counter);
+        let mut counters = [slot(0), slot(SLOT_BYTES)];
+        counters.sort_unstable();
+        counters
+    };
+    for _ in 0..3 {
+        let [_, last] = counters();
+        database.set_target_recovery_time(None).unwrap();
+        assert_eq!(counters(), [last, last + 1]);
+    }
 }
