@@ -541,3 +541,29 @@ fn whoever_completes_a_killed_restore_late_leaves_what_came_after_it_alone() {
     assert_eq!(std::fs::read_to_string(&state).expect("the state"), ready);
     assert!(files[0].1.exists());
 }
+
+/// In the words of a restore of our own that lost data.
+#[test]
+fn a_damaged_sql_server_backup_is_written_only_where_that_is_asked_for_and_never_called_a_success()
+{
+    let Some(sample) = crate::sqlserver::sample("sql2008r2_Northwind.bak") else {
+        return;
+    };
+    let place = place();
+    std::fs::copy(sample, place.path("x.bak")).expect("a copy");
+    let middle = std::fs::metadata(place.path("x.bak")).expect("it").len() / 2;
+    crate::support::flip_bit(&place.path("x.bak"), middle);
+    std::fs::create_dir(place.path("files")).expect("a folder");
+    let restore = |further: &[&str]| {
+        let arguments = ["restore", "x.bak", "--to", "files", "--json"];
+        place.run(&[&arguments, further].concat())
+    };
+    let count = || std::fs::read_dir(place.path("files")).expect("it").count();
+    let run = restore(&[]);
+    assert_eq!((run.code, count()), (Some(1), 0), "{}", run.err);
+    assert!(run.numbers().contains(&3189), "{}", run.err);
+    let run = restore(&["--continue-after-error"]);
+    assert_eq!((run.code, count()), (Some(1), 2), "{}", run.err);
+    assert!(run.numbers().contains(&3189), "{}", run.err);
+    assert!(run.err.contains("Damaged, and written unchanged"), "{}", run.err);
+}

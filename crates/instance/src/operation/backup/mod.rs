@@ -169,13 +169,7 @@ impl BackupOperation<'_> {
             ..self.request(media, kind)?
         };
         let failures = Instance::device_failures();
-        let watch = Watch::new(
-            self.session,
-            self.options.operation(),
-            &self.record.name,
-            self.settled.stats,
-            sink,
-        );
+        let watch = self.watch(sink);
         let (report, new_base) = windlass_pipeline::backup_undecided(&request, snapshot, &watch)?;
         watch.finish();
         if let Some(failure) = Instance::device_failure(failures) {
@@ -268,6 +262,11 @@ impl BackupOperation<'_> {
         Ok((snapshot, Some(judged)))
     }
 
+    fn watch<'s>(&self, sink: &'s mut dyn Sink) -> Watch<'s> {
+        let (operation, stats) = (self.options.operation(), self.settled.stats);
+        Watch::new(self.session, operation, &self.record.name, stats, sink)
+    }
+
     /// Reads, and transforms if requested, and reports the rate. Devices are not used.
     fn measure(
         &self,
@@ -284,13 +283,7 @@ impl BackupOperation<'_> {
             checksum: self.settled.checksum,
             tuning: self.settled.tuning,
         };
-        let watch = Watch::new(
-            self.session,
-            self.options.operation(),
-            &self.record.name,
-            self.settled.stats,
-            sink,
-        );
+        let watch = self.watch(sink);
         let report = windlass_pipeline::probe(&request, snapshot, &watch)?;
         watch.finish();
         sink.completed(Completed::Probe {
