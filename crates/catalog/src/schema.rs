@@ -8,3 +8,55 @@ pub(crate) const VERSION: u32 = 1;
 
 /// Creates the tables and views of a new catalog.
 pub(crate) const SCHEMA: &str = include_str!("schema.sql");
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use rusqlite::Connection;
+    use windlass_base::checksum;
+
+    use super::*;
+
+    /// Of the layout that [`VERSION`] names.
+    const CHECKSUM: u64 = 0x3769_DDF3_2CB4_0B94;
+
+    #[test]
+    fn another_layout_has_another_version() {
+        let found = checksum(SCHEMA.as_bytes());
+        assert_eq!(
+            found, CHECKSUM,
+            "schema.sql has changed: instances that exist cannot be used with it. Raise VERSION, migrate \
+             them, and put {found:#x} here"
+        );
+    }
+
+    #[test]
+    fn the_views_of_the_history_show_every_column_but_our_own() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(SCHEMA).unwrap();
+        let columns = |table: &str| -> BTreeSet<String> {
+            let text = "SELECT name FROM pragma_table_info(?1)";
+            let mut statement = connection.prepare(text).unwrap();
+            let names = statement.query_map([table], |row| row.get(0)).unwrap();
+            names.map(Result::unwrap).collect()
+        };
+        for (table, view, own) in [
+            (
+                "own_backupset",
+                "backupset",
+                &[
+                    "duration_ms",
+                    "is_discarded",
+                    "missing_reason",
+                    "missing_since",
+                ][..],
+            ),
+            ("own_backupfile", "backupfile", &[]),
+        ] {
+            let hidden: Vec<_> = columns(table).difference(&columns(view)).cloned().collect();
+            assert_eq!(hidden, own);
+            assert!(columns(view).is_subset(&columns(table)));
+        }
+    }
+}

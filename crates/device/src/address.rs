@@ -9,10 +9,10 @@ use crate::error::{Error, Operation};
 use crate::nul::NulWriter;
 use crate::{DeviceReader, DeviceWriter, Start, WriteTuning};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DeviceKind {
-    /// A file on disk.
-    Disk,
+/// What holds the bytes of a device.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Storage {
+    File(PathBuf),
     /// Discards what is written, but counts it: `DISK = 'NUL'`.
     Nul,
 }
@@ -20,11 +20,9 @@ pub enum DeviceKind {
 /// A device as named in a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DeviceAddress {
-    pub kind: DeviceKind,
+    storage: Storage,
     /// The name as the user wrote it, for messages.
     pub name: String,
-    /// Empty for [`DeviceKind::Nul`].
-    pub path: PathBuf,
     /// The logical name used in the statement.
     pub logical: Option<String>,
 }
@@ -32,10 +30,14 @@ pub struct DeviceAddress {
 impl DeviceAddress {
     pub fn disk(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
+        Self::named(path.display().to_string(), path)
+    }
+
+    /// A file that the user wrote as `name`.
+    pub fn named(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         Self {
-            kind: DeviceKind::Disk,
-            name: path.display().to_string(),
-            path,
+            storage: Storage::File(path.into()),
+            name: name.into(),
             logical: None,
         }
     }
@@ -43,27 +45,47 @@ impl DeviceAddress {
     /// The device that discards everything.
     pub fn nul() -> Self {
         Self {
-            kind: DeviceKind::Nul,
+            storage: Storage::Nul,
             name: "NUL".to_owned(),
-            path: PathBuf::new(),
             logical: None,
+        }
+    }
+
+    /// The device that `written` names if it does not name a file.
+    pub fn special(written: &str) -> Option<Self> {
+        let is_nul = written.trim().eq_ignore_ascii_case("NUL");
+        is_nul.then(Self::nul)
+    }
+
+    /// The same device under a logical name, and as SQL Server names it in messages then.
+    #[must_use]
+    pub fn with_logical_name(self, logical: &str) -> Self {
+        Self {
+            name: format!("{logical}({})", self.name),
+            logical: Some(logical.to_owned()),
+            ..self
         }
     }
 
     /// The path of a device that is a file; `None` for all others.
     pub fn file(&self) -> Option<&Path> {
-        match self.kind {
-            DeviceKind::Disk => Some(&self.path),
-            DeviceKind::Nul => None,
+        match &self.storage {
+            Storage::File(path) => Some(path),
+            Storage::Nul => None,
         }
     }
 
     /// Whether the device discards what is written to it.
     pub fn discards(&self) -> bool {
-        match self.kind {
-            DeviceKind::Disk => false,
-            DeviceKind::Nul => true,
+        match self.storage {
+            Storage::File(_) => false,
+            Storage::Nul => true,
         }
+    }
+
+    /// Whether both hold the same bytes, as written: links are not resolved. What discards holds none.
+    pub fn is_same(&self, other: &Self) -> bool {
+        !self.discards() && self.storage == other.storage
     }
 
     /// Opens the device for writing.
@@ -75,9 +97,12 @@ impl DeviceAddress {
         start: Start,
         tuning: WriteTuning,
     ) -> Result<Box<dyn DeviceWriter>, Error> {
-        match self.kind {
-            DeviceKind::Disk => Ok(Box::new(DiskWriter::open(self, start, tuning)?)),
-            DeviceKind::Nul => Ok(Box::new(NulWriter::default())),
+        match &self.storage {
+            Storage::File(path) => {
+                let writer = DiskWriter::open(path, &self.name, start, tuning)?;
+                Ok(Box::new(writer))
+            }
+            Storage::Nul => Ok(Box::new(NulWriter::default())),
         }
     }
 
@@ -86,9 +111,9 @@ impl DeviceAddress {
     /// # Errors
     /// If it does not exist, cannot be opened, or is being written.
     pub fn open_reader(&self) -> Result<Box<dyn DeviceReader>, Error> {
-        match self.kind {
-            DeviceKind::Disk => Ok(Box::new(DiskReader::open(self)?)),
-            DeviceKind::Nul => {
+        match &self.storage {
+            Storage::File(path) => Ok(Box::new(DiskReader::open(path, &self.name)?)),
+            Storage::Nul => {
                 let nothing = std::io::Error::from(std::io::ErrorKind::NotFound);
                 Err(Error::new(Operation::Open, &self.name, nothing))
             }

@@ -1,13 +1,14 @@
 //! Reads a media family from a file on disk.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::FlockOperation;
 use windlass_io::{Access, DirectFile};
 
 use crate::error::{Error, Operation};
-use crate::{DeviceAddress, DeviceReader, lock};
+use crate::{DeviceReader, lock};
 
 /// Reads a disk file. Holds a shared lock, so that no backup overwrites it in the meantime.
 #[derive(Debug)]
@@ -18,14 +19,14 @@ pub(crate) struct DiskReader {
 }
 
 impl DiskReader {
-    pub(crate) fn open(address: &DeviceAddress) -> Result<Self, Error> {
-        let fail = |error: io::Error| Error::new(Operation::Open, &address.name, error);
-        let file = DirectFile::open(&address.path, Access::Read).map_err(fail)?;
+    pub(crate) fn open(path: &Path, name: &str) -> Result<Self, Error> {
+        let fail = |error: io::Error| Error::new(Operation::Open, name, error);
+        let file = DirectFile::open(path, Access::Read).map_err(fail)?;
         lock(&file, FlockOperation::NonBlockingLockShared).map_err(fail)?;
         let len = file.len().map_err(fail)?;
         Ok(Self {
             file: Arc::new(file),
-            name: address.name.clone(),
+            name: name.to_owned(),
             len,
         })
     }

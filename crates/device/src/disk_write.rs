@@ -20,7 +20,7 @@ use windlass_io::{
 
 use crate::error::{Error, Operation};
 use crate::transfer::TransferBuffer;
-use crate::{DeviceAddress, DeviceWriter, Start, WriteCounters, WriteTuning, busy, lock};
+use crate::{DeviceWriter, Start, WriteCounters, WriteTuning, busy, lock};
 
 /// Appended to the name of a device while its new content is written.
 const STAGING_SUFFIX: &str = ".windlass-new";
@@ -53,12 +53,13 @@ pub(crate) struct DiskWriter {
 
 impl DiskWriter {
     pub(crate) fn open(
-        address: &DeviceAddress,
+        path: &Path,
+        name: &str,
         start: Start,
         tuning: WriteTuning,
     ) -> Result<Self, Error> {
-        let fail = |error: io::Error| Error::new(Operation::Open, &address.name, error);
-        let target = directory::follow(&address.path).map_err(fail)?;
+        let fail = |error: io::Error| Error::new(Operation::Open, name, error);
+        let target = directory::follow(path).map_err(fail)?;
         let (file, replaced, offset) = match start {
             Start::Create | Start::Replace => {
                 let (file, replaced) = open_staging(&target, start).map_err(fail)?;
@@ -72,7 +73,7 @@ impl DiskWriter {
         let io_method = queue::io_method_for(tuning.io_method, file.is_direct());
         Ok(Self {
             file: Arc::new(file),
-            name: address.name.clone(),
+            name: name.to_owned(),
             target,
             start,
             replaced,
@@ -351,6 +352,7 @@ mod tests {
     use windlass_io::queue::IoMethodChoice;
 
     use super::*;
+    use crate::DeviceAddress;
 
     const TUNING: WriteTuning = WriteTuning {
         transfer_bytes: 8192,
@@ -374,9 +376,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let device = device(&folder);
         let writer = write(&device, Start::Replace, &[1; 20_000]);
-        assert!(!device.path.exists());
+        assert!(!device.file().unwrap().exists());
         writer.commit().unwrap();
-        assert_eq!(std::fs::read(&device.path).unwrap(), [1; 20_000]);
+        assert_eq!(std::fs::read(device.file().unwrap()).unwrap(), [1; 20_000]);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
@@ -386,7 +388,7 @@ mod tests {
         let device = device(&folder);
         write(&device, Start::Replace, b"old").commit().unwrap();
         drop(write(&device, Start::Replace, b"new"));
-        assert_eq!(std::fs::read(&device.path).unwrap(), b"old");
+        assert_eq!(std::fs::read(device.file().unwrap()).unwrap(), b"old");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
@@ -403,7 +405,7 @@ mod tests {
             },
             &[2; 50_000],
         ));
-        assert_eq!(std::fs::read(&device.path).unwrap(), [1; 5000]);
+        assert_eq!(std::fs::read(device.file().unwrap()).unwrap(), [1; 5000]);
         write(
             &device,
             Start::Append {
@@ -414,7 +416,7 @@ mod tests {
         )
         .commit()
         .unwrap();
-        let content = std::fs::read(&device.path).unwrap();
+        let content = std::fs::read(device.file().unwrap()).unwrap();
         assert_eq!(
             (content.len(), content[3999], content[4000]),
             (13_000, 1, 3)
@@ -436,7 +438,7 @@ mod tests {
         assert_eq!(writer.position(), 4096 + 16384 + 10 + 5000);
         writer.sync().unwrap();
         writer.commit().unwrap();
-        let content = std::fs::read(&device.path).unwrap();
+        let content = std::fs::read(device.file().unwrap()).unwrap();
         let expected = [&[1; 4096][..], &page, &[2; 10], &page[..5000]].concat();
         assert!(content == expected);
     }
@@ -472,10 +474,10 @@ mod tests {
         for late in [Start::Create, append(5000), append(3000)] {
             let error = device.open_writer(late, TUNING).unwrap_err();
             assert_eq!(error.source.kind(), io::ErrorKind::WouldBlock, "{late:?}");
-            assert_eq!(std::fs::read(&device.path).unwrap().len(), 5100);
+            assert_eq!(std::fs::read(device.file().unwrap()).unwrap().len(), 5100);
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-        std::fs::write(&device.path, "").unwrap();
+        std::fs::write(device.file().unwrap(), "").unwrap();
         write(&device, Start::Create, b"new").commit().unwrap();
     }
 
@@ -500,7 +502,7 @@ mod tests {
                 assert_eq!(error.source.kind(), io::ErrorKind::WouldBlock, "{error}");
             }
             assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
-            std::fs::remove_file(&device.path).unwrap();
+            std::fs::remove_file(device.file().unwrap()).unwrap();
         }
     }
 
@@ -508,9 +510,9 @@ mod tests {
     fn a_staging_file_left_by_a_crash_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let device = device(&folder);
-        std::fs::write(staging_path(&device.path), "half").unwrap();
+        std::fs::write(staging_path(device.file().unwrap()), "half").unwrap();
         write(&device, Start::Replace, b"new").commit().unwrap();
-        assert_eq!(std::fs::read(&device.path).unwrap(), b"new");
+        assert_eq!(std::fs::read(device.file().unwrap()).unwrap(), b"new");
     }
 
     #[test]
@@ -520,27 +522,27 @@ mod tests {
         let device = device(&folder);
         write(&device, Start::Replace, b"old").commit().unwrap();
         let shared = std::fs::Permissions::from_mode(0o640);
-        std::fs::set_permissions(&device.path, shared).unwrap();
+        std::fs::set_permissions(device.file().unwrap(), shared).unwrap();
         write(&device, Start::Replace, b"new").commit().unwrap();
-        let mode = std::fs::metadata(&device.path)
+        let mode = std::fs::metadata(device.file().unwrap())
             .unwrap()
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o640);
-        assert_eq!(std::fs::read(&device.path).unwrap(), b"new");
+        assert_eq!(std::fs::read(device.file().unwrap()).unwrap(), b"new");
     }
 
     #[test]
     fn a_link_that_leads_nowhere_yet_is_followed() {
         let folder = tempfile::tempdir().unwrap();
         let device = device(&folder);
-        std::os::unix::fs::symlink("far.bak", &device.path).unwrap();
+        std::os::unix::fs::symlink("far.bak", device.file().unwrap()).unwrap();
         write(&device, Start::Replace, b"new").commit().unwrap();
         assert_eq!(
             std::fs::read(folder.path().join("far.bak")).unwrap(),
             b"new"
         );
-        let link = std::fs::symlink_metadata(&device.path).unwrap();
+        let link = std::fs::symlink_metadata(device.file().unwrap()).unwrap();
         assert!(link.is_symlink());
     }
 
@@ -549,7 +551,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let device = device(&folder);
         let victim = folder.path().join("victim");
-        let staging = staging_path(&device.path);
+        let staging = staging_path(device.file().unwrap());
         for hard in [true, false] {
             std::fs::write(&victim, "theirs").unwrap();
             match hard {
@@ -558,7 +560,7 @@ mod tests {
             }
             write(&device, Start::Replace, b"new").commit().unwrap();
             assert_eq!(std::fs::read(&victim).unwrap(), b"theirs");
-            assert_eq!(std::fs::read(&device.path).unwrap(), b"new");
+            assert_eq!(std::fs::read(device.file().unwrap()).unwrap(), b"new");
         }
     }
 }

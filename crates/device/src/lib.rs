@@ -27,7 +27,7 @@ use rustix::fs::FlockOperation;
 use windlass_io::queue::{IoMethod, IoMethodChoice};
 use windlass_io::{DirectFile, PooledBuffer};
 
-pub use address::{DeviceAddress, DeviceKind};
+pub use address::DeviceAddress;
 pub use error::{Error, Operation, system_text};
 
 /// Where a writer starts.

@@ -7,7 +7,7 @@
 use std::path::{Component, MAIN_SEPARATOR_STR, Path, PathBuf};
 
 use windlass_catalog::Drive;
-use windlass_device::{DeviceAddress, DeviceKind};
+use windlass_device::DeviceAddress;
 
 /// The folders mapped to drive letters.
 #[derive(Debug, Clone, Default)]
@@ -101,18 +101,14 @@ impl Drives {
     /// # Errors
     /// [`NameError`] if it does not mean a file here.
     pub fn disk_device(&self, written: &str) -> Result<DeviceAddress, NameError> {
-        if written.trim().eq_ignore_ascii_case("NUL") {
-            return Ok(DeviceAddress::nul());
+        if let Some(special) = DeviceAddress::special(written) {
+            return Ok(special);
         }
-        Ok(DeviceAddress {
-            kind: DeviceKind::Disk,
-            name: match written.starts_with('/') {
-                true => written.to_owned(),
-                false => written.trim().to_owned(),
-            },
-            path: self.path(written)?,
-            logical: None,
-        })
+        let name = match written.starts_with('/') {
+            true => written,
+            false => written.trim(),
+        };
+        Ok(DeviceAddress::named(name, self.path(written)?))
     }
 
     fn folder(&self, letter: char) -> Option<&Path> {
@@ -311,6 +307,6 @@ mod tests {
     #[test]
     fn nul_discards() {
         let device = Drives::default().disk_device("nul").unwrap();
-        assert_eq!(device.kind, DeviceKind::Nul);
+        assert!(device.discards());
     }
 }

@@ -259,7 +259,7 @@ fn away(path: &Path, mounted: Option<&Path>) -> Presence {
 /// is another text. Empty, which is equal to no state, if one of them cannot be looked at.
 pub(crate) fn state(devices: &[DeviceAddress]) -> String {
     let line = |device: &DeviceAddress| {
-        let path = device.path.canonicalize().ok()?;
+        let path = device.file()?.canonicalize().ok()?;
         let metadata = std::fs::metadata(&path).ok()?;
         Some(format!(
             "{}\t{}\t{}.{:09}\t{}:{}",

@@ -130,8 +130,8 @@ pub fn rekey(devices: &[DeviceAddress], request: &RekeyRequest) -> Result<Vec<Re
     }
     let bytes = file.to_stored()?;
     for device in devices {
-        if let Some(path) = path(device) {
-            write(&path, &bytes, &device.path).map_err(|error| {
+        if let (Some(path), Some(medium)) = (path(device), device.file()) {
+            write(&path, &bytes, medium).map_err(|error| {
                 let name = path.display().to_string();
                 windlass_device::Error::new(Operation::Write, &name, error)
             })?;

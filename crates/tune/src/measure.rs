@@ -152,9 +152,9 @@ impl<'a> Laboratory<'a> {
         let needed = sample_bytes.map_or(bytes, |sample| sample.min(bytes));
         let devices = self.devices(setting, needed)?;
         let result = self.backup_to(&devices, setting, sample_bytes);
-        for device in &devices {
+        for file in devices.iter().filter_map(DeviceAddress::file) {
             // A missing file is fine.
-            std::fs::remove_file(&device.path).ok();
+            std::fs::remove_file(file).ok();
         }
         result
     }
@@ -253,8 +253,7 @@ impl<'a> Laboratory<'a> {
 
     fn prepare_media(&self, media: &Media) -> Result<(), Error> {
         let devices = media.devices.iter();
-        self.cache
-            .prepare(devices.map(|device| device.path.as_path()))
+        self.cache.prepare(devices.filter_map(DeviceAddress::file))
     }
 
     /// The devices of a run: files spread over the folders, or NUL.
@@ -320,8 +319,8 @@ pub(crate) struct Media {
 
 impl Drop for Media {
     fn drop(&mut self) {
-        for device in &self.devices {
-            std::fs::remove_file(&device.path).ok();
+        for file in self.devices.iter().filter_map(DeviceAddress::file) {
+            std::fs::remove_file(file).ok();
         }
     }
 }

@@ -21,6 +21,7 @@ use std::path::Path;
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_catalog::Drive;
+use windlass_device::DeviceAddress;
 use windlass_instance::operation::DeviceName;
 use windlass_instance::{BatchEnd, Failure, Instance, Session};
 use windlass_io::queue::{IoMethodChoice, ring_refusal};
@@ -170,7 +171,7 @@ fn disk(path: &str, common: &Common) -> DeviceName {
             .iter()
             .any(|(known, _)| letter.eq_ignore_ascii_case(&known.to_string()))
     });
-    DeviceName::Disk(if path.eq_ignore_ascii_case("NUL") || is_mapped {
+    DeviceName::Disk(if DeviceAddress::special(path).is_some() || is_mapped {
         path.to_owned()
     } else {
         absolute(Path::new(path))

@@ -565,5 +565,9 @@ fn a_damaged_sql_server_backup_is_written_only_where_that_is_asked_for_and_never
     let run = restore(&["--continue-after-error"]);
     assert_eq!((run.code, count()), (Some(1), 2), "{}", run.err);
     assert!(run.numbers().contains(&3189), "{}", run.err);
-    assert!(run.err.contains("Damaged, and written unchanged"), "{}", run.err);
+    assert!(
+        run.err.contains("Damaged, and written unchanged"),
+        "{}",
+        run.err
+    );
 }

@@ -89,7 +89,7 @@ fn numbered(
     let mut number = 1;
     loop {
         let address = disk(session, &candidate, None)?;
-        if !earlier.iter().any(|known| known.path == address.path) {
+        if !earlier.iter().any(|known| known.is_same(&address)) {
             return Ok(candidate);
         }
         number += 1;
@@ -103,12 +103,7 @@ fn numbered(
 fn disk(session: &Session, path: &str, logical: Option<&str>) -> Result<DeviceAddress, Failure> {
     let address = session.instance.drives().disk_device(path)?;
     Ok(match logical {
-        // As SQL Server names such a device in messages.
-        Some(logical) => DeviceAddress {
-            name: format!("{logical}({})", address.name),
-            logical: Some(logical.to_owned()),
-            ..address
-        },
+        Some(logical) => address.with_logical_name(logical),
         None => address,
     })
 }
@@ -120,8 +115,10 @@ pub(crate) fn expand(tags: &Tags, path: &str) -> Result<String, Failure> {
 
 /// Creates the folder of a device, accessible to its owner only.
 fn make_folder(device: &DeviceAddress) -> Result<(), Failure> {
-    let folder = windlass_io::directory::parent(&device.path);
-    windlass_io::directory::create(&folder)
+    let Some(file) = device.file() else {
+        return Ok(());
+    };
+    windlass_io::directory::create(&windlass_io::directory::parent(file))
         .map(|_| ())
         .map_err(|error| table::cannot_open_device(&device.name, os_error(&error)).into())
 }

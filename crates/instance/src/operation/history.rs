@@ -129,7 +129,7 @@ pub(super) fn device_names(devices: &[DeviceAddress]) -> Vec<String> {
     devices.iter().map(physical_name).collect()
 }
 
-fn physical_name(device: &DeviceAddress) -> String {
+pub(in crate::operation) fn physical_name(device: &DeviceAddress) -> String {
     let Some(file) = device.file() else {
         return device.name.clone();
     };

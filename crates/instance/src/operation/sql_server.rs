@@ -3,7 +3,7 @@
 //!
 //! SQL Server databases do not run here: RESTORE DATABASE writes data files and registers nothing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use windlass_bak::columns::{self, Cell};
 use windlass_bak::{Listing, SetListing, Verified, Verifier};
@@ -204,7 +204,7 @@ impl<'a> Media<'a> {
         let files: Vec<PathBuf> = self
             .devices
             .iter()
-            .map(|device| device.path.clone())
+            .filter_map(|device| device.file().map(Path::to_owned))
             .collect();
         let steps = steps(&files, self.position()?)?;
         if !session.is_rehearsal() {
@@ -303,12 +303,13 @@ fn complete_interrupted(steps: &[Step], destination: &Destination) -> Result<(),
 
 /// Whether the first device contains a SQL Server backup.
 pub(super) fn is_backup(devices: &[DeviceAddress]) -> bool {
-    let is_ours = |device: &DeviceAddress| is_sql_server(&device.path).unwrap_or(false);
-    devices.first().is_some_and(is_ours)
+    let first = devices.first().and_then(DeviceAddress::file);
+    first.is_some_and(|file| is_sql_server(file).unwrap_or(false))
 }
 
 fn open(device: &DeviceAddress) -> Result<FileInput, Failure> {
-    FileInput::open(&device.path)
+    let file = device.file().ok_or(std::io::ErrorKind::NotFound.into());
+    file.and_then(FileInput::open)
         .map_err(|error| table::cannot_open_device(&device.name, os_error(&error)).into())
 }
 

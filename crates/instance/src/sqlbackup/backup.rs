@@ -388,8 +388,7 @@ fn erase_before(
             .instance
             .drives()
             .disk_device(&tags.expand(disk).ok()?);
-        let device = device.ok().filter(|device| device.file().is_some())?;
-        absolute(&device.path).ok()
+        absolute(device.ok()?.file()?).ok()
     });
     let paths: Vec<PathBuf> = paths.collect();
     let folders: Vec<PathBuf> = folders(paths.iter().map(PathBuf::as_path))

@@ -222,6 +222,7 @@ fn encryption(options: &BackupOptions) -> Option<Encryption> {
 mod tests {
     use windlass_source::Depth;
     use windlass_tsql::ast::Statement;
+    use windlass_tsql::option::{BACKUP, DefinedBy, Support};
     use windlass_tsql::parse_batch;
 
     use super::*;
@@ -313,6 +314,23 @@ mod tests {
             };
             let found = read_backup(&statement, &mut session).unwrap();
             assert_eq!(found.compression, options.compression);
+        }
+    }
+
+    /// An option that the command line has and the printer does not know would be lost in `--tsql`.
+    #[test]
+    fn every_option_of_windlass_is_printed() {
+        let [full, differential] = backups();
+        let fixed = BackupOptions {
+            compression: Some(CompressionChoice::Auto),
+            ..BackupOptions::default()
+        };
+        let printed = [full, differential, fixed].map(|options| backup("x", &options));
+        for row in BACKUP {
+            let is_ours = row.defined_by == DefinedBy::Windlass && row.support == Support::Acts;
+            let word = row.word.spelling();
+            let is_printed = printed.iter().any(|text| text.contains(word));
+            assert!(!is_ours || is_printed, "{word} is not in {printed:?}");
         }
     }
 

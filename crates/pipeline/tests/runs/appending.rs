@@ -21,13 +21,13 @@ struct Stripes {
 }
 
 fn contents(devices: &[DeviceAddress]) -> Vec<Vec<u8>> {
-    let read = |device: &DeviceAddress| std::fs::read(&device.path).unwrap();
+    let read = |device: &DeviceAddress| std::fs::read(device.file().unwrap()).unwrap();
     devices.iter().map(read).collect()
 }
 
 fn put(devices: &[DeviceAddress], contents: &[&[u8]]) {
     for (device, content) in devices.iter().zip(contents) {
-        std::fs::write(&device.path, content).unwrap();
+        std::fs::write(device.file().unwrap(), content).unwrap();
     }
 }
 
@@ -288,7 +288,7 @@ fn a_mirror_without_the_last_end_or_filemark_is_brought_level() {
         for cut in [&mirrors[1], &stripes.devices[1]] {
             put(&stripes.devices, &[&stripes.after_two[0], whole]);
             put(&mirrors, &[&stripes.after_two[0], whole]);
-            std::fs::write(&cut.path, &whole[..length]).unwrap();
+            std::fs::write(cut.file().unwrap(), &whole[..length]).unwrap();
             stripes
                 .append(&stripes.request(&["m1.bak", "m2.bak"]))
                 .unwrap();

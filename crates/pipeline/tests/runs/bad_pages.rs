@@ -39,7 +39,7 @@ fn a_page_with_a_wrong_checksum_stops_a_backup_that_asks_for_checksums() {
     };
     assert_eq!((*file_id, *page), (1, 19));
     assert!(file.ends_with("app.db"), "{file}");
-    assert!(!devices[0].path.exists(), "no media");
+    assert!(!devices[0].file().unwrap().exists(), "no media");
     // Whoever does not ask is not told.
     let report = backup(&plain, Box::new(broken()), &Unobserved).unwrap();
     assert!(report.damaged.is_empty() && !report.set.is_damaged);
@@ -96,5 +96,5 @@ fn a_range_that_comes_twice_ends_the_backup_and_is_named() {
     };
     assert_eq!((ranges.count, ranges.bytes), (1, EXTENT));
     assert_eq!(ranges.named[0].offset, 3 * EXTENT);
-    assert!(!devices[0].path.exists(), "no media");
+    assert!(!devices[0].file().unwrap().exists(), "no media");
 }

@@ -26,11 +26,11 @@ fn a_set_whose_chunks_have_other_numbers_than_it_says_is_refused() {
     let devices = devices(folder.path(), &["1.bak"]);
     let wanted = in_extents(request(&devices, Compression::NONE));
     backup(&wanted, snapshot(&database), &Unobserved).unwrap();
-    let whole = std::fs::read(&devices[0].path).unwrap();
+    let whole = std::fs::read(devices[0].file().unwrap()).unwrap();
     let count = Crafted::of(&devices, 1).chunks.len() as u64;
     // The last chunk has the ordinal of the first, or the one after the last.
     for number in [0, count, count + 100] {
-        std::fs::write(&devices[0].path, &whole).unwrap();
+        std::fs::write(devices[0].file().unwrap(), &whole).unwrap();
         let mut crafted = Crafted::of(&devices, 1);
         crafted.agree();
         let header = &mut crafted.chunks.last_mut().unwrap().header;
@@ -81,7 +81,7 @@ fn as_many_chunks_as_fit_the_media_are_looked_for_and_not_one_more() {
     let devices = devices(folder.path(), &["1.bak"]);
     back_up(&database, &request(&devices, Compression::NONE));
     // The header of a stream and that of a chunk are the least that one takes.
-    let most = std::fs::metadata(&devices[0].path).unwrap().len() / (22 + 64);
+    let most = std::fs::metadata(devices[0].file().unwrap()).unwrap().len() / (22 + 64);
     for (count, fits) in [(most, true), (most + 1, false)] {
         let mut crafted = Crafted::of(&devices, 1);
         crafted.agree();
@@ -164,12 +164,12 @@ fn damage_between_the_chunks_is_told_as_what_it_is_and_not_as_what_follows_from_
     let Folder { folder, database } = prepared(3000);
     let devices = devices(folder.path(), &["1.bak"]);
     back_up(&database, &in_extents(request(&devices, Compression::NONE)));
-    let mut family = std::fs::read(&devices[0].path).unwrap();
+    let mut family = std::fs::read(devices[0].file().unwrap()).unwrap();
     let chunk = Crafted::of(&devices, 1).chunks[4].payload.clone();
     let at = family.windows(chunk.len()).position(|found| found == chunk);
     // The end of its header.
     family[at.unwrap() - 3] ^= 1;
-    std::fs::write(&devices[0].path, &family).unwrap();
+    std::fs::write(devices[0].file().unwrap(), &family).unwrap();
     let media = MediaSet::open(&devices).unwrap();
     let error = verify(&media, 1, &read_request(), &Unobserved).unwrap_err();
     assert!(

@@ -111,7 +111,7 @@ fn a_full_set_that_lacks_a_chunk_is_refused_with_file_and_range() {
         backup(&wanted, snapshot(&database), &Unobserved).unwrap();
         let families: Vec<_> = devices
             .iter()
-            .map(|device| std::fs::read(&device.path).unwrap())
+            .map(|device| std::fs::read(device.file().unwrap()).unwrap())
             .collect();
         let count = Crafted::of(&devices, 1).chunks.len();
         let mut untouched = Crafted::of(&devices, 1);
@@ -120,7 +120,7 @@ fn a_full_set_that_lacks_a_chunk_is_refused_with_file_and_range() {
         outcome(&devices, &read_request()).unwrap();
         for index in [0, count / 2, count - 1] {
             for (device, family) in devices.iter().zip(&families) {
-                std::fs::write(&device.path, family).unwrap();
+                std::fs::write(device.file().unwrap(), family).unwrap();
             }
             let lost = drop_chunk(&devices, index);
             assert_missing(&devices, lost);
@@ -137,7 +137,7 @@ fn an_engine_set_that_lacks_data_or_log_is_refused_with_file_and_range() {
     let wanted = in_extents(request(&devices, Compression::ZSTD_LOW));
     let fresh = || {
         for device in &devices {
-            std::fs::remove_file(&device.path).ok();
+            std::fs::remove_file(device.file().unwrap()).ok();
         }
         backup(&wanted, open(), &Unobserved).unwrap()
     };
@@ -176,7 +176,7 @@ fn a_chunk_that_repeats_another_or_lies_between_extents_is_refused() {
     let devices = devices(folder.path(), &["1.bak"]);
     let wanted = in_extents(request(&devices, Compression::NONE));
     backup(&wanted, snapshot(&database), &Unobserved).unwrap();
-    let family = std::fs::read(&devices[0].path).unwrap();
+    let family = std::fs::read(devices[0].file().unwrap()).unwrap();
 
     let mut crafted = Crafted::of(&devices, 1);
     let again = crafted.chunks[3].clone();
@@ -185,27 +185,27 @@ fn a_chunk_that_repeats_another_or_lies_between_extents_is_refused() {
     crafted.write();
     assert!(matches!(refused(&devices), Damage::Overlap { .. }));
 
-    std::fs::write(&devices[0].path, &family).unwrap();
+    std::fs::write(devices[0].file().unwrap(), &family).unwrap();
     let mut crafted = Crafted::of(&devices, 1);
     crafted.chunks[3].header.runs[0].offset = 5 * EXTENT;
     crafted.agree();
     crafted.write();
     assert!(matches!(refused(&devices), Damage::Overlap { .. }));
 
-    std::fs::write(&devices[0].path, &family).unwrap();
+    std::fs::write(devices[0].file().unwrap(), &family).unwrap();
     let mut crafted = Crafted::of(&devices, 1);
     crafted.chunks[3].header.runs[0].offset += 512;
     crafted.agree();
     crafted.write();
     assert!(matches!(refused(&devices), Damage::ForeignChunk { .. }));
 
-    std::fs::write(&devices[0].path, &family).unwrap();
+    std::fs::write(devices[0].file().unwrap(), &family).unwrap();
     let mut crafted = Crafted::of(&devices, 1);
     crafted.set.files[0].backup_bytes -= 1;
     crafted.write();
     assert!(matches!(refused(&devices), Damage::Coverage { .. }));
 
-    std::fs::write(&devices[0].path, &family).unwrap();
+    std::fs::write(devices[0].file().unwrap(), &family).unwrap();
     let mut crafted = Crafted::of(&devices, 1);
     crafted.set.files[0].held = vec![9];
     crafted.write();
@@ -246,12 +246,12 @@ fn a_differential_holds_exactly_the_runs_that_it_names() {
     let Folder { folder, database } = prepared(3000);
     let devices = differential(folder.path(), &database);
     outcome(&devices, &read_request()).unwrap();
-    let family = std::fs::read(&devices[0].path).unwrap();
+    let family = std::fs::read(devices[0].file().unwrap()).unwrap();
     let whole = Crafted::of(&devices, 1);
     assert!(whole.chunks.len() > 2 && !whole.set.files[0].held.is_empty());
 
     for index in 0..whole.chunks.len() {
-        std::fs::write(&devices[0].path, &family).unwrap();
+        std::fs::write(devices[0].file().unwrap(), &family).unwrap();
         let lost = drop_chunk(&devices, index);
         assert_missing(&devices, lost);
     }

@@ -27,7 +27,7 @@ impl Crafted {
     pub(crate) fn of(devices: &[DeviceAddress], position: usize) -> Self {
         let (mut headers, mut chunks, mut found) = (Vec::new(), Vec::new(), None);
         for device in devices {
-            let family = std::fs::read(&device.path).unwrap();
+            let family = std::fs::read(device.file().unwrap()).unwrap();
             let bytes = family.as_slice();
             let (reader, header) = FamilyReader::open(&bytes).unwrap();
             let listing = reader.list();
@@ -90,7 +90,7 @@ impl Crafted {
             }
             family.extend(writer.end_of_data(&self.set).unwrap());
             family.extend(writer.end_set().unwrap());
-            std::fs::write(&device.path, family).unwrap();
+            std::fs::write(device.file().unwrap(), family).unwrap();
         }
     }
 }

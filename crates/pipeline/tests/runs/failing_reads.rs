@@ -28,7 +28,7 @@ fn an_unreadable_sector_of_the_database_ends_the_backup_and_leaves_earlier_sets(
     backup(&first, snapshot(&database), &Unobserved).unwrap();
     let (before, bytes) = (
         names(folder.path()),
-        std::fs::read(&devices[0].path).unwrap(),
+        std::fs::read(devices[0].file().unwrap()).unwrap(),
     );
     for (at, located) in [
         (0, true),
@@ -55,7 +55,7 @@ fn an_unreadable_sector_of_the_database_ends_the_backup_and_leaves_earlier_sets(
     }
     assert_eq!(names(folder.path()), before, "nothing is left behind");
     assert!(
-        std::fs::read(&devices[0].path).unwrap() == bytes,
+        std::fs::read(devices[0].file().unwrap()).unwrap() == bytes,
         "cut back to the first set"
     );
     let media = MediaSet::open(&devices).unwrap();

@@ -119,7 +119,8 @@ fn append_everywhere(
     let wanted = in_small_frames(request(devices, compression));
     backup(&wanted, open(), &Unobserved).unwrap();
     let lengths = || -> Vec<u64> {
-        let length = |device: &DeviceAddress| std::fs::metadata(&device.path).unwrap().len();
+        let length =
+            |device: &DeviceAddress| std::fs::metadata(device.file().unwrap()).unwrap().len();
         devices.iter().map(length).collect()
     };
     let before = lengths();
@@ -152,7 +153,7 @@ fn cut(devices: &[DeviceAddress], lengths: &[u64]) {
     for (device, length) in devices.iter().zip(lengths) {
         let file = std::fs::File::options()
             .write(true)
-            .open(&device.path)
+            .open(device.file().unwrap())
             .unwrap();
         file.set_len(*length).unwrap();
     }

@@ -80,7 +80,7 @@ fn every_stage_of_a_backup_and_of_what_reads_it_counts_what_went_through() {
         assert_eq!(report.set.stored_bytes, stored);
         assert_eq!(moved(&report.stages.read), (chunks, size, size));
         assert_eq!(moved(&report.stages.transform), (chunks, size, stored));
-        let on_media = std::fs::metadata(&devices[0].path).unwrap().len();
+        let on_media = std::fs::metadata(devices[0].file().unwrap()).unwrap().len();
         let written = &report.stages.write;
         assert_eq!(written.bytes_in, stored);
         assert!(written.calls > 0 && written.bytes_out >= on_media);

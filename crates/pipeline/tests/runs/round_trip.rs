@@ -167,7 +167,10 @@ fn mirrors_are_identical_and_either_restores() {
     assert!(matches!(refused, Err(Error::MirrorNeedsFormat)));
     mirrored.media.overwrite = Overwrite::Format;
     back_up(&database, &mirrored);
-    assert!(same(&first[0].path, &mirror[0].path) && same(&first[1].path, &mirror[1].path));
+    assert!(
+        same(first[0].file().unwrap(), mirror[0].file().unwrap())
+            && same(first[1].file().unwrap(), mirror[1].file().unwrap())
+    );
     mirrored.media.overwrite = Overwrite::Append;
     back_up(&database, &mirrored);
     let mixed = [first[0].clone(), mirror[1].clone()];
@@ -193,16 +196,16 @@ fn a_mirror_that_lost_data_is_not_appended_to() {
     back_up(&database, &mirrored);
     mirrored.media.overwrite = Overwrite::Append;
     back_up(&database, &mirrored);
-    let whole = std::fs::read(&mirror[0].path).unwrap();
+    let whole = std::fs::read(mirror[0].file().unwrap()).unwrap();
     for cut in [whole.len() / 4, whole.len() / 2] {
-        std::fs::write(&mirror[0].path, &whole[..whole.len() - cut]).unwrap();
+        std::fs::write(mirror[0].file().unwrap(), &whole[..whole.len() - cut]).unwrap();
         let refused = backup(&mirrored, snapshot(&database), &Unobserved);
         assert!(
             matches!(refused, Err(Error::FamilyBehind { .. })),
             "{refused:?}"
         );
         assert!(
-            std::fs::read(&first[0].path).unwrap() == whole,
+            std::fs::read(first[0].file().unwrap()).unwrap() == whole,
             "the good copy is untouched"
         );
     }
@@ -301,13 +304,13 @@ fn damage_is_found_and_named() {
     let Folder { folder, database } = prepared(3000);
     let devices = devices(folder.path(), &["1.bak"]);
     back_up(&database, &request(&devices, Compression::ZSTD_LOW));
-    let mut bytes = std::fs::read(&devices[0].path).unwrap();
+    let mut bytes = std::fs::read(devices[0].file().unwrap()).unwrap();
     let chunk = bytes
         .windows(4)
         .position(|window| window == b"WLDT")
         .unwrap();
     bytes[chunk + 20_000] ^= 0x10;
-    std::fs::write(&devices[0].path, &bytes).unwrap();
+    std::fs::write(devices[0].file().unwrap(), &bytes).unwrap();
     let media = MediaSet::open(&devices).unwrap();
     let found = verify(&media, 1, &read_request(), &Unobserved);
     assert!(
@@ -355,7 +358,7 @@ fn a_cancelled_backup_leaves_what_was_there() {
     back_up(&database, &request(&devices, Compression::ZSTD_LOW));
     let before: Vec<_> = devices
         .iter()
-        .map(|device| std::fs::read(&device.path).unwrap())
+        .map(|device| std::fs::read(device.file().unwrap()).unwrap())
         .collect();
     for overwrite in [Overwrite::Append, Overwrite::Initialize, Overwrite::Format] {
         let mut again = request(&devices, Compression::MS_XPRESS);
@@ -364,7 +367,7 @@ fn a_cancelled_backup_leaves_what_was_there() {
         assert!(matches!(outcome, Err(Error::Cancelled)));
         let after: Vec<_> = devices
             .iter()
-            .map(|device| std::fs::read(&device.path).unwrap())
+            .map(|device| std::fs::read(device.file().unwrap()).unwrap())
             .collect();
         assert!(before == after, "{overwrite:?}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);

@@ -77,7 +77,7 @@ fn a_chunk_that_is_not_the_one_of_the_index_is_refused() {
             crafted.chunks.swap(2, 3);
         }
         crafted.write();
-        std::fs::read(&devices[0].path).unwrap()
+        std::fs::read(devices[0].file().unwrap()).unwrap()
     };
     let (swapped, ordered) = (written(true), written(false));
     assert_eq!(swapped.len(), ordered.len());
@@ -85,7 +85,9 @@ fn a_chunk_that_is_not_the_one_of_the_index_is_refused() {
     // Somebody exchanges the two after the index was read.
     let exchange = || {
         use std::os::unix::fs::FileExt as _;
-        let file = std::fs::File::options().write(true).open(&devices[0].path);
+        let file = std::fs::File::options()
+            .write(true)
+            .open(devices[0].file().unwrap());
         file.unwrap().write_all_at(&swapped, 0).unwrap();
     };
     let mut chosen = Chosen::new(|extent| extent == 2, exchange);
@@ -107,7 +109,7 @@ fn plain_chunks_lie_where_direct_writes_may_begin_and_packed_ones_close_together
     ] {
         let devices = devices(folder.path(), &[name]);
         back_up(&database, &in_extents(request(&devices, compression)));
-        let family = std::fs::read(&devices[0].path).unwrap();
+        let family = std::fs::read(devices[0].file().unwrap()).unwrap();
         let family = family.as_slice();
         let (reader, _) = FamilyReader::open(&family).unwrap();
         let listing = reader.list();

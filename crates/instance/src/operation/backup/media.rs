@@ -48,7 +48,10 @@ pub(super) fn choose(
     }
     let all: Vec<&DeviceAddress> = devices.iter().chain(mirrors.iter().flatten()).collect();
     // With a stripe or mirror that discards data, a part of the backup would never exist.
-    if all.windows(2).any(|pair| pair[0].kind != pair[1].kind) {
+    if all
+        .windows(2)
+        .any(|pair| pair[0].discards() != pair[1].discards())
+    {
         return Err(table::device_classes_differ().into());
     }
     refuse_repeated(&all)?;

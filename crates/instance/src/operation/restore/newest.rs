@@ -15,6 +15,7 @@ use windlass_source::{engine, sqlite};
 
 use crate::chain::{ChainSet, Chains, State, Why, is_newer};
 use crate::names::absolute;
+use crate::operation::history::physical_name;
 use crate::operation::media::MediaOptions;
 use crate::operation::{DeviceName, sql_server};
 use crate::{Failure, Session};
@@ -346,7 +347,7 @@ impl Inventory {
         let step = |index: &usize| {
             let found = &self.found[*index];
             let devices = self.devices[found.media].iter();
-            let name = |device: &DeviceAddress| DeviceName::Disk(device.path.display().to_string());
+            let name = |device: &DeviceAddress| DeviceName::Disk(physical_name(device));
             Step {
                 devices: devices.map(name).collect(),
                 position: found.set.position,

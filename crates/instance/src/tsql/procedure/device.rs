@@ -66,10 +66,10 @@ fn delete_file(session: &Session, device: &BackupDevice) -> Result<(), Failure> 
         .instance
         .drives()
         .disk_device(&device.physical_name)?;
-    if !address.path.exists() {
+    let Some(file) = address.file().filter(|file| file.exists()) else {
         return Ok(());
-    }
+    };
     windlass_pipeline::MediaSet::open_any(std::slice::from_ref(&address))?;
-    std::fs::remove_file(&address.path)
-        .map_err(|error| table::cannot_open_file(address.path.display(), os_error(&error)).into())
+    std::fs::remove_file(file)
+        .map_err(|error| table::cannot_open_file(file.display(), os_error(&error)).into())
 }
