@@ -8,7 +8,7 @@ use windlass_media::FamilyReader;
 use windlass_pipeline::{Damage, Error, MediaSet, Selection, Unobserved, restore_selected};
 
 use crate::coverage::{EXTENT, in_extents};
-use crate::crafted::Crafted;
+use crate::crafted::{Chunk, Crafted};
 use crate::support::{Folder, back_up, devices, prepared, read_request, request};
 
 /// Wants extents and counts what comes; once something is asked for, does something to the media.
@@ -72,6 +72,9 @@ fn a_chunk_that_is_not_the_one_of_the_index_is_refused() {
     back_up(&database, &in_extents(request(&devices, Compression::NONE)));
     let written = |swapped: bool| {
         let mut crafted = Crafted::of(&devices, 1);
+        // Threads number them as they come: here chunk 2 is that of extent 2.
+        let place = |chunk: &Chunk| chunk.header.runs[0].offset;
+        crafted.chunks.sort_by_key(place);
         crafted.agree();
         if swapped {
             crafted.chunks.swap(2, 3);
