@@ -95,7 +95,7 @@ fn status_line(status: &str) -> String {
 mod tests {
     use super::*;
 
-    fn told(listener: &UnixDatagram) -> String {
+    fn reported(listener: &UnixDatagram) -> String {
         let mut bytes = [0; 512];
         let length = listener.recv(&mut bytes).unwrap();
         String::from_utf8_lossy(&bytes[..length]).into_owned()
@@ -108,19 +108,19 @@ mod tests {
         let listener = UnixDatagram::bind(&path).unwrap();
         let notifier = Notifier::new(path.as_os_str(), None).unwrap();
         notifier.ready("backup");
-        assert_eq!(told(&listener), "READY=1\nSTATUS=backup");
+        assert_eq!(reported(&listener), "READY=1\nSTATUS=backup");
         notifier.status("a\nREADY=1");
-        assert_eq!(told(&listener), "STATUS=a READY=1");
+        assert_eq!(reported(&listener), "STATUS=a READY=1");
         notifier.alive();
         notifier.stopping("done");
         assert_eq!(
-            told(&listener),
+            reported(&listener),
             "STOPPING=1\nSTATUS=done",
             "no watchdog was asked for"
         );
         let watched = Notifier::new(path.as_os_str(), Some(Duration::from_secs(1))).unwrap();
         watched.alive();
-        assert_eq!(told(&listener), "WATCHDOG=1");
+        assert_eq!(reported(&listener), "WATCHDOG=1");
     }
 
     #[test]
@@ -133,6 +133,6 @@ mod tests {
         let address = SocketAddr::from_abstract_name(&name.as_bytes()[1..]).unwrap();
         let listener = UnixDatagram::bind_addr(&address).unwrap();
         Notifier::new(OsStr::new(&name), None).unwrap().ready("x");
-        assert_eq!(told(&listener), "READY=1\nSTATUS=x");
+        assert_eq!(reported(&listener), "READY=1\nSTATUS=x");
     }
 }

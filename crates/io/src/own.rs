@@ -125,7 +125,10 @@ pub fn remove_unheld(path: &Path) -> io::Result<()> {
         None => match std::fs::symlink_metadata(path) {
             // Made since by somebody who holds it.
             Ok(metadata) if metadata.is_file() => Err(io::ErrorKind::WouldBlock.into()),
-            _ => remove(path),
+            Ok(_) => remove(path),
+            // What is made from here on is somebody else's: it must not be removed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
         },
     }
 }

@@ -18,7 +18,7 @@ const WHO_THREAD: libc::c_long = 1;
 ///
 /// # Errors
 /// If the kernel refuses one of them; the other stays in effect.
-pub fn give_way() -> io::Result<()> {
+pub fn lower_priority() -> io::Result<()> {
     #[expect(unsafe_code, reason = "std does not set the weight of threads")]
     // SAFETY: two numbers; on Linux 0 is the calling thread.
     let nice = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICEST) };
@@ -55,7 +55,7 @@ mod tests {
     fn a_thread_and_those_it_starts_give_way_and_others_do_not() {
         let before = standing();
         let (own, started) = std::thread::spawn(|| {
-            give_way().unwrap();
+            lower_priority().unwrap();
             (standing(), std::thread::spawn(standing).join().unwrap())
         })
         .join()

@@ -460,8 +460,8 @@ mod tests {
             while let Some(done) = queue.wait().unwrap() {
                 match done.transfer.tag {
                     TAG_OF_PANIC => {
-                        let told = done.result.unwrap_err().to_string();
-                        assert!(told.contains("the tests wish so"), "{told}");
+                        let reported = done.result.unwrap_err().to_string();
+                        assert!(reported.contains("the tests wish so"), "{reported}");
                     }
                     _ => assert_eq!(done.result.unwrap(), PIECE),
                 }

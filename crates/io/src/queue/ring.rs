@@ -61,7 +61,7 @@ impl Ring {
                 iov_len: bytes,
             })
             .collect();
-        #[expect(unsafe_code, reason = "the kernel is told addresses")]
+        #[expect(unsafe_code, reason = "the kernel is reported addresses")]
         // SAFETY: the ranges are buffers of pools that this ring owns (invariant 2).
         let registered = unsafe { self.rings.submitter().register_buffers(&vectors) };
         if registered.is_ok() {
@@ -89,7 +89,7 @@ impl Ring {
         };
         let entry = self.entry(&mut transfer).user_data(slot as u64);
         self.slots[slot] = Some(transfer);
-        #[expect(unsafe_code, reason = "the kernel is told addresses")]
+        #[expect(unsafe_code, reason = "the kernel is reported addresses")]
         // SAFETY: the memory of the entry stays in its slot until completion (invariant 1), and the
         // descriptor belongs to the file in the same slot.
         let pushed = unsafe { self.rings.submission().push(&entry) };
