@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             let is_check = written.iter().any(|word| word == "check");
-            (told(&visibly(&written).unwrap_or(error)), is_check)
+            (reported(&visibly(&written).unwrap_or(error)), is_check)
         }
     };
     // A truncated result must not be mistaken for a complete one.
@@ -87,7 +87,7 @@ fn visibly(written: &[OsString]) -> Option<clap::Error> {
 }
 
 /// Prints help, the version, or the error in the command line.
-fn told(error: &clap::Error) -> Outcome {
+fn reported(error: &clap::Error) -> Outcome {
     let printed = error.print();
     if error.use_stderr() {
         // A failure to print could not be reported.
@@ -103,7 +103,7 @@ fn run(matches: &ArgMatches) -> Outcome {
         mut common,
     } = match Arguments::from_arg_matches(matches) {
         Ok(arguments) => arguments,
-        Err(error) => return told(&error),
+        Err(error) => return reported(&error),
     };
     let settings = match operate::settings::load(&common, matches) {
         Ok(settings) => settings,

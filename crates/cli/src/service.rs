@@ -16,7 +16,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 struct Service {
     notifier: Notifier,
     /// When the last status and the last watchdog notification were sent.
-    told: Mutex<[Option<Instant>; 2]>,
+    reported: Mutex<[Option<Instant>; 2]>,
 }
 
 fn service() -> Option<&'static Service> {
@@ -25,7 +25,7 @@ fn service() -> Option<&'static Service> {
         let notifier = Notifier::from_environment()?;
         Some(Service {
             notifier,
-            told: Mutex::new([None; 2]),
+            reported: Mutex::new([None; 2]),
         })
     });
     service.as_ref()
@@ -34,10 +34,10 @@ fn service() -> Option<&'static Service> {
 impl Service {
     /// Whether a kind of notification was not sent within `interval`; records it as sent now.
     fn is_due(&self, kind: usize, interval: Duration) -> bool {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = told[kind].is_none_or(|told| told.elapsed() >= interval);
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = reported[kind].is_none_or(|reported| reported.elapsed() >= interval);
         if is_due {
-            told[kind] = Some(Instant::now());
+            reported[kind] = Some(Instant::now());
         }
         is_due
     }

@@ -145,7 +145,7 @@ fn only_the_differential_base_serves() {
     let differential = back_up(&database, BackupMode::Differential, |_| ());
     for set in [&older, &copy_only, &differential] {
         match bring_back(&database, set, &[place(20)]) {
-            Err(EngineError::NotTheBase { base: told, .. }) => assert_eq!(told, base.guid),
+            Err(EngineError::NotTheBase { base: reported, .. }) => assert_eq!(reported, base.guid),
             other => panic!("{other:?}"),
         }
     }

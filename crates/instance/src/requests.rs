@@ -33,7 +33,7 @@ pub(crate) struct Announced {
     file: File,
     path: PathBuf,
     head: Json,
-    told: Option<Instant>,
+    reported: Option<Instant>,
 }
 
 impl Announced {
@@ -61,18 +61,21 @@ impl Announced {
                 "command": command,
                 "database_name": database,
             }),
-            told: None,
+            reported: None,
         };
         announced.write(&json!({ "percent_complete": 0.0 }));
         Some(announced)
     }
 
     /// Publishes the progress and the counters of the stages, at most once per interval.
-    pub(crate) fn tell(&mut self, progress: &Progress, stages: &Stages) {
-        if self.told.is_some_and(|told| told.elapsed() < INTERVAL) {
+    pub(crate) fn announce(&mut self, progress: &Progress, stages: &Stages) {
+        if self
+            .reported
+            .is_some_and(|reported| reported.elapsed() < INTERVAL)
+        {
             return;
         }
-        self.told = Some(Instant::now());
+        self.reported = Some(Instant::now());
         let elapsed = progress.elapsed.as_secs_f64();
         let share = progress.done_bytes as f64 / progress.total_bytes.max(1) as f64;
         let left = if share > 0.0 {
@@ -168,7 +171,7 @@ mod tests {
             transform: counters(2),
             write: counters(3),
         };
-        request.tell(&progress, &stages);
+        request.announce(&progress, &stages);
         let written = std::fs::metadata(&request.path).unwrap().len();
         assert_eq!(written, WRITTEN_BYTES as u64 + 1, "it fits");
         let dead = folder.path().join(FOLDER).join("1-1.json");

@@ -77,7 +77,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Whether the phases of an engine backup are printed.
-    pub(crate) fn tells_phases(self) -> bool {
+    pub(crate) fn reports_phases(self) -> bool {
         self.traces_phases && self.tells_traces
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Meter<'a> {
     live: &'a Live,
     stage: Stage,
     pub(crate) counters: StageCounters,
-    told: StageCounters,
+    reported: StageCounters,
 }
 
 impl<'a> Meter<'a> {
@@ -54,22 +54,22 @@ impl<'a> Meter<'a> {
             live,
             stage,
             counters: StageCounters::of_thread(),
-            told: StageCounters::default(),
+            reported: StageCounters::default(),
         }
     }
 
     /// Publishes what was done since the last call.
-    pub(crate) fn tell(&mut self) {
+    pub(crate) fn announce(&mut self) {
         self.counters.cpu = thread_time();
-        let done = self.counters.since(&self.told);
-        self.told = self.counters;
+        let done = self.counters.since(&self.reported);
+        self.reported = self.counters;
         let sum = self.live.stage(self.stage).lock();
         sum.unwrap_or_else(PoisonError::into_inner).add(&done);
     }
 
     /// Publishes the rest; returns everything the thread did.
     pub(crate) fn end(mut self) -> StageCounters {
-        self.tell();
+        self.announce();
         self.counters
     }
 }
@@ -84,11 +84,11 @@ mod tests {
         let mut first = Meter::begin(&live, Stage::Write);
         let mut second = Meter::begin(&live, Stage::Write);
         first.counters.bytes_out = 5;
-        first.tell();
+        first.announce();
         second.counters.bytes_out = 7;
         second.counters.held_back = std::time::Duration::from_secs(1);
-        second.tell();
-        first.tell();
+        second.announce();
+        first.announce();
         let sum = live.stages().write;
         assert_eq!(
             (sum.threads, sum.bytes_out, sum.held_back.as_secs()),

@@ -52,12 +52,12 @@ impl CsvWriter {
             .map(|column| Value::Text(column.name.clone()))
             .collect();
         write_row(&mut out, &heading).map_err(failed)?;
-        let told = fill(&mut |row| write_row(&mut out, row).map_err(failed))?;
+        let reported = fill(&mut |row| write_row(&mut out, row).map_err(failed))?;
         let file = out
             .into_inner()
             .map_err(|error| failed(error.into_error()))?;
         file.sync_all().map_err(failed)?;
-        Ok((name.display().to_string(), told))
+        Ok((name.display().to_string(), reported))
     }
 }
 

@@ -55,13 +55,13 @@ impl SqliteWriter {
         let places = vec!["?"; table.columns.len()].join(", ");
         let mut insert =
             transaction.prepare(&format!("INSERT INTO {} VALUES ({places})", quoted(&name)))?;
-        let told = fill(&mut |row| {
+        let reported = fill(&mut |row| {
             insert.execute(params_from_iter(row.iter().map(bound)))?;
             Ok(())
         })?;
         drop(insert);
         transaction.commit()?;
-        Ok((name, told))
+        Ok((name, reported))
     }
 
     /// Writes everything to disk.

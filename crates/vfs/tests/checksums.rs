@@ -64,10 +64,10 @@ fn a_flipped_bit_is_found_when_its_page_is_read_and_its_place_told() {
         rusqlite::ffi::SQLITE_IOERR_DATA,
         "{error}"
     );
-    let told: String = value(&engine, "PRAGMA windlass_last_error");
+    let reported: String = value(&engine, "PRAGMA windlass_last_error");
     assert!(
-        told.contains("page 6 of database") && told.contains("page 5 of file 1"),
-        "{told}"
+        reported.contains("page 6 of database") && reported.contains("page 5 of file 1"),
+        "{reported}"
     );
 }
 

@@ -78,8 +78,8 @@ fn a_file_that_a_stock_sqlite_is_reading_is_not_opened() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let told = BufReader::new(child.stdout.take().unwrap()).lines();
-    let reads = told
+    let reported = BufReader::new(child.stdout.take().unwrap()).lines();
+    let reads = reported
         .map(Result::unwrap)
         .any(|line| line.contains("reading"));
     assert!(reads);

@@ -98,7 +98,7 @@ fn stream(seed: u64, transactions: u64) {
         );
     }
     let mut random = StdRng::seed_from_u64(seed);
-    let (begun, mut told) = (Instant::now(), 0);
+    let (begun, mut reported) = (Instant::now(), 0);
     for number in 0..transactions {
         let turn = random.random_range(0..CONNECTIONS);
         for sql in transaction(&mut random) {
@@ -111,9 +111,9 @@ fn stream(seed: u64, transactions: u64) {
                 "seed {seed}, after {number}"
             );
         }
-        if begun.elapsed().as_secs() >= told + 30 {
-            told = begun.elapsed().as_secs();
-            println!("{number} transactions after {told} s");
+        if begun.elapsed().as_secs() >= reported + 30 {
+            reported = begun.elapsed().as_secs();
+            println!("{number} transactions after {reported} s");
         }
     }
     for connection in &engine {

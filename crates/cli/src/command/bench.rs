@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use windlass_tune::experiment::{self, CheckpointConditions, Conditions, Experiment};
 
 use super::Outcome;
-use super::measuring::{check_files, publish, subject, tell};
+use super::measuring::{announce, check_files, publish, subject};
 use crate::args::{BenchArguments, BenchCommand, BenchRun, Common};
 use crate::output::message_line;
 
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &BenchArguments, common: &Common) -> Outcome {
         &subject.database,
         &conditions,
         &subject.cancel,
-        &tell(common),
+        &announce(common),
     );
     match measured {
         Ok(measurements) => publish(&measurements, &run.files, common),
@@ -70,7 +70,7 @@ fn checkpoint(command: &BenchCommand, common: &Common) -> Outcome {
     };
     let cancel = Arc::new(AtomicBool::new(false));
     crate::cancel::watch(&cancel);
-    match experiment::run_checkpoint(&conditions, &cancel, &tell(common)) {
+    match experiment::run_checkpoint(&conditions, &cancel, &announce(common)) {
         Ok(measurements) => publish(&measurements, files, common),
         Err(error) => {
             message_line(&format!("error: {error}"));

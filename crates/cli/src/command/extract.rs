@@ -100,10 +100,10 @@ fn problems(extracted: &Extracted) -> Vec<String> {
                 table.tally.rows, table.counted_rows
             ));
         }
-        let told = &table.tally.problems;
-        problems.extend(told.texts.iter().map(|text| format!("{name}: {text}")));
-        if told.count > told.texts.len() as u64 {
-            let more = told.count - told.texts.len() as u64;
+        let reported = &table.tally.problems;
+        problems.extend(reported.texts.iter().map(|text| format!("{name}: {text}")));
+        if reported.count > reported.texts.len() as u64 {
+            let more = reported.count - reported.texts.len() as u64;
             problems.push(format!("{name}: and {more} more"));
         }
         for column in &table.computed {

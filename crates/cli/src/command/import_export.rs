@@ -20,10 +20,10 @@ pub(crate) fn import(arguments: &ImportArguments, common: &Common) -> Outcome {
         data: arguments.data.as_deref(),
         page_checksums: arguments.page_checksums,
     });
-    let told = imported
+    let reported = imported
         .as_ref()
         .map(|report| table::imported(arguments.file.display(), &arguments.into, report.bytes));
-    let outcome = tell(told.map_err(Clone::clone), &mut console);
+    let outcome = announce(reported.map_err(Clone::clone), &mut console);
     if imported.is_ok_and(|report| !report.page_checksums) {
         console.message(table::imported_without_checksums());
     }
@@ -37,12 +37,12 @@ pub(crate) fn export(arguments: &ExportArguments, common: &Common) -> Outcome {
         return Outcome::Failed;
     };
     let exported = session.export(&arguments.database, &arguments.to);
-    let told =
+    let reported =
         exported.map(|bytes| table::exported(&arguments.database, arguments.to.display(), bytes));
-    tell(told, &mut console)
+    announce(reported, &mut console)
 }
 
-fn tell(result: Result<Message, Failure>, console: &mut Console) -> Outcome {
+fn announce(result: Result<Message, Failure>, console: &mut Console) -> Outcome {
     let result = result.map(|message| console.message(message));
     ended(result, console)
 }

@@ -8,7 +8,7 @@ use windlass_instance::Session;
 use windlass_io::output;
 use windlass_tune::{Database, Outcome as Measurements};
 
-use super::{Outcome, absolute, database_name, misused, session, told};
+use super::{Outcome, absolute, database_name, misused, reported, session};
 use crate::args::{Common, ResultFiles};
 use crate::output::{Console, Layout, message_line, result_json, result_text};
 
@@ -28,7 +28,7 @@ pub(super) fn subject(written: &str, common: &Common) -> Option<Subject> {
     let mut session = session(common, &mut console)?;
     let is_registered = matches!(session.instance().database(written), Ok(Some(_)));
     let name = database_name(&mut session, written, &mut console)?;
-    let source = told(session.source(&name), &mut console)?;
+    let source = reported(session.source(&name), &mut console)?;
     match Database::open(source) {
         Ok(database) => Some(Subject {
             database,
@@ -48,7 +48,7 @@ pub(super) fn subject(written: &str, common: &Common) -> Option<Subject> {
 }
 
 /// Prints what is being measured, unless the output is for programs.
-pub(super) fn tell(common: &Common) -> impl Fn(&str) {
+pub(super) fn announce(common: &Common) -> impl Fn(&str) {
     let is_json = common.json;
     move |text: &str| {
         if !is_json {

@@ -62,7 +62,7 @@ impl From<BatchEnd> for Outcome {
 }
 
 /// Returns the result of an operation; prints the messages of its failure.
-pub(crate) fn told<T>(result: Result<T, Failure>, console: &mut Console) -> Option<T> {
+pub(crate) fn reported<T>(result: Result<T, Failure>, console: &mut Console) -> Option<T> {
     match result {
         Ok(found) => Some(found),
         Err(failure) => {
@@ -76,7 +76,7 @@ pub(crate) fn told<T>(result: Result<T, Failure>, console: &mut Console) -> Opti
 
 /// The outcome of an operation; prints the messages of its failure.
 pub(crate) fn ended<T>(result: Result<T, Failure>, console: &mut Console) -> Outcome {
-    match told(result, console) {
+    match reported(result, console) {
         Some(_) => Outcome::Succeeded,
         None => Outcome::Failed,
     }

@@ -12,7 +12,7 @@ use windlass_media::SetType;
 use windlass_pipeline::OnDamage;
 
 use super::{
-    Outcome, absolute, disks, io_method_refused, keys, misused, refused, session_for, told,
+    Outcome, absolute, disks, io_method_refused, keys, misused, refused, reported, session_for,
 };
 use crate::args::{Common, RestoreArguments};
 use crate::output::{Console, Layout};
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &RestoreArguments, common: &Common) -> Outcome {
         }
         let result = session.restore(&name, &step, &mut console);
         let is_lost = result.as_ref().is_err_and(|failure| failure.is_done);
-        match told(result, &mut console) {
+        match reported(result, &mut console) {
             Some(_) => {}
             // The next backup may contain what this one lost.
             None if is_lost => outcome = Outcome::Failed,
@@ -157,7 +157,7 @@ fn steps(
         target: arguments.to.as_deref(),
         leaves_open: arguments.no_recovery,
     };
-    let newest = told(session.newest(&options.media, &request), console)?;
+    let newest = reported(session.newest(&options.media, &request), console)?;
     for note in newest.notes {
         console.message(note);
     }
@@ -191,9 +191,9 @@ fn steps(
 fn advise(console: &mut Console) {
     const EXISTING: [u32; 2] = [3142, 3154];
     const OCCUPIED: [u32; 2] = [1834, 3156];
-    let advice = if EXISTING.iter().any(|number| console.has_told(*number)) {
+    let advice = if EXISTING.iter().any(|number| console.has_reported(*number)) {
         table::give_replace_or_another_place()
-    } else if OCCUPIED.iter().any(|number| console.has_told(*number)) {
+    } else if OCCUPIED.iter().any(|number| console.has_reported(*number)) {
         table::give_another_place()
     } else {
         return;

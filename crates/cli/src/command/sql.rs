@@ -7,7 +7,7 @@ use windlass_base::message::table;
 use windlass_instance::{BatchEnd, Session};
 use windlass_tsql::batch;
 
-use super::{Outcome, misused, prompt, session, told};
+use super::{Outcome, misused, prompt, reported, session};
 use crate::args::{Common, SqlArguments};
 use crate::cancel::Waiting;
 use crate::output::{Console, Layout, message_line};
@@ -70,7 +70,7 @@ fn all<T>(items: impl Iterator<Item = T>, mut run: impl FnMut(T) -> Option<Outco
 fn prepare(session: &mut Session, arguments: &SqlArguments, console: &mut Console) -> bool {
     for (name, path) in &arguments.attach {
         let attached = attach(session, name, Path::new(path));
-        if told(attached, console).is_none() {
+        if reported(attached, console).is_none() {
             return false;
         }
     }
@@ -78,7 +78,7 @@ fn prepare(session: &mut Session, arguments: &SqlArguments, console: &mut Consol
         None => true,
         Some(name) => {
             let used = session.use_database(name, console);
-            told(used, console).is_some()
+            reported(used, console).is_some()
         }
     }
 }

@@ -4,7 +4,7 @@ use clap::Parser as _;
 use windlass_instance::tsql::print;
 use windlass_tune::advice::{self, Advice, Recommendation, Request, Statements};
 
-use super::measuring::{Subject, check_files, publish, subject, tell};
+use super::measuring::{Subject, announce, check_files, publish, subject};
 use super::{Outcome, absolute, backup};
 use crate::args::{Arguments, Command, Common, TuneArguments};
 use crate::output::message_line;
@@ -23,7 +23,12 @@ pub(crate) fn run(arguments: &TuneArguments, common: &Common) -> Outcome {
         cache: arguments.cache.cache.into(),
         targets: arguments.to.clone(),
     };
-    let found = advice::advise(&subject.database, &request, &subject.cancel, &tell(common));
+    let found = advice::advise(
+        &subject.database,
+        &request,
+        &subject.cancel,
+        &announce(common),
+    );
     let published = found.map_err(|error| error.to_string()).and_then(|advice| {
         let statements = statements(&advice, &subject, common)?;
         Ok(publish(

@@ -6,7 +6,7 @@ use windlass_instance::operation::{MediaOptions, VERIFICATION, VerifyOptions};
 use windlass_instance::tsql::print;
 use windlass_pipeline::OnDamage;
 
-use super::{Outcome, absolute, disks, io_method_refused, keys, refused, session_for, told};
+use super::{Outcome, absolute, disks, io_method_refused, keys, refused, reported, session_for};
 use crate::args::{Common, Threads, VerifyArguments};
 use crate::output::{Console, Layout};
 
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &VerifyArguments, common: &Common) -> Outcome {
             console.tsql(&print::verify(&options));
         }
         let result = session.verify(&options, &mut console);
-        if told(result, &mut console).is_none() {
+        if reported(result, &mut console).is_none() {
             outcome = Outcome::Failed;
         }
     }
@@ -81,7 +81,7 @@ fn positions(
         let positions = headers.positions.clone();
         headers.conclude(console).map(|()| positions)
     });
-    let positions = told(found.map_err(|failure| failure.then(closing)), console)?;
+    let positions = reported(found.map_err(|failure| failure.then(closing)), console)?;
     if positions.is_empty() {
         let device = media.devices.first();
         console.message(table::volume_empty(

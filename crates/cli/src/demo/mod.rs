@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &DemoArguments, common: &Common) -> Outcome {
     let begun = Instant::now();
     match demonstrate(arguments, common.json) {
         Ok(()) => {
-            tell(
+            announce(
                 common.json,
                 &format!(
                     "Done in {:.0} seconds; the folder is removed.",
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &DemoArguments, common: &Common) -> Outcome {
 }
 
 /// Progress goes to standard output for people, but not with JSON.
-fn tell(is_json: bool, text: &str) {
+fn announce(is_json: bool, text: &str) {
     if is_json {
         message_text(text);
     } else {
@@ -131,12 +131,12 @@ fn make_database(arguments: &DemoArguments, places: &Places, is_json: bool) -> R
         Some(from) => {
             // SQLite would create an empty database under a name that does not exist.
             std::fs::metadata(from)?;
-            tell(is_json, &format!("Taking a copy of {} ...", from.display()));
+            announce(is_json, &format!("Taking a copy of {} ...", from.display()));
             database::copy(from, &places.database)?;
         }
         None => {
             let size = arguments.size;
-            tell(
+            announce(
                 is_json,
                 &format!(
                     "Making a database of posts, comments and users, {} ...",
@@ -148,7 +148,7 @@ fn make_database(arguments: &DemoArguments, places: &Places, is_json: bool) -> R
     }
     let bytes = std::fs::metadata(&places.database)?.len();
     let seconds = begun.elapsed().as_secs_f64();
-    tell(
+    announce(
         is_json,
         &format!(
             "{}: {} in {seconds:.1} s",

@@ -8,7 +8,7 @@ use windlass_base::size::{Bytes, megabytes_per_second};
 use windlass_codec::Compression;
 use windlass_instance::{Collected, Completed, Event, Failure, Instance, Session, Sink};
 
-use super::{Error, stripes, tell, with_clause};
+use super::{Error, announce, stripes, with_clause};
 use crate::output::Table;
 
 /// One backup and its restore.
@@ -131,7 +131,7 @@ impl Runner {
     }
 
     pub(super) fn say(&self, text: &str) {
-        tell(self.is_json, text);
+        announce(self.is_json, text);
     }
 
     pub(super) fn title(&self, text: &str) {

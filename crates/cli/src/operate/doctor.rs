@@ -21,7 +21,7 @@ use crate::output::{Console, Layout};
 const HOURS_WITHOUT_BACKUP: i64 = 24;
 
 /// Maximum number of unrestorable backups listed per database, newest first.
-const LOST_TOLD: usize = 5;
+const LOST_REPORTED: usize = 5;
 
 /// Less free space than this gets a warning.
 const FREE_BYTES_LOW: u64 = 1 << 30;
@@ -184,7 +184,7 @@ fn database(record: &DatabaseRecord, standing: Option<&Standing<'_>>, findings: 
     let Some(standing) = standing else {
         return findings.add(State::Error, what, "has never been backed up");
     };
-    for (lost, why) in standing.lost.iter().rev().take(LOST_TOLD) {
+    for (lost, why) in standing.lost.iter().rev().take(LOST_REPORTED) {
         let made = lost.finished.map_or_else(String::new, |at| at.to_string());
         let detail = format!("the backup of {made} cannot be restored: {why}");
         findings.add(State::Error, &what, detail);

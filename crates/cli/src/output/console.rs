@@ -38,7 +38,7 @@ pub(crate) struct Console {
     results: u64,
     has_failed: bool,
     /// The numbers of the errors so far.
-    told: BTreeSet<u32>,
+    reported: BTreeSet<u32>,
     /// Whether standard output is reserved for T-SQL: text for people goes to standard error.
     is_script: bool,
 }
@@ -64,7 +64,7 @@ impl Console {
             result: None,
             results: 0,
             has_failed: false,
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
             is_script: false,
         }
     }
@@ -98,8 +98,8 @@ impl Console {
     }
 
     /// Whether an error with this number was printed.
-    pub(crate) fn has_told(&self, number: u32) -> bool {
-        self.told.contains(&number)
+    pub(crate) fn has_reported(&self, number: u32) -> bool {
+        self.reported.contains(&number)
     }
 
     /// Whether any message was an error.
@@ -125,7 +125,7 @@ impl Console {
         crate::service::alive();
         self.has_failed |= message.is_error();
         if message.is_error() {
-            self.told.insert(message.number);
+            self.reported.insert(message.number);
             self.bar.clear();
             self.close_result();
         }

@@ -63,7 +63,7 @@ fn a_full_disk_ends_a_backup_with_a_message_and_leaves_nothing() {
         &fresh,
         &["--compress", "none"],
     ));
-    assert!(said.contains("50022"), "told before it begins: {said}");
+    assert!(said.contains("50022"), "reported before it begins: {said}");
     // The compressed size is not known in advance, so the disk itself reports the error.
     let said = fail(&backup_arguments(
         &shown(&large),

@@ -43,7 +43,7 @@ fn every_backup_and_restore_of_the_zstd_article_runs() {
         .take(5)
         .map(|result| result[0].clone())
         .collect();
-    let told: Vec<_> = headers
+    let reported: Vec<_> = headers
         .iter()
         .map(|row| {
             (
@@ -53,7 +53,7 @@ fn every_backup_and_restore_of_the_zstd_article_runs() {
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (None, None),
             (Some("MS_XPRESS"), None),
@@ -183,12 +183,12 @@ fn the_qat_article_runs_from_configuration_to_comparison() {
     let results = comparison.results();
     assert_eq!(results[0][0]["value_in_use"], 1);
     let rows = results[1].as_array().expect("rows");
-    let told: Vec<_> = rows
+    let reported: Vec<_> = rows
         .iter()
         .map(|row| (row["algorithm"].as_str(), row["stripes"].as_i64()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [(Some("MS_XPRESS"), Some(4)), (Some("QAT_DEFLATE"), Some(4))]
     );
 }

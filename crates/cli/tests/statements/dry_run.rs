@@ -141,11 +141,11 @@ fn no_dry_run_changes_anything() {
         (&["sqlbackup", "-S", &nightly], "would"),
         (&["sqlbackup", "-S", &test], "would"),
     ];
-    for (arguments, told) in cases {
+    for (arguments, reported) in cases {
         let run = dry(&place, &[arguments, &on[..]].concat());
         let said = format!("{}{}", run.out, run.err);
         assert_eq!(run.code, Some(0), "{arguments:?}: {said}");
-        assert!(said.contains(told), "{arguments:?}: {said}");
+        assert!(said.contains(reported), "{arguments:?}: {said}");
     }
 }
 
@@ -162,13 +162,13 @@ fn a_dry_run_prints_the_statement_the_plan_and_estimates() {
         "{}",
         run.out
     );
-    for told in [
+    for reported in [
         "frame buffers",
         "estimate: 1 samples of 1 MB",
         "a dry run tries no locks",
         "Dry run: nothing was changed.",
     ] {
-        assert!(run.err.contains(told), "{told}: {}", run.err);
+        assert!(run.err.contains(reported), "{reported}: {}", run.err);
     }
     let run = dry(&place, &["backup", "app.db", "--to", "x.bak", "--json"]);
     let objects: Vec<serde_json::Value> = serde_json::Deserializer::from_str(&run.out)
@@ -245,16 +245,16 @@ fn a_dry_run_restores_no_single_pages() {
     let instance = place.path("instance");
     let instance = windlass_instance::Instance::rehearsal(Some(&instance)).expect("an instance");
     let mut session = windlass_instance::Session::new(instance).rehearsing();
-    let mut told = windlass_instance::Collected::default();
+    let mut reported = windlass_instance::Collected::default();
     for part in ["PAGE = '1:9'", "FILE = 's'"] {
         let text = format!(
             "RESTORE DATABASE Sales {part} FROM DISK = '{}'",
             place.text("temp/s.bak")
         );
-        session.execute_batch(&text, 1, &mut told);
+        session.execute_batch(&text, 1, &mut reported);
     }
     assert_same(&before, &tree(&place.path(".")), &["RESTORE", "PAGE"]);
-    let numbers: Vec<u32> = (told.messages.iter())
+    let numbers: Vec<u32> = (reported.messages.iter())
         .map(|message| message.number)
         .collect();
     assert_eq!(numbers, [50005, 3013, 50005, 3013]);

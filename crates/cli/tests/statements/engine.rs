@@ -153,7 +153,7 @@ ALTER DATABASE Sales ADD LOG FILE (NAME = l, FILENAME = 'D:\\l.ldf')"
     let swept = texts
         .iter()
         .find(|text| text.contains("Checkpoint:"))
-        .expect("the phases are told");
+        .expect("the phases are reported");
     let visited: u64 = swept
         .split(", ")
         .nth(1)

@@ -36,10 +36,14 @@ fn tells_of_no_checksums(run: &Run) -> bool {
     let texts = messages
         .iter()
         .filter_map(|message| message["text"].as_str());
-    let told: Vec<_> = texts.filter(|text| text.contains("checksums")).collect();
-    assert!(told.iter().all(|text| text.contains("--page-checksums")));
-    assert_eq!(messages.len(), 1 + told.len());
-    !told.is_empty()
+    let reported: Vec<_> = texts.filter(|text| text.contains("checksums")).collect();
+    assert!(
+        reported
+            .iter()
+            .all(|text| text.contains("--page-checksums"))
+    );
+    assert_eq!(messages.len(), 1 + reported.len());
+    !reported.is_empty()
 }
 
 /// The number from 0 of a page in the middle that holds rows alone.

@@ -188,9 +188,9 @@ fn a_run_to_nul_is_no_base_and_no_backup() {
          LOG ON (NAME = l, FILENAME = 'd:\\s.ldf', SIZE = 4MB)",
     );
     for name in ["app", "Sales"] {
-        let told = on(&place, &["backup", name, "--to", "NUL", "--json"]);
-        assert_eq!(told.code, Some(0), "{}", told.err);
-        let numbers = told.numbers();
+        let reported = on(&place, &["backup", name, "--to", "NUL", "--json"]);
+        assert_eq!(reported.code, Some(0), "{}", reported.err);
+        let numbers = reported.numbers();
         let times = numbers.iter().filter(|number| **number == 50011).count();
         assert_eq!(times, 1, "{numbers:?}");
         let refused = on(
@@ -496,14 +496,14 @@ fn check_tells_every_reason_with_its_number_and_its_exit_code() {
     );
     age(&place, 30);
     let (code, found) = check(&place, &["--database", "app"]);
-    let told = reasons(&found, Some("app"));
-    assert_eq!((code, told[0].0.as_str()), (2, "rpo-missed"));
+    let reported = reasons(&found, Some("app"));
+    assert_eq!((code, reported[0].0.as_str()), (2, "rpo-missed"));
     assert!(
-        told[0]
+        reported[0]
             .1
             .as_i64()
             .is_some_and(|age| (108_000..108_600).contains(&age)),
-        "{told:?}"
+        "{reported:?}"
     );
     assert_eq!(check(&place, &["--database", "app", "--rpo", "31h"]).0, 1);
     std::fs::remove_file(place.path("1.bak")).expect("it goes");
@@ -597,12 +597,12 @@ fn a_folder_of_media_is_checked_without_an_instance() {
     std::fs::remove_file(place.path("temp/2.bak")).expect("a stripe goes");
     let run = place.run(&["check", "--media", "temp", "--json"]);
     let found: Json = serde_json::from_str(&run.out).expect("an object");
-    let told = reasons(&found, Some("app"));
+    let reported = reasons(&found, Some("app"));
     assert_eq!(
-        (run.code, told[0].0.as_str()),
+        (run.code, reported[0].0.as_str()),
         (Some(2), "nothing-restorable")
     );
-    assert_eq!(told[1], ("backups-lost".to_owned(), 1.into()));
+    assert_eq!(reported[1], ("backups-lost".to_owned(), 1.into()));
     assert_eq!(
         place
             .run(&["check", "--media", "temp", "--database", "other"])

@@ -260,8 +260,8 @@ fn writers_go_on_while_a_staged_backup_runs_and_wait_for_one_that_is_not() {
     write().expect_err("the backup holds the lock");
     let run = end(child);
     assert_eq!(run.code, Some(0), "{}", run.err);
-    let told = "wait until the backup has read it, for about 1 seconds: no temporary copy is made (--no-temp-copy as given)";
-    assert!(run.err.contains(told), "{}", run.err);
+    let reported = "wait until the backup has read it, for about 1 seconds: no temporary copy is made (--no-temp-copy as given)";
+    assert!(run.err.contains(reported), "{}", run.err);
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn no_secret_is_ever_written_anywhere() {
     )
     .expect("a file");
     let base = ["--attach", "app=app.db", "--config", &config];
-    let mut told = String::new();
+    let mut reported = String::new();
     let mut run = |arguments: &[&str], code: i32| {
         let run = place.run(&[arguments, &base].concat());
         assert_eq!(
@@ -168,8 +168,8 @@ fn no_secret_is_ever_written_anywhere() {
             run.out,
             run.err
         );
-        told += &run.out;
-        told += &run.err;
+        reported += &run.out;
+        reported += &run.err;
     };
     std::fs::create_dir(place.path("c")).expect("a folder");
     let good = format!(
@@ -243,7 +243,7 @@ fn no_secret_is_ever_written_anywhere() {
         ]
         .concat(),
     );
-    assert!(!told.contains(SECRET), "{told}");
+    assert!(!reported.contains(SECRET), "{reported}");
     let log = std::fs::read_to_string(place.path("w.log")).expect("a log");
     for found in [
         "\"EXECUTE\"",

@@ -68,7 +68,7 @@ fn whoever_carries_on_after_an_error_learns_every_stretch_that_is_lost_and_does_
     std::fs::write(place.path("lost.bak"), medium).expect("the medium");
 
     let lost = |error: &str| {
-        for told in [
+        for reported in [
             "Msg 3189",
             "1 of the set's chunks are damaged",
             "2 of the set's chunks are missing",
@@ -76,7 +76,7 @@ fn whoever_carries_on_after_an_error_learns_every_stretch_that_is_lost_and_does_
             SECOND,
             "Missing: file 'long' (1), bytes 196608 to 262143",
         ] {
-            assert!(error.contains(told), "{told}: {error}");
+            assert!(error.contains(reported), "{reported}: {error}");
         }
     };
     let verified = place.run(&["verify", "lost.bak"]);

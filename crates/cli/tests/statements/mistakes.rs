@@ -250,9 +250,9 @@ fn doctor_does_not_call_an_instance_absent_that_it_may_not_see() {
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(place.path("."), open).expect("its mode");
     let output = command.output().expect("it runs");
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(!told.contains("does not exist yet"), "{told}");
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{reported}");
+    assert!(!reported.contains("does not exist yet"), "{reported}");
 }
 
 #[test]

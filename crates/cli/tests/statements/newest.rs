@@ -215,9 +215,9 @@ fn a_sequence_whose_differential_fails_says_what_it_leaves_and_both_ways_on_work
         let run = place.run(&["restore", full, bad, "--to", target]);
         assert_eq!(run.code, Some(1), "{}", run.err);
         assert!(run.err.contains("is left restoring"), "{}", run.err);
-        let told = way_on.join(" ").replace(differential, "DIFFERENTIAL");
-        let told = format!("windlass {told}.");
-        assert!(run.err.contains(&told), "{told}: {}", run.err);
+        let reported = way_on.join(" ").replace(differential, "DIFFERENTIAL");
+        let reported = format!("windlass {reported}.");
+        assert!(run.err.contains(&reported), "{reported}: {}", run.err);
         assert!(!place.path(target).exists(), "nobody can open it");
         place.succeed(&way_on);
         assert_eq!(rows(&place.path(target)), count);
@@ -335,9 +335,9 @@ fn a_differential_whose_full_backup_was_not_named_is_not_left_out_in_silence() {
         assert_eq!(restore(&[&f1, "--no-recovery"]).code, Some(0));
         let run = restore(&[&d, "--set", "1"]);
         assert!(run.err.contains("Msg 3136"), "{}", run.err);
-        let told = |medium: &str| format!("FILE = 1 on {}", place.text(medium));
+        let reported = |medium: &str| format!("FILE = 1 on {}", place.text(medium));
         assert!(
-            run.err.contains(&told(&f2)) && run.err.contains(&told(&f1)),
+            run.err.contains(&reported(&f2)) && run.err.contains(&reported(&f1)),
             "{}",
             run.err
         );

@@ -81,7 +81,7 @@ JOIN msdb.dbo.restorefile USING (restore_history_id) ORDER BY 2"
         "RESTORE DATABASE ... FILE=<Sales_1>, FILE=<Sales_2> successfully processed 3 pages in ",
     ] {
         assert!(
-            texts.iter().any(|told| told.starts_with(text)),
+            texts.iter().any(|reported| reported.starts_with(text)),
             "{text}: {texts:?}"
         );
     }
@@ -175,13 +175,13 @@ BACKUP DATABASE Sales TO DISK = 'D:\\a.bak' WITH DIFFERENTIAL"
     }
     let after = ["sales_1.mdf", "sales_2.ndf"].map(|name| std::fs::read(place.path(name)).ok());
     assert!(before == after, "nothing was written");
-    let told = texts(&sql(&place, &restore("3:4", "WITH FILE = 3"))).join("\n");
+    let reported = texts(&sql(&place, &restore("3:4", "WITH FILE = 3"))).join("\n");
     assert!(
-        told.contains("COPY_ONLY") && told.contains("FILE = 2 on "),
-        "{told}"
+        reported.contains("COPY_ONLY") && reported.contains("FILE = 2 on "),
+        "{reported}"
     );
-    let told = texts(&sql(&place, &restore("3:4, 1:3", "WITH FILE = 2"))).join("\n");
-    assert!(told.contains(": (1:3). "), "{told}");
+    let reported = texts(&sql(&place, &restore("3:4, 1:3", "WITH FILE = 2"))).join("\n");
+    assert!(reported.contains(": (1:3). "), "{reported}");
     succeed(&place, &restore("3:4", "WITH FILE = 2"));
 }
 
@@ -284,7 +284,7 @@ JOIN msdb.dbo.restorefile USING (restore_history_id)"
         "RESTORE DATABASE ... FILE=<Sales_2> successfully processed 134 pages in ",
     ] {
         assert!(
-            texts.iter().any(|told| told.starts_with(text)),
+            texts.iter().any(|reported| reported.starts_with(text)),
             "{text}: {texts:?}"
         );
     }

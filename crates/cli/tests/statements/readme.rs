@@ -47,9 +47,13 @@ fn the_nightly_script_of_the_readme_runs_every_night() {
     };
     run(once);
     for night in 1..=3 {
-        let told = run(nightly);
-        assert!(told.err.contains("is valid"), "night {night}: {}", told.err);
-        let rows = told.out.matches("app").count();
-        assert_eq!(rows, night, "{}", told.out);
+        let reported = run(nightly);
+        assert!(
+            reported.err.contains("is valid"),
+            "night {night}: {}",
+            reported.err
+        );
+        let rows = reported.out.matches("app").count();
+        assert_eq!(rows, night, "{}", reported.out);
     }
 }

@@ -1,4 +1,4 @@
-//! What is refused or told in other words than success, and in which.
+//! What is refused or reported in other words than success, and in which.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;

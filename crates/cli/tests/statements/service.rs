@@ -33,24 +33,28 @@ fn a_service_manager_hears_of_the_beginning_the_progress_and_the_end() {
     let listener = UnixDatagram::bind(place.path("notify")).expect("a socket");
     listener.set_nonblocking(true).expect("it");
     let run = |arguments: &[&str]| heard(&place, &listener, arguments);
-    let told = run(&["backup", "large.db", "--to", "a.bak"]);
+    let reported = run(&["backup", "large.db", "--to", "a.bak"]);
     assert_eq!(
-        told.first().map(String::as_str),
+        reported.first().map(String::as_str),
         Some("READY=1\nSTATUS=windlass backup")
     );
     assert!(
-        told.iter()
+        reported
+            .iter()
             .any(|line| line.starts_with("STATUS=BACKUP DATABASE large: ")),
-        "{told:?}"
+        "{reported:?}"
     );
-    assert!(told.iter().any(|line| line == "WATCHDOG=1"), "{told:?}");
+    assert!(
+        reported.iter().any(|line| line == "WATCHDOG=1"),
+        "{reported:?}"
+    );
     assert_eq!(
-        told.last().map(String::as_str),
+        reported.last().map(String::as_str),
         Some("STOPPING=1\nSTATUS=windlass backup succeeded")
     );
-    let told = run(&["backup", "nosuch.db", "--to", "b.bak"]);
+    let reported = run(&["backup", "nosuch.db", "--to", "b.bak"]);
     assert_eq!(
-        told.last().map(String::as_str),
+        reported.last().map(String::as_str),
         Some("STOPPING=1\nSTATUS=windlass backup failed")
     );
     // A hook is no part of the service: it does not even know the socket.

@@ -344,17 +344,17 @@ fn hooks_get_the_report_and_the_codes() {
         place.run(&arguments)
     };
     assert_eq!(sql("BACKUP DATABASE app TO DISK = 'h.bak'").code, Some(0));
-    let told = std::fs::read_to_string(place.path("hook.txt")).expect("the hook's file");
+    let reported = std::fs::read_to_string(place.path("hook.txt")).expect("the hook's file");
     assert!(
-        told.contains("successfully processed") && told.ends_with("0\n"),
-        "{told}"
+        reported.contains("successfully processed") && reported.ends_with("0\n"),
+        "{reported}"
     );
     assert_eq!(
         sql("BACKUP DATABASE app TO DISK = '/nosuch/h.bak'").code,
         Some(1)
     );
-    let told = std::fs::read_to_string(place.path("hook.txt")).expect("the hook's file");
-    assert!(told.ends_with("1100\n"), "{told}");
+    let reported = std::fs::read_to_string(place.path("hook.txt")).expect("the hook's file");
+    assert!(reported.ends_with("1100\n"), "{reported}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn header(place: &Place, file: &str) -> Json {
 }
 
 /// The reports of backups and restores of a run with `--json`.
-fn told(run: &Run) -> Vec<Json> {
+fn reported(run: &Run) -> Vec<Json> {
     let stream = serde_json::Deserializer::from_str(&run.out).into_iter();
     stream
         .map(|json: Result<Json, _>| json.expect("JSON"))
@@ -217,9 +217,9 @@ fn threads_and_transfer_sizes_reach_the_plan() {
     let command = "BACKUP DATABASE app TO DISK = 'd:\\a.bak' WITH THREADCOUNT = 3, MAXTRANSFERSIZE = 131072, COMPRESSION = 1";
     let run = run(&place, command);
     assert_eq!(report(&run).1, 0);
-    let backup = told(&run)
+    let backup = reported(&run)
         .into_iter()
-        .find(|told| told["operation"] == "backup")
+        .find(|reported| reported["operation"] == "backup")
         .expect("a backup");
     let plan = backup["plan"].to_string();
     assert!(plan.contains("131072"), "{plan}");

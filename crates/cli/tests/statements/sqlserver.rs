@@ -65,7 +65,7 @@ fn extract_writes_tables_or_data_files_and_fails_when_a_row_is_missing() {
         return;
     };
     let place = Place::new();
-    let told = place.succeed(&[
+    let reported = place.succeed(&[
         "extract",
         &file,
         "--to",
@@ -73,11 +73,11 @@ fn extract_writes_tables_or_data_files_and_fails_when_a_row_is_missing() {
         "--table",
         "Orders",
     ]);
-    assert!(told.out.contains("830"), "{}", told.out);
+    assert!(reported.out.contains("830"), "{}", reported.out);
     assert!(
-        told.err.contains("neither completed nor undone"),
+        reported.err.contains("neither completed nor undone"),
         "{}",
-        told.err
+        reported.err
     );
     let database = rusqlite::Connection::open(place.path("x.db")).expect("a database");
     let rows: i64 = database
@@ -89,14 +89,18 @@ fn extract_writes_tables_or_data_files_and_fails_when_a_row_is_missing() {
     assert!(place.path("files/Northwind.mdf").exists());
     assert!(place.path("files/Northwind_log.ldf").exists());
     let half = sample("sql2025_Chinook_stripe1of2_only.bak").expect("a file of the same folder");
-    let told = place.run(&["extract", &half, "--to", &place.text("half.db")]);
-    assert_eq!(told.code, Some(1));
+    let reported = place.run(&["extract", &half, "--to", &place.text("half.db")]);
+    assert_eq!(reported.code, Some(1));
     assert!(
-        told.err.contains("Media family 2 of 2 is missing"),
+        reported.err.contains("Media family 2 of 2 is missing"),
         "{}",
-        told.err
+        reported.err
     );
-    assert!(told.err.contains("the server counted 347"), "{}", told.err);
+    assert!(
+        reported.err.contains("the server counted 347"),
+        "{}",
+        reported.err
+    );
 }
 
 #[test]

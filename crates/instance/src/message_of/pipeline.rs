@@ -192,12 +192,12 @@ pub fn loss_messages(damaged: &DamagedChunks) -> Vec<Message> {
         messages.push(table::chunks_missing(chunks));
     }
     for (what, ranges) in [("Damaged", &damaged.ranges), ("Missing", &damaged.missing)] {
-        let told = ranges.named.len().min(RANGES_NAMED_MAX);
-        for range in &ranges.named[..told] {
+        let reported = ranges.named.len().min(RANGES_NAMED_MAX);
+        for range in &ranges.named[..reported] {
             messages.push(table::ranges_lost(what, range));
         }
         let (count, bytes) = (ranges.count, ranges.bytes);
-        if count > told as u64 {
+        if count > reported as u64 {
             messages.push(table::ranges_lost_in_total(what, count, bytes));
         }
     }

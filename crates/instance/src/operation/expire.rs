@@ -63,7 +63,7 @@ pub struct ExpireReport {
     pub media: Vec<ExpiredMedia>,
     /// Other files; they are not touched.
     pub others: Vec<FoundOther>,
-    /// Whether a backup that others were to go for cannot be read back. It was told.
+    /// Whether a backup that others were to go for cannot be read back. It was reported.
     pub is_damaged: bool,
 }
 
@@ -179,7 +179,7 @@ impl Session {
     }
 
     /// Reads a set and checks every byte, an encrypted one without its key. What is wrong with it, which
-    /// was told.
+    /// was reported.
     fn read_back(
         &mut self,
         media: &FoundMedia,

@@ -17,7 +17,7 @@ use crate::message_of::engine_message;
 use crate::{Failure, Session, Sink};
 
 /// Maximum number of findings printed by a backup; DBCC CHECKDB prints all.
-const FINDINGS_TOLD: usize = 10;
+const FINDINGS_REPORTED: usize = 10;
 
 /// The result of a check.
 #[derive(Debug)]
@@ -89,30 +89,30 @@ pub(super) fn judge(
     sink: &mut dyn Sink,
 ) -> Result<Integrity, Failure> {
     let count = checked.findings.len();
-    let mut told: Vec<Message> = checked
+    let mut reported: Vec<Message> = checked
         .findings
         .iter()
-        .take(FINDINGS_TOLD)
+        .take(FINDINGS_REPORTED)
         .map(|finding| table::integrity_finding(database, finding))
         .collect();
-    if count > FINDINGS_TOLD {
-        let more = count - FINDINGS_TOLD;
+    if count > FINDINGS_REPORTED {
+        let more = count - FINDINGS_REPORTED;
         let or_more = if count == FINDINGS_MAX {
             " or more"
         } else {
             ""
         };
-        told.push(table::more_findings(more, or_more));
+        reported.push(table::more_findings(more, or_more));
     }
     if count > 0 && on_damage == OnDamage::Stop {
-        told.push(table::integrity_failed(database, count));
-        return Err(told.into());
+        reported.push(table::integrity_failed(database, count));
+        return Err(reported.into());
     }
     let found = match (checked.depth, count) {
         (Depth::Quick, 0) => table::quick_check_passed(),
         (Depth::Full, 0) => table::integrity_check_passed(),
         _ => {
-            for message in told {
+            for message in reported {
                 sink.message(table::finding(message.text));
             }
             table::damaged_backed_up(database)

@@ -125,7 +125,7 @@ impl OpenedSet {
 
     /// Warns that without a position the first set is used, as on SQL Server: users who append a backup
     /// each night must know.
-    pub(super) fn tell_later_sets(&self, options: &MediaOptions, sink: &mut dyn Sink) {
+    pub(super) fn warn_of_later_sets(&self, options: &MediaOptions, sink: &mut dyn Sink) {
         let later = self.media.sets().len().saturating_sub(1);
         if options.position.is_none() && later > 0 {
             sink.message(table::oldest_set_taken(later));

@@ -88,14 +88,14 @@ mod tests {
 
     #[test]
     fn numbers_outside_of_their_range_are_named_with_their_option() {
-        let told = |result: Result<Option<u32>, Failure>| {
+        let reported = |result: Result<Option<u32>, Failure>| {
             let failure = result.expect_err("a refusal");
             (failure.messages[0].number, failure.messages[0].text.clone())
         };
         assert_eq!(POSITION.check(None).expect("none"), None);
         assert_eq!(POSITION.check(Some(7)).expect("a position"), Some(7));
         for number in [0, -1, 65_536, i64::MAX] {
-            let (message, text) = told(POSITION.check(Some(number)));
+            let (message, text) = reported(POSITION.check(Some(number)));
             assert_eq!(message, 3250, "{number}");
             assert!(
                 text.contains("FILE") && text.contains(&number.to_string()),
@@ -103,8 +103,8 @@ mod tests {
             );
         }
         assert_eq!(block_bytes(Some(4096)).expect("bytes"), Some(4096));
-        assert_eq!(told(block_bytes(Some(4095))).0, 3253);
+        assert_eq!(reported(block_bytes(Some(4095))).0, 3253);
         assert_eq!(transfer_bytes(Some(1 << 20)).expect("bytes"), Some(1 << 20));
-        assert_eq!(told(transfer_bytes(Some(65_537))).0, 3217);
+        assert_eq!(reported(transfer_bytes(Some(65_537))).0, 3217);
     }
 }

@@ -89,12 +89,12 @@ impl<'a> Watch<'a> {
             .inner
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        inner.tell(100);
+        inner.announce(100);
     }
 }
 
 impl Inner<'_> {
-    fn tell(&mut self, percent: u64) {
+    fn announce(&mut self, percent: u64) {
         if self.stats.as_mut().is_some_and(|stats| stats.due(percent)) {
             self.sink.message(table::percent_processed(percent));
         }
@@ -115,14 +115,14 @@ impl Observer for Watch<'_> {
             && let Some(announced) = announced.as_mut()
         {
             let stages = *self.stages.lock().unwrap_or_else(PoisonError::into_inner);
-            announced.tell(&progress, &stages);
+            announced.announce(&progress, &stages);
         }
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.sink.event(Event::Progress(&progress));
         // 100 percent is printed when the run has succeeded.
         let percent = done.saturating_mul(100).checked_div(total).unwrap_or(0);
         if percent < 100 {
-            inner.tell(percent);
+            inner.announce(percent);
         }
     }
 
@@ -149,7 +149,7 @@ impl Observer for Watch<'_> {
 mod tests {
     use super::*;
 
-    fn told(every: u64, reached: &[u64]) -> Vec<u64> {
+    fn reported(every: u64, reached: &[u64]) -> Vec<u64> {
         let mut stats = Stats {
             every,
             threshold: every,
@@ -164,11 +164,11 @@ mod tests {
     #[test]
     fn lines_come_at_the_first_percentage_past_each_multiple() {
         assert_eq!(
-            told(10, &[3, 16, 18, 24, 32, 99, 100, 100]),
+            reported(10, &[3, 16, 18, 24, 32, 99, 100, 100]),
             [16, 24, 32, 99, 100]
         );
-        assert_eq!(told(50, &[49, 50, 51, 99, 100]), [50, 100]);
-        assert_eq!(told(30, &[95, 99, 100]), [95, 100]);
-        assert_eq!(told(1, &[1, 1, 2]), [1, 2]);
+        assert_eq!(reported(50, &[49, 50, 51, 99, 100]), [50, 100]);
+        assert_eq!(reported(30, &[95, 99, 100]), [95, 100]);
+        assert_eq!(reported(1, &[1, 1, 2]), [1, 2]);
     }
 }

@@ -332,12 +332,12 @@ fn damage(listing: &Listing) -> Result<(), Failure> {
 /// The row of a set. Columns are looked up by name: a set without configuration has fewer of them, and
 /// only two of Windlass's own have a value.
 fn header_row(set: &SetListing, is_compressed: bool) -> Vec<Value> {
-    let told = columns::header(set, is_compressed);
+    let reported = columns::header(set, is_compressed);
     let value_of = |name: &str| match name {
         "SourceProduct" => Value::text(PRODUCT),
         "BackupSetComplete" => Value::Bit(set.is_complete),
         _ => {
-            let cell = told.iter().find(|(told, _)| *told == name);
+            let cell = reported.iter().find(|(reported, _)| *reported == name);
             cell.map_or(Value::Null, |(_, cell)| value(cell.clone()))
         }
     };

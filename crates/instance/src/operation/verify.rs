@@ -122,7 +122,7 @@ fn attempt(
     let opened = OpenedSet::open(devices, &options.media)?;
     let (set, position) = (&opened.set, opened.position);
     check_moves(&options.moves, set)?;
-    opened.tell_later_sets(&options.media, sink);
+    opened.warn_of_later_sets(&options.media, sink);
     check_space(session, &options.moves, set, sink);
     let request = ReadRequest {
         keys: keys(session, options, &opened)?,

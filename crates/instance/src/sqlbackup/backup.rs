@@ -213,18 +213,18 @@ fn attempt(
         });
         (outcome, attempt)
     };
-    let (mut outcome, mut told) = make(&wanted);
+    let (mut outcome, mut reported) = make(&wanted);
     let mut no_base = NO_BASE.iter();
-    let no_base = no_base.find(|(number, _)| *number == told.sql_error);
+    let no_base = no_base.find(|(number, _)| *number == reported.sql_error);
     if let Some((_, why)) = no_base.filter(|_| outcome.is_none() && options.full_if_required) {
         report.line(format!("'{name}' {why}: a full backup is made first."));
         wanted.is_differential = false;
-        (outcome, told) = make(&wanted);
+        (outcome, reported) = make(&wanted);
     }
-    report.lines.extend(told.lines);
-    report.exit_code = report.exit_code.max(told.exit_code);
+    report.lines.extend(reported.lines);
+    report.exit_code = report.exit_code.max(reported.exit_code);
     if report.sql_error == 0 {
-        report.sql_error = told.sql_error;
+        report.sql_error = reported.sql_error;
     }
     (wanted, outcome)
 }
@@ -238,12 +238,12 @@ fn rehearse(
     report: &mut Report,
     sink: &mut dyn Sink,
 ) {
-    let mut told = Report::default();
-    let (wanted, outcome) = attempt(runner, command, name, options, &mut told, sink);
+    let mut reported = Report::default();
+    let (wanted, outcome) = attempt(runner, command, name, options, &mut reported, sink);
     report.line(print::backup(name, &wanted));
-    report.lines.append(&mut told.lines);
-    report.exit_code = report.exit_code.max(told.exit_code);
-    report.sql_error = report.sql_error.max(told.sql_error);
+    report.lines.append(&mut reported.lines);
+    report.exit_code = report.exit_code.max(reported.exit_code);
+    report.sql_error = report.sql_error.max(reported.sql_error);
     if outcome.is_none() || options.backup.probe.is_some() {
         return;
     }

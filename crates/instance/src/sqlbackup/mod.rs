@@ -232,11 +232,11 @@ impl<'a> Runner<'a> {
 
 /// The first line of a file, as a passphrase.
 fn passphrase_of(session: &Session, path: &str) -> Result<Passphrase, String> {
-    let told = |error: &dyn std::fmt::Display| format!("PASSWORDFILE '{path}': {error}");
+    let reported = |error: &dyn std::fmt::Display| format!("PASSWORDFILE '{path}': {error}");
     let file = session.instance.drives().path(path);
-    let file = file.map_err(|error| told(&error))?;
-    let bytes = windlass_io::secret::read(&file).map_err(|error| told(&error))?;
-    Passphrase::from_file(bytes).map_err(|error| told(&error))
+    let file = file.map_err(|error| reported(&error))?;
+    let bytes = windlass_io::secret::read(&file).map_err(|error| reported(&error))?;
+    Passphrase::from_file(bytes).map_err(|error| reported(&error))
 }
 
 fn disks(paths: &[String]) -> Vec<DeviceName> {

@@ -39,11 +39,11 @@ pub(super) fn check_database(
     let findings = integrity::check_database(session, &record, depth, sink)?;
     let result = table::check_database_result(findings.len(), &record.name);
     if !findings.is_empty() {
-        let told = findings
+        let reported = findings
             .iter()
             .map(|finding| table::integrity_finding(&record.name, finding));
-        let told: Vec<Message> = told.chain([result, table::dbcc_completed()]).collect();
-        return Err(told.into());
+        let reported: Vec<Message> = reported.chain([result, table::dbcc_completed()]).collect();
+        return Err(reported.into());
     }
     if tells {
         sink.message(result);

@@ -105,7 +105,7 @@ fn count(frames: &Receiver<Frame>, control: &Control<'_>) -> StageCounters {
         meter.counters.calls += 1;
         meter.counters.bytes_in += bytes;
         meter.counters.bytes_out += bytes;
-        meter.tell();
+        meter.announce();
         control.advance(bytes, bytes);
     }
     meter.end()

@@ -2,7 +2,7 @@
 
 use std::panic::resume_unwind;
 
-use windlass_io::priority::give_way;
+use windlass_io::priority::lower_priority;
 
 use crate::request::Goal;
 
@@ -15,11 +15,11 @@ pub(super) fn run<T: Send>(goal: Goal, work: impl FnOnce(Option<String>) -> T + 
     }
     std::thread::scope(|scope| {
         let gentle = scope.spawn(|| {
-            let told = match give_way() {
+            let reported = match lower_priority() {
                 Ok(()) => "lowest CPU priority, idle I/O class: GENTLE".to_owned(),
                 Err(error) => format!("the kernel refused part of it: {error}"),
             };
-            work(Some(told))
+            work(Some(reported))
         });
         gentle.join().unwrap_or_else(|panic| resume_unwind(panic))
     })

@@ -310,7 +310,7 @@ impl<'a> Reader<'a> {
         let is_wanted = timed(&mut self.meter.counters.wait_output, || {
             self.frames.send(frame).is_ok()
         });
-        self.meter.tell();
+        self.meter.announce();
         is_wanted
     }
 }

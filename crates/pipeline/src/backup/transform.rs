@@ -116,7 +116,7 @@ impl Transform<'_> {
                 .map_or(0, |chunk| u64::from(chunk.header.stored_bytes));
             meter.counters.bytes_in += bytes;
             meter.counters.bytes_out += stored;
-            meter.tell();
+            meter.announce();
             governor.done(effort.zip(chunk.as_ref()).map(|(effort, chunk)| {
                 let work = Work {
                     chunks: 1,

@@ -100,7 +100,7 @@ impl Family {
             }
             timed(&mut meter.counters.busy, || self.write(chunk, control))?;
             meter.counters.bytes_in += stored_bytes;
-            meter.tell();
+            meter.announce();
         }
         Ok(meter.end())
     }

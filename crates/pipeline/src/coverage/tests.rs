@@ -230,7 +230,7 @@ fn the_end_of_the_source_tells_the_length_of_its_own_log_only() {
 #[test]
 fn a_backup_that_cannot_account_for_a_stretch_names_it() {
     let coverage = coverage(5 * EXTENT);
-    let told = |refusal| coverage.not_stored(1, EXTENT..3 * EXTENT, refusal);
+    let reported = |refusal| coverage.not_stored(1, EXTENT..3 * EXTENT, refusal);
     let expected = FileRanges {
         named: vec![FileRange {
             file_id: 1,
@@ -241,6 +241,6 @@ fn a_backup_that_cannot_account_for_a_stretch_names_it() {
         count: 1,
         bytes: 2 * EXTENT,
     };
-    assert!(matches!(told(Refusal::Misplaced), Error::NotStored(found) if found == expected));
-    assert!(matches!(told(Refusal::Twice), Error::StoredTwice(found) if found == expected));
+    assert!(matches!(reported(Refusal::Misplaced), Error::NotStored(found) if found == expected));
+    assert!(matches!(reported(Refusal::Twice), Error::StoredTwice(found) if found == expected));
 }

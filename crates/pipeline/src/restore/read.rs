@@ -56,16 +56,16 @@ impl Read<'_> {
             FamilyReader::open(&window).map_err(|source| media_error(&family.device, source))?;
         let mut failure = None;
         let mut stopped = false;
-        let tell = |meter: &mut Meter<'_>| {
+        let announce = |meter: &mut Meter<'_>| {
             let counters = &mut meter.counters;
             counters.calls = window.reads().calls;
             counters.in_flight = window.reads().in_flight;
             counters.busy = begun.elapsed().saturating_sub(counters.wait_output);
-            meter.tell();
+            meter.announce();
         };
         let walked = reader.walk(set, &mut |header, offset| {
             let handed = self.hand_on(family, &window, header, offset, &mut meter.counters);
-            tell(&mut meter);
+            announce(&mut meter);
             match handed {
                 Ok(true) => !control.is_stopped(),
                 Ok(false) => {
@@ -78,7 +78,7 @@ impl Read<'_> {
                 }
             }
         });
-        tell(&mut meter);
+        announce(&mut meter);
         match (failure, walked) {
             (Some(error), _) => Err(error),
             (None, Err(source)) if !stopped && !control.is_stopped() => {

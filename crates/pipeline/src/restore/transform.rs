@@ -168,7 +168,7 @@ impl Transform<'_> {
             {
                 break;
             }
-            meter.tell();
+            meter.announce();
             control.advance(raw_bytes, stored_bytes);
         }
         Ok(meter.end())
@@ -317,7 +317,7 @@ mod tests {
             let again = seen.mark(ordinal);
             let is_refused = matches!(
                 again,
-                Err(Damage::UnexpectedChunk { ordinal: told, count: 130 }) if told == ordinal
+                Err(Damage::UnexpectedChunk { ordinal: reported, count: 130 }) if reported == ordinal
             );
             assert!(is_refused, "{ordinal}");
         }

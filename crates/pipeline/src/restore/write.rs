@@ -39,7 +39,7 @@ pub(super) fn run(
         }
         // One blocking write per thread.
         meter.counters.in_flight = meter.counters.busy;
-        meter.tell();
+        meter.announce();
     }
     Ok(meter.end())
 }

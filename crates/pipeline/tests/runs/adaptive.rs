@@ -198,9 +198,12 @@ fn what_is_told_while_it_runs_ends_at_what_is_reported() {
     let watching = Watching::default();
     let request = request(&devices, Compression::ZSTD_LOW);
     let report = backup(&request, snapshot(&database), &watching).unwrap();
-    let told = *watching.0.lock().unwrap();
-    assert_eq!(told.transform.bytes_in, report.stages.transform.bytes_in);
-    assert_eq!(told.transform.calls, report.stages.transform.calls);
-    assert!(told.read.bytes_out > 0 && told.read.busy <= report.stages.read.busy);
-    assert!(told.write.bytes_in <= report.stages.write.bytes_in);
+    let reported = *watching.0.lock().unwrap();
+    assert_eq!(
+        reported.transform.bytes_in,
+        report.stages.transform.bytes_in
+    );
+    assert_eq!(reported.transform.calls, report.stages.transform.calls);
+    assert!(reported.read.bytes_out > 0 && reported.read.busy <= report.stages.read.busy);
+    assert!(reported.write.bytes_in <= report.stages.write.bytes_in);
 }

@@ -40,7 +40,7 @@ fn a_page_with_a_wrong_checksum_stops_a_backup_that_asks_for_checksums() {
     assert_eq!((*file_id, *page), (1, 19));
     assert!(file.ends_with("app.db"), "{file}");
     assert!(!devices[0].file().unwrap().exists(), "no media");
-    // Whoever does not ask is not told.
+    // Without the option nothing is reported.
     let report = backup(&plain, Box::new(broken()), &Unobserved).unwrap();
     assert!(report.damaged.is_empty() && !report.set.is_damaged);
 }

@@ -94,9 +94,12 @@ fn assert_missing(devices: &[DeviceAddress], (file_id, offset, bytes): (u16, u64
         (first.file_id, first.offset, first.bytes),
         (file_id, offset, bytes)
     );
-    let told = damage.to_string();
+    let reported = damage.to_string();
     let range = format!("bytes {offset} to {}", offset + bytes - 1);
-    assert!(told.contains(&range) && told.contains("file '"), "{told}");
+    assert!(
+        reported.contains(&range) && reported.contains("file '"),
+        "{reported}"
+    );
 }
 
 #[test]

@@ -60,15 +60,15 @@ fn fail_everywhere(points: &[FaultPoint], work: &(impl Fn(&Failing) -> Result<()
         let units = units.unwrap_or_else(|| panic!("{point:?} is never reached"));
         for unit in [1, units.div_ceil(2), units] {
             for fault in [Fault::Panic, Fault::Error, Fault::End] {
-                let told = format!("{fault:?} at {point:?}, unit {unit} of {units}");
+                let reported = format!("{fault:?} at {point:?}, unit {unit} of {units}");
                 let failing = Failing::new(Some((point, unit, fault)));
-                let error = within_time(&told, || work(&failing)).expect_err(&told);
+                let error = within_time(&reported, || work(&failing)).expect_err(&reported);
                 match (fault, &error) {
                     (Fault::Panic, Error::Panicked(panicked)) => {
-                        assert_eq!(panicked.reason, "a test asked for it", "{told}");
+                        assert_eq!(panicked.reason, "a test asked for it", "{reported}");
                     }
                     (Fault::Error, Error::FrameTooLarge { .. }) | (Fault::End, _) => {}
-                    _ => panic!("{told}: {error}"),
+                    _ => panic!("{reported}: {error}"),
                 }
             }
         }
@@ -76,12 +76,12 @@ fn fail_everywhere(points: &[FaultPoint], work: &(impl Fn(&Failing) -> Result<()
 }
 
 /// Ends the test program when the work does not come to its end.
-fn within_time<T>(told: &str, work: impl FnOnce() -> T) -> T {
+fn within_time<T>(reported: &str, work: impl FnOnce() -> T) -> T {
     let (done, waiting) = channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             if waiting.recv_timeout(HANGS) == Err(RecvTimeoutError::Timeout) {
-                writeln!(std::io::stderr(), "{told}: hangs").ok();
+                writeln!(std::io::stderr(), "{reported}: hangs").ok();
                 std::process::abort();
             }
         });
@@ -195,12 +195,16 @@ fn a_failure_while_the_end_is_written_leaves_no_set() {
             (1, Fault::Error),
             (2, Fault::Error),
         ] {
-            let told = format!("{fault:?} at {point:?}, family {unit}");
+            let reported = format!("{fault:?} at {point:?}, family {unit}");
             let failing = Failing::new(Some((point, unit, fault)));
-            let failed = within_time(&told, || backup(&wanted, snapshot(&database), &failing));
-            let error = failed.expect_err(&told);
-            assert!(!matches!(error, Error::Cancelled), "{told}: {error}");
-            assert_eq!(MediaSet::open(&devices).unwrap().sets().len(), 1, "{told}");
+            let failed = within_time(&reported, || backup(&wanted, snapshot(&database), &failing));
+            let error = failed.expect_err(&reported);
+            assert!(!matches!(error, Error::Cancelled), "{reported}: {error}");
+            assert_eq!(
+                MediaSet::open(&devices).unwrap().sets().len(),
+                1,
+                "{reported}"
+            );
         }
     }
 }

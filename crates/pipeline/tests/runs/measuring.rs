@@ -19,12 +19,12 @@ use crate::troubled::Troubled;
 
 /// All that a run tells while it runs.
 #[derive(Default)]
-struct Told {
+struct Reported {
     progress: Mutex<Vec<(u64, u64, u64)>>,
     last: Mutex<Stages>,
 }
 
-impl Observer for Told {
+impl Observer for Reported {
     fn progress(&self, done: u64, total: u64, stored: u64) {
         self.progress.lock().unwrap().push((done, total, stored));
     }
@@ -34,16 +34,20 @@ impl Observer for Told {
     }
 }
 
-impl Told {
-    /// Each step of at most `step_bytes` is told once, `total` is never exceeded, and the last step is the whole.
+impl Reported {
+    /// Each step of at most `step_bytes` is reported once, `total` is never exceeded, and the last step is the whole.
     fn check(&self, step_bytes: u64, total: u64, stored: u64) {
-        let told = self.progress.lock().unwrap();
-        assert_eq!(told.len() as u64, total.div_ceil(step_bytes));
-        assert!(told.iter().all(|(done, of, _)| done <= of && *of == total));
-        let most = |of: fn(&(u64, u64, u64)) -> u64| told.iter().map(of).max();
-        assert_eq!(most(|told| told.0), Some(total));
-        assert_eq!(most(|told| told.2), Some(stored));
-        let least = told.iter().map(|told| told.0).min().unwrap();
+        let reported = self.progress.lock().unwrap();
+        assert_eq!(reported.len() as u64, total.div_ceil(step_bytes));
+        assert!(
+            reported
+                .iter()
+                .all(|(done, of, _)| done <= of && *of == total)
+        );
+        let most = |of: fn(&(u64, u64, u64)) -> u64| reported.iter().map(of).max();
+        assert_eq!(most(|reported| reported.0), Some(total));
+        assert_eq!(most(|reported| reported.2), Some(stored));
+        let least = reported.iter().map(|reported| reported.0).min().unwrap();
         assert!((1..=step_bytes).contains(&least), "{least}");
     }
 }
@@ -69,9 +73,9 @@ fn every_stage_of_a_backup_and_of_what_reads_it_counts_what_went_through() {
         ("packed.bak", Compression::ZSTD_LOW),
     ] {
         let devices = devices(folder.path(), &[name]);
-        let told = Told::default();
+        let reported = Reported::default();
         let wanted = in_extents(request(&devices, compression));
-        let report = backup(&wanted, snapshot(&database), &told).unwrap();
+        let report = backup(&wanted, snapshot(&database), &reported).unwrap();
         let frame_bytes = report.plan.frame_bytes.value as u64;
         let chunks = size.div_ceil(frame_bytes);
         let stored: u64 = (Crafted::of(&devices, 1).chunks.iter())
@@ -89,7 +93,7 @@ fn every_stage_of_a_backup_and_of_what_reads_it_counts_what_went_through() {
         for stage in [&report.stages.read, &report.stages.transform] {
             is_timed(stage, report.elapsed);
         }
-        told.check(frame_bytes, size, stored);
+        reported.check(frame_bytes, size, stored);
         let (most, mean) = (report.plan.threads.value, report.adapted.mean_threads);
         assert!(mean > 0.9 && mean < most as f64 + 0.1, "{mean} of {most}");
         let pages = |files: &[FilePages]| files.iter().map(|file| file.pages).sum::<u64>();
@@ -103,17 +107,17 @@ fn every_stage_of_a_backup_and_of_what_reads_it_counts_what_went_through() {
             },
             ..read_request()
         };
-        let told = Told::default();
-        let verified = verify(&media, 1, &in_pieces, &told).unwrap();
-        told.check(frame_bytes, size, stored);
-        let told = Told::default();
+        let reported = Reported::default();
+        let verified = verify(&media, 1, &in_pieces, &reported).unwrap();
+        reported.check(frame_bytes, size, stored);
+        let reported = Reported::default();
         let path = folder.path().join(name).with_extension("db");
         let target = SqliteTarget::begin(&restore_request(&media, 1, &path).unwrap()).unwrap();
-        let restored = restore(&media, 1, &in_pieces, &target, &told).unwrap();
+        let restored = restore(&media, 1, &in_pieces, &target, &reported).unwrap();
         Box::new(target).finish(Recovery::Recovery).unwrap();
-        told.check(frame_bytes, size, stored);
+        reported.check(frame_bytes, size, stored);
         assert_eq!(moved(&restored.stages.write), (chunks, size, size));
-        let last = told.last.lock().unwrap().transform;
+        let last = reported.last.lock().unwrap().transform;
         assert!(last.bytes_out > 0 && last.bytes_out <= size);
         for report in [verified, restored] {
             assert_eq!(
@@ -147,8 +151,8 @@ fn a_measuring_run_reads_all_of_the_database_and_says_how_much() {
                 ..Tuning::default()
             },
         };
-        let told = Told::default();
-        let report = probe(&request, snapshot(&database), &told).unwrap();
+        let reported = Reported::default();
+        let report = probe(&request, snapshot(&database), &reported).unwrap();
         let frame_bytes = report.plan.frame_bytes.value as u64;
         let frames = size.div_ceil(frame_bytes);
         assert_eq!(report.processed_bytes, size);
@@ -160,8 +164,8 @@ fn a_measuring_run_reads_all_of_the_database_and_says_how_much() {
         let stored = report.stored_bytes;
         assert_eq!(moved(&report.stages.transform), (frames, size, stored));
         assert_eq!(moved(&report.stages.write), (0, 0, 0));
-        told.check(frame_bytes, size, stored);
-        let last = told.last.lock().unwrap().transform;
+        reported.check(frame_bytes, size, stored);
+        let last = reported.last.lock().unwrap().transform;
         assert!(last.bytes_in >= frame_bytes.min(size / 2), "{last:?}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -175,10 +179,10 @@ fn a_part_of_a_database_is_all_that_is_announced_and_all_that_is_read() {
         ranges: Some(vec![EXTENT..3 * EXTENT, 5 * EXTENT..6 * EXTENT]),
         ..Troubled::new(snapshot(&database))
     };
-    let told = Told::default();
+    let reported = Reported::default();
     let wanted = in_extents(request(&devices, Compression::NONE));
-    backup(&wanted, Box::new(part), &told).unwrap();
-    told.check(EXTENT, 3 * EXTENT, 3 * EXTENT);
+    backup(&wanted, Box::new(part), &reported).unwrap();
+    reported.check(EXTENT, 3 * EXTENT, 3 * EXTENT);
 }
 
 /// Fails if more was read than the rate allows until then.

@@ -52,7 +52,7 @@ pub(super) fn make_whole(
             true => LOG_FILE_ID,
             false => FileId::of_data(index).0,
         };
-        dress(from, to, state.modes.get(&file_id).copied())?;
+        set_attributes(from, to, state.modes.get(&file_id).copied())?;
     }
     Ok(())
 }
@@ -112,7 +112,7 @@ fn complete_claimed(state: &PendingRestore) -> Result<bool, Error> {
 
 /// Gives a finished file the permissions and owner of the file that it replaces, or the permissions of
 /// the original file.
-fn dress(from: &Path, to: &Path, mode: Option<u16>) -> Result<(), Error> {
+fn set_attributes(from: &Path, to: &Path, mode: Option<u16>) -> Result<(), Error> {
     let file = DirectFile::open(from, Access::Own).map_err(|e| io_error("open", from, e))?;
     let dressed = match std::fs::symlink_metadata(to) {
         Ok(replaced) if replaced.is_file() => output::keep(file.as_file(), &replaced),

@@ -39,7 +39,7 @@ const ENOUGH_DEVICES: f64 = 0.95;
 /// Number of compressions tried to the end, besides none.
 const FINALISTS: usize = 2;
 
-/// Runs the procedure. Reports progress to `tell`; `cancel` stops it.
+/// Runs the procedure. Reports progress to `announce`; `cancel` stops it.
 ///
 /// # Errors
 /// The first run that failed; nothing is left behind.
@@ -47,14 +47,14 @@ pub fn advise(
     database: &Database,
     request: &Request,
     cancel: &AtomicBool,
-    tell: &dyn Fn(&str),
+    announce: &dyn Fn(&str),
 ) -> Result<Advice, Error> {
     let targets = Targets::new(&request.targets, database);
     let laboratory = Laboratory::new(database, &targets.folders(), request.cache, cancel)?;
     let procedure = Procedure {
         laboratory: &laboratory,
         request,
-        tell,
+        announce,
     };
     let read = procedure.read()?;
     let ceiling = read.iter().map(Trial::rate).fold(0.0, f64::max);
@@ -94,7 +94,7 @@ pub fn advise(
 struct Procedure<'a> {
     laboratory: &'a Laboratory<'a>,
     request: &'a Request,
-    tell: &'a dyn Fn(&str),
+    announce: &'a dyn Fn(&str),
 }
 
 impl Procedure<'_> {
@@ -119,7 +119,7 @@ impl Procedure<'_> {
             ROUNDS,
             || begun.elapsed() < limit,
             |(setting, bytes), _| {
-                (self.tell)(&describe(setting));
+                (self.announce)(&describe(setting));
                 self.laboratory.backup(setting, Some(*bytes))
             },
         )?;
@@ -136,7 +136,7 @@ impl Procedure<'_> {
     /// The rate of a setting, from a short run.
     fn rough_rate(&self, setting: &Setting) -> Result<f64, Error> {
         let bytes = self.sample_bytes(setting.compression, 0.0, 0.0);
-        (self.tell)(&format!("calibrating: {}", describe(setting)));
+        (self.announce)(&format!("calibrating: {}", describe(setting)));
         Ok(self
             .laboratory
             .backup(setting, Some(bytes))?
@@ -273,7 +273,7 @@ impl Procedure<'_> {
             CONFIRMATIONS,
             || begun.elapsed() < limit * 2,
             |setting, _| {
-                (self.tell)(&format!("confirming: {}", describe(setting)));
+                (self.announce)(&format!("confirming: {}", describe(setting)));
                 self.laboratory.backup(setting, Some(bytes))
             },
         )?;

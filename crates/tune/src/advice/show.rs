@@ -122,26 +122,28 @@ impl Advice {
         let table = TableOf::default()
             .column(
                 Column::number("seconds", "Time", "s", 2),
-                |told: &&Prediction| told.seconds.median,
+                |reported: &&Prediction| reported.seconds.median,
             )
-            .column(Column::number("seconds_low", "at best", "s", 2), |told| {
-                told.seconds.low
-            })
-            .column(Column::number("seconds_high", "at worst", "s", 2), |told| {
-                told.seconds.high
-            })
+            .column(
+                Column::number("seconds_low", "at best", "s", 2),
+                |reported| reported.seconds.low,
+            )
+            .column(
+                Column::number("seconds_high", "at worst", "s", 2),
+                |reported| reported.seconds.high,
+            )
             .column(
                 Column::number("megabytes_per_second", "Throughput", "MB/s", 0),
-                |told| told.rate,
+                |reported| reported.rate,
             )
-            .column(Column::number("megabytes", "Size", "MB", 1), |told| {
-                megabytes(told.stored_bytes)
+            .column(Column::number("megabytes", "Size", "MB", 1), |reported| {
+                megabytes(reported.stored_bytes)
             })
             .column(
                 Column::number("sampled_percent", "Sampled", "%", 0),
-                |told| told.sampled * 100.0,
+                |reported| reported.sampled * 100.0,
             )
-            .column(Column::text("limit", "Limit"), |told| told.limit);
+            .column(Column::text("limit", "Limit"), |reported| reported.limit);
         Section {
             heading: "Recommended".to_owned(),
             listings: vec![

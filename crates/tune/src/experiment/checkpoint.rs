@@ -118,14 +118,14 @@ impl Subject {
 /// A database and its runs.
 type Line<'a> = (&'a Subject, Runs);
 
-/// Runs the experiment. Reports progress to `tell`; `cancel` stops it.
+/// Runs the experiment. Reports progress to `announce`; `cancel` stops it.
 ///
 /// # Errors
 /// The first run that failed; nothing is left behind.
 pub fn run_checkpoint(
     conditions: &CheckpointConditions,
     cancel: &AtomicBool,
-    tell: &dyn Fn(&str),
+    announce: &dyn Fn(&str),
 ) -> Result<Outcome, Error> {
     let folder = tempfile::Builder::new()
         .prefix("windlass-bench-")
@@ -137,7 +137,7 @@ pub fn run_checkpoint(
         })?;
     let mut subjects = Vec::new();
     for pool_pages in [conditions.pool_pages, conditions.pool_pages / 1000] {
-        tell(&format!("preparing a pool of {pool_pages} pages"));
+        announce(&format!("preparing a pool of {pool_pages} pages"));
         let instance = pool(pool_pages)?;
         for bytes in &conditions.database_bytes {
             for kind in [Kind::Automatic, Kind::Indirect] {
@@ -159,7 +159,7 @@ pub fn run_checkpoint(
         if cancel.load(Ordering::Relaxed) {
             return Err(windlass_pipeline::Error::Cancelled.into());
         }
-        tell(&format!(
+        announce(&format!(
             "round {} of {}: {}",
             round + 1,
             conditions.rounds,

@@ -56,7 +56,7 @@ pub struct Conditions {
     pub folders: Vec<PathBuf>,
 }
 
-/// Runs an experiment on a database. Reports progress to `tell`; `cancel` stops it.
+/// Runs an experiment on a database. Reports progress to `announce`; `cancel` stops it.
 ///
 /// # Errors
 /// The first run that failed; nothing is left behind.
@@ -65,13 +65,13 @@ pub fn run(
     database: &Database,
     conditions: &Conditions,
     cancel: &AtomicBool,
-    tell: &dyn Fn(&str),
+    announce: &dyn Fn(&str),
 ) -> Result<Outcome, Error> {
     let laboratory = Laboratory::new(database, &conditions.folders, conditions.cache, cancel)?;
     let bench = Bench {
         laboratory: &laboratory,
         conditions,
-        tell,
+        announce,
     };
     let mut outcome = match experiment {
         Experiment::Compression { compressions } => compression::run(&bench, compressions),
@@ -108,14 +108,14 @@ pub fn run(
 struct Bench<'a> {
     laboratory: &'a Laboratory<'a>,
     conditions: &'a Conditions,
-    tell: &'a dyn Fn(&str),
+    announce: &'a dyn Fn(&str),
 }
 
 impl Bench<'_> {
     /// Reports that a run starts.
     fn announce(&self, round: usize, label: &str) {
         let rounds = self.conditions.rounds;
-        (self.tell)(&format!("round {} of {rounds}: {label}", round + 1));
+        (self.announce)(&format!("round {} of {rounds}: {label}", round + 1));
     }
 
     /// Reports and runs a variant.

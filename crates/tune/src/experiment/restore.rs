@@ -49,7 +49,7 @@ impl Kept {
 pub(super) fn run(bench: &Bench<'_>, compressions: &[Compression]) -> Result<Outcome, Error> {
     let mut kept = Vec::new();
     for (index, compression) in compressions.iter().enumerate() {
-        (bench.tell)(&format!("preparing: {}", name(*compression)));
+        (bench.announce)(&format!("preparing: {}", name(*compression)));
         let setting = Setting::new(Scope::Disk, *compression);
         let media = bench
             .laboratory

@@ -56,7 +56,7 @@ pub struct BackupMade {
 pub(crate) const BAD_CHECKSUM: u8 = 2;
 
 /// Maximum number of damaged pages listed in messages; the report has them all.
-const DAMAGED_PAGES_TOLD: usize = 10;
+const DAMAGED_PAGES_REPORTED: usize = 10;
 
 impl Session {
     /// Backs up a database.
@@ -175,8 +175,8 @@ impl BackupOperation<'_> {
         if let Some(failure) = Instance::device_failure(failures) {
             sink.message(table::accelerator_failed(failure));
         }
-        self.tell_phases(&phases, sink);
-        self.tell(&report, sink);
+        self.report_phases(&phases, sink);
+        self.announce(&report, sink);
         let is_remembered = self.remember(&report, new_base, &request, sink);
         if is_discarded {
             sink.message(table::nothing_kept());
@@ -317,8 +317,8 @@ impl BackupOperation<'_> {
     }
 
     /// Prints the phases of an engine backup if the trace flags ask for them.
-    fn tell_phases(&self, phases: &Mutex<Vec<PhaseReport>>, sink: &mut dyn Sink) {
-        if !self.session.settings.tells_phases() {
+    fn report_phases(&self, phases: &Mutex<Vec<PhaseReport>>, sink: &mut dyn Sink) {
+        if !self.session.settings.reports_phases() {
             return;
         }
         let phases = phases.lock().unwrap_or_else(PoisonError::into_inner);
@@ -385,7 +385,7 @@ impl BackupOperation<'_> {
     }
 
     /// Sends the report and the messages before the closing one.
-    fn tell(&self, report: &BackupReport, sink: &mut dyn Sink) {
+    fn announce(&self, report: &BackupReport, sink: &mut dyn Sink) {
         sink.completed(Completed::Backup {
             database: &self.record.name,
             report,
@@ -401,11 +401,11 @@ impl BackupOperation<'_> {
         if report.damaged.is_empty() {
             return;
         }
-        for page in report.damaged.iter().take(DAMAGED_PAGES_TOLD) {
+        for page in report.damaged.iter().take(DAMAGED_PAGES_REPORTED) {
             sink.message(table::page_mismatch(page.file_id, page.page, &page.file));
         }
-        if report.damaged.len() > DAMAGED_PAGES_TOLD {
-            let more = report.damaged.len() - DAMAGED_PAGES_TOLD;
+        if report.damaged.len() > DAMAGED_PAGES_REPORTED {
+            let more = report.damaged.len() - DAMAGED_PAGES_REPORTED;
             sink.message(table::more_pages(more));
         }
         sink.message(table::damaged_database_backed_up());

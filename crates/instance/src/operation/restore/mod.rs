@@ -137,7 +137,7 @@ fn attempt(
     }
     let reader = SetReader::open(name, devices, options, settled)?;
     check_moves(&options.moves, &reader.opened.set)?;
-    reader.opened.tell_later_sets(&options.media, sink);
+    reader.opened.warn_of_later_sets(&options.media, sink);
     RestoreOperation {
         session,
         known,
@@ -196,7 +196,7 @@ impl RestoreOperation<'_> {
         let target = target.map_err(|failure| self.name_base(failure, &files))?;
         let begun = Instant::now();
         let report = self.copy(keys, target, sink)?;
-        self.tell(&report, &path, sink);
+        self.announce(&report, &path, sink);
         self.register(&files, existed)?;
         self.conclude(&report, begun, &files, sink)?;
         Ok(RestoreOutcome::Restored {
@@ -308,7 +308,7 @@ impl RestoreOperation<'_> {
     }
 
     /// Sends the report and the messages before the closing one.
-    fn tell(&self, report: &ReadReport, path: &Path, sink: &mut dyn Sink) {
+    fn announce(&self, report: &ReadReport, path: &Path, sink: &mut dyn Sink) {
         let (name, position) = (self.reader.name, self.reader.opened.position);
         sink.completed(Completed::Restore {
             database: name,

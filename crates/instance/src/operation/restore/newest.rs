@@ -21,7 +21,7 @@ use crate::operation::{DeviceName, sql_server};
 use crate::{Failure, Session};
 
 /// Maximum number of left-out sets listed individually.
-const LEFT_OUT_TOLD: usize = 10;
+const LEFT_OUT_REPORTED: usize = 10;
 
 /// The reason for restoring a differential alone.
 const CONTINUES: &str = "the newest differential based on the full backup already restored";
@@ -222,7 +222,7 @@ impl Inventory {
             let next = self.newest_of(wanted.iter().copied().filter(waits_for));
             let next = next.ok_or_else(|| self.refusal(&chains, &wanted))?;
             self.refuse_unused(&chains, &[next], &wanted)?;
-            return Ok(self.newest(&[next], self.told(&[next], CONTINUES, &[])));
+            return Ok(self.newest(&[next], self.reported(&[next], CONTINUES, &[])));
         };
         let continues = !request.leaves_open && state.steps.get(1).is_some_and(waits_for);
         let why = match request.leaves_open {
@@ -242,7 +242,7 @@ impl Inventory {
             .filter(|(index, _)| is_wanted(*index))
             .map(|(index, why)| (*index, why.to_string()))
             .collect();
-        Ok(self.newest(&state.steps, self.told(&state.steps, why, &reasons)))
+        Ok(self.newest(&state.steps, self.reported(&state.steps, why, &reasons)))
     }
 
     /// The sets of the requested database.
@@ -334,7 +334,7 @@ impl Inventory {
     fn refusal(&self, chains: &Chains<'_>, wanted: &[usize]) -> Failure {
         let reasons: Vec<String> = wanted
             .iter()
-            .take(LEFT_OUT_TOLD)
+            .take(LEFT_OUT_REPORTED)
             .filter_map(|index| {
                 let why = chains.verdict(*index).err()?;
                 Some(format!("{}: {why}", self.name_of(*index)))
@@ -361,18 +361,18 @@ impl Inventory {
     }
 
     /// Reports which sets are used and which are left out.
-    fn told(&self, steps: &[usize], why: &str, left_out: &[(usize, String)]) -> Vec<Message> {
+    fn reported(&self, steps: &[usize], why: &str, left_out: &[(usize, String)]) -> Vec<Message> {
         let mut notes = self.trouble.clone();
         if self.found.len() == steps.len() {
             return notes;
         }
         let used: Vec<String> = steps.iter().map(|index| self.name_of(*index)).collect();
         notes.push(table::restoring_sets(used.join(", then "), why));
-        for (index, why) in left_out.iter().take(LEFT_OUT_TOLD) {
+        for (index, why) in left_out.iter().take(LEFT_OUT_REPORTED) {
             notes.push(table::set_left_out(self.name_of(*index), why));
         }
-        if left_out.len() > LEFT_OUT_TOLD {
-            let more = left_out.len() - LEFT_OUT_TOLD;
+        if left_out.len() > LEFT_OUT_REPORTED {
+            let more = left_out.len() - LEFT_OUT_REPORTED;
             notes.push(table::more_sets(more));
         }
         notes

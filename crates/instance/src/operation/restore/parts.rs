@@ -16,7 +16,7 @@ use crate::operation::history;
 use crate::{Failure, Session, Sink};
 
 /// Maximum number of pages listed in a message.
-const PAGES_TOLD: usize = 10;
+const PAGES_REPORTED: usize = 10;
 
 /// The parts of a database to restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -203,14 +203,14 @@ impl PartRestore<'_> {
 }
 
 fn changed(pages: &[FilePage]) -> Message {
-    let told: Vec<String> = pages
+    let reported: Vec<String> = pages
         .iter()
-        .take(PAGES_TOLD)
+        .take(PAGES_REPORTED)
         .map(FilePage::to_string)
         .collect();
-    let more = match pages.len().saturating_sub(PAGES_TOLD) {
+    let more = match pages.len().saturating_sub(PAGES_REPORTED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    table::pages_changed_since(told.join(", "), more)
+    table::pages_changed_since(reported.join(", "), more)
 }

@@ -361,7 +361,7 @@ impl Publish<'_> {
             database_guid: Guid::random(),
         };
         let replaced = existing.as_deref().map(ExistingTarget::metadata);
-        staging.dress(identity, replaced, self.state.mode)?;
+        staging.set_attributes(identity, replaced, self.state.mode)?;
         fault::point("dressed");
         if let Some(existing) = existing {
             existing.fold()?;

@@ -165,14 +165,14 @@ impl StagingFile {
 
     /// Gives the staging file the identity, and the permissions and owner of the file it replaces;
     /// `mode` are the permissions recorded in the backup.
-    pub(super) fn dress(
+    pub(super) fn set_attributes(
         &self,
         identity: FileIdentity,
         replaced: Option<&Metadata>,
         mode: Option<u16>,
     ) -> Result<(), Error> {
         let file = self.file.as_file();
-        let dress = || {
+        let set_attributes = || {
             match replaced {
                 Some(replaced) => windlass_io::output::keep(file, replaced)?,
                 None => {
@@ -183,7 +183,7 @@ impl StagingFile {
             identity.record(file)?;
             self.file.sync()
         };
-        dress().map_err(|error| file_error("set the attributes of", &self.path, error))
+        set_attributes().map_err(|error| file_error("set the attributes of", &self.path, error))
     }
 
     /// Renames the staging file to the target in one step, and closes it first: as a database it
