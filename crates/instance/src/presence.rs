@@ -7,7 +7,6 @@
 //!
 //! What cannot be examined is unknown, not missing: no permission, a device that fails, a file system
 //! that is not mounted where it was.
-//! system that is not mounted where it was.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -292,3 +291,6 @@ pub(crate) fn mount_point(path: &Path) -> Option<PathBuf> {
     });
     within.last().map(Path::to_owned)
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -2,9 +2,11 @@
 
 use proptest::prelude::*;
 use windlass_base::{Guid, Lsn};
-use windlass_media::SetType;
+use windlass_catalog::PastBackup;
+use windlass_media::{SetConfiguration, SetType};
 
 use super::{ChainSet, Chains, LeftOut, Obstacle, Times, Why, is_newer};
+use crate::presence::tests::Place;
 
 fn guid(number: u8) -> Guid {
     Guid::from_stored([number; 16])
@@ -304,4 +306,60 @@ fn what_may_be_a_base_is_full_and_no_copy() {
     assert!(!copy.can_be_base());
     assert!(!set(Differential, 2, 2, Some(1)).can_be_base());
     assert!(!log(3, 1, 2).can_be_base());
+}
+
+#[test]
+fn a_set_found_on_media_says_what_hinders_its_restore() {
+    let full = SetConfiguration {
+        differential_base_guid: guid(7),
+        ..SetConfiguration::default()
+    };
+    let complete = ChainSet::of(&full, true);
+    assert_eq!((complete.obstacle, complete.base), (None, None));
+    let unfinished = ChainSet::of(&full, false);
+    assert_eq!(unfinished.obstacle, Some(Obstacle::Incomplete));
+    let damaged = SetConfiguration {
+        is_damaged: true,
+        set_type: Differential,
+        ..full
+    };
+    let damaged = ChainSet::of(&damaged, true);
+    assert_eq!(damaged.obstacle, Some(Obstacle::Damaged));
+    assert_eq!(damaged.base, Some(guid(7)));
+}
+
+#[test]
+fn a_row_of_the_history_says_what_hinders_its_restore() {
+    let past = Place::new().back_up(&["1"], true);
+    let of = |change: fn(&mut PastBackup)| {
+        let mut past = past.clone();
+        change(&mut past);
+        ChainSet::of_past(&past)
+    };
+    let obstacle = |change| of(change).unwrap().obstacle;
+    assert_eq!(obstacle(|_| {}), None);
+    assert_eq!(
+        obstacle(|past| past.is_damaged = true),
+        Some(Obstacle::Damaged)
+    );
+    assert_eq!(
+        obstacle(|past| past.is_overwritten = true),
+        Some(Obstacle::Overwritten)
+    );
+    assert_eq!(
+        obstacle(|past| past.finished = None),
+        Some(Obstacle::Undated)
+    );
+    assert_eq!(
+        obstacle(|past| past.started = None),
+        Some(Obstacle::Undated)
+    );
+    for (letter, kind) in [("D", Full), ("I", Differential), ("L", SetType::Log)] {
+        let past = PastBackup {
+            kind: letter.to_owned(),
+            ..past.clone()
+        };
+        assert_eq!(ChainSet::of_past(&past).unwrap().kind, kind);
+    }
+    assert_eq!(of(|past| past.kind = "F".to_owned()), None);
 }

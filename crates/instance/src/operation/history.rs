@@ -179,3 +179,75 @@ fn record(
 fn some(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use windlass_codec::Compression;
+    use windlass_pipeline::BackupRequest;
+
+    use super::*;
+
+    #[test]
+    fn every_stripe_of_every_copy_is_recorded_with_its_place_and_length() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths: Vec<PathBuf> = ["1", "2", "3", "4"]
+            .iter()
+            .zip(1..)
+            .map(|(name, bytes)| {
+                let path = folder.path().join(name);
+                std::fs::write(&path, vec![0; bytes]).unwrap();
+                path
+            })
+            .collect();
+        let devices: Vec<_> = paths.iter().map(DeviceAddress::disk).collect();
+        let (first, mirror) = devices.split_at(2);
+        let mut request = BackupRequest::new(first.to_vec(), Compression::NONE);
+        request.media.mirrors = vec![mirror.to_vec()];
+        let header = MediaHeader {
+            media_name: "nightly".to_owned(),
+            ..MediaHeader::default()
+        };
+        let set = SetConfiguration::default();
+        let elapsed = Duration::from_millis(7);
+        let record = backup_record(&header, &set, &request.media, elapsed);
+        let families: Vec<_> = record
+            .families
+            .iter()
+            .map(|family| {
+                let name = PathBuf::from(&family.physical_device_name);
+                (
+                    family.mirror,
+                    family.sequence_number,
+                    name,
+                    family.end_bytes,
+                )
+            })
+            .collect();
+        let expected: Vec<_> = [(0, 1), (0, 2), (1, 1), (1, 2)]
+            .into_iter()
+            .zip(&paths)
+            .zip(1..)
+            .map(|(((mirror, number), path), bytes)| (mirror, number, path.clone(), Some(bytes)))
+            .collect();
+        assert_eq!(families, expected);
+        let mounted = presence::mount_point(&paths[0]);
+        assert!(
+            record
+                .families
+                .iter()
+                .all(|family| family.mount_point == mounted)
+        );
+        assert_eq!(record.media.name.as_deref(), Some("nightly"));
+        assert_eq!(record.media.description, None);
+        let names: Vec<String> = paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        assert_eq!(device_names(&devices), names);
+        let value = |name| record.set.iter().find(|(column, _)| *column == name);
+        let expected = ("is_discarded", StoredValue::from(false));
+        assert_eq!(value("is_discarded"), Some(&expected));
+    }
+}

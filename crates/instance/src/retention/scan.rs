@@ -265,3 +265,52 @@ pub fn add_dependents(scan: &mut Scan, past: &[PastBackup]) {
             }));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::presence::tests::Place;
+
+    #[test]
+    fn what_counts_from_a_backup_in_the_folder_is_found_outside_of_it() {
+        let place = Place::new();
+        for folder in ["inside", "outside"] {
+            std::fs::create_dir(place.path(folder)).unwrap();
+        }
+        let at = |name: &str| place.path(name).display().to_string();
+        let upon = |base: Option<Guid>, name: &str| PastBackup {
+            base_guid: base,
+            devices: vec![at(name)],
+            ..place.back_up(&[name], true)
+        };
+        let full = place.back_up(&["inside/1", "inside/2"], true);
+        let past = [
+            upon(full.set_guid, "outside/1"),
+            upon(Some(Guid::random()), "outside/2"),
+            upon(None, "outside/3"),
+            upon(full.set_guid, "inside/3"),
+        ];
+        let scanned = || {
+            let found = scan(&[place.path("inside")]).unwrap();
+            assert_eq!(found.media.len(), 2);
+            found
+        };
+        let mut found = scanned();
+        add_dependents(&mut found, &past);
+        let outside = found.media.iter().filter(|media| media.is_outside);
+        let outside: Vec<_> = outside.map(|media| media.sets[0].chain.set_guid).collect();
+        assert_eq!(Some(outside), past[0].set_guid.map(|set| vec![set]));
+        assert_eq!(found.media.len(), 3);
+
+        let striped = found.media.iter().find(|media| media.family_count == 2);
+        let devices = striped.unwrap().devices();
+        let names: Vec<String> = devices.into_iter().map(|device| device.name).collect();
+        assert_eq!(names, [at("inside/1"), at("inside/2")]);
+
+        // The file holds another backup now.
+        place.back_up(&["outside/1"], true);
+        let mut found = scanned();
+        add_dependents(&mut found, &past);
+        assert_eq!(found.media.len(), 2);
+    }
+}

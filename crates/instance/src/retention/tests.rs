@@ -383,3 +383,91 @@ fn copies_of_a_medium_that_hold_different_sets_need_a_look_and_all_their_sets_co
         assert!(!decisions[0].goes);
     }
 }
+
+#[test]
+fn the_newest_of_each_year_stays_as_long_as_its_rule_says() {
+    let yearly: Vec<_> = [1, 100, 9_000, 9_100, 18_000, 27_000]
+        .map(|hours| (vec![(hours, 0_u8, false, false, false)], 1, false))
+        .into();
+    let media = history(&yearly);
+    let goes = |years| -> Vec<bool> {
+        let policy = Policy {
+            yearly: years,
+            ..Policy::default()
+        };
+        let decisions = decide(&media, &policy, None, at(0));
+        decisions.iter().map(|decision| decision.goes).collect()
+    };
+    assert_eq!(goes(3), [false, true, false, true, false, true]);
+    assert_eq!(goes(1), [false, true, true, true, true, true]);
+}
+
+#[test]
+fn log_backups_do_not_take_the_place_of_full_and_differential_ones() {
+    let one = |hours, differential| (vec![(hours, 0, differential, false, false)], 1, false);
+    let mut media = history(&[
+        one(90, false),
+        one(80, false),
+        one(70, true),
+        one(60, true),
+        one(50, false),
+        one(40, false),
+    ]);
+    // Their chain begins with the oldest backup, which therefore stays.
+    for log in [4, 5] {
+        media[log].sets[0].chain.kind = SetType::Log;
+    }
+    let policy = Policy {
+        last_of_kind: 1,
+        ..Policy::default()
+    };
+    let decisions = decide(&media, &policy, None, at(0));
+    let goes: Vec<bool> = decisions.iter().map(|decision| decision.goes).collect();
+    assert_eq!(goes, [false, false, true, false, false, false]);
+    assert_eq!(decisions[3].reasons, ["among the last 1 of its kind"]);
+}
+
+#[test]
+fn where_something_goes_what_stays_for_it_is_relied_on_and_nothing_else() {
+    let one = |hours, database, differential| {
+        (
+            vec![(hours, database, differential, false, false)],
+            1,
+            false,
+        )
+    };
+    let media = history(&[
+        one(90, 0, false),
+        one(80, 0, false),
+        one(70, 0, true),
+        // Of this database nothing goes.
+        one(60, 1, false),
+    ]);
+    let decisions = decide(&media, &Policy::default(), None, at(0));
+    let relied_on: Vec<&[usize]> = decisions
+        .iter()
+        .map(|decision| decision.relied_on.as_slice())
+        .collect();
+    assert!(decisions[0].goes);
+    assert_eq!(relied_on, [&[][..], &[0], &[0], &[]]);
+}
+
+#[test]
+fn a_set_that_is_unfinished_in_one_copy_is_unfinished() {
+    let folder = tempfile::tempdir().unwrap();
+    let media = folder.path().join("media");
+    std::fs::create_dir(&media).unwrap();
+    let (whole, cut) = (media.join("1.bak"), media.join("2.bak"));
+    back_up(folder.path(), "1.bak", true);
+    let bytes = std::fs::read(&whole).unwrap();
+    let scanned = || scan(std::slice::from_ref(&media)).unwrap().media.remove(0);
+    std::fs::write(&cut, &bytes).unwrap();
+    assert!(scanned().sets[0].is_complete());
+    for (longer, shorter) in [(&whole, &cut), (&cut, &whole)] {
+        std::fs::write(longer, &bytes).unwrap();
+        std::fs::write(shorter, &bytes[..bytes.len() / 2]).unwrap();
+        let found = scanned();
+        assert_eq!((found.files.len(), found.sets.len()), (2, 1));
+        assert!(!found.sets[0].is_complete());
+    }
+}

@@ -319,3 +319,6 @@ pub(super) fn backed_up(
         }),
     }
 }
+
+#[cfg(test)]
+mod tests;
