@@ -261,11 +261,14 @@ pub(crate) fn state(devices: &[DeviceAddress]) -> String {
         let path = device.file()?.canonicalize().ok()?;
         let metadata = std::fs::metadata(&path).ok()?;
         Some(format!(
-            "{}\t{}\t{}.{:09}\t{}:{}",
+            // Times of modification can be set back; that of the last change of the inode cannot.
+            "{}\t{}\t{}.{:09}\t{}.{:09}\t{}:{}",
             path.display(),
             metadata.len(),
             metadata.mtime(),
             metadata.mtime_nsec(),
+            metadata.ctime(),
+            metadata.ctime_nsec(),
             metadata.dev(),
             metadata.ino(),
         ))

@@ -14,19 +14,19 @@ use rustix::fs::{Access, AtFlags, CWD, Gid, Mode, OFlags, Uid};
 
 use crate::{directory, own};
 
-/// Refuses to work in a folder that somebody else writes to: what this user left in it would stop
-/// its owner from going on. Root, who gives away what it makes, and whoever may only read are not
-/// refused.
+/// Refuses to work in a folder that somebody else writes to: what this user left in it would stop its owner
+/// from going on, and what the owner left in it would act with this user's rights. So root is refused, too;
+/// who may only read is not.
 pub fn check_owner(folder: &Path) -> io::Result<()> {
     let owner = std::fs::metadata(folder)?.uid();
     let user = rustix::process::geteuid().as_raw();
     let may = |access| rustix::fs::accessat(CWD, folder, access, AtFlags::EACCESS).is_ok();
     let only_reads = || may(Access::READ_OK | Access::EXEC_OK) && !may(Access::WRITE_OK);
-    if user == 0 || user == owner || only_reads() {
+    if user == owner || only_reads() {
         return Ok(());
     }
     let reason = format!(
-        "it belongs to user {owner}, but this program runs as user {user}; run it as its owner or as root"
+        "it belongs to user {owner}, but this program runs as user {user}; run it as its owner"
     );
     Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }

@@ -350,3 +350,59 @@ fn completions_and_manual_pages_are_made() {
         "{page}"
     );
 }
+
+/// The full backup may be elsewhere: with it, this is the newest state.
+#[test]
+fn a_differential_without_its_full_backup_stays_where_it_is_the_newest() {
+    let place = Place::new();
+    for (name, kind) in [
+        ("temp/1.bak", None),
+        ("2.bak", None),
+        ("temp/3.bak", Some("--differential")),
+    ] {
+        let backup = ["backup", "app.db", "--to", name, "--instance", "instance"];
+        place.succeed(&[&backup[..], kind.as_slice()].concat());
+    }
+    let expired = place.run(&["expire", "temp", "--last", "1", "--delete", "--json"]);
+    assert_eq!(expired.code, Some(1), "{}", expired.out);
+    assert!(
+        expired.out.contains("newer than anything"),
+        "{}",
+        expired.out
+    );
+    assert!(place.path("temp/3.bak").exists());
+    place.succeed(&["restore", "2.bak", "temp/3.bak", "--to", "copy.db"]);
+}
+
+/// Times of modification can be set back.
+#[test]
+fn a_medium_that_was_changed_under_its_old_time_is_read_again() {
+    let place = Place::new();
+    for name in ["temp/1.bak", "temp/2.bak"] {
+        place.succeed(&["backup", "app.db", "--to", name, "--instance", "instance"]);
+    }
+    place.succeed(&["verify", "temp/2.bak", "--instance", "instance"]);
+    let path = place.path("temp/2.bak");
+    let modified = std::fs::metadata(&path)
+        .and_then(|found| found.modified())
+        .expect("its time");
+    crate::support::flip_bit(&path, 20_000);
+    let file = std::fs::File::options()
+        .write(true)
+        .open(&path)
+        .expect("the medium");
+    file.set_modified(modified).expect("the old time");
+    let arguments = [
+        "expire",
+        "temp",
+        "--last",
+        "1",
+        "--delete",
+        "--instance",
+        "instance",
+        "--json",
+    ];
+    let expired = place.run(&arguments);
+    assert!(expired.numbers().contains(&50047), "{}", expired.err);
+    assert!(place.path("temp/1.bak").exists());
+}

@@ -107,6 +107,7 @@ impl Session {
         let past = self.instance.catalog().past_backups(None);
         retention::add_dependents(&mut scan, &past.map_err(ExpireError::History)?);
         let now = Moment::now().0;
+        let states = states(&scan.media);
         let mut looked_at = BTreeSet::new();
         let mut is_damaged = false;
         let decisions = loop {
@@ -128,14 +129,24 @@ impl Session {
                 }
             }
         };
-        let media = scan.media.into_iter().zip(decisions);
-        let media = media.map(|(media, decision)| {
-            let deletes = decision.goes && options.removal == Removal::Delete;
-            ExpiredMedia {
-                deleted: deletes.then(|| retention::delete(&media)),
-                media,
-                decision,
-            }
+        let deletes = |decision: &Decision| decision.goes && options.removal == Removal::Delete;
+        let mut deleted = Vec::new();
+        for (media, decision) in scan.media.iter().zip(&decisions) {
+            deleted.push(match deletes(decision) {
+                // Immediately before: what is relied on must still be what was read.
+                true => Some(
+                    check_unchanged(&scan.media, &decisions, &states)
+                        .and_then(|()| retention::delete(media)),
+                ),
+                false => None,
+            });
+        }
+        is_damaged |= decisions.iter().any(|decision| decision.is_orphan);
+        let media = scan.media.into_iter().zip(decisions).zip(deleted);
+        let media = media.map(|((media, decision), deleted)| ExpiredMedia {
+            media,
+            decision,
+            deleted,
         });
         Ok(ExpireReport {
             media: media.collect(),
@@ -232,6 +243,31 @@ impl Session {
         history::record_verification(self, &opened, depth, report.as_ref().err());
         report.map(drop)
     }
+}
+
+fn states(media: &[FoundMedia]) -> Vec<String> {
+    let state = |media: &FoundMedia| presence::state(&media.devices());
+    media.iter().map(state).collect()
+}
+
+/// Fails if a medium for whose sake others go is not in the state in which it was examined.
+fn check_unchanged(
+    media: &[FoundMedia],
+    decisions: &[Decision],
+    states: &[String],
+) -> io::Result<()> {
+    for ((media, decision), state) in media.iter().zip(decisions).zip(states) {
+        if !decision.relied_on.is_empty() && presence::state(&media.devices()) != *state {
+            let file = media.files.first();
+            let path = file.map_or_else(PathBuf::new, |file| file.path.clone());
+            let reason = format!(
+                "'{}', which stays in its place, was changed or removed meanwhile; run the command again",
+                path.display()
+            );
+            return Err(io::Error::other(reason));
+        }
+    }
+    Ok(())
 }
 
 /// Tells what is read, or would be, and why.

@@ -16,6 +16,8 @@ pub struct Decision {
     pub goes: bool,
     /// The reasons; never empty.
     pub reasons: Vec<String>,
+    /// Whether it stays because it has a newer state than any that can be restored from these media.
+    pub is_orphan: bool,
     /// The sets of a medium that stays, by their place on it, for whose sake others may go: if one of them
     /// cannot be restored, something else has to stay instead.
     pub relied_on: Vec<usize>,
@@ -96,8 +98,14 @@ pub fn decide(
             (own, kept)
         })
         .collect();
+    let mut orphans = BTreeSet::new();
     for kept in families.iter().flat_map(|(_, kept)| kept) {
         reasons[places[kept.index].0].insert(kept.reason.clone());
+    }
+    for index in families.iter().flat_map(|(own, _)| orphaned(&found, own)) {
+        let medium = places[index].0;
+        reasons[medium].insert(ORPHAN.to_owned());
+        orphans.insert(medium);
     }
     keep_bases(&found, &mut reasons);
     let relied_on = relied_on(&found, &families, &reasons);
@@ -109,9 +117,28 @@ pub fn decide(
                 true => vec![going(&found, medium)],
                 false => reasons.into_iter().collect(),
             },
+            is_orphan: orphans.contains(&medium),
             relied_on: relied_on.into_iter().collect(),
         })
         .collect()
+}
+
+/// The reason to keep an orphan.
+const ORPHAN: &str = "newer than anything that can be restored from these media; the full backup it needs is damaged or \
+                      elsewhere";
+
+/// The differentials of a family that are intact and newer than its newest restorable state, but lack their
+/// base here: with the base from elsewhere they are the newest state.
+fn orphaned(found: &Found<'_>, family: &[usize]) -> Vec<usize> {
+    let newest = found.chains.newest_among(family.iter().copied());
+    let is_orphan = |index: &usize| {
+        let set = &found.sets[*index];
+        set.kind == SetType::Differential
+            && set.obstacle.is_none()
+            && found.chains.verdict(*index).is_err()
+            && newest.is_none_or(|newest| is_newer(set, &found.sets[newest]))
+    };
+    family.iter().copied().filter(is_orphan).collect()
 }
 
 /// The sets of each medium for whose sake others go: those that a rule counts, and what they stand on, of

@@ -426,7 +426,9 @@ fn erase(
         Err(error) => return report.warn(&format!("Nothing was erased: {error}")),
     };
     if expired.is_damaged {
-        report.warn("A backup that others were to be erased for is damaged: see above.");
+        report.warn(
+            "A backup that others were to be erased for is damaged, or lacks its full backup.",
+        );
     }
     for expired in expired
         .media
