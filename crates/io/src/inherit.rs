@@ -1,9 +1,9 @@
 //! Whose the files are that a program makes in a folder of its own kind: an instance's.
 //!
-//! Root may run a command in the instance of another user, who must be able to go on with it
-//! afterwards. So whatever root makes in a folder of somebody else belongs to the owner of that
-//! folder. A new file is given away through its descriptor after it was created exclusively, so no
-//! link is followed. For anybody but root all of this does nothing.
+//! An instance is used by its owner alone ([`check_owner`]). What root makes in a folder of somebody else
+//! within its own instance belongs to the owner of that folder. A new file is given away through its
+//! descriptor after it was created exclusively, so no link is followed. For anybody but root all of this
+//! does nothing.
 
 use std::fs::{File, OpenOptions};
 use std::io;

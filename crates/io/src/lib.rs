@@ -10,7 +10,7 @@
 //! - [`processor`], [`priority`]: CPU time and priority of threads.
 //! - [`Reserved`]: arrays in reserved address space, for pools of which only a part is used.
 //! - [`directory`]: durable renames and free space.
-//! - [`inherit`]: whose files are that root makes in an instance of somebody else.
+//! - [`inherit`]: who may use an instance, and whose the files in it are.
 //! - [`own`]: files of Windlass next to files of others, protected against planted links.
 //! - [`output`]: files written for the user under a name they chose.
 //! - [`secret`]: small files with keys.

@@ -250,14 +250,16 @@ fn states(media: &[FoundMedia]) -> Vec<String> {
     media.iter().map(state).collect()
 }
 
-/// Fails if a medium for whose sake others go is not in the state in which it was examined.
+/// Fails if a medium for whose sake others go is not in the state in which it was examined, or cannot be looked
+/// at.
 fn check_unchanged(
     media: &[FoundMedia],
     decisions: &[Decision],
     states: &[String],
 ) -> io::Result<()> {
     for ((media, decision), state) in media.iter().zip(decisions).zip(states) {
-        if !decision.relied_on.is_empty() && presence::state(&media.devices()) != *state {
+        let is_same = !state.is_empty() && presence::state(&media.devices()) == *state;
+        if !decision.relied_on.is_empty() && !is_same {
             let file = media.files.first();
             let path = file.map_or_else(PathBuf::new, |file| file.path.clone());
             let reason = format!(
