@@ -61,7 +61,7 @@ impl Catalog {
             source,
         };
         windlass_io::directory::create(folder).map_err(failed)?;
-        windlass_io::inherit::check_owner(folder).map_err(failed)?;
+        windlass_io::own::check_owner(folder).map_err(failed)?;
         let path = folder.canonicalize().map_err(failed)?.join(FILE_NAME);
         windlass_io::secret::ensure(&path).map_err(failed)?;
         let connection = Connection::open(&path).map_err(|source| Error::Open {

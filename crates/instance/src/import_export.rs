@@ -56,10 +56,7 @@ impl Session {
         };
         let made = CreateDatabase::new(name, &data, &log);
         let imported = self.instance.engines.import(&source, &made, checksums)?;
-        let registered = [&log, &data]
-            .into_iter()
-            .try_for_each(|path| self.instance.adopt(path))
-            .and_then(|()| engine::register(self, name, &imported.database, Origin::Restored));
+        let registered = engine::register(self, name, &imported.database, Origin::Restored);
         if registered.is_err() {
             self.instance.engines.close(name)?;
             for path in [&log, &data] {

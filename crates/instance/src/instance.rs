@@ -3,11 +3,9 @@
 //! Neighbours: `catalog` below stores them; sessions above use them. An instance without a directory
 //! lives as long as its value, as one-off commands need it.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use windlass_base::Moment;
-use windlass_base::message::table;
 use windlass_catalog::{
     Catalog, DatabaseRecord, DatabaseState, Drive, Error as CatalogError, Origin, RestoreRecord,
     ServerOption,
@@ -15,11 +13,10 @@ use windlass_catalog::{
 use windlass_codec::Compression;
 use windlass_crypt::VaultKey;
 
+use crate::Identity;
 use crate::engine::EngineDatabases;
-use crate::message_of::os_error;
 use crate::names::{Drives, absolute, logical_name};
 use crate::tag::Tags;
-use crate::{Failure, Identity};
 
 /// The system databases and their ids. Statements must not change them.
 pub const SYSTEM_DATABASES: [(&str, i64); 4] =
@@ -336,24 +333,6 @@ impl Instance {
     /// Those of the catalog.
     pub fn record_restore(&mut self, record: &RestoreRecord) -> Result<i64, CatalogError> {
         self.catalog.record_restore(record)
-    }
-
-    /// Gives a new file of a database that lies in its directory to the owner of that.
-    ///
-    /// # Errors
-    /// If the file is not what was made.
-    pub(crate) fn adopt(&self, path: &Path) -> Result<(), Failure> {
-        let folder = self.folder.as_deref();
-        if !folder.is_some_and(|folder| path.starts_with(folder)) {
-            return Ok(());
-        }
-        match windlass_io::inherit::give_named(path) {
-            // A restore without recovery has not given it its name yet.
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(table::cannot_open_file(path.display(), os_error(&error)).into())
-            }
-            _ => Ok(()),
-        }
     }
 
     /// The folder of the digests of differential bases; `None` without a directory.

@@ -140,7 +140,7 @@ fn file_key(path: &Path) -> Result<VaultKey, Failure> {
     let failed = |error: &std::io::Error| {
         Failure::from(table::cannot_open_file(path.display(), os_error(error)))
     };
-    match windlass_io::secret::read_within(path) {
+    match windlass_io::secret::read_private(path) {
         Ok(bytes) => {
             let bytes = Zeroizing::new(bytes);
             let bytes: [u8; 32] = bytes
@@ -157,7 +157,7 @@ fn file_key(path: &Path) -> Result<VaultKey, Failure> {
         Err(error) => return Err(failed(&error)),
     }
     let key = VaultKey::generate()?;
-    match windlass_io::secret::create_within(path, key.bytes()) {
+    match windlass_io::secret::create(path, key.bytes()) {
         // Another process created the file first, so its key is used.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => file_key(path),
         Err(error) => Err(failed(&error)),

@@ -41,14 +41,13 @@ impl Announced {
     pub(crate) fn begin(folder: Option<&Path>, command: &str, database: &str) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let folder = folder?.join(FOLDER);
-        windlass_io::inherit::create_folder(&folder).ok()?;
+        windlass_io::directory::create(&folder).ok()?;
         let process = std::process::id();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("{process}-{number}.json"));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
         let file = options.open(&path).ok()?;
-        windlass_io::inherit::give(&file, &path).ok()?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
         let announced = Self {
             file,

@@ -10,8 +10,8 @@
 //! - [`processor`], [`priority`]: CPU time and priority of threads.
 //! - [`Reserved`]: arrays in reserved address space, for pools of which only a part is used.
 //! - [`directory`]: durable renames and free space.
-//! - [`inherit`]: who may use an instance, and whose the files in it are.
-//! - [`own`]: files of Windlass next to files of others, protected against planted links.
+//! - [`own`]: files of Windlass next to files of others, protected against planted links; who may work in a
+//!   folder of Windlass.
 //! - [`output`]: files written for the user under a name they chose.
 //! - [`secret`]: small files with keys.
 //! - [`notify`]: status notifications to a service manager.
@@ -20,7 +20,6 @@
 mod buffer;
 pub mod directory;
 mod file;
-pub mod inherit;
 mod lock;
 pub mod notify;
 pub mod output;

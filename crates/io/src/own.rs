@@ -14,10 +14,30 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, OFlags};
+use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags};
 
 use crate::file::{kind_of, open_regular};
 use crate::{Access, DirectFile, directory};
+
+/// Refuses to work in a folder that somebody else writes to: what this user left in it would stop its owner
+/// from going on, and what the owner left in it would act with this user's rights. So root is refused, too;
+/// who may only read is not.
+pub fn check_owner(folder: &Path) -> io::Result<()> {
+    let owner = std::fs::metadata(folder)?.uid();
+    let user = rustix::process::geteuid().as_raw();
+    let may = |access| rustix::fs::accessat(CWD, folder, access, AtFlags::EACCESS).is_ok();
+    let only_reads = || {
+        may(rustix::fs::Access::READ_OK | rustix::fs::Access::EXEC_OK)
+            && !may(rustix::fs::Access::WRITE_OK)
+    };
+    if user == owner || only_reads() {
+        return Ok(());
+    }
+    let reason = format!(
+        "it belongs to user {owner}, but this program runs as user {user}; run it as its owner"
+    );
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
+}
 
 /// Removes whatever has this name; a missing file is not an error.
 pub fn remove(path: &Path) -> io::Result<()> {
@@ -166,25 +186,10 @@ fn hold(file: &File, path: &Path) -> io::Result<()> {
 /// # Errors
 /// Also if it is not a regular file, belongs to another user, or has a second hard link.
 pub fn open(path: &Path) -> io::Result<File> {
-    let (file, metadata) = open_unfollowed(path)?;
+    let opened = open_regular(path, OpenOptions::new().read(true), OFlags::NOFOLLOW);
+    let (file, metadata) = opened.map_err(explain)?;
     check(&metadata)?;
     Ok(file)
-}
-
-/// The same, where root also accepts a file of the owner of its folder.
-pub(crate) fn open_within(path: &Path) -> io::Result<File> {
-    let (file, metadata) = open_unfollowed(path)?;
-    let user = rustix::process::geteuid();
-    let also = match user.is_root() {
-        true => std::fs::metadata(directory::parent(path))?.uid(),
-        false => user.as_raw(),
-    };
-    check_of(&metadata, &[user.as_raw(), also])?;
-    Ok(file)
-}
-
-fn open_unfollowed(path: &Path) -> io::Result<(File, Metadata)> {
-    open_regular(path, OpenOptions::new().read(true), OFlags::NOFOLLOW).map_err(explain)
 }
 
 /// Reads such a file, of at most `bytes_max`.
@@ -226,19 +231,14 @@ pub fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Refuses a file that may have been planted.
 pub(crate) fn check(metadata: &Metadata) -> io::Result<()> {
-    check_of(metadata, &[rustix::process::geteuid().as_raw()])
-}
-
-/// The same for a file that may belong to any of some users, this one first.
-fn check_of(metadata: &Metadata, users: &[u32]) -> io::Result<()> {
-    let user = users.first().copied().unwrap_or_default();
+    let user = rustix::process::geteuid().as_raw();
     let reason = if metadata.nlink() != 1 {
         format!(
             "it has {} hard links, but Windlass creates its files with one; someone else may have \
              linked it; remove it",
             metadata.nlink()
         )
-    } else if !users.contains(&metadata.uid()) {
+    } else if metadata.uid() != user {
         format!(
             "it belongs to user {}, but this program runs as user {user}; run it as that user, or \
              remove the file",

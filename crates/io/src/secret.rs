@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 use crate::file::open_regular;
-use crate::{inherit, own};
+use crate::own;
 
 /// Maximum length read; certificates, keys and passphrases are far shorter.
 const BYTES_MAX: u64 = 1 << 20;
@@ -54,18 +54,9 @@ pub fn ensure(path: &Path) -> io::Result<()> {
         .mode(0o600)
         .open(path);
     match made {
-        Ok(file) => inherit::give(&file, path),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
     }
-}
-
-/// Creates a file of the instance whose folder it is in: see [`inherit`].
-///
-/// # Errors
-/// Also if the file exists.
-pub fn create_within(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    create_with(path, bytes, |file| inherit::give(file, path))
 }
 
 /// Creates a file with the permissions and owner of the file `like`, and syncs it.
@@ -129,19 +120,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// [`io::ErrorKind::PermissionDenied`], with advice, otherwise.
 pub fn read_private(path: &Path) -> io::Result<Vec<u8>> {
-    private(own::open(path)?)
-}
-
-/// Reads such a file of an instance. For root it may belong to the owner of the instance's folder,
-/// who may change all of it anyway.
-///
-/// # Errors
-/// Those of [`read_private`].
-pub fn read_within(path: &Path) -> io::Result<Vec<u8>> {
-    private(own::open_within(path)?)
-}
-
-fn private(file: File) -> io::Result<Vec<u8>> {
+    let file = own::open(path)?;
     let mode = file.metadata()?.mode() & 0o7777;
     if mode & OTHERS != 0 {
         let reason =

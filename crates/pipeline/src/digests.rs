@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use windlass_base::{Digest, EXTENT_BYTES, Guid, Lsn, checksum};
-use windlass_io::{Access, DirectFile, directory, inherit, own};
+use windlass_io::{Access, DirectFile, directory, own};
 
 const MAGIC: &[u8; 8] = b"WLDIGST1";
 const HEADER_BYTES: usize = 4096;
@@ -220,7 +220,6 @@ impl DigestWriter {
         };
         own::remove(&staging).map_err(io)?;
         let file = DirectFile::open(&staging, Access::CreateNew).map_err(io)?;
-        inherit::give(file.as_file(), &staging).map_err(io)?;
         // The lock shows that the writer is alive. File systems without locks lack this protection.
         drop(file.as_file().try_lock());
         let writer = Self {

@@ -55,10 +55,7 @@ fn make(session: &mut Session, request: &Request) -> Result<(), Failure> {
         }
     }
     let database = session.instance.engines.create(request)?;
-    let registered = files
-        .iter()
-        .try_for_each(|file| session.instance.adopt(&file.path))
-        .and_then(|()| register(session, &request.name, &database, Origin::Restored));
+    let registered = register(session, &request.name, &database, Origin::Restored);
     if registered.is_err() {
         session.instance.engines.close(&request.name)?;
         for file in files {
@@ -241,7 +238,7 @@ pub(crate) fn default_place(session: &Session, name: &str) -> Result<PathBuf, Fa
         return Err(table::create_without_filename().into());
     };
     let folder = folder.join(DATA_FOLDER);
-    windlass_io::inherit::create_folder(&folder)
+    windlass_io::directory::create(&folder)
         .map_err(|error| table::cannot_open_file(folder.display(), os_error(&error)))?;
     Ok(folder.join(name))
 }
@@ -323,7 +320,6 @@ fn add_files(
             return Err(table::file_used_by_database(spec.path.display(), owner.name).into());
         }
         database.add_file(&spec)?;
-        session.instance.adopt(&spec.path)?;
     }
     let record = known(session, name)?;
     remember_files(session, &record, database)

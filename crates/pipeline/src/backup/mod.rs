@@ -341,7 +341,7 @@ fn digest_writer(
     ) else {
         return Ok(None);
     };
-    windlass_io::inherit::create_folder(folder).map_err(|source| DigestError::Io {
+    windlass_io::directory::create(folder).map_err(|source| DigestError::Io {
         path: folder.clone(),
         source,
     })?;

@@ -263,7 +263,7 @@ fn extracted(
     cache: Option<PathBuf>,
 ) -> Result<DifferentialBase, Failure> {
     if let Some(path) = cache
-        && windlass_io::inherit::create_folder(&windlass_io::directory::parent(&path)).is_ok()
+        && windlass_io::directory::create(&windlass_io::directory::parent(&path)).is_ok()
         && let Ok(digests) = extract_digests(media, position, &path)
     {
         return Ok(base_of(digests));

@@ -335,9 +335,6 @@ impl RestoreOperation<'_> {
         if is_new && self.reader.options.is_unregistered {
             return Ok(());
         }
-        for file in files {
-            self.session.instance.adopt(&file.path)?;
-        }
         let origin = match existed {
             true => self.kind.origin_of_replaced(),
             false => Origin::Restored,

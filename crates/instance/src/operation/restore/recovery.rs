@@ -51,10 +51,6 @@ pub(super) fn run(
         None => sqlite::recover(&path, existing, &session.cancel_flag()),
     }?;
     if let Some(record) = known {
-        session.instance.adopt(&record.path)?;
-        for file in session.instance.catalog().files(record.database_id)? {
-            session.instance.adopt(&file.path)?;
-        }
         let record = DatabaseRecord {
             state: DatabaseState::Online,
             ..record
