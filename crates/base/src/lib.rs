@@ -11,6 +11,7 @@
 //! - [`page`]: pages, extents, file numbers, the checksums of SQLite's pages.
 //! - [`mod@checksum`]: the one checksum of Windlass's formats, and the digest that finds changed
 //!   extents.
+//! - [`mod@range`]: the numbers that options take.
 //! - [`rate`]: a limit on bytes per second.
 //! - [`size`]: bytes, rates and durations in human-readable form.
 //! - [`mod@panic`]: panics of threads as errors.
@@ -27,6 +28,7 @@ pub mod message;
 mod moment;
 pub mod page;
 pub mod panic;
+pub mod range;
 pub mod rate;
 pub mod size;
 pub mod visible;

@@ -162,10 +162,10 @@ pub(crate) struct BackupArguments {
     #[arg(long, value_parser = word::<Goal>())]
     pub(crate) goal: Option<Goal>,
     /// Read at most this many MB of the database per second
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "MB")]
     pub(crate) max_rate: Option<u32>,
     /// Write at most this many MB per second to each file
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "MB")]
     pub(crate) max_write_rate: Option<u32>,
     /// Back up only what changed since the last full backup
     #[arg(long)]

@@ -27,6 +27,7 @@ mod coverage;
 pub mod digests;
 mod error;
 mod fault;
+mod limits;
 mod live;
 mod media_set;
 mod plan;
@@ -46,6 +47,7 @@ pub use digests::{DigestError, DigestFile};
 pub use error::{Damage, Error, Holds};
 #[doc(hidden)]
 pub use fault::{Fault, FaultPoint};
+pub use limits::{Limit, Limits};
 pub use media_set::{MediaSet, SetEntry, read_label};
 pub use plan::{Chosen, ChosenIoMethod, Plan, SourceSize};
 pub use rekey::{RekeyRequest, Rekeyed, UnusableKeyFile, rekey};

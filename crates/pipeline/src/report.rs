@@ -14,6 +14,7 @@ use crate::coverage::FileRanges;
 use crate::error::Damage;
 #[cfg(debug_assertions)]
 use crate::fault::{Fault, FaultPoint};
+use crate::limits::Limit;
 use crate::plan::Plan;
 use crate::request::{Goal, Probe};
 
@@ -200,6 +201,14 @@ impl Stage {
             Self::Write => "write",
         }
     }
+
+    fn doing(self) -> &'static str {
+        match self {
+            Self::Read => "reading",
+            Self::Transform => "processing",
+            Self::Write => "writing",
+        }
+    }
 }
 
 impl Stages {
@@ -226,6 +235,17 @@ impl Stages {
 }
 
 impl Stages {
+    /// The limit that held back a stage for most of its time.
+    fn held_back(&self, stage: Stage, plan: &Plan) -> Option<Limit> {
+        let counters = match stage {
+            Stage::Read => &self.read,
+            Stage::Transform => &self.transform,
+            Stage::Write => &self.write,
+        };
+        let limit = plan.limits.given().find(|limit| limit.stage == stage);
+        limit.filter(|_| counters.is_held_back())
+    }
+
     /// The bottleneck of the run and what would help, in one line.
     pub fn verdict(&self, plan: &Plan, direction: Way) -> String {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -235,13 +255,15 @@ impl Stages {
             Way::Backup => "compression",
             Way::Reading => "decompression",
         };
-        let (bottleneck, advice) = match (self.limiting(), direction) {
-            (Stage::Read, _) if self.read.is_held_back() => {
-                ("reading, limited by --max-rate (MAXRATE)", "")
-            }
-            (Stage::Write, _) if self.write.is_held_back() => {
-                ("writing, limited by --max-write-rate (MAXWRITERATE)", "")
-            }
+        let limiting = self.limiting();
+        if let Some(limit) = self.held_back(limiting, plan) {
+            return format!(
+                "bottleneck: {}, limited by {}",
+                limiting.doing(),
+                limit.option
+            );
+        }
+        let (bottleneck, advice) = match (limiting, direction) {
             (Stage::Read, Way::Backup) => (
                 "reading the database (disk at its limit)",
                 "; try a faster disk, or less other load on it",

@@ -13,6 +13,7 @@ use windlass_io::queue::IoMethodChoice;
 use windlass_source::Depth;
 
 use crate::digests::DigestFile;
+use crate::limits::Limits;
 use crate::sealing::{Encryption, ReadKeys};
 
 /// What happens to backup sets already on the media.
@@ -91,10 +92,7 @@ pub struct Tuning {
     pub goal: Goal,
     /// `LEVEL = AUTO`: the ZSTD level is picked for each chunk.
     pub adapts_level: bool,
-    /// `MAXRATE`: limit on the bytes read from the database per second.
-    pub max_rate: Option<u64>,
-    /// `MAXWRITERATE`: limit on the bytes written to each device per second.
-    pub max_write_rate: Option<u64>,
+    pub limits: Limits,
 }
 
 /// The stages of a measuring run. Nothing is written, and no backup is made.

@@ -44,9 +44,12 @@ fn line(row: &OptionRow) -> String {
         Support::Never(because) => format!(" **Refused:** {because}"),
         Support::NeedsLog => " **Refused:** it needs log backups.".to_owned(),
     };
+    let range = row.range.map_or_else(String::new, |range| {
+        format!(" {} to {}.", range.least, range.most)
+    });
     let synopsis = row.synopsis().replace('|', "\\|");
     format!(
-        "| `{synopsis}`{ours} | {} | {} | {}{support} |\n",
+        "| `{synopsis}`{ours} | {} | {} | {}{range}{support} |\n",
         statements.join(", "),
         conflicts.join(", "),
         row.doc

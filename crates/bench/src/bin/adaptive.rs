@@ -20,7 +20,9 @@ use clap::{Parser, ValueEnum};
 use windlass_bench::median;
 use windlass_codec::Compression;
 use windlass_device::DeviceAddress;
-use windlass_pipeline::{BackupReport, BackupRequest, Goal, Overwrite, Tuning, Unobserved, backup};
+use windlass_pipeline::{
+    BackupReport, BackupRequest, Goal, Limits, Overwrite, Tuning, Unobserved, backup,
+};
 use windlass_source::sqlite::{SnapshotOptions, SqliteSnapshot};
 use windlass_source::{FileRanges, Snapshot, SourceFile};
 
@@ -113,7 +115,10 @@ fn main() -> ExitCode {
 
 fn variants(case: Case) -> Vec<Variant> {
     let tuning = Tuning {
-        max_write_rate: case.write_rate(),
+        limits: Limits {
+            write: case.write_rate(),
+            ..Limits::default()
+        },
         ..Tuning::default()
     };
     let variant = |name, compression, tuning, is_fixed| Variant {

@@ -23,8 +23,8 @@ use windlass_device::DeviceAddress;
 use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{BackupMode, CreateDatabase, Database, FileSpec, Instance, InstanceOptions};
 use windlass_pipeline::{
-    BackupKind, BackupReport, BackupRequest, DifferentialBase, Goal, Overwrite, Tuning, Unobserved,
-    backup,
+    BackupKind, BackupReport, BackupRequest, DifferentialBase, Goal, Limits, Overwrite, Tuning,
+    Unobserved, backup,
 };
 use windlass_source::engine::EngineSnapshot;
 
@@ -192,7 +192,10 @@ fn loads<'a>(database: &'a Arc<Database>, folder: &'a Path) -> Vec<Load<'a>> {
         ..fast
     };
     let limited = Tuning {
-        max_rate: Some(LIMITED_BYTES_PER_SECOND),
+        limits: Limits {
+            read: Some(LIMITED_BYTES_PER_SECOND),
+            ..Limits::default()
+        },
         ..gentle
     };
     let backup_to = move |nul: bool, compression, tuning| {

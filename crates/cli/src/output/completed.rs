@@ -7,8 +7,7 @@ use windlass_base::size::{Bytes, megabytes_per_second};
 use windlass_codec::{Algorithm, Level};
 use windlass_instance::{Completed, Rehearsal};
 use windlass_pipeline::{
-    Adapted, BackupReport, Chosen, ChosenIoMethod, FileRanges, Plan, Probe, ReadReport,
-    StageCounters, Stages, TemporaryCopy, TimesIn, Way,
+    Adapted, BackupReport, FileRanges, Plan, Probe, ReadReport, StageCounters, Stages, TimesIn, Way,
 };
 
 /// One line for people.
@@ -110,7 +109,7 @@ pub(super) fn object(completed: Completed<'_>) -> Json {
             "megabytes_per_second": megabytes_per_second(report.processed_bytes, report.elapsed),
             "adapted": adapted(&report.adapted),
             "stages": stages(&report.stages, &report.plan, Way::Backup),
-            "plan": plan(&report.plan),
+            "plan": report.plan.to_json(),
         }),
         Completed::Restore {
             database,
@@ -143,7 +142,7 @@ fn rehearsed(rehearsal: &Rehearsal) -> Json {
         "read_bytes": rehearsal.read_bytes,
         "estimated_write_bytes": rehearsal.write_bytes.as_ref().map(|estimate| estimate.value),
         "estimated_seconds": rehearsal.time.as_ref().map(|estimate| estimate.value.as_secs_f64()),
-        "plan": rehearsal.plan.as_ref().map(plan),
+        "plan": rehearsal.plan.as_ref().map(Plan::to_json),
     })
 }
 
@@ -194,7 +193,7 @@ fn backup(database: &str, report: &BackupReport) -> Json {
         "damaged_pages": report.damaged.len(),
         "writers_locked_out_seconds": report.writers_held.map(|held| held.as_secs_f64()),
         "stages": stages(&report.stages, &report.plan, Way::Backup),
-        "plan": plan(&report.plan),
+        "plan": report.plan.to_json(),
     })
 }
 
@@ -215,7 +214,7 @@ fn read(operation: &str, position: u16, report: &ReadReport) -> Json {
         "damaged": ranges(&report.damaged.ranges),
         "missing": ranges(&report.damaged.missing),
         "stages": stages(&report.stages, &report.plan, Way::Reading),
-        "plan": plan(&report.plan),
+        "plan": report.plan.to_json(),
     })
 }
 
@@ -259,43 +258,5 @@ fn adapted(adapted: &Adapted) -> Json {
     json!({
         "levels": levels.collect::<Vec<_>>(),
         "mean_threads": adapted.mean_threads,
-    })
-}
-
-fn temporary_copy(copied: &TemporaryCopy) -> Json {
-    match copied {
-        TemporaryCopy::Clone => json!({ "value": "clone" }),
-        TemporaryCopy::Copy(folder) => {
-            json!({ "value": "copy", "folder": folder.display().to_string() })
-        }
-        TemporaryCopy::None(because) => json!({ "value": "none", "because": because }),
-    }
-}
-
-fn io_method(io_method: &ChosenIoMethod) -> Json {
-    json!({ "value": io_method.to_string(), "because": io_method.because })
-}
-
-fn plan(plan: &Plan) -> Json {
-    let chosen = |chosen: Chosen| json!({ "value": chosen.value, "because": chosen.because });
-    json!({
-        "compression": plan.method(),
-        "goal": plan.goal.name(),
-        "priority": plan.priority,
-        "max_rate_bytes": plan.max_rate,
-        "max_write_rate_bytes": plan.max_write_rate,
-        "families": plan.families,
-        "mirrors": plan.mirrors,
-        "frame_bytes": chosen(plan.frame_bytes),
-        "transfer_bytes": chosen(plan.transfer_bytes),
-        "threads": chosen(plan.threads),
-        "reads_in_flight": chosen(plan.depth),
-        "writes_in_flight": chosen(plan.write_depth),
-        "reads_by": io_method(&plan.reads_by),
-        "writes_by": plan.writes_by.as_ref().map(io_method),
-        "temporary_copy": plan.temporary_copy.as_ref().map(temporary_copy),
-        "frame_buffers": chosen(plan.frame_buffers),
-        "output_buffers": chosen(plan.output_buffers),
-        "memory_bytes": plan.memory_bytes(),
     })
 }

@@ -46,7 +46,7 @@ fn check(database: &Path) {
         let extra = ["--compress", algorithm, "--json", "--init"];
         let (peak, output) = peak_of(&backup_arguments(&name, &devices, &extra));
         let report: serde_json::Value = serde_json::from_str(&output).expect("JSON");
-        let planned = report["plan"]["memory_bytes"]
+        let planned = report["plan"]["memory_bytes"]["value"]
             .as_u64()
             .expect("the plan's number");
         println!(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windlass_base::message::table;
+use windlass_base::range;
 use windlass_crypt::{KeyBlock, KeyRing, RecipientKind, Signer};
 use windlass_device::DeviceAddress;
 use windlass_media::{MediaHeader, SetConfiguration};
@@ -47,7 +48,7 @@ impl MediaOptions {
 
     /// The position, if one was given.
     pub(super) fn position(&self) -> Result<Option<u16>, Failure> {
-        let position = number::POSITION.check(self.position)?;
+        let position = number::within(range::POSITION, self.position)?;
         Ok(position.and_then(|position| u16::try_from(position).ok()))
     }
 

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_base::{Moment, message::table};
+use windlass_base::message::table;
+use windlass_base::{Moment, range};
 use windlass_catalog::{Depth, RestoreRecord, RestoreType};
 use windlass_crypt::KeyRing;
 use windlass_io::queue::IoMethodChoice;
@@ -106,9 +107,9 @@ fn attempt(
     sink: &mut dyn Sink,
 ) -> Result<VerifyOutcome, Failure> {
     check_moved_once(&options.moves)?;
-    let stats = number::STATS.check(options.stats)?;
+    let stats = number::within(range::STATS, options.stats)?;
     let tuning = Tuning {
-        threads: number::THREADS.check(options.threads)?,
+        threads: number::within(range::THREADS, options.threads)?,
         io_method: options.io_method,
         ..Tuning::default()
     };

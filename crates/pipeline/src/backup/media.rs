@@ -57,7 +57,7 @@ pub(super) fn open(
     let open = |starts: Vec<FamilyStart>| {
         starts
             .into_iter()
-            .map(|start| start.open(tuning, plan.max_write_rate))
+            .map(|start| start.open(tuning, plan.limits.write))
             .collect::<Result<Vec<_>, _>>()
     };
     match examine(request)? {

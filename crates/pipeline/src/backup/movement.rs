@@ -47,7 +47,7 @@ impl Movement<'_> {
             let queue = Queue::new(plan.depth.value, plan.reads_by.method, &[self.frames]);
             let (snapshot, schedule, pool) = (transform.snapshot, self.schedule, self.frames);
             let reader = Reader::new(snapshot, schedule, pool, frame_sender, control, queue);
-            let reader = reader.within(plan.max_rate);
+            let reader = reader.within(plan.limits.read);
             let reader = scope.spawn(move || control.guard(READER, || reader.run()));
             let transforms: Vec<_> = (0..plan.threads.value)
                 .map(|thread| {

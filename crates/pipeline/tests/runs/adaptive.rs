@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use windlass_codec::{Compression, Effort, Level};
 use windlass_io::queue::{IoMethod, IoMethodChoice};
 use windlass_pipeline::{
-    Goal, MediaSet, Observer, Probe, ProbeRequest, ReadRequest, Stages, Tuning, Unobserved, Way,
-    backup, probe, restore, verify,
+    Goal, Limits, MediaSet, Observer, Probe, ProbeRequest, ReadRequest, Stages, Tuning, Unobserved,
+    Way, backup, probe, restore, verify,
 };
 use windlass_source::sqlite::{Existing, RestoreRequest, SqliteTarget};
 use windlass_source::{Recovery, RestoreTarget as _};
@@ -32,7 +32,10 @@ fn a_set_of_mixed_levels_says_so_and_restores() {
     for (index, goal) in goals.into_iter().enumerate() {
         let mut request = request(&devices, Compression::ZSTD_LOW);
         request.tuning = Tuning {
-            max_write_rate: Some(10 << 20),
+            limits: Limits {
+                write: Some(10 << 20),
+                ..Limits::default()
+            },
             ..adaptive(goal)
         };
         let report = back_up(&database, &request);
@@ -65,13 +68,16 @@ fn limits_are_kept_and_the_verdict_names_them() {
     let bytes = std::fs::metadata(&database).unwrap().len();
     let devices = devices(folder.path(), &["1.bak"]);
     let mut request = request(&devices, Compression::NONE);
-    request.tuning.max_rate = Some(bytes);
+    request.tuning.limits.read = Some(bytes);
     let report = back_up(&database, &request);
     assert!(report.stages.read.held_back > report.stages.read.busy / 2);
     let verdict = report.stages.verdict(&report.plan, Way::Backup);
     assert!(verdict.contains("--max-rate"), "{verdict}");
     request.tuning = Tuning {
-        max_write_rate: Some(bytes),
+        limits: Limits {
+            write: Some(bytes),
+            ..Limits::default()
+        },
         ..Tuning::default()
     };
     let report = back_up(&database, &request);

@@ -424,7 +424,7 @@ fn a_limit_holds_back_the_copy_of_the_log_too() {
     let mut wanted = request(&devices(folder.path(), &["1.bak"]), Compression::NONE);
     let data_bytes = u64::from(PAGES) * PAGE_BYTES as u64;
     let rate = 4 * data_bytes;
-    wanted.tuning.max_rate = Some(rate);
+    wanted.tuning.limits.read = Some(rate);
     let report = backup(&wanted, Box::new(snapshot), &Unobserved).unwrap();
     let read_bytes = report.stages.read.bytes_in;
     assert!(read_bytes > 3 * data_bytes, "{read_bytes}");

@@ -208,7 +208,7 @@ fn a_rate_is_kept_all_the_time_and_not_only_in_the_end() {
     let size = std::fs::metadata(&database).unwrap().len();
     let devices = devices(folder.path(), &["1.bak"]);
     let mut wanted = in_extents(request(&devices, Compression::NONE));
-    wanted.tuning.max_rate = Some(size);
+    wanted.tuning.limits.read = Some(size);
     let observer = Hurry {
         begun: Instant::now(),
         bytes_a_second: size,

@@ -10,6 +10,8 @@
 mod convert;
 pub mod table;
 
+use windlass_base::range::NumberRange;
+
 pub use table::{BACKUP, OptionWord, RESTORE};
 
 /// A row of the option table.
@@ -26,6 +28,8 @@ pub struct OptionRow {
     pub conflicts: &'static [OptionWord],
     pub defined_by: DefinedBy,
     pub support: Support,
+    /// The numbers it takes, if it takes a number; checked by the operation (message 3250).
+    pub range: Option<NumberRange>,
     /// Its purpose, in one sentence.
     pub doc: &'static str,
 }

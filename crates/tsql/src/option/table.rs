@@ -1,5 +1,7 @@
 //! The option table. One row per option and verb.
 
+use windlass_base::range::{self, NumberRange};
+
 use super::ArgumentKind as A;
 use super::OptionWord as W;
 use super::{ArgumentKind, DefinedBy, OptionRow, StatementKind, Support};
@@ -133,7 +135,7 @@ pub const BACKUP: &[OptionRow] = &[
     row(W::Name, A::Value, BACKUP_ANY, &[], "Names the backup set, at most 128 characters."),
     row(W::Description, A::Value, BACKUP_ANY, &[], "Describes the backup set, at most 255 characters."),
     row(W::ExpireDate, A::Value, BACKUP_ANY, &[], "Sets when the backup set may be overwritten."),
-    row(W::RetainDays, A::Value, BACKUP_ANY, &[], "Sets after how many days the backup set may be overwritten; overrides EXPIREDATE."),
+    row(W::RetainDays, A::Value, BACKUP_ANY, &[], "Sets after how many days the backup set may be overwritten; overrides EXPIREDATE.").within(range::RETAIN_DAYS),
     row(W::Init, A::None, BACKUP_ANY, &[W::NoInit], "Overwrites the backup sets on the media and keeps the media header."),
     row(W::NoInit, A::None, BACKUP_ANY, &[W::Init, W::Format], "Appends to the media; the default."),
     row(W::Skip, A::None, BACKUP_ANY, &[W::NoSkip], "Does not check the expiry and names of the backup sets on the media."),
@@ -144,15 +146,15 @@ pub const BACKUP: &[OptionRow] = &[
     row(W::MediaDescription, A::Value, BACKUP_ANY, &[], "Describes the media set, at most 255 characters."),
     row(W::Password, A::Value, BACKUP_ANY, &[], "Discontinued: a password for the backup set.").never(NO_PASSWORDS),
     row(W::MediaPassword, A::Value, BACKUP_ANY, &[], "Discontinued: a password for the media set.").never(NO_PASSWORDS),
-    row(W::BlockSize, A::Value, BACKUP_ANY, &[], "Sets the physical block size in bytes, a power of two from 512 to 65536."),
-    row(W::BufferCount, A::Value, BACKUP_ANY, &[], "Sets the number of I/O buffers."),
-    row(W::MaxTransferSize, A::Value, BACKUP_ANY, &[], "Sets the largest transfer in bytes, a multiple of 64 KB up to 4 MB."),
+    row(W::BlockSize, A::Value, BACKUP_ANY, &[], "Sets the physical block size in bytes, a power of two from 512 to 65536.").within(range::BLOCK_BYTES),
+    row(W::BufferCount, A::Value, BACKUP_ANY, &[], "Sets the number of I/O buffers.").within(range::BUFFER_COUNT),
+    row(W::MaxTransferSize, A::Value, BACKUP_ANY, &[], "Sets the largest transfer in bytes, a multiple of 64 KB up to 4 MB.").within(range::TRANSFER_BYTES),
     row(W::Checksum, A::None, BACKUP_ANY, &[W::NoChecksum], "Verifies page checksums where there are any, and adds a checksum over the backup."),
     row(W::NoChecksum, A::None, BACKUP_ANY, &[W::Checksum], "Neither verifies nor adds checksums."),
     row(W::StopOnError, A::None, BACKUP_ANY, &[W::ContinueAfterError], "Fails if a page has a wrong checksum; the default."),
     row(W::ContinueAfterError, A::None, BACKUP_ANY, &[W::StopOnError], "Continues despite pages with wrong checksums, and marks the set as damaged."),
     row(W::Restart, A::None, BACKUP_ANY, &[], "Continues an interrupted backup to tape.").no_effect(),
-    row(W::Stats, A::OptionalValue, BACKUP_ANY, &[], "Reports progress every so many percent, 10 when no number is given."),
+    row(W::Stats, A::OptionalValue, BACKUP_ANY, &[], "Reports progress every so many percent, 10 when no number is given.").within(range::STATS),
     row(W::Rewind, A::None, BACKUP_ANY, &[W::NoRewind], "Rewinds the tape.").no_effect(),
     row(W::NoRewind, A::None, BACKUP_ANY, &[W::Rewind, W::Unload], "Keeps the tape open.").no_effect(),
     row(W::Unload, A::None, BACKUP_ANY, &[W::NoUnload, W::NoRewind], "Unloads the tape.").no_effect(),
@@ -163,13 +165,13 @@ pub const BACKUP: &[OptionRow] = &[
     row(W::NoTruncate, A::None, BACKUP_LOG, &[W::Differential], "Backs up the log of a damaged database and does not truncate it.").never(NO_EQUIVALENT),
     ours(W::NoWrite, A::None, BACKUP_ANY, &[W::NoCompressWrite], "Reads and compresses but writes nothing: shows the rate that compression can reach."),
     ours(W::NoCompressWrite, A::None, BACKUP_ANY, &[W::NoWrite], "Reads, but neither compresses nor writes: shows the rate that the disks can reach."),
-    ours(W::ThreadCount, A::ThreadCount, BACKUP_ANY, &[], "Sets the number of compression threads; AUTO, the default, uses as many as have work."),
+    ours(W::ThreadCount, A::ThreadCount, BACKUP_ANY, &[], "Sets the number of compression threads; AUTO, the default, uses as many as have work.").within(range::THREADS),
     ours(W::Level, A::Auto, BACKUP_ANY, &[W::NoCompression], "Picks the ZSTD level while the backup runs, as cores and devices allow."),
     ours(W::Goal, A::Goal, BACKUP_ANY, &[], "Sets what the backup adapts to: FAST, the default, SMALL, or GENTLE to the database's users."),
     ours(W::AsIs, A::None, BACKUP_ANY, &[W::Integrity], "Backs up a file without a SQLite header, such as an encrypted database, unchanged; the set records this."),
     ours(W::Integrity, A::Integrity, BACKUP_ANY, &[W::AsIs], "Runs SQLite's own check on the data being backed up, QUICK or FULL, and fails if it finds damage."),
-    ours(W::MaxRate, A::Value, BACKUP_ANY, &[], "Limits the reads of the database, in MB per second."),
-    ours(W::MaxWriteRate, A::Value, BACKUP_ANY, &[], "Limits the writes to each device, in MB per second."),
+    ours(W::MaxRate, A::Value, BACKUP_ANY, &[], "Limits the reads of the database, in MB (2^20) per second.").within(range::READ_RATE),
+    ours(W::MaxWriteRate, A::Value, BACKUP_ANY, &[], "Limits the writes to each device, in MB (2^20) per second.").within(range::WRITE_RATE),
     ours(W::SignWith, A::Value, BACKUP_ANY, &[], "Signs the backup set with the Ed25519 key in the named file."),
 ];
 
@@ -185,18 +187,18 @@ pub const RESTORE: &[OptionRow] = &[
     row(W::Restart, A::None, RESTORE_ONE, &[], "Continues a restore that was interrupted."),
     row(W::RestrictedUser, A::None, RESTORE_ONE, &[], "Lets only owners and administrators into the restored database.").never(NO_USERS),
     row(W::Credential, A::Credential, RESTORE_ANY, &[], "Names the credential for URL devices.").not_yet(URL),
-    row(W::File, A::Number, RESTORE_SETS, &[], "Picks the backup set on the media by its position, 1 unless given."),
+    row(W::File, A::Number, RESTORE_SETS, &[], "Picks the backup set on the media by its position, 1 unless given.").within(range::POSITION),
     row(W::Password, A::Value, RESTORE_SETS, &[], "The password of the backup set.").never(NO_PASSWORDS),
     row(W::MediaPassword, A::Value, RESTORE_MEDIA, &[], "The password of the media set.").never(NO_PASSWORDS),
     row(W::MediaName, A::Value, RESTORE_MEDIA, &[], "The name that the media set must have."),
-    row(W::BlockSize, A::Value, RESTORE_ONE, &[], "Sets the physical block size in bytes."),
-    row(W::BufferCount, A::Value, RESTORE_ONE, &[], "Sets the number of I/O buffers."),
-    row(W::MaxTransferSize, A::Value, RESTORE_ONE, &[], "Sets the largest transfer in bytes."),
+    row(W::BlockSize, A::Value, RESTORE_ONE, &[], "Sets the physical block size in bytes.").within(range::BLOCK_BYTES),
+    row(W::BufferCount, A::Value, RESTORE_ONE, &[], "Sets the number of I/O buffers.").within(range::BUFFER_COUNT),
+    row(W::MaxTransferSize, A::Value, RESTORE_ONE, &[], "Sets the largest transfer in bytes.").within(range::TRANSFER_BYTES),
     row(W::Checksum, A::None, RESTORE_MEDIA, &[W::NoChecksum], "Verifies checksums and fails if the backup has none."),
     row(W::NoChecksum, A::None, RESTORE_MEDIA, &[W::Checksum], "Windlass verifies checksums nevertheless.").no_effect(),
     row(W::StopOnError, A::None, RESTORE_MEDIA, &[W::ContinueAfterError], "Stops at the first error; the default, except for VERIFYONLY."),
     row(W::ContinueAfterError, A::None, RESTORE_MEDIA, &[W::StopOnError], "Continues after errors as far as possible."),
-    row(W::Stats, A::OptionalValue, RESTORE_AND_VERIFY, &[], "Reports progress every so many percent, 10 when no number is given."),
+    row(W::Stats, A::OptionalValue, RESTORE_AND_VERIFY, &[], "Reports progress every so many percent, 10 when no number is given.").within(range::STATS),
     row(W::Rewind, A::None, RESTORE_ANY, &[W::NoRewind], "Rewinds the tape.").no_effect(),
     row(W::NoRewind, A::None, RESTORE_ANY, &[W::Rewind, W::Unload], "Keeps the tape open.").no_effect(),
     row(W::Unload, A::None, RESTORE_ANY, &[W::NoUnload, W::NoRewind], "Unloads the tape.").no_effect(),
@@ -241,11 +243,19 @@ const fn row(
         conflicts,
         defined_by: DefinedBy::SqlServer,
         support: Support::Acts,
+        range: None,
         doc,
     }
 }
 
 impl OptionRow {
+    const fn within(self, range: NumberRange) -> Self {
+        Self {
+            range: Some(range),
+            ..self
+        }
+    }
+
     const fn no_effect(self) -> Self {
         Self {
             support: Support::NoEffect,

@@ -3,13 +3,13 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use windlass_base::Moment;
 use windlass_base::message::table;
+use windlass_base::{Moment, range};
 use windlass_codec::Compression;
 use windlass_crypt::{Cipher, Recipient};
 use windlass_device::DeviceAddress;
 use windlass_io::queue::IoMethodChoice;
-use windlass_pipeline::{Goal, OnDamage, Overwrite, Probe, Tuning};
+use windlass_pipeline::{Goal, Limits, OnDamage, Overwrite, Probe, Tuning};
 use windlass_source::Depth;
 
 use super::base::MissingBase;
@@ -225,23 +225,23 @@ pub(super) fn settle(
         expires: expires(options, defaults)?,
         block_bytes: number::block_bytes(options.block_bytes)?,
         tuning: Tuning {
-            buffer_count: number::BUFFER_COUNT.check(options.buffer_count)?,
+            buffer_count: number::within(range::BUFFER_COUNT, options.buffer_count)?,
             transfer_bytes: number::transfer_bytes(options.transfer_bytes)?,
-            threads: number::THREADS.check(options.threads)?,
+            threads: number::within(range::THREADS, options.threads)?,
             io_method: options.io_method,
             goal: options.goal,
             adapts_level,
-            max_rate: number::READ_RATE.check(options.max_rate)?.map(megabytes),
-            max_write_rate: number::WRITE_RATE
-                .check(options.max_write_rate)?
-                .map(megabytes),
+            limits: Limits {
+                read: number::within(range::READ_RATE, options.max_rate)?.map(megabytes),
+                write: number::within(range::WRITE_RATE, options.max_write_rate)?.map(megabytes),
+            },
         },
-        stats: number::STATS.check(options.stats)?,
+        stats: number::within(range::STATS, options.stats)?,
     })
 }
 
 fn expires(options: &BackupOptions, defaults: BackupDefaults) -> Result<Option<Moment>, Failure> {
-    let given = number::RETAIN_DAYS.check(options.retain_days)?;
+    let given = number::within(range::RETAIN_DAYS, options.retain_days)?;
     let default =
         (options.expires.is_none() && defaults.retain_days > 0).then_some(defaults.retain_days);
     Ok(match given.or(default) {

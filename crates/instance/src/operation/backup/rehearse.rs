@@ -69,19 +69,21 @@ impl BackupOperation<'_> {
             return (None, None);
         };
         let of = format!("{} samples of 1 MB, read and compressed", sampled.samples);
+        let stored = (bytes as f64 * sampled.share) as u64;
         let write = match self.options.is_differential {
             false => Some(Estimate {
-                value: (bytes as f64 * sampled.share) as u64,
+                value: stored,
                 because: of.clone(),
             }),
             // How much has changed is not known before the comparison.
             true => self.last_differential(),
         };
         let by_threads = sampled.bytes_per_second * plan.threads.value as f64;
-        let limit = plan.max_rate.map_or(f64::INFINITY, |rate| rate as f64);
-        let seconds = bytes as f64 / by_threads.min(limit);
+        let seconds = bytes as f64 / by_threads;
+        let least = plan.limits.least_time(bytes, stored / plan.families as u64);
         let time = Estimate {
-            value: Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
+            value: Duration::try_from_secs_f64(seconds)
+                .map_or(Duration::MAX, |time| time.max(least)),
             because: format!("{of} on one thread of {}", plan.threads.value),
         };
         (write, Some(time))

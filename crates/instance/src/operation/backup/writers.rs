@@ -38,8 +38,7 @@ pub(super) fn copy_policy(
     let tuning = settled.tuning;
     let is_slow = settled.compression != Compression::NONE
         || options.is_encrypted()
-        || tuning.max_rate.is_some()
-        || tuning.max_write_rate.is_some();
+        || !tuning.limits.is_none();
     match &options.temporary_copy {
         CopyChoice::Off => CopyPolicy::Off("--no-temp-copy as given"),
         _ if options.probe.is_some() => CopyPolicy::Off("it is only measured"),
@@ -90,7 +89,7 @@ pub(super) fn announce(
         return;
     };
     let bytes: u64 = snapshot.files().iter().map(|file| file.size_bytes).sum();
-    let seconds = bytes as f64 / rate(settled);
+    let seconds = (bytes as f64 / rate(settled)).max(least_time(settled, bytes));
     if seconds < 1.0 {
         return;
     }
@@ -100,6 +99,11 @@ pub(super) fn announce(
         seconds,
         because,
     ));
+}
+
+/// Seconds that the limits on the rates ask for; the ratio of compression is not known.
+fn least_time(settled: &Settled, bytes: u64) -> f64 {
+    settled.tuning.limits.least_time(bytes, bytes).as_secs_f64()
 }
 
 /// Rough estimate of the backup rate in bytes per second: the codec's rate, limited by a common disk.
@@ -116,8 +120,5 @@ fn rate(settled: &Settled) -> f64 {
         || std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64),
         f64::from,
     );
-    let rate = (one_thread * threads).min(400.0) * MEGABYTE;
-    let limit = |limit: Option<u64>| limit.map_or(f64::INFINITY, |limit| limit as f64);
-    rate.min(limit(settled.tuning.max_rate))
-        .min(limit(settled.tuning.max_write_rate))
+    (one_thread * threads).min(400.0) * MEGABYTE
 }

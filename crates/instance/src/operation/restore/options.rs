@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use windlass_base::range;
 use windlass_crypt::KeyRing;
 use windlass_io::queue::IoMethodChoice;
 use windlass_pipeline::{OnDamage, Tuning};
@@ -94,12 +95,12 @@ pub(super) fn settle(options: &RestoreOptions) -> Result<Settled, Failure> {
     options.media.block_bytes()?;
     Ok(Settled {
         tuning: Tuning {
-            buffer_count: number::BUFFER_COUNT.check(options.buffer_count)?,
+            buffer_count: number::within(range::BUFFER_COUNT, options.buffer_count)?,
             transfer_bytes: number::transfer_bytes(options.transfer_bytes)?,
-            threads: number::THREADS.check(options.threads)?,
+            threads: number::within(range::THREADS, options.threads)?,
             io_method: options.io_method,
             ..Tuning::default()
         },
-        stats: number::STATS.check(options.stats)?,
+        stats: number::within(range::STATS, options.stats)?,
     })
 }

@@ -1,17 +1,20 @@
-//! The plan of a run: every value decided, with its reason. Nothing below it makes choices.
+//! The plan of a run: every value decided, with its reason ([`lines`] shows them). Nothing below it makes
+//! choices.
 //!
 //! Invariant: a run allocates at most [`Plan::memory_bytes`] for its buffers, transfer buffers and
 //! encoders, whatever the size of the database.
 
+mod lines;
+
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use windlass_base::size::Bytes;
 use windlass_codec::{Algorithm, Compression, FRAME_BYTES_MIN};
 use windlass_io::queue::{IoMethod, IoMethodChoice, io_method_for};
 
 use windlass_source::TemporaryCopy;
 
+use crate::limits::Limits;
 use crate::request::{Goal, Tuning};
 
 /// A value and the reason for it.
@@ -86,10 +89,7 @@ pub struct Plan {
     pub adapts_level: bool,
     /// Whether idle threads are paused; `threads` is the maximum.
     pub adapts_threads: bool,
-    /// Maximum read rate in bytes per second.
-    pub max_rate: Option<u64>,
-    /// Maximum write rate to each device in bytes per second.
-    pub max_write_rate: Option<u64>,
+    pub limits: Limits,
     /// The temporary copy that spares writers the wait for the whole backup; `None` if writers
     /// never wait.
     pub temporary_copy: Option<TemporaryCopy>,
@@ -185,8 +185,7 @@ impl Plan {
             goal: tuning.goal,
             adapts_level: tuning.adapts_level,
             adapts_threads: tuning.threads.is_none(),
-            max_rate: tuning.max_rate,
-            max_write_rate: tuning.max_write_rate,
+            limits: tuning.limits,
             temporary_copy: None,
             priority: None,
         }
@@ -239,8 +238,7 @@ impl Plan {
             goal: Goal::Fast,
             adapts_level: false,
             adapts_threads: false,
-            max_rate: None,
-            max_write_rate: None,
+            limits: Limits::default(),
             temporary_copy: None,
             priority: None,
         }
@@ -251,18 +249,6 @@ impl Plan {
         match self.adapts_level {
             true => format!("{}:AUTO", self.compression.algorithm),
             false => self.compression.to_string(),
-        }
-    }
-
-    fn level_reason(&self) -> &'static str {
-        match (self.adapts_level, self.goal) {
-            (false, _) => "",
-            (true, Goal::Fast) => "per chunk, as small as possible without taking longer",
-            (true, Goal::Small) => {
-                "per chunk, as small as possible within three times the \
-                                    shortest time"
-            }
-            (true, Goal::Gentle) => "per chunk, never above LOW: leaves the cores to others",
         }
     }
 
@@ -282,22 +268,6 @@ fn encoder_bytes(compression: Compression, tuning: Tuning, frame_bytes: usize) -
         true => Compression::adaptive_encoder_bytes(),
         false => compression.encoder_bytes(frame_bytes),
     }
-}
-
-/// What is done for writers, and why or where.
-fn copy_lines(copied: &TemporaryCopy) -> (&'static str, String) {
-    match copied {
-        TemporaryCopy::Clone => ("clone", "writers wait briefly".to_owned()),
-        TemporaryCopy::Copy(folder) => (
-            "copy",
-            format!("in '{}': writers wait for a plain copy", folder.display()),
-        ),
-        TemporaryCopy::None(because) => ("none", format!("writers wait: {because}")),
-    }
-}
-
-fn per_second(rate: u64) -> String {
-    format!("{}/s", Bytes(rate))
 }
 
 fn chosen_write_depth(devices: usize) -> Chosen {
@@ -406,81 +376,6 @@ fn chosen_buffers(tuning: Tuning, frame_bytes: usize, wanted: usize, chunks: u64
             };
             bounded(wanted, chunks)
         }
-    }
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut line = |name: &str, value: String, because: &str| {
-            if because.is_empty() {
-                writeln!(f, "{name:<16}{value}")
-            } else {
-                writeln!(f, "{name:<16}{value:<12}{because}")
-            }
-        };
-        let bytes = |chosen: Chosen| Bytes(chosen.value as u64).to_string();
-        line("compression", self.method(), self.level_reason())?;
-        line("families", self.families.to_string(), "")?;
-        line("mirrors", self.mirrors.to_string(), "")?;
-        line(
-            "transfer",
-            bytes(self.transfer_bytes),
-            self.transfer_bytes.because,
-        )?;
-        line("frame", bytes(self.frame_bytes), self.frame_bytes.because)?;
-        line(
-            "threads",
-            self.threads.value.to_string(),
-            self.threads.because,
-        )?;
-        line("reads", self.depth.value.to_string(), self.depth.because)?;
-        line(
-            "writes",
-            self.write_depth.value.to_string(),
-            self.write_depth.because,
-        )?;
-        if let Some(copied) = &self.temporary_copy {
-            let (what, because) = copy_lines(copied);
-            line("temporary copy", what.to_owned(), &because)?;
-        }
-        if let Some(rate) = self.max_rate {
-            line("read limit", per_second(rate), "MAXRATE as given")?;
-        }
-        if let Some(rate) = self.max_write_rate {
-            let because = "MAXWRITERATE as given, per device";
-            line("write limit", per_second(rate), because)?;
-        }
-        if let Some(priority) = &self.priority {
-            line("priority", "low".to_owned(), priority)?;
-        }
-        line(
-            "reads by",
-            self.reads_by.to_string(),
-            &self.reads_by.because,
-        )?;
-        if let Some(writes_by) = &self.writes_by {
-            line("writes by", writes_by.to_string(), &writes_by.because)?;
-        }
-        line(
-            "frame buffers",
-            self.frame_buffers.value.to_string(),
-            self.frame_buffers.because,
-        )?;
-        line(
-            "output buffers",
-            self.output_buffers.value.to_string(),
-            self.output_buffers.because,
-        )?;
-        line(
-            "codec memory",
-            Bytes(self.codec_bytes as u64).to_string(),
-            "for each thread",
-        )?;
-        line(
-            "memory",
-            Bytes(self.memory_bytes() as u64).to_string(),
-            "upper bound of all of the above",
-        )
     }
 }
 
