@@ -12,6 +12,7 @@ use windlass_tsql::sqlbackup::{Command, Databases};
 use super::options::Options;
 use super::report::{Recorder, Report};
 use super::{Runner, copy, disks};
+use crate::Session;
 use crate::names::absolute;
 use crate::operation::{
     BackupMade, BackupOptions, BackupOutcome, DeviceName, ExpireOptions, MediaOptions, Removal,
@@ -20,7 +21,6 @@ use crate::operation::{
 use crate::retention::Policy;
 use crate::tag::{Tags, has_tag};
 use crate::tsql::{option, print};
-use crate::{Session, Sink};
 
 /// The messages for a differential without a base, and for one whose base's media are missing.
 const NO_BASE: [(i64, &str); 2] = [
@@ -28,66 +28,270 @@ const NO_BASE: [(i64, &str); 2] = [
     (50012, "has lost the media of its last full backup"),
 ];
 
-/// Executes the command for each database; one that fails does not stop the others.
-pub(super) fn run(
-    runner: &mut Runner<'_>,
-    command: &Command,
-    databases: &Databases,
-    options: &Options,
-    report: &mut Report,
-    sink: &mut dyn Sink,
-) {
-    let names = match names(runner.session, databases) {
-        Ok(names) => names,
-        Err(error) => return report.refuse(&error),
-    };
-    if names.is_empty() {
-        return report.refuse("No database is registered with the instance.");
-    }
-    if let Err(error) = check(command, options, &names) {
-        return report.refuse(&error);
-    }
-    let mut remote: Vec<(&str, PathBuf)> = Vec::new();
-    for name in &names {
-        if runner.session.is_cancelled() {
-            return report.fail(3204);
+impl Runner<'_> {
+    /// Backs up each database; one that fails does not stop the others.
+    pub(super) fn back_up(&mut self, databases: &Databases) {
+        let names = names(self.session, databases).and_then(|names| {
+            check(self.command, self.options, &names)?;
+            Ok(names)
+        });
+        let names = match names {
+            Ok(names) => names,
+            Err(error) => return self.report.refuse(&error),
+        };
+        let mut remote: Vec<(&str, PathBuf)> = Vec::new();
+        for name in &names {
+            if self.session.is_cancelled() {
+                return self.report.fail(3204);
+            }
+            self.report.line(format!("Backing up {name} ..."));
+            if let Some(made) = self.one(name) {
+                let folders = self.options.copy_to.iter();
+                let folders = folders
+                    .filter_map(|folder| copy_folder(self.session, folder, name, &made).ok())
+                    .map(|folder| (name.as_str(), folder));
+                remote.extend(folders);
+            }
         }
-        report.line(format!("Backing up {name} ..."));
-        if let Some(made) = one(runner, command, name, options, report, sink) {
-            let folders = options.copy_to.iter();
-            let folders = folders
-                .filter_map(|folder| copy_folder(runner.session, folder, name, &made).ok())
-                .map(|folder| (name.as_str(), folder));
-            remote.extend(folders);
+        if !self.options.copy_to.is_empty() && !self.session.is_rehearsal() {
+            self.copy();
         }
+        // Older copies are deleted only when the new ones exist.
+        for (name, folder) in remote {
+            self.erase(self.options.erase_remote, &[folder], name);
+        }
+        self.report.line("Process completed.");
     }
-    if !options.copy_to.is_empty() && !runner.session.is_rehearsal() {
-        for outcome in copy::run_queue(runner.session, Moment::now().0) {
+
+    /// Makes the copies that are queued.
+    fn copy(&mut self) {
+        for outcome in copy::run_queue(self.session, Moment::now().0) {
+            let target = outcome.target.display();
             match &outcome.error {
-                None => report.line(format!("Copied to {}", outcome.target.display())),
-                Some(error) => report.warn(&format!(
-                    "'{}' was not copied and stays in the queue: {error}",
-                    outcome.target.display()
+                None => self.report.line(format!("Copied to {target}")),
+                Some(error) => self.report.warn(&format!(
+                    "'{target}' was not copied and stays in the queue: {error}"
                 )),
             }
         }
     }
-    // Older copies are deleted only when the new ones exist.
-    for (name, folder) in remote {
-        erase(
-            runner.session,
-            options.erase_remote,
-            &[folder],
-            name,
-            report,
-            sink,
+
+    /// Backs up a database; returns the backup unless it failed or its verification did.
+    fn one(&mut self, name: &str) -> Option<BackupMade> {
+        let options = self.options;
+        if self.session.is_rehearsal() {
+            self.rehearse(name);
+            return None;
+        }
+        if options.erase_at_start && options.backup.probe.is_none() {
+            self.erase_before(name);
+        }
+        let (_, outcome, report) = self.make(name);
+        self.report.absorb(report);
+        let Some(BackupOutcome::Made(made)) = outcome else {
+            return None;
+        };
+        if made.is_discarded {
+            return None;
+        }
+        if !made.is_remembered {
+            self.report.warn(
+            "The backup is not in the history, so no verification, copies or deletions follow it.",
         );
+            return None;
+        }
+        self.report.files.extend(made.devices.iter().cloned());
+        for device in &made.devices {
+            self.report.line(format!("  {device}"));
+        }
+        if options.verify {
+            let verification = VerifyOptions {
+                media: MediaOptions {
+                    devices: disks(&made.devices),
+                    position: Some(made.report.set.position.into()),
+                    ..MediaOptions::default()
+                },
+                keys: options.restore.keys.clone(),
+                ..VerifyOptions::default()
+            };
+            let is_valid =
+                self.execute(|session, sink| session.verify(&verification, sink).map(drop));
+            if !is_valid {
+                // The next steps would rely on this backup.
+                return None;
+            }
+        }
+        self.queue_copies(name, &made);
+        if !options.erase_at_start {
+            let folders = folders(made.devices.iter().map(Path::new));
+            self.erase(options.erase, &folders, name);
+        }
+        Some(*made)
     }
-    report.line("Process completed.");
+
+    /// Makes the backup, or a full one if a differential has no base and FULLIFREQUIRED is given. Returns
+    /// the options used in the end, the result, and the report.
+    fn make(&mut self, name: &str) -> (BackupOptions, Option<BackupOutcome>, Report) {
+        let options = self.options;
+        let mut wanted = backup(self.command, options);
+        let mut words = options.words.clone();
+        if wanted.overwrite == Overwrite::Format && !words.contains(&OptionWord::Format) {
+            words.push(OptionWord::Format);
+        }
+        let mut make = |wanted: &BackupOptions| {
+            let mut outcome = None;
+            let (_, report) = self.step(|session, sink| {
+                option::check(&words, BACKUP, StatementKind::BackupDatabase)?;
+                outcome = Some(session.backup(name, wanted, sink)?);
+                Ok(())
+            });
+            (outcome, report)
+        };
+        let (mut outcome, mut report) = make(&wanted);
+        let mut no_base = NO_BASE.iter();
+        let no_base = no_base.find(|(number, _)| *number == report.sql_error);
+        if let Some((_, why)) = no_base.filter(|_| outcome.is_none() && options.full_if_required) {
+            wanted.is_differential = false;
+            (outcome, report) = make(&wanted);
+            let line = format!("'{name}' {why}: a full backup is made first.");
+            self.report.lines.insert(0, line);
+        }
+        (wanted, outcome, report)
+    }
+
+    /// Reports what would be done for a database.
+    fn rehearse(&mut self, name: &str) {
+        let options = self.options;
+        let (wanted, outcome, report) = self.make(name);
+        self.report.line(print::backup(name, &wanted));
+        self.report.absorb(report);
+        if outcome.is_none() || options.backup.probe.is_some() {
+            return;
+        }
+        if options.verify {
+            self.report.line("Then the backup would be verified.");
+        }
+        for folder in &options.copy_to {
+            self.report
+                .line(format!("Then it would be copied to {folder}."));
+        }
+        // The backup that would be made counts, so one more of the older ones may expire.
+        self.erase_before(name);
+    }
+
+    fn queue_copies(&mut self, name: &str, made: &BackupMade) {
+        for written in &self.options.copy_to {
+            let folder = match copy_folder(self.session, written, name, made) {
+                Ok(folder) => folder,
+                Err(error) => {
+                    self.report.warn(&format!("COPYTO '{written}': {error}"));
+                    continue;
+                }
+            };
+            if let Err(error) = make_tagged(self.session, written, &folder) {
+                self.report.warn(&format!("COPYTO '{written}': {error}"));
+            }
+            for source in made
+                .devices
+                .iter()
+                .map(Path::new)
+                .filter(|path| path.is_file())
+            {
+                let target = folder.join(source.file_name().unwrap_or_default());
+                // A file with several sets is copied again for each of them.
+                let overwrite = self.options.copies_overwrite || made.report.set.position > 1;
+                let now = Moment::now().0;
+                let catalog = self.session.instance.catalog_mut();
+                if let Err(error) = catalog.queue_copy(source, &target, overwrite, now) {
+                    self.report
+                        .warn(&format!("'{}' was not queued: {error}", target.display()));
+                }
+            }
+        }
+    }
+
+    /// `ERASEFILES_ATSTART`: in the folders that the tags name now.
+    fn erase_before(&mut self, name: &str) {
+        let tags = Tags {
+            database: Some(name.to_owned()),
+            kind: Some(if self.options.backup.is_differential {
+                "DIFF"
+            } else {
+                "FULL"
+            }),
+            moment: Some(Moment::now().0),
+            ..self.session.instance.tags()
+        };
+        let paths = self.command.disks.iter().filter_map(|disk| {
+            let device = self
+                .session
+                .instance
+                .drives()
+                .disk_device(&tags.expand(disk).ok()?);
+            absolute(device.ok()?.file()?).ok()
+        });
+        let paths: Vec<PathBuf> = paths.collect();
+        let folders: Vec<PathBuf> = folders(paths.iter().map(PathBuf::as_path))
+            .into_iter()
+            .filter(|folder| folder.is_dir())
+            .collect();
+        self.erase(self.options.erase, &folders, name);
+    }
+
+    /// Deletes the backups of a database that a policy does not keep, in some folders.
+    fn erase(&mut self, policy: Option<Policy>, folders: &[PathBuf], name: &str) {
+        let Some(policy) = policy.filter(|_| !folders.is_empty()) else {
+            return;
+        };
+        let options = ExpireOptions {
+            folders,
+            policy: &policy,
+            database: Some(name),
+            removal: match self.session.is_rehearsal() {
+                true => Removal::Name,
+                false => Removal::Delete,
+            },
+            trust: self.session.trust(),
+        };
+        let mut recorder = Recorder::new(&mut self.report, self.sink);
+        let expired = self.session.expire(&options, &mut recorder);
+        let expired = match expired {
+            Ok(expired) => expired,
+            Err(error) => return self.report.warn(&format!("Nothing was erased: {error}")),
+        };
+        if expired.is_damaged {
+            self.report.warn(
+                "A backup that others were to be erased for is damaged, or lacks its full backup.",
+            );
+        }
+        for expired in expired
+            .media
+            .into_iter()
+            .filter(|media| media.decision.goes)
+        {
+            match expired.deleted {
+                None => {
+                    for file in &expired.media.files {
+                        self.report
+                            .line(format!("Would delete {}", file.path.display()));
+                    }
+                }
+                Some(Ok(files)) => {
+                    for file in files {
+                        self.report.line(format!("Deleted {}", file.display()));
+                    }
+                }
+                Some(Err(error)) => self.report.warn(&format!("Not erased: {error}")),
+            }
+        }
+    }
 }
 
 /// Checks that need the list of databases.
 fn check(command: &Command, options: &Options, names: &[String]) -> Result<(), String> {
+    if names.is_empty() {
+        return Err("No database is registered with the instance.".to_owned());
+    }
     let tagged = command.disks.iter().all(|disk| has_tag(disk));
     let measures = options.backup.probe.is_some();
     if names.len() > 1 && !command.disks.iter().all(|disk| names_database(disk)) && !measures {
@@ -126,135 +330,6 @@ fn names(session: &Session, databases: &Databases) -> Result<Vec<String>, String
         .map(|record| record.name)
         .filter(|name| !except.iter().any(|other| other.eq_ignore_ascii_case(name)))
         .collect())
-}
-
-/// Backs up a database; returns the backup unless it failed or its verification did.
-fn one(
-    runner: &mut Runner<'_>,
-    command: &Command,
-    name: &str,
-    options: &Options,
-    report: &mut Report,
-    sink: &mut dyn Sink,
-) -> Option<BackupMade> {
-    if runner.session.is_rehearsal() {
-        rehearse(runner, command, name, options, report, sink);
-        return None;
-    }
-    if options.erase_at_start && options.backup.probe.is_none() {
-        erase_before(runner.session, command, name, options, report, sink);
-    }
-    let (_, outcome) = attempt(runner, command, name, options, report, sink);
-    let Some(BackupOutcome::Made(made)) = outcome else {
-        return None;
-    };
-    if made.is_discarded {
-        return None;
-    }
-    if !made.is_remembered {
-        report.warn(
-            "The backup is not in the history, so no verification, copies or deletions follow it.",
-        );
-        return None;
-    }
-    report.files.extend(made.devices.iter().cloned());
-    for device in &made.devices {
-        report.line(format!("  {device}"));
-    }
-    if options.verify {
-        let verification = VerifyOptions {
-            media: MediaOptions {
-                devices: disks(&made.devices),
-                position: Some(made.report.set.position.into()),
-                ..MediaOptions::default()
-            },
-            keys: options.restore.keys.clone(),
-            ..VerifyOptions::default()
-        };
-        let is_valid = runner.execute(report, sink, |session, sink| {
-            session.verify(&verification, sink).map(drop)
-        });
-        if !is_valid {
-            // The next steps would rely on this backup.
-            return None;
-        }
-    }
-    let session = &mut *runner.session;
-    queue_copies(session, name, &made, options, report);
-    if !options.erase_at_start {
-        let folders = folders(made.devices.iter().map(Path::new));
-        erase(session, options.erase, &folders, name, report, sink);
-    }
-    Some(*made)
-}
-
-/// Makes the backup, or a full one if a differential has no base and FULLIFREQUIRED is given. Returns
-/// the options used in the end, and the result.
-fn attempt(
-    runner: &mut Runner<'_>,
-    command: &Command,
-    name: &str,
-    options: &Options,
-    report: &mut Report,
-    sink: &mut dyn Sink,
-) -> (BackupOptions, Option<BackupOutcome>) {
-    let mut wanted = backup(command, options);
-    let mut words = options.words.clone();
-    if wanted.overwrite == Overwrite::Format && !words.contains(&OptionWord::Format) {
-        words.push(OptionWord::Format);
-    }
-    let mut make = |wanted: &BackupOptions| {
-        let mut outcome = None;
-        let mut attempt = Report::default();
-        runner.execute(&mut attempt, sink, |session, sink| {
-            option::check(&words, BACKUP, StatementKind::BackupDatabase)?;
-            outcome = Some(session.backup(name, wanted, sink)?);
-            Ok(())
-        });
-        (outcome, attempt)
-    };
-    let (mut outcome, mut reported) = make(&wanted);
-    let mut no_base = NO_BASE.iter();
-    let no_base = no_base.find(|(number, _)| *number == reported.sql_error);
-    if let Some((_, why)) = no_base.filter(|_| outcome.is_none() && options.full_if_required) {
-        report.line(format!("'{name}' {why}: a full backup is made first."));
-        wanted.is_differential = false;
-        (outcome, reported) = make(&wanted);
-    }
-    report.lines.extend(reported.lines);
-    report.exit_code = report.exit_code.max(reported.exit_code);
-    if report.sql_error == 0 {
-        report.sql_error = reported.sql_error;
-    }
-    (wanted, outcome)
-}
-
-/// Reports what would be done for a database.
-fn rehearse(
-    runner: &mut Runner<'_>,
-    command: &Command,
-    name: &str,
-    options: &Options,
-    report: &mut Report,
-    sink: &mut dyn Sink,
-) {
-    let mut reported = Report::default();
-    let (wanted, outcome) = attempt(runner, command, name, options, &mut reported, sink);
-    report.line(print::backup(name, &wanted));
-    report.lines.append(&mut reported.lines);
-    report.exit_code = report.exit_code.max(reported.exit_code);
-    report.sql_error = report.sql_error.max(reported.sql_error);
-    if outcome.is_none() || options.backup.probe.is_some() {
-        return;
-    }
-    if options.verify {
-        report.line("Then the backup would be verified.");
-    }
-    for folder in &options.copy_to {
-        report.line(format!("Then it would be copied to {folder}."));
-    }
-    // The backup that would be made counts, so one more of the older ones may expire.
-    erase_before(runner.session, command, name, options, report, sink);
 }
 
 /// The options of the backup that a command asks for.
@@ -326,127 +401,4 @@ fn make_tagged(session: &Session, written: &str, folder: &Path) -> Result<(), St
         windlass_io::directory::create(folder).map_err(|error| error.to_string())?;
     }
     Ok(())
-}
-
-fn queue_copies(
-    session: &mut Session,
-    name: &str,
-    made: &BackupMade,
-    options: &Options,
-    report: &mut Report,
-) {
-    for written in &options.copy_to {
-        let folder = match copy_folder(session, written, name, made) {
-            Ok(folder) => folder,
-            Err(error) => {
-                report.warn(&format!("COPYTO '{written}': {error}"));
-                continue;
-            }
-        };
-        if let Err(error) = make_tagged(session, written, &folder) {
-            report.warn(&format!("COPYTO '{written}': {error}"));
-        }
-        for source in made
-            .devices
-            .iter()
-            .map(Path::new)
-            .filter(|path| path.is_file())
-        {
-            let target = folder.join(source.file_name().unwrap_or_default());
-            // A file with several sets is copied again for each of them.
-            let overwrite = options.copies_overwrite || made.report.set.position > 1;
-            let now = Moment::now().0;
-            let catalog = session.instance.catalog_mut();
-            if let Err(error) = catalog.queue_copy(source, &target, overwrite, now) {
-                report.warn(&format!("'{}' was not queued: {error}", target.display()));
-            }
-        }
-    }
-}
-
-/// `ERASEFILES_ATSTART`: in the folders that the tags name now.
-fn erase_before(
-    session: &mut Session,
-    command: &Command,
-    name: &str,
-    options: &Options,
-    report: &mut Report,
-    sink: &mut dyn Sink,
-) {
-    let tags = Tags {
-        database: Some(name.to_owned()),
-        kind: Some(if options.backup.is_differential {
-            "DIFF"
-        } else {
-            "FULL"
-        }),
-        moment: Some(Moment::now().0),
-        ..session.instance.tags()
-    };
-    let paths = command.disks.iter().filter_map(|disk| {
-        let device = session
-            .instance
-            .drives()
-            .disk_device(&tags.expand(disk).ok()?);
-        absolute(device.ok()?.file()?).ok()
-    });
-    let paths: Vec<PathBuf> = paths.collect();
-    let folders: Vec<PathBuf> = folders(paths.iter().map(PathBuf::as_path))
-        .into_iter()
-        .filter(|folder| folder.is_dir())
-        .collect();
-    erase(session, options.erase, &folders, name, report, sink);
-}
-
-/// Deletes the backups of a database that a policy does not keep, in some folders.
-fn erase(
-    session: &mut Session,
-    policy: Option<Policy>,
-    folders: &[PathBuf],
-    name: &str,
-    report: &mut Report,
-    sink: &mut dyn Sink,
-) {
-    let Some(policy) = policy.filter(|_| !folders.is_empty()) else {
-        return;
-    };
-    let options = ExpireOptions {
-        folders,
-        policy: &policy,
-        database: Some(name),
-        removal: match session.is_rehearsal() {
-            true => Removal::Name,
-            false => Removal::Delete,
-        },
-        trust: session.trust(),
-    };
-    let expired = session.expire(&options, &mut Recorder::new(report, sink));
-    let expired = match expired {
-        Ok(expired) => expired,
-        Err(error) => return report.warn(&format!("Nothing was erased: {error}")),
-    };
-    if expired.is_damaged {
-        report.warn(
-            "A backup that others were to be erased for is damaged, or lacks its full backup.",
-        );
-    }
-    for expired in expired
-        .media
-        .into_iter()
-        .filter(|media| media.decision.goes)
-    {
-        match expired.deleted {
-            None => {
-                for file in &expired.media.files {
-                    report.line(format!("Would delete {}", file.path.display()));
-                }
-            }
-            Some(Ok(files)) => {
-                for file in files {
-                    report.line(format!("Deleted {}", file.display()));
-                }
-            }
-            Some(Err(error)) => report.warn(&format!("Not erased: {error}")),
-        }
-    }
 }

@@ -64,7 +64,17 @@ pub fn run(session: &mut Session, text: &str, sink: &mut dyn Sink) -> Report {
     };
     report.single_result = options.single_result;
     match give_passphrase(session, &mut options) {
-        Ok(()) => Runner::new(session, &options).run(&command, &options, &mut report, sink),
+        Ok(()) => {
+            let mut runner = Runner {
+                session: &mut *session,
+                command: &command,
+                options: &options,
+                report,
+                sink,
+            };
+            runner.run();
+            report = runner.report;
+        }
         Err(error) => report.refuse(&error),
     }
     if session.is_rehearsal() {
@@ -103,120 +113,105 @@ fn give_passphrase(session: &Session, options: &mut Options) -> Result<(), Strin
 /// Runs the operations of a command, with retries when devices fail.
 struct Runner<'a> {
     session: &'a mut Session,
-    retries: u32,
-    retry_time: Duration,
+    command: &'a Command,
+    options: &'a Options,
+    report: Report,
+    sink: &'a mut dyn Sink,
 }
 
-impl<'a> Runner<'a> {
-    fn new(session: &'a mut Session, options: &Options) -> Self {
-        Self {
-            session,
-            retries: options.retries,
-            retry_time: Duration::from_secs(options.retry_seconds.into()),
-        }
-    }
-
-    fn run(
-        &mut self,
-        command: &Command,
-        options: &Options,
-        report: &mut Report,
-        sink: &mut dyn Sink,
-    ) {
+impl Runner<'_> {
+    fn run(&mut self) {
         let media = MediaOptions {
-            devices: disks(&command.disks),
-            ..options.restore.media.clone()
+            devices: disks(&self.command.disks),
+            ..self.options.restore.media.clone()
         };
-        let (words, reads) = (options.words.as_slice(), StatementKind::VerifyOnly);
-        match &command.verb {
-            Verb::Backup(databases) => {
-                backup::run(self, command, databases, options, report, sink);
-            }
-            Verb::Restore(name) => restore::run(self, command, name, options, report, sink),
-            Verb::BackupLog | Verb::RestoreLog => report
+        match &self.command.verb {
+            Verb::Backup(databases) => self.back_up(databases),
+            Verb::Restore(name) => self.restore(name),
+            Verb::BackupLog | Verb::RestoreLog => self.report
                 .refuse("Log backups are not supported: every database uses the simple recovery model (message 4208). BACKUP DATABASE ... WITH DIFFERENTIAL writes what changed since the full backup."),
             Verb::VerifyOnly => {
+                let options = self.options;
                 let verification = VerifyOptions {
                     media,
-                    on_damage: match words.contains(&OptionWord::StopOnError) {
+                    on_damage: match options.words.contains(&OptionWord::StopOnError) {
                         true => OnDamage::Stop,
                         false => OnDamage::Continue,
                     },
                     keys: options.restore.keys.clone(),
                     ..VerifyOptions::default()
                 };
-                self.execute(report, sink, |session, sink| {
-                    option::check(words, RESTORE, reads)?;
+                self.execute(|session, sink| {
+                    option::check(&options.words, RESTORE, StatementKind::VerifyOnly)?;
                     session.verify(&verification, sink).map(drop)
                 });
             }
-            Verb::HeaderOnly => self.show(Inspect::Headers, &media, words, report, sink),
-            Verb::FileListOnly => self.show(Inspect::Files, &media, words, report, sink),
+            Verb::HeaderOnly => self.show(Inspect::Headers, &media),
+            Verb::FileListOnly => self.show(Inspect::Files, &media),
         }
     }
 
-    fn show(
-        &mut self,
-        what: Inspect,
-        media: &MediaOptions,
-        words: &[OptionWord],
-        report: &mut Report,
-        sink: &mut dyn Sink,
-    ) {
-        self.execute(report, sink, |session, sink| {
+    fn show(&mut self, what: Inspect, media: &MediaOptions) {
+        let words = &self.options.words;
+        self.execute(|session, sink| {
             option::check(words, RESTORE, StatementKind::HeaderOnly)?;
             session.inspect(what, media, sink)
         });
     }
 
-    /// Runs an operation and retries after device errors, up to DISKRETRYCOUNT times. Returns whether it
-    /// succeeded, possibly with losses that were reported.
+    /// Runs an operation and adds its report. Returns whether it succeeded, possibly with losses that were
+    /// reported.
     fn execute(
         &mut self,
-        report: &mut Report,
-        sink: &mut dyn Sink,
-        mut operation: impl FnMut(&mut Session, &mut dyn Sink) -> Result<(), Failure>,
+        operation: impl FnMut(&mut Session, &mut dyn Sink) -> Result<(), Failure>,
     ) -> bool {
-        for retry in 0..=self.retries {
+        let (succeeded, report) = self.step(operation);
+        self.report.absorb(report);
+        succeeded
+    }
+
+    /// Runs an operation and retries after device errors, up to DISKRETRYCOUNT times.
+    fn step(
+        &mut self,
+        mut operation: impl FnMut(&mut Session, &mut dyn Sink) -> Result<(), Failure>,
+    ) -> (bool, Report) {
+        let mut report = Report::default();
+        for retry in 0..=self.options.retries {
             let mut attempt = Report::default();
-            let succeeded = self.attempt(&mut attempt, sink, &mut operation);
-            report.lines.append(&mut attempt.lines);
-            if succeeded {
-                return true;
-            }
+            let succeeded = self.attempt(&mut attempt, &mut operation);
             let helps = DEVICE_FAILED.contains(&attempt.sql_error);
-            if !helps || retry == self.retries || self.session.is_cancelled() {
-                report.exit_code = report.exit_code.max(attempt.exit_code);
-                if report.sql_error == 0 {
-                    report.sql_error = attempt.sql_error;
-                }
-                return false;
+            if succeeded || !helps || retry == self.options.retries || self.session.is_cancelled() {
+                report.absorb(attempt);
+                return (succeeded, report);
             }
+            report.lines.append(&mut attempt.lines);
             report.line(format!(
                 "Trying again in {} seconds ({} of {}).",
-                self.retry_time.as_secs(),
+                self.options.retry_seconds,
                 retry + 1,
-                self.retries
+                self.options.retries
             ));
             self.wait();
         }
-        false
+        (false, report)
     }
 
     fn wait(&self) {
-        let begun = std::time::Instant::now();
-        while begun.elapsed() < self.retry_time && !self.session.is_cancelled() {
-            std::thread::sleep(Duration::from_millis(50).min(self.retry_time));
+        let (begun, time) = (
+            std::time::Instant::now(),
+            Duration::from_secs(self.options.retry_seconds.into()),
+        );
+        while begun.elapsed() < time && !self.session.is_cancelled() {
+            std::thread::sleep(Duration::from_millis(50).min(time));
         }
     }
 
     fn attempt(
         &mut self,
         report: &mut Report,
-        sink: &mut dyn Sink,
         operation: &mut impl FnMut(&mut Session, &mut dyn Sink) -> Result<(), Failure>,
     ) -> bool {
-        let mut recorder = Recorder::new(report, sink);
+        let mut recorder = Recorder::new(report, self.sink);
         let Err(failure) = operation(self.session, &mut recorder) else {
             return true;
         };

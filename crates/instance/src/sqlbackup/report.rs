@@ -51,6 +51,15 @@ impl Report {
         }
     }
 
+    /// Adds the report of a step; the first statement that failed has given its number.
+    pub(super) fn absorb(&mut self, step: Self) {
+        self.lines.extend(step.lines);
+        self.exit_code = self.exit_code.max(step.exit_code);
+        if self.sql_error == 0 {
+            self.sql_error = step.sql_error;
+        }
+    }
+
     /// Sends the result sets: the lines, and the codes with the files. With SINGLERESULTSET the codes
     /// are the last lines, so that `INSERT ... EXEC` gets them.
     pub fn send(&self, sink: &mut dyn Sink) {

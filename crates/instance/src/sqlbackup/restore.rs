@@ -11,50 +11,46 @@ use windlass_tsql::sqlbackup::Command;
 use super::options::{Drops, Options};
 use super::report::Report;
 use super::{Runner, disks};
+use crate::Session;
 use crate::chain::Chains;
 use crate::operation::{MediaOptions, RestoreOptions};
 use crate::retention::{self, FoundMedia, Place};
 use crate::tsql::{option, print};
-use crate::{Session, Sink};
 
 /// Maximum number of lines of `integrity_check` in a report.
 const CHECK_LINES_MAX: usize = 20;
 
-/// Executes the command.
-pub(super) fn run(
-    runner: &mut Runner<'_>,
-    command: &Command,
-    name: &str,
-    options: &Options,
-    report: &mut Report,
-    sink: &mut dyn Sink,
-) {
-    let restores = match restores(runner.session, command, name, options) {
-        Ok(restores) => restores,
-        Err(error) => return report.refuse(&error),
-    };
-    let is_rehearsal = runner.session.is_rehearsal();
-    let restored = restores.iter().all(|restore| {
+impl Runner<'_> {
+    /// Restores a database, checks it and drops it, as the command says.
+    pub(super) fn restore(&mut self, name: &str) {
+        let options = self.options;
+        let restores = match restores(self.session, self.command, name, options) {
+            Ok(restores) => restores,
+            Err(error) => return self.report.refuse(&error),
+        };
+        let is_rehearsal = self.session.is_rehearsal();
+        let restored = restores.iter().all(|restore| {
+            if is_rehearsal {
+                self.report.line(print::restore(name, restore));
+            }
+            self.execute(|session, sink| {
+                option::check(&options.words, RESTORE, StatementKind::RestoreDatabase)?;
+                session.restore(name, restore, sink).map(drop)
+            })
+        });
         if is_rehearsal {
-            report.line(print::restore(name, restore));
+            return;
         }
-        runner.execute(report, sink, |session, sink| {
-            option::check(&options.words, RESTORE, StatementKind::RestoreDatabase)?;
-            session.restore(name, restore, sink).map(drop)
-        })
-    });
-    if is_rehearsal {
-        return;
-    }
-    let checked = restored && (!options.check_database || check(runner.session, name, report));
-    let drops = match options.drops {
-        Drops::Never => false,
-        Drops::Always => restored,
-        Drops::IfSuccessful => checked,
-    };
-    let drop = |session: &mut Session, sink: &mut dyn Sink| session.drop_database(name, sink);
-    if drops && runner.execute(report, sink, drop) {
-        report.line(format!("Database '{name}' was dropped."));
+        let checked =
+            restored && (!options.check_database || check(self.session, name, &mut self.report));
+        let drops = match options.drops {
+            Drops::Never => false,
+            Drops::Always => restored,
+            Drops::IfSuccessful => checked,
+        };
+        if drops && self.execute(|session, sink| session.drop_database(name, sink)) {
+            self.report.line(format!("Database '{name}' was dropped."));
+        }
     }
 }
 
