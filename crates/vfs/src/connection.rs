@@ -20,8 +20,8 @@
 //! 4. After a failed commit, SQLite writes the old pages back. The transaction is gone, so they are
 //!    already in place: `Failed` ignores these writes instead of using log for them.
 //! 5. SQLite keeps its page cache between transactions only if sixteen bytes of page 1 (change
-//!    counter, size, freelist) are unchanged. They are computed from the commit number here, so
-//!    that the answer is right even if the bytes repeat, and costs no page read.
+//!    counter, size, freelist) are unchanged. Here the commit number decides the answer: it is right
+//!    even if the bytes repeat, and needs no page read if the commit is still the same.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -42,9 +42,9 @@ const VERSION_BYTES: usize = 16;
 const VALID_FOR_OFFSET: usize = 92;
 const HEADER_BYTES: usize = 100;
 
-/// From this number of written pages on, a commit releases the snapshot of its own connection. The
+/// A commit of more written pages than this first releases the snapshot of its own connection: the
 /// engine keeps the old versions of replaced pages while a snapshot may need them, and limits their
-/// size.
+/// total size.
 const LARGE_PAGES: usize = 64;
 
 type Version = [u8; VERSION_BYTES];
@@ -55,7 +55,7 @@ enum Writing {
     Not,
     /// Open; pages may have been written.
     Open(Box<Changes>),
-    /// Its commit failed; SQLite is undoing what is already undone.
+    /// Its commit failed; SQLite's writes to undo it are ignored.
     Failed,
 }
 
@@ -68,7 +68,6 @@ struct Changes {
     header: Option<[u8; HEADER_BYTES]>,
 }
 
-/// A connection's view of a database.
 #[derive(Debug)]
 pub(crate) struct Connection {
     snapshots: Arc<Snapshots>,
@@ -79,7 +78,7 @@ pub(crate) struct Connection {
     cached_commit: Option<u64>,
     /// The sixteen bytes that SQLite saw last.
     cached_version: Version,
-    /// Set if the snapshot is later than SQLite's cache; nothing may be read.
+    /// Set if the snapshot is later than what SQLite has read; nothing may be read then.
     is_lost: bool,
     /// When it last yielded the CPU.
     offered: Option<Instant>,
@@ -105,7 +104,7 @@ impl Connection {
         self.snapshots.database()
     }
 
-    /// The lock that SQLite holds, as one of its own numbers.
+    /// The lock that SQLite holds, as SQLite numbers it.
     pub(crate) fn lock_level(&self) -> c_int {
         self.lock
     }
@@ -119,11 +118,11 @@ impl Connection {
         self.last_error.as_deref()
     }
 
-    /// Raises the lock. Never waits, because readers do not block writers.
+    /// Raises the lock. Never waits: readers do not block writers, and a second writer is refused.
     ///
     /// # Errors
     /// `Busy` if another connection writes; `BusySnapshot` if the snapshot is no longer the newest
-    /// state, because then a write could be based on outdated reads.
+    /// state, because a write could then be based on outdated reads.
     pub(crate) fn lock(&mut self, level: c_int) -> Result<()> {
         if level <= self.lock {
             return Ok(());
@@ -187,7 +186,7 @@ impl Connection {
         u64::from(pages) * PAGE_BYTES as u64
     }
 
-    /// Reads at `offset`; returns how many bytes existed. Does not change the rest of `buffer`.
+    /// Reads at `offset`; returns how many bytes exist there. The rest of `buffer` stays unchanged.
     pub(crate) fn read(&mut self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let asks_version = offset == VERSION_OFFSET as u64 && buffer.len() == VERSION_BYTES;
         if asks_version && self.lock == abi::LOCK_SHARED {
@@ -354,11 +353,11 @@ impl Connection {
         }
     }
 
-    /// Whether the transaction changes nothing: a ROLLBACK after pages were spilled ends, like a
-    /// commit, with all old pages written and a sync.
+    /// Whether the transaction changes nothing. A ROLLBACK after pages were spilled writes all old
+    /// pages back and ends with a sync, like a commit.
     ///
-    /// A commit changes the change counter (unless SQLite locks exclusively), so the comparison of
-    /// pages is rarely made in vain.
+    /// A commit changes the change counter (unless SQLite locks exclusively), so pages are rarely
+    /// compared in vain.
     fn is_undone(&self, changes: &Changes) -> Result<bool> {
         let Some(snapshot) = &self.snapshot else {
             return Ok(false);
@@ -389,7 +388,7 @@ impl Connection {
     }
 }
 
-/// Refuses a first page that makes SQLite expect other pages than these.
+/// Refuses a first page that declares another page size than the engine's.
 fn check_header(transaction: &WriteTransaction, first_page: &[u8]) -> Result<()> {
     let found = u32::from(first_page[16]) << 8 | u32::from(first_page[17]) << 16;
     if found as usize == PAGE_BYTES || !first_page.starts_with(b"SQLite format 3\0") {
@@ -401,7 +400,7 @@ fn check_header(transaction: &WriteTransaction, first_page: &[u8]) -> Result<()>
     })
 }
 
-/// Drops the pages beyond the size in page 1, as SQLite would only after the commit.
+/// Drops the pages beyond the size in page 1; SQLite itself does so only after the commit.
 fn cut_to_header(changes: &mut Changes) -> Result<()> {
     let Some(header) = &changes.header else {
         return Ok(());

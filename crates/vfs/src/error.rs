@@ -7,16 +7,13 @@ use windlass_engine::EngineError;
 
 use crate::abi;
 
-/// Result of the crate's calls.
 pub type Result<T> = std::result::Result<T, VfsError>;
 
 /// An error of the VFS or of an import or export.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum VfsError {
-    /// The engine's own.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// No database has this name.
     #[error("no database '{name}' is open in this instance")]
     UnknownDatabase { name: String },
     #[error("a database '{name}' is already open in this instance")]
@@ -38,7 +35,7 @@ pub enum VfsError {
     PageSize {
         /// Name of the database or file.
         database: String,
-        /// Bytes in its pages.
+        /// The page size in its header.
         found: u32,
     },
     /// A write that is not exactly one page.
@@ -71,7 +68,6 @@ pub enum VfsError {
         action: &'static str,
         reason: String,
     },
-    /// The file cannot be imported.
     #[error("'{}' cannot be imported: {reason}", path.display())]
     NotImportable {
         path: PathBuf,

@@ -161,8 +161,8 @@ unsafe extern "C" fn truncate(file: *mut File, size: i64) -> c_int {
     open.code(result, abi::IOERR_TRUNCATE)
 }
 
-/// Does nothing: `FCNTL_SYNC`, which precedes it, has committed. With `synchronous=OFF` SQLite
-/// sends only the former.
+/// Does nothing: `FCNTL_SYNC`, which precedes it, has committed. With `synchronous=OFF`, SQLite
+/// sends `FCNTL_SYNC` without calling this.
 unsafe extern "C" fn sync(_file: *mut File, _flags: c_int) -> c_int {
     abi::OK
 }
@@ -201,7 +201,7 @@ unsafe extern "C" fn unlock(file: *mut File, level: c_int) -> c_int {
     abi::OK
 }
 
-/// Only called when a crashed writer's journal is suspected; there are none.
+/// SQLite calls this only to decide whether a journal is hot; engine databases have none.
 unsafe extern "C" fn check_reserved_lock(_file: *mut File, answer: *mut c_int) -> c_int {
     // SAFETY: SQLite gives a place for the answer.
     unsafe { answer.write(0) };

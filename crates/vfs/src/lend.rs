@@ -1,17 +1,17 @@
 //! Makes tables and views of one SQLite connection available, read-only, in another.
 //!
 //! `ATTACH` would suffice, but SQLite does not attach databases with another text encoding: a
-//! UTF-16 database would have no catalog. Here the borrower gets schemas of virtual tables, whose
-//! rows come from the lender's connection, with texts converted. It also means that a transaction
-//! of the borrower holds no lock on the lender's file.
+//! session on a UTF-16 database could not query the catalog. Here the borrower gets schemas of
+//! virtual tables, whose rows come from the lender's connection, with texts converted. This also
+//! keeps a transaction of the borrower from holding a lock on the lender's file.
 //!
 //! Invariants:
 //! - The borrower's schemas are read-only images: nothing can be changed, created or dropped in
 //!   them.
 //! - A statement reads one state of the lender: its read transaction lasts from the first open
 //!   cursor to the last.
-//! - A condition is passed on only if the lender's comparison cannot find fewer rows than the
-//!   borrower's, which checks each row again.
+//! - A condition is passed to the lender only if its comparison finds at least the rows that the
+//!   borrower's finds; the borrower checks each row again.
 #![expect(unsafe_code, reason = "SQLite's virtual tables are C structures")]
 
 use std::borrow::Cow;
@@ -138,7 +138,8 @@ impl Lender {
         let mut state = self.state();
         state.cursors -= 1;
         if state.cursors == 0 {
-            // Nothing was written. A read transaction that SQLite has already ended has no COMMIT.
+            // Nothing was written. COMMIT fails, harmlessly, if SQLite has already ended the
+            // transaction.
             drop(state.connection.execute_batch("COMMIT"));
         }
     }
@@ -248,8 +249,8 @@ impl LentTable {
         format!("CREATE TABLE lent ({})", columns.join(", "))
     }
 
-    /// The query for the rows that `wanted` describes; `None` stands for a condition that is not
-    /// passed on.
+    /// The query for the rows that `wanted` describes; a value of `None` stands for a condition that
+    /// is not passed to the lender.
     fn query(&self, wanted: &Wanted, values: &[Option<Value>]) -> String {
         let columns: Vec<Cow<'_, str>> = self
             .columns
@@ -289,9 +290,9 @@ impl LentColumn {
         }
     }
 
-    /// Whether comparing with `value` finds everything that comparing with an expression of that
-    /// value finds. This is not so if SQLite would convert one side, because the conversion depends
-    /// on the expression.
+    /// Whether comparing with the parameter `value` finds everything that comparing with the
+    /// borrower's expression finds. This is not so if SQLite would convert one side, because the
+    /// conversion depends on the expression.
     fn compares_alike(&self, value: &Value) -> bool {
         let is_number = matches!(value, Value::Integer(_) | Value::Real(_));
         match self.declared_type.as_str() {
@@ -304,7 +305,7 @@ impl LentColumn {
 
 /// What a statement needs of a table: passed from the planner to the cursor as text.
 struct Wanted {
-    /// One bit per column; the last stands for all columns after it.
+    /// One bit per column; the last one also stands for all later columns.
     used: u64,
     /// The columns that are compared for equality.
     equal: Vec<usize>,

@@ -5,9 +5,9 @@
 //! the sync of a commit. Readers see the snapshot of their first read; they neither block the
 //! writer nor are blocked by it.
 //!
-//! - [`register`]: adds the VFS to a SQLite library; [`linked::register`] to the one of this program.
+//! - [`register`]: adds the VFS to a SQLite library; [`linked::register`]: to the one in this program.
 //! - [`import_export`]: plain SQLite files to and from the engine.
-//! - [`lend`]: tables of one SQLite connection in another, whatever their text encodings.
+//! - [`lend`]: makes tables of one SQLite connection readable in another, whatever their encodings.
 //! - [`Databases`]: maps names to databases; [`NamedDatabases`] and [`PathDatabases`].
 //!
 //! `unsafe` is used only for SQLite's C interface; `connection` implements the transactions without

@@ -25,7 +25,7 @@ pub(crate) type FileControl =
 /// `sqlite3_db_name`.
 pub(crate) type DbName = unsafe extern "C" fn(*mut c_void, c_int) -> *const c_char;
 
-/// Positions in `sqlite3_api_routines`, counted in pointers. New ones are only appended.
+/// Positions in `sqlite3_api_routines`, counted in pointers. SQLite only appends to it.
 const SLOT_MALLOC: usize = 68;
 const SLOT_VERSION: usize = 67;
 const SLOT_FILE_CONTROL: usize = 127;
@@ -34,11 +34,11 @@ const SLOT_VFS_REGISTER: usize = 142;
 const SLOT_LOG: usize = 167;
 const SLOT_DB_NAME: usize = 264;
 
-/// The first version whose table reaches to `db_name`.
+/// The first version whose table includes `db_name`.
 const VERSION_WITH_DB_NAME: c_int = 3_039_000;
 
 impl Library {
-    /// The library that loads an extension, by the table it hands to the entry point.
+    /// The library that loads an extension, from the table that it passes to the entry point.
     ///
     /// # Safety
     /// `routines` is the `sqlite3_api_routines` pointer of a SQLite 3.7.16 or newer.
@@ -162,8 +162,6 @@ impl Library {
         unsafe { (self.vfs_find)(ptr::null()) }
     }
 
-    /// Adds a VFS.
-    ///
     /// # Errors
     /// SQLite's code.
     ///

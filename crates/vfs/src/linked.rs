@@ -41,8 +41,8 @@ unsafe extern "C" fn db_name(connection: *mut c_void, number: c_int) -> *const c
 /// # Errors
 /// Those of [`crate::register`].
 pub fn register(name: &str, databases: Box<dyn Databases>) -> Result<()> {
-    // SAFETY: starting SQLite more than once is harmless; it must have happened before a VFS is
-    // registered, or it would be forgotten by the first start.
+    // SAFETY: initializing SQLite more than once is harmless. A build without automatic
+    // initialization has no default VFS before.
     unsafe { ffi::sqlite3_initialize() };
     let library = Library {
         vfs_find,

@@ -14,7 +14,7 @@ use windlass_engine::{CreateDatabase, Database, EngineError, Instance, OpenDatab
 use crate::context::{Databases, IfMissing};
 use crate::error::{Result, VfsError};
 
-/// How many times, and at what interval, to try to open files that are locked.
+/// How many times, and how long each time, to wait for files that are locked.
 const LOCK_ATTEMPTS: usize = 25;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
@@ -79,7 +79,7 @@ fn is_locked(error: &EngineError) -> bool {
     matches!(error, EngineError::InUse { .. })
 }
 
-/// The log's path of the database at `path`.
+/// The path of the log of the database at `path`.
 pub fn log_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-log");
@@ -94,7 +94,7 @@ impl Databases for PathDatabases {
             path: path.to_owned(),
             reason: error.to_string(),
         };
-        // A file may be reachable by several paths; two openings of it must meet.
+        // A file may be reachable by several paths; all of them must lead to the same entry.
         let full = match path.canonicalize() {
             Ok(full) => full,
             Err(_) => {

@@ -23,7 +23,7 @@ pub(crate) fn answer(connection: &Connection, name: &str, value: Option<&str>) -
         "journal_mode" => Answer::Done(Some("memory".to_owned())),
         // Locks like SQLite's do not exist, so none can be kept.
         "locking_mode" => Answer::Done(Some("normal".to_owned())),
-        // As SQLite does on any database that already has a page size.
+        // Ignored, as SQLite does for any database that already has pages.
         "page_size" if value.is_some_and(|value| value.parse() != Ok(PAGE_BYTES)) => {
             Answer::Done(None)
         }

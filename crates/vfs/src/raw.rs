@@ -41,8 +41,8 @@ pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
     text.to_str().ok()
 }
 
-/// `xSectorSize`: a page. SQLite uses the sector size, up to this, as the page size of a new
-/// database.
+/// `xSectorSize`: a page, because SQLite takes the sector size, up to 8192, as the page size of a
+/// new database.
 pub(crate) unsafe extern "C" fn sector_size(_file: *mut File) -> c_int {
     PAGE_BYTES as c_int
 }

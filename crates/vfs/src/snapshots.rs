@@ -4,12 +4,12 @@
 //! thousands of readers per second would delay the writer there; here they share a
 //! reference-counted snapshot without a lock, and the engine sees one per commit.
 //!
-//! Readers that never wait also occupy the cores: a writer whose sync has ended waits until one of
-//! them has used up its time slice, some milliseconds, for each commit. So they yield the CPU from
-//! time to time while a commit is in progress.
+//! Readers that never block also occupy the cores: for each commit, a writer whose sync has ended
+//! waits some milliseconds until one of them has used up its time slice. So readers yield the CPU
+//! from time to time while a commit is in progress.
 //!
 //! Invariants:
-//! - `begin` never returns less than what was durable when it was called.
+//! - `begin` never returns an older state than the durable one at its call.
 //! - The slot alone does not keep a snapshot alive: it is weak, so an idle database has no readers.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,7 +60,8 @@ impl Snapshots {
         Committing(&self.committing)
     }
 
-    /// Yields to a writer whose sync has ended, if not done since `offered`.
+    /// Yields the CPU while a commit is in progress, unless it did so less than [`OFFER_PAUSE`] ago,
+    /// at `offered`.
     pub(crate) fn offer_processor(&self, offered: &mut Option<Instant>) {
         if self.committing.load(Ordering::Relaxed) == 0 {
             return;
@@ -80,8 +81,8 @@ impl Snapshots {
         }
     }
 
-    /// Offers a snapshot of a durable commit to new readers. An older one does no harm: `begin`
-    /// compares the number.
+    /// Makes a snapshot of a durable commit available to new readers. An outdated one does no harm:
+    /// `begin` compares commit numbers.
     pub(crate) fn share(&self, snapshot: ReadSnapshot) -> Arc<ReadSnapshot> {
         let snapshot = Arc::new(snapshot);
         self.current.store(Arc::downgrade(&snapshot));

@@ -5,7 +5,7 @@
 //! | a main database | an engine database ([`crate::file`]) |
 //! | its rollback journal | memory ([`crate::journal`]) |
 //! | its write-ahead log | an error; SQLite never opens it, because there is no shared memory |
-//! | temporary files, the journal that joins several databases | a file of the default VFS |
+//! | temporary files, and super-journals of transactions over several databases | a file of the default VFS |
 //!
 //! A file of the default VFS is opened in place: SQLite then calls the default VFS directly.
 #![expect(unsafe_code, reason = "implements SQLite's C interface for a VFS")]
@@ -86,7 +86,6 @@ unsafe fn context(vfs: *mut Vfs) -> &'static Context {
     unsafe { &*app_data.cast::<Context>() }
 }
 
-/// The default VFS, to call its functions.
 fn default_of(context: &Context) -> &Vfs {
     // SAFETY: found at registration; SQLite's VFS structures stay, and only their `next` changes,
     // which is not read here.
@@ -133,7 +132,8 @@ unsafe extern "C" fn open(
                 code
             }
         },
-        // The name of a super-journal is stored in journals that others must find after a crash.
+        // A super-journal must have a path: the journals of plain databases contain it, and whoever
+        // opens them after a crash must find it. With databases under names there is none.
         Some(name) if !name.starts_with('/') => abi::CANTOPEN,
         _ => {
             let open = default_of(context).open;
@@ -158,7 +158,7 @@ fn open_database(context: &Context, name: &str, flags: c_int) -> Result<Arc<Data
     }
 }
 
-/// Refuses a database whose page 1 makes SQLite expect another page size than the engine's.
+/// Refuses a database whose page 1 declares another page size than the engine's.
 fn check_page_size(database: &Arc<Database>) -> Result<()> {
     let snapshot = database.begin_read();
     if snapshot.page_count() == 0 {
@@ -248,7 +248,7 @@ unsafe extern "C" fn full_pathname(
     abi::OK
 }
 
-/// Functions unrelated to databases: the default VFS answers.
+/// Functions unrelated to databases, passed to the default VFS.
 macro_rules! pass_on {
     ($($function:ident($($argument:ident: $type:ty),*) $(-> $answer:ty)?;)*) => {$(
         unsafe extern "C" fn $function(vfs: *mut Vfs $(, $argument: $type)*) $(-> $answer)? {

@@ -50,7 +50,7 @@ fn a_database_made_by_attach_carries_them_too() {
 fn a_flipped_bit_is_found_when_its_page_is_read_and_its_place_told() {
     let folder = Folder::new();
     fill(&folder.engine("a.db"));
-    // An overflow page of zeros: SQLite itself would not notice.
+    // An overflow page of zeros, in which SQLite itself would not notice the change.
     flip(&folder.path("a.db"), 6, 4000);
     assert_eq!(damaged(&folder.path("a.db")), [6]);
     let engine = folder.engine("a.db");

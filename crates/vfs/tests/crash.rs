@@ -1,5 +1,5 @@
-//! A writing process is killed without warning; every acknowledged commit must exist, and of the
-//! rest nothing or one whole transaction.
+//! A writing process is killed without warning: every acknowledged commit must exist, and beyond
+//! them at most one transaction, complete.
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 mod common;
@@ -13,7 +13,7 @@ use common::{Folder, assert_sound, engine, run, value};
 
 const CHILD: &str = "WINDLASS_VFS_TEST_CHILD";
 
-/// Not a test by itself: what the killed process runs.
+/// Not a test by itself: the process that is killed runs this.
 #[test]
 fn child_that_writes_until_it_is_killed() {
     let Some(path) = std::env::var_os(CHILD) else {

@@ -75,7 +75,7 @@ fn compare(seed: u64, statements: usize) {
             );
         }
     }
-    // Sees only what is committed; its page cache must notice every commit.
+    // A third connection sees only what is committed; its page cache must notice every commit.
     let witness = folder.engine("engine.db");
     for number in 0..statements {
         let sql = statement(&mut random);

@@ -13,7 +13,7 @@ use windlass_engine::{CreateDatabase, Instance, InstanceOptions};
 use windlass_vfs::import_export::{PageChecksums, import};
 use windlass_vfs::{VfsError, log_path};
 
-/// The result reported by an import.
+/// What an import reports.
 #[derive(Debug, PartialEq, Eq)]
 struct Said {
     converted: bool,
@@ -52,7 +52,7 @@ fn imported(folder: &Folder, source: &str, checksums: PageChecksums) -> Said {
     try_import(folder, &folder.path(source), checksums).unwrap()
 }
 
-/// All kinds of tables, and content of all kinds.
+/// Creates tables of all kinds, with content of all kinds.
 fn fill(connection: &Connection) {
     run(
         connection,
@@ -256,7 +256,7 @@ fn a_transaction_that_must_be_rolled_back_first_is_refused() {
         let error = try_import(&target, &left.path("source.db"), checksums).unwrap_err();
         assert!(error.to_string().contains("source.db-journal'"), "{error}");
         assert!(contents(&left) == before && contents(&target).is_empty());
-        // Opened once, as the message says.
+        // Open it once, as the message advises.
         assert!(dump(&left.stock("source.db")) == expected);
         try_import(&target, &left.path("source.db"), checksums).unwrap();
         assert_same(&expected, &engine(&target.path("x.db")));

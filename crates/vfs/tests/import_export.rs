@@ -1,4 +1,4 @@
-//! Import and export: complete, exact, one committed state, also of databases in use.
+//! Import and export: complete and exact, one committed state, even of databases in use.
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 mod common;

@@ -52,8 +52,8 @@ fn a_stock_sqlite_is_kept_out_until_the_last_connection_has_closed() {
     );
 }
 
-/// Reads until its input ends. In a separate process, because within one process SQLite's locks are
-/// lost when anything closes the file.
+/// Holds a read transaction until its input ends; run in a separate process, because within one
+/// process SQLite's locks are lost when anything closes the file.
 #[test]
 #[ignore = "the child process of another test"]
 fn child_reader() {

@@ -1,5 +1,5 @@
 //! A long stream of random transactions, the same on stock SQLite and on the engine, from connections that
-//! take turns: every answer is equal, and what is there at the end.
+//! take turns: every answer is equal, and so is the content at the end.
 //!
 //! The short form runs with the other tests. The long one has a million transactions, or as many as
 //! `WINDLASS_TRANSACTIONS` says; in a folder without real syncs (`TMPDIR=/dev/shm`) it takes minutes.

@@ -67,7 +67,7 @@ fn readers_always_see_the_same_sum_while_a_writer_commits() {
             let (folder, stop, reads) = (&folder, &stop, &reads);
             scope.spawn(move || {
                 let connection = folder.engine("a.db");
-                // No waiting: a reader that meets BUSY fails the test.
+                // No busy timeout: a reader that gets BUSY fails the test.
                 connection.busy_timeout(Duration::ZERO).unwrap();
                 if reader % 2 == 0 {
                     run(&connection, "PRAGMA cache_size = 8");

@@ -281,7 +281,8 @@ fn a_stock_database_can_be_attached_and_keeps_its_own_journal_mode() {
     );
 }
 
-/// `PRAGMA journal_mode` without a name reaches attached databases without the VFS being asked.
+/// `PRAGMA journal_mode` without a schema name reaches attached databases, and SQLite does not ask
+/// their VFS.
 #[test]
 fn no_journal_mode_that_slips_past_the_vfs_breaks_a_transaction() {
     for mode in ["delete", "truncate", "persist", "wal", "off", "memory"] {
@@ -318,7 +319,7 @@ fn no_journal_mode_that_slips_past_the_vfs_breaks_a_transaction() {
     }
 }
 
-/// `PRAGMA locking_mode` without a name, likewise.
+/// The same holds for `PRAGMA locking_mode`.
 #[test]
 fn exclusive_locking_that_slips_past_the_vfs_shows_no_stale_pages() {
     let folder = Folder::new();
@@ -342,7 +343,7 @@ fn exclusive_locking_that_slips_past_the_vfs_shows_no_stale_pages() {
         let seen: String = value(&direct, "SELECT y FROM t WHERE x = 7");
         assert_eq!(seen, format!("round {round}"));
     }
-    // Another writer may come in between; then the exclusive one must notice instead of losing it.
+    // If another writer commits in between, the exclusive one must notice, and not overwrite it.
     if direct
         .execute("UPDATE t SET y = 'direct' WHERE x = 8", [])
         .is_ok()
@@ -383,7 +384,7 @@ fn the_backup_interface_of_sqlite_copies_into_an_engine_database() {
     assert_sound(&engine);
 }
 
-/// The engine keeps replaced pages for readers up to a limit; a writer alone needs none of them.
+/// The engine keeps replaced pages for readers, up to a limit; a writer without readers needs none.
 #[test]
 fn a_transaction_that_replaces_more_than_the_engine_keeps_for_readers_needs_to_be_alone() {
     let folder = Folder::new();

@@ -74,7 +74,7 @@ fn write(database: &Arc<Database>, path: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Copies chunks until none are left. After an error the other threads finish theirs.
+/// Copies chunks until none are left. An error ends only its own thread; the others copy the rest.
 fn copy(snapshot: &ReadSnapshot, file: &DirectFile, next: &AtomicU32) -> Result<()> {
     let mut buffer = AlignedBuffer::new(CHUNK_BYTES);
     loop {

@@ -1,10 +1,9 @@
 //! From a SQLite file to an engine database.
 //!
-//! A database that reserves room for page checksums must have valid ones when the engine opens it:
-//! the engine checks every page it reads. A copy keeps the checksums of the source, even wrong
-//! ones, so that damage stays detectable. But if not even the first page has a valid one, a SQLite
-//! without checksum support wrote the file, and all pages get new checksums, as they do when SQLite
-//! rewrites the database.
+//! If a database reserves room for page checksums, the engine verifies the checksum of every page
+//! it reads. A copy keeps the checksums of the source, even wrong ones, so that damage stays
+//! detectable. But if that of the first page is wrong, a SQLite without checksum support wrote to
+//! the file, and all pages get new checksums, as they do when SQLite rewrites the database.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use super::source::Source;
 use super::{CHUNK_BYTES, beside, io_error, unfinished};
 use crate::error::{Result, VfsError};
 
-/// Where page 1 says whether SQLite uses its own log: 2 if so, 1 if not.
+/// Where page 1 has the journal mode, in two bytes: 2 for WAL, 1 otherwise.
 const FORMAT_OFFSET: usize = 18;
 
 /// Bytes to reserve at the end of each page for its checksum.
@@ -39,8 +38,8 @@ pub struct Imported {
     pub database: Arc<Database>,
     /// Bytes of its data file.
     pub bytes: u64,
-    /// Whether SQLite had to rewrite it: a different page size, a log not yet checkpointed, or no
-    /// room for the requested page checksums.
+    /// Whether SQLite had to rewrite it: a different page size, a write-ahead log that is not empty,
+    /// or no room for the requested page checksums.
     pub converted: bool,
     /// Whether its pages carry checksums.
     pub page_checksums: bool,
@@ -49,12 +48,12 @@ pub struct Imported {
 /// Creates the engine database that `request` describes, with one data file, from the SQLite file
 /// `source`.
 ///
-/// `source` may be in use and is not changed. With pages of 8192 bytes, no write-ahead log, and the
-/// requested room for checksums, it is copied unchanged; otherwise SQLite rewrites it.
+/// `source` may be in use and is not changed. With pages of 8192 bytes, no content in a write-ahead
+/// log, and the requested room for checksums, its pages are copied; otherwise SQLite rewrites it.
 ///
 /// # Errors
-/// If `source` is not a SQLite database, or one that must be rolled back first, files of the target
-/// exist, or the disk refuses. Nothing is left of the target then.
+/// If `source` is not a SQLite database or must be rolled back first, if files of the target exist,
+/// or if the disk refuses. Nothing is left of the target then.
 pub fn import(
     instance: &Instance,
     source: &Path,
@@ -112,7 +111,7 @@ pub fn import(
     outcome
 }
 
-/// Removes an unfinished file, and the journal with which SQLite writes it.
+/// Removes an unfinished file and the journal that SQLite keeps while writing it.
 fn discard(unfinished: &Path) {
     for path in [unfinished, &beside(unfinished, "-journal")] {
         // Usually it does not exist.

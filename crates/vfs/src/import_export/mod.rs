@@ -1,9 +1,9 @@
 //! SQLite files to and from the engine, at the speed of the disk.
 //!
 //! [`import`] takes one committed state of a SQLite file that may be in use; [`export`] writes one
-//! committed state of an engine database, which may be in use, to a plain SQLite file. Neither uses
-//! SQL, except that SQLite converts a file with a different page size, or without the requested
-//! room for page checksums.
+//! committed state of an engine database, which may be in use, to a plain SQLite file. Pages are
+//! copied, not rows; only a source with another page size, with a write-ahead log in use, or without
+//! the requested room for page checksums is rewritten by SQLite.
 //!
 //! Both write under a temporary name and rename after the last sync: a file with the final name is
 //! complete.
@@ -28,7 +28,7 @@ fn unfinished(path: &Path) -> PathBuf {
     beside(path, ".windlass-unfinished")
 }
 
-/// Path of a file next to another: its own name and a suffix.
+/// The path of a file next to another: its name plus a suffix.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

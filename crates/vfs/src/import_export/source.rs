@@ -1,10 +1,11 @@
 //! A plain SQLite file, locked and read through SQLite's own descriptor.
 //!
-//! Not through one of ours, because closing any descriptor of the file would drop the locks that
-//! SQLite connections of this process have on it.
+//! Windlass opens none of its own, because closing any descriptor of the file would drop the locks
+//! that SQLite connections of this process have on it.
 //!
-//! The descriptor is read-only. SQLite can then neither roll back a crashed program's transaction,
-//! nor checkpoint a log: file and log stay unchanged, byte by byte.
+//! The descriptor is read-only. SQLite can then neither roll back a crashed program's transaction
+//! nor checkpoint a log: file and log stay unchanged, byte by byte. Only an empty log that the
+//! reading itself creates is removed afterwards.
 #![expect(unsafe_code, reason = "calls SQLite's C interface for files")]
 
 use std::ffi::{c_int, c_void};
@@ -23,7 +24,6 @@ use crate::error::{Result, VfsError};
 pub(super) struct Source {
     connection: Connection,
     path: PathBuf,
-    /// Bytes in a page.
     pub(super) page_size: u32,
     /// Bytes of the database.
     pub(super) bytes: u64,
@@ -44,7 +44,7 @@ impl Source {
             path: path.to_owned(),
             reason: "it is empty; create the database instead".to_owned(),
         };
-        // SQLite must not even look at it, because it removes a log next to an empty file.
+        // SQLite must not open it, because it removes a log next to an empty file.
         if std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
             return Err(empty());
         }
@@ -88,11 +88,12 @@ impl Source {
         Ok(source)
     }
 
-    /// Whether the file alone is the database, and stays so while the transaction is open.
+    /// Whether the file alone is the database, in pages of the engine's size, and stays so while the
+    /// transaction is open.
     ///
-    /// In WAL mode it is if the log is empty once the transaction has begun: SQLite then has the
-    /// lock that keeps checkpoints away from the file. In the other modes the transaction locks out
-    /// writers.
+    /// In WAL mode this is so if the log is empty once the transaction has begun: SQLite then holds
+    /// the lock that keeps checkpoints away from the file. In the other modes the transaction locks
+    /// out writers.
     pub(super) fn is_whole(&self) -> bool {
         let log = std::fs::metadata(beside(&self.path, "-wal"));
         let log_is_empty = log.map_or(true, |log| log.len() == 0);
@@ -149,8 +150,8 @@ impl Source {
             path: self.path.clone(),
             reason: reason(&self.path, &error),
         };
-        // VACUUM is its own transaction; it reads one committed state. It writes the target as
-        // durably as it would write the source, which is not written at all.
+        // VACUUM is a transaction of its own and reads one committed state. `synchronous` applies to
+        // the target, too, which the caller syncs; the source is not written.
         self.connection
             .execute_batch(&format!(
                 "COMMIT; PRAGMA synchronous = OFF; PRAGMA page_size = {PAGE_BYTES}"
@@ -164,8 +165,9 @@ impl Source {
     }
 }
 
-/// The empty log created by reading a database in WAL mode that had none. It is dropped after the
-/// reading connection, and then makes SQLite remove the log by closing a writable connection last.
+/// The empty log that SQLite creates when it reads a database in WAL mode that has none. Dropped
+/// after the reading connection; it then opens and closes a writable one, so that SQLite removes the
+/// log.
 struct MadeLog {
     path: PathBuf,
 }

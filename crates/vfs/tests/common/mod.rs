@@ -11,10 +11,9 @@ use windlass_engine::storage::RealFileSystem;
 use windlass_engine::{Instance, InstanceOptions};
 use windlass_vfs::{PathDatabases, linked};
 
-/// Bytes in a page of the engine.
 pub(crate) const PAGE_SIZE: usize = 8192;
 
-/// The checksum of SQLite's checksum VFS, implemented again from its documentation.
+/// The checksum of SQLite's checksum VFS, implemented a second time from its documentation.
 pub(crate) fn checksum(page: &[u8]) -> Vec<u8> {
     let words: Vec<u32> = page[..PAGE_SIZE - 8]
         .chunks(4)
@@ -89,7 +88,7 @@ pub(crate) fn engine(path: &Path) -> Connection {
     connection
 }
 
-/// The one value of a query.
+/// The only value that a query returns.
 pub(crate) fn value<T: rusqlite::types::FromSql>(connection: &Connection, sql: &str) -> T {
     connection
         .query_row(sql, [], |row| row.get(0))
