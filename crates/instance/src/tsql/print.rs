@@ -12,6 +12,7 @@ use windlass_tsql::ast::{
     Encryption, EncryptionAlgorithm, Encryptor, Identifier, Name, RestoreAction, RestoreOption,
     RestoreSource, RestoreStatement, ThreadCount, Value,
 };
+use windlass_tsql::option::OptionWord;
 use windlass_tsql::span::Spanned;
 
 use crate::operation::{
@@ -47,16 +48,16 @@ pub fn restore(database: &str, options: &RestoreOptions) -> String {
 
 /// Prints a verification as a RESTORE VERIFYONLY statement.
 pub fn verify(options: &VerifyOptions) -> String {
-    use RestoreOption as O;
+    use {OptionWord as W, RestoreOption as O};
     let media = &options.media;
     let moves = moves(&options.moves);
     let rest = [
-        number(media.position).map(O::File),
-        text(media.media_name.as_ref()).map(O::MediaName),
-        media.needs_checksums.then_some(O::Checksum),
-        (options.on_damage == OnDamage::Stop).then_some(O::StopOnError),
-        options.is_without_key.then_some(O::WithoutKey),
-        options.loads_history.then_some(O::LoadHistory),
+        number(media.position).map(|value| O::Valued(W::File, value)),
+        text(media.media_name.as_ref()).map(|value| O::Valued(W::MediaName, value)),
+        media.needs_checksums.then_some(O::Flag(W::Checksum)),
+        (options.on_damage == OnDamage::Stop).then_some(O::Flag(W::StopOnError)),
+        options.is_without_key.then_some(O::Flag(W::WithoutKey)),
+        options.loads_history.then_some(O::Flag(W::LoadHistory)),
         number(options.stats).map(|every| O::Stats(Some(every))),
     ];
     let written = moves.chain(rest.into_iter().flatten());
@@ -81,46 +82,46 @@ fn statement_of(
 }
 
 fn backup_options(options: &BackupOptions) -> Vec<Spanned<BackupOption>> {
-    use BackupOption as O;
+    use {BackupOption as O, OptionWord as W};
     let written = [
         options.compression.map(compression),
         encryption(options).map(O::Encryption),
         options.probe.map(|probe| match probe {
-            Probe::Transform => O::NoWrite,
-            Probe::Read => O::NoCompressWrite,
+            Probe::Transform => O::Flag(W::NoWrite),
+            Probe::Read => O::Flag(W::NoCompressWrite),
         }),
-        options.is_differential.then_some(O::Differential),
-        options.is_copy_only.then_some(O::CopyOnly),
+        options.is_differential.then_some(O::Flag(W::Differential)),
+        options.is_copy_only.then_some(O::Flag(W::CopyOnly)),
         options.checksum.map(|is_on| match is_on {
-            true => O::Checksum,
-            false => O::NoChecksum,
+            true => O::Flag(W::Checksum),
+            false => O::Flag(W::NoChecksum),
         }),
-        options.is_as_is.then_some(O::AsIs),
+        options.is_as_is.then_some(O::Flag(W::AsIs)),
         options.integrity.map(O::Integrity),
-        (options.on_damage == OnDamage::Continue).then_some(O::ContinueAfterError),
+        (options.on_damage == OnDamage::Continue).then_some(O::Flag(W::ContinueAfterError)),
         match options.overwrite {
             Overwrite::Append => None,
-            Overwrite::Initialize => Some(O::Init),
-            Overwrite::Format => Some(O::Format),
+            Overwrite::Initialize => Some(O::Flag(W::Init)),
+            Overwrite::Format => Some(O::Flag(W::Format)),
         },
-        options.skips_checks.then_some(O::Skip),
-        text(options.name.as_ref()).map(O::Name),
-        text(options.description.as_ref()).map(O::Description),
-        text(options.media_name.as_ref()).map(O::MediaName),
-        text(options.media_description.as_ref()).map(O::MediaDescription),
+        options.skips_checks.then_some(O::Flag(W::Skip)),
+        text(options.name.as_ref()).map(|value| O::Valued(W::Name, value)),
+        text(options.description.as_ref()).map(|value| O::Valued(W::Description, value)),
+        text(options.media_name.as_ref()).map(|value| O::Valued(W::MediaName, value)),
+        text(options.media_description.as_ref()).map(|value| O::Valued(W::MediaDescription, value)),
         options
             .expires
-            .map(|date| O::ExpireDate(Value::national(date.to_string()))),
-        number(options.retain_days).map(O::RetainDays),
-        text(options.sign_with.as_ref()).map(O::SignWith),
-        number(options.block_bytes).map(O::BlockSize),
-        number(options.buffer_count).map(O::BufferCount),
-        number(options.transfer_bytes).map(O::MaxTransferSize),
+            .map(|date| O::Valued(W::ExpireDate, Value::national(date.to_string()))),
+        number(options.retain_days).map(|value| O::Valued(W::RetainDays, value)),
+        text(options.sign_with.as_ref()).map(|value| O::Valued(W::SignWith, value)),
+        number(options.block_bytes).map(|value| O::Valued(W::BlockSize, value)),
+        number(options.buffer_count).map(|value| O::Valued(W::BufferCount, value)),
+        number(options.transfer_bytes).map(|value| O::Valued(W::MaxTransferSize, value)),
         number(options.threads).map(|count| O::ThreadCount(ThreadCount::Count(count))),
         // The first goal is the default.
         (options.goal != Goal::default()).then_some(O::Goal(options.goal)),
-        number(options.max_rate).map(O::MaxRate),
-        number(options.max_write_rate).map(O::MaxWriteRate),
+        number(options.max_rate).map(|value| O::Valued(W::MaxRate, value)),
+        number(options.max_write_rate).map(|value| O::Valued(W::MaxWriteRate, value)),
         number(options.stats).map(|every| O::Stats(Some(every))),
     ];
     let written = written.into_iter().flatten();
@@ -128,24 +129,26 @@ fn backup_options(options: &BackupOptions) -> Vec<Spanned<BackupOption>> {
 }
 
 fn restore_options(options: &RestoreOptions) -> Vec<RestoreOption> {
-    use RestoreOption as O;
+    use {OptionWord as W, RestoreOption as O};
     let media = &options.media;
     let recovers = options.recovery == Recovery::Recovery;
     let rest = [
-        number(media.position).map(O::File),
-        options.replaces.then_some(O::Replace),
-        options.restarts.then_some(O::Restart),
-        options.is_as_is.then_some(O::AsIs),
-        options.allows_unencrypted.then_some(O::AllowUnencrypted),
-        (!recovers).then_some(O::NoRecovery),
+        number(media.position).map(|value| O::Valued(W::File, value)),
+        options.replaces.then_some(O::Flag(W::Replace)),
+        options.restarts.then_some(O::Flag(W::Restart)),
+        options.is_as_is.then_some(O::Flag(W::AsIs)),
+        options
+            .allows_unencrypted
+            .then_some(O::Flag(W::AllowUnencrypted)),
+        (!recovers).then_some(O::Flag(W::NoRecovery)),
         // RECOVERY is the default; printed only for a restore without devices.
-        (recovers && media.devices.is_empty()).then_some(O::Recovery),
-        media.needs_checksums.then_some(O::Checksum),
-        (options.on_damage == OnDamage::Continue).then_some(O::ContinueAfterError),
-        text(media.media_name.as_ref()).map(O::MediaName),
-        number(media.block_bytes).map(O::BlockSize),
-        number(options.buffer_count).map(O::BufferCount),
-        number(options.transfer_bytes).map(O::MaxTransferSize),
+        (recovers && media.devices.is_empty()).then_some(O::Flag(W::Recovery)),
+        media.needs_checksums.then_some(O::Flag(W::Checksum)),
+        (options.on_damage == OnDamage::Continue).then_some(O::Flag(W::ContinueAfterError)),
+        text(media.media_name.as_ref()).map(|value| O::Valued(W::MediaName, value)),
+        number(media.block_bytes).map(|value| O::Valued(W::BlockSize, value)),
+        number(options.buffer_count).map(|value| O::Valued(W::BufferCount, value)),
+        number(options.transfer_bytes).map(|value| O::Valued(W::MaxTransferSize, value)),
         number(options.stats).map(|every| O::Stats(Some(every))),
     ];
     moves(&options.moves)
@@ -181,7 +184,7 @@ fn moves(moves: &[(String, String)]) -> impl Iterator<Item = RestoreOption> {
 }
 
 fn signers(files: &[String]) -> impl Iterator<Item = RestoreOption> {
-    let signer = |file| RestoreOption::SignedBy(Value::national(file));
+    let signer = |file| RestoreOption::Valued(OptionWord::SignedBy, Value::national(file));
     files.iter().map(signer)
 }
 
@@ -196,7 +199,9 @@ fn text(text: Option<&String>) -> Option<Value> {
 fn compression(choice: CompressionChoice) -> BackupOption {
     let (algorithm, level) = match choice {
         CompressionChoice::Default => return BackupOption::Compression(None),
-        CompressionChoice::Fixed(Compression::NONE) => return BackupOption::NoCompression,
+        CompressionChoice::Fixed(Compression::NONE) => {
+            return BackupOption::Flag(OptionWord::NoCompression);
+        }
         CompressionChoice::Fixed(fixed) => {
             (fixed.algorithm, fixed.level.map(CompressionLevel::Fixed))
         }

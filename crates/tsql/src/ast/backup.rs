@@ -3,6 +3,7 @@
 pub use windlass_base::word::{Algorithm, Depth, Goal, Level};
 
 use super::{Device, FileSpec, Identifier, Name, Value};
+use crate::option::OptionWord;
 use crate::span::Spanned;
 
 /// `BACKUP target TO devices [MIRROR TO devices]... [WITH options]`
@@ -45,92 +46,18 @@ pub enum BackupTarget {
 /// One option after `WITH`. The option table describes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BackupOption {
-    /// `DIFFERENTIAL`
-    Differential,
-    /// `COPY_ONLY`
-    CopyOnly,
+    /// A word alone.
+    Flag(OptionWord),
+    /// `word = x`
+    Valued(OptionWord, Value),
     /// `COMPRESSION [(ALGORITHM = x [, LEVEL = y])]`
     Compression(Option<Compression>),
-    /// `NO_COMPRESSION`
-    NoCompression,
     /// `ENCRYPTION (ALGORITHM = x, SERVER CERTIFICATE | SERVER ASYMMETRIC KEY = y)`
     Encryption(Encryption),
-    /// `NO_ENCRYPTION`
-    NoEncryption,
     /// `CREDENTIAL [= x]`
     Credential(Option<Credential>),
-    /// `FILE_SNAPSHOT`
-    FileSnapshot,
-    /// `METADATA_ONLY`
-    MetadataOnly,
-    /// `SNAPSHOT`, the older spelling of `METADATA_ONLY`
-    Snapshot,
-    /// `NAME = x`
-    Name(Value),
-    /// `DESCRIPTION = x`
-    Description(Value),
-    /// `EXPIREDATE = x`
-    ExpireDate(Value),
-    /// `RETAINDAYS = x`
-    RetainDays(Value),
-    /// `INIT`
-    Init,
-    /// `NOINIT`
-    NoInit,
-    /// `SKIP`
-    Skip,
-    /// `NOSKIP`
-    NoSkip,
-    /// `FORMAT`
-    Format,
-    /// `NOFORMAT`
-    NoFormat,
-    /// `MEDIANAME = x`
-    MediaName(Value),
-    /// `MEDIADESCRIPTION = x`
-    MediaDescription(Value),
-    /// `PASSWORD = x`
-    Password(Value),
-    /// `MEDIAPASSWORD = x`
-    MediaPassword(Value),
-    /// `BLOCKSIZE = x`
-    BlockSize(Value),
-    /// `BUFFERCOUNT = x`
-    BufferCount(Value),
-    /// `MAXTRANSFERSIZE = x`
-    MaxTransferSize(Value),
-    /// `CHECKSUM`
-    Checksum,
-    /// `NO_CHECKSUM`
-    NoChecksum,
-    /// `STOP_ON_ERROR`
-    StopOnError,
-    /// `CONTINUE_AFTER_ERROR`
-    ContinueAfterError,
-    /// `RESTART`
-    Restart,
     /// `STATS [= x]`
     Stats(Option<Value>),
-    /// `REWIND`
-    Rewind,
-    /// `NOREWIND`
-    NoRewind,
-    /// `UNLOAD`
-    Unload,
-    /// `NOUNLOAD`
-    NoUnload,
-    /// `BACKUP_OPTIONS = 'json'`
-    BackupOptions(Value),
-    /// `NORECOVERY` (log)
-    NoRecovery,
-    /// `STANDBY = x` (log)
-    Standby(Value),
-    /// `NO_TRUNCATE` (log)
-    NoTruncate,
-    /// `NOWRITE`: a Windlass option. Read and transform, write nothing.
-    NoWrite,
-    /// `NOCOMPRESSWRITE`: a Windlass option. Read only, neither compress nor write.
-    NoCompressWrite,
     /// `THREADCOUNT = x | AUTO`: a Windlass option.
     ThreadCount(ThreadCount),
     /// `LEVEL = AUTO`: a Windlass option. The ZSTD level is picked chunk by chunk while the backup
@@ -138,16 +65,25 @@ pub enum BackupOption {
     LevelAuto,
     /// `GOAL = x`: a Windlass option. What the backup adapts to.
     Goal(Goal),
-    /// `AS_IS`: a Windlass option. Accepts content without a `SQLite` header.
-    AsIs,
     /// `INTEGRITY = x`, a Windlass option: `SQLite`'s own check before the copy.
     Integrity(Depth),
-    /// `MAXRATE = x`, a Windlass option: maximum MB per second read from the database.
-    MaxRate(Value),
-    /// `SIGN_WITH = x`
-    SignWith(Value),
-    /// `MAXWRITERATE = x`: a Windlass option. MB that may be written to each device per second.
-    MaxWriteRate(Value),
+}
+
+impl BackupOption {
+    /// The first word of the option.
+    pub fn word(&self) -> OptionWord {
+        match self {
+            Self::Flag(word) | Self::Valued(word, _) => *word,
+            Self::Compression(_) => OptionWord::Compression,
+            Self::Encryption(_) => OptionWord::Encryption,
+            Self::Credential(_) => OptionWord::Credential,
+            Self::Stats(_) => OptionWord::Stats,
+            Self::ThreadCount(_) => OptionWord::ThreadCount,
+            Self::LevelAuto => OptionWord::Level,
+            Self::Goal(_) => OptionWord::Goal,
+            Self::Integrity(_) => OptionWord::Integrity,
+        }
+    }
 }
 
 /// The content of the parentheses after `COMPRESSION`.

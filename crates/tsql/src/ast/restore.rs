@@ -1,6 +1,7 @@
 //! `RESTORE`.
 
 use super::{Credential, Device, FileSpec, Name, Value};
+use crate::option::OptionWord;
 use crate::span::Spanned;
 
 /// `RESTORE action [FROM source] [WITH options]`
@@ -55,14 +56,10 @@ pub enum RestoreSource {
 /// One option after `WITH`. The option table describes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestoreOption {
-    /// `PARTIAL`
-    Partial,
-    /// `RECOVERY`
-    Recovery,
-    /// `NORECOVERY`
-    NoRecovery,
-    /// `STANDBY = x`
-    Standby(Value),
+    /// A word alone.
+    Flag(OptionWord),
+    /// `word = x`; for `FILE` a number or a variable.
+    Valued(OptionWord, Value),
     /// `MOVE 'logical' TO 'path'`: strings and variables only.
     Move {
         /// The logical file name in the set.
@@ -70,98 +67,37 @@ pub enum RestoreOption {
         /// The path to restore it to.
         path: Spanned<Value>,
     },
-    /// `REPLACE`
-    Replace,
-    /// `RESTART`
-    Restart,
-    /// `AS_IS`
-    AsIs,
-    /// `ALLOW_UNENCRYPTED`
-    AllowUnencrypted,
-    /// `SIGNED_BY = x`
-    SignedBy(Value),
-    /// `RESTRICTED_USER`
-    RestrictedUser,
     /// `CREDENTIAL [= x]`
     Credential(Option<Credential>),
-    /// `FILE = n`: a number or a variable.
-    File(Value),
-    /// `PASSWORD = x`
-    Password(Value),
-    /// `MEDIAPASSWORD = x`
-    MediaPassword(Value),
-    /// `MEDIANAME = x`
-    MediaName(Value),
-    /// `BLOCKSIZE = x`
-    BlockSize(Value),
-    /// `BUFFERCOUNT = x`
-    BufferCount(Value),
-    /// `MAXTRANSFERSIZE = x`
-    MaxTransferSize(Value),
-    /// `CHECKSUM`
-    Checksum,
-    /// `NO_CHECKSUM`
-    NoChecksum,
-    /// `STOP_ON_ERROR`
-    StopOnError,
-    /// `CONTINUE_AFTER_ERROR`
-    ContinueAfterError,
     /// `STATS [= x]`
     Stats(Option<Value>),
-    /// `REWIND`
-    Rewind,
-    /// `NOREWIND`
-    NoRewind,
-    /// `UNLOAD`
-    Unload,
-    /// `NOUNLOAD`
-    NoUnload,
-    /// `KEEP_REPLICATION`
-    KeepReplication,
-    /// `KEEP_CDC`
-    KeepCdc,
-    /// `KEEP_TEMPORAL_RETENTION`
-    KeepTemporalRetention,
     /// `FILESTREAM (DIRECTORY_NAME = x)`
     Filestream {
         /// `DIRECTORY_NAME = x`
         directory_name: Value,
     },
-    /// `ENABLE_BROKER`
-    EnableBroker,
-    /// `ERROR_BROKER_CONVERSATIONS`
-    ErrorBrokerConversations,
-    /// `NEW_BROKER`
-    NewBroker,
-    /// `METADATA_ONLY`
-    MetadataOnly,
-    /// `SNAPSHOT`, the older spelling of `METADATA_ONLY`
-    Snapshot,
     /// `DBNAME = x`
     DbName(Name),
-    /// `RESTORE_OPTIONS = 'json'`
-    RestoreOptions(Value),
-    /// `STOPAT = x`
-    StopAt(Value),
     /// `STOPATMARK = x [AFTER y]`
     StopAtMark(StopMark),
     /// `STOPBEFOREMARK = x [AFTER y]`
     StopBeforeMark(StopMark),
-    /// `VERBOSE`
-    Verbose,
-    /// `LOADHISTORY` (VERIFYONLY)
-    LoadHistory,
-    /// `WITHOUTKEY` (VERIFYONLY): a Windlass option. Checks an encrypted set by its checksums,
-    /// without a key.
-    WithoutKey,
-    /// `COMMIT_DIFFERENTIAL_BASE`
-    CommitDifferentialBase,
-    /// `SNAPSHOT_IMPORT`
-    SnapshotImport,
-    /// `SNAPSHOTRESTOREPHASE = x`
-    SnapshotRestorePhase(Value),
-    /// `ENHANCEDINTEGRITY = x`
-    EnhancedIntegrity(Value),
+}
+
+impl RestoreOption {
+    /// The first word of the option.
+    pub fn word(&self) -> OptionWord {
+        match self {
+            Self::Flag(word) | Self::Valued(word, _) => *word,
+            Self::Move { .. } => OptionWord::Move,
+            Self::Credential(_) => OptionWord::Credential,
+            Self::Stats(_) => OptionWord::Stats,
+            Self::Filestream { .. } => OptionWord::Filestream,
+            Self::DbName(_) => OptionWord::DbName,
+            Self::StopAtMark(_) => OptionWord::StopAtMark,
+            Self::StopBeforeMark(_) => OptionWord::StopBeforeMark,
+        }
+    }
 }
 
 /// A mark in the log, or `'lsn:<number>'`.

@@ -39,7 +39,7 @@ impl Parser<'_> {
             // SQL Server's syntax diagram has no comma between SNAPSHOT and its DBNAME.
             let snapshot = matches!(
                 option.node,
-                RestoreOption::Snapshot | RestoreOption::MetadataOnly
+                RestoreOption::Flag(OptionWord::Snapshot | OptionWord::MetadataOnly)
             );
             options.push(option);
             if !(self.accept_symbol(",") || snapshot && self.is_word("DBNAME")) {
@@ -51,10 +51,10 @@ impl Parser<'_> {
     fn backup_option(&mut self) -> Result<BackupOption, ParseError> {
         let row = self.option_row("BACKUP", backup_row)?;
         let option = match row.argument {
-            ArgumentKind::None => BackupOption::from_flag(row.word),
+            ArgumentKind::None => Some(BackupOption::Flag(row.word)),
             ArgumentKind::Value => {
                 self.expect_symbol("=")?;
-                BackupOption::from_value(row.word, self.value()?)
+                Some(BackupOption::Valued(row.word, self.value()?))
             }
             ArgumentKind::OptionalValue => Some(BackupOption::Stats(self.optional_value()?)),
             ArgumentKind::Compression => Some(BackupOption::Compression(self.compression()?)),
@@ -82,14 +82,14 @@ impl Parser<'_> {
     fn restore_option(&mut self) -> Result<RestoreOption, ParseError> {
         let row = self.option_row("RESTORE", restore_row)?;
         let option = match row.argument {
-            ArgumentKind::None => RestoreOption::from_flag(row.word),
+            ArgumentKind::None => Some(RestoreOption::Flag(row.word)),
             ArgumentKind::Value => {
                 self.expect_symbol("=")?;
-                RestoreOption::from_value(row.word, self.value()?)
+                Some(RestoreOption::Valued(row.word, self.value()?))
             }
             ArgumentKind::Number => {
                 self.expect_symbol("=")?;
-                RestoreOption::from_value(row.word, self.number_or_variable()?)
+                Some(RestoreOption::Valued(row.word, self.number_or_variable()?))
             }
             ArgumentKind::OptionalValue => Some(RestoreOption::Stats(self.optional_value()?)),
             ArgumentKind::Credential => Some(RestoreOption::Credential(self.credential()?)),

@@ -42,7 +42,8 @@ impl Display for BackupOption {
             Self::Goal(goal) => write!(f, " = {goal}"),
             Self::Integrity(depth) => write!(f, " = {depth}"),
             Self::ThreadCount(ThreadCount::Count(count)) => write!(f, " = {count}"),
-            _ => self.value().map_or(Ok(()), |value| write!(f, " = {value}")),
+            Self::Valued(_, value) => write!(f, " = {value}"),
+            _ => Ok(()),
         }
     }
 }

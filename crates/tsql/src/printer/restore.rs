@@ -55,7 +55,8 @@ impl Display for RestoreOption {
             }
             Self::DbName(name) => write!(f, " = {name}"),
             Self::StopAtMark(mark) | Self::StopBeforeMark(mark) => write!(f, " = {mark}"),
-            _ => self.value().map_or(Ok(()), |value| write!(f, " = {value}")),
+            Self::Valued(_, value) => write!(f, " = {value}"),
+            _ => Ok(()),
         }
     }
 }

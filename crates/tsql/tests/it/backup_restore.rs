@@ -5,7 +5,7 @@ use windlass_tsql::ast::{
     DeviceKind, Encryption, EncryptionAlgorithm, Encryptor, FileSpec, Goal, Identifier, Level,
     Name, RestoreAction, RestoreOption, RestoreSource, ThreadCount, Value, Variable,
 };
-use windlass_tsql::option::{self, ArgumentKind, OptionRow};
+use windlass_tsql::option::{self, ArgumentKind, OptionRow, OptionWord};
 
 use crate::{backup, only, refused, restore};
 
@@ -74,12 +74,12 @@ fn a_striped_backup_keeps_devices_and_options_in_source_order() {
     assert_eq!(
         options,
         [
-            BackupOption::NoFormat,
-            BackupOption::NoInit,
-            BackupOption::Name(Value::national("n")),
-            BackupOption::Skip,
+            BackupOption::Flag(OptionWord::NoFormat),
+            BackupOption::Flag(OptionWord::NoInit),
+            BackupOption::Valued(OptionWord::Name, Value::national("n")),
+            BackupOption::Flag(OptionWord::Skip),
             BackupOption::Stats(Some(Value::Number(10))),
-            BackupOption::NoInit,
+            BackupOption::Flag(OptionWord::NoInit),
         ]
     );
     assert_eq!(statement.options[1].span.line, 2);
@@ -169,7 +169,7 @@ fn encryption_and_credentials() {
             BackupOption::Credential(None),
             BackupOption::Credential(Some(Credential::Value(text("c")))),
             BackupOption::Credential(Some(Credential::Identifier(Identifier::new("c")))),
-            BackupOption::NoEncryption,
+            BackupOption::Flag(OptionWord::NoEncryption),
         ]
     );
 }
@@ -181,11 +181,11 @@ fn values_that_fail_later_are_in_the_tree() {
             "DESCRIPTION = 5, RETAINDAYS = 'x', BLOCKSIZE = @b, STATS, BUFFERCOUNT = -1"
         ),
         [
-            BackupOption::Description(Value::Number(5)),
-            BackupOption::RetainDays(text("x")),
-            BackupOption::BlockSize(variable("@b")),
+            BackupOption::Valued(OptionWord::Description, Value::Number(5)),
+            BackupOption::Valued(OptionWord::RetainDays, text("x")),
+            BackupOption::Valued(OptionWord::BlockSize, variable("@b")),
             BackupOption::Stats(None),
-            BackupOption::BufferCount(Value::Number(-1)),
+            BackupOption::Valued(OptionWord::BufferCount, Value::Number(-1)),
         ]
     );
     restore("RESTORE HEADERONLY FROM DISK = 'a' WITH RECOVERY, MOVE 'x' TO 'y'");
@@ -200,14 +200,17 @@ fn own_extensions_are_options_of_backup() {
              GOAL = gentle, MAXRATE = 50, MAXWRITERATE = @r"
         ),
         [
-            BackupOption::NoWrite,
-            BackupOption::NoCompressWrite,
+            BackupOption::Flag(OptionWord::NoWrite),
+            BackupOption::Flag(OptionWord::NoCompressWrite),
             BackupOption::ThreadCount(ThreadCount::Count(Value::Number(4))),
             BackupOption::ThreadCount(ThreadCount::Auto),
             BackupOption::LevelAuto,
             BackupOption::Goal(Goal::Gentle),
-            BackupOption::MaxRate(Value::Number(50)),
-            BackupOption::MaxWriteRate(Value::Variable(Variable::new("@r"))),
+            BackupOption::Valued(OptionWord::MaxRate, Value::Number(50)),
+            BackupOption::Valued(
+                OptionWord::MaxWriteRate,
+                Value::Variable(Variable::new("@r"))
+            ),
         ]
     );
     let auto = "COMPRESSION (ALGORITHM = ZSTD, LEVEL = AUTO)";
@@ -254,7 +257,10 @@ fn points_in_time() {
         "STOPAT = '2026-01-01T12:00', STOPATMARK = 'lsn:33000000028800001', \
          STOPBEFOREMARK = N'mark' AFTER @when",
     );
-    assert_eq!(options[0], RestoreOption::StopAt(text("2026-01-01T12:00")));
+    assert_eq!(
+        options[0],
+        RestoreOption::Valued(OptionWord::StopAt, text("2026-01-01T12:00"))
+    );
     assert!(matches!(&options[1], RestoreOption::StopAtMark(mark) if mark.after.is_none()));
     assert!(matches!(&options[2], RestoreOption::StopBeforeMark(mark)
         if mark.mark.node == Value::national("mark") && mark.after.is_some()));
@@ -263,7 +269,7 @@ fn points_in_time() {
 #[test]
 fn dbname_follows_snapshot_with_or_without_a_comma() {
     let expected = [
-        RestoreOption::Snapshot,
+        RestoreOption::Flag(OptionWord::Snapshot),
         RestoreOption::DbName(Name::Identifier(Identifier::new("db"))),
     ];
     assert_eq!(restore_options("SNAPSHOT, DBNAME = db"), expected);

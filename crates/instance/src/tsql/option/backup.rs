@@ -46,26 +46,28 @@ fn apply(
     options: &mut BackupOptions,
     environment: &mut dyn Environment,
 ) -> Result<(), Failure> {
-    use BackupOption as O;
+    use {BackupOption as O, OptionWord as W};
     match option {
-        O::Differential => options.is_differential = true,
-        O::CopyOnly => options.is_copy_only = true,
+        O::Flag(W::Differential) => options.is_differential = true,
+        O::Flag(W::CopyOnly) => options.is_copy_only = true,
         O::Compression(None) => options.compression = Some(CompressionChoice::Default),
         O::Compression(Some(written)) => options.compression = Some(compression(*written)?),
-        O::NoCompression => {
+        O::Flag(W::NoCompression) => {
             options.compression = Some(CompressionChoice::Fixed(Compression::NONE));
         }
-        O::Init if options.overwrite == Overwrite::Append => {
+        O::Flag(W::Init) if options.overwrite == Overwrite::Append => {
             options.overwrite = Overwrite::Initialize;
         }
-        O::Skip => options.skips_checks = true,
-        O::Format => options.overwrite = Overwrite::Format,
-        O::Checksum | O::NoChecksum => options.checksum = Some(*option == O::Checksum),
-        O::ContinueAfterError => options.on_damage = OnDamage::Continue,
-        O::AsIs => options.is_as_is = true,
+        O::Flag(W::Skip) => options.skips_checks = true,
+        O::Flag(W::Format) => options.overwrite = Overwrite::Format,
+        O::Flag(word @ (W::Checksum | W::NoChecksum)) => {
+            options.checksum = Some(*word == W::Checksum);
+        }
+        O::Flag(W::ContinueAfterError) => options.on_damage = OnDamage::Continue,
+        O::Flag(W::AsIs) => options.is_as_is = true,
         O::Integrity(depth) => options.integrity = Some(*depth),
-        O::NoWrite => options.probe = Some(Probe::Transform),
-        O::NoCompressWrite => options.probe = Some(Probe::Read),
+        O::Flag(W::NoWrite) => options.probe = Some(Probe::Transform),
+        O::Flag(W::NoCompressWrite) => options.probe = Some(Probe::Read),
         O::Goal(goal) => options.goal = *goal,
         O::Encryption(written) => {
             let (cipher, certificate) = encryption(written)?;
@@ -73,12 +75,9 @@ fn apply(
             options.certificate = Some(certificate);
         }
         // Defaults; FORMAT implies INIT; `choose_level` handles LEVEL.
-        O::Init
-        | O::NoInit
-        | O::NoSkip
-        | O::NoFormat
-        | O::StopOnError
-        | O::NoEncryption
+        O::Flag(
+            W::Init | W::NoInit | W::NoSkip | W::NoFormat | W::StopOnError | W::NoEncryption,
+        )
         | O::ThreadCount(ThreadCount::Auto)
         | O::LevelAuto => {}
         valued => apply_value(valued, options, environment)?,
@@ -92,35 +91,35 @@ fn apply_value(
     options: &mut BackupOptions,
     environment: &mut dyn Environment,
 ) -> Result<(), Failure> {
-    use BackupOption as O;
+    use {BackupOption as O, OptionWord as W};
     let word = option.word();
     match option {
-        O::Name(value) => options.name = filled_text(value, environment)?,
-        O::Description(value) => options.description = filled_text(value, environment)?,
-        O::MediaName(value) => options.media_name = filled_text(value, environment)?,
-        O::MediaDescription(value) => {
+        O::Valued(W::Name, value) => options.name = filled_text(value, environment)?,
+        O::Valued(W::Description, value) => options.description = filled_text(value, environment)?,
+        O::Valued(W::MediaName, value) => options.media_name = filled_text(value, environment)?,
+        O::Valued(W::MediaDescription, value) => {
             options.media_description = filled_text(value, environment)?;
         }
-        O::ExpireDate(value) => {
+        O::Valued(W::ExpireDate, value) => {
             let text = text(value, environment)?.unwrap_or_default();
             let date: Result<Moment, _> = text.parse();
             options.expires = Some(date.map_err(|_| invalid(word))?);
         }
-        O::SignWith(value) => options.sign_with = Some(file(word, value, environment)?),
+        O::Valued(W::SignWith, value) => options.sign_with = Some(file(word, value, environment)?),
         O::Stats(value) => options.stats = Some(stats(value.as_ref(), environment)?),
         _ => {
             let value = match option {
-                O::ThreadCount(ThreadCount::Count(value)) => Some(value),
-                _ => option.value(),
+                O::Valued(_, value) | O::ThreadCount(ThreadCount::Count(value)) => Some(value),
+                _ => None,
             };
             let into = match word {
-                OptionWord::RetainDays => &mut options.retain_days,
-                OptionWord::BlockSize => &mut options.block_bytes,
-                OptionWord::BufferCount => &mut options.buffer_count,
-                OptionWord::MaxTransferSize => &mut options.transfer_bytes,
-                OptionWord::ThreadCount => &mut options.threads,
-                OptionWord::MaxRate => &mut options.max_rate,
-                OptionWord::MaxWriteRate => &mut options.max_write_rate,
+                W::RetainDays => &mut options.retain_days,
+                W::BlockSize => &mut options.block_bytes,
+                W::BufferCount => &mut options.buffer_count,
+                W::MaxTransferSize => &mut options.transfer_bytes,
+                W::ThreadCount => &mut options.threads,
+                W::MaxRate => &mut options.max_rate,
+                W::MaxWriteRate => &mut options.max_write_rate,
                 _ => return unused(word, BACKUP),
             };
             let value = value.ok_or_else(|| invalid(word))?;

@@ -91,37 +91,41 @@ fn apply(
     said: &mut Said,
     environment: &mut dyn Environment,
 ) -> Result<(), Failure> {
-    use RestoreOption as O;
+    use {OptionWord as W, RestoreOption as O};
     let word = option.word();
     let options = &mut said.restore;
     match option {
-        O::Recovery => options.recovery = Recovery::Recovery,
-        O::NoRecovery => options.recovery = Recovery::NoRecovery,
+        O::Flag(W::Recovery) => options.recovery = Recovery::Recovery,
+        O::Flag(W::NoRecovery) => options.recovery = Recovery::NoRecovery,
         O::Move { logical, path } => {
             let logical = text(&logical.node, environment)?.unwrap_or_default();
             let path = text(&path.node, environment)?.unwrap_or_default();
             options.moves.push((logical, path));
         }
-        O::Replace => options.replaces = true,
-        O::Restart => options.restarts = true,
-        O::File(value) => options.media.position = Some(number(word, value, environment)?),
-        O::MediaName(value) => options.media.media_name = text(value, environment)?,
-        O::BlockSize(value) => {
+        O::Flag(W::Replace) => options.replaces = true,
+        O::Flag(W::Restart) => options.restarts = true,
+        O::Valued(W::File, value) => {
+            options.media.position = Some(number(word, value, environment)?);
+        }
+        O::Valued(W::MediaName, value) => options.media.media_name = text(value, environment)?,
+        O::Valued(W::BlockSize, value) => {
             options.media.block_bytes = Some(number(word, value, environment)?);
         }
-        O::BufferCount(value) => options.buffer_count = Some(number(word, value, environment)?),
-        O::MaxTransferSize(value) => {
+        O::Valued(W::BufferCount, value) => {
+            options.buffer_count = Some(number(word, value, environment)?);
+        }
+        O::Valued(W::MaxTransferSize, value) => {
             options.transfer_bytes = Some(number(word, value, environment)?);
         }
-        O::Checksum => options.media.needs_checksums = true,
-        O::StopOnError => said.on_damage = Some(OnDamage::Stop),
-        O::ContinueAfterError => said.on_damage = Some(OnDamage::Continue),
+        O::Flag(W::Checksum) => options.media.needs_checksums = true,
+        O::Flag(W::StopOnError) => said.on_damage = Some(OnDamage::Stop),
+        O::Flag(W::ContinueAfterError) => said.on_damage = Some(OnDamage::Continue),
         O::Stats(value) => options.stats = Some(stats(value.as_ref(), environment)?),
-        O::LoadHistory => said.loads_history = true,
-        O::WithoutKey => said.is_without_key = true,
-        O::AsIs => options.is_as_is = true,
-        O::SignedBy(value) => options.signed_by.push(file(word, value, environment)?),
-        O::AllowUnencrypted => options.allows_unencrypted = true,
+        O::Flag(W::LoadHistory) => said.loads_history = true,
+        O::Flag(W::WithoutKey) => said.is_without_key = true,
+        O::Flag(W::AsIs) => options.is_as_is = true,
+        O::Valued(W::SignedBy, value) => options.signed_by.push(file(word, value, environment)?),
+        O::Flag(W::AllowUnencrypted) => options.allows_unencrypted = true,
         other => return unused(other.word(), RESTORE),
     }
     Ok(())

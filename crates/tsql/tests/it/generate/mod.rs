@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_tsql::Spanned;
 use windlass_tsql::ast::*;
+use windlass_tsql::option::{ArgumentKind, BACKUP, OptionRow, OptionWord, RESTORE};
 
 pub(super) fn spanned<T: std::fmt::Debug>(
     inner: impl Strategy<Value = T>,
@@ -131,66 +132,18 @@ fn credential() -> impl Strategy<Value = Option<Credential>> {
     ])
 }
 
-fn backup_flag() -> impl Strategy<Value = BackupOption> {
-    use BackupOption::*;
-    select(vec![
-        Differential,
-        CopyOnly,
-        NoCompression,
-        NoEncryption,
-        FileSnapshot,
-        MetadataOnly,
-        Snapshot,
-        Init,
-        NoInit,
-        Skip,
-        NoSkip,
-        Format,
-        NoFormat,
-        Checksum,
-        NoChecksum,
-        StopOnError,
-        ContinueAfterError,
-        Restart,
-        Rewind,
-        NoRewind,
-        Unload,
-        NoUnload,
-        NoRecovery,
-        NoTruncate,
-        NoWrite,
-        NoCompressWrite,
-        LevelAuto,
-    ])
-}
-
-fn backup_setting() -> impl Strategy<Value = BackupOption> {
-    use BackupOption::*;
-    let make: Vec<fn(Value) -> BackupOption> = vec![
-        Name,
-        Description,
-        ExpireDate,
-        RetainDays,
-        MediaName,
-        MediaDescription,
-        Password,
-        MediaPassword,
-        BlockSize,
-        BufferCount,
-        MaxTransferSize,
-        BackupOptions,
-        Standby,
-        MaxRate,
-        MaxWriteRate,
-        SignWith,
-    ];
-    (select(make), value()).prop_map(|(make, value)| make(value))
+/// The words of a table whose argument is of this kind.
+fn words(rows: &[OptionRow], argument: ArgumentKind) -> impl Strategy<Value = OptionWord> + use<> {
+    let rows = rows.iter().filter(|row| row.argument == argument);
+    select(rows.map(|row| row.word).collect::<Vec<_>>())
 }
 
 fn backup_option() -> impl Strategy<Value = BackupOption> {
     prop_oneof![
-        4 => backup_flag(),
-        4 => backup_setting(),
+        4 => words(BACKUP, ArgumentKind::None).prop_map(BackupOption::Flag),
+        4 => (words(BACKUP, ArgumentKind::Value), value())
+            .prop_map(|(word, value)| BackupOption::Valued(word, value)),
+        1 => Just(BackupOption::LevelAuto),
         1 => option::of(compression()).prop_map(BackupOption::Compression),
         1 => encryption().prop_map(BackupOption::Encryption),
         1 => credential().prop_map(BackupOption::Credential),
@@ -229,57 +182,6 @@ pub(crate) fn backup() -> impl Strategy<Value = Statement> {
         })
 }
 
-fn restore_flag() -> impl Strategy<Value = RestoreOption> {
-    use RestoreOption::*;
-    select(vec![
-        Partial,
-        Recovery,
-        NoRecovery,
-        Replace,
-        Restart,
-        RestrictedUser,
-        Checksum,
-        NoChecksum,
-        StopOnError,
-        ContinueAfterError,
-        Rewind,
-        NoRewind,
-        Unload,
-        NoUnload,
-        KeepReplication,
-        KeepCdc,
-        KeepTemporalRetention,
-        EnableBroker,
-        ErrorBrokerConversations,
-        NewBroker,
-        MetadataOnly,
-        Snapshot,
-        Verbose,
-        LoadHistory,
-        CommitDifferentialBase,
-        SnapshotImport,
-    ])
-}
-
-fn restore_setting() -> impl Strategy<Value = RestoreOption> {
-    use RestoreOption::*;
-    let make: Vec<fn(Value) -> RestoreOption> = vec![
-        Standby,
-        Password,
-        MediaPassword,
-        MediaName,
-        BlockSize,
-        BufferCount,
-        MaxTransferSize,
-        RestoreOptions,
-        StopAt,
-        SnapshotRestorePhase,
-        EnhancedIntegrity,
-        SignedBy,
-    ];
-    (select(make), value()).prop_map(|(make, value)| make(value))
-}
-
 fn stop_mark() -> impl Strategy<Value = StopMark> {
     (
         spanned(text_or_variable()),
@@ -290,11 +192,13 @@ fn stop_mark() -> impl Strategy<Value = StopMark> {
 
 fn restore_option() -> impl Strategy<Value = RestoreOption> {
     prop_oneof![
-        4 => restore_flag(),
-        4 => restore_setting(),
+        4 => words(RESTORE, ArgumentKind::None).prop_map(RestoreOption::Flag),
+        4 => (words(RESTORE, ArgumentKind::Value), value())
+            .prop_map(|(word, value)| RestoreOption::Valued(word, value)),
         1 => (spanned(text_or_variable()), spanned(text_or_variable()))
             .prop_map(|(logical, path)| RestoreOption::Move { logical, path }),
-        1 => number_or_variable().prop_map(RestoreOption::File),
+        1 => (words(RESTORE, ArgumentKind::Number), number_or_variable())
+            .prop_map(|(word, value)| RestoreOption::Valued(word, value)),
         1 => credential().prop_map(RestoreOption::Credential),
         1 => option::of(value()).prop_map(RestoreOption::Stats),
         1 => text_or_variable()
