@@ -199,6 +199,7 @@ mod tests {
                             origin: Origin::Attached,
                             create_date: "2026-11-20 10:00:00".parse().unwrap(),
                             base: None,
+                            made_for: own,
                         })
                         .unwrap(),
                 };

@@ -71,6 +71,8 @@ pub struct DatabaseRecord {
     pub create_date: Moment,
     /// The last full backup that was not copy-only, or the set restored last.
     pub base: Option<Base>,
+    /// The identity of this registration, which the files that were made for it carry.
+    pub made_for: Guid,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +87,8 @@ pub struct FileRecord {
 }
 
 const COLUMNS: &str = "database_id, name, logical_name, path, family_guid, state, origin, \
-                       create_date, base_set_guid, base_lsn, base_date, log_path, is_as_is";
+                       create_date, base_set_guid, base_lsn, base_date, log_path, is_as_is, \
+                       made_for";
 
 impl Catalog {
     /// All registered databases, ordered by number.
@@ -270,7 +273,7 @@ fn put(connection: &rusqlite::Connection, record: &DatabaseRecord) -> Result<(),
         .execute(
             &format!(
                 "INSERT OR REPLACE INTO own_database ({COLUMNS}) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
             ),
             params![
                 record.database_id,
@@ -286,6 +289,7 @@ fn put(connection: &rusqlite::Connection, record: &DatabaseRecord) -> Result<(),
                 Stored(record.base.map(|base| base.finished)),
                 record.log_path.as_deref().map(path_text),
                 record.is_as_is,
+                Stored(record.made_for),
             ],
         )
         .map(|_| ())
@@ -338,6 +342,8 @@ fn record_of(row: &Row<'_>) -> Result<DatabaseRecord, Error> {
         create_date: read(row, "create_date", "a date")?
             .ok_or_else(|| stored("NULL".to_owned(), "a date"))?,
         base,
+        made_for: read(row, "made_for", "an identity")?
+            .ok_or_else(|| stored("NULL".to_owned(), "an identity"))?,
     })
 }
 
@@ -358,6 +364,7 @@ mod tests {
             origin: Origin::Attached,
             create_date: "2026-11-20 10:00:00".parse().unwrap(),
             base: None,
+            made_for: Guid::random(),
         }
     }
 

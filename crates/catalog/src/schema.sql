@@ -14,7 +14,9 @@ CREATE TABLE own_database (
     base_lsn,
     base_date TEXT,
     log_path TEXT,
-    is_as_is INTEGER NOT NULL
+    is_as_is INTEGER NOT NULL,
+    -- Which identity the files that were made for it carry.
+    made_for TEXT NOT NULL
 );
 CREATE TABLE own_drive (
     letter TEXT PRIMARY KEY,

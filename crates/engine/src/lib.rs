@@ -47,6 +47,7 @@ mod sync;
 mod versions;
 
 pub use backup::file_restore::{FileRestore, RestoredFile};
+pub use backup::offline::LogIdentity;
 pub use backup::restore::Restore;
 pub use backup::{BackupDescription, BackupMode, BackupRange};
 pub use database::backup::{Backup, BackupPhase, LogCopy, PhaseReport};

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_base::Moment;
+use windlass_base::{Guid, Moment};
 use windlass_catalog::{
     Catalog, DatabaseRecord, DatabaseState, Drive, Error as CatalogError, Origin, RestoreRecord,
     ServerOption,
@@ -361,5 +361,6 @@ pub(crate) fn new_record(name: &str, path: &Path, origin: Origin) -> DatabaseRec
         origin,
         create_date: Moment::now().0,
         base: None,
+        made_for: Guid::random(),
     }
 }

@@ -7,6 +7,7 @@
 //! - [`check`]: `SQLite`'s own check of a snapshot.
 //! - [`sqlite`]: `SQLite` files, in use or not.
 //! - [`engine`]: databases of the page engine.
+//! - [`ownership`]: which registered database a file was made for.
 //!
 //! Neighbours: `pipeline` above uses both traits and no implementation; `io` below is the interface to
 //! the operating system. Of `media` only [`SourceKind`](windlass_media::SourceKind) is used; nothing
@@ -25,6 +26,7 @@ mod content;
 mod database;
 pub mod engine;
 mod error;
+pub mod ownership;
 mod protection;
 mod source;
 pub mod sqlite;
@@ -33,6 +35,7 @@ mod target;
 pub use content::{FIRST_BYTES, part_of_database};
 pub use database::{Opened, SourceDatabase};
 pub use error::{Error, Obstacle, WalDamage};
+pub use ownership::Left;
 pub use protection::{Protection, Sealing};
 pub use source::{
     Content, DatabaseIdentity, Depth, Ending, FileKind, FileRanges, LogPiece, Position,

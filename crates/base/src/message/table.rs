@@ -270,6 +270,8 @@ texts! {
     exported(database, file, bytes), "Database '{database}' was exported to '{file}': {bytes} bytes.";
     file_deleted(file), "The file '{file}' was deleted.";
     file_left(file), "The file '{file}' was attached, not created by this instance; it was not deleted.";
+    file_is_anothers(file, database, why), "'{file}' is not the file that was made for database '{database}': {why}. A MOVE that names it, with REPLACE, overwrites it.";
+    file_left_to_others(file, why), "The file '{file}' was not deleted: {why}. If nobody needs it, delete it by hand.";
     file_written(file, database, path, bytes), "File '{file}' of database '{database}' was written to '{path}': {bytes} bytes.";
     files_deleted(count, database), "The {count} files of '{database}' were deleted.";
     files_are_sql_servers(), "The files are SQL Server's: the database is not registered here. windlass extract reads its tables.";

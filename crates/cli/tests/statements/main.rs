@@ -4,6 +4,7 @@ mod accelerator;
 mod articles;
 mod commands;
 mod devices;
+mod dropping;
 mod dry_run;
 mod encodings;
 mod encryption;

@@ -4,7 +4,7 @@
 pub(crate) mod description;
 pub(crate) mod file_restore;
 pub(crate) mod follow;
-mod offline;
+pub(crate) mod offline;
 pub(crate) mod restore;
 
 pub use description::{BackupDescription, BackupMode, BackupRange};

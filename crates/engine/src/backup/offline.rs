@@ -4,7 +4,7 @@
 //! It scans the log as recovery does, so it never misses a mark. Nothing is written.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::differential::ExtentMap;
@@ -13,9 +13,37 @@ use crate::files::{FilePage, check_regions, extent_of, locate_extent};
 use crate::log::header::Header;
 use crate::log::reader::{LogReader, find_end, load_sequences};
 use crate::log::replay::{Replayed, replay};
-use crate::storage::StorageFile;
-use windlass_base::FileId;
+use crate::storage::{FileSystem, OpenMode, StorageFile};
 use windlass_base::page::EXTENT_PAGES;
+use windlass_base::{FileId, Guid};
+
+/// What a log file says of its database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogIdentity {
+    pub guid: Guid,
+    pub name: String,
+    pub data_paths: Vec<PathBuf>,
+}
+
+impl LogIdentity {
+    /// Reads it from the log's header; `None` if that is damaged, or there is none.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn of(files: &dyn FileSystem, log: &Path) -> Result<Option<Self>> {
+        let opened = files.open(log, OpenMode::Existing);
+        let file = opened.map_err(|error| EngineError::io("open", log, error))?;
+        match Header::load(file.as_ref(), log) {
+            Ok(header) => Ok(Some(Self {
+                guid: header.guid,
+                name: header.name,
+                data_paths: header.files.into_iter().map(|file| file.path).collect(),
+            })),
+            Err(EngineError::Corrupt { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
 
 /// The state of a closed database, read from its log file.
 pub(super) struct ClosedDatabase {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use windlass_base::Message;
 use windlass_base::message::table;
 use windlass_catalog::{DatabaseRecord, DatabaseState, Origin};
+use windlass_source::ownership::{self, Owner};
 use windlass_source::sqlite::{self, Existing, RestoreRequest, SqliteTarget};
 use windlass_source::{Content, Error as SourceError, RestoreTarget as _};
 use windlass_tsql::ast::{CreateDatabase, DatabaseOrigin, DropDatabase};
@@ -223,27 +224,29 @@ fn drop_one(
     };
     refuse_in_use(session, &record)?;
     let path = record.path.display();
-    let note = match (record.state, record.origin) {
+    let notes = match (record.state, record.origin) {
         (DatabaseState::Restoring, _) if record.log_path.is_some() => {
             let log = record.log_path.as_deref().unwrap_or(Path::new(""));
             windlass_source::engine::forget(log)?;
-            restore_removed(session, &record)?
+            vec![restore_removed(session, &record)?]
         }
         (DatabaseState::Online, Origin::Restored) if record.log_path.is_some() => {
             engine::delete_files(session, &record)?
         }
         (DatabaseState::Restoring, _) => {
             sqlite::forget(&record.path)?;
-            restore_removed(session, &record)?
+            vec![restore_removed(session, &record)?]
         }
-        (DatabaseState::Online, Origin::Restored) => {
-            delete_files(&record)?;
-            table::file_deleted(path)
-        }
-        (DatabaseState::Online, Origin::Attached) => table::file_left(path),
+        (DatabaseState::Online, Origin::Restored) => vec![match delete_files(&record)? {
+            None => table::file_deleted(path),
+            Some(why) => table::file_left_to_others(path, why),
+        }],
+        (DatabaseState::Online, Origin::Attached) => vec![table::file_left(path)],
     };
     session.instance.forget(&record.name)?;
-    sink.message(note);
+    for note in notes {
+        sink.message(note);
+    }
     Ok(())
 }
 
@@ -267,10 +270,15 @@ fn restore_removed(session: &Session, record: &DatabaseRecord) -> Result<Message
     })
 }
 
-/// Deletes a database's file and SQLite's side files, unless it is open.
-fn delete_files(record: &DatabaseRecord) -> Result<(), Failure> {
-    if !record.path.exists() {
-        return Ok(());
+/// Deletes a database's file and SQLite's side files, unless it is open. Returns why it did not, if what has
+/// its name is not the database's.
+fn delete_files(record: &DatabaseRecord) -> Result<Option<String>, Failure> {
+    let owner = ownership::owner_of_remains(&record.path, record.made_for)
+        .map_err(|error| table::cannot_open_file(record.path.display(), os_error(&error)))?;
+    match owner {
+        Owner::Nobody => return Ok(None),
+        Owner::Other { why } => return Ok(Some(why)),
+        Owner::Own | Owner::Untold => {}
     }
     let probe = RestoreRequest {
         target: record.path.clone(),
@@ -296,5 +304,5 @@ fn delete_files(record: &DatabaseRecord) -> Result<(), Failure> {
             _ => {}
         }
     }
-    Ok(())
+    Ok(None)
 }

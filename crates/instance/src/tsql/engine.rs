@@ -1,15 +1,16 @@
 //! CREATE DATABASE for the page engine, ALTER DATABASE, CHECKPOINT.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_base::Message;
 use windlass_base::message::table;
+use windlass_base::{Guid, Message};
 use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
 use windlass_engine::{CreateDatabase as Request, Database, FileSpec, Growth, OpenDatabase};
 use windlass_source::Error as SourceError;
+use windlass_source::engine::Removal;
 use windlass_tsql::ast::{
     AlterDatabase, AlterDatabaseAction, AlteredDatabase, CreateDatabase, DatabaseOption,
     FileDefinition, FileGrowth, FileSize, FileSizeLimit, RecoveryModel, SizeUnit, TimeUnit, Value,
@@ -82,9 +83,20 @@ pub(crate) fn register(
     }
     record.log_path = Some(database.log_path());
     record.family_guid = Some(database.guid());
+    if origin == Origin::Restored {
+        for file in &files {
+            mark(&file.path, record.made_for)?;
+        }
+    }
     let catalog = session.instance.catalog_mut();
     let number = catalog.register(&record)?;
     Ok(catalog.set_files(number, &files)?)
+}
+
+/// Marks a file that was made for a registered database.
+fn mark(path: &Path, made_for: Guid) -> Result<(), Failure> {
+    windlass_source::ownership::mark(path, made_for)
+        .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)).into())
 }
 
 /// The files of an open database, for the catalog.
@@ -127,20 +139,32 @@ pub(super) fn attach(
 }
 
 /// Deletes the files of a closed database, which need not be whole: what a deletion that was killed has
-/// left goes as well.
+/// left goes as well. What has taken the place of one since stays.
 pub(super) fn delete_files(
     session: &mut Session,
     record: &DatabaseRecord,
-) -> Result<Message, Failure> {
+) -> Result<Vec<Message>, Failure> {
     let files = session.instance.catalog().files(record.database_id)?;
     let data = files.iter().filter(|file| !file.is_log);
     let data: Vec<PathBuf> = data.map(|file| file.path.clone()).collect();
     let log = record.log_path.as_deref().unwrap_or(&record.path);
-    let removed = windlass_source::engine::remove(log, &data).map_err(|error| match error {
+    let removal = Removal {
+        log,
+        data: &data,
+        made_for: record.made_for,
+        guid: record.family_guid,
+    };
+    let removed = removal.run().map_err(|error| match error {
         SourceError::InUse { .. } => Failure::from(table::drop_in_use(&record.name)),
         other => other.into(),
     })?;
-    Ok(table::files_deleted(removed, &record.name))
+    let mut messages = Vec::new();
+    if removed.count > 0 || removed.left.is_empty() {
+        messages.push(table::files_deleted(removed.count, &record.name));
+    }
+    let left = removed.left.iter();
+    messages.extend(left.map(|left| table::file_left_to_others(left.path.display(), &left.why)));
+    Ok(messages)
 }
 
 /// The file for a path in a script.
@@ -300,6 +324,7 @@ fn add_files(
     database: &Arc<Database>,
     files: &[Spanned<FileDefinition>],
 ) -> Result<(), Failure> {
+    let record = known(session, name)?;
     let mut taken: HashSet<String> = database
         .files()
         .into_iter()
@@ -320,8 +345,10 @@ fn add_files(
             return Err(table::file_used_by_database(spec.path.display(), owner.name).into());
         }
         database.add_file(&spec)?;
+        if record.origin == Origin::Restored {
+            mark(&spec.path, record.made_for)?;
+        }
     }
-    let record = known(session, name)?;
     remember_files(session, &record, database)
 }
 

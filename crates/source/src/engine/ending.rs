@@ -7,14 +7,14 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_base::FileId;
+use windlass_base::{FileId, Guid};
 use windlass_engine::{DifferentialBase, FileSpec, Restore};
 use windlass_io::{Access, DirectFile, directory, output, own};
 
 use super::pending::{PendingRestore, Progress, forget_files, pending, remove_all, remove_state};
 use super::restore::claim;
 use super::{LOG_FILE_ID, engine_error, io_error, staged};
-use crate::Error;
+use crate::{Error, ownership};
 
 /// First bytes of the first page of every non-empty database.
 const FIRST_BYTES: &[u8] = b"SQLite format 3\0";
@@ -52,7 +52,7 @@ pub(super) fn make_whole(
             true => LOG_FILE_ID,
             false => FileId::of_data(index).0,
         };
-        set_attributes(from, to, state.modes.get(&file_id).copied())?;
+        set_attributes(from, to, state.modes.get(&file_id).copied(), state.made_for)?;
     }
     Ok(())
 }
@@ -112,7 +112,12 @@ fn complete_claimed(state: &PendingRestore) -> Result<bool, Error> {
 
 /// Gives a finished file the permissions and owner of the file that it replaces, or the permissions of
 /// the original file.
-fn set_attributes(from: &Path, to: &Path, mode: Option<u16>) -> Result<(), Error> {
+fn set_attributes(
+    from: &Path,
+    to: &Path,
+    mode: Option<u16>,
+    made_for: Option<Guid>,
+) -> Result<(), Error> {
     let file = DirectFile::open(from, Access::Own).map_err(|e| io_error("open", from, e))?;
     let dressed = match std::fs::symlink_metadata(to) {
         Ok(replaced) if replaced.is_file() => output::keep(file.as_file(), &replaced),
@@ -123,6 +128,7 @@ fn set_attributes(from: &Path, to: &Path, mode: Option<u16>) -> Result<(), Error
         }
     };
     dressed
+        .and_then(|()| made_for.map_or(Ok(()), |database| ownership::mark(from, database)))
         .and_then(|()| file.sync())
         .map_err(|error| io_error("set the attributes of", from, error))
 }

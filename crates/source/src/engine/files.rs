@@ -14,14 +14,17 @@ use windlass_engine::{FileRestore, RestoredFile};
 
 use super::ending::sync_folder;
 use super::{LOG_FILE_ID, describe, engine_error, io_error, staged};
-use crate::Error;
+use crate::{Error, ownership};
 
 /// A restore of files in progress; dropped before [`FilesTarget::finish`], it changes nothing.
 #[derive(Debug)]
-pub struct FilesTarget(FileRestore);
+pub struct FilesTarget {
+    restore: FileRestore,
+    made_for: Guid,
+}
 
 impl FilesTarget {
-    /// Creates the files next to their targets. The database must not be open.
+    /// Creates the files of the registered database `made_for` next to their targets. It must not be open.
     ///
     /// # Errors
     /// Those of the engine, for example if the set cannot be used.
@@ -30,17 +33,18 @@ impl FilesTarget {
         description: &[u8],
         set: Guid,
         file_ids: &[FileId],
+        made_for: Guid,
     ) -> Result<Self, Error> {
         let description = describe(description)?;
         let files = Arc::new(RealFileSystem);
         FileRestore::begin(files, log, &description, set, file_ids, &staged)
-            .map(Self)
+            .map(|restore| Self { restore, made_for })
             .map_err(engine_error)
     }
 
     /// Whether a file of the set is selected.
     pub fn wants(&self, file_id: u16) -> bool {
-        self.0.wants(FileId(file_id))
+        self.restore.wants(FileId(file_id))
     }
 
     /// Writes bytes of a data file, or the next bytes of the log, which follows all data.
@@ -49,8 +53,8 @@ impl FilesTarget {
     /// Those of the engine.
     pub fn take(&mut self, file_id: u16, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         let taken = match file_id {
-            LOG_FILE_ID => self.0.apply_log(bytes),
-            _ => self.0.write(FileId(file_id), offset, bytes),
+            LOG_FILE_ID => self.restore.apply_log(bytes),
+            _ => self.restore.write(FileId(file_id), offset, bytes),
         };
         taken.map_err(engine_error)
     }
@@ -60,8 +64,10 @@ impl FilesTarget {
     /// # Errors
     /// Those of the engine, before anything is replaced; those of the operating system.
     pub fn finish(mut self) -> Result<Vec<RestoredFile>, Error> {
-        let restored = self.0.settle().map_err(engine_error)?;
+        let restored = self.restore.settle().map_err(engine_error)?;
         for file in &restored {
+            ownership::mark(&file.staged, self.made_for)
+                .map_err(|error| io_error("set the attributes of", &file.staged, error))?;
             std::fs::rename(&file.staged, &file.path)
                 .map_err(|error| io_error("rename", &file.staged, error))?;
             sync_folder(&file.path)?;

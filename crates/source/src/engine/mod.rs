@@ -27,7 +27,7 @@ use windlass_engine::{BackupDescription, EngineError};
 
 pub use ending::complete;
 pub use files::FilesTarget;
-pub use gone::remove;
+pub use gone::{Removal, Removed};
 pub use pending::{PendingRestore, forget, pending};
 pub use restore::{EngineBase, EngineRestoreRequest, EngineTarget, PlacedFile, recover};
 pub use snapshot::EngineSnapshot;

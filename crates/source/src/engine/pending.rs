@@ -31,6 +31,8 @@ pub struct PendingRestore {
     pub(super) modes: BTreeMap<u16, u16>,
     /// Whether the content may be something other than a database.
     pub(super) as_is: bool,
+    /// The registered database that the files are made for.
+    pub made_for: Option<Guid>,
     pub(super) description: BackupDescription,
     pub(super) progress: Progress,
 }
@@ -60,6 +62,7 @@ struct Stored {
     protection: Protection,
     modes: BTreeMap<u16, u16>,
     as_is: bool,
+    made_for: Option<String>,
     description: Vec<u8>,
     progress: Progress,
 }
@@ -103,6 +106,10 @@ pub fn pending(log: &Path) -> Result<Option<PendingRestore>, Error> {
         protection: stored.protection,
         modes: stored.modes,
         as_is: stored.as_is,
+        made_for: stored
+            .made_for
+            .map(|text| text.parse().map_err(|_| wrong("made_for is no identity")))
+            .transpose()?,
         description: describe(&stored.description)?,
         progress: stored.progress,
     }))
@@ -124,6 +131,7 @@ impl PendingRestore {
             protection: self.protection.clone(),
             modes: self.modes.clone(),
             as_is: self.as_is,
+            made_for: self.made_for.map(|guid| guid.to_string()),
             description: self.description.encode().map_err(engine_error)?,
             progress,
         };

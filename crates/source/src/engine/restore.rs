@@ -62,6 +62,8 @@ pub struct EngineRestoreRequest {
     pub allow_less_protected: bool,
     /// Whether the content may be something other than a database.
     pub as_is: bool,
+    /// The registered database that the files are made for, see [`crate::ownership`].
+    pub made_for: Option<Guid>,
 }
 
 /// The restore of a page engine database. For its temporary files, see [`super`].
@@ -103,6 +105,7 @@ impl EngineTarget {
             protection: request.protection.clone(),
             modes: modes(&request.files),
             as_is: request.as_is,
+            made_for: request.made_for,
             description,
             progress: Progress::Ready,
         };
@@ -114,6 +117,7 @@ impl EngineTarget {
                 let base = check_base(&state.log, request)?;
                 state.protection = base.protection;
                 state.as_is |= base.as_is;
+                state.made_for = state.made_for.or(base.made_for);
                 state.modes = base
                     .modes
                     .into_iter()

@@ -72,6 +72,7 @@ impl TargetKind for EngineFiles {
             protection: reader.opened.protection(wanted.keys),
             allow_less_protected: options.allows_unencrypted,
             as_is: options.is_as_is,
+            made_for: wanted.made_for,
             set_guid: set.set_guid,
             checkpoint_lsn: set.checkpoint_lsn,
             base: reader.is_differential().then_some(EngineBase {

@@ -51,7 +51,9 @@ impl PartRestore<'_> {
         let keys = self.reader.unlock_part(self.session)?;
         self.session.instance.engines.close(name)?;
         let log = self.record.log_path.clone().unwrap_or_default();
-        let mut target = FilesTarget::begin(&log, &set.source_description, set.set_guid, &numbers)
+        let made_for = self.record.made_for;
+        let description = &set.source_description;
+        let mut target = FilesTarget::begin(&log, description, set.set_guid, &numbers, made_for)
             .map_err(|error| self.source_refusal(&error))?;
         let read = self.reader.read_request(keys);
         let stats = self.reader.settled.stats;

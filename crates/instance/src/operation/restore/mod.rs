@@ -28,13 +28,14 @@ mod target;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use windlass_base::Moment;
 use windlass_base::message::table;
+use windlass_base::{Guid, Moment};
 use windlass_catalog::{
     Base, DatabaseRecord, DatabaseState, Depth, FileRecord, Origin, RestoreFileRecord, RestoreType,
 };
 use windlass_media::SetType;
 use windlass_pipeline::{ReadKeys, ReadReport};
+use windlass_source::ownership::{self, Left, Owner};
 use windlass_source::{Recovery, RestoreTarget};
 
 use super::media::check_moves;
@@ -42,7 +43,7 @@ use super::observer::Watch;
 use super::{database, history, rehearse, sql_server, timing};
 use crate::event_log::Entry;
 use crate::instance::new_record;
-use crate::message_of::loss_messages;
+use crate::message_of::{loss_messages, os_error};
 use crate::{Completed, Failure, Session, Sink};
 pub use newest::{Newest, NewestRequest, Sequence, Step};
 pub use options::RestoreOptions;
@@ -138,8 +139,12 @@ fn attempt(
     let reader = SetReader::open(name, devices, options, settled)?;
     check_moves(&options.moves, &reader.opened.set)?;
     reader.opened.warn_of_later_sets(&options.media, sink);
+    let made_for = known
+        .as_ref()
+        .map_or_else(Guid::random, |known| known.made_for);
     RestoreOperation {
         session,
+        made_for,
         known,
         kind: kind_of(&reader.opened.set),
         reader,
@@ -169,6 +174,9 @@ struct RestoreOperation<'a> {
     known: Option<DatabaseRecord>,
     kind: &'static dyn TargetKind,
     reader: SetReader<'a>,
+    /// The identity that the restored files carry: of the database to replace, or of the one that will be
+    /// registered.
+    made_for: Guid,
 }
 
 impl RestoreOperation<'_> {
@@ -192,6 +200,7 @@ impl RestoreOperation<'_> {
             known: self.known.as_ref(),
             files: &files,
             keys: &keys,
+            made_for: self.keeps_mark().then_some(self.made_for),
         });
         let target = target.map_err(|failure| self.name_base(failure, &files))?;
         let begun = Instant::now();
@@ -228,10 +237,39 @@ impl RestoreOperation<'_> {
         failure.then(table::base_needed(needed, found))
     }
 
+    /// Whether the database is registered afterwards.
+    fn keeps_mark(&self) -> bool {
+        self.known.is_some() || !self.reader.options.is_unregistered
+    }
+
+    /// Why a file that has the name of one of the replaced database is another's.
+    fn others(&self, own: &[FileRecord]) -> Result<Vec<Left>, Failure> {
+        let is_whole = |known: &&DatabaseRecord| {
+            known.origin == Origin::Restored && known.state == DatabaseState::Online
+        };
+        let mut others = Vec::new();
+        let own = match self.known.as_ref().filter(is_whole) {
+            Some(_) if !self.reader.is_differential() => own,
+            _ => return Ok(others),
+        };
+        for FileRecord { path, .. } in own {
+            let found = ownership::owner(path, self.made_for)
+                .map_err(|error| table::cannot_open_file(path.display(), os_error(&error)))?;
+            if let Owner::Other { why } = found {
+                let path = path.clone();
+                others.push(Left { path, why });
+            }
+        }
+        Ok(others)
+    }
+
     /// Applies SQL Server's rules for overwriting.
     fn check_targets(&self, files: &[Placed], own: &[FileRecord]) -> Result<(), Failure> {
         let reader = &self.reader;
-        let mut own: Vec<PathBuf> = own.iter().map(|file| file.path.clone()).collect();
+        let others = self.others(own)?;
+        let other = |path: &Path| others.iter().find(|other| other.path == path);
+        let own = own.iter().map(|file| file.path.clone());
+        let mut own: Vec<PathBuf> = own.filter(|path| other(path).is_none()).collect();
         if reader.is_differential() {
             // The full backup was allowed to go there.
             own.extend(files.iter().map(|file| file.record.path.clone()));
@@ -243,7 +281,13 @@ impl RestoreOperation<'_> {
         }
         let together: Vec<PathBuf> = files.iter().map(|file| file.record.path.clone()).collect();
         for file in files {
-            self.check_place(file, &own, &together)?;
+            let checked = self.check_place(file, &own, &together);
+            checked.map_err(|failure| match other(&file.record.path) {
+                Some(Left { path, why }) => {
+                    failure.then(table::file_is_anothers(path.display(), reader.name, why))
+                }
+                None => failure,
+            })?;
         }
         match reader.is_differential() {
             true => self.check_sequence(files),
@@ -342,6 +386,7 @@ impl RestoreOperation<'_> {
         let path = first(files).map_or_else(PathBuf::new, |file| file.path.clone());
         let before = self.known.take();
         let mut record = before.unwrap_or_else(|| new_record(self.reader.name, &path, origin));
+        record.made_for = self.made_for;
         self.settle(&mut record);
         if let Some(first) = first(files) {
             record.logical_name.clone_from(&first.logical_name);

@@ -73,6 +73,7 @@ impl TargetKind for SqliteFile {
             allow_less_protected: options.allows_unencrypted,
             as_is: options.is_as_is,
             mode: file.and_then(|file| file.mode).map(FileMode::bits),
+            made_for: wanted.made_for,
             cancel: wanted.session.cancel_flag(),
         };
         let target = SqliteTarget::begin(&request)?;

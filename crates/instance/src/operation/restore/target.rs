@@ -50,6 +50,7 @@ pub(super) struct Wanted<'a> {
     pub(super) known: Option<&'a DatabaseRecord>,
     pub(super) files: &'a [FileRecord],
     pub(super) keys: &'a ReadKeys,
+    pub(super) made_for: Option<Guid>,
 }
 
 /// The kind of database that a set was made from.

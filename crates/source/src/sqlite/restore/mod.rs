@@ -151,7 +151,10 @@ impl SqliteTarget {
         Ok(Self {
             existing,
             staging: Some(staging),
-            state: state_of(request, base.protection.clone(), mode, as_is),
+            state: RestoringState {
+                made_for: request.made_for.unwrap_or(base.made_for),
+                ..state_of(request, base.protection.clone(), mode, as_is)
+            },
             base: Some(base),
             is_marked: OnceLock::new(),
             marking: Mutex::new(()),
@@ -221,6 +224,7 @@ fn state_of(
         protection,
         mode,
         as_is,
+        made_for: request.made_for.unwrap_or(Guid::NIL),
         progress: RestoreProgress::Applying,
     }
 }
@@ -361,7 +365,7 @@ impl Publish<'_> {
             database_guid: Guid::random(),
         };
         let replaced = existing.as_deref().map(ExistingTarget::metadata);
-        staging.set_attributes(identity, replaced, self.state.mode)?;
+        staging.set_attributes(identity, replaced, self.state.mode, self.state.made_for)?;
         fault::point("dressed");
         if let Some(existing) = existing {
             existing.fold()?;

@@ -46,6 +46,8 @@ pub struct RestoreRequest {
     pub as_is: bool,
     /// Permissions of a file that replaces none; owner-only if unknown.
     pub mode: Option<u16>,
+    /// The registered database that the file is made for, see [`crate::ownership`].
+    pub made_for: Option<Guid>,
     /// Setting it makes the restore stop waiting.
     pub cancel: Arc<AtomicBool>,
 }

@@ -6,12 +6,13 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::RenameFlags;
+use windlass_base::Guid;
 use windlass_io::{DirectFile, directory, own};
 
 use super::super::identity::FileIdentity;
 use super::super::{beside, file_error};
 use super::{content, remove_file, state};
-use crate::Error;
+use crate::{Error, ownership};
 
 /// The unit in which file systems count allocated space.
 const BLOCK_BYTES: u64 = 512;
@@ -170,6 +171,7 @@ impl StagingFile {
         identity: FileIdentity,
         replaced: Option<&Metadata>,
         mode: Option<u16>,
+        made_for: Guid,
     ) -> Result<(), Error> {
         let file = self.file.as_file();
         let set_attributes = || {
@@ -181,6 +183,9 @@ impl StagingFile {
                 }
             }
             identity.record(file)?;
+            if made_for != Guid::NIL {
+                ownership::mark(&self.path, made_for)?;
+            }
             self.file.sync()
         };
         set_attributes().map_err(|error| file_error("set the attributes of", &self.path, error))

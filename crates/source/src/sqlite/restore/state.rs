@@ -50,6 +50,9 @@ pub struct RestoringState {
     pub mode: Option<u16>,
     /// Whether the content may be something other than a database.
     pub as_is: bool,
+    /// The registered database that the file is made for; nil for none.
+    #[serde(with = "as_text")]
+    pub made_for: Guid,
     pub progress: RestoreProgress,
 }
 
@@ -180,6 +183,7 @@ mod tests {
             protection: crate::Sealing::Passphrase.into(),
             mode: Some(0o640),
             as_is: false,
+            made_for: Guid::random(),
             progress: RestoreProgress::Ready,
         }
     }

@@ -29,6 +29,7 @@ fn record(place: &Place, base: Option<Guid>) -> DatabaseRecord {
             lsn: Lsn::ZERO,
             finished: Moment::now().0,
         }),
+        made_for: Guid::random(),
     }
 }
 
