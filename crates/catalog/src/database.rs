@@ -34,7 +34,7 @@ impl DatabaseState {
 pub enum Origin {
     /// The file existed and was attached.
     Attached = 0,
-    /// This instance created the file by a restore.
+    /// This instance created the file: by a restore, CREATE DATABASE or an import.
     Restored = 1,
 }
 

@@ -7,8 +7,8 @@
 //!    `-- Table::to_text  for terminals
 //! ```
 //!
-//! Neighbours: `tune` above fills the types. Nothing here depends on backups, measures anything, or
-//! does I/O.
+//! Neighbours: `tune` and `windlass report` above fill the types. Nothing here depends on backups,
+//! measures anything, or does I/O.
 //!
 //! Invariants:
 //! 1. Whatever the texts contain, the page is well-formed and runs no code: the template library

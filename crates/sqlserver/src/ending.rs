@@ -1,9 +1,9 @@
-//! The end of a restore: its files take their names, all of them or in the end none.
+//! The end of a restore: its files are renamed to their final names, all or none.
 //!
-//! Several renames are not one step. So a state file beside the primary file says, before the first of
-//! them, that all files are whole. Then the replaced primary file goes, without which no server attaches
-//! the others, and the new one comes last: no crash leaves a database of old and new files that could be
-//! attached. Whatever a crash leaves is completed by the next restore to the same place.
+//! Several renames are not one step. So a state file next to the primary file records, before the first
+//! of them, that all files are complete. Then the old primary file is removed, without which no server
+//! attaches the others, and the new one is renamed last: no crash leaves a mixture of old and new files
+//! that could be attached. The next restore to the same place completes what a crash left.
 
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};

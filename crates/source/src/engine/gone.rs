@@ -1,10 +1,10 @@
-//! The end of a database: its files are removed.
+//! Removes the files of a database.
 //!
-//! The log goes first: without it no engine opens the others, so that no crash leaves a database that
-//! opens and is not whole. What a crash leaves is removed by the next attempt: any of the files may be
-//! missing.
+//! The log is removed first: without it no engine opens the other files, so no crash leaves an
+//! incomplete database that can be opened. The next attempt removes what a crash left: any of the files
+//! may be missing.
 //!
-//! A file of that name that was not made for the database stays: see [`ownership`].
+//! A file of one of these names that was not made for the database stays: see [`ownership`].
 
 use std::path::{Path, PathBuf};
 
