@@ -254,8 +254,8 @@ fn away(path: &Path, mounted: Option<&Path>) -> Presence {
     }
 }
 
-/// The files of some media and the state they are in: if any of them is written to, replaced or moved, it
-/// is another text. Empty, which is equal to no state, if one of them cannot be looked at.
+/// The files of some media and their state, as a text that differs if any of them is written to, replaced
+/// or moved. Empty, which equals no state, if one of them cannot be examined.
 pub(crate) fn state(devices: &[DeviceAddress]) -> String {
     let line = |device: &DeviceAddress| {
         let path = device.file()?.canonicalize().ok()?;

@@ -76,8 +76,8 @@ pub fn append(path: &Path, mode: u32) -> io::Result<File> {
 /// Number of bytes that [`refuse_data`] examines.
 const LOOKED_AT_BYTES: u64 = 4096;
 
-/// What is written here is text, and goes over nothing else: a slip of the hand names a database or a
-/// backup. Those have bytes of zero in their beginning, which text has nowhere.
+/// Refuses to overwrite anything but text, because a database or a backup may be named by mistake. Those
+/// have zero bytes near their start, which text has nowhere.
 fn refuse_data(path: &Path) -> io::Result<()> {
     let mut bytes = Vec::new();
     let file = open_regular(path, OpenOptions::new().read(true), OFlags::empty());

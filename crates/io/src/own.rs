@@ -5,6 +5,8 @@
 //! an earlier run is opened only if it is a regular file, owned by this user, with a single hard link.
 //! Anything planted causes an error, and nothing is written to it.
 //!
+//! [`check_owner`] refuses folders that belong to another user; only their owner works in them.
+//!
 //! Files named by the user are opened through [`crate::DirectFile`], and written by
 //! [`crate::output`].
 
@@ -19,9 +21,9 @@ use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags};
 use crate::file::{kind_of, open_regular};
 use crate::{Access, DirectFile, directory};
 
-/// Refuses to work in a folder that somebody else writes to: what this user left in it would stop its owner
-/// from going on, and what the owner left in it would act with this user's rights. So root is refused, too;
-/// who may only read is not.
+/// Refuses to work in a folder of another user, if this user could write to it: files left in it would stop
+/// the owner's work, and files planted by the owner would act with this user's rights. So root is refused,
+/// too; a user who can only read is not.
 pub fn check_owner(folder: &Path) -> io::Result<()> {
     let owner = std::fs::metadata(folder)?.uid();
     let user = rustix::process::geteuid().as_raw();
@@ -143,10 +145,10 @@ pub fn remove_unheld(path: &Path) -> io::Result<()> {
     match hold_existing(path)? {
         Some(_held) => remove(path),
         None => match std::fs::symlink_metadata(path) {
-            // Made since by somebody who holds it.
+            // Another process has created and locked it since.
             Ok(metadata) if metadata.is_file() => Err(io::ErrorKind::WouldBlock.into()),
             Ok(_) => remove(path),
-            // What is made from here on is somebody else's: it must not be removed.
+            // A file created from here on is another process's and must not be removed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         },

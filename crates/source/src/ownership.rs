@@ -1,10 +1,10 @@
 //! Which registered database a file was made for.
 //!
-//! Names say nothing: a file can be replaced by another database's under the same name, and neither a
+//! A name proves nothing: another database's file can replace a file under the same name, and neither a
 //! SQLite file nor a data file of the page engine contains an identity of its own. So every file that an
 //! instance makes for a registered database carries the identity of that registration in an extended
-//! attribute, from before it gets its name. SQLite and the engine keep it, because they change files in
-//! place; a file that replaces it does not have it.
+//! attribute, set before the file gets its name. SQLite and the engine keep the attribute, because they
+//! change files in place; a file that replaces it does not have it.
 
 use std::fs::File;
 use std::io;
@@ -35,7 +35,7 @@ pub enum Owner {
     Untold,
 }
 
-/// A file that a deletion leaves, because it is another database's.
+/// A file that a deletion keeps, because it was not made for the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
     pub path: PathBuf,
@@ -97,8 +97,8 @@ pub fn owner(path: &Path, made_for: Guid) -> io::Result<Owner> {
     }
 }
 
-/// The same for a file that is to be deleted and that nobody has open here: one without a mark in which
-/// there is nothing belongs to whoever has its name, because a creation that was killed leaves such files.
+/// The same for a file that is to be deleted and that this process does not have open. A file without a
+/// mark and without content counts as the database's own: a killed creation leaves such files.
 ///
 /// # Errors
 /// Those of the operating system.

@@ -125,9 +125,9 @@ fn options(arguments: &RestoreArguments, common: &Common) -> RestoreOptions {
 struct Steps {
     /// One after the other: the set that is named, or those that give the newest state.
     restores: Vec<RestoreOptions>,
-    /// Whether the first is a differential, upon a full backup that waits.
+    /// Whether the first is a differential of a full backup that was restored WITH NORECOVERY.
     continues: bool,
-    /// Whether nobody knows that yet.
+    /// Whether that is not known yet.
     is_unknown: bool,
 }
 

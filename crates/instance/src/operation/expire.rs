@@ -63,7 +63,7 @@ pub struct ExpireReport {
     pub media: Vec<ExpiredMedia>,
     /// Other files; they are not touched.
     pub others: Vec<FoundOther>,
-    /// Whether a backup that others were to go for cannot be read back. It was reported.
+    /// Whether a backup that deletions would have relied on cannot be read back. It was reported.
     pub is_damaged: bool,
 }
 
@@ -92,9 +92,9 @@ pub enum ExpireError {
 impl Session {
     /// Removes, or lists, what a policy does not keep.
     ///
-    /// Headers do not show whether a backup can be restored. So the sets for whose sake others go are read
-    /// back before anything is deleted; one that is damaged counts for nothing, and what it would have
-    /// replaced stays.
+    /// Headers do not show whether a backup can be restored. So the sets on which deletions rely are read
+    /// back before anything is deleted; a damaged one does not count, and what it would have replaced is
+    /// kept.
     ///
     /// # Errors
     /// Nothing was deleted then. A medium that could not be deleted is in the report.
@@ -189,8 +189,8 @@ impl Session {
         Ok(unread)
     }
 
-    /// Reads a set and checks every byte, an encrypted one without its key. What is wrong with it, which
-    /// was reported.
+    /// Reads a set and checks every byte, an encrypted one without its key. Returns what is wrong with it,
+    /// which was reported.
     fn read_back(
         &mut self,
         media: &FoundMedia,

@@ -27,7 +27,8 @@ pub struct Decision {
 struct Kept {
     index: usize,
     reason: String,
-    /// Whether others go because it stays. What is young enough stays whatever else there is.
+    /// Whether other sets are deleted because this one is kept. A set that is young enough is kept
+    /// regardless.
     replaces_others: bool,
 }
 
@@ -141,8 +142,8 @@ fn orphaned(found: &Found<'_>, family: &[usize]) -> Vec<usize> {
     family.iter().copied().filter(is_orphan).collect()
 }
 
-/// The sets of each medium for whose sake others go: those that a rule counts, and what they stand on, of
-/// the databases of which anything goes.
+/// For each medium, the sets on which deletions rely: those that a rule counts, and what they are based
+/// on. Only of databases that lose a set.
 fn relied_on(
     found: &Found<'_>,
     families: &[(Vec<usize>, Vec<Kept>)],

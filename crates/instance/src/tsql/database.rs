@@ -1,8 +1,8 @@
 //! USE, CREATE DATABASE ... FOR ATTACH, DROP DATABASE, and what the attach procedures do.
 //!
 //! Who owns the file? An attached file belongs to another program: detaching and dropping leave it
-//! alone. A file that a restore of this instance created belongs to the instance: DROP DATABASE deletes
-//! it, as SQL Server does, unless a program has it open.
+//! alone. A file that this instance created belongs to it: DROP DATABASE deletes it, as SQL Server does,
+//! unless a program has it open or another file has taken its name (see [`ownership`]).
 
 use std::path::{Path, PathBuf};
 

@@ -138,8 +138,8 @@ pub(super) fn attach(
     registered
 }
 
-/// Deletes the files of a closed database, which need not be whole: what a deletion that was killed has
-/// left goes as well. What has taken the place of one since stays.
+/// Deletes the files of a closed database, also those that a killed deletion left. Files that have replaced
+/// one of them since are kept.
 pub(super) fn delete_files(
     session: &mut Session,
     record: &DatabaseRecord,

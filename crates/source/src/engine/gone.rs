@@ -39,7 +39,7 @@ pub struct Removed {
 
 impl Removal<'_> {
     /// Removes the log and the data files of a database that nobody has open, and what an unfinished
-    /// restore has left beside them. What is not its own is left.
+    /// restore has left next to them. Files that were not made for the database are kept.
     ///
     /// # Errors
     /// [`Error::InUse`], [`Error::RestoreRunning`], those of the operating system.

@@ -215,7 +215,8 @@ impl RestoreOperation<'_> {
         })
     }
 
-    /// A differential upon another full backup than its own: which one it needs, and which one was restored.
+    /// For a differential of another full backup than the restored one: adds which one it needs, and which
+    /// one was restored.
     fn name_base(&self, failure: Failure, files: &[FileRecord]) -> Failure {
         let refused = table::wrong_differential_base().number;
         if failure

@@ -296,9 +296,8 @@ impl Inventory {
         )
     }
 
-    /// Media are named to be used. A set that would give a newer state, and cannot because what it stands on was
-    /// not named, is not left out in silence; neither are media of which nothing is used because of a
-    /// problem of theirs.
+    /// Media are named to be used. So it is an error if a set would give a newer state but the media of its base
+    /// were not named, or if a problem of some media keeps all their sets from being used.
     fn refuse_unused(
         &self,
         chains: &Chains<'_>,
