@@ -147,6 +147,18 @@ impl Catalog {
     /// # Errors
     /// [`Error::NameTaken`], [`Error::PathTaken`], [`Error::Sqlite`].
     pub fn register(&mut self, record: &DatabaseRecord) -> Result<i64, Error> {
+        self.register_with_files(record, &[])
+    }
+
+    /// Registers a database of the page engine with its files; see [`Catalog::register`].
+    ///
+    /// # Errors
+    /// Those of [`Catalog::register`] and [`Catalog::set_files`].
+    pub fn register_with_files(
+        &mut self,
+        record: &DatabaseRecord,
+        files: &[FileRecord],
+    ) -> Result<i64, Error> {
         let transaction = self.write("registering a database")?;
         let taken: Option<(String, String)> = transaction
             .query_row(
@@ -183,6 +195,7 @@ impl Catalog {
             ..record.clone()
         };
         put(&transaction, &chosen)?;
+        put_files(&transaction, chosen.database_id, files)?;
         transaction.commit().doing("registering a database")?;
         Ok(chosen.database_id)
     }
@@ -194,23 +207,7 @@ impl Catalog {
     pub fn set_files(&mut self, database_id: i64, files: &[FileRecord]) -> Result<(), Error> {
         let doing = "storing the files of a database";
         let transaction = self.write(doing)?;
-        transaction
-            .execute("DELETE FROM own_file WHERE database_id = ?1", [database_id])
-            .doing(doing)?;
-        for file in files {
-            transaction
-                .execute(
-                    "INSERT INTO own_file VALUES (?1, ?2, ?3, ?4, ?5)",
-                    params![
-                        database_id,
-                        file.file_id,
-                        file.is_log,
-                        file.logical_name,
-                        path_text(&file.path)
-                    ],
-                )
-                .doing(doing)?;
-        }
+        put_files(&transaction, database_id, files)?;
         transaction.commit().doing(doing)
     }
 
@@ -266,6 +263,32 @@ impl Catalog {
         transaction.commit().doing(doing)?;
         Ok(removed > 0)
     }
+}
+
+fn put_files(
+    transaction: &rusqlite::Connection,
+    database_id: i64,
+    files: &[FileRecord],
+) -> Result<(), Error> {
+    let doing = "storing the files of a database";
+    transaction
+        .execute("DELETE FROM own_file WHERE database_id = ?1", [database_id])
+        .doing(doing)?;
+    for file in files {
+        transaction
+            .execute(
+                "INSERT INTO own_file VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![
+                    database_id,
+                    file.file_id,
+                    file.is_log,
+                    file.logical_name,
+                    path_text(&file.path)
+                ],
+            )
+            .doing(doing)?;
+    }
+    Ok(())
 }
 
 fn put(connection: &rusqlite::Connection, record: &DatabaseRecord) -> Result<(), Error> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::database::{Database, Origin};
+use crate::database::{Database, NewDatabase, Origin};
 use crate::dispenser::Dispenser;
 use crate::error::{EngineError, Result};
 use crate::options::{CreateDatabase, InstanceOptions, OpenDatabase};
@@ -179,25 +179,32 @@ impl Instance {
     /// # Errors
     /// A file exists or cannot be created; files created so far are removed.
     pub fn create_database(&self, request: &CreateDatabase) -> Result<Arc<Database>> {
-        let database = Database::create(
-            Arc::clone(&self.shared),
-            self.number(),
-            request,
-            Origin::New,
-        )?;
-        Ok(self.register(database))
+        self.publish(self.prepare_database(request)?)
+    }
+
+    /// Creates the files of a new, empty database, which do not get their names yet.
+    pub fn prepare_database(&self, request: &CreateDatabase) -> Result<NewDatabase> {
+        self.prepare(request, Origin::New)
+    }
+
+    /// As [`Instance::adopt_database`], for a file that is at [`crate::storage::unnamed`] yet.
+    pub fn prepare_adopted(&self, request: &CreateDatabase) -> Result<NewDatabase> {
+        self.prepare(request, Origin::Begun)
+    }
+
+    fn prepare(&self, request: &CreateDatabase, origin: Origin) -> Result<NewDatabase> {
+        Database::create(Arc::clone(&self.shared), self.number(), request, origin)
+    }
+
+    /// Gives the files of a new database their names. They are removed if one of the names is taken.
+    pub fn publish(&self, new: NewDatabase) -> Result<Arc<Database>> {
+        Ok(self.register(new.publish()?))
     }
 
     /// Creates a log file for an existing plain SQLite file with 8 KB pages, which becomes the only
     /// data file of the database. SQLite must not have left a write-ahead log or journal for it.
     pub fn adopt_database(&self, request: &CreateDatabase) -> Result<Arc<Database>> {
-        let database = Database::create(
-            Arc::clone(&self.shared),
-            self.number(),
-            request,
-            Origin::Existing,
-        )?;
-        Ok(self.register(database))
+        self.publish(self.prepare(request, Origin::Existing)?)
     }
 
     /// Opens a database and replays from the log the changes that a crash kept from the data files.

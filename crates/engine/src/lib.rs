@@ -56,7 +56,7 @@ pub use database::counters::Counters;
 pub use database::page_restore::PageRestore;
 pub use database::read::ReadSnapshot;
 pub use database::transaction::WriteTransaction;
-pub use database::{Database, FileDescription};
+pub use database::{Database, FileDescription, NewDatabase, complete_creation};
 pub use error::{EngineError, PageRefusal, Result};
 pub use files::FilePage;
 pub use instance::Instance;

@@ -15,7 +15,9 @@ use serde_json::json;
 use windlass_base::message::table;
 use windlass_catalog::DatabaseRecord;
 use windlass_engine::storage::RealFileSystem;
-use windlass_engine::{CreateDatabase, Database, EngineError, InstanceOptions, OpenDatabase};
+use windlass_engine::{
+    CreateDatabase, Database, EngineError, InstanceOptions, NewDatabase, OpenDatabase,
+};
 use windlass_vfs::{NamedDatabases, import_export};
 
 use crate::Failure;
@@ -148,23 +150,28 @@ impl EngineDatabases {
         Ok(database)
     }
 
-    pub(crate) fn create(&mut self, request: &CreateDatabase) -> Result<Arc<Database>, Failure> {
-        let made = self.running()?.instance.create_database(request);
-        self.keep(made?)
+    /// Creates a database whose files get their names by [`EngineDatabases::publish`].
+    pub(crate) fn prepare(&mut self, request: &CreateDatabase) -> Result<NewDatabase, Failure> {
+        Ok(self.running()?.instance.prepare_database(request)?)
     }
 
-    /// Creates a database from a SQLite file, which may be in use and does not change.
+    /// Gives the files of a new database their names, and keeps it open.
+    pub(crate) fn publish(&mut self, new: NewDatabase) -> Result<Arc<Database>, Failure> {
+        let published = self.running()?.instance.publish(new)?;
+        self.keep(published)
+    }
+
+    /// Creates a database from a SQLite file, which may be in use and does not change; see
+    /// [`EngineDatabases::prepare`].
     pub(crate) fn import(
         &mut self,
         source: &std::path::Path,
         request: &CreateDatabase,
         checksums: import_export::PageChecksums,
-    ) -> Result<import_export::Imported, Failure> {
+    ) -> Result<import_export::Imported<NewDatabase>, Failure> {
         let running = self.running()?;
-        let imported = import_export::import(&running.instance, source, request, checksums)
-            .map_err(|error| Failure::from(table::engine_refused(error)))?;
-        self.keep(Arc::clone(&imported.database))?;
-        Ok(imported)
+        import_export::prepare(&running.instance, source, request, checksums)
+            .map_err(|error| table::engine_refused(error).into())
     }
 
     /// Returns the database of a catalog entry; opens it if necessary.

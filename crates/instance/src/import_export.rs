@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use windlass_base::message::table;
-use windlass_catalog::Origin;
 use windlass_engine::CreateDatabase;
 use windlass_vfs::import_export::PageChecksums;
 
@@ -56,15 +55,8 @@ impl Session {
         };
         let made = CreateDatabase::new(name, &data, &log);
         let imported = self.instance.engines.import(&source, &made, checksums)?;
-        let registered = engine::register(self, name, &imported.database, Origin::Restored);
-        if registered.is_err() {
-            self.instance.engines.close(name)?;
-            for path in [&log, &data] {
-                // Report why the registration failed, not why the cleanup did.
-                let _left = std::fs::remove_file(path);
-            }
-        }
-        registered.map(|()| ImportReport {
+        engine::begin(self, name, imported.database)?;
+        Ok(ImportReport {
             bytes: imported.bytes,
             page_checksums: imported.page_checksums,
         })

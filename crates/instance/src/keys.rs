@@ -3,12 +3,12 @@
 //!
 //! The service key is 32 bytes in the file `service.key` of the instance's directory. Only its owner may
 //! read it, and it is not used if others could read it. An instance without a directory keeps one in
-//! memory. The service key opens the master key without the password, as on SQL Server; elsewhere the
-//! password opens it.
+//! memory. The service key opens the master key without the password, as on SQL Server.
 
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use windlass_base::message::table;
 use windlass_catalog::{CertificateRecord, MasterKeyRecord};
@@ -31,13 +31,16 @@ fn purpose(thumbprint: &[u8; 20]) -> Vec<u8> {
 }
 
 impl Instance {
-    /// The service key; created if there is none.
+    /// The service key; created if there is none and no master key needs one.
     fn service_key(&mut self) -> Result<VaultKey, Failure> {
         if let Some(key) = &self.service_key {
             return Ok(key.clone());
         }
         let key = match self.folder() {
-            Some(folder) => file_key(&folder.join(SERVICE_KEY_FILE))?,
+            Some(folder) => {
+                let has_master_key = self.catalog().master_key()?.is_some();
+                file_key(&folder.join(SERVICE_KEY_FILE), has_master_key)?
+            }
             None => VaultKey::generate()?,
         };
         self.service_key = Some(key.clone());
@@ -65,7 +68,7 @@ impl Instance {
     /// The opened master key.
     ///
     /// # Errors
-    /// 15581 if there is none, or if the service key that opens it is lost.
+    /// 15581 if there is none; 50030 if the service key that opens it is lost.
     pub(crate) fn master_key(&mut self) -> Result<VaultKey, Failure> {
         let needed = || Failure::from(table::master_key_needed());
         let stored = self.catalog().master_key();
@@ -135,32 +138,109 @@ impl Instance {
     }
 }
 
-/// Reads the key from a file, or creates a new one.
-fn file_key(path: &Path) -> Result<VaultKey, Failure> {
-    let failed = |error: &std::io::Error| {
-        Failure::from(table::cannot_open_file(path.display(), os_error(error)))
+/// How often, and at what interval, a key is looked for that another process is making.
+const MAKING_TRIES: u32 = 50;
+/// See [`MAKING_TRIES`].
+const BETWEEN_TRIES: Duration = Duration::from_millis(100);
+
+/// What to do about a service key that is lost: nothing else opens the master key here.
+const LOST: &str = "copy it back from a backup of the instance's folder; without one, the private keys of \
+     this instance are lost: drop their certificates and the master key, remove this file if it exists, and \
+     create them again, the certificates from the files of BACKUP CERTIFICATE";
+
+/// What to do about such a file while no master key needs it.
+const UNUSED: &str = "nothing is encrypted with it yet: remove it, and a new one is made";
+
+/// Reads the key from a file, or creates a new one unless the master key needs the one that was there.
+fn file_key(path: &Path, has_master_key: bool) -> Result<VaultKey, Failure> {
+    let unusable = |reason: String| {
+        let reason = format!("the service key {}: {reason}", path.display());
+        Failure::from(table::encryption_failed(reason))
     };
-    match windlass_io::secret::read_private(path) {
-        Ok(bytes) => {
-            let bytes = Zeroizing::new(bytes);
-            let bytes: [u8; 32] = bytes
-                .as_slice()
-                .try_into()
-                .map_err(|_| table::encryption_failed("the service key is not 32 bytes long"))?;
-            return Ok(VaultKey::from_bytes(Zeroizing::new(bytes)));
+    let mut tries = MAKING_TRIES;
+    loop {
+        match windlass_io::secret::read_private(path) {
+            Ok(bytes) => {
+                let bytes = Zeroizing::new(bytes);
+                let key: Result<[u8; 32], _> = bytes.as_slice().try_into();
+                let advice = if has_master_key { LOST } else { UNUSED };
+                return key
+                    .map(|key| VaultKey::from_bytes(Zeroizing::new(key)))
+                    .map_err(|_| {
+                        unusable(format!("{} bytes instead of 32; {advice}", bytes.len()))
+                    });
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound && !has_master_key => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(unusable(format!("it is missing; {LOST}")));
+            }
+            Err(error) => return Err(unusable(error.to_string())),
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            let reason = format!("the service key {}: {error}", path.display());
-            return Err(table::encryption_failed(reason).into());
+        let key = VaultKey::generate()?;
+        match windlass_io::secret::create(path, key.bytes()) {
+            Ok(()) => return Ok(key),
+            // Another process has made the file, or is about to: its key is used.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && tries > 0 => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock && tries > 0 => {
+                std::thread::sleep(BETWEEN_TRIES);
+            }
+            Err(error) => {
+                return Err(table::cannot_open_file(path.display(), os_error(&error)).into());
+            }
         }
-        Err(error) => return Err(failed(&error)),
+        tries -= 1;
     }
-    let key = VaultKey::generate()?;
-    match windlass_io::secret::create(path, key.bytes()) {
-        // Another process created the file first, so its key is used.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => file_key(path),
-        Err(error) => Err(failed(&error)),
-        Ok(()) => Ok(key),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_key_that_is_not_whole_says_what_to_do_and_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(SERVICE_KEY_FILE);
+        for length in [0, 31, 33] {
+            windlass_io::secret::create(&path, &vec![1; length]).unwrap();
+            for (has_master_key, advice) in [(false, UNUSED), (true, LOST)] {
+                let failure = file_key(&path, has_master_key).unwrap_err();
+                let text = &failure.messages[0].text;
+                assert!(
+                    text.contains(&format!("{length} bytes instead of 32")),
+                    "{text}"
+                );
+                assert!(text.contains(advice), "{text}");
+            }
+            assert_eq!(std::fs::read(&path).unwrap().len(), length);
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_service_key_that_the_master_key_needs_is_never_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut instance = Instance::open(Some(folder.path())).unwrap();
+        let password = Passphrase::new("Correct-Horse-Battery".to_owned());
+        instance.create_master_key(&password).unwrap();
+        drop(instance);
+        let path = folder.path().join(SERVICE_KEY_FILE);
+        std::fs::remove_file(&path).unwrap();
+        let mut instance = Instance::open(Some(folder.path())).unwrap();
+        let failure = instance.master_key().unwrap_err();
+        assert!(failure.messages[0].text.contains(LOST), "{failure:?}");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn processes_that_need_the_first_key_agree_on_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(SERVICE_KEY_FILE);
+        let keys: Vec<_> = std::thread::scope(|scope| {
+            let make = || scope.spawn(|| *file_key(&path, false).unwrap().bytes());
+            let makers = [(); 8].map(|()| make());
+            makers.map(|maker| maker.join().unwrap()).to_vec()
+        });
+        assert!(keys.iter().all(|key| *key == keys[0]));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

@@ -6,6 +6,11 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
+
+use crate::own;
+
 /// Maximum number of chained links, as in Linux.
 pub(crate) const LINKS_MAX: usize = 40;
 
@@ -29,7 +34,7 @@ pub fn follow(path: &Path) -> io::Result<PathBuf> {
             Err(error) => return Err(error),
         }
     }
-    Err(rustix::io::Errno::LOOP.into())
+    Err(Errno::LOOP.into())
 }
 
 /// The process umask. The system call that reads it also changes it for a moment, which would
@@ -61,6 +66,25 @@ pub fn sync(folder: &Path) -> io::Result<()> {
 /// new file, complete. The content of `from` must have been synced before.
 pub fn replace(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)?;
+    sync(&parent(to))
+}
+
+/// Renames `from` to `to`, which nobody may have taken, and syncs the folder. The content of `from` must
+/// have been synced before.
+///
+/// # Errors
+/// `AlreadyExists` if `to` exists, even as a dangling link.
+pub fn take_name(from: &Path, to: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            // A file system that cannot do it in one step.
+            if own::is_there(to) {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            std::fs::rename(from, to)?;
+        }
+        renamed => renamed?,
+    }
     sync(&parent(to))
 }
 
@@ -101,6 +125,24 @@ mod tests {
         assert_eq!(std::fs::read(&to).unwrap(), b"new");
         assert!(!from.exists());
         assert!(free_bytes(folder.path()).unwrap() > 0);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_stays_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let [from, to, link] = ["a", "b", "c"].map(|name| folder.path().join(name));
+        std::fs::write(&from, "new").unwrap();
+        std::fs::write(&to, "theirs").unwrap();
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        for taken in [&to, &link] {
+            let error = take_name(&from, taken).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        }
+        assert_eq!(std::fs::read(&to).unwrap(), b"theirs");
+        std::fs::remove_file(&to).unwrap();
+        take_name(&from, &to).unwrap();
+        assert_eq!(std::fs::read(&to).unwrap(), b"new");
+        assert!(!own::is_there(&from));
     }
 
     #[test]

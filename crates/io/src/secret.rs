@@ -1,5 +1,8 @@
 //! Small files with secrets and keys: created for their owner only, never over an existing file,
 //! and trusted only if nobody else could read them.
+//!
+//! A new file is written and synced under another name, and then takes its own: neither a full disk nor a
+//! crash leaves a part of it. What a crash leaves under the other name goes with the next attempt.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -9,7 +12,10 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 use crate::file::open_regular;
-use crate::own;
+use crate::{directory, output, own};
+
+/// Behind the name of a file that is not finished.
+const UNFINISHED_SUFFIX: &str = ".windlass-new";
 
 /// Maximum length read; certificates, keys and passphrases are far shorter.
 const BYTES_MAX: u64 = 1 << 20;
@@ -37,7 +43,7 @@ pub fn keep_memory() -> io::Result<()> {
 /// Creates a file of mode 0600, whatever the umask, and syncs it.
 ///
 /// # Errors
-/// Also if the file exists, because it may contain a key.
+/// Also if the file exists, because it may contain a key; `WouldBlock` if another process is making it.
 pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     create_with(path, bytes, |_| Ok(()))
 }
@@ -83,28 +89,32 @@ pub fn create_like(path: &Path, bytes: &[u8], like: &Path) -> io::Result<()> {
 /// # Errors
 /// Also if the file exists.
 pub fn create_public(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    fill(file, path, bytes)
+    create_with(path, bytes, |file| {
+        let mode = output::MODE_PUBLIC & !directory::umask();
+        file.set_permissions(std::fs::Permissions::from_mode(mode))
+    })
 }
 
+/// `WouldBlock` means that another process is making the file.
 fn create_with(
     path: &Path,
     bytes: &[u8],
     finish: impl FnOnce(&File) -> io::Result<()>,
 ) -> io::Result<()> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    finish(&file)?;
-    fill(file, path, bytes)
-}
-
-fn fill(mut file: File, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    crate::directory::sync(&crate::directory::parent(path))
+    if own::is_there(path) {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let unfinished = own::beside(path, UNFINISHED_SUFFIX);
+    let mut file = own::claim_file(&unfinished)?;
+    let made = finish(&file)
+        .and_then(|()| file.write_all(bytes))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| directory::take_name(&unfinished, path));
+    if made.is_err() {
+        // Report the first error.
+        let _left = std::fs::remove_file(&unfinished);
+    }
+    made
 }
 
 /// Reads a whole file of at most 1 MB.
@@ -161,6 +171,37 @@ mod tests {
         assert_eq!(read_private(&path).unwrap(), b"secret");
         assert!(create(&path, b"other").is_err());
         assert_eq!(read(&path).unwrap(), b"secret");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_whole_leaves_nothing_and_is_made_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let unfinished = own::beside(&path, UNFINISHED_SUFFIX);
+        // What a killed process left.
+        std::fs::write(&unfinished, "half").unwrap();
+        let full = create_with(&path, b"secret", |_| {
+            assert!(!own::is_there(&path), "before it is whole");
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        assert_eq!(full.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        create(&path, b"secret").unwrap();
+        assert_eq!(read_private(&path).unwrap(), b"secret");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_another_process_is_making_is_left_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let made = create_with(&path, b"first", |_| {
+            let error = create(&path, b"second").unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+            Ok(())
+        });
+        made.unwrap();
+        assert_eq!(read_private(&path).unwrap(), b"first");
     }
 
     #[test]

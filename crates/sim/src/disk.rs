@@ -250,8 +250,12 @@ impl FileSystem for Disk {
         let known = inner.files.contains_key(path);
         match mode {
             OpenMode::Existing if !known => return Err(io::ErrorKind::NotFound.into()),
-            OpenMode::CreateNew if known => return Err(io::ErrorKind::AlreadyExists.into()),
-            OpenMode::CreateNew => {
+            // Files have their names from the beginning here.
+            OpenMode::Begun => return Err(io::ErrorKind::NotFound.into()),
+            OpenMode::CreateNew | OpenMode::Begin if known => {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            OpenMode::CreateNew | OpenMode::Begin => {
                 inner.files.insert(path.to_owned(), File::default());
             }
             OpenMode::Existing => {}

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use windlass_engine::{CreateDatabase, Database, EngineError, Instance, OpenDatabase};
+use windlass_engine::{
+    CreateDatabase, Database, EngineError, Instance, OpenDatabase, complete_creation,
+};
 
 use crate::context::{Databases, IfMissing};
 use crate::error::{Result, VfsError};
@@ -58,7 +60,7 @@ impl PathDatabases {
     fn open_files(&self, path: &Path, missing: IfMissing) -> Result<Arc<Database>> {
         let log = log_path(path);
         let name = path.display().to_string();
-        if log.exists() {
+        if log.exists() || complete_creation(&log)? {
             let mut request = OpenDatabase::new(&name, log);
             request.data_paths = vec![path.to_owned()];
             return self.open_unlocked(&request);

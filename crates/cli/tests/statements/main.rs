@@ -11,6 +11,7 @@ mod encryption;
 mod engine;
 mod file_safety;
 mod forged;
+mod half_made;
 mod history;
 mod hostile;
 mod import;

@@ -300,7 +300,7 @@ impl Staged {
             path: path.clone(),
             ..spec.clone()
         };
-        let file = make_file(files, &place)?;
+        let file = make_file(files, &place, OpenMode::CreateNew)?;
         Ok(Self {
             spec,
             path,

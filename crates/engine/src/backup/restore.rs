@@ -236,7 +236,7 @@ impl<'a> Made<'a> {
     }
 
     fn make(&mut self, spec: &FileSpec) -> Result<Arc<dyn StorageFile>> {
-        let file = make_file(self.files, spec)?;
+        let file = make_file(self.files, spec, OpenMode::CreateNew)?;
         self.paths.push(spec.path.clone());
         Ok(file)
     }

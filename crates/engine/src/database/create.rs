@@ -1,6 +1,11 @@
 //! Creates the files of a database, or adopts a plain SQLite file.
+//!
+//! New files are whole before they get their names, the log last: without a log nobody opens the others.
+//! A crash before that leaves nothing under their names, and what it leaves goes with the next attempt. A
+//! crash in between is ended by whoever opens the log.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_base::{Guid, checksum};
@@ -16,26 +21,72 @@ use crate::log::vlf::{VLF_BYTES_MIN, divide};
 use crate::log::writer::{Resume, zero};
 use crate::options::{CreateDatabase, FileSpec};
 use crate::pool::DatabaseNumber;
-use crate::storage::{FileSystem, OpenMode, StorageFile};
+use crate::storage::{FileSystem, OpenMode, RealFileSystem, StorageFile};
 use windlass_base::page::{EXTENT_PAGES, PAGE_BYTES};
 
 /// Minimum size of a log file: the header and four virtual log files.
 pub(crate) const LOG_BYTES_MIN: u64 = LOG_AREA + 4 * VLF_BYTES_MIN;
 
 /// Creates a data file and reserves its space; removes it again if there is not enough.
-pub(crate) fn make_file(files: &dyn FileSystem, spec: &FileSpec) -> Result<Arc<dyn StorageFile>> {
+pub(crate) fn make_file(
+    files: &dyn FileSystem,
+    spec: &FileSpec,
+    mode: OpenMode,
+) -> Result<Arc<dyn StorageFile>> {
     let fail = |error| EngineError::io("create", &spec.path, error);
-    let file = files.open(&spec.path, OpenMode::CreateNew).map_err(fail)?;
+    let file = files
+        .open(&spec.path, mode)
+        .map_err(|error| unmade(&spec.path, error))?;
     let reserved = file
         .reserve(0, spec.size)
         .and_then(|()| file.sync())
         .and_then(|()| files.sync_folder_of(&spec.path));
     if let Err(error) = reserved {
         // The first error is the one to report.
-        let _gone = files.remove(&spec.path);
+        let _gone = match mode {
+            OpenMode::Begin => files.discard(&spec.path),
+            _ => files.remove(&spec.path),
+        };
         return Err(fail(error));
     }
     Ok(file)
+}
+
+fn unmade(path: &Path, error: io::Error) -> EngineError {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => EngineError::lock(path, error),
+        _ => EngineError::io("create", path, error),
+    }
+}
+
+/// Ends the creation of the database with this log, if a crash kept its files from getting their names.
+/// Whether there was one.
+pub fn complete_creation(log: &Path) -> Result<bool> {
+    complete(&RealFileSystem, log)
+}
+
+pub(super) fn complete(files: &dyn FileSystem, log: &Path) -> Result<bool> {
+    let fail = |error| EngineError::io("open", log, error);
+    let begun = match files.open(log, OpenMode::Begun) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        opened => opened.map_err(fail)?,
+    };
+    begun
+        .lock_exclusive()
+        .map_err(|error| EngineError::lock(log, error))?;
+    // Without a header it was not whole.
+    let Ok(header) = Header::load(begun.as_ref(), log) else {
+        return Ok(false);
+    };
+    let data = header.files.iter().map(|spec| spec.path.as_path());
+    for path in data.chain([log]) {
+        match files.publish(path) {
+            // Opening reports what is missing.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            published => published.map_err(|error| EngineError::io("name", path, error))?,
+        }
+    }
+    Ok(true)
 }
 
 pub(crate) fn fingerprint(file: &dyn StorageFile, path: &Path) -> Result<Fingerprint> {
@@ -54,6 +105,49 @@ pub(crate) enum Origin {
     New,
     /// The only data file is a plain SQLite file, used as it is.
     Existing,
+    /// The same, but it has not got its name yet.
+    Begun,
+}
+
+/// A database whose files are whole and have not got their names yet. They are removed on drop.
+#[derive(Debug)]
+pub struct NewDatabase {
+    database: Database,
+    made: Made,
+}
+
+/// Files that are removed on drop.
+#[derive(Debug)]
+struct Made {
+    files: Arc<dyn FileSystem>,
+    paths: Vec<PathBuf>,
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for path in &self.paths {
+            // Files that cannot be removed are left; the first error is the one to report.
+            let _left = self.files.discard(path);
+        }
+    }
+}
+
+impl NewDatabase {
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Gives the files their names, the log last.
+    pub(crate) fn publish(self) -> Result<Database> {
+        let Self { database, mut made } = self;
+        for path in &made.paths {
+            made.files
+                .publish(path)
+                .map_err(|error| EngineError::io("name", path, error))?;
+        }
+        made.paths.clear();
+        Ok(database)
+    }
 }
 
 fn check(request: &CreateDatabase, origin: Origin) -> Result<()> {
@@ -68,7 +162,7 @@ fn check(request: &CreateDatabase, origin: Origin) -> Result<()> {
     if request.data_files.is_empty() || request.data_files.len() > 1000 {
         return refuse(format!("database '{name}' needs 1 to 1000 data files"));
     }
-    if origin == Origin::Existing && request.data_files.len() != 1 {
+    if origin != Origin::New && request.data_files.len() != 1 {
         return refuse(format!(
             "database '{name}': one SQLite file can be taken over"
         ));
@@ -97,13 +191,13 @@ fn check(request: &CreateDatabase, origin: Origin) -> Result<()> {
 }
 
 /// Opens the existing file of an adopted database and returns its number of pages.
-fn adopt_file(files: &dyn FileSystem, spec: &FileSpec) -> Result<(DataFile, u32)> {
+fn adopt_file(files: &dyn FileSystem, spec: &FileSpec, mode: OpenMode) -> Result<(DataFile, u32)> {
     let fail = |error| EngineError::io("open", &spec.path, error);
     let corrupt = |what: String| EngineError::Corrupt {
         path: spec.path.clone(),
         what,
     };
-    let file = files.open(&spec.path, OpenMode::Existing).map_err(fail)?;
+    let file = files.open(&spec.path, mode).map_err(fail)?;
     file.lock_database()
         .map_err(|error| EngineError::lock(&spec.path, error))?;
     foreign::refuse_leftovers(files, &spec.path)?;
@@ -135,48 +229,50 @@ impl Database {
         number: DatabaseNumber,
         request: &CreateDatabase,
         origin: Origin,
-    ) -> Result<Self> {
+    ) -> Result<NewDatabase> {
         check(request, origin)?;
-        let files = Arc::clone(&shared.files);
-        let mut made: Vec<&Path> = Vec::new();
-        let outcome = Self::create_files(shared, number, request, origin, &mut made);
-        if outcome.is_err() {
-            for path in made {
-                // Files that cannot be removed are left; the first error is the one to report.
-                let _left = files.remove(path);
-            }
-        }
-        outcome
+        let mut made = Made {
+            files: Arc::clone(&shared.files),
+            paths: Vec::new(),
+        };
+        let database = Self::create_files(shared, number, request, origin, &mut made.paths)?;
+        Ok(NewDatabase { database, made })
     }
 
-    fn create_files<'a>(
+    fn create_files(
         shared: Arc<Shared>,
         number: DatabaseNumber,
-        request: &'a CreateDatabase,
+        request: &CreateDatabase,
         origin: Origin,
-        made: &mut Vec<&'a Path>,
+        made: &mut Vec<PathBuf>,
     ) -> Result<Self> {
         let mut page_count = 0;
         let mut data = Vec::new();
         for spec in &request.data_files {
-            if origin == Origin::Existing {
-                let (file, pages) = adopt_file(shared.files.as_ref(), spec)?;
-                page_count = pages;
-                data.push(file);
-                continue;
+            let files = shared.files.as_ref();
+            let (file, pages) = match origin {
+                Origin::New => {
+                    let file = make_file(files, spec, OpenMode::Begin)?;
+                    let spec = spec.clone();
+                    (DataFile { spec, file }, 0)
+                }
+                Origin::Existing => adopt_file(files, spec, OpenMode::Existing)?,
+                Origin::Begun => adopt_file(files, spec, OpenMode::Begun)?,
+            };
+            if origin != Origin::Existing {
+                made.push(spec.path.clone());
             }
-            let file = make_file(shared.files.as_ref(), spec)?;
-            made.push(&spec.path);
-            let spec = spec.clone();
-            data.push(DataFile { spec, file });
+            page_count += pages;
+            data.push(file);
         }
         let region = DataFiles::first_region(data.len());
         let data = DataFiles::new(&request.name, data, vec![region])?;
         data.lock()?;
         let path = &request.log.path;
         let fail = |error| EngineError::io("create", path, error);
-        let log_file = shared.files.open(path, OpenMode::CreateNew).map_err(fail)?;
-        made.push(path);
+        let begun = shared.files.open(path, OpenMode::Begin);
+        let log_file = begun.map_err(|error| unmade(path, error))?;
+        made.push(path.clone());
         log_file
             .lock_exclusive()
             .map_err(|error| EngineError::lock(path, error))?;
@@ -208,7 +304,7 @@ impl Database {
         };
         let database = Self::assemble(shared, number, header, data, log_file, resume);
         database.note_checksums(&database.writer_token()?, page_count)?;
-        if origin == Origin::Existing {
+        if origin != Origin::New {
             let extents = 0..page_count.div_ceil(EXTENT_PAGES);
             database.maps.mark(extents);
         }

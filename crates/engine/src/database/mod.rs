@@ -202,9 +202,20 @@ impl Database {
                 "a database has at most 1000 files".to_owned(),
             ));
         }
-        let file = create::make_file(self.shared.files.as_ref(), spec)?;
-        file.lock_database()
-            .map_err(|error| EngineError::lock(&spec.path, error))?;
+        let files = self.shared.files.as_ref();
+        let file = create::make_file(files, spec, OpenMode::Begin)?;
+        let named = file
+            .lock_database()
+            .map_err(|error| EngineError::lock(&spec.path, error))
+            .and_then(|()| {
+                let named = files.publish(&spec.path);
+                named.map_err(|error| EngineError::io("name", &spec.path, error))
+            });
+        if named.is_err() {
+            // The first error is the one to report.
+            let _left = files.discard(&spec.path);
+        }
+        named?;
         // The header is stored under the gate, so that no commit uses the new extents before they
         // are durable.
         let _gate = self.commits.gate();
@@ -253,6 +264,7 @@ impl Database {
     }
 }
 
+pub use create::{NewDatabase, complete_creation};
 pub(crate) use create::{Origin, fingerprint, make_file};
 pub(crate) use foreign::refuse_leftovers;
 

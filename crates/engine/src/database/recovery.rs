@@ -9,6 +9,7 @@
 //! - Recovery can itself be interrupted at any point and started again: it writes only committed
 //!   pages.
 
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -47,7 +48,14 @@ impl Database {
         let start = Instant::now();
         let path = &request.log_path;
         let fail = |error| EngineError::io("open", path, error);
-        let log_file = shared.files.open(path, OpenMode::Existing).map_err(fail)?;
+        let files = shared.files.as_ref();
+        let log_file = match files.open(path, OpenMode::Existing) {
+            Err(error) if error.kind() == ErrorKind::NotFound && create::complete(files, path)? => {
+                files.open(path, OpenMode::Existing)
+            }
+            opened => opened,
+        }
+        .map_err(fail)?;
         log_file
             .lock_exclusive()
             .map_err(|error| EngineError::lock(path, error))?;

@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use real::{OwnFiles, RealFileSystem};
+pub use real::{OwnFiles, RealFileSystem, unnamed};
 use windlass_io::DirectFile;
 
 /// The unit in which disks write atomically, and to which log blocks are aligned. Bytes.
@@ -23,6 +23,11 @@ pub const SECTOR_BYTES: usize = 512;
 pub enum OpenMode {
     Existing,
     CreateNew,
+    /// Creates a file that gets its name by [`FileSystem::publish`]; another process that creates it is
+    /// `WouldBlock`.
+    Begin,
+    /// A file that was created so and has not got its name yet.
+    Begun,
 }
 
 /// Opens, removes and looks up files.
@@ -32,6 +37,18 @@ pub trait FileSystem: Debug + Send + Sync {
     /// Whether a file of this name exists.
     fn exists(&self, path: &Path) -> bool;
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Gives a file that was begun its name, unless it has it, and makes that durable. A file system that
+    /// begins files under their names does nothing.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if somebody else took the name.
+    fn publish(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
+    }
+    /// Removes a file that was begun, whichever name it has.
+    fn discard(&self, path: &Path) -> io::Result<()> {
+        self.remove(path)
+    }
     /// Makes the names in the folder of `path` durable.
     fn sync_folder_of(&self, path: &Path) -> io::Result<()>;
 }

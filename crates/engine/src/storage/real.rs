@@ -2,15 +2,23 @@
 
 use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_io::{Access, DirectFile, directory};
+use windlass_io::{Access, DirectFile, directory, own};
 
 use super::{FileSystem, OpenMode, StorageFile};
 
 /// The bytes that SQLite locks as PENDING, RESERVED and SHARED.
 const SQLITE_LOCKS: Range<u64> = 0x4000_0000..0x4000_0200;
+
+/// Behind the name of a file that was begun.
+const UNNAMED_SUFFIX: &str = ".windlass-new";
+
+/// Where a file is until it gets its name.
+pub fn unnamed(path: &Path) -> PathBuf {
+    own::beside(path, UNNAMED_SUFFIX)
+}
 
 /// The file system of the operating system.
 ///
@@ -20,13 +28,17 @@ pub struct RealFileSystem;
 
 impl FileSystem for RealFileSystem {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn StorageFile>> {
-        let access = match mode {
-            OpenMode::Existing => Access::ReadWrite,
-            OpenMode::CreateNew => Access::CreateNew,
+        let file = match mode {
+            OpenMode::Existing => DirectFile::open(path, Access::ReadWrite)?,
+            OpenMode::CreateNew => DirectFile::open(path, Access::CreateNew)?,
+            OpenMode::Begin if own::is_there(path) => {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            // Removes what a killed process left.
+            OpenMode::Begin => own::claim(&unnamed(path))?,
+            OpenMode::Begun => DirectFile::open(&unnamed(path), Access::Own)?,
         };
-        Ok(Arc::new(RealFile(Arc::new(DirectFile::open(
-            path, access,
-        )?))))
+        Ok(Arc::new(RealFile(Arc::new(file))))
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -35,6 +47,20 @@ impl FileSystem for RealFileSystem {
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         std::fs::remove_file(path)
+    }
+
+    fn publish(&self, path: &Path) -> io::Result<()> {
+        match directory::take_name(&unnamed(path), path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && own::is_there(path) => Ok(()),
+            published => published,
+        }
+    }
+
+    fn discard(&self, path: &Path) -> io::Result<()> {
+        match std::fs::remove_file(unnamed(path)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.remove(path),
+            removed => removed,
+        }
     }
 
     fn sync_folder_of(&self, path: &Path) -> io::Result<()> {
@@ -54,7 +80,7 @@ impl FileSystem for OwnFiles {
                 let file = DirectFile::open(path, Access::Own)?;
                 Ok(Arc::new(RealFile(Arc::new(file))))
             }
-            OpenMode::CreateNew => RealFileSystem.open(path, mode),
+            _ => RealFileSystem.open(path, mode),
         }
     }
 

@@ -8,7 +8,10 @@ use std::time::{Duration, Instant};
 use windlass_base::message::table;
 use windlass_base::{Guid, Message};
 use windlass_catalog::{DatabaseRecord, FileRecord, Origin};
-use windlass_engine::{CreateDatabase as Request, Database, FileSpec, Growth, OpenDatabase};
+use windlass_engine::storage::unnamed;
+use windlass_engine::{
+    CreateDatabase as Request, Database, FileSpec, Growth, NewDatabase, OpenDatabase,
+};
 use windlass_source::Error as SourceError;
 use windlass_source::engine::Removal;
 use windlass_tsql::ast::{
@@ -55,23 +58,26 @@ fn make(session: &mut Session, request: &Request) -> Result<(), Failure> {
             return Err(table::file_exists(file.path.display(), file.path.display()).into());
         }
     }
-    let database = session.instance.engines.create(request)?;
-    let registered = register(session, &request.name, &database, Origin::Restored);
-    if registered.is_err() {
-        session.instance.engines.close(&request.name)?;
-        for file in files {
-            // Report why the registration failed, not why the cleanup did.
-            let _left = std::fs::remove_file(&file.path);
-        }
+    let new = session.instance.engines.prepare(request)?;
+    begin(session, &request.name, new)
+}
+
+/// Registers a new database, and then gives its files their names. Whoever opens it ends what a crash in
+/// between left: no files have these names and belong to nobody.
+pub(crate) fn begin(session: &mut Session, name: &str, new: NewDatabase) -> Result<(), Failure> {
+    register(session, name, new.database(), Origin::Restored)?;
+    let published = session.instance.engines.publish(new);
+    if published.is_err() {
+        session.instance.forget(name)?;
     }
-    registered
+    published.map(|_| ())
 }
 
 /// Registers an open database in the catalog.
 pub(crate) fn register(
     session: &mut Session,
     name: &str,
-    database: &Arc<Database>,
+    database: &Database,
     origin: Origin,
 ) -> Result<(), Failure> {
     let files = file_records(database);
@@ -85,12 +91,12 @@ pub(crate) fn register(
     record.family_guid = Some(database.guid());
     if origin == Origin::Restored {
         for file in &files {
-            mark(&file.path, record.made_for)?;
+            mark(&unnamed(&file.path), record.made_for)?;
         }
     }
     let catalog = session.instance.catalog_mut();
-    let number = catalog.register(&record)?;
-    Ok(catalog.set_files(number, &files)?)
+    catalog.register_with_files(&record, &files)?;
+    Ok(())
 }
 
 /// Marks a file that was made for a registered database.

@@ -146,9 +146,17 @@ pub(super) fn back_up(session: &mut Session, backup: &BackupCertificate) -> Resu
             files.push((backup.file.as_str(), pfx?, secret));
         }
     }
+    let mut made: Vec<PathBuf> = Vec::new();
     for (file, bytes, make) in files {
         let path = path_of(session, file)?;
-        make(&path, &bytes).map_err(|_| table::cannot_write_file(path.display()))?;
+        if make(&path, &bytes).is_err() {
+            for path in &made {
+                // A certificate without its key would only be in the way of the next attempt.
+                let _left = std::fs::remove_file(path);
+            }
+            return Err(table::cannot_write_file(path.display()).into());
+        }
+        made.push(path);
     }
     if backup.content != CertificateContent::Public {
         session.instance.catalog_mut().note_key_backup(name)?;

@@ -44,6 +44,8 @@ impl Removal<'_> {
     /// # Errors
     /// [`Error::InUse`], [`Error::RestoreRunning`], those of the operating system.
     pub fn run(&self) -> Result<Removed, Error> {
+        // Whatever names its files have.
+        windlass_engine::complete_creation(self.log).map_err(engine_error)?;
         let mut removed = Removed::default();
         let mut seized = None;
         let mut own = Vec::new();

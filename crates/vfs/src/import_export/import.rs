@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use windlass_base::PAGE_BYTES;
 use windlass_base::page::checksum;
-use windlass_engine::{CreateDatabase, Database, Instance};
-use windlass_io::{Access, AlignedBuffer, DirectFile, directory};
+use windlass_engine::storage::unnamed;
+use windlass_engine::{CreateDatabase, Database, Instance, NewDatabase};
+use windlass_io::{Access, AlignedBuffer, DirectFile, own};
 
 use super::source::Source;
-use super::{CHUNK_BYTES, beside, io_error, unfinished};
+use super::{CHUNK_BYTES, beside, io_error};
 use crate::error::{Result, VfsError};
 
 /// Where page 1 has the journal mode, in two bytes: 2 for WAL, 1 otherwise.
@@ -32,10 +33,11 @@ pub enum PageChecksums {
     Always,
 }
 
+/// `D` is a [`NewDatabase`] until its files have their names.
 #[derive(Debug)]
-pub struct Imported {
+pub struct Imported<D = Arc<Database>> {
     /// The new database, open.
-    pub database: Arc<Database>,
+    pub database: D,
     /// Bytes of its data file.
     pub bytes: u64,
     /// Whether SQLite had to rewrite it: a different page size, a write-ahead log that is not empty,
@@ -60,6 +62,22 @@ pub fn import(
     request: &CreateDatabase,
     checksums: PageChecksums,
 ) -> Result<Imported> {
+    let new = prepare(instance, source, request, checksums)?;
+    Ok(Imported {
+        database: instance.publish(new.database)?,
+        bytes: new.bytes,
+        converted: new.converted,
+        page_checksums: new.page_checksums,
+    })
+}
+
+/// As [`import`], but the files do not get their names yet.
+pub fn prepare(
+    instance: &Instance,
+    source: &Path,
+    request: &CreateDatabase,
+    checksums: PageChecksums,
+) -> Result<Imported<NewDatabase>> {
     let not_importable = |reason: &str| VfsError::NotImportable {
         path: source.to_owned(),
         reason: reason.to_owned(),
@@ -70,7 +88,7 @@ pub fn import(
         ));
     };
     for path in [&data.path, &request.log.path] {
-        if path.exists() {
+        if own::is_there(path) {
             return Err(not_importable(&format!(
                 "'{}' exists already",
                 path.display()
@@ -78,8 +96,9 @@ pub fn import(
         }
     }
     let opened = Source::open(source)?;
-    let unfinished = unfinished(&data.path);
+    let unfinished = unnamed(&data.path);
     // An earlier, interrupted import may have left one.
+    own::remove_unheld(&unfinished).map_err(|error| io_error("remove", &unfinished, &error))?;
     discard(&unfinished);
     let reserved = match checksums {
         PageChecksums::AsInSource => opened.reserved_bytes,
@@ -92,13 +111,8 @@ pub fn import(
         copy(&opened, &unfinished)
     };
     let outcome = written.and_then(|bytes| {
-        directory::replace(&unfinished, &data.path)
-            .map_err(|error| io_error("rename to", &data.path, &error))?;
-        let adopted = instance.adopt_database(request).inspect_err(|_| {
-            let _gone = std::fs::remove_file(&data.path);
-        });
         Ok(Imported {
-            database: adopted?,
+            database: instance.prepare_adopted(request)?,
             bytes,
             converted,
             page_checksums: reserved == CHECKSUM_BYTES,

@@ -16,7 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use export::export;
-pub use import::{Imported, PageChecksums, import};
+pub use import::{Imported, PageChecksums, import, prepare};
 
 use crate::error::VfsError;
 

@@ -5,7 +5,6 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::RenameFlags;
 use windlass_base::Guid;
 use windlass_io::{DirectFile, directory, own};
 
@@ -197,18 +196,16 @@ impl StagingFile {
         let Self { target, path, file } = self;
         drop(file);
         let renamed = if is_replacing {
-            std::fs::rename(&path, &target)
+            directory::replace(&path, &target)
         } else {
-            rename_to_free_name(&path, &target)
+            directory::take_name(&path, &target)
         };
         renamed.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Error::TargetExists {
                 path: target.clone(),
             },
             _ => file_error("replace", &target, error),
-        })?;
-        let folder = directory::parent(&target);
-        directory::sync(&folder).map_err(|error| file_error("sync", &folder, error))
+        })
     }
 
     /// Closes the staging file and removes it.
@@ -229,20 +226,6 @@ fn held_error(action: &'static str, target: &Path, path: &Path, error: io::Error
             path: target.to_owned(),
         },
         _ => file_error(action, path, error),
-    }
-}
-
-fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
-    let cwd = rustix::fs::CWD;
-    match rustix::fs::renameat_with(cwd, from, cwd, to, RenameFlags::NOREPLACE) {
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            // A file system that cannot do it in one step.
-            if to.exists() {
-                return Err(io::ErrorKind::AlreadyExists.into());
-            }
-            std::fs::rename(from, to)
-        }
-        other => other.map_err(Into::into),
     }
 }
 
