@@ -39,6 +39,7 @@ mod sealing;
 mod signing;
 mod throttle;
 mod totals;
+mod verdict;
 mod window;
 
 pub use backup::{NewBase, Rehearsed, backup, backup_undecided, probe, rehearse};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 
 use windlass_base::Moment;
-use windlass_codec::{Algorithm, Effort};
+use windlass_codec::Effort;
 use windlass_crypt::Signer;
 use windlass_media::{MediaHeader, SetConfiguration};
 
@@ -14,9 +14,8 @@ use crate::coverage::FileRanges;
 use crate::error::Damage;
 #[cfg(debug_assertions)]
 use crate::fault::{Fault, FaultPoint};
-use crate::limits::Limit;
 use crate::plan::Plan;
-use crate::request::{Goal, Probe};
+use crate::request::Probe;
 
 /// Observes a run and may stop it. Called from the threads of the pipeline.
 pub trait Observer: Sync {
@@ -168,11 +167,6 @@ impl StageCounters {
             in_flight: self.in_flight.saturating_sub(earlier.in_flight),
         }
     }
-
-    /// Whether the stage spent its time waiting for a rate limit.
-    fn is_held_back(&self) -> bool {
-        self.held_back * 2 > self.busy
-    }
 }
 
 /// The three stages of a run.
@@ -194,6 +188,9 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// In the order of the data.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Transform, Self::Write];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -202,114 +199,13 @@ impl Stage {
         }
     }
 
-    fn doing(self) -> &'static str {
+    /// What the stage does, in a verdict.
+    pub(crate) fn doing(self) -> &'static str {
         match self {
             Self::Read => "reading",
             Self::Transform => "processing",
             Self::Write => "writing",
         }
-    }
-}
-
-impl Stages {
-    /// The stage that limited the run.
-    ///
-    /// The transform threads are in the middle, so their times show it: time waiting for input is due to
-    /// the reading stage, time waiting for space is due to the writing stage, and the rest is their own.
-    /// If the reading stage itself waits for buffers, the writing stage is the cause, because it has
-    /// them.
-    pub fn limiting(&self) -> Stage {
-        let (read, transform) = (&self.read, &self.transform);
-        let hungry = match read.wait_output > read.busy {
-            true => Stage::Write,
-            false => Stage::Read,
-        };
-        let candidates = [
-            (Stage::Transform, transform.busy),
-            (Stage::Write, transform.wait_output),
-            (hungry, transform.wait_input),
-        ];
-        let longest = candidates.into_iter().max_by_key(|candidate| candidate.1);
-        longest.map_or(Stage::Read, |candidate| candidate.0)
-    }
-}
-
-impl Stages {
-    /// The limit that held back a stage for most of its time.
-    fn held_back(&self, stage: Stage, plan: &Plan) -> Option<Limit> {
-        let counters = match stage {
-            Stage::Read => &self.read,
-            Stage::Transform => &self.transform,
-            Stage::Write => &self.write,
-        };
-        let limit = plan.limits.given().find(|limit| limit.stage == stage);
-        limit.filter(|_| counters.is_held_back())
-    }
-
-    /// The bottleneck of the run and what would help, in one line.
-    pub fn verdict(&self, plan: &Plan, direction: Way) -> String {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let is_plain = plan.compression.algorithm == Algorithm::None;
-        let transform = match direction {
-            _ if is_plain => "checksums",
-            Way::Backup => "compression",
-            Way::Reading => "decompression",
-        };
-        let limiting = self.limiting();
-        if let Some(limit) = self.held_back(limiting, plan) {
-            return format!(
-                "bottleneck: {}, limited by {}",
-                limiting.doing(),
-                limit.option
-            );
-        }
-        let (bottleneck, advice) = match (limiting, direction) {
-            (Stage::Read, Way::Backup) => (
-                "reading the database (disk at its limit)",
-                "; try a faster disk, or less other load on it",
-            ),
-            (Stage::Read, Way::Reading) if plan.families == 1 => (
-                "reading the media (disk at its limit)",
-                "; try stripes on several disks",
-            ),
-            (Stage::Read, Way::Reading) => (
-                "reading the media (disks at their limit)",
-                "; try faster disks",
-            ),
-            (Stage::Transform, direction) => {
-                return format!(
-                    "bottleneck: {transform} {}",
-                    transform_advice(plan, direction, cores)
-                );
-            }
-            (Stage::Write, Way::Reading) => (
-                "writing the database (disk at its limit)",
-                "; try a faster disk",
-            ),
-            (Stage::Write, Way::Backup) => (
-                "writing the media (devices at their limit)",
-                match is_plain {
-                    true => "; try compression, or stripes on other disks",
-                    false if plan.adapts_level => "; try stripes on other disks",
-                    false => "; try stronger compression, or stripes on other disks",
-                },
-            ),
-        };
-        format!("bottleneck: {bottleneck}{advice}")
-    }
-}
-
-/// Why the transform stage is the bottleneck, and what would help.
-fn transform_advice(plan: &Plan, direction: Way, cores: usize) -> &'static str {
-    let is_plain = plan.compression.algorithm == Algorithm::None;
-    if direction == Way::Backup && plan.goal == Goal::Gentle {
-        "(GENTLE leaves cores to others); the goal FAST uses all of them"
-    } else if plan.threads.value < cores {
-        "(fewer threads than cores); try more threads: THREADCOUNT or --threads"
-    } else if direction == Way::Backup && !is_plain && !plan.adapts_level {
-        "(all cores busy); try a faster algorithm or a lower level"
-    } else {
-        "(all cores busy); more cores would help"
     }
 }
 
@@ -446,36 +342,4 @@ pub struct ReadReport {
     pub damaged: DamagedChunks,
     /// The signer of everything that was read, if a signature was checked.
     pub signer: Option<Signer>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn stage(busy: u64, wait_input: u64, wait_output: u64) -> StageCounters {
-        StageCounters {
-            busy: Duration::from_secs(busy),
-            wait_input: Duration::from_secs(wait_input),
-            wait_output: Duration::from_secs(wait_output),
-            ..StageCounters::of_thread()
-        }
-    }
-
-    #[test]
-    fn whoever_lets_the_others_wait_is_the_limit() {
-        for (read, transform, expected) in [
-            (stage(9, 0, 1), stage(2, 8, 0), Stage::Read),
-            (stage(1, 0, 9), stage(9, 0, 1), Stage::Transform),
-            (stage(1, 0, 9), stage(2, 1, 7), Stage::Write),
-            (stage(1, 0, 9), stage(2, 8, 0), Stage::Write),
-        ] {
-            let write = StageCounters::default();
-            let stages = Stages {
-                read,
-                transform,
-                write,
-            };
-            assert_eq!(stages.limiting(), expected);
-        }
-    }
 }

@@ -141,8 +141,9 @@ pub(crate) fn run_json(name: &str, round: usize, run: &Measured) -> Json {
 /// The name in reports of the stage that limited a run.
 pub(crate) fn limit(stages: &Stages) -> &'static str {
     match stages.limiting() {
-        Stage::Transform => TRANSFORM,
-        other => other.name(),
+        Some(Stage::Transform) => TRANSFORM,
+        Some(other) => other.name(),
+        None => "too short",
     }
 }
 

@@ -7,7 +7,8 @@ use windlass_base::size::{Bytes, megabytes_per_second};
 use windlass_codec::{Algorithm, Level};
 use windlass_instance::{Completed, Rehearsal};
 use windlass_pipeline::{
-    Adapted, BackupReport, FileRanges, Plan, Probe, ReadReport, StageCounters, Stages, TimesIn, Way,
+    Adapted, BackupReport, FileRanges, Plan, Probe, ReadReport, Stage, StageCounters, Stages,
+    TimesIn, Way,
 };
 
 /// One line for people.
@@ -16,23 +17,23 @@ pub(super) fn line(completed: Completed<'_>) -> String {
         Completed::Backup { database, report } => {
             let stored = report.set.stored_bytes;
             format!(
-                "{database}: backup set {} ({}), {} in {} ({:.2} : 1), {}, {}{}",
+                "{database}: backup set {} ({}), {} in {} ({:.2} : 1), {}{}{}",
                 report.set.position,
                 method(&report.plan, &report.adapted),
                 Bytes(report.processed_bytes),
                 Bytes(stored),
                 ratio(report.set.backup_bytes, stored),
                 rate(report.processed_bytes, report.elapsed),
-                report.stages.verdict(&report.plan, Way::Backup),
+                bottleneck(&report.stages, &report.plan, Way::Backup),
                 writers(report.writers_held),
             )
         }
         Completed::Probe { database, report } => format!(
-            "{database}: {} ({}), {}, {}",
+            "{database}: {} ({}), {}{}",
             Bytes(report.processed_bytes),
             method(&report.plan, &report.adapted),
             rate(report.processed_bytes, report.elapsed),
-            report.stages.verdict(&report.plan, Way::Backup),
+            bottleneck(&report.stages, &report.plan, Way::Backup),
         ),
         Completed::Restore {
             database,
@@ -40,19 +41,19 @@ pub(super) fn line(completed: Completed<'_>) -> String {
             position,
             report,
         } => format!(
-            "{database}: backup set {position} restored to {}, {}, {}, {}",
+            "{database}: backup set {position} restored to {}, {}, {}{}",
             path.display(),
             Bytes(report.processed_bytes),
             rate(report.processed_bytes, report.elapsed),
-            report.stages.verdict(&report.plan, Way::Reading),
+            bottleneck(&report.stages, &report.plan, Way::Reading),
         ),
         Completed::Rehearsal(rehearsal) => rehearsal.lines().join("; "),
         Completed::Verify { position, report } => format!(
-            "backup set {position}: {} in {} verified, {}, {}",
+            "backup set {position}: {} in {} verified, {}{}",
             Bytes(report.processed_bytes),
             Bytes(report.stored_bytes),
             rate(report.processed_bytes, report.elapsed),
-            report.stages.verdict(&report.plan, Way::Reading),
+            bottleneck(&report.stages, &report.plan, Way::Reading),
         ),
     }
 }
@@ -67,6 +68,12 @@ fn method(plan: &Plan, adapted: &Adapted) -> String {
         true => format!("{}: {adapted}{threads}", plan.method()),
         false => plan.method(),
     }
+}
+
+/// What limited the run; empty if it was too short to tell.
+fn bottleneck(stages: &Stages, plan: &Plan, way: Way) -> String {
+    let verdict = stages.verdict(plan, way);
+    verdict.map_or_else(String::new, |verdict| format!(", {verdict}"))
 }
 
 /// How long writers were locked out; empty if they were not.
@@ -241,7 +248,7 @@ fn stages(stages: &Stages, plan: &Plan, way: Way) -> Json {
         "read": stage(&stages.read),
         "transform": stage(&stages.transform),
         "write": stage(&stages.write),
-        "limiting": stages.limiting().name(),
+        "limiting": stages.limiting().map(Stage::name),
         "verdict": stages.verdict(plan, way),
     })
 }

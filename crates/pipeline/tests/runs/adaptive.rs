@@ -71,7 +71,7 @@ fn limits_are_kept_and_the_verdict_names_them() {
     request.tuning.limits.read = Some(bytes);
     let report = back_up(&database, &request);
     assert!(report.stages.read.held_back > report.stages.read.busy / 2);
-    let verdict = report.stages.verdict(&report.plan, Way::Backup);
+    let verdict = report.stages.verdict(&report.plan, Way::Backup).unwrap();
     assert!(verdict.contains("--max-rate"), "{verdict}");
     request.tuning = Tuning {
         limits: Limits {
@@ -83,6 +83,8 @@ fn limits_are_kept_and_the_verdict_names_them() {
     let report = back_up(&database, &request);
     assert!(report.stages.write.held_back > report.stages.write.busy / 2);
     assert!(report.stages.read.held_back.is_zero());
+    let verdict = report.stages.verdict(&report.plan, Way::Backup).unwrap();
+    assert!(verdict.contains("--max-write-rate"), "{verdict}");
     let probed = ProbeRequest {
         probe: Probe::Transform,
         compression: Compression::ZSTD_LOW,
