@@ -4,7 +4,7 @@
 //! One SQLite file, `windlass.catalog`, in the instance's directory; without an instance, a database in
 //! memory. Neighbours: `instance` above interprets the rows; nothing below.
 //!
-//! | file | what |
+//! | type | what |
 //! |---|---|
 //! | [`Catalog`] | opening, a connection for readers |
 //! | [`ShownTable`] | what scripts can read |

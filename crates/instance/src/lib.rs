@@ -10,6 +10,8 @@
 //! | [`Session`] | the current database, variables, settings, what is open |
 //! | [`tsql`] | T-SQL: statements to operations, and operations to text |
 //! | [`sqlbackup`] | the dialect of SQL Backup Pro: commands to operations |
+//! | `source`, `engine`, `query` | opens databases for reading; the page engine databases that are open; a session's SQLite connection |
+//! | `requests`, `event_log`, `keys` | what runs now; the log of statements; the instance's keys |
 //! | `message_of/` | from errors of the crates below to numbered messages: one exhaustive match each |
 //! | [`Sink`] | receives messages, rows, progress and reports in order |
 //!

@@ -13,8 +13,9 @@
 //! | [`crate::log::writer`] | the log; whether the database is offline |
 //! | [`crate::files`], [`crate::dirty`], [`crate::versions`], [`crate::differential`] | data files, dirty page lists, old page versions, differential map |
 //!
-//! On them work [`transaction`] and [`read`], [`flush`] page writes, [`recovery`], [`foreign`] changes
-//! made by another SQLite, [`backup`] and [`page_restore`].
+//! The other modules use these parts: [`create`] and [`recovery`] (which opens), [`transaction`] and
+//! [`read`], [`flush`] (page writes), [`foreign`] (changes by another SQLite), [`backup`],
+//! [`page_restore`] and [`counters`].
 //!
 //! Locks, in locking order: writer's token, checkpoint, commit gate, header, log, a partition of the
 //! pool, dirty page lists. Never two of the same kind at once.

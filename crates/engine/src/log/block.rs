@@ -9,7 +9,7 @@ use windlass_base::bytes::{Reader, Writer};
 /// Bytes before the records.
 pub(crate) const HEADER_BYTES: usize = 64;
 
-/// Maximum bytes in a block, as in SQL Server.
+/// Maximum bytes of records in a block. SQL Server's blocks have the same maximum length.
 pub(crate) const BLOCK_BYTES_MAX: usize = 60 * 1024;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"WLB1");

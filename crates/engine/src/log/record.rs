@@ -76,8 +76,8 @@ impl Group {
         });
     }
 
-    /// Logs the bytes in which `new` differs from `old`, or the whole page if that is shorter.
-    /// Returns false, and logs nothing, if they are equal.
+    /// Logs the bytes in which `new` differs from `old`, or the whole page if they would take half of it
+    /// or more. Returns false, and logs nothing, if they are equal.
     pub(crate) fn page_change(&mut self, page: u32, old: &[u8], new: &[u8]) -> bool {
         let ranges = changed_ranges(old, new);
         let stored: usize = ranges.iter().map(|&(start, end)| 4 + end - start).sum();

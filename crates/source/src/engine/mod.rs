@@ -3,9 +3,9 @@
 //!
 //! File numbers are SQL Server's: the first data file is 1, the log 2, further data files 3 and up.
 //!
-//! A restore writes every file under its name with `.windlass-restoring` appended. It also collects the
-//! log of the backup in such a file, because chunks come in any order, but log records must be applied
-//! in order; the log is applied when it is complete. Only then are files renamed, the log last: without
+//! A restore writes every file under its name with `.windlass-restoring` appended. It collects the log of
+//! the backup under the log's name with `.windlass-redo` appended, because chunks come in any order, but
+//! log records must be applied in order; the log is applied when it is complete. Only then are files renamed, the log last: without
 //! a log no engine opens data files, so no crash leaves an incomplete database that can be opened. If a
 //! crash leaves only some files renamed, the next program that opens or restores the database completes
 //! the renames.
