@@ -150,12 +150,12 @@ impl EngineDatabases {
         Ok(database)
     }
 
-    /// Creates a database whose files get their names by [`EngineDatabases::publish`].
+    /// Creates a database whose files [`EngineDatabases::publish`] renames to their final names.
     pub(crate) fn prepare(&mut self, request: &CreateDatabase) -> Result<NewDatabase, Failure> {
         Ok(self.running()?.instance.prepare_database(request)?)
     }
 
-    /// Gives the files of a new database their names, and keeps it open.
+    /// Renames the files of a new database to their final names, and keeps it open.
     pub(crate) fn publish(&mut self, new: NewDatabase) -> Result<Arc<Database>, Failure> {
         let published = self.running()?.instance.publish(new)?;
         self.keep(published)

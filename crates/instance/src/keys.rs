@@ -138,7 +138,7 @@ impl Instance {
     }
 }
 
-/// How often, and at what interval, a key is looked for that another process is making.
+/// How many times, and at what interval, to look for a key that another process is creating.
 const MAKING_TRIES: u32 = 50;
 /// See [`MAKING_TRIES`].
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);
@@ -179,7 +179,7 @@ fn file_key(path: &Path, has_master_key: bool) -> Result<VaultKey, Failure> {
         let key = VaultKey::generate()?;
         match windlass_io::secret::create(path, key.bytes()) {
             Ok(()) => return Ok(key),
-            // Another process has made the file, or is about to: its key is used.
+            // Another process has created the file, or is doing so: use its key.
             Err(error) if error.kind() == ErrorKind::AlreadyExists && tries > 0 => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock && tries > 0 => {
                 std::thread::sleep(BETWEEN_TRIES);

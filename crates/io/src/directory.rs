@@ -69,8 +69,8 @@ pub fn replace(from: &Path, to: &Path) -> io::Result<()> {
     sync(&parent(to))
 }
 
-/// Renames `from` to `to`, which nobody may have taken, and syncs the folder. The content of `from` must
-/// have been synced before.
+/// Renames `from` to `to`, which must not exist, and syncs the folder. The content of `from` must have been
+/// synced before.
 ///
 /// # Errors
 /// `AlreadyExists` if `to` exists, even as a dangling link.

@@ -1,8 +1,8 @@
 //! Small files with secrets and keys: created for their owner only, never over an existing file,
 //! and trusted only if nobody else could read them.
 //!
-//! A new file is written and synced under another name, and then takes its own: neither a full disk nor a
-//! crash leaves a part of it. What a crash leaves under the other name goes with the next attempt.
+//! A new file is written and synced under a temporary name, and then renamed: neither a full disk nor a
+//! crash leaves an incomplete one. The next attempt removes a temporary file that a crash left.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 use crate::file::open_regular;
 use crate::{directory, output, own};
 
-/// Behind the name of a file that is not finished.
+/// Appended to the name of a file until it is complete.
 const UNFINISHED_SUFFIX: &str = ".windlass-new";
 
 /// Maximum length read; certificates, keys and passphrases are far shorter.

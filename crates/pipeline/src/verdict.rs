@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::report::{Stage, StageCounters, Stages, Way};
 use crate::request::Goal;
 
-/// A shorter run says nothing: its start and its end are most of it.
+/// A shorter run gets no verdict: most of it is its start and its end.
 const TELLING: Duration = Duration::from_millis(100);
 
 impl Stages {

@@ -1,8 +1,8 @@
 //! Creates the files of a database, or adopts a plain SQLite file.
 //!
-//! New files are whole before they get their names, the log last: without a log nobody opens the others.
-//! A crash before that leaves nothing under their names, and what it leaves goes with the next attempt. A
-//! crash in between is ended by whoever opens the log.
+//! New files are complete before they are renamed to their final names, the log last: without a log
+//! nothing opens the others. A crash before that leaves only temporary files, which the next attempt
+//! removes. After a crash between the renames, opening the database completes them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,8 +59,8 @@ fn unmade(path: &Path, error: io::Error) -> EngineError {
     }
 }
 
-/// Ends the creation of the database with this log, if a crash kept its files from getting their names.
-/// Whether there was one.
+/// Completes the creation of the database with this log, if a crash prevented the renames. Returns
+/// whether there was such a creation.
 pub fn complete_creation(log: &Path) -> Result<bool> {
     complete(&RealFileSystem, log)
 }
@@ -74,7 +74,7 @@ pub(super) fn complete(files: &dyn FileSystem, log: &Path) -> Result<bool> {
     begun
         .lock_exclusive()
         .map_err(|error| EngineError::lock(log, error))?;
-    // Without a header it was not whole.
+    // Without a header it was not complete.
     let Ok(header) = Header::load(begun.as_ref(), log) else {
         return Ok(false);
     };
@@ -105,11 +105,11 @@ pub(crate) enum Origin {
     New,
     /// The only data file is a plain SQLite file, used as it is.
     Existing,
-    /// The same, but it has not got its name yet.
+    /// The same, still under its temporary name.
     Begun,
 }
 
-/// A database whose files are whole and have not got their names yet. They are removed on drop.
+/// A new database whose files are complete, but still under their temporary names. They are removed on drop.
 #[derive(Debug)]
 pub struct NewDatabase {
     database: Database,
@@ -137,7 +137,7 @@ impl NewDatabase {
         &self.database
     }
 
-    /// Gives the files their names, the log last.
+    /// Renames the files to their final names, the log last.
     pub(crate) fn publish(self) -> Result<Database> {
         let Self { database, mut made } = self;
         for path in &made.paths {

@@ -23,10 +23,10 @@ pub const SECTOR_BYTES: usize = 512;
 pub enum OpenMode {
     Existing,
     CreateNew,
-    /// Creates a file that gets its name by [`FileSystem::publish`]; another process that creates it is
-    /// `WouldBlock`.
+    /// Creates a file under a temporary name, which [`FileSystem::publish`] renames; `WouldBlock` if another
+    /// process is creating it.
     Begin,
-    /// A file that was created so and has not got its name yet.
+    /// A file that was created in this way and is still under its temporary name.
     Begun,
 }
 
@@ -37,15 +37,15 @@ pub trait FileSystem: Debug + Send + Sync {
     /// Whether a file of this name exists.
     fn exists(&self, path: &Path) -> bool;
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Gives a file that was begun its name, unless it has it, and makes that durable. A file system that
-    /// begins files under their names does nothing.
+    /// Renames a file from its temporary to its final name, unless it has it already, and makes that
+    /// durable. Does nothing on a file system without temporary names.
     ///
     /// # Errors
-    /// `AlreadyExists` if somebody else took the name.
+    /// `AlreadyExists` if another file has taken the name.
     fn publish(&self, _path: &Path) -> io::Result<()> {
         Ok(())
     }
-    /// Removes a file that was begun, whichever name it has.
+    /// Removes a file that was created in this way, under either name.
     fn discard(&self, path: &Path) -> io::Result<()> {
         self.remove(path)
     }

@@ -12,10 +12,10 @@ use super::{FileSystem, OpenMode, StorageFile};
 /// The bytes that SQLite locks as PENDING, RESERVED and SHARED.
 const SQLITE_LOCKS: Range<u64> = 0x4000_0000..0x4000_0200;
 
-/// Behind the name of a file that was begun.
+/// Appended to the name of a file until it is complete.
 const UNNAMED_SUFFIX: &str = ".windlass-new";
 
-/// Where a file is until it gets its name.
+/// The temporary path of a file.
 pub fn unnamed(path: &Path) -> PathBuf {
     own::beside(path, UNNAMED_SUFFIX)
 }

@@ -71,7 +71,7 @@ pub fn import(
     })
 }
 
-/// As [`import`], but the files do not get their names yet.
+/// As [`import`], but the files keep their temporary names for now.
 pub fn prepare(
     instance: &Instance,
     source: &Path,
