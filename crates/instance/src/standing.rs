@@ -26,8 +26,27 @@ pub struct Standing<'a> {
     pub unseen: Vec<(&'a PastBackup, String)>,
 }
 
+/// Whether the newest state of a database can be restored now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restorable<'s> {
+    Yes,
+    /// Some of its media cannot be examined; the reason for the first of them.
+    Unknown(&'s str),
+    No,
+}
+
 impl<'a> Standing<'a> {
-    /// The backup with the newest state that can be restored now.
+    /// What may be said of the newest state: whatever calls a database kept asks this.
+    pub fn restorable(&self) -> Restorable<'_> {
+        match (self.newest(), self.unseen.first()) {
+            (None, _) => Restorable::No,
+            (Some(_), Some((_, why))) => Restorable::Unknown(why),
+            (Some(_), None) => Restorable::Yes,
+        }
+    }
+
+    /// The backup with the newest state whose media are not missing; whether they can be examined says
+    /// [`Standing::restorable`].
     pub fn newest(&self) -> Option<&'a PastBackup> {
         self.state.last().copied()
     }

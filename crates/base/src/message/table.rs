@@ -236,6 +236,8 @@ messages! {
     50045, 10, signed_as_asked(position, fingerprint), "The backup set on file {position} and everything in it is signed with the key {fingerprint}, as required.";
     50046, 10, signature_right(position, fingerprint), "The backup set on file {position} and everything in it is signed with the key {fingerprint}. The set cannot prove whose key this is: name the keys you trust with --signed-by (SIGNED_BY).";
     50047, 16, relied_set_damaged(file, position, why), "The backup set on file {position} of '{file}' cannot be read back: {why} No other backup is deleted for its sake. Make a new full backup.";
+    50048, 16, medium_unreadable(file, why), "'{file}' may be a backup that others go for, but cannot be read: {why}. Nothing is deleted while it is there. Make it readable, or move it to another folder.";
+    50049, 16, copy_damaged(file, position, why), "'{file}' is a damaged copy of backup set {position}, which can be restored from the other copies: {why} Replace it by a copy that is intact.";
     50050, 16, not_a_database(file), "The file '{file}' does not begin with a SQLite header: it is another kind of file, or an encrypted database. To use it unchanged, specify AS_IS (--as-is on the command line; CREATE DATABASE ... FOR ATTACH WITH AS_IS).";
     50051, 16, integrity_finding(database, finding), "Database '{database}': {finding}";
     50052, 16, integrity_failed(database, count), "SQLite's check found {count} problem(s) in '{database}'. It was not backed up. CONTINUE_AFTER_ERROR (--continue-after-error) backs it up anyway, marked as damaged.";

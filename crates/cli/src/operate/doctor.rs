@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 use windlass_base::Moment;
 use windlass_catalog::{Catalog, DatabaseRecord, FILE_NAME};
 use windlass_instance::presence::Looker;
-use windlass_instance::standing::{Standing, standings, tell_apart};
+use windlass_instance::standing::{Restorable, Standing, standings, tell_apart};
 use windlass_instance::{SERVICE_KEY_FILE, Session};
 
 use super::history::{FUTURE_SECONDS, seconds};
@@ -189,8 +189,9 @@ fn database(record: &DatabaseRecord, standing: Option<&Standing<'_>>, findings: 
         let detail = format!("the backup of {made} cannot be restored: {why}");
         findings.add(State::Error, &what, detail);
     }
-    for (_, why) in &standing.unseen {
-        findings.add(State::Warning, &what, why);
+    if let Restorable::Unknown(why) = standing.restorable() {
+        let detail = format!("whether its newest backup can be restored is unknown: {why}");
+        return findings.add(State::Error, what, detail);
     }
     let Some(last) = standing.newest().and_then(|newest| newest.finished) else {
         return findings.add(State::Error, what, "has no restorable backup");

@@ -9,7 +9,7 @@
 
 use windlass_base::Moment;
 use windlass_catalog::PastBackup;
-use windlass_instance::standing::Standing;
+use windlass_instance::standing::{Restorable, Standing};
 
 use super::history::{FUTURE_SECONDS, seconds};
 
@@ -37,10 +37,10 @@ pub(super) struct Exposure<'a> {
     /// Those that cannot be restored, with the reason. Missing media of backups older than the
     /// newest state are not listed: they may have been deleted on purpose.
     pub(super) unusable: Vec<(&'a PastBackup, String)>,
-    /// The newest backup that can be restored now.
+    /// The newest backup whose media are not missing.
     pub(super) newest: Option<&'a PastBackup>,
-    /// The backups of the newest state whose media could not be examined, with the reason.
-    pub(super) unseen: Vec<(&'a PastBackup, String)>,
+    /// Why it is not known whether that can be restored now.
+    pub(super) unknown: Option<String>,
     pub(super) gaps: Vec<Gap>,
     /// The maximum potential loss at any time since the first restorable backup, in seconds.
     pub(super) worst: i64,
@@ -87,12 +87,16 @@ fn judge_one(standing: Standing<'_>, rpo_seconds: i64, now: Moment) -> Exposure<
                 .max_by_key(|backup| backup.started)
         }
     });
+    let unknown = match standing.restorable() {
+        Restorable::Unknown(why) => Some(why.to_owned()),
+        Restorable::Yes | Restorable::No => None,
+    };
     let mut exposure = Exposure {
         database: standing.database,
         backups: standing.backups.iter().map(|(backup, _)| *backup).collect(),
         unusable: standing.lost,
         newest,
-        unseen: standing.unseen,
+        unknown,
         gaps: Vec::new(),
         worst: 0,
     };

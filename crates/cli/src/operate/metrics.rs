@@ -13,7 +13,7 @@ use windlass_base::{Guid, Moment, visible};
 use windlass_catalog::{Catalog, DatabaseRecord, Failures, PastBackup, Verified};
 use windlass_instance::chain::Times;
 use windlass_instance::presence::Looker;
-use windlass_instance::standing::{Standing, standings, tell_apart};
+use windlass_instance::standing::{Restorable, Standing, standings, tell_apart};
 
 use super::MetricsArguments;
 use super::history::{kind, seconds};
@@ -178,14 +178,15 @@ fn databases(standings: &[Standing<'_>], registered: &[DatabaseRecord], text: &m
     };
     family(
         "windlass_database_restorable",
-        "Whether the database has a restorable backup whose media exist.",
-        &|standing| f64::from(u8::from(standing.newest().is_some())),
+        "Whether the database has a restorable backup whose media exist and can be examined.",
+        &|standing| f64::from(u8::from(standing.restorable() == Restorable::Yes)),
     );
     family(
         "windlass_database_restorable_timestamp_seconds",
-        "Start of the newest restorable backup; 0 if there is none.",
+        "Start of the newest restorable backup; 0 if there is none, or if its media cannot be examined.",
         &|standing| {
-            let newest = standing.newest();
+            let is_seen = standing.restorable() == Restorable::Yes;
+            let newest = standing.newest().filter(|_| is_seen);
             let began = newest
                 .and_then(|newest| Times::of(newest.started, newest.started, newest.time_zone));
             began.map_or(0.0, |began| began.started as f64)

@@ -73,7 +73,7 @@ pub(crate) struct HistoryArguments {
     #[arg(long, value_name = "N")]
     pub(crate) last: Option<usize>,
     /// For each database, compare the longest time without a backup with a limit: minutes, or 24h,
-    /// or 7d. The exit code is 1 if a database exceeds it now
+    /// or 7d. The exit code is 1 if a database exceeds it now, or if its media cannot be examined
     #[arg(long, value_name = "TIME", value_parser = history::parse_rpo)]
     pub(crate) rpo: Option<i64>,
 }
@@ -83,7 +83,8 @@ A gap is a period in which a failure would have lost more than --rpo allows: it 
 restorable backup is that old, counted from its start, and ends when the next backup finishes.
 A differential counts only if its full backup is in the history, a log backup only if the log before it
 is. For the current state, only backups count whose media are where the history says.
-The exit code is 1 if a database misses the objective now or has no restorable backup.
+The exit code is 1 if a database misses the objective now, has no restorable backup, or if the media of its
+newest state cannot be examined.
 Deleted databases stay in the report until sp_delete_database_backuphistory removes them.";
 
 /// `windlass report`

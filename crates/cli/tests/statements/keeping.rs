@@ -337,6 +337,30 @@ fn media_that_cannot_be_looked_at_are_not_called_gone() {
         "{}",
         check.out
     );
+    // Nobody else calls it kept.
+    let run = on(&place, &["history", "app", "--rpo", "24h", "--json"]);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert_eq!(run.results()[0][0]["rpo"], "unknown");
+    let run = on(&place, &["report", "app", "--json", "--to", "r.html"]);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(run.out.contains("\"verdict\":\"unknown\""), "{}", run.out);
+    let page = std::fs::read_to_string(place.path("r.html")).expect("a page");
+    assert!(page.contains("None is known"), "the page calls it kept");
+    let metrics = well(&place, &["metrics"]).out;
+    for line in [
+        "windlass_database_restorable{database=\"app\"} 0",
+        "windlass_database_restorable_timestamp_seconds{database=\"app\"} 0",
+        "windlass_database_media_unseen{database=\"app\"} 1",
+    ] {
+        assert!(metrics.contains(line), "{line}\n{metrics}");
+    }
+    let run = on(&place, &["doctor", "--json"]);
+    assert_eq!(run.code, Some(1), "{}", run.out);
+    assert!(
+        run.out.contains("\"state\":\"ERROR\",\"what\":\"database app\""),
+        "{}",
+        run.out
+    );
     catalog
         .execute("UPDATE own_set_medium SET mount_point = '/'", [])
         .expect("none");

@@ -9,6 +9,7 @@ mod dry_run;
 mod encodings;
 mod encryption;
 mod engine;
+mod expiring;
 mod file_safety;
 mod forged;
 mod half_made;

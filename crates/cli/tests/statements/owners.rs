@@ -27,7 +27,7 @@ fn place() -> Option<Place> {
 }
 
 /// Runs the program on the instance as a user. `None` if that user cannot reach the program.
-fn run_as(place: &Place, user: u32, arguments: &[&str]) -> Option<Run> {
+pub(crate) fn run_as(place: &Place, user: u32, arguments: &[&str]) -> Option<Run> {
     let arguments = [arguments, &["--json", "--instance", "instance"]].concat();
     let mut command = place.command(&arguments);
     if user != 0 {

@@ -23,6 +23,17 @@ pub struct Decision {
     pub relied_on: Vec<usize>,
 }
 
+impl Decision {
+    /// Keeps the medium after all.
+    pub fn keep(&mut self, reason: String) {
+        if self.goes {
+            self.goes = false;
+            self.reasons = vec![reason];
+        }
+        self.relied_on.clear();
+    }
+}
+
 /// A set that a policy keeps.
 struct Kept {
     index: usize,
@@ -172,6 +183,12 @@ fn of_medium(media: &FoundMedia, database: Option<&str>, now: Moment) -> BTreeSe
     }
     if let Some(trouble) = &media.trouble {
         reasons.insert(format!("needs a look: {trouble}"));
+    }
+    for file in &media.files {
+        if let Some(defect) = &file.defect {
+            let path = file.path.display();
+            reasons.insert(format!("needs a look: '{path}' is damaged: {defect}"));
+        }
     }
     if !media.is_whole() {
         let count = media.family_count;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Policy`] | what to keep: a number, an age, a grandfather-father-son scheme |
 //! | [`scan`] | finds the media in some folders, from their headers alone |
+//! | [`add_known`] | adds what the history knows of media that cannot be read |
 //! | [`decide`] | for each medium: keep or delete, and why |
 //! | [`delete`] | deletes the files of a medium, after reading their headers once more |
 //!
@@ -14,6 +15,7 @@
 //! 4. Only files whose headers say that Windlass wrote them are deleted; unreadable files are kept.
 
 mod decide;
+mod known;
 mod policy;
 mod remove;
 mod scan;
@@ -21,6 +23,7 @@ mod scan;
 mod tests;
 
 pub use decide::{Decision, decide};
+pub use known::add_known;
 pub use policy::{Policy, PolicyError};
 pub use remove::delete;
 pub use scan::{

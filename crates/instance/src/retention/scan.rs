@@ -1,15 +1,17 @@
 //! Finds the media in some folders, from their headers alone.
 
-use std::collections::BTreeMap;
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use windlass_base::{Guid, Moment};
 use windlass_catalog::PastBackup;
 use windlass_device::DeviceAddress;
+use windlass_media::MediaError;
 use windlass_pipeline::{Error as PipelineError, MediaSet};
 
 use crate::chain::{ChainSet, Obstacle};
+use crate::names::is_own_side_file;
 
 /// The problem of media whose stripes contradict each other.
 const CONTRADICTIONS: &str = "its stripes or copies contain different backup sets";
@@ -40,6 +42,8 @@ pub struct FoundFile {
     pub path: PathBuf,
     pub family: u16,
     pub bytes: u64,
+    /// Why it cannot be read as a medium, or not to its end; `None` if it can.
+    pub defect: Option<String>,
 }
 
 /// A media set, with all of its files that were found.
@@ -55,6 +59,8 @@ pub struct FoundMedia {
     pub trouble: Option<String>,
     /// Whether its stripes or copies contain different sets.
     pub has_contradictions: bool,
+    /// Whether it lacks sets that it holds according to the history.
+    pub lacks_known: bool,
     /// It is outside the folders: examined for dependencies, but always kept.
     pub is_outside: bool,
 }
@@ -65,13 +71,31 @@ impl FoundMedia {
         (1..=self.family_count).all(|number| self.files.iter().any(|file| file.family == number))
     }
 
-    /// One file of each family: enough to read its sets.
-    pub(crate) fn devices(&self) -> Vec<DeviceAddress> {
-        let of = |number| self.files.iter().find(|file| file.family == number);
-        let families = (1..=self.family_count).filter_map(of);
-        families
-            .map(|file| DeviceAddress::disk(&file.path))
-            .collect()
+    /// All its files, so that each of them is named once at least: in each of these lists there is one file
+    /// of each family.
+    pub(crate) fn copies(&self) -> Vec<Vec<DeviceAddress>> {
+        let of = |number| self.files.iter().filter(move |file| file.family == number);
+        let families = 1..=self.family_count;
+        let count = families.clone().map(|number| of(number).count()).max();
+        let copy = |index: usize| {
+            let named = |number| of(number).nth(index).or_else(|| self.best(number));
+            let files = families.clone().filter_map(named);
+            files.map(|file| DeviceAddress::disk(&file.path)).collect()
+        };
+        (0..count.unwrap_or(0)).map(copy).collect()
+    }
+
+    /// The first file of a family that can be read, else the first.
+    pub(crate) fn best(&self, family: u16) -> Option<&FoundFile> {
+        let mut own = self.files.iter().filter(|file| file.family == family);
+        let first = own.clone().next();
+        own.find(|file| file.defect.is_none()).or(first)
+    }
+
+    /// A file that cannot be read, of a family of which no other can.
+    pub(crate) fn torn(&self) -> Option<&FoundFile> {
+        let mut families = (1..=self.family_count).filter_map(|number| self.best(number));
+        families.find(|file| file.defect.is_some())
     }
 
     /// Why none of its sets can be restored.
@@ -112,6 +136,8 @@ pub struct FoundOther {
     pub reason: String,
     /// It could not be read, so that nobody knows.
     pub is_unknown: bool,
+    /// It may be a medium that is damaged: it has the name of one, or begins like one.
+    pub may_be_medium: bool,
 }
 
 /// The content of some folders.
@@ -129,6 +155,7 @@ pub struct Scan {
 /// If a folder cannot be listed: with half a list a backup could look unneeded.
 pub fn scan(folders: &[PathBuf]) -> io::Result<Scan> {
     let mut media: BTreeMap<Guid, FoundMedia> = BTreeMap::new();
+    let mut damaged = Vec::new();
     let mut others = Vec::new();
     for folder in folders {
         let mut paths = Vec::new();
@@ -144,15 +171,32 @@ pub fn scan(folders: &[PathBuf]) -> io::Result<Scan> {
         paths.sort();
         for path in paths {
             match read(&path) {
+                Ok(found) if found.torn().is_some() => damaged.push(found),
                 Ok(found) => add(&mut media, found),
-                Err(NotMedia { reason, is_unknown }) => others.push(FoundOther {
-                    path,
-                    reason,
-                    is_unknown,
-                }),
+                Err(not_media) => others.push((path, not_media)),
             }
         }
     }
+    // After all others: an intact copy of the same family says more.
+    for found in damaged {
+        match media.get_mut(&found.media_set_guid) {
+            Some(known) => attach(known, found),
+            None => add(&mut media, found),
+        }
+    }
+    let own = media.values().flat_map(|media| &media.files);
+    let own = own.filter_map(|file| extension(&file.path));
+    let usual = EXTENSIONS.map(str::to_owned).into_iter();
+    let extensions: BTreeSet<String> = own.chain(usual).collect();
+    let others = others
+        .into_iter()
+        .map(|(path, not_media): (_, NotMedia)| FoundOther {
+            may_be_medium: not_media.may_be_medium(&path, &extensions),
+            path,
+            reason: not_media.reason,
+            is_unknown: not_media.is_unknown,
+        });
+    let others = others.collect();
     Ok(Scan {
         media: media.into_values().collect(),
         others,
@@ -188,10 +232,73 @@ fn add(media: &mut BTreeMap<Guid, FoundMedia>, found: FoundMedia) {
     known.files.extend(found.files);
 }
 
+/// Adds a damaged file to its media set: another copy of the family, or a stripe without which the sets count
+/// for nothing.
+fn attach(known: &mut FoundMedia, found: FoundMedia) {
+    known.files.extend(found.files);
+    if known.torn().is_some() {
+        known.trouble = known.trouble.take().or(found.trouble);
+    }
+}
+
+/// Extensions that backups usually have.
+const EXTENSIONS: [&str; 5] = ["bak", "sqb", "dif", "diff", "trn"];
+
+fn extension(path: &Path) -> Option<String> {
+    Some(path.extension()?.to_str()?.to_lowercase())
+}
+
+/// Bytes at the start of a file in which blocks of a medium are searched.
+const START_BYTES: u64 = 64 << 10;
+
+/// The smallest block of a medium.
+const BLOCK_BYTES: usize = 512;
+
 /// Why a file is not taken for media.
 struct NotMedia {
     reason: String,
     is_unknown: bool,
+    /// It is a whole medium of another program.
+    is_foreign: bool,
+}
+
+impl NotMedia {
+    fn of(error: &PipelineError) -> Self {
+        Self {
+            reason: error.to_string(),
+            is_unknown: matches!(error, PipelineError::Device(_)),
+            is_foreign: matches!(
+                error,
+                PipelineError::Media {
+                    source: MediaError::SqlServerMedia { .. } | MediaError::ForeignMtf { .. },
+                    ..
+                }
+            ),
+        }
+    }
+
+    /// Whether the file may have been a medium: nobody can read it, it has the extension of one, or it begins
+    /// like one.
+    fn may_be_medium(&self, path: &Path, extensions: &BTreeSet<String>) -> bool {
+        if self.is_unknown || self.is_foreign {
+            return self.is_unknown;
+        }
+        let mut start = Vec::new();
+        let file = std::fs::File::open(path);
+        let read = file.and_then(|file| file.take(START_BYTES).read_to_end(&mut start));
+        if read.is_err() {
+            return true;
+        }
+        if is_own_side_file(path) || windlass_source::part_of_database(&start).is_some() {
+            return false;
+        }
+        let begins = |block: &[u8]| {
+            let names = [&b"TAPE"[..], b"SFMB", b"SSET"];
+            names.iter().any(|name| block.starts_with(name))
+        };
+        extension(path).is_some_and(|own| extensions.contains(&own))
+            || start.chunks(BLOCK_BYTES).any(begins)
+    }
 }
 
 /// Reads the headers of one file.
@@ -199,12 +306,10 @@ fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
     let bytes = std::fs::metadata(path).map_err(|error| NotMedia {
         reason: error.to_string(),
         is_unknown: true,
+        is_foreign: false,
     })?;
     let address = DeviceAddress::disk(path);
-    let set = MediaSet::open_any(&[address]).map_err(|error| NotMedia {
-        reason: error.to_string(),
-        is_unknown: matches!(error, PipelineError::Device(_)),
-    })?;
+    let set = MediaSet::open_any(&[address]).map_err(|error| NotMedia::of(&error))?;
     let header = set.header();
     let sets = set.sets().into_iter().map(|entry| {
         let configuration = entry.configuration;
@@ -218,6 +323,9 @@ fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
             stored_bytes: configuration.stored_bytes,
         }
     });
+    let trouble = set.trouble();
+    // The end of a backup that was killed hides nothing.
+    let damage = trouble.filter(|(_, trouble)| !trouble.is_truncation());
     Ok(FoundMedia {
         media_set_guid: header.media_set_guid,
         family_count: header.family_count,
@@ -225,10 +333,12 @@ fn read(path: &Path) -> Result<FoundMedia, NotMedia> {
             path: path.to_owned(),
             family: header.family_number,
             bytes: bytes.len(),
+            defect: damage.map(|(_, damage)| damage.to_string()),
         }],
         sets: sets.collect(),
-        trouble: set.trouble().map(|(_, trouble)| trouble.to_string()),
+        trouble: trouble.map(|(_, trouble)| trouble.to_string()),
         has_contradictions: false,
+        lacks_known: false,
         is_outside: false,
     })
 }
@@ -303,7 +413,7 @@ mod tests {
         assert_eq!(found.media.len(), 3);
 
         let striped = found.media.iter().find(|media| media.family_count == 2);
-        let devices = striped.unwrap().devices();
+        let devices = striped.unwrap().copies().remove(0);
         let names: Vec<String> = devices.into_iter().map(|device| device.name).collect();
         assert_eq!(names, [at("inside/1"), at("inside/2")]);
 

@@ -45,11 +45,13 @@ fn history(seeds: &[(Vec<Seed>, u16, bool)]) -> Vec<FoundMedia> {
                     path: format!("/b/{number}-{family}.bak").into(),
                     family,
                     bytes: 1,
+                    defect: None,
                 })
                 .collect(),
             sets: Vec::new(),
             trouble: None,
             has_contradictions: false,
+            lacks_known: false,
             is_outside: false,
         })
         .collect();

@@ -8,7 +8,7 @@ use windlass_catalog::{Error, FILE_NAME, Failures, PastBackup, Verified};
 use windlass_instance::Session;
 use windlass_instance::chain::Times;
 use windlass_instance::presence::Looker;
-use windlass_instance::standing::{Standing, standings, tell_apart};
+use windlass_instance::standing::{Restorable, Standing, standings, tell_apart};
 
 use super::verdict::{Reason, State, Subject, Verdict, duration};
 use super::{Limits, is_asked, rest};
@@ -175,7 +175,7 @@ fn media(standing: &Standing<'_>, limits: Limits, age: Option<i64>, reasons: &mu
                 .numbered(i64::try_from(count).unwrap_or(i64::MAX)),
         );
     }
-    if let Some((_, why)) = standing.unseen.first() {
+    if let Restorable::Unknown(why) = standing.restorable() {
         reasons.push(
             Reason::new(State::Unknown, "media-unseen", why)
                 .numbered(i64::try_from(standing.unseen.len()).unwrap_or(i64::MAX)),

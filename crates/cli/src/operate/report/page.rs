@@ -49,7 +49,14 @@ pub(super) fn of(subjects: &Subjects<'_>, instance: &Path) -> Report {
                 subjects.all.len(),
                 &format!("{backups} backups"),
             ),
-            figure("keep the objective", count(&[Verdict::Kept]), ""),
+            figure(
+                "keep the objective",
+                count(&[Verdict::Kept]),
+                &match count(&[Verdict::Unknown]) {
+                    0 => String::new(),
+                    unknown => format!("{unknown} unknown: media cannot be examined"),
+                },
+            ),
             figure(
                 "missed it",
                 count(&[Verdict::Missed, Verdict::Exposed]),
@@ -84,11 +91,20 @@ fn gaps(subjects: &Subjects<'_>) -> Section {
     let table = tables::gaps(subjects);
     let heading = "Gaps".to_owned();
     if table.rows.is_empty() {
+        let verdicts = subjects.all.iter().map(|subject| subjects.verdict(subject));
+        let unknown = verdicts
+            .filter(|verdict| *verdict == Verdict::Unknown)
+            .count();
         return Section {
             heading,
-            text: vec![
-                "At no time would a failure have lost more than the objective allows.".to_owned(),
-            ],
+            text: vec![match unknown {
+                0 => "At no time would a failure have lost more than the objective allows."
+                    .to_owned(),
+                unknown => format!(
+                    "None is known. Whether {unknown} database(s) can be restored now is unknown: their media \
+                     cannot be examined."
+                ),
+            }],
             ..Section::default()
         };
     }

@@ -31,11 +31,20 @@ pub(in crate::operate) struct Subject<'a> {
     pub(in crate::operate) exposure: Option<Exposure<'a>>,
 }
 
+impl Subject<'_> {
+    /// Why it is not known whether its newest state can be restored now.
+    pub(super) fn unknown(&self) -> Option<&str> {
+        self.exposure.as_ref()?.unknown.as_deref()
+    }
+}
+
 /// How a database meets the objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::operate) enum Verdict {
     /// No period without a restorable backup.
     Kept,
+    /// Whether there is one now cannot be told: media cannot be examined.
+    Unknown,
     /// There were such periods, but none is open now.
     Missed,
     /// Such a period is open now.
@@ -50,6 +59,7 @@ impl Verdict {
     pub(in crate::operate) fn text(self) -> &'static str {
         match self {
             Self::Kept => "kept",
+            Self::Unknown => "unknown",
             Self::Missed => "missed",
             Self::Exposed => "missed now",
             Self::Lost => "nothing restorable",
@@ -116,7 +126,7 @@ impl<'a> Subjects<'a> {
         all.filter(|subject| matches!(self.verdict(subject), Verdict::Never | Verdict::Lost))
     }
 
-    /// Whether all databases meet the objective now. A database that is no longer registered is reported
+    /// Whether all databases are known to meet the objective now. A database that is no longer registered is reported
     /// but does not count.
     pub(in crate::operate) fn outcome(&self) -> Outcome {
         let is_due = |subject: &&Subject<'_>| {
@@ -146,8 +156,9 @@ impl<'a> Subjects<'a> {
         match (newest, gaps.last()) {
             (None, _) if subject.exposure.is_some() => Verdict::Lost,
             (None, _) => Verdict::Never,
-            (_, None) => Verdict::Kept,
             (_, Some(gap)) if gap.is_open => Verdict::Exposed,
+            _ if subject.unknown().is_some() => Verdict::Unknown,
+            (_, None) => Verdict::Kept,
             _ => Verdict::Missed,
         }
     }
@@ -185,9 +196,9 @@ pub(super) fn ratio(backup: &PastBackup) -> Option<f64> {
 
 /// Whether the files of the newest restorable backup, and of those it needs, still exist.
 pub(super) fn files(judged: &Exposure<'_>) -> String {
-    match judged.unseen.first() {
+    match &judged.unknown {
         _ if judged.newest.is_none() => String::new(),
         None => "there".to_owned(),
-        Some((_, why)) => format!("not seen: {why}"),
+        Some(why) => format!("not seen: {why}"),
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn databases(subjects: &Subjects<'_>) -> Table {
         ])
         .marked(matches!(
             verdict,
-            Verdict::Never | Verdict::Lost | Verdict::Exposed
+            Verdict::Never | Verdict::Lost | Verdict::Exposed | Verdict::Unknown
         ))
     };
     Table {

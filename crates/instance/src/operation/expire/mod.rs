@@ -1,19 +1,26 @@
 //! Applies a retention policy to folders, and reports the result.
+//!
+//! | file | what |
+//! |---|---|
+//! | `unreadable` | backups whose headers cannot be read |
+//! | `read_back` | the content of those that stay, copy by copy |
+
+mod read_back;
+#[cfg(test)]
+mod tests;
+mod unreadable;
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
-use windlass_base::Moment;
 use windlass_base::message::table;
-use windlass_catalog::{Depth, Error as CatalogError};
-use windlass_pipeline::{OnDamage, ReadKeys, ReadRequest, Tuning};
+use windlass_base::{Guid, Moment};
+use windlass_catalog::Error as CatalogError;
+use windlass_device::DeviceAddress;
 
-use super::media::{MediaOptions, OpenedSet};
-use super::observer::Watch;
-use super::{history, verify};
 use crate::retention::{self, Decision, FoundMedia, FoundOther, Place, Policy};
-use crate::{Failure, Session, Sink, presence};
+use crate::{Session, Sink, presence};
 
 /// How long a verification of unchanged media counts, if nothing else is said.
 pub const VERIFIED_WITHIN_HOURS: u32 = 7 * 24;
@@ -63,7 +70,8 @@ pub struct ExpireReport {
     pub media: Vec<ExpiredMedia>,
     /// Other files; they are not touched.
     pub others: Vec<FoundOther>,
-    /// Whether a backup that deletions would have relied on cannot be read back. It was reported.
+    /// Whether a backup that deletions would have relied on cannot be read back, or a copy of it, or may be
+    /// among what cannot be read. It was reported.
     pub is_damaged: bool,
 }
 
@@ -94,7 +102,8 @@ impl Session {
     ///
     /// Headers do not show whether a backup can be restored. So the sets on which deletions rely are read
     /// back before anything is deleted; a damaged one does not count, and what it would have replaced is
-    /// kept.
+    /// kept. A set counts if each family has one copy that is intact. What cannot even be told to be a backup
+    /// may be the newest one: nothing is deleted then.
     ///
     /// # Errors
     /// Nothing was deleted then. A medium that could not be deleted is in the report.
@@ -105,13 +114,26 @@ impl Session {
     ) -> Result<ExpireReport, ExpireError> {
         let mut scan = retention::scan(options.folders).map_err(ExpireError::Folders)?;
         let past = self.instance.catalog().past_backups(None);
-        retention::add_dependents(&mut scan, &past.map_err(ExpireError::History)?);
+        let past = past.map_err(ExpireError::History)?;
+        retention::add_dependents(&mut scan, &past);
+        retention::add_known(&mut scan, &past);
         let now = Moment::now().0;
         let states = states(&scan.media);
         let mut looked_at = BTreeSet::new();
-        let mut is_damaged = false;
+        let mut is_damaged = unreadable::report(&mut scan.media, options, now, sink);
+        let doubt = unreadable::doubt(&scan);
+        if let Some(doubt) = &doubt {
+            is_damaged = true;
+            sink.message(table::medium_unreadable(doubt.path.display(), &doubt.why));
+        }
         let decisions = loop {
-            let decisions = retention::decide(&scan.media, options.policy, options.database, now);
+            let mut decisions =
+                retention::decide(&scan.media, options.policy, options.database, now);
+            if let Some(doubt) = &doubt {
+                for decision in &mut decisions {
+                    decision.keep(doubt.reason());
+                }
+            }
             let unread = self.unread(&scan.media, &decisions, &looked_at, options.trust, now)?;
             if unread.is_empty() {
                 break decisions;
@@ -123,8 +145,9 @@ impl Session {
             for (medium, place) in unread {
                 looked_at.insert((medium, place));
                 let media = &mut scan.media[medium];
-                if let Err(reason) = self.read_back(media, place, sink)? {
-                    is_damaged = true;
+                let read = self.read_back(media, place, sink)?;
+                is_damaged |= read.is_damaged;
+                if let Some(reason) = read.unrestorable {
                     media.trouble.get_or_insert(reason);
                 }
             }
@@ -135,7 +158,7 @@ impl Session {
             deleted.push(match deletes(decision) {
                 // Immediately before: what is relied on must still be what was read.
                 true => Some(
-                    check_unchanged(&scan.media, &decisions, &states)
+                    check_unchanged(media, &scan.media, &decisions, &states)
                         .and_then(|()| retention::delete(media)),
                 ),
                 false => None,
@@ -173,14 +196,20 @@ impl Session {
         };
         let mut unread = Vec::new();
         for (medium, decision) in decisions.iter().enumerate() {
-            let state = presence::state(&media[medium].devices());
+            if decision.relied_on.is_empty() {
+                continue;
+            }
+            let copies = media[medium].copies();
+            let states: Vec<String> = copies.iter().map(|copy| presence::state(copy)).collect();
             for place in decision.relied_on.iter().copied() {
                 let set = media[medium].sets[place].chain.set_guid;
-                let valid = self.instance.catalog().valid_on(set, &state);
-                let valid = valid.map_err(ExpireError::History)?;
-                let is_known = within_hours > 0
-                    && !state.is_empty()
-                    && valid.is_some_and(|at| recently.is_within(at, now));
+                let mut is_known = within_hours > 0;
+                for state in &states {
+                    let valid = self.instance.catalog().valid_on(set, state);
+                    let valid = valid.map_err(ExpireError::History)?;
+                    is_known &=
+                        !state.is_empty() && valid.is_some_and(|at| recently.is_within(at, now));
+                }
                 if !is_known && !looked_at.contains(&(medium, place)) {
                     unread.push((medium, place));
                 }
@@ -188,78 +217,37 @@ impl Session {
         }
         Ok(unread)
     }
-
-    /// Reads a set and checks every byte, an encrypted one without its key. Returns what is wrong with it,
-    /// which was reported.
-    fn read_back(
-        &mut self,
-        media: &FoundMedia,
-        place: usize,
-        sink: &mut dyn Sink,
-    ) -> Result<Result<(), String>, ExpireError> {
-        let position = place + 1;
-        let Err(failure) = self.verify_found(media, position, sink) else {
-            return Ok(Ok(()));
-        };
-        if self.is_cancelled() {
-            return Err(ExpireError::Cancelled);
-        }
-        let file = media.files.first();
-        let file = file.map_or_else(String::new, |file| file.path.display().to_string());
-        let texts = failure.messages.iter().map(|message| message.text.as_str());
-        let why = texts.collect::<Vec<_>>().join(" ");
-        sink.message(table::relied_set_damaged(&file, position, &why));
-        Ok(Err(format!(
-            "its set {position} cannot be read back: {why}"
-        )))
-    }
-
-    fn verify_found(
-        &mut self,
-        media: &FoundMedia,
-        position: usize,
-        sink: &mut dyn Sink,
-    ) -> Result<(), Failure> {
-        let options = MediaOptions {
-            position: i64::try_from(position).ok(),
-            ..MediaOptions::default()
-        };
-        let opened = OpenedSet::open(media.devices(), &options)?;
-        let without_key = opened.set.is_encrypted();
-        let request = ReadRequest {
-            keys: ReadKeys {
-                without_key,
-                ..ReadKeys::default()
-            },
-            on_damage: OnDamage::Continue,
-            tuning: Tuning::default(),
-        };
-        let depth = match without_key {
-            true => Depth::Checksums,
-            false => Depth::Content,
-        };
-        let watch = Watch::new(self, verify::OPERATION, &opened.set.database, None, sink);
-        let report = verify::read_back(&opened, &request, watch);
-        history::record_verification(self, &opened, depth, report.as_ref().err());
-        report.map(drop)
-    }
 }
 
 fn states(media: &[FoundMedia]) -> Vec<String> {
-    let state = |media: &FoundMedia| presence::state(&media.devices());
     media.iter().map(state).collect()
 }
 
-/// Fails if a medium for whose sake others go is not in the state in which it was examined, or cannot be looked
-/// at.
+/// The state of all its files.
+fn state(media: &FoundMedia) -> String {
+    let files = media
+        .files
+        .iter()
+        .map(|file| DeviceAddress::disk(&file.path));
+    presence::state(&files.collect::<Vec<_>>())
+}
+
+/// Fails if a medium that stays in the place of `going` is not in the state in which it was examined, or cannot
+/// be looked at. What stays for other databases is not looked at: that is done when those go.
 fn check_unchanged(
+    going: &FoundMedia,
     media: &[FoundMedia],
     decisions: &[Decision],
     states: &[String],
 ) -> io::Result<()> {
-    for ((media, decision), state) in media.iter().zip(decisions).zip(states) {
-        let is_same = !state.is_empty() && presence::state(&media.devices()) == *state;
-        if !decision.relied_on.is_empty() && !is_same {
+    let families: BTreeSet<Guid> = going.sets.iter().map(|set| set.chain.family_guid).collect();
+    for ((media, decision), then) in media.iter().zip(decisions).zip(states) {
+        let family = |place: &usize| media.sets[*place].chain.family_guid;
+        let mut relied_on = decision.relied_on.iter().map(family);
+        if !relied_on.any(|family| families.contains(&family)) {
+            continue;
+        }
+        if then.is_empty() || state(media) != *then {
             let file = media.files.first();
             let path = file.map_or_else(PathBuf::new, |file| file.path.clone());
             let reason = format!(

@@ -1,0 +1,181 @@
+//! What keeps backups from being deleted: others that cannot be read.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+
+use crate::owners::run_as;
+use crate::support::{Place, Run, flip_bit, sql};
+
+/// Three backups of one database, in an instance or not.
+fn place(further: &[&str]) -> Place {
+    let place = Place::new();
+    for name in ["temp/1.bak", "temp/2.bak", "temp/3.bak"] {
+        let backup = ["backup", "app.db", "--to", name, "--compress", "none"];
+        place.succeed(&[&backup[..], further].concat());
+    }
+    place
+}
+
+const INSTANCE: [&str; 2] = ["--instance", "instance"];
+
+fn expire(place: &Place, further: &[&str]) -> Run {
+    let expire = ["expire", "temp", "--last", "1", "--delete", "--json"];
+    place.run(&[&expire[..], further].concat())
+}
+
+fn left(place: &Place) -> Vec<String> {
+    let entries = fs::read_dir(place.path("temp")).expect("the folder");
+    let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("an entry").file_name();
+    let mut names: Vec<String> = entries
+        .map(|entry| name(entry).into_string().expect("a name"))
+        .collect();
+    names.sort();
+    names
+}
+
+/// The ways in which the newest backup is damaged; the first so many of them in its header.
+const IN_HEADER: usize = 7;
+const DAMAGES: usize = IN_HEADER + 4;
+
+/// Damages it in one of these ways.
+fn damage(place: &Place, way: usize) {
+    let path = place.path("temp/3.bak");
+    match way {
+        0 => fs::write(path, "").expect("it"),
+        1 => fs::write(path, "no medium").expect("it"),
+        2 => {
+            let file = fs::File::options().write(true).open(path).expect("it");
+            file.set_len(700).expect("a length");
+        }
+        _ => flip_bit(&path, [0, 3, 40, 100, 4096, 4100, 8200, 12_288][way - 3]),
+    }
+}
+
+#[test]
+fn nothing_goes_while_a_file_may_be_a_backup_that_cannot_be_read() {
+    for way in 0..DAMAGES {
+        let place = place(&[]);
+        damage(&place, way);
+        let run = expire(&place, &[]);
+        assert_eq!(run.code, Some(1), "{way}: {}\n{}", run.out, run.err);
+        let said = run.numbers();
+        assert!(
+            said.contains(&50048) || said.contains(&50047),
+            "{way}: {}",
+            run.err
+        );
+        assert!(run.err.contains("temp/3.bak"), "{way}: {}", run.err);
+        let left = left(&place);
+        assert!(
+            left.len() >= 2 && left.contains(&"2.bak".to_owned()),
+            "{way}: {left:?}"
+        );
+        if said.contains(&50048) {
+            assert_eq!(left.len(), 3, "{way}: {left:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_certainly_no_backup_keeps_none() {
+    let place = place(&[]);
+    fs::copy(place.path("other.db"), place.path("temp/copy.bak")).expect("a copy");
+    fs::write(place.path("temp/notes.txt"), "mine").expect("a file");
+    fs::write(place.path("temp/4.bak.windlass-new"), "TAPE").expect("a file");
+    let run = expire(&place, &[]);
+    assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+    assert_eq!(
+        left(&place),
+        ["3.bak", "4.bak.windlass-new", "copy.bak", "notes.txt"]
+    );
+}
+
+#[test]
+fn what_the_history_knows_of_an_unreadable_backup_is_counted_and_found_wanting() {
+    for way in 0..DAMAGES {
+        let place = place(&INSTANCE);
+        damage(&place, way);
+        for trust in [&[][..], &["--trust-headers"]] {
+            if way >= IN_HEADER && !trust.is_empty() {
+                continue;
+            }
+            let run = expire(&place, &[&INSTANCE[..], trust].concat());
+            assert_eq!(run.code, Some(1), "{way}: {}\n{}", run.out, run.err);
+            assert!(run.numbers().contains(&50047), "{way}: {}", run.err);
+            assert!(run.err.contains("temp/3.bak"), "{way}: {}", run.err);
+            // The newest of those that can be read takes its place.
+            assert_eq!(left(&place), ["2.bak", "3.bak"], "{way}");
+        }
+    }
+    // Nothing relies on it.
+    let place = place(&INSTANCE);
+    flip_bit(&place.path("temp/1.bak"), 0);
+    let run = expire(&place, &INSTANCE);
+    assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+    assert_eq!(left(&place), ["1.bak", "3.bak"]);
+}
+
+#[test]
+fn a_stripe_that_cannot_be_read_takes_the_place_of_no_older_backup() {
+    for further in [&[][..], &INSTANCE] {
+        let place = Place::new();
+        for number in ["1", "2"] {
+            let names = ["a", "b"].map(|name| format!("temp/{name}{number}.bak"));
+            let backup = ["backup", "app.db", "--to", &names[0], "--to", &names[1]];
+            place.succeed(&[&backup[..], further].concat());
+        }
+        flip_bit(&place.path("temp/b2.bak"), 1);
+        let run = expire(&place, further);
+        assert_eq!(run.code, Some(1), "{}\n{}", run.out, run.err);
+        assert!(run.err.contains("temp/b2.bak"), "{}", run.err);
+        assert_eq!(left(&place).len(), 4);
+    }
+}
+
+/// Of the page engine, and by ERASEFILES.
+#[test]
+fn a_backup_of_the_page_engine_that_cannot_be_read_keeps_the_older_ones() {
+    let place = Place::new();
+    let run = sql(
+        &place,
+        "CREATE DATABASE own
+         BACKUP DATABASE own TO DISK = 'd:\\temp/1.bak'
+         BACKUP DATABASE own TO DISK = 'd:\\temp/2.bak'
+         BACKUP DATABASE own TO DISK = 'd:\\temp/3.bak'",
+    );
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    flip_bit(&place.path("temp/3.bak"), 0);
+    let run = expire(&place, &INSTANCE);
+    assert_eq!(run.code, Some(1), "{}\n{}", run.out, run.err);
+    assert_eq!(left(&place), ["2.bak", "3.bak"]);
+    fs::copy(place.path("temp/3.bak"), place.path("temp/unknown.bak")).expect("a copy");
+    let command = format!(
+        "BACKUP DATABASE own TO DISK = [{}] WITH ERASEFILES = 1b",
+        place.text("temp/4.bak")
+    );
+    let run = place.run(&["sqlbackup", "-SQL", &command, "--instance", "instance"]);
+    assert!(run.out.contains("unknown.bak"), "{}\n{}", run.out, run.err);
+    assert!(run.out.contains("SQL error 50048"), "{}", run.out);
+    assert_eq!(left(&place).len(), 4);
+}
+
+/// As root only, because nobody else can run a program as somebody else.
+#[test]
+fn a_backup_that_may_not_be_read_keeps_the_older_ones() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = place(&[]);
+    for name in ["", "temp", "temp/1.bak", "temp/2.bak"] {
+        chown(place.path(name), Some(54_321), Some(54_321)).expect("its owner");
+    }
+    let secret = fs::Permissions::from_mode(0o600);
+    fs::set_permissions(place.path("temp/3.bak"), secret).expect("its mode");
+    let arguments = ["expire", "temp", "--last", "1", "--delete"];
+    let Some(run) = run_as(&place, 54_321, &arguments) else {
+        return;
+    };
+    assert_eq!(run.code, Some(1), "{}\n{}", run.out, run.err);
+    assert!(run.numbers().contains(&50048), "{}", run.err);
+    assert_eq!(left(&place).len(), 3);
+}

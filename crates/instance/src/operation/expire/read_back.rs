@@ -1,0 +1,162 @@
+//! Reads the sets that others go for, from each copy of their media.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use windlass_base::message::table;
+use windlass_catalog::Depth;
+use windlass_device::DeviceAddress;
+use windlass_pipeline::{OnDamage, ReadKeys, ReadRequest, Tuning};
+
+use super::super::media::{MediaOptions, OpenedSet};
+use super::super::observer::Watch;
+use super::super::{history, verify};
+use super::ExpireError;
+use crate::retention::{FoundFile, FoundMedia};
+use crate::{Failure, Session, Sink};
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct ReadBack {
+    /// Whether any of the copies is damaged. It was reported.
+    pub(super) is_damaged: bool,
+    /// Why the set cannot be restored, if no family or not each of them has an intact copy.
+    pub(super) unrestorable: Option<String>,
+}
+
+/// What is known of the copies of a medium.
+#[derive(Debug, Default)]
+struct Copies {
+    /// For each file that was read, what is wrong with it.
+    read: BTreeMap<PathBuf, Option<String>>,
+}
+
+impl Copies {
+    /// One file of each family: one that was not read yet, or else an intact one. `None` if a family has
+    /// neither.
+    fn next<'a>(&self, media: &'a FoundMedia) -> Option<Vec<&'a FoundFile>> {
+        let choose = |number: u16| {
+            let mut own = media.files.iter().filter(|file| file.family == number);
+            let intact = own
+                .clone()
+                .find(|file| matches!(self.read.get(&file.path), Some(None)));
+            own.find(|file| !self.read.contains_key(&file.path))
+                .or(intact)
+        };
+        (1..=media.family_count).map(choose).collect()
+    }
+
+    /// Notes which of the files that were read together are damaged: those that the failure names, of
+    /// those that nothing good is known about.
+    fn blame(&mut self, files: &[&FoundFile], why: &str) {
+        let unknown = |file: &&&FoundFile| !self.read.contains_key(&file.path);
+        let unknown: Vec<PathBuf> = files
+            .iter()
+            .filter(unknown)
+            .map(|file| file.path.clone())
+            .collect();
+        let named = |path: &&PathBuf| why.contains(&format!("'{}'", path.display()));
+        let mut blamed: Vec<PathBuf> = unknown.iter().filter(named).cloned().collect();
+        if blamed.is_empty() {
+            blamed = unknown;
+        }
+        for path in blamed {
+            self.read.insert(path, Some(why.to_owned()));
+        }
+    }
+}
+
+impl Session {
+    /// Reads a set and checks every byte of every copy of its media, an encrypted one without its key.
+    pub(super) fn read_back(
+        &mut self,
+        media: &mut FoundMedia,
+        place: usize,
+        sink: &mut dyn Sink,
+    ) -> Result<ReadBack, ExpireError> {
+        let position = place + 1;
+        let mut copies = Copies::default();
+        let is_restorable = loop {
+            let Some(files) = copies.next(media) else {
+                break false;
+            };
+            if files
+                .iter()
+                .all(|file| copies.read.contains_key(&file.path))
+            {
+                break true;
+            }
+            let devices = files
+                .iter()
+                .map(|file| DeviceAddress::disk(&file.path))
+                .collect();
+            let Err(failure) = self.verify_found(devices, position, sink) else {
+                for file in files {
+                    copies.read.insert(file.path.clone(), None);
+                }
+                continue;
+            };
+            if self.is_cancelled() {
+                return Err(ExpireError::Cancelled);
+            }
+            let texts = failure.messages.iter().map(|message| message.text.as_str());
+            copies.blame(&files, &texts.collect::<Vec<_>>().join(" "));
+        };
+        let damaged: Vec<(&PathBuf, &String)> = copies
+            .read
+            .iter()
+            .filter_map(|(path, why)| Some((path, why.as_ref()?)))
+            .collect();
+        let unrestorable = match (is_restorable, damaged.first()) {
+            (false, Some((path, why))) => {
+                sink.message(table::relied_set_damaged(path.display(), position, why));
+                Some(format!("its set {position} cannot be read back: {why}"))
+            }
+            _ => {
+                for (path, why) in &damaged {
+                    sink.message(table::copy_damaged(path.display(), position, why));
+                }
+                None
+            }
+        };
+        let is_damaged = !damaged.is_empty();
+        // Those that can be read come first from here on.
+        media
+            .files
+            .sort_by_key(|file| matches!(copies.read.get(&file.path), Some(Some(_))));
+        Ok(ReadBack {
+            is_damaged,
+            unrestorable,
+        })
+    }
+
+    fn verify_found(
+        &mut self,
+        devices: Vec<DeviceAddress>,
+        position: usize,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        let options = MediaOptions {
+            position: i64::try_from(position).ok(),
+            ..MediaOptions::default()
+        };
+        let opened = OpenedSet::open(devices, &options)?;
+        let without_key = opened.set.is_encrypted();
+        let request = ReadRequest {
+            keys: ReadKeys {
+                without_key,
+                ..ReadKeys::default()
+            },
+            on_damage: OnDamage::Continue,
+            tuning: Tuning::default(),
+        };
+        let depth = match without_key {
+            true => Depth::Checksums,
+            false => Depth::Content,
+        };
+        let watch = Watch::new(self, verify::OPERATION, &opened.set.database, None, sink);
+        let report = verify::read_back(&opened, &request, watch);
+        history::record_verification(self, &opened, depth, report.as_ref().err());
+        report.map(drop)
+    }
+}

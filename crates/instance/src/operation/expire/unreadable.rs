@@ -1,0 +1,101 @@
+//! Backups whose headers cannot be read: they are no reason to delete others.
+//!
+//! What the history knows of them can be counted by the rules, and is found wanting. Of others nobody knows
+//! whether they are the newest backup of a database: while there is one, everything stays.
+
+use std::path::PathBuf;
+
+use windlass_base::Moment;
+use windlass_base::message::table;
+
+use super::ExpireOptions;
+use crate::Sink;
+use crate::retention::{self, FoundMedia, Scan};
+
+/// A file that may be a backup.
+#[derive(Debug)]
+pub(super) struct Doubt {
+    pub(super) path: PathBuf,
+    pub(super) why: String,
+}
+
+impl Doubt {
+    /// Why others stay.
+    pub(super) fn reason(&self) -> String {
+        format!(
+            "'{}' may be a newer backup, and cannot be read",
+            self.path.display()
+        )
+    }
+}
+
+/// The first file of which nobody knows which backups it holds.
+pub(super) fn doubt(scan: &Scan) -> Option<Doubt> {
+    let other = scan.others.iter().find(|other| other.may_be_medium);
+    if let Some(other) = other {
+        return Some(Doubt {
+            path: other.path.clone(),
+            why: other.reason.clone(),
+        });
+    }
+    let unknown = |media: &&FoundMedia| !media.lacks_known && !media.is_outside;
+    let torn = scan
+        .media
+        .iter()
+        .filter(unknown)
+        .find_map(FoundMedia::torn)?;
+    Some(Doubt {
+        path: torn.path.clone(),
+        why: torn.defect.clone().unwrap_or_default(),
+    })
+}
+
+/// Reports the backups that the history knows, that the rules would count, and that cannot be read. They count for
+/// nothing. Returns whether there is one.
+pub(super) fn report(
+    media: &mut [FoundMedia],
+    options: &ExpireOptions<'_>,
+    now: Moment,
+    sink: &mut dyn Sink,
+) -> bool {
+    let mut is_damaged = false;
+    let lacking = |media: &mut FoundMedia| match media.lacks_known {
+        true => Some(media.trouble.take().unwrap_or_else(|| CUT_OFF.to_owned())),
+        false => None,
+    };
+    let mut troubles: Vec<Option<String>> = media.iter_mut().map(lacking).collect();
+    loop {
+        let decisions = retention::decide(media, options.policy, options.database, now);
+        let mut is_settled = true;
+        let each = media.iter_mut().zip(&decisions).zip(&mut troubles);
+        for ((media, decision), trouble) in each {
+            let Some(place) = decision.relied_on.last() else {
+                continue;
+            };
+            let Some(why) = trouble.take() else {
+                continue;
+            };
+            let file = media.torn().or(media.files.first());
+            let path = file.map_or_else(PathBuf::new, |file| file.path.clone());
+            sink.message(table::relied_set_damaged(
+                path.display(),
+                place + 1,
+                format!("{why}."),
+            ));
+            media.trouble = Some(why);
+            (is_damaged, is_settled) = (true, false);
+        }
+        if is_settled {
+            break;
+        }
+    }
+    for (media, trouble) in media.iter_mut().zip(troubles) {
+        if trouble.is_some() {
+            media.trouble = trouble;
+        }
+    }
+    is_damaged
+}
+
+/// What is wrong with a medium that is shorter than the history says.
+const CUT_OFF: &str = "it does not hold the backup that the history has there";

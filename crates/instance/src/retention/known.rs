@@ -1,0 +1,129 @@
+//! What the history tells of media that cannot be read.
+
+use std::path::{Path, PathBuf};
+
+use windlass_base::Guid;
+use windlass_catalog::PastBackup;
+
+use super::{FoundFile, FoundMedia, FoundOther, FoundSet, Scan};
+use crate::chain::ChainSet;
+
+/// Adds what the history knows of files that cannot be read, and of sets that are not found where it says:
+/// their names and dates, so that a rule can count them. Whoever reads them finds that it cannot.
+pub fn add_known(scan: &mut Scan, past: &[PastBackup]) {
+    for other in std::mem::take(&mut scan.others) {
+        match known_medium(&other.path, past) {
+            Some((guid, family)) => unreadable(&mut scan.media, other, (guid, family), past),
+            None => scan.others.push(other),
+        }
+    }
+    for media in &mut scan.media {
+        if !media.is_outside {
+            complete(media, past);
+        }
+    }
+}
+
+/// The media set and the family that a file belongs to according to the history: those of the last backup.
+fn known_medium(path: &Path, past: &[PastBackup]) -> Option<(Guid, u16)> {
+    let path = path.canonicalize().ok()?;
+    let of = |backup: &PastBackup| {
+        let medium = backup
+            .media
+            .iter()
+            .find(|medium| Path::new(&medium.device) == path)?;
+        let family = u16::try_from(medium.family).ok()?;
+        Some((backup.id, backup.media_set_guid?, family))
+    };
+    let current = past.iter().filter(|backup| !backup.is_overwritten);
+    let (_, guid, family) = current.filter_map(of).max_by_key(|(id, ..)| *id)?;
+    Some((guid, family))
+}
+
+/// Adds a file of which nothing but the history tells what it holds.
+fn unreadable(
+    media: &mut Vec<FoundMedia>,
+    other: FoundOther,
+    (media_set_guid, family): (Guid, u16),
+    past: &[PastBackup],
+) {
+    let file = FoundFile {
+        bytes: std::fs::metadata(&other.path).map_or(0, |file| file.len()),
+        path: other.path,
+        family,
+        defect: Some(other.reason.clone()),
+    };
+    let is_it = |media: &&mut FoundMedia| media.media_set_guid == media_set_guid;
+    if let Some(known) = media.iter_mut().find(is_it) {
+        known.files.push(file);
+        if known.torn().is_some() {
+            known.trouble.get_or_insert(other.reason);
+        }
+        return;
+    }
+    let own = past
+        .iter()
+        .filter(|backup| backup.media_set_guid == Some(media_set_guid));
+    let families = own.flat_map(|backup| backup.media.iter().map(|medium| medium.family));
+    media.push(FoundMedia {
+        media_set_guid,
+        family_count: families
+            .max()
+            .and_then(|count| u16::try_from(count).ok())
+            .unwrap_or(family),
+        files: vec![file],
+        sets: Vec::new(),
+        trouble: Some(other.reason),
+        has_contradictions: false,
+        lacks_known: false,
+        is_outside: false,
+    });
+}
+
+/// Adds the sets that media of the history do not show.
+fn complete(media: &mut FoundMedia, past: &[PastBackup]) {
+    let is_here = |backup: &&PastBackup| {
+        let path = |file: &FoundFile| file.path.canonicalize().ok();
+        let here: Vec<PathBuf> = media.files.iter().filter_map(path).collect();
+        let mut devices = backup.media.iter().map(|medium| Path::new(&medium.device));
+        !backup.is_overwritten
+            && backup.media_set_guid == Some(media.media_set_guid)
+            && devices.any(|device| here.iter().any(|here| here == device))
+    };
+    let mut own: Vec<&PastBackup> = past.iter().filter(is_here).collect();
+    // A damaged file whose sets may all be listed.
+    media.lacks_known = media.torn().is_some() && !own.is_empty();
+    own.sort_by_key(|backup| backup.position);
+    for backup in own {
+        let Some(index) = usize::try_from(backup.position)
+            .ok()
+            .and_then(|at| at.checked_sub(1))
+        else {
+            continue;
+        };
+        let Some(chain) = ChainSet::of_past(backup) else {
+            continue;
+        };
+        let set = FoundSet {
+            chain,
+            database: backup.database.clone(),
+            started: backup.started,
+            finished: backup.finished,
+            expires: None,
+            stored_bytes: backup.stored_bytes,
+        };
+        let count = media.sets.len();
+        match media.sets.get_mut(index) {
+            Some(found) if found.is_complete() => {}
+            Some(found) => {
+                *found = set;
+                media.lacks_known = true;
+            }
+            None if count == index => {
+                media.sets.push(set);
+                media.lacks_known = true;
+            }
+            None => {}
+        }
+    }
+}
