@@ -182,12 +182,12 @@ impl Instance {
         self.publish(self.prepare_database(request)?)
     }
 
-    /// Creates the files of a new, empty database, which do not get their names yet.
+    /// Creates the files of a new, empty database under temporary names.
     pub fn prepare_database(&self, request: &CreateDatabase) -> Result<NewDatabase> {
         self.prepare(request, Origin::New)
     }
 
-    /// As [`Instance::adopt_database`], for a file that is at [`crate::storage::unnamed`] yet.
+    /// As [`Instance::adopt_database`], for a file that is still at [`crate::storage::unnamed`].
     pub fn prepare_adopted(&self, request: &CreateDatabase) -> Result<NewDatabase> {
         self.prepare(request, Origin::Begun)
     }
@@ -196,7 +196,7 @@ impl Instance {
         Database::create(Arc::clone(&self.shared), self.number(), request, origin)
     }
 
-    /// Gives the files of a new database their names. They are removed if one of the names is taken.
+    /// Renames the files of a new database to their final names. Removes them if one of the names is taken.
     pub fn publish(&self, new: NewDatabase) -> Result<Arc<Database>> {
         Ok(self.register(new.publish()?))
     }

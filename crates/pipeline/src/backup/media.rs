@@ -1,8 +1,8 @@
 //! Where a new set is written: append, overwrite or format, and whether that is allowed.
 //!
-//! Rules: `tsql-backup` section 1.4 (media sets), with two differences that the format allows: sets of
-//! any algorithm and level can share a media set, and the set's name is not compared when overwriting.
-//! No device is changed before all devices have been examined.
+//! The rules are SQL Server's, with two differences that the format allows: sets of any algorithm and
+//! level can share a media set, and the set's name is not compared when overwriting. No device is changed
+//! before all devices have been examined.
 
 use windlass_base::{Guid, Moment};
 use windlass_device::{DeviceAddress, Operation, Start, WriteTuning};
